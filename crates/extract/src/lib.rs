@@ -1,0 +1,1 @@
+//! From activations to jobs to models: all inference. Pure: records in, models out.

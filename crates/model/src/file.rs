@@ -1,0 +1,307 @@
+//! The timing model: the types of the file in the middle, `*.timing.json`, version 1.
+//!
+//! These types are what was inferred and what is written; reading them back strictly is [`crate::read`]'s, the checks of
+//! job streams against them [`crate::check`]'s.
+
+use crate::separator::Separator;
+use crate::time::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// The value of the file's `format` field.
+pub const FORMAT: &str = "punctual.timing-model";
+/// The version of the format that this crate reads and writes.
+pub const VERSION: u32 = 1;
+
+/// A whole timing model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimingModel {
+    /// Always [`FORMAT`].
+    pub format: String,
+    /// Always [`VERSION`].
+    pub version: u32,
+    /// The machine it was observed on.
+    pub platform: Platform,
+    /// What was observed.
+    pub observation: Observation,
+    /// Every task, by thread and phase.
+    pub tasks: Vec<Task>,
+}
+
+/// The machine that a model was observed on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Platform {
+    /// Kernel release (`uname -r`).
+    pub kernel: String,
+    /// Machine (`uname -m`).
+    pub machine: String,
+    /// Processors online.
+    pub cpus: u32,
+}
+
+/// What was observed, and what was not.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// The clock of every instant in the file.
+    pub clock: String,
+    /// When it began.
+    pub from_ns: Instant,
+    /// When it ended.
+    pub until_ns: Instant,
+    /// Activation records received.
+    pub records: u64,
+    /// Records known to be lost.
+    pub lost_records: u64,
+}
+
+/// One task: a thread, or a stretch of its life between two task transitions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// The thread's name (`comm`).
+    pub name: String,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Counts the tasks of one thread from 0.
+    pub phase: u32,
+    /// The command line of the process.
+    pub command: String,
+    /// Scheduling policy.
+    pub policy: Policy,
+    /// Real-time priority (1 to 99) under SCHED_FIFO and SCHED_RR, else 0.
+    pub priority: u32,
+    /// Nice value, where the policy has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub nice: Option<i32>,
+    /// Reservation, under SCHED_DEADLINE.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reservation: Option<Reservation>,
+    /// Processors it may use, as a list (`0-1,4`).
+    pub affinity: String,
+    /// Since when it was observed.
+    pub from_ns: Instant,
+    /// Until when it was observed.
+    pub until_ns: Instant,
+    /// Why it ended.
+    pub ended_by: EndedBy,
+    /// Index of the stream that explains the task best; absent where there are no streams.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub primary: Option<usize>,
+    /// Why that one, in words.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub primary_reason: Option<String>,
+    /// Whether the list of separators was full, so that some share a stream (object `others`).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub separators_capped: bool,
+    /// One stream of jobs per separator.
+    pub streams: Vec<Stream>,
+}
+
+/// A scheduling policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Policy {
+    /// The default policy.
+    #[serde(rename = "SCHED_OTHER")]
+    Other,
+    /// First in, first out, by priority.
+    #[serde(rename = "SCHED_FIFO")]
+    Fifo,
+    /// Round robin, by priority.
+    #[serde(rename = "SCHED_RR")]
+    Rr,
+    /// Throughput.
+    #[serde(rename = "SCHED_BATCH")]
+    Batch,
+    /// Very low priority.
+    #[serde(rename = "SCHED_IDLE")]
+    Idle,
+    /// Earliest deadline first with reservations.
+    #[serde(rename = "SCHED_DEADLINE")]
+    Deadline,
+    /// Scheduled by a BPF program (sched_ext).
+    #[serde(rename = "SCHED_EXT")]
+    Ext,
+}
+
+/// Parameters of a SCHED_DEADLINE thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Budget per period.
+    pub runtime_ns: Duration,
+    /// Relative deadline.
+    pub deadline_ns: Duration,
+    /// Period.
+    pub period_ns: Duration,
+}
+
+/// Why a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The observation ended.
+    ObservationEnd,
+    /// The thread's policy changed.
+    PolicyChange,
+    /// Its priority, nice value or reservation changed.
+    PriorityChange,
+    /// Its affinity changed.
+    AffinityChange,
+    /// It executed another program.
+    Exec,
+    /// It ended.
+    Exit,
+    /// Records were lost.
+    Loss,
+}
+
+/// The jobs of a task at one separator, and every model of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Where one job ends and the next begins.
+    pub separator: Separator,
+    /// Jobs that were seen from release to end.
+    pub jobs: u64,
+    /// Releases: `jobs`, or one more where the last job had not ended.
+    pub releases: u64,
+    /// Releases that are windows rather than instants.
+    pub uncertain_releases: u64,
+    /// Of these, the ones whose call did not wait, because the event had already happened.
+    #[serde(default)]
+    pub back_to_back: u64,
+    /// Arrival models.
+    pub arrival: Arrival,
+    /// Execution models; absent without a complete job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub execution: Option<Execution>,
+    /// Suspension models; absent without a complete job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub suspension: Option<Suspension>,
+    /// Response times; absent without a complete job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response: Option<Response>,
+}
+
+/// How often jobs come. Every model here allows every release that was observed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Periodic with offset and jitter; from three releases on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub periodic: Option<Periodic>,
+    /// Sporadic; from two releases on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sporadic: Option<Sporadic>,
+    /// Arrival curves; from two releases on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub curve: Option<Curve>,
+}
+
+/// What a periodic model's offset and jitter are measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeriodicOn {
+    /// On known arrivals: jitter is how much later than its arrival a job was released.
+    Arrival,
+    /// On releases alone.
+    Release,
+}
+
+/// Why a period was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// A round number explains the releases well enough.
+    Rounded,
+    /// The estimate itself; no rounder number does.
+    Estimated,
+    /// The period of least jitter.
+    LeastJitter,
+}
+
+/// Job j (from 0) arrives at `offset + j · period` and is released at most `jitter` later: with P the exact period,
+/// `offset + j·P <= r_j <= offset + j·P + jitter`. (papers: LiME, Eq. 1.)
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Periodic {
+    /// What it is measured on.
+    pub on: PeriodicOn,
+    /// The period, rounded to whole nanoseconds; greater than zero.
+    pub period_ns: Duration,
+    /// The exact period, where it is no whole number of nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub period_exact: Option<Fraction>,
+    /// Arrival of the first job, on the observation's clock (may lie before the clock's zero).
+    pub offset_ns: i64,
+    /// Greatest distance from arrival to release.
+    pub jitter_ns: Duration,
+    /// The least jitter that any period could have had.
+    pub least_jitter_ns: Duration,
+    /// Why this period.
+    pub choice: Choice,
+    /// Whether offset and jitter are over-approximated because the hulls reached their cap.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub approximate: bool,
+}
+
+/// A fraction of nanoseconds in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fraction {
+    /// Nanoseconds, times the denominator.
+    pub numerator: u64,
+    /// Greater than zero.
+    pub denominator: u64,
+}
+
+/// Any two consecutive releases are at least this far apart. (papers: LiME, Section II-B.)
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sporadic {
+    /// Least separation; zero where two releases may coincide.
+    pub min_separation_ns: Duration,
+}
+
+/// Distance functions, the pseudo-inverses of the arrival curves: `delta_min_ns[i]` is δ⁻(i+2), the least span of i+2 consecutive
+/// releases; `delta_max_ns[i]` is δ⁺(i+2), the greatest. Both never decrease.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// δ⁻(2), δ⁻(3), …
+    pub delta_min_ns: Vec<Duration>,
+    /// δ⁺(2), δ⁺(3), …
+    pub delta_max_ns: Vec<Duration>,
+}
+
+/// Processor time: `wcet_ns[i]` is WCET(i+1), the greatest total cost of i+1 consecutive jobs. (papers: LiME, Section II-B.)
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// WCET(1), WCET(2), …
+    pub wcet_ns: Vec<Duration>,
+    /// The mean cost of a job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<Duration>,
+}
+
+/// Suspension inside jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspension {
+    /// The greatest total suspension of a job (dynamic self-suspension).
+    pub dynamic_ns: Duration,
+    /// A bag of segment vectors: every job obeys, segment by segment, one that has as many segments as the job.
+    /// Jobs with more segments than the longest allowed have their first ones merged.
+    pub segmented: Vec<Vec<SegmentBound>>,
+}
+
+/// Bounds of one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentBound {
+    /// Greatest suspension before it.
+    pub suspended_ns: Duration,
+    /// Greatest execution in it.
+    pub cost_ns: Duration,
+}
+
+/// Response times, from the arrival where it is known, else from the earliest release, to the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// The greatest.
+    pub max_ns: Duration,
+    /// The mean.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<Duration>,
+}

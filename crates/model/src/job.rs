@@ -1,0 +1,44 @@
+//! Jobs: what a stream of activations is made of, and what every model is checked against.
+
+use crate::time::{Duration, Instant, Window};
+
+/// The release of one job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    /// When the job should have come, where that is known (sleeps until a known time, deadline timers).
+    pub arrival: Option<Instant>,
+    /// When it became ready to run.
+    pub window: Window,
+}
+
+/// One activation of a task, from its release to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// When it came.
+    pub release: Release,
+    /// When it first ran; never before the earliest release.
+    pub start: Instant,
+    /// When it was done: its thread stopped to wait for the next activation.
+    pub end: Instant,
+    /// Processor time it took.
+    pub cost: Duration,
+    /// Time it spent asleep between release and end.
+    pub suspended: Duration,
+}
+
+impl Job {
+    /// From the arrival (from the earliest release where the arrival is unknown) to the end.
+    pub fn response(&self) -> Duration {
+        self.end.since(self.release.arrival.unwrap_or(self.release.window.earliest()))
+    }
+}
+
+/// A stretch of execution inside a job and the suspension before it. The first segment of a job has no suspension.
+/// (papers: LiME, Section II-B, self-suspension.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Time asleep before the execution.
+    pub suspended: Duration,
+    /// Processor time of the execution.
+    pub cost: Duration,
+}

@@ -1,0 +1,13 @@
+//! The values that every room speaks of: time, jobs, separators, task models, and the file they are written to.
+//!
+//! Pure: no I/O, no clock. Nothing here infers a model (that is `extract`) or shows one (that is `report`).
+
+pub mod file;
+pub mod job;
+pub mod separator;
+pub mod time;
+
+pub use file::*;
+pub use job::{Job, Release, Segment};
+pub use separator::{Call, FileClass, Object, Separator};
+pub use time::{Duration, Instant, Window};
