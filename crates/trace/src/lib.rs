@@ -16,14 +16,25 @@ pub enum Record {
     Renamed {
         /// The thread.
         tid: u32,
+        /// Records of this thread before this one.
+        sequence: u32,
         /// Its new name.
         name: String,
+    },
+    /// The observation of a thread ends here, though the thread goes on.
+    Last {
+        /// The thread.
+        tid: u32,
+        /// Records of it in all.
+        sequence: u32,
+        /// When.
+        at: Instant,
     },
     /// A thread ended.
     Exit {
         /// The thread.
         tid: u32,
-        /// Its sequence number: how many records came before.
+        /// Records of this thread before this one.
         sequence: u32,
         /// When.
         at: Instant,

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Maps, settings, and how records leave: always into the ring buffer, never waking the reader (it comes by itself). */
+#ifndef PUNCTUAL_EMIT_H
+#define PUNCTUAL_EMIT_H
+
+/* Set before loading. */
+const volatile __u32 target = TARGET_ALL_REAL_TIME;
+const volatile bool best_effort_too = false;
+const volatile __u32 own_tgid = 0; /* in the observer's PID namespace */
+const volatile __u32 pid_namespace = 0; /* inode of the observer's, 0: the initial one, where no translation is needed */
+const volatile __u64 cgroup_id = 0;
+const volatile __u32 affinity_words = 1;
+const volatile bool switch_has_state = true; /* sched_switch passes prev_state (5.18) */
+const volatile __u8 call_of_number[512] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 * 1024 * 1024);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Process groups to watch, by their number in the observer's PID namespace; the value says whether to follow their children. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, 1 /* BPF_F_NO_PREALLOC */);
+	__type(key, __u32);
+	__type(value, __u32);
+} processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(__u32 which)
+{
+	__u64 *value = bpf_map_lookup_elem(&counters, &which);
+
+	if (value)
+		__sync_fetch_and_add(value, 1);
+}
+
+static __always_inline void fill_header(struct header *header, struct thread *thread, __u8 kind, __u8 flags)
+{
+	header->kind = kind;
+	header->flags = flags;
+	header->call = CALL_NONE;
+	header->object_class = OBJECT_NONE;
+	header->tid = thread->tid;
+	header->sequence = thread->sequence;
+	header->number = 0;
+}
+
+/* Room for a record of this thread. Its sequence number is taken even if there is none, so that the gap shows. */
+static __always_inline void *reserve(struct thread *thread, __u64 size)
+{
+	void *record = bpf_ringbuf_reserve(&records, size, 0);
+
+	if (!record) {
+		thread->sequence++;
+		count(COUNTER_DROPPED);
+	}
+	return record;
+}
+
+static __always_inline void submit(struct thread *thread, void *record)
+{
+	thread->sequence++;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* The call that the thread is in (or was in), with as much as is known of it. */
+static __always_inline void emit_call(struct thread *thread, __u8 flags)
+{
+	struct activation *record = reserve(thread, sizeof(*record));
+
+	if (!record)
+		return;
+	fill_header(&record->header, thread, RECORD_ACTIVATION, flags);
+	record->header.call = thread->call;
+	record->header.object_class = thread->object_class;
+	record->header.number = thread->number;
+	record->object = thread->object;
+	record->arrival = thread->arrival;
+	if (flags & ACTIVATION_SLEPT) {
+		record->stop = thread->first_stop;
+		record->cpu = thread->cpu_at_stop;
+		record->earliest = thread->earliest;
+		record->latest = thread->latest;
+		record->start = thread->start;
+	} else {
+		record->stop = thread->entry;
+		record->cpu = thread->cpu_at_entry;
+		record->earliest = 0;
+		record->latest = 0;
+		record->start = thread->entry;
+	}
+	record->suspended_after = thread->suspended_after;
+	submit(thread, record);
+}
+
+/* A sleep outside of all calls that separate. */
+static __always_inline void emit_suspension(struct thread *thread, __u8 flags, __u64 earliest, __u64 latest, __u64 start)
+{
+	struct activation *record = reserve(thread, sizeof(*record));
+
+	if (!record)
+		return;
+	fill_header(&record->header, thread, RECORD_ACTIVATION, flags | ACTIVATION_SLEPT);
+	record->header.call = CALL_SUSPENSION;
+	record->object = 0;
+	record->stop = thread->stop;
+	record->cpu = thread->cpu_at_stop;
+	record->arrival = 0;
+	record->earliest = earliest;
+	record->latest = latest;
+	record->start = start;
+	record->suspended_after = 0;
+	submit(thread, record);
+}
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What passes between the kernel side and user space: the records of the ring buffer and the state of each watched thread.
+ * Mirrored by src/interface.rs; the numbers of calls and file classes are those of the model's `Call` and `FileClass`.
+ * Times are nanoseconds of CLOCK_MONOTONIC.
+ */
+#ifndef PUNCTUAL_INTERFACE_H
+#define PUNCTUAL_INTERFACE_H
+
+enum call {
+	CALL_SUSPENSION = 0,
+	CALL_CLOCK_NANOSLEEP = 1,
+	CALL_NANOSLEEP = 2,
+	CALL_SELECT = 3,
+	CALL_PSELECT6 = 4,
+	CALL_POLL = 5,
+	CALL_PPOLL = 6,
+	CALL_EPOLL_WAIT = 7,
+	CALL_EPOLL_PWAIT = 8,
+	CALL_EPOLL_PWAIT2 = 9,
+	CALL_READ = 10,
+	CALL_READV = 11,
+	CALL_PREADV = 12,
+	CALL_PREADV2 = 13,
+	CALL_ACCEPT = 14,
+	CALL_ACCEPT4 = 15,
+	CALL_RECVFROM = 16,
+	CALL_RECVMSG = 17,
+	CALL_RECVMMSG = 18,
+	CALL_FUTEX_WAIT = 19,
+	CALL_FUTEX_WAIT_BITSET = 20,
+	CALL_FUTEX_LOCK_PI = 21,
+	CALL_FUTEX_WAIT_REQUEUE_PI = 22,
+	CALL_FUTEX_WAITV = 23,
+	CALL_RT_SIGTIMEDWAIT = 24,
+	CALL_RT_SIGSUSPEND = 25,
+	CALL_PAUSE = 26,
+	CALL_MQ_TIMEDRECEIVE = 27,
+	CALL_MSGRCV = 28,
+	CALL_SEMOP = 29,
+	CALL_SEMTIMEDOP = 30,
+	CALL_WAIT4 = 31,
+	CALL_WAITID = 32,
+	CALL_IO_GETEVENTS = 33,
+	CALL_IO_PGETEVENTS = 34,
+	CALL_IO_URING_ENTER = 35,
+	CALL_SCHED_YIELD = 36,
+
+	/* Not separators: what the kernel side must see besides. */
+	CALL_FUTEX = 60,   /* the multiplexed futex(2): which separator it is depends on its operation */
+	CALL_RESTART = 61, /* restart_syscall: goes on with the call that a signal interrupted */
+	CALL_SET = 62,     /* sched_set*: a task transition may follow */
+	CALL_NONE = 255,
+};
+
+enum object_class {
+	OBJECT_NONE = 0,
+	OBJECT_PIPE = 1,
+	OBJECT_SOCKET = 2,
+	OBJECT_CHARACTER_DEVICE = 3,
+	OBJECT_BLOCK_DEVICE = 4,
+	OBJECT_TIMERFD = 5,
+	OBJECT_EVENTFD = 6,
+	OBJECT_SIGNALFD = 7,
+	OBJECT_INOTIFY = 8,
+	OBJECT_EPOLL = 9,
+	OBJECT_IO_URING = 10,
+	OBJECT_MESSAGE_QUEUE = 11,
+	OBJECT_OTHER = 12,
+
+	OBJECT_CLOCK = 20,
+	OBJECT_CLOCK_ABSOLUTE = 21,
+	OBJECT_ADDRESS = 22,
+	OBJECT_ID = 23,
+
+	/* Files that never block: reading them separates nothing. */
+	OBJECT_NEVER_BLOCKS = 30,
+};
+
+enum record_kind {
+	RECORD_TASK = 1,
+	RECORD_ACTIVATION = 2,
+	RECORD_RENAMED = 3,
+	RECORD_EXIT = 4,
+};
+
+enum activation_flags {
+	ACTIVATION_SLEPT = 1,   /* the thread slept in the call */
+	ACTIVATION_RESUMED = 2, /* earliest, latest, start are given */
+};
+
+enum begin {
+	BEGIN_SEEN = 0,
+	BEGIN_POLICY = 1,
+	BEGIN_PRIORITY = 2,
+	BEGIN_AFFINITY = 3,
+	BEGIN_EXEC = 4,
+};
+
+struct header {
+	__u8 kind;
+	__u8 flags; /* activation_flags, or begin */
+	__u8 call;
+	__u8 object_class;
+	__u32 tid;      /* in the initial PID namespace */
+	__u32 sequence; /* records of this thread before this one, sent or dropped */
+	__s32 number;   /* descriptor, clock or identifier */
+};
+
+struct activation {
+	struct header header;
+	__u64 object;   /* inode, device or address */
+	__u64 stop;     /* the job before ended */
+	__u64 cpu;      /* processor time of the thread at `stop`, since it was created */
+	__u64 arrival;  /* when the next job should come; 0: unknown */
+	__u64 earliest; /* release of the next job: not before, … */
+	__u64 latest;   /* … not after */
+	__u64 start;    /* ran again */
+	__u64 suspended_after; /* asleep inside the call after the release */
+};
+
+#define COMM_LENGTH 16
+#define AFFINITY_WORDS 16
+#define CGROUP_LEVELS 16
+#define COMMAND_LENGTH 256
+
+struct task_record {
+	struct header header;
+	__u64 at;
+	__u64 runtime, deadline, period; /* of SCHED_DEADLINE */
+	__u32 tgid;
+	__u32 seen_tid;  /* tid and tgid in the observer's PID namespace; 0 if not there */
+	__u32 seen_tgid;
+	__u32 policy;
+	__u32 rt_priority;
+	__s32 nice;
+	__u32 kernel_thread;
+	__u32 command_length; /* of `command`; 0: ask /proc */
+	char comm[COMM_LENGTH];
+	__u64 affinity[AFFINITY_WORDS];
+	char command[COMMAND_LENGTH]; /* arguments, each with its NUL; after an exec only */
+};
+
+struct renamed {
+	struct header header;
+	char comm[COMM_LENGTH];
+};
+
+struct exit_record {
+	struct header header;
+	__u64 at;
+};
+
+enum thread_state {
+	THREAD_UNKNOWN = 0,
+	THREAD_RUNNING = 1,
+	THREAD_PREEMPTED = 2,
+	THREAD_ASLEEP = 3,
+};
+
+/* What is remembered of each watched thread. Written by the thread itself and by its CPU's scheduler; `waking` by its wakers. */
+struct thread {
+	__u64 waking;
+
+	__u64 stop;       /* last time it went to sleep */
+	__u64 switched_in;
+	__u64 cpu_at_switch_in;
+
+	/* The call that it is in, and what has happened in it. */
+	__u64 entry;
+	__u64 cpu_at_entry;
+	__u64 voluntary_switches; /* the kernel's own count at the entry */
+	__u64 first_stop; /* 0: has not slept yet */
+	__u64 cpu_at_stop;
+	__u64 arrival;
+	__u64 earliest, latest, start;
+	__u64 suspended_after;
+	__u64 object;
+	__s32 number;
+	__u8 call;
+	__u8 object_class;
+	__u8 interrupted; /* left for a signal; may be restarted */
+	__u8 released;    /* sleep_kind of the sleep that the release comes from */
+
+	__u8 state;
+	__u8 sleep; /* sleep_kind of the sleep that it is in */
+	__u8 known_class;
+	__u8 padding;
+
+	__u32 sequence;
+	__u32 tid;
+
+	/* The task: a change of any of these is a transition. */
+	__u32 policy;
+	__u32 rt_priority;
+	__s32 nice;
+	__u32 tgid;
+	__u64 reservation;
+	__u64 affinity;
+
+	/* The descriptor that it used last, so that it need not be looked into again. */
+	__u64 known_file, known_inode, known_identity;
+};
+
+enum sleep_kind {
+	SLEEP_NONE = 0,
+	SLEEP_UNINTERRUPTIBLE = 1, /* disk, locks of the kernel */
+	SLEEP_INTERRUPTIBLE = 2,   /* what calls that wait for events do */
+};
+
+enum counter {
+	COUNTER_DROPPED = 0,   /* records that found no room */
+	COUNTER_UNTRACKED = 1, /* threads that found no room */
+	COUNTERS = 2,
+};
+
+enum target {
+	TARGET_ALL_REAL_TIME = 0,
+	TARGET_PROCESSES = 1,
+	TARGET_CGROUP = 2,
+};
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's types, reduced to the fields that are used. Offsets are relocated against the running kernel when the
+ * program is loaded (CO-RE), so order and size here mean nothing.
+ */
+#ifndef PUNCTUAL_KERNEL_H
+#define PUNCTUAL_KERNEL_H
+
+typedef signed char __s8;
+typedef unsigned char __u8;
+typedef short __s16;
+typedef unsigned short __u16;
+typedef int __s32;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_RB_NO_WAKEUP = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long r10, r9, r8, ax, cx, dx, si, di, orig_ax, sp, ip;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 orig_x0;
+	__s32 syscallno;
+};
+#endif
+
+struct cpumask {
+	unsigned long bits[1];
+};
+typedef struct cpumask cpumask_t;
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
+struct timerqueue_node {
+	__s64 expires;
+};
+struct hrtimer {
+	struct timerqueue_node node;
+};
+struct sched_dl_entity {
+	__u64 dl_runtime, dl_deadline, dl_period;
+	struct hrtimer dl_timer;
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+struct inode {
+	__u16 i_mode;
+	__u32 i_rdev;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+struct qstr {
+	const unsigned char *name;
+};
+struct dentry {
+	struct qstr d_name;
+};
+struct path {
+	struct dentry *dentry;
+};
+struct file {
+	unsigned int f_flags;
+	struct inode *f_inode;
+	struct path f_path;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+struct pid_namespace {
+	struct ns_common ns;
+};
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup *ancestors[1];
+};
+/* Before 6.1. */
+struct cgroup___ids {
+	__u64 ancestor_ids[1];
+};
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end;
+};
+
+typedef struct {
+	int counter;
+} atomic_t;
+struct signal_struct {
+	atomic_t live;
+};
+
+struct thread_info {
+	unsigned long flags;
+	__u32 status;
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	int pid, tgid;
+	unsigned int __state;
+	unsigned int policy, rt_priority, flags;
+	int static_prio;
+	int nr_cpus_allowed;
+	unsigned long nvcsw;
+	struct sched_entity se;
+	struct sched_dl_entity dl;
+	cpumask_t cpus_mask;
+	struct mm_struct *mm;
+	struct files_struct *files;
+	struct signal_struct *signal;
+	struct pid *thread_pid;
+	struct task_struct *group_leader;
+	struct css_set *cgroups;
+	char comm[16];
+};
+
+#pragma clang attribute pop
+
+/* Number and arguments of a system call, by the ABI of each machine. */
+#if defined(__TARGET_ARCH_x86)
+#define SYSCALL_NUMBER(registers) ((registers)->orig_ax)
+#define ARGUMENT_1(registers) ((registers)->di)
+#define ARGUMENT_2(registers) ((registers)->si)
+#define ARGUMENT_3(registers) ((registers)->dx)
+#define ARGUMENT_4(registers) ((registers)->r10)
+#define ARGUMENT_5(registers) ((registers)->r8)
+#elif defined(__TARGET_ARCH_arm64)
+#define SYSCALL_NUMBER(registers) ((registers)->syscallno)
+#define ARGUMENT_1(registers) ((registers)->orig_x0)
+#define ARGUMENT_2(registers) ((registers)->regs[1])
+#define ARGUMENT_3(registers) ((registers)->regs[2])
+#define ARGUMENT_4(registers) ((registers)->regs[3])
+#define ARGUMENT_5(registers) ((registers)->regs[4])
+#endif
+
+/* <linux/sched.h> and others; part of the kernel's ABI to tools, or stable since long. */
+#define SCHED_FIFO 1
+#define SCHED_RR 2
+#define SCHED_DEADLINE 6
+#define PF_KTHREAD 0x00200000
+#define TASK_INTERRUPTIBLE 0x0001
+#define TASK_DEAD 0x0080
+#define EXIT_STATES 0x0030
+#define NICE_TO_PRIO 120
+#define TS_COMPAT 0x0002
+#define ARM64_TIF_32BIT 22
+
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+#define S_IFBLK 0060000
+#define S_IFCHR 0020000
+#define S_IFIFO 0010000
+#define ANON_INODE_MAGIC 0x09041934
+#define O_NONBLOCK 04000
+
+#define CLOCK_REALTIME 0
+#define CLOCK_MONOTONIC 1
+#define TIMER_ABSTIME 1
+#define MSG_DONTWAIT 0x40
+#define IPC_NOWAIT 04000
+#define WNOHANG 1
+#define IORING_ENTER_GETEVENTS 1
+#define FUTEX_COMMAND 0x7f
+#define FUTEX_WAIT 0
+#define FUTEX_LOCK_PI 6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_WAIT_REQUEUE_PI 11
+#define FUTEX_LOCK_PI2 13
+
+#define ENOENT 2
+#define EINTR 4
+#define EAGAIN 11
+#define ETIMEDOUT 110
+#define ERESTARTSYS 512
+#define ERESTARTNOINTR 513
+#define ERESTARTNOHAND 514
+#define ERESTART_RESTARTBLOCK 516
+
+struct timespec {
+	long tv_sec;
+	long tv_nsec;
+};
+struct sembuf {
+	__u16 sem_num;
+	__s16 sem_op;
+	__s16 sem_flg;
+};
+struct futex_waitv {
+	__u64 val;
+	__u64 uaddr;
+	__u32 flags;
+	__u32 reserved;
+};
+
+#endif

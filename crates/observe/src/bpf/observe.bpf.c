@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Distils what watched threads do into one record per separation of jobs.
+ *
+ * Nothing here trusts that every event is seen: some virtual machines lose a few wake-ups and switches. The state of a thread
+ * is mended at its next sign of life, and a release that was not seen leaves as a window. Processor time is always the
+ * kernel's own account (sum_exec_runtime), so a lost event never falsifies a cost.
+ *
+ * Not for: deciding what is a job of which stream. That is user space's, from these records.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "interface.h"
+#include "emit.h"
+#include "task.h"
+#include "calls.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+static __always_inline struct thread *watched(__u32 tid)
+{
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* Processor time of the running thread now; between two switches the kernel's account is only as fresh as the last tick. */
+static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u64 account = task->se.sum_exec_runtime;
+	__u64 own;
+
+	if (thread->state != THREAD_RUNNING || !thread->switched_in)
+		return account;
+	own = thread->cpu_at_switch_in + (now - thread->switched_in);
+	return own > account ? own : account;
+}
+
+/* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser kind. */
+static __always_inline void fall_asleep(struct thread *thread, struct task_struct *task, __u64 now, __u8 kind)
+{
+	thread->state = THREAD_ASLEEP;
+	thread->sleep = kind;
+	thread->stop = now;
+	if (thread->call == CALL_NONE) {
+		thread->cpu_at_stop = task->se.sum_exec_runtime;
+	} else if (kind >= thread->released) {
+		if (!thread->first_stop)
+			thread->first_stop = now;
+		thread->cpu_at_stop = task->se.sum_exec_runtime;
+	}
+}
+
+/* First sign of life after a sleep. If no wake-up was seen, the release is a window that reaches until now. */
+static __always_inline void wake_up(struct thread *thread, __u64 now)
+{
+	__u64 waking = thread->waking;
+	__u64 earliest, latest;
+
+	if (thread->state != THREAD_ASLEEP)
+		return;
+	thread->state = THREAD_RUNNING;
+	if (waking >= thread->stop) {
+		earliest = latest = waking;
+	} else {
+		earliest = thread->stop;
+		latest = now;
+		if (thread->call != CALL_NONE && thread->arrival > earliest && thread->arrival <= latest)
+			earliest = thread->arrival;
+	}
+	if (thread->call == CALL_NONE) {
+		emit_suspension(thread, ACTIVATION_RESUMED, earliest, latest, now);
+	} else if (thread->sleep >= thread->released) {
+		thread->released = thread->sleep;
+		thread->earliest = earliest;
+		thread->latest = latest;
+		thread->start = now;
+		thread->suspended_after = 0;
+	} else {
+		thread->suspended_after += latest - thread->stop;
+	}
+}
+
+/* The call is over, or known to be: one record, and none if it separated nothing. */
+static __always_inline void finish_call(struct thread *thread, struct task_struct *task, long result, __u64 now)
+{
+	if (!thread->first_stop) {
+		bool voluntary = task->nvcsw != thread->voluntary_switches;
+		bool woken = thread->waking > thread->entry;
+
+		if (woken || voluntary) {
+			/* It slept, or was about to, and the switch was not seen. */
+			thread->first_stop = thread->entry;
+			thread->cpu_at_stop = thread->cpu_at_entry;
+			thread->earliest = woken ? thread->waking : thread->entry;
+			thread->latest = woken ? thread->waking : now;
+			if (!woken && thread->arrival > thread->entry && thread->arrival <= now)
+				thread->earliest = thread->arrival;
+			thread->start = woken ? thread->waking : now;
+		}
+	}
+	if (thread->first_stop) {
+		if (thread->arrival > thread->latest)
+			thread->arrival = 0; /* ended before its time, by a signal */
+		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
+	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT) {
+		if (thread->arrival > now)
+			thread->arrival = 0;
+		emit_call(thread, ACTIVATION_RESUMED);
+	}
+	thread->call = CALL_NONE;
+}
+
+/* The job before the call's sleep has ended; what follows belongs to another task, or is not seen any more. */
+static __always_inline void emit_stop(struct thread *thread)
+{
+	if (thread->call != CALL_NONE && thread->first_stop)
+		emit_call(thread, ACTIVATION_SLEPT);
+}
+
+/* Ends the task if policy, priority or affinity differ from what they were. */
+static __always_inline void check_task(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u8 what = changed(thread, task);
+
+	if (what == BEGIN_SEEN)
+		return;
+	emit_stop(thread);
+	emit_task(thread, task, what, now, false);
+}
+
+static __always_inline bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & TS_COMPAT;
+#elif defined(__TARGET_ARCH_arm64)
+	return task->thread_info.flags & (1UL << ARM64_TIF_32BIT);
+#else
+	return false;
+#endif
+}
+
+static __noinline int on_enter(struct pt_regs *regs, __u8 call)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = watched(task->pid);
+	struct call_info info = { .call = call };
+	__u64 now;
+
+	if (!thread || is_compat(task) || call == CALL_SET)
+		return 0;
+	now = bpf_ktime_get_ns();
+	wake_up(thread, now);
+	if (call == CALL_RESTART) {
+		thread->interrupted = 0;
+		return 0;
+	}
+	classify(thread, &info, regs, now);
+	if (thread->call != CALL_NONE) {
+		if (thread->interrupted && thread->call == info.call && thread->number == info.number && thread->object == info.object) {
+			thread->interrupted = 0;
+			return 0;
+		}
+		finish_call(thread, task, thread->interrupted ? 0 : -EINTR, now);
+	}
+	thread->interrupted = 0;
+	if (info.call == CALL_NONE)
+		return 0;
+	thread->entry = now;
+	thread->cpu_at_entry = cpu_now(thread, task, now);
+	thread->voluntary_switches = task->nvcsw;
+	thread->first_stop = 0;
+	thread->released = SLEEP_NONE;
+	thread->suspended_after = 0;
+	thread->arrival = info.arrival;
+	thread->object = info.object;
+	thread->number = info.number;
+	thread->object_class = info.object_class;
+	thread->call = info.call;
+	return 0;
+}
+
+static __noinline int on_exit(__u8 call, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = watched(task->pid);
+	__u64 now;
+
+	if (!thread) {
+		if (call == CALL_SET && wanted(task)) {
+			now = bpf_ktime_get_ns();
+			thread = watch(task, now, BEGIN_SEEN, false);
+			if (thread)
+				thread->state = THREAD_UNKNOWN;
+		}
+		return 0;
+	}
+	if (call == CALL_SET) {
+		check_task(thread, task, bpf_ktime_get_ns());
+		return 0;
+	}
+	if (thread->call == CALL_NONE || thread->interrupted)
+		return 0;
+	now = bpf_ktime_get_ns();
+	wake_up(thread, now);
+	if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK) {
+		/* A signal. Without a handler the call goes on where it was: one call, not two. */
+		thread->interrupted = 1;
+		return 0;
+	}
+	finish_call(thread, task, result, now);
+	return 0;
+}
+
+static __always_inline __u8 call_of(unsigned long number)
+{
+	return number < 512 ? call_of_number[number] : CALL_NONE;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(enter_any, struct pt_regs *regs, long number)
+{
+	__u8 call = call_of(number);
+
+	return call == CALL_NONE ? 0 : on_enter(regs, call);
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(exit_any, struct pt_regs *regs, long result)
+{
+	__u8 call = call_of(SYSCALL_NUMBER(regs));
+
+	return call == CALL_NONE ? 0 : on_exit(call, result);
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking, struct task_struct *task)
+{
+	struct thread *thread = watched(task->pid);
+
+	if (thread)
+		thread->waking = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline void switched_out(struct thread *thread, struct task_struct *task, bool preempted, unsigned int state, __u64 now)
+{
+	wake_up(thread, now);
+	if (state & (TASK_DEAD | EXIT_STATES))
+		return;
+	if (!preempted && state) {
+		fall_asleep(thread, task, now, state & TASK_INTERRUPTIBLE ? SLEEP_INTERRUPTIBLE : SLEEP_UNINTERRUPTIBLE);
+	} else if (thread->call == CALL_SCHED_YIELD && task->dl.dl_timer.node.expires > (__s64)now) {
+		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be seen. */
+		thread->arrival = task->dl.dl_timer.node.expires;
+		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
+	} else {
+		thread->state = THREAD_PREEMPTED;
+	}
+}
+
+static __always_inline void switched_in(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	wake_up(thread, now);
+	thread->state = THREAD_RUNNING;
+	thread->switched_in = now;
+	thread->cpu_at_switch_in = task->se.sum_exec_runtime;
+	check_task(thread, task, now);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_struct *next)
+{
+	struct thread *thread;
+	__u64 now = 0;
+
+	if (prev->pid) {
+		thread = watched(prev->pid);
+		if (thread) {
+			unsigned int state = switch_has_state ? (unsigned int)ctx[3] : prev->__state;
+
+			now = bpf_ktime_get_ns();
+			switched_out(thread, prev, preempted, state, now);
+		}
+	}
+	if (next->pid) {
+		thread = watched(next->pid);
+		if (!thread && !wanted(next))
+			return 0;
+		if (!now)
+			now = bpf_ktime_get_ns();
+		if (!thread)
+			thread = watch(next, now, BEGIN_SEEN, false);
+		if (thread)
+			switched_in(thread, next, now);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 seen = seen_number(parent->group_leader, parent->tgid);
+	__u32 *follow;
+
+	if (target != TARGET_PROCESSES || parent->tgid == child->tgid)
+		return 0;
+	follow = bpf_map_lookup_elem(&processes, &seen);
+	if (follow && *follow) {
+		__u32 born = seen_number(child, child->pid);
+		__u32 value = *follow;
+
+		if (bpf_map_update_elem(&processes, &born, &value, BPF_ANY))
+			count(COUNTER_UNTRACKED);
+	}
+	return 0;
+}
+
+static __always_inline void end_thread(struct thread *thread, __u32 tid, __u64 now)
+{
+	struct exit_record *record;
+
+	emit_stop(thread);
+	record = reserve(thread, sizeof(*record));
+	if (record) {
+		fill_header(&record->header, thread, RECORD_EXIT, 0);
+		record->at = now;
+		submit(thread, record);
+	}
+	bpf_map_delete_elem(&threads, &tid);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed, struct task_struct *task, int old_pid)
+{
+	struct thread *thread = watched(task->pid);
+	__u64 now = bpf_ktime_get_ns();
+
+	if (old_pid != task->pid) {
+		/* Not the leader executed: it takes over the leader's number. */
+		struct thread *old = watched(old_pid);
+
+		if (old)
+			end_thread(old, old_pid, now);
+	}
+	if (thread) {
+		wake_up(thread, now);
+		emit_stop(thread);
+		thread->call = CALL_NONE;
+		changed(thread, task);
+		emit_task(thread, task, BEGIN_EXEC, now, true);
+	} else if (wanted(task)) {
+		watch(task, now, BEGIN_SEEN, true);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exited, struct task_struct *task)
+{
+	struct thread *thread = watched(task->pid);
+
+	if (thread)
+		end_thread(thread, task->pid, bpf_ktime_get_ns());
+	if (target == TARGET_PROCESSES && task->signal->live.counter == 0) {
+		__u32 seen = seen_number(task->group_leader, task->tgid);
+
+		bpf_map_delete_elem(&processes, &seen);
+	}
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int BPF_PROG(renamed, struct task_struct *task, const char *comm)
+{
+	struct thread *thread = watched(task->pid);
+	struct renamed *record;
+
+	if (!thread)
+		return 0;
+	record = reserve(thread, sizeof(*record));
+	if (!record)
+		return 0;
+	fill_header(&record->header, thread, RECORD_RENAMED, 0);
+	bpf_probe_read_kernel_str(record->comm, sizeof(record->comm), comm);
+	submit(thread, record);
+	return 0;
+}
+
+#include "attach_fentry.h"

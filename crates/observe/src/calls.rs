@@ -1,0 +1,83 @@
+//! Which system call numbers the kernel side must see on this machine, and as what.
+
+use crate::interface::{CALL_FUTEX, CALL_NONE, CALL_RESTART, CALL_SET};
+use punctual_model::Call;
+
+/// System calls that have no constant in libc yet; their numbers are the same on all machines.
+const SYS_FUTEX_WAIT: libc::c_long = 455;
+
+/// Missing from libc on x86-64.
+#[cfg(target_arch = "x86_64")]
+const SYS_IO_PGETEVENTS: libc::c_long = 333;
+#[cfg(not(target_arch = "x86_64"))]
+const SYS_IO_PGETEVENTS: libc::c_long = libc::SYS_io_pgetevents;
+
+/// Number and meaning of every system call that is watched.
+fn watched() -> Vec<(libc::c_long, u8)> {
+    let mut calls = vec![
+        (libc::SYS_clock_nanosleep, Call::ClockNanosleep as u8),
+        (libc::SYS_nanosleep, Call::Nanosleep as u8),
+        (libc::SYS_pselect6, Call::Pselect6 as u8),
+        (libc::SYS_ppoll, Call::Ppoll as u8),
+        (libc::SYS_epoll_pwait, Call::EpollPwait as u8),
+        (libc::SYS_epoll_pwait2, Call::EpollPwait2 as u8),
+        (libc::SYS_read, Call::Read as u8),
+        (libc::SYS_readv, Call::Readv as u8),
+        (libc::SYS_preadv, Call::Preadv as u8),
+        (libc::SYS_preadv2, Call::Preadv2 as u8),
+        (libc::SYS_accept, Call::Accept as u8),
+        (libc::SYS_accept4, Call::Accept4 as u8),
+        (libc::SYS_recvfrom, Call::Recvfrom as u8),
+        (libc::SYS_recvmsg, Call::Recvmsg as u8),
+        (libc::SYS_recvmmsg, Call::Recvmmsg as u8),
+        (libc::SYS_futex, CALL_FUTEX),
+        (SYS_FUTEX_WAIT, Call::FutexWait as u8),
+        (libc::SYS_futex_waitv, Call::FutexWaitv as u8),
+        (libc::SYS_rt_sigtimedwait, Call::RtSigtimedwait as u8),
+        (libc::SYS_rt_sigsuspend, Call::RtSigsuspend as u8),
+        (libc::SYS_mq_timedreceive, Call::MqTimedreceive as u8),
+        (libc::SYS_msgrcv, Call::Msgrcv as u8),
+        (libc::SYS_semop, Call::Semop as u8),
+        (libc::SYS_semtimedop, Call::Semtimedop as u8),
+        (libc::SYS_wait4, Call::Wait4 as u8),
+        (libc::SYS_waitid, Call::Waitid as u8),
+        (libc::SYS_io_getevents, Call::IoGetevents as u8),
+        (SYS_IO_PGETEVENTS, Call::IoPgetevents as u8),
+        (libc::SYS_io_uring_enter, Call::IoUringEnter as u8),
+        (libc::SYS_sched_yield, Call::SchedYield as u8),
+        (libc::SYS_restart_syscall, CALL_RESTART),
+        (libc::SYS_sched_setscheduler, CALL_SET),
+        (libc::SYS_sched_setparam, CALL_SET),
+        (libc::SYS_sched_setattr, CALL_SET),
+        (libc::SYS_sched_setaffinity, CALL_SET),
+        (libc::SYS_setpriority, CALL_SET),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([
+        (libc::SYS_select, Call::Select as u8),
+        (libc::SYS_poll, Call::Poll as u8),
+        (libc::SYS_epoll_wait, Call::EpollWait as u8),
+        (libc::SYS_pause, Call::Pause as u8),
+    ]);
+    calls
+}
+
+/// The kernel side's table from number to call.
+pub fn table() -> [u8; 512] {
+    let mut table = [CALL_NONE; 512];
+    for (number, call) in watched() {
+        if let Some(entry) = usize::try_from(number).ok().and_then(|number| table.get_mut(number)) {
+            *entry = call;
+        }
+    }
+    table
+}
+
+/// The kernel function behind system call `name` on this machine.
+pub fn function(name: &str) -> String {
+    match std::env::consts::ARCH {
+        "x86_64" => format!("__x64_sys_{name}"),
+        "aarch64" => format!("__arm64_sys_{name}"),
+        _ => format!("__se_sys_{name}"),
+    }
+}

@@ -1,0 +1,133 @@
+//! What of this kernel and these privileges lets which function work.
+
+use crate::program::{self, Attach, Settings};
+use crate::system;
+use std::fs;
+use std::path::Path;
+
+/// Whether something works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It does.
+    Works,
+    /// It does not, and Punctual does without, at some cost.
+    Degraded,
+    /// It does not, and observing is impossible without.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// Whether it works.
+    pub ok: Verdict,
+    /// What was found.
+    pub detail: String,
+    /// What to do about it.
+    pub advice: Option<String>,
+    /// What it is needed for.
+    pub needed_for: &'static str,
+}
+
+impl Check {
+    fn works(name: &'static str, needed_for: &'static str, detail: impl Into<String>) -> Check {
+        Check { name, ok: Verdict::Works, detail: detail.into(), advice: None, needed_for }
+    }
+
+    fn fails(name: &'static str, needed_for: &'static str, ok: Verdict, detail: impl Into<String>, advice: &str) -> Check {
+        Check { name, ok, detail: detail.into(), advice: Some(advice.to_owned()), needed_for }
+    }
+}
+
+/// Looks at everything that observing needs, by trying it.
+pub fn doctor() -> Vec<Check> {
+    vec![kernel_release(), privileges(), types(), tracepoints(), functions(), cgroups(), throttling()]
+}
+
+fn kernel_release() -> Check {
+    let (name, needed_for) = ("kernel", "observing");
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    match version >= (5, 15) {
+        true => Check::works(name, needed_for, format!("Linux {release}")),
+        false => Check::fails(name, needed_for, Verdict::Missing, format!("Linux {release}"), "boot Linux 5.15 or newer"),
+    }
+}
+
+fn privileges() -> Check {
+    let (name, needed_for) = ("privileges", "observing");
+    let missing = system::missing_capabilities();
+    match missing.is_empty() {
+        true => Check::works(name, needed_for, "eBPF programs may be loaded and attached"),
+        false => Check::fails(
+            name,
+            needed_for,
+            Verdict::Missing,
+            format!("lacks {}", missing.join(" and ")),
+            "run as root (sudo), or grant the file the capabilities: setcap cap_bpf,cap_perfmon+ep punctual",
+        ),
+    }
+}
+
+fn types() -> Check {
+    let (name, needed_for) = ("kernel types (BTF)", "observing");
+    match system::kernel_types() {
+        Ok(_) => Check::works(name, needed_for, system::KERNEL_TYPES),
+        Err(error) => Check::fails(name, needed_for, Verdict::Missing, error.to_string(), "use a kernel built with CONFIG_DEBUG_INFO_BTF"),
+    }
+}
+
+fn tracepoints() -> Check {
+    let (name, needed_for) = ("tracepoints", "observing");
+    match program::load(&Settings { buffer_bytes: 4096, ..Settings::default() }, Attach::Tracepoint) {
+        Ok(_) => Check::works(name, needed_for, "scheduler and system calls can be traced"),
+        Err(error) => Check::fails(
+            name,
+            needed_for,
+            Verdict::Missing,
+            error.to_string(),
+            "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS and CONFIG_FTRACE_SYSCALLS that is not locked down",
+        ),
+    }
+}
+
+fn functions() -> Check {
+    let (name, needed_for) = ("function tracing (fentry)", "leaving system calls that are not observed at full speed");
+    let tried = system::require_privileges().and_then(|()| system::kernel_types()).and_then(|btf| program::try_fentry(&btf));
+    match tried {
+        Ok(()) => Check::works(name, needed_for, "the functions of system calls can be traced"),
+        Err(error) => Check::fails(
+            name,
+            needed_for,
+            Verdict::Degraded,
+            error.to_string(),
+            "nothing need be done: tracepoints take its place, and every system call on the machine takes a little longer meanwhile",
+        ),
+    }
+}
+
+fn cgroups() -> Check {
+    let (name, needed_for) = ("cgroups of version 2", "--cgroup");
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let at = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&"cgroup2"));
+    match at.and_then(|fields| fields.get(1).map(|path| (*path).to_owned())) {
+        Some(path) => Check::works(name, needed_for, format!("mounted at {path}")),
+        None => Check::fails(name, needed_for, Verdict::Degraded, "not mounted", "mount -t cgroup2 none /sys/fs/cgroup"),
+    }
+}
+
+fn throttling() -> Check {
+    let (name, needed_for) = ("real-time throttling", "real-time threads that the kernel never holds back");
+    let path = Path::new("/proc/sys/kernel/sched_rt_runtime_us");
+    let Ok(runtime) = fs::read_to_string(path) else {
+        return Check::works(name, needed_for, "not in this kernel");
+    };
+    let period = fs::read_to_string(path.with_file_name("sched_rt_period_us")).unwrap_or_default();
+    match runtime.trim() {
+        "-1" => Check::works(name, needed_for, "off"),
+        runtime => Check::works(name, needed_for, format!("on: {runtime} of every {} µs", period.trim())),
+    }
+}

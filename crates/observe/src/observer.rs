@@ -1,0 +1,360 @@
+//! An observation under way: from attaching to the last record.
+
+use crate::error::{Error, ErrorKind};
+use crate::interface::{self, Entry};
+use crate::program::{self, Attach, Loaded, Settings};
+use crate::system;
+use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
+use punctual_model::Instant;
+use punctual_trace::Record;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+use std::rc::Rc;
+use std::time::{Duration, Instant as WallInstant};
+
+/// Records are handed on in batches of this many, so that memory does not grow with the backlog.
+const BATCH: usize = 512;
+/// How long the reader sleeps between two looks at the buffer. The kernel side never wakes it: that would cost the observed threads.
+const NAP: Duration = Duration::from_millis(50);
+/// How long a command that was started here may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Which threads to observe.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// Every real-time thread of the machine, kernel threads included.
+    AllRealTime,
+    /// The threads of these processes, those that they create meanwhile included.
+    Pids(Vec<u32>),
+    /// The threads of a cgroup (version 2) and of all below it.
+    Cgroup(PathBuf),
+    /// A command, started once everything is attached, and all that it starts.
+    Command(Vec<OsString>),
+}
+
+/// How to observe.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which threads.
+    pub target: Target,
+    /// Threads under SCHED_OTHER and its like too (of processes, cgroups and commands).
+    pub include_best_effort: bool,
+    /// By which way.
+    pub attach: Attach,
+    /// Size of the buffer between kernel and user space in bytes; rounded up to a power of two.
+    pub buffer_bytes: u32,
+}
+
+/// What was counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Statistics {
+    /// Activation records received.
+    pub records: u64,
+    /// Records that found no room in the buffer.
+    pub lost: u64,
+    /// Threads that found no room in the kernel side's map.
+    pub untracked: u64,
+    /// Runs of the programs that the kernel skipped (recursion).
+    pub missed: u64,
+    /// Nanoseconds spent in the programs, where the kernel counts them (`kernel.bpf_stats_enabled`).
+    pub program_ns: u64,
+    /// How system calls were seen.
+    pub attach: Attach,
+}
+
+/// What an observation came to.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// What was counted.
+    pub statistics: Statistics,
+    /// From when.
+    pub from: Instant,
+    /// Until when.
+    pub until: Instant,
+    /// How the command ended, if there was one and it has ended.
+    pub command_status: Option<ExitStatus>,
+}
+
+/// What the ring buffer's callback leaves for the reader.
+#[derive(Default)]
+struct Inbox {
+    entries: Vec<Entry>,
+    broken: u64,
+}
+
+/// An observation under way. The programs leave the kernel when it is dropped.
+pub struct Observer {
+    ring: RingBuffer<'static>,
+    inbox: Rc<RefCell<Inbox>>,
+    loaded: Loaded,
+    numbers: Numbers,
+    pids: Vec<u32>,
+    child: Option<Child>,
+    command_status: Option<ExitStatus>,
+    records: u64,
+    from: Instant,
+}
+
+impl Observer {
+    /// Attaches, and starts the command if there is one.
+    pub fn start(options: &Options) -> Result<Observer, Error> {
+        let mut settings = Settings {
+            best_effort_too: options.include_best_effort,
+            buffer_bytes: options.buffer_bytes.max(4096).checked_next_power_of_two().unwrap_or(1 << 31),
+            ..Settings::default()
+        };
+        let mut pids = Vec::new();
+        match &options.target {
+            Target::AllRealTime => {}
+            Target::Pids(given) => {
+                settings.target = 1;
+                given.iter().try_for_each(|pid| system::require_process(*pid))?;
+                pids.clone_from(given);
+            }
+            Target::Cgroup(path) => {
+                settings.target = 2;
+                settings.cgroup_id = system::cgroup_id(path)?;
+            }
+            Target::Command(_) => settings.target = 1,
+        }
+        let loaded = program::load(&settings, options.attach)?;
+        for pid in &pids {
+            watch_process(&loaded, *pid, false)?;
+        }
+        let inbox = Rc::new(RefCell::new(Inbox::default()));
+        let ring = open_ring(&loaded, Rc::clone(&inbox))?;
+        let mut observer = Observer {
+            ring,
+            inbox,
+            loaded,
+            numbers: Numbers::default(),
+            pids,
+            child: None,
+            command_status: None,
+            records: 0,
+            from: system::now(),
+        };
+        if let Target::Command(words) = &options.target {
+            observer.start_command(words)?;
+        }
+        Ok(observer)
+    }
+
+    /// The child is watched from its creation on: the kernel side follows what this process starts, for just that moment.
+    fn start_command(&mut self, words: &[OsString]) -> Result<(), Error> {
+        let Some((name, arguments)) = words.split_first() else {
+            return Err(Error::new(ErrorKind::CommandFailed, "there is no command after --"));
+        };
+        let own = std::process::id();
+        watch_process(&self.loaded, own, true)?;
+        let child = Command::new(name).args(arguments).spawn();
+        // A failure leaves one entry that matches nothing, since this process is never watched.
+        let _ = self.loaded.skeleton.maps.processes.delete(&own.to_ne_bytes());
+        let child =
+            child.map_err(|error| Error::new(ErrorKind::CommandFailed, format!("cannot start {}: {error}", name.to_string_lossy())))?;
+        self.child = Some(child);
+        Ok(())
+    }
+
+    /// Hands on what has come, then waits up to `timeout` for more. Returns early when something came.
+    pub fn poll(&mut self, timeout: Duration, each: &mut dyn FnMut(Record)) -> Result<(), Error> {
+        let deadline = WallInstant::now() + timeout;
+        loop {
+            if self.drain(each)? > 0 {
+                return Ok(());
+            }
+            let left = deadline.saturating_duration_since(WallInstant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            // A signal cuts the nap short, so that the caller sees it.
+            let nap = left.min(NAP);
+            let request = libc::timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().into() };
+            // SAFETY: `request` is a valid time; the remaining time is not asked for.
+            if unsafe { libc::nanosleep(&request, std::ptr::null_mut()) } != 0 {
+                return self.drain(each).map(drop);
+            }
+        }
+    }
+
+    /// Hands on all that is in the buffer; returns how many entries that was.
+    fn drain(&mut self, each: &mut dyn FnMut(Record)) -> Result<usize, Error> {
+        let mut total = 0;
+        loop {
+            let result = self.ring.consume_raw_n(BATCH);
+            if result < 0 {
+                let error = std::io::Error::from_raw_os_error(-result);
+                return Err(Error::new(ErrorKind::Other, format!("cannot read the buffer of records: {error}")));
+            }
+            let mut entries = std::mem::take(&mut self.inbox.borrow_mut().entries);
+            total += entries.len();
+            for entry in entries.drain(..) {
+                let record = self.numbers.translate(entry);
+                self.records += u64::from(matches!(record, Record::Activation(_)));
+                each(record);
+            }
+            self.inbox.borrow_mut().entries = entries;
+            if (result as usize) < BATCH {
+                return Ok(total);
+            }
+        }
+    }
+
+    /// Whether all that was to be observed has ended: the command, or every process that was named.
+    pub fn target_ended(&mut self) -> bool {
+        if let Some(child) = &mut self.child {
+            match child.try_wait() {
+                Ok(None) => return false,
+                Ok(Some(status)) => self.command_status = Some(status),
+                Err(_) => {}
+            }
+            self.child = None;
+            return true;
+        }
+        if self.command_status.is_some() {
+            return true;
+        }
+        !self.pids.is_empty()
+            && self.pids.iter().all(|pid| matches!(self.loaded.skeleton.maps.processes.lookup(&pid.to_ne_bytes(), MapFlags::ANY), Ok(None)))
+    }
+
+    /// What has been counted so far.
+    pub fn statistics(&self) -> Statistics {
+        let counters = |which: u32| {
+            let values = self.loaded.skeleton.maps.counters.lookup_percpu(&which.to_ne_bytes(), MapFlags::ANY);
+            let of_cpu = |bytes: &Vec<u8>| bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+            values.ok().flatten().map_or(0, |values| values.iter().map(of_cpu).sum())
+        };
+        let (missed, program_ns) = self.loaded.programs();
+        Statistics {
+            records: self.records,
+            lost: counters(0) + self.inbox.borrow().broken,
+            untracked: counters(1),
+            missed,
+            program_ns,
+            attach: self.loaded.attach,
+        }
+    }
+
+    /// Detaches, hands on everything that was seen, and ends the command if it still runs.
+    pub fn finish(mut self, each: &mut dyn FnMut(Record)) -> Result<Summary, Error> {
+        let statistics_of_programs = self.loaded.programs();
+        self.loaded.links.clear();
+        let until = system::now();
+        self.drain(each)?;
+        let threads = &self.loaded.skeleton.maps.threads;
+        for key in threads.keys() {
+            let Ok(Some(bytes)) = threads.lookup(&key, MapFlags::ANY) else {
+                continue;
+            };
+            if let Some((end, last)) = interface::last_records(&bytes, until) {
+                for record in end.into_iter().chain([last]) {
+                    each(self.numbers.translate(Entry::Record(record)));
+                }
+            }
+        }
+        self.end_command();
+        let mut statistics = self.statistics();
+        (statistics.missed, statistics.program_ns) = statistics_of_programs;
+        Ok(Summary { statistics, from: self.from, until, command_status: self.command_status })
+    }
+
+    fn end_command(&mut self) {
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
+        let deadline = WallInstant::now() + PATIENCE;
+        let mut asked = false;
+        while WallInstant::now() < deadline {
+            if let Ok(Some(status)) = child.try_wait() {
+                self.command_status = Some(status);
+                return;
+            }
+            if !asked {
+                // SAFETY: the child has not been waited for, so its number is its own.
+                unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+                asked = true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// From numbers of the initial PID namespace to the observer's.
+#[derive(Default)]
+struct Numbers {
+    /// Only the threads whose number differs.
+    seen: HashMap<u32, u32>,
+    /// Command lines as executed, for processes that have ended before they could be asked.
+    commands: HashMap<u32, String>,
+}
+
+/// How many command lines are remembered at most.
+const COMMANDS: usize = 1024;
+
+impl Numbers {
+    fn translate(&mut self, entry: Entry) -> Record {
+        let mut record = match entry {
+            Entry::Record(record) => record,
+            Entry::Task(task) => return self.task(*task),
+        };
+        if !self.seen.is_empty() {
+            let tid = match &mut record {
+                Record::Task(task) => &mut task.tid,
+                Record::Activation(activation) => &mut activation.tid,
+                Record::Renamed { tid, .. } | Record::Exit { tid, .. } | Record::Last { tid, .. } => tid,
+            };
+            *tid = self.seen.get(tid).copied().unwrap_or(*tid);
+        }
+        record
+    }
+
+    fn task(&mut self, entry: interface::TaskEntry) -> Record {
+        let mut record = entry.record;
+        let (tid, tgid) = entry.seen;
+        if tid != 0 && tid != record.tid {
+            self.seen.insert(record.tid, tid);
+            record.tid = tid;
+        }
+        if record.command.is_empty() && !entry.kernel_thread {
+            record.command = system::command_line(if tgid != 0 { tgid } else { record.pid });
+            if record.command.is_empty() {
+                record.command = self.commands.get(&record.pid).cloned().unwrap_or_default();
+            }
+        } else if !record.command.is_empty() && self.commands.len() < COMMANDS {
+            self.commands.insert(record.pid, record.command.clone());
+        }
+        if tgid != 0 {
+            record.pid = tgid;
+        }
+        Record::Task(record)
+    }
+}
+
+fn watch_process(loaded: &Loaded, pid: u32, follow: bool) -> Result<(), Error> {
+    loaded
+        .skeleton
+        .maps
+        .processes
+        .update(&pid.to_ne_bytes(), &u32::from(follow).to_ne_bytes(), MapFlags::ANY)
+        .map_err(|error| Error::new(ErrorKind::Other, format!("cannot tell the kernel side to watch process {pid}: {error}")))
+}
+
+fn open_ring(loaded: &Loaded, inbox: Rc<RefCell<Inbox>>) -> Result<RingBuffer<'static>, Error> {
+    let failed = |error: libbpf_rs::Error| Error::new(ErrorKind::Other, format!("cannot map the buffer of records: {error}"));
+    let mut builder = RingBufferBuilder::new();
+    builder
+        .add(&loaded.skeleton.maps.records, move |bytes| {
+            let mut inbox = inbox.borrow_mut();
+            match interface::decode(bytes) {
+                Some(entry) => inbox.entries.push(entry),
+                None => inbox.broken += 1,
+            }
+            0
+        })
+        .map_err(failed)?;
+    builder.build().map_err(failed)
+}

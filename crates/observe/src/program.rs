@@ -1,0 +1,175 @@
+//! Loads and attaches the eBPF program, by the way that this kernel offers.
+
+use crate::error::{Error, ErrorKind};
+use crate::{calls, system};
+use libbpf_rs::btf::types::Func;
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Btf, Link, OpenObject, PrintLevel, libbpf_sys};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/observe.skel.rs"));
+}
+use skeleton::{ObserveSkel, ObserveSkelBuilder, OpenObserveSkel};
+
+/// How system calls are seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attach {
+    /// By the best way that the kernel offers.
+    Auto,
+    /// By tracing the functions of the calls that matter: no cost for all others.
+    Fentry,
+    /// By the tracepoints of all system calls: works everywhere, and every call on the machine takes a little longer.
+    Tracepoint,
+}
+
+impl Attach {
+    /// The name on the command line and in output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Attach::Auto => "auto",
+            Attach::Fentry => "fentry",
+            Attach::Tracepoint => "tracepoint",
+        }
+    }
+}
+
+/// What the kernel side is told before it is loaded.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// `enum target` of the kernel side.
+    pub target: u32,
+    /// Whether threads under SCHED_OTHER and its like are watched too.
+    pub best_effort_too: bool,
+    /// The cgroup to watch.
+    pub cgroup_id: u64,
+    /// Size of the ring buffer in bytes; a power of two, and whole pages.
+    pub buffer_bytes: u32,
+}
+
+/// The programs in the kernel. They leave it when this is dropped.
+pub struct Loaded {
+    pub skeleton: ObserveSkel<'static>,
+    pub links: Vec<Link>,
+    pub attach: Attach,
+}
+
+impl Loaded {
+    /// Runs that the kernel skipped, and nanoseconds spent (where it counts them), over all programs.
+    pub fn programs(&self) -> (u64, u64) {
+        let loaded = self.skeleton.object().progs().filter(|program| program.autoload());
+        loaded.fold((0, 0), |(missed, spent), program| {
+            let about = information(program.as_fd());
+            (missed + about.recursion_misses, spent + about.run_time_ns)
+        })
+    }
+}
+
+/// What the kernel says of a program; zeros if it says nothing.
+fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
+    let mut about = libbpf_sys::bpf_prog_info::default();
+    let mut length = size_of_val(&about) as u32;
+    // SAFETY: `about` has room for `length` bytes, and all its pointers and their counts are zero.
+    unsafe { libbpf_sys::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut about).cast(), &mut length) };
+    about
+}
+
+const SCHEDULER_PROGRAMS: [&str; 6] = ["waking", "switched", "forked", "executed", "exited", "renamed"];
+
+/// Loads and attaches everything.
+pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
+    quiet();
+    system::require_privileges()?;
+    let btf = system::kernel_types()?;
+    match attach {
+        Attach::Fentry => load_with(settings, Attach::Fentry, &btf),
+        Attach::Tracepoint => load_with(settings, Attach::Tracepoint, &btf),
+        Attach::Auto => match try_fentry(&btf) {
+            Ok(()) => load_with(settings, Attach::Fentry, &btf).or_else(|_| load_with(settings, Attach::Tracepoint, &btf)),
+            Err(_) => load_with(settings, Attach::Tracepoint, &btf),
+        },
+    }
+}
+
+/// Whether this kernel lets the functions of system calls be traced: tries it with one of them.
+pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
+    quiet();
+    let mut open = open(&Settings { buffer_bytes: 4096, ..Settings::default() })?;
+    choose(&mut open, Attach::Fentry, btf, |name| name == "enter_sched_yield")?;
+    let loaded = open.load().map_err(|error| refused("loading a function trace", &error))?;
+    attach_all(&loaded).map(drop)
+}
+
+fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
+    let mut open = open(settings)?;
+    choose(&mut open, attach, btf, |name| {
+        let traces_calls = name.starts_with("enter_") || name.starts_with("exit_");
+        let traces_all = name == "enter_any" || name == "exit_any";
+        SCHEDULER_PROGRAMS.contains(&name) || if attach == Attach::Fentry { traces_calls && !traces_all } else { traces_all }
+    })?;
+    let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
+    let links = attach_all(&skeleton)?;
+    Ok(Loaded { skeleton, links, attach })
+}
+
+fn open(settings: &Settings) -> Result<OpenObserveSkel<'static>, Error> {
+    // One observation per process: the few bytes of the handle may live as long as it.
+    let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
+    let mut open = ObserveSkelBuilder::default().open(storage).map_err(|error| refused("reading the eBPF program", &error))?;
+    let has_state = system::switch_has_state()?;
+    let rodata = open
+        .maps
+        .rodata_data
+        .as_deref_mut()
+        .ok_or_else(|| Error::new(ErrorKind::Other, "the eBPF program lacks its settings; this is a bug of Punctual's build"))?;
+    rodata.target = settings.target;
+    rodata.best_effort_too = settings.best_effort_too.into();
+    rodata.own_tgid = std::process::id();
+    rodata.pid_namespace = system::pid_namespace();
+    rodata.cgroup_id = settings.cgroup_id;
+    rodata.affinity_words = system::affinity_words();
+    rodata.switch_has_state = has_state.into();
+    rodata.call_of_number = calls::table();
+    open.maps.records.set_max_entries(settings.buffer_bytes).map_err(|error| refused("setting the size of the buffer", &error))?;
+    Ok(open)
+}
+
+/// Marks for loading the programs that are `wanted` and that this kernel has a place for.
+fn choose(open: &mut OpenObserveSkel<'static>, attach: Attach, btf: &Btf<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Error> {
+    for mut program in open.open_object_mut().progs_mut() {
+        let name = program.name().to_string_lossy().into_owned();
+        let section = program.section().to_string_lossy().into_owned();
+        let mut load = wanted(&name);
+        if let Some((_, call)) = section.split_once("/sys_").filter(|_| load && attach == Attach::Fentry) {
+            let function = calls::function(call);
+            load = btf.type_by_name::<Func<'_>>(&function).is_some();
+            if load {
+                program.set_attach_target(0, Some(function.clone())).map_err(|error| refused(&format!("choosing {function}"), &error))?;
+            }
+        }
+        program.set_autoload(load);
+    }
+    Ok(())
+}
+
+fn attach_all(skeleton: &ObserveSkel<'static>) -> Result<Vec<Link>, Error> {
+    let mut links = Vec::new();
+    for program in skeleton.object().progs_mut().filter(|program| program.autoload()) {
+        let name = program.name().to_string_lossy().into_owned();
+        links.push(program.attach().map_err(|error| refused(&format!("attaching {name}"), &error))?);
+    }
+    Ok(links)
+}
+
+/// libbpf reports on standard error by default. What it says ends up in our own errors; all of it is shown, the verifier's log
+/// included, if `PUNCTUAL_LIBBPF_LOG` is set.
+fn quiet() {
+    let show = std::env::var_os("PUNCTUAL_LIBBPF_LOG").is_some();
+    libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));
+}
+
+fn refused(what: &str, error: &libbpf_rs::Error) -> Error {
+    Error::new(ErrorKind::Kernel, format!("{what}: the kernel refused it ({error}); `punctual doctor` says what is missing"))
+}

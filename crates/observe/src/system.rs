@@ -1,0 +1,147 @@
+//! What must be known of this machine before anything is loaded: privileges, types, namespaces, cgroups, processes.
+
+use crate::error::{Error, ErrorKind};
+use libbpf_rs::Btf;
+use libbpf_rs::btf::ReferencesType;
+use libbpf_rs::btf::types::{FuncProto, Ptr, Typedef};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const CAP_SYS_ADMIN: u32 = 21;
+const CAP_PERFMON: u32 = 38;
+const CAP_BPF: u32 = 39;
+
+/// Where the kernel keeps its own types.
+pub const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+/// The inode of the initial PID namespace (PROC_PID_INIT_INO).
+const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
+
+/// The capabilities that this process lacks, by name; empty if it may observe.
+pub fn missing_capabilities() -> Vec<&'static str> {
+    let effective = fs::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|status| status.lines().find_map(|line| line.strip_prefix("CapEff:").map(|value| value.trim().to_owned())))
+        .and_then(|value| u64::from_str_radix(&value, 16).ok())
+        .unwrap_or(0);
+    let has = |capability: u32| effective >> capability & 1 == 1;
+    if has(CAP_SYS_ADMIN) {
+        return Vec::new();
+    }
+    [(CAP_BPF, "CAP_BPF"), (CAP_PERFMON, "CAP_PERFMON")]
+        .into_iter()
+        .filter_map(|(capability, name)| (!has(capability)).then_some(name))
+        .collect()
+}
+
+/// An error unless this process may load and attach eBPF programs.
+pub fn require_privileges() -> Result<(), Error> {
+    let missing = missing_capabilities();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Privileges,
+        format!("observing needs {}: run it as root (sudo), or grant the file these capabilities with setcap", missing.join(" and ")),
+    ))
+}
+
+/// The kernel's types (BTF).
+pub fn kernel_types() -> Result<Btf<'static>, Error> {
+    let lacking = |why: &str| {
+        Error::new(
+            ErrorKind::Kernel,
+            format!(
+                "this kernel does not describe its types ({KERNEL_TYPES}: {why}): use one built with CONFIG_DEBUG_INFO_BTF, as Debian's and most others are"
+            ),
+        )
+    };
+    if let Err(error) = fs::metadata(KERNEL_TYPES) {
+        return Err(lacking(&error.to_string()));
+    }
+    Btf::from_vmlinux().map_err(|error| lacking(&error.to_string()))
+}
+
+/// Whether the tracepoint sched_switch passes the state in which a thread was switched out (since 5.18).
+pub fn switch_has_state() -> Result<bool, Error> {
+    let btf = kernel_types()?;
+    let arguments = btf
+        .type_by_name::<Typedef<'_>>("btf_trace_sched_switch")
+        .and_then(|name| Ptr::try_from(name.referenced_type()).ok())
+        .and_then(|pointer| FuncProto::try_from(pointer.referenced_type()).ok())
+        .map(|function| function.len())
+        .ok_or_else(|| {
+            Error::new(ErrorKind::Kernel, "this kernel's types do not name the tracepoint sched_switch: Punctual needs Linux 5.15 or newer")
+        })?;
+    // The first argument is the tracepoint's own.
+    Ok(arguments >= 5)
+}
+
+/// The inode of this process's PID namespace, 0 if it is the initial one.
+pub fn pid_namespace() -> u32 {
+    match fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino()) {
+        Ok(INITIAL_PID_NAMESPACE) | Err(_) => 0,
+        Ok(inode) => u32::try_from(inode).unwrap_or(0),
+    }
+}
+
+/// How many words of 64 processors the kernel's masks have in use.
+pub fn affinity_words() -> u32 {
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = possible.trim().rsplit(['-', ',']).next().and_then(|cpu| cpu.parse::<u32>().ok()).unwrap_or(0);
+    (last / 64 + 1).min(crate::interface::AFFINITY_WORDS as u32)
+}
+
+/// The kernel's number of the cgroup at `path`.
+pub fn cgroup_id(path: &Path) -> Result<u64, Error> {
+    let not_found = |why: &str| {
+        Error::new(
+            ErrorKind::TargetNotFound,
+            format!("cgroup {}: {why}; name a folder of the unified hierarchy, such as those below /sys/fs/cgroup", path.display()),
+        )
+    };
+    let metadata = fs::metadata(path).map_err(|error| not_found(&error.to_string()))?;
+    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(|_| not_found("the path holds a NUL"))?;
+    let mut about = std::mem::MaybeUninit::<libc::statfs>::zeroed();
+    // SAFETY: `name` is NUL-terminated and `about` has room for a statfs.
+    let result = unsafe { libc::statfs(name.as_ptr(), about.as_mut_ptr()) };
+    // SAFETY: zeroed is a valid statfs, whether or not the call filled it in.
+    let about = unsafe { about.assume_init() };
+    if result != 0 || about.f_type as i64 != CGROUP2_SUPER_MAGIC {
+        return Err(not_found("it is no cgroup of version 2"));
+    }
+    Ok(metadata.ino())
+}
+
+/// An error unless process `pid` exists.
+pub fn require_process(pid: u32) -> Result<(), Error> {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
+        return Err(Error::new(
+            ErrorKind::TargetNotFound,
+            format!("there is no process {pid}; `ps -eLo pid,tid,cls,rtprio,comm` lists what runs"),
+        ));
+    };
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|value| value.trim().parse::<u32>().ok());
+    match process {
+        Some(process) if process != pid => Err(Error::new(
+            ErrorKind::TargetNotFound,
+            format!("{pid} is a thread of process {process}, not a process; give --pid {process} to observe all its threads"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The command line of a process in this PID namespace; empty if it has none or is gone.
+pub fn command_line(pid: u32) -> String {
+    fs::read(format!("/proc/{pid}/cmdline")).map(|bytes| crate::interface::command_line(&bytes)).unwrap_or_default()
+}
+
+/// Now, on the clock of all records.
+pub fn now() -> punctual_model::Instant {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` has room for a timespec; CLOCK_MONOTONIC always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    punctual_model::Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
