@@ -29,11 +29,7 @@ pub struct Job {
 impl Job {
     /// From the arrival (from the earliest release where the arrival is unknown) to the end.
     pub fn response(&self) -> Duration {
-        self.end.since(
-            self.release
-                .arrival
-                .unwrap_or(self.release.window.earliest()),
-        )
+        self.end.since(self.release.arrival.unwrap_or(self.release.window.earliest()))
     }
 }
 

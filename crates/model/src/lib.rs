@@ -2,11 +2,15 @@
 //!
 //! Pure: no I/O, no clock. Nothing here infers a model (that is `extract`) or shows one (that is `report`).
 
+pub mod check;
+mod curve;
 pub mod file;
 pub mod job;
+pub mod request;
 pub mod separator;
 pub mod time;
 
+pub use check::{MAX_SEGMENTS, RecordedJob, Violation, check_stream};
 pub use file::*;
 pub use job::{Job, Release, Segment};
 pub use separator::{Call, FileClass, Object, Separator};

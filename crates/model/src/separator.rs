@@ -128,10 +128,7 @@ impl FileClass {
 
     /// The class with this number on the kernel side.
     pub fn from_number(number: u8) -> Option<FileClass> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|class| *class as u8 == number)
+        Self::ALL.iter().copied().find(|class| *class as u8 == number)
     }
 
     /// The name in files and output.
@@ -154,14 +151,7 @@ impl FileClass {
 
     /// Whether the identity means something to a person (inode or device number) beyond the descriptor.
     pub const fn has_identity(self) -> bool {
-        matches!(
-            self,
-            FileClass::Pipe
-                | FileClass::Socket
-                | FileClass::CharacterDevice
-                | FileClass::BlockDevice
-                | FileClass::MessageQueue
-        )
+        matches!(self, FileClass::Pipe | FileClass::Socket | FileClass::CharacterDevice | FileClass::BlockDevice | FileClass::MessageQueue)
     }
 }
 
@@ -198,11 +188,7 @@ impl Object {
     /// What tells two separators apart: descriptors by number and class, so that one that is closed and opened again stays one separator.
     pub fn key(self) -> Object {
         match self {
-            Object::File { class, fd, .. } => Object::File {
-                class,
-                fd,
-                identity: 0,
-            },
+            Object::File { class, fd, .. } => Object::File { class, fd, identity: 0 },
             other => other,
         }
     }
@@ -219,17 +205,11 @@ pub struct Separator {
 
 impl Separator {
     /// Any sleep.
-    pub const SUSPENSION: Separator = Separator {
-        call: Call::Suspension,
-        object: Object::None,
-    };
+    pub const SUSPENSION: Separator = Separator { call: Call::Suspension, object: Object::None };
 
     /// What tells two separators apart ([`Object::key`]).
     pub fn key(self) -> Separator {
-        Separator {
-            call: self.call,
-            object: self.object.key(),
-        }
+        Separator { call: self.call, object: self.object.key() }
     }
 }
 
@@ -252,26 +232,11 @@ impl fmt::Display for Object {
         match *self {
             Object::None => Ok(()),
             Object::Clock { id, absolute } => {
-                write!(
-                    f,
-                    "{}{}",
-                    clock_name(id),
-                    if absolute { " absolute" } else { " relative" }
-                )
+                write!(f, "{}{}", clock_name(id), if absolute { " absolute" } else { " relative" })
             }
-            Object::File {
-                class,
-                fd,
-                identity,
-            } if identity != 0 && class.has_identity() => match class {
+            Object::File { class, fd, identity } if identity != 0 && class.has_identity() => match class {
                 FileClass::CharacterDevice | FileClass::BlockDevice => {
-                    write!(
-                        f,
-                        "{} {}:{} fd {fd}",
-                        class.name(),
-                        identity >> 20,
-                        identity & 0xf_ffff
-                    )
+                    write!(f, "{} {}:{} fd {fd}", class.name(), identity >> 20, identity & 0xf_ffff)
                 }
                 _ => write!(f, "{}:[{identity}] fd {fd}", class.name()),
             },

@@ -5,16 +5,12 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
 /// A point in time on CLOCK_MONOTONIC, in nanoseconds.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Instant(u64);
 
 /// A span of time in whole nanoseconds.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Duration(u64);
 
@@ -134,10 +130,7 @@ impl Window {
 
     /// The window of something observed exactly.
     pub const fn at(instant: Instant) -> Self {
-        Self {
-            earliest: instant,
-            latest: instant,
-        }
+        Self { earliest: instant, latest: instant }
     }
 
     /// The first instant at which it may have happened.

@@ -44,11 +44,8 @@ impl Serialize for Call {
 impl<'de> Deserialize<'de> for Call {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        Call::from_name(&name).ok_or_else(|| {
-            de::Error::custom(format_args!(
-                "expected the name of a call that separates jobs, found {name:?}"
-            ))
-        })
+        Call::from_name(&name)
+            .ok_or_else(|| de::Error::custom(format_args!("expected the name of a call that separates jobs, found {name:?}")))
     }
 }
 
@@ -66,17 +63,8 @@ impl<'de> Deserialize<'de> for Separator {
 
 impl From<Separator> for Flat {
     fn from(Separator { call, object }: Separator) -> Flat {
-        let mut flat = Flat {
-            call,
-            clock: None,
-            clock_id: None,
-            absolute: None,
-            object: None,
-            fd: None,
-            identity: None,
-            address: None,
-            id: None,
-        };
+        let mut flat =
+            Flat { call, clock: None, clock_id: None, absolute: None, object: None, fd: None, identity: None, address: None, id: None };
         match object {
             Object::None => {}
             Object::Clock { id, absolute } => {
@@ -84,11 +72,7 @@ impl From<Separator> for Flat {
                 flat.clock_id = (!CLOCK_IDS.contains(&id)).then_some(id);
                 flat.absolute = Some(absolute);
             }
-            Object::File {
-                class,
-                fd,
-                identity,
-            } => {
+            Object::File { class, fd, identity } => {
                 flat.object = Some(file_name(class, identity));
                 flat.fd = Some(fd);
                 flat.identity = (identity != 0 && !class.has_identity()).then_some(identity);
@@ -105,24 +89,14 @@ impl TryFrom<Flat> for Separator {
     type Error = String;
 
     fn try_from(flat: Flat) -> Result<Separator, String> {
-        let named = [
-            flat.clock.is_some(),
-            flat.object.is_some(),
-            flat.address.is_some(),
-            flat.id.is_some(),
-        ];
+        let named = [flat.clock.is_some(), flat.object.is_some(), flat.address.is_some(), flat.id.is_some()];
         if named.iter().filter(|is_there| **is_there).count() > 1 {
-            return Err(
-                "expected at most one of `clock`, `object`, `address` and `id`, found several"
-                    .to_owned(),
-            );
+            return Err("expected at most one of `clock`, `object`, `address` and `id`, found several".to_owned());
         }
         let object = if let Some(name) = flat.clock {
             Object::Clock {
                 id: clock_number(&name, flat.clock_id)?,
-                absolute: flat
-                    .absolute
-                    .ok_or("expected `absolute` beside `clock`, found none")?,
+                absolute: flat.absolute.ok_or("expected `absolute` beside `clock`, found none")?,
             }
         } else if let Some(name) = flat.object {
             match name.as_str() {
@@ -130,16 +104,8 @@ impl TryFrom<Flat> for Separator {
                 _ => {
                     let (class, identity) = parse_file_name(&name)?;
                     let fd = flat.fd.ok_or("expected `fd` beside `object`, found none")?;
-                    let identity = if class.has_identity() {
-                        identity
-                    } else {
-                        flat.identity.unwrap_or(0)
-                    };
-                    Object::File {
-                        class,
-                        fd,
-                        identity,
-                    }
+                    let identity = if class.has_identity() { identity } else { flat.identity.unwrap_or(0) };
+                    Object::File { class, fd, identity }
                 }
             }
         } else if let Some(address) = flat.address {
@@ -149,10 +115,7 @@ impl TryFrom<Flat> for Separator {
         } else {
             Object::None
         };
-        Ok(Separator {
-            call: flat.call,
-            object,
-        })
+        Ok(Separator { call: flat.call, object })
     }
 }
 
@@ -161,12 +124,7 @@ fn file_name(class: FileClass, identity: u64) -> String {
     match class {
         _ if identity == 0 || !class.has_identity() => class.name().to_owned(),
         FileClass::CharacterDevice | FileClass::BlockDevice => {
-            format!(
-                "{} {}:{}",
-                class.name(),
-                identity >> 20,
-                identity & 0xf_ffff
-            )
+            format!("{} {}:{}", class.name(), identity >> 20, identity & 0xf_ffff)
         }
         _ => format!("{}:[{identity}]", class.name()),
     }
@@ -174,10 +132,7 @@ fn file_name(class: FileClass, identity: u64) -> String {
 
 fn parse_file_name(name: &str) -> Result<(FileClass, u64), String> {
     let class_name = name.split([' ', ':']).next().unwrap_or_default();
-    let class = FileClass::ALL
-        .iter()
-        .copied()
-        .find(|class| class.name() == class_name);
+    let class = FileClass::ALL.iter().copied().find(|class| class.name() == class_name);
     let identity = class.and_then(|class| {
         let rest = &name[class_name.len()..];
         match class {
@@ -191,23 +146,19 @@ fn parse_file_name(name: &str) -> Result<(FileClass, u64), String> {
             _ => None,
         }
     });
-    class.zip(identity).ok_or_else(|| {
-        format!("expected an `object` such as \"pipe:[1234]\", \"char 10:200\", \"timerfd\" or \"others\", found {name:?}")
-    })
+    class
+        .zip(identity)
+        .ok_or_else(|| format!("expected an `object` such as \"pipe:[1234]\", \"char 10:200\", \"timerfd\" or \"others\", found {name:?}"))
 }
 
 fn clock_number(name: &str, id: Option<i32>) -> Result<i32, String> {
     match (name, id) {
         (CLOCK_OTHER, Some(id)) => Ok(id),
-        (CLOCK_OTHER, None) => {
-            Err("expected `clock_id` beside \"CLOCK_OTHER\", found none".to_owned())
-        }
+        (CLOCK_OTHER, None) => Err("expected `clock_id` beside \"CLOCK_OTHER\", found none".to_owned()),
         _ => CLOCK_IDS
             .into_iter()
             .find(|id| clock_name(*id) == name)
-            .ok_or_else(|| {
-                format!("expected a `clock` such as \"CLOCK_MONOTONIC\", found {name:?}")
-            }),
+            .ok_or_else(|| format!("expected a `clock` such as \"CLOCK_MONOTONIC\", found {name:?}")),
     }
 }
 

@@ -1,0 +1,81 @@
+//! Independent checkers, one per model: does this job stream obey that model?
+//!
+//! They share no code with the inference and are written to be obviously right, not fast: brute force over every run of
+//! consecutive jobs. A release is a window, so a checker asks whether *any* placement of the releases inside their windows,
+//! in their order, would break the model; if one does, the model is not conservative.
+//!
+//! Each returns what it found wrong, the worst case of each run length; an empty list is consent.
+
+mod curve;
+mod jobs;
+mod periodic;
+mod violation;
+
+pub use curve::{arrival_counts, curve, sporadic};
+pub use jobs::{counts, dynamic_suspension, execution, response, segmented_suspension};
+pub use periodic::periodic;
+pub use violation::{Bound, Model, Value, Violation};
+
+use crate::file::Stream;
+use crate::job::{Job, Release, Segment};
+
+/// The greatest number of segments that a job is told apart into: of a job with more, the first ones count as one.
+pub const MAX_SEGMENTS: usize = 16;
+
+/// A job and its segments as they were recorded. None recorded stands for a single one with all of its cost and suspension.
+pub type RecordedJob = (Job, Vec<Segment>);
+
+/// Whether these releases and jobs, all of them consecutive, obey every model of this stream.
+pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
+    let mut found = order(releases);
+    let arrival = &stream.arrival;
+    found.extend(arrival.periodic.iter().flat_map(|model| periodic(model, releases)));
+    found.extend(arrival.sporadic.iter().flat_map(|model| sporadic(model, releases)));
+    found.extend(arrival.curve.iter().flat_map(|model| curve(model, releases)));
+    found.extend(stream.execution.iter().flat_map(|model| execution(model, jobs)));
+    found.extend(stream.suspension.iter().flat_map(|model| dynamic_suspension(model, jobs)));
+    found.extend(stream.suspension.iter().flat_map(|model| segmented_suspension(model, jobs)));
+    found.extend(stream.response.iter().flat_map(|model| response(model, jobs)));
+    found
+}
+
+/// Whether the releases can have happened in this order at all. Where they cannot, every model of them is vacuous.
+pub fn order(releases: &[Release]) -> Vec<Violation> {
+    let windows = placements(releases);
+    let out_of_order = windows.iter().enumerate().filter(|(_, window)| window.latest < window.earliest);
+    out_of_order
+        .map(|(job, window)| Violation {
+            model: Model::Order,
+            first: job,
+            last: job,
+            allowed: Bound::AtLeast(Value::At(window.earliest.into())),
+            seen: Value::At(window.latest.into()),
+        })
+        .collect()
+}
+
+/// Where a release can lie given that its neighbours keep their order, in nanoseconds.
+#[derive(Clone, Copy)]
+struct Placement {
+    earliest: u64,
+    latest: u64,
+}
+
+/// The window of each release less what no placement in order reaches: not before any earlier window opens, nor after any later closes.
+fn placements(releases: &[Release]) -> Vec<Placement> {
+    let mut windows: Vec<Placement> = releases
+        .iter()
+        .map(|release| Placement { earliest: release.window.earliest().ns(), latest: release.window.latest().ns() })
+        .collect();
+    let mut opened = 0;
+    for window in &mut windows {
+        opened = window.earliest.max(opened);
+        window.earliest = opened;
+    }
+    let mut closes = u64::MAX;
+    for window in windows.iter_mut().rev() {
+        closes = window.latest.min(closes);
+        window.latest = closes;
+    }
+    windows
+}

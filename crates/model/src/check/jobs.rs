@@ -1,0 +1,107 @@
+//! What jobs do once they are released: processor time, suspension, response; and the counts.
+
+use super::violation::{Bound, Model, Value, Violation};
+use super::{MAX_SEGMENTS, RecordedJob};
+use crate::file::{Execution, Response, SegmentBound, Stream, Suspension};
+use crate::job::{Release, Segment};
+use crate::time::Duration;
+
+/// Whether every run of as many jobs as the curve has entries for takes no more processor time than it allows.
+/// Reports the worst run of each length. O(jobs × entries).
+pub fn execution(model: &Execution, jobs: &[RecordedJob]) -> Vec<Violation> {
+    // Cumulative costs, so that a run's is an exact difference of two.
+    let mut total = 0_u128;
+    let mut before = vec![total];
+    for (job, _) in jobs {
+        total += u128::from(job.cost.ns());
+        before.push(total);
+    }
+    let mut found = Vec::new();
+    for (index, allowed) in model.wcet_ns.iter().enumerate() {
+        let length = index + 1;
+        let greatest = (length..before.len()).map(|end| (before[end] - before[end - length], end)).max_by_key(|(cost, _)| *cost);
+        if let Some((cost, end)) = greatest.filter(|(cost, _)| *cost > u128::from(allowed.ns())) {
+            found.push(Violation {
+                model: Model::Wcet(length as u64),
+                first: end - length,
+                last: end - 1,
+                allowed: Bound::AtMost(Value::Span(*allowed)),
+                seen: Value::Span(Duration::from_ns(cost.try_into().unwrap_or(u64::MAX))),
+            });
+        }
+    }
+    found
+}
+
+/// Whether no job sleeps longer in all than the dynamic model allows, by its total or by its segments.
+pub fn dynamic_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Violation> {
+    at_most(Model::DynamicSuspension, model.dynamic_ns, jobs, |(job, segments)| merged(segments).suspended.max(job.suspended))
+}
+
+/// Whether every job obeys a vector of the bag that has as many segments as the job, segment by segment: its own segments, or with the
+/// first ones merged until [`MAX_SEGMENTS`] remain.
+pub fn segmented_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (index, recorded) in jobs.iter().enumerate() {
+        let segments = canonical(recorded);
+        let is_allowed = |vector: &Vec<SegmentBound>| obeys(&segments, vector) || obeys(&recorded.1, vector);
+        if !model.segmented.iter().any(is_allowed) {
+            let candidates = model.segmented.iter().filter(|vector| vector.len() == segments.len()).count();
+            found.push(Violation::of_job(Model::SegmentedSuspension, index, Bound::Vectors(candidates), Value::Segments(segments)));
+        }
+    }
+    found
+}
+
+/// Whether no job responds later than the model allows.
+pub fn response(model: &Response, jobs: &[RecordedJob]) -> Vec<Violation> {
+    at_most(Model::Response, model.max_ns, jobs, |(job, _)| job.response())
+}
+
+/// Whether a stream counts what these releases and jobs are: for the stream that they were taken from, not for another one.
+pub fn counts(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
+    let uncertain = releases.iter().filter(|release| !release.window.is_exact()).count();
+    [
+        (Model::Releases, stream.releases, releases.len()),
+        (Model::UncertainReleases, stream.uncertain_releases, uncertain),
+        (Model::Jobs, stream.jobs, jobs.len()),
+    ]
+    .into_iter()
+    .filter(|(_, allowed, seen)| *allowed != *seen as u64)
+    .map(|(model, allowed, seen)| Violation {
+        model,
+        first: 0,
+        last: seen.saturating_sub(1),
+        allowed: Bound::Exactly(Value::Count(allowed)),
+        seen: Value::Count(seen as u64),
+    })
+    .collect()
+}
+
+fn at_most(model: Model, allowed: Duration, jobs: &[RecordedJob], seen: impl Fn(&RecordedJob) -> Duration) -> Vec<Violation> {
+    let spans = jobs.iter().map(seen).enumerate().filter(|(_, span)| *span > allowed);
+    spans.map(|(job, span)| Violation::of_job(model, job, Bound::AtMost(Value::Span(allowed)), Value::Span(span))).collect()
+}
+
+/// A job's segments, at least one and at most [`MAX_SEGMENTS`].
+fn canonical((job, segments): &RecordedJob) -> Vec<Segment> {
+    if segments.is_empty() {
+        return vec![Segment { suspended: job.suspended, cost: job.cost }];
+    }
+    let (surplus, kept) = segments.split_at(segments.len().saturating_sub(MAX_SEGMENTS - 1));
+    match surplus {
+        [] => kept.to_vec(),
+        _ => std::iter::once(merged(surplus)).chain(kept.iter().copied()).collect(),
+    }
+}
+
+fn merged(segments: &[Segment]) -> Segment {
+    segments
+        .iter()
+        .fold(Segment::default(), |sum, segment| Segment { suspended: sum.suspended + segment.suspended, cost: sum.cost + segment.cost })
+}
+
+fn obeys(segments: &[Segment], vector: &[SegmentBound]) -> bool {
+    segments.len() == vector.len()
+        && segments.iter().zip(vector).all(|(segment, bound)| segment.suspended <= bound.suspended_ns && segment.cost <= bound.cost_ns)
+}

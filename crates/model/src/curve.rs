@@ -1,0 +1,81 @@
+//! What curves say of any number of jobs and any span of time: beyond their last entry, and as arrival curves.
+//!
+//! The tables end at a horizon. Beyond it they extend soundly: a span of many gaps between releases is made of spans of fewer,
+//! so δ⁻ is superadditive and δ⁺ subadditive in the number of gaps, and WCET(n) is subadditive in the number of jobs. Whatever
+//! obeys the table obeys its extension. (papers: LiME, Section II-B.)
+
+use crate::file::{Curve, Execution};
+use crate::time::Duration;
+
+impl Curve {
+    /// δ⁻(n): any `n` consecutive releases span at least this. Beyond the horizon by superadditivity; `u64::MAX` ns stands for
+    /// that or more. O(1).
+    pub fn delta_min(&self, n: u64) -> Duration {
+        let bound = extend(&self.delta_min_ns, n.saturating_sub(1)).unwrap_or(0);
+        Duration::from_ns(bound.try_into().unwrap_or(u64::MAX))
+    }
+
+    /// δ⁺(n): any `n` consecutive releases span at most this. Beyond the horizon by subadditivity. `None` where no bound is known or
+    /// it exceeds `u64::MAX` ns. O(1).
+    pub fn delta_max(&self, n: u64) -> Option<Duration> {
+        let bound = extend(&self.delta_max_ns, n.saturating_sub(1))?;
+        Some(Duration::from_ns(bound.try_into().ok()?))
+    }
+
+    /// η⁺(Δ): at most this many releases in any half-open interval `[t, t + Δ)`. `None` where nothing bounds their number: the curve
+    /// is empty, or any number that it covers may coincide. O(log horizon).
+    ///
+    /// `n` releases fit if and only if their span can be less than Δ: η⁺(Δ) is the greatest `n` with δ⁻(n) < Δ.
+    pub fn eta_max(&self, span: Duration) -> Option<u64> {
+        match span.ns().checked_sub(1) {
+            None => Some(0),
+            Some(longest) => gaps_within(&self.delta_min_ns, longest)?.checked_add(1),
+        }
+    }
+
+    /// η⁻(Δ): at least this many releases in any half-open interval `[t, t + Δ)` between the first release and the last. O(log horizon).
+    ///
+    /// An interval with just `n` releases lies between two releases that have them between them: η⁻(Δ) is the least `n` with
+    /// Δ < δ⁺(n + 2). Zero where the curve says nothing.
+    pub fn eta_min(&self, span: Duration) -> u64 {
+        match span {
+            Duration::ZERO => 0,
+            _ => gaps_within(&self.delta_max_ns, span.ns()).unwrap_or(0),
+        }
+    }
+}
+
+impl Execution {
+    /// WCET(n): any `n` consecutive jobs take at most this much processor time together. Beyond the horizon by subadditivity. `None`
+    /// where no bound is known or it exceeds `u64::MAX` ns. O(1).
+    pub fn wcet(&self, n: u64) -> Option<Duration> {
+        let bound = extend(&self.wcet_ns, n)?;
+        Some(Duration::from_ns(bound.try_into().ok()?))
+    }
+}
+
+/// The value for `n` of a table that holds those for 1, 2, … (and zero for 0): as many whole tables as fit, and the rest.
+/// `None` where the table is empty.
+fn extend(table: &[Duration], n: u64) -> Option<u128> {
+    if n == 0 {
+        return Some(0);
+    }
+    let last = table.last()?;
+    let horizon = table.len() as u64;
+    let rest = match (n % horizon) as usize {
+        0 => 0,
+        rest => table.get(rest - 1)?.ns(),
+    };
+    // Both factors fit 64 bits, and so does the addend: no overflow.
+    Some(u128::from(n / horizon) * u128::from(last.ns()) + u128::from(rest))
+}
+
+/// The greatest number whose extended value ([`extend`]) is at most `limit`. `None` where every number's is, the table is
+/// empty, or that number exceeds 64 bits.
+fn gaps_within(table: &[Duration], limit: u64) -> Option<u64> {
+    let last = table.last()?.ns();
+    let whole = limit.checked_div(last)?;
+    let rest = limit % last;
+    let part = table.partition_point(|value| value.ns() <= rest) as u64;
+    whole.checked_mul(table.len() as u64)?.checked_add(part)
+}
