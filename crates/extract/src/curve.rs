@@ -1,0 +1,215 @@
+//! Distance functions: the least and greatest spans of consecutive releases, exact up to a horizon. (papers: LiME, Section II-B.)
+//!
+//! Spans of 52 days and more are not told apart: the curves end before the first one.
+
+use crate::kernel::{self, BATCH, WIDTH};
+use crate::ring::Ring;
+use punctual_model::{Curve, Duration, Instant, Window};
+
+/// Spans below this are exact, as all values within it of the newest one are.
+pub(crate) const EXACT: f64 = (1_u64 << 52) as f64;
+
+/// δ⁻ and δ⁺ of a stream of releases. Memory grows with the releases up to the horizon, then stays. Pieces merge exactly.
+#[derive(Clone, Debug)]
+pub struct DistanceSummary {
+    horizon: usize,
+    count: u64,
+    /// What the instants in the rings are relative to.
+    base: u64,
+    earliest: Ring,
+    /// Absent while every release is exact.
+    latest: Option<Ring>,
+    /// Releases since the last window: the rings agree on that many.
+    exact: usize,
+    /// The newest releases, which the curves do not yet know.
+    pending: usize,
+    spans: Spans,
+    /// The first releases, for a piece before this one to go on with.
+    head: Head,
+}
+
+/// Entry i is about i + 2 consecutive releases.
+#[derive(Clone, Debug, Default)]
+struct Spans {
+    least: Vec<f64>,
+    greatest: Vec<f64>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Head {
+    earliest: Vec<u64>,
+    /// Empty while every release is exact.
+    latest: Vec<u64>,
+}
+
+impl DistanceSummary {
+    /// A summary of no releases, for δ(2) … δ(horizon + 1).
+    pub fn new(horizon: usize) -> Self {
+        // δ(2), the least separation, is always wanted.
+        let horizon = horizon.max(1);
+        DistanceSummary {
+            horizon,
+            count: 0,
+            base: 0,
+            earliest: Ring::new(horizon),
+            latest: None,
+            exact: 0,
+            pending: 0,
+            spans: Spans::default(),
+            head: Head::default(),
+        }
+    }
+
+    /// Adds the next release.
+    #[inline]
+    pub fn push(&mut self, window: Window) {
+        let (earliest, latest) = (window.earliest().ns(), window.latest().ns());
+        if self.head.earliest.len() < self.horizon {
+            self.head.push(earliest, latest);
+        }
+        if relative(latest, self.base).abs() >= EXACT {
+            self.rebase(earliest);
+        }
+        if self.latest.is_none() && earliest != latest {
+            self.latest = Some(self.earliest.clone());
+        }
+        self.earliest.push(relative(earliest, self.base));
+        if let Some(ring) = &mut self.latest {
+            ring.push(relative(latest, self.base));
+        }
+        self.exact = if earliest == latest { self.exact + 1 } else { 0 };
+        self.count += 1;
+        self.pending += 1;
+        if self.pending == BATCH {
+            self.flush();
+        }
+    }
+
+    /// Adds all releases of a piece of the same horizon that follows this one: the same as if they had been pushed here.
+    pub fn merge(&mut self, later: &DistanceSummary) {
+        for (index, &earliest) in later.head.earliest.iter().enumerate() {
+            let latest = later.head.latest.get(index).copied().unwrap_or(earliest);
+            let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest));
+            self.push(window.unwrap_or(Window::at(Instant::from_ns(earliest))));
+        }
+        let pushed = later.head.earliest.len() as u64;
+        if pushed == later.count {
+            return;
+        }
+        // Every pair across the border has been compared; what is left are pairs within the later piece, and its newest releases.
+        self.flush();
+        self.horizon = self.horizon.min(later.horizon);
+        self.count += later.count - pushed;
+        self.spans.resize(self.entries());
+        self.spans.combine(&later.up_to_date());
+        self.base = later.base;
+        self.earliest = later.earliest.clone();
+        self.latest = later.latest.clone();
+        self.exact = later.exact;
+    }
+
+    /// The least separation of two releases, which is δ⁻(2); `None` for fewer than two.
+    pub fn least_separation(&self) -> Option<Duration> {
+        let spans = self.up_to_date();
+        (self.count > 1).then(|| Duration::from_ns(lower_bound(spans.least.iter().copied().fold(EXACT, f64::min))))
+    }
+
+    /// The curves; `None` for fewer than two releases, or none that are less than 52 days apart.
+    pub fn curve(&self) -> Option<Curve> {
+        let Spans { mut least, mut greatest } = self.up_to_date();
+        least.truncate(self.entries());
+        greatest.truncate(self.entries());
+        // Bounds of releases that come in order never run backwards; should they have, the sound side is the outer one.
+        least.iter_mut().rev().fold(f64::INFINITY, |next, span| {
+            *span = span.min(next);
+            *span
+        });
+        greatest.iter_mut().fold(0.0, |before, span| {
+            *span = span.max(before);
+            *span
+        });
+        let told_apart = greatest.partition_point(|&span| span < EXACT);
+        (told_apart > 0).then(|| Curve {
+            delta_min_ns: least[..told_apart].iter().map(|&span| Duration::from_ns(lower_bound(span))).collect(),
+            delta_max_ns: greatest[..told_apart].iter().map(|&span| Duration::from_ns(span as u64)).collect(),
+        })
+    }
+
+    fn entries(&self) -> usize {
+        usize::try_from(self.count.saturating_sub(1)).unwrap_or(usize::MAX).min(self.horizon)
+    }
+
+    fn rebase(&mut self, base: u64) {
+        let by = relative(base, self.base);
+        self.earliest.rebase(by);
+        if let Some(ring) = &mut self.latest {
+            ring.rebase(by);
+        }
+        self.base = base;
+    }
+
+    fn flush(&mut self) {
+        let mut spans = std::mem::take(&mut self.spans);
+        self.extend(&mut spans);
+        (self.spans, self.pending) = (spans, 0);
+    }
+
+    fn up_to_date(&self) -> Spans {
+        let mut spans = self.spans.clone();
+        self.extend(&mut spans);
+        spans
+    }
+
+    /// Brings `spans` up to date with the pending releases.
+    fn extend(&self, spans: &mut Spans) {
+        spans.resize(self.entries());
+        let (earliest, pending) = (self.earliest.newest_first(), self.pending);
+        match &self.latest {
+            Some(latest) if self.exact < spans.least.len() + pending => {
+                kernel::window_spans(earliest, latest.newest_first(), pending, &mut spans.least, &mut spans.greatest);
+            }
+            _ => kernel::spans(earliest, pending, &mut spans.least, &mut spans.greatest),
+        }
+    }
+}
+
+impl Spans {
+    /// Room for this many entries, rounded up to whole blocks of the kernels.
+    fn resize(&mut self, entries: usize) {
+        let entries = entries.next_multiple_of(WIDTH);
+        if entries > self.least.len() {
+            self.least.resize(entries, f64::INFINITY);
+            self.greatest.resize(entries, f64::NEG_INFINITY);
+        }
+    }
+
+    fn combine(&mut self, other: &Spans) {
+        for (mine, theirs) in self.least.iter_mut().zip(&other.least) {
+            *mine = mine.min(*theirs);
+        }
+        for (mine, theirs) in self.greatest.iter_mut().zip(&other.greatest) {
+            *mine = mine.max(*theirs);
+        }
+    }
+}
+
+impl Head {
+    fn push(&mut self, earliest: u64, latest: u64) {
+        if self.latest.is_empty() && earliest != latest {
+            self.latest.clone_from(&self.earliest);
+        }
+        if !self.latest.is_empty() || earliest != latest {
+            self.latest.push(latest);
+        }
+        self.earliest.push(earliest);
+    }
+}
+
+fn relative(instant: u64, base: u64) -> f64 {
+    if instant >= base { (instant - base) as f64 } else { -((base - instant) as f64) }
+}
+
+/// Spans between windows that overlap are negative: such releases may have coincided.
+fn lower_bound(span: f64) -> u64 {
+    span.clamp(0.0, EXACT) as u64
+}

@@ -1,0 +1,138 @@
+//! The inner loops of the curves: a batch of new jobs against all jobs before them, at any distance.
+//!
+//! The new jobs are the first `jobs` values of a [`crate::ring::Ring`]. Curve entries stay in registers while the batch goes
+//! by, and pairs that reach behind the oldest job meet NaN, which never compares. Entry k is about jobs k + 1 apart.
+
+/// How many jobs are collected before the curves are brought up to date.
+pub(crate) const BATCH: usize = 32;
+
+/// Curve arrays are as long as a multiple of this.
+pub(crate) const WIDTH: usize = 32;
+
+/// NaNs behind the oldest value of a ring, so that a batch at the end of a curve's last block stays inside.
+pub(crate) const PADDING: usize = BATCH + WIDTH;
+
+/// The spans between exact instants: least into `least`, greatest into `greatest`.
+pub(crate) fn spans(instants: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, as was just asked.
+        return unsafe { avx2::spans(instants, jobs, least, greatest) };
+    }
+    spans_in_blocks::<8>(instants, jobs, least, greatest);
+}
+
+/// The spans between windows: latest to earliest bound into `least`, earliest to latest into `greatest`.
+pub(crate) fn window_spans(earliest: &[f64], latest: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, as was just asked.
+        return unsafe { avx2::window_spans(earliest, latest, jobs, least, greatest) };
+    }
+    window_spans_in_blocks::<8>(earliest, latest, jobs, least, greatest);
+}
+
+/// How much a total grows: greatest into `greatest`.
+pub(crate) fn growth(totals: &[f64], jobs: usize, greatest: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2, as was just asked.
+        return unsafe { avx2::growth(totals, jobs, greatest) };
+    }
+    growth_in_blocks::<16>(totals, jobs, greatest);
+}
+
+/// The same loops for processors with AVX2: twice as many lanes, so blocks twice as wide fit the registers.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    /// # Safety
+    ///
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn spans(instants: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+        super::spans_in_blocks::<16>(instants, jobs, least, greatest);
+    }
+
+    /// # Safety
+    ///
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn window_spans(earliest: &[f64], latest: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+        super::window_spans_in_blocks::<16>(earliest, latest, jobs, least, greatest);
+    }
+
+    /// # Safety
+    ///
+    /// The processor must have AVX2.
+    #[target_feature(enable = "avx2")]
+    pub unsafe fn growth(totals: &[f64], jobs: usize, greatest: &mut [f64]) {
+        super::growth_in_blocks::<32>(totals, jobs, greatest);
+    }
+}
+
+#[inline(always)]
+fn spans_in_blocks<const N: usize>(instants: &[f64], jobs: usize, mut least: &mut [f64], mut greatest: &mut [f64]) {
+    let mut distance = 1;
+    while let (Some((low, more_low)), Some((high, more_high))) = (least.split_first_chunk_mut::<N>(), greatest.split_first_chunk_mut::<N>())
+    {
+        let (mut lows, mut highs) = (*low, *high);
+        for (before, now) in instants[distance..].windows(N).zip(&instants[..jobs]) {
+            for lane in 0..N {
+                let span = now - before[lane];
+                lows[lane] = lesser(span, lows[lane]);
+                highs[lane] = greater(span, highs[lane]);
+            }
+        }
+        (*low, *high) = (lows, highs);
+        (least, greatest) = (more_low, more_high);
+        distance += N;
+    }
+}
+
+#[inline(always)]
+fn window_spans_in_blocks<const N: usize>(earliest: &[f64], latest: &[f64], jobs: usize, mut least: &mut [f64], mut greatest: &mut [f64]) {
+    let mut distance = 1;
+    while let (Some((low, more_low)), Some((high, more_high))) = (least.split_first_chunk_mut::<N>(), greatest.split_first_chunk_mut::<N>())
+    {
+        let (mut lows, mut highs) = (*low, *high);
+        let before = earliest[distance..].windows(N).zip(latest[distance..].windows(N));
+        let now = earliest[..jobs].iter().zip(&latest[..jobs]);
+        for ((earliest, latest), (earliest_now, latest_now)) in before.zip(now) {
+            for lane in 0..N {
+                lows[lane] = lesser(earliest_now - latest[lane], lows[lane]);
+                highs[lane] = greater(latest_now - earliest[lane], highs[lane]);
+            }
+        }
+        (*low, *high) = (lows, highs);
+        (least, greatest) = (more_low, more_high);
+        distance += N;
+    }
+}
+
+#[inline(always)]
+fn growth_in_blocks<const N: usize>(totals: &[f64], jobs: usize, mut greatest: &mut [f64]) {
+    let mut distance = 1;
+    while let Some((high, more_high)) = greatest.split_first_chunk_mut::<N>() {
+        let mut highs = *high;
+        for (before, now) in totals[distance..].windows(N).zip(&totals[..jobs]) {
+            for lane in 0..N {
+                highs[lane] = greater(now - before[lane], highs[lane]);
+            }
+        }
+        *high = highs;
+        greatest = more_high;
+        distance += N;
+    }
+}
+
+/// The lesser of two; `best` where `value` is NaN. Written so that it is one instruction.
+#[inline(always)]
+fn lesser(value: f64, best: f64) -> f64 {
+    if value < best { value } else { best }
+}
+
+/// The greater of two; `best` where `value` is NaN.
+#[inline(always)]
+fn greater(value: f64, best: f64) -> f64 {
+    if value > best { value } else { best }
+}

@@ -1,0 +1,123 @@
+//! The summary of one separator's job stream: everything that its models are made of, in memory that does not grow with time.
+
+use crate::curve::DistanceSummary;
+use crate::periodic::PeriodicSummary;
+use crate::response::ResponseSummary;
+use crate::suspension::SuspensionSummary;
+use crate::wcet::CostSummary;
+use punctual_model as model;
+use punctual_model::{Arrival, Job, Release, Segment, Separator, Sporadic};
+
+/// How far the curves go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Most releases that δ⁻ and δ⁺ are about, less one.
+    pub curve_horizon: usize,
+    /// Most jobs that WCET(n) is about.
+    pub wcet_horizon: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { curve_horizon: 1000, wcet_horizon: 1000 }
+    }
+}
+
+/// A job stream, release by release and job by job. Consecutive pieces of one stream merge to the same models as the whole.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    options: Options,
+    releases: u64,
+    uncertain: u64,
+    back_to_back: u64,
+    periodic: PeriodicSummary,
+    distances: DistanceSummary,
+    costs: CostSummary,
+    suspension: SuspensionSummary,
+    response: ResponseSummary,
+}
+
+impl Stream {
+    /// An empty stream.
+    pub fn new(options: &Options) -> Self {
+        Stream {
+            options: *options,
+            releases: 0,
+            uncertain: 0,
+            back_to_back: 0,
+            periodic: PeriodicSummary::new(),
+            distances: DistanceSummary::new(options.curve_horizon),
+            costs: CostSummary::new(options.wcet_horizon),
+            suspension: SuspensionSummary::new(),
+            response: ResponseSummary::new(),
+        }
+    }
+
+    /// Adds a release. They come in order; a bound that runs backwards nevertheless makes models wider, never wrong.
+    /// `back_to_back` says that the call did not wait, because the event had already happened.
+    pub fn release(&mut self, release: &Release, back_to_back: bool) {
+        let uncertain = !release.window.is_exact();
+        self.releases += 1;
+        self.uncertain += u64::from(uncertain);
+        self.back_to_back += u64::from(uncertain && back_to_back);
+        self.periodic.push(release);
+        self.distances.push(release.window);
+    }
+
+    /// Adds the job of the last release, now that it is complete: at most once per release. `segments` are all of its own, or the
+    /// last ones after a first that stands for those before.
+    pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
+        self.costs.push(job.cost);
+        self.suspension.push(job, segments);
+        self.response.push(job.response());
+    }
+
+    /// Jobs that were seen from release to end.
+    pub fn jobs(&self) -> u64 {
+        self.costs.jobs()
+    }
+
+    /// Releases that were seen.
+    pub fn releases(&self) -> u64 {
+        self.releases
+    }
+
+    /// Adds a piece of the same options that follows this one, split between two jobs: the same as if it had been seen here.
+    pub fn merge(&mut self, later: &Stream) {
+        self.releases += later.releases;
+        self.uncertain += later.uncertain;
+        self.back_to_back += later.back_to_back;
+        self.periodic.merge(&later.periodic);
+        self.distances.merge(&later.distances);
+        self.costs.merge(&later.costs);
+        self.suspension.merge(&later.suspension);
+        self.response.merge(&later.response);
+    }
+
+    /// Jitter over period of the periodic model that would be printed: 0 is perfectly regular. `None` without such a model.
+    pub fn regularity(&self) -> Option<f64> {
+        let periodic = self.periodic.model()?;
+        Some(periodic.jitter_ns.ns() as f64 / periodic.period_ns.ns() as f64)
+    }
+
+    /// All models of the stream so far.
+    pub fn to_model(&self, separator: Separator) -> model::Stream {
+        let curve = self.distances.curve().filter(|_| self.options.curve_horizon > 0);
+        let separation = self.distances.least_separation();
+        model::Stream {
+            separator,
+            jobs: self.jobs(),
+            releases: self.releases,
+            uncertain_releases: self.uncertain,
+            back_to_back: self.back_to_back,
+            arrival: Arrival {
+                periodic: self.periodic.model(),
+                sporadic: separation.map(|min_separation_ns| Sporadic { min_separation_ns }),
+                curve,
+            },
+            execution: self.costs.execution(),
+            suspension: self.suspension.suspension(),
+            response: self.response.response(),
+        }
+    }
+}

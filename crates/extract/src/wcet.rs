@@ -1,0 +1,127 @@
+//! The WCET curve: the greatest total cost of consecutive jobs, exact up to a horizon. (papers: LiME, Section II-B.)
+//!
+//! Totals of 52 days and more are not told apart: the curve ends before the first one.
+
+use crate::curve::EXACT;
+use crate::kernel::{self, BATCH, WIDTH};
+use crate::ring::Ring;
+use punctual_model::{Duration, Execution};
+
+/// WCET(1) … WCET(horizon) of a stream of jobs. Memory grows with the jobs up to the horizon, then stays. Pieces merge exactly.
+#[derive(Clone, Debug)]
+pub struct CostSummary {
+    horizon: usize,
+    count: u64,
+    sum: u128,
+    /// The cost of all jobs so far, relative to some point, and the same after every one of the last jobs.
+    total: f64,
+    totals: Ring,
+    /// The newest jobs, which the curve does not yet know.
+    pending: usize,
+    greatest: Vec<f64>,
+    /// The first costs, for a piece before this one to go on with.
+    head: Vec<u64>,
+}
+
+impl CostSummary {
+    /// A summary of no jobs, for WCET(1) … WCET(horizon).
+    pub fn new(horizon: usize) -> Self {
+        // WCET(1) is always wanted.
+        let horizon = horizon.max(1);
+        let totals = Ring::new(horizon);
+        CostSummary { horizon, count: 0, sum: 0, total: 0.0, totals, pending: 0, greatest: Vec::new(), head: Vec::new() }
+    }
+
+    /// Adds the next job's cost.
+    #[inline]
+    pub fn push(&mut self, cost: Duration) {
+        if self.head.len() < self.horizon {
+            self.head.push(cost.ns());
+        }
+        if self.count == 0 {
+            self.totals.push(self.total);
+        }
+        self.total += cost.ns() as f64;
+        self.totals.push(self.total);
+        if self.total >= EXACT {
+            self.totals.rebase(self.total);
+            self.total = 0.0;
+        }
+        self.sum += u128::from(cost.ns());
+        self.count += 1;
+        self.pending += 1;
+        if self.pending == BATCH {
+            self.flush();
+        }
+    }
+
+    /// Adds all jobs of a piece of the same horizon that follows this one: the same as if they had been pushed here.
+    pub fn merge(&mut self, later: &CostSummary) {
+        for &cost in &later.head {
+            self.push(Duration::from_ns(cost));
+        }
+        let pushed = later.head.len() as u64;
+        if pushed == later.count {
+            return;
+        }
+        // Every run across the border has been added up; what is left are runs within the later piece, and its newest jobs.
+        self.flush();
+        self.horizon = self.horizon.min(later.horizon);
+        self.count += later.count - pushed;
+        self.sum += later.sum - later.head.iter().map(|&cost| u128::from(cost)).sum::<u128>();
+        let entries = self.entries();
+        resize(&mut self.greatest, entries);
+        for (mine, theirs) in self.greatest.iter_mut().zip(later.up_to_date()) {
+            *mine = mine.max(theirs);
+        }
+        self.total = later.total;
+        self.totals = later.totals.clone();
+    }
+
+    /// Jobs so far.
+    pub fn jobs(&self) -> u64 {
+        self.count
+    }
+
+    /// The curve and the mean; `None` without a job.
+    pub fn execution(&self) -> Option<Execution> {
+        let mut greatest = self.up_to_date();
+        greatest.truncate(self.entries());
+        let told_apart = greatest.partition_point(|&total| total < EXACT);
+        let mean = self.sum.checked_div(u128::from(self.count))?;
+        (told_apart > 0).then(|| Execution {
+            wcet_ns: greatest[..told_apart].iter().map(|&total| Duration::from_ns(total as u64)).collect(),
+            mean_ns: u64::try_from(mean).ok().map(Duration::from_ns),
+        })
+    }
+
+    fn entries(&self) -> usize {
+        usize::try_from(self.count).unwrap_or(usize::MAX).min(self.horizon)
+    }
+
+    fn flush(&mut self) {
+        let mut greatest = std::mem::take(&mut self.greatest);
+        self.extend(&mut greatest);
+        (self.greatest, self.pending) = (greatest, 0);
+    }
+
+    fn up_to_date(&self) -> Vec<f64> {
+        let mut greatest = self.greatest.clone();
+        self.extend(&mut greatest);
+        greatest
+    }
+
+    /// Brings `greatest` up to date with the pending jobs.
+    fn extend(&self, greatest: &mut Vec<f64>) {
+        resize(greatest, self.entries());
+        kernel::growth(self.totals.newest_first(), self.pending, greatest);
+    }
+}
+
+/// Room for this many entries, rounded up to whole blocks of the kernel.
+fn resize(greatest: &mut Vec<f64>, entries: usize) {
+    let entries = entries.next_multiple_of(WIDTH);
+    if entries > greatest.len() {
+        greatest.resize(entries, f64::NEG_INFINITY);
+    }
+}
