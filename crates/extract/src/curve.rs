@@ -139,7 +139,10 @@ impl DistanceSummary {
         usize::try_from(self.count.saturating_sub(1)).unwrap_or(usize::MAX).min(self.horizon)
     }
 
+    #[cold]
     fn rebase(&mut self, base: u64) {
+        // Older instants lose digits, so whatever is to be compared with them must have been.
+        self.flush();
         let by = relative(base, self.base);
         self.earliest.rebase(by);
         if let Some(ring) = &mut self.latest {

@@ -1,10 +1,14 @@
 //! From activations to jobs to models: all inference. Pure: records in, models out.
 
 mod choice;
+mod extractor;
 mod hull;
 mod kernel;
+mod lane;
+mod primary;
 mod ratio;
 mod ring;
+mod task;
 
 pub mod curve;
 pub mod periodic;
@@ -13,4 +17,6 @@ pub mod stream;
 pub mod suspension;
 pub mod wcet;
 
-pub use stream::{Options, Stream};
+pub use extractor::{Extractor, Options, Progress};
+pub use stream::{Options as StreamOptions, Stream};
+pub use task::MAX_SEPARATORS;

@@ -43,15 +43,17 @@ impl CostSummary {
         }
         self.total += cost.ns() as f64;
         self.totals.push(self.total);
-        if self.total >= EXACT {
-            self.totals.rebase(self.total);
-            self.total = 0.0;
-        }
         self.sum += u128::from(cost.ns());
         self.count += 1;
         self.pending += 1;
         if self.pending == BATCH {
             self.flush();
+        }
+        if self.total >= EXACT {
+            // Older totals lose digits, so whatever is to be compared with them must have been.
+            self.flush();
+            self.totals.rebase(self.total);
+            self.total = 0.0;
         }
     }
 

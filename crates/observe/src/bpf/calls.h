@@ -8,6 +8,7 @@ struct call_info {
 	__u64 object;
 	__u64 arrival;
 	__s32 number;
+	__s32 system_call;
 	__u8 call; /* CALL_NONE: no separator */
 	__u8 object_class;
 };

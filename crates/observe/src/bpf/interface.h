@@ -186,6 +186,7 @@ struct thread {
 	__u8 sleep; /* sleep_kind of the sleep that it is in */
 	__u8 known_class;
 	__u8 padding;
+	__s32 system_call; /* the number of `call` */
 
 	__u32 sequence;
 	__u32 tid;
@@ -194,7 +195,6 @@ struct thread {
 	__u32 policy;
 	__u32 rt_priority;
 	__s32 nice;
-	__u32 tgid;
 	__u64 reservation;
 	__u64 affinity;
 
@@ -211,7 +211,8 @@ enum sleep_kind {
 enum counter {
 	COUNTER_DROPPED = 0,   /* records that found no room */
 	COUNTER_UNTRACKED = 1, /* threads that found no room */
-	COUNTERS = 2,
+	COUNTER_MENDED = 2,    /* entries and exits of calls that were not seen and were made up for */
+	COUNTERS = 3,
 };
 
 enum target {

@@ -19,6 +19,11 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+static __always_inline __u8 call_of(unsigned long number)
+{
+	return number < 512 ? call_of_number[number] : CALL_NONE;
+}
+
 static __always_inline struct thread *watched(__u32 tid)
 {
 	return bpf_map_lookup_elem(&threads, &tid);
@@ -34,6 +39,28 @@ static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *
 		return account;
 	own = thread->cpu_at_switch_in + (now - thread->switched_in);
 	return own > account ? own : account;
+}
+
+static __always_inline bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & TS_COMPAT;
+#elif defined(__TARGET_ARCH_arm64)
+	return task->thread_info.flags & (1UL << ARM64_TIF_32BIT);
+#else
+	return false;
+#endif
+}
+
+/* The number of the system call that a user thread is in, negative outside of them. */
+static __always_inline long current_number(struct task_struct *task)
+{
+	struct pt_regs *regs;
+
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || is_compat(task))
+		return -1;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	return (int)SYSCALL_NUMBER(regs);
 }
 
 /* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser kind. */
@@ -129,22 +156,60 @@ static __always_inline void check_task(struct thread *thread, struct task_struct
 	emit_task(thread, task, what, now, false);
 }
 
-static __always_inline bool is_compat(struct task_struct *task)
+static __always_inline void begin_call(struct thread *thread, struct task_struct *task, struct call_info *info, __u64 now)
 {
-#if defined(__TARGET_ARCH_x86)
-	return task->thread_info.status & TS_COMPAT;
-#elif defined(__TARGET_ARCH_arm64)
-	return task->thread_info.flags & (1UL << ARM64_TIF_32BIT);
-#else
-	return false;
-#endif
+	thread->entry = now;
+	thread->cpu_at_entry = cpu_now(thread, task, now);
+	thread->voluntary_switches = task->nvcsw;
+	thread->first_stop = 0;
+	thread->released = SLEEP_NONE;
+	thread->suspended_after = 0;
+	thread->arrival = info->arrival;
+	thread->object = info->object;
+	thread->number = info->number;
+	thread->object_class = info->object_class;
+	thread->call = info->call;
+	thread->system_call = info->system_call;
+	thread->interrupted = 0;
+}
+
+/*
+ * A thread stops, and programs at the entry or the exit of its call may have been skipped: the kernel does so when one is
+ * preempted and another thread enters on the same processor. Which call it is in stands in its registers.
+ */
+static __noinline int mend_call(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	struct call_info info = { .call = CALL_NONE };
+	struct pt_regs *regs;
+	long number = current_number(task);
+
+	if (thread->call != CALL_NONE && thread->system_call == number)
+		return 0;
+	if (thread->call != CALL_NONE) {
+		if (!thread->interrupted)
+			count(COUNTER_MENDED);
+		finish_call(thread, task, 0, now);
+	}
+	if (number < 0)
+		return 0;
+	info.call = call_of(number);
+	if (info.call == CALL_NONE || info.call == CALL_RESTART || info.call == CALL_SET)
+		return 0;
+	info.system_call = number;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	classify(thread, &info, regs, now);
+	if (info.call != CALL_NONE) {
+		begin_call(thread, task, &info, now);
+		count(COUNTER_MENDED);
+	}
+	return 0;
 }
 
 static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
-	struct call_info info = { .call = call };
+	struct call_info info = { .call = call, .system_call = SYSCALL_NUMBER(regs) };
 	__u64 now;
 
 	if (!thread || is_compat(task) || call == CALL_SET)
@@ -153,6 +218,7 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	wake_up(thread, now);
 	if (call == CALL_RESTART) {
 		thread->interrupted = 0;
+		thread->system_call = SYSCALL_NUMBER(regs);
 		return 0;
 	}
 	classify(thread, &info, regs, now);
@@ -161,22 +227,12 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 			thread->interrupted = 0;
 			return 0;
 		}
-		finish_call(thread, task, thread->interrupted ? 0 : -EINTR, now);
+		finish_call(thread, task, 0, now);
 	}
 	thread->interrupted = 0;
 	if (info.call == CALL_NONE)
 		return 0;
-	thread->entry = now;
-	thread->cpu_at_entry = cpu_now(thread, task, now);
-	thread->voluntary_switches = task->nvcsw;
-	thread->first_stop = 0;
-	thread->released = SLEEP_NONE;
-	thread->suspended_after = 0;
-	thread->arrival = info.arrival;
-	thread->object = info.object;
-	thread->number = info.number;
-	thread->object_class = info.object_class;
-	thread->call = info.call;
+	begin_call(thread, task, &info, now);
 	return 0;
 }
 
@@ -212,11 +268,6 @@ static __noinline int on_exit(__u8 call, long result)
 	return 0;
 }
 
-static __always_inline __u8 call_of(unsigned long number)
-{
-	return number < 512 ? call_of_number[number] : CALL_NONE;
-}
-
 SEC("tp_btf/sys_enter")
 int BPF_PROG(enter_any, struct pt_regs *regs, long number)
 {
@@ -249,6 +300,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	if (state & (TASK_DEAD | EXIT_STATES))
 		return;
 	if (!preempted && state) {
+		mend_call(thread, task, now);
 		fall_asleep(thread, task, now, state & TASK_INTERRUPTIBLE ? SLEEP_INTERRUPTIBLE : SLEEP_UNINTERRUPTIBLE);
 	} else if (thread->call == CALL_SCHED_YIELD && task->dl.dl_timer.node.expires > (__s64)now) {
 		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be seen. */

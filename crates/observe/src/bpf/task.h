@@ -178,7 +178,6 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 	struct thread *thread;
 
 	fresh.tid = tid;
-	fresh.tgid = task->tgid;
 	fresh.call = CALL_NONE;
 	if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) {
 		count(COUNTER_UNTRACKED);

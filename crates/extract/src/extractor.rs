@@ -1,0 +1,160 @@
+//! From records of all threads to tasks: follows transitions and losses.
+
+use crate::stream::Options as StreamOptions;
+use crate::task::Task;
+use punctual_model::{self as model, EndedBy, Instant};
+use punctual_trace::{Activation, Begin, Record, TaskRecord};
+use rustc_hash::FxHashMap;
+
+/// What to extract.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Horizons of the curves.
+    pub stream: StreamOptions,
+    /// Whether changes of policy, priority and affinity leave a task what it is.
+    pub merge_transitions: bool,
+}
+
+/// How far it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Threads alive.
+    pub threads: usize,
+    /// Jobs that have ended.
+    pub jobs: u64,
+    /// Gaps in the records: each ended a task.
+    pub gaps: u64,
+}
+
+/// A thread: its task of the moment, and the number that its next record must have.
+struct Thread {
+    task: Task,
+    next: u32,
+}
+
+/// Takes records in the order in which each thread made them; gives the tasks at the end.
+pub struct Extractor {
+    options: Options,
+    threads: FxHashMap<u32, Thread>,
+    ended: Vec<model::Task>,
+    jobs: u64,
+    gaps: u64,
+}
+
+impl Extractor {
+    /// Nothing seen yet.
+    pub fn new(options: Options) -> Self {
+        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0 }
+    }
+
+    /// Takes one record.
+    pub fn record(&mut self, record: &Record) {
+        match record {
+            Record::Activation(activation) => self.activation(activation),
+            Record::Task(task) => self.task(task),
+            Record::Renamed { tid, sequence, name } => {
+                if let Some(thread) = self.expect(*tid, *sequence) {
+                    thread.task.about_mut().name.clone_from(name);
+                }
+            }
+            Record::Exit { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::Exit),
+            Record::Last { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::ObservationEnd),
+        }
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        Progress { threads: self.threads.len(), jobs: self.jobs, gaps: self.gaps }
+    }
+
+    /// Every task that was seen, by process, thread and phase.
+    pub fn finish(mut self, until: Instant) -> Vec<model::Task> {
+        for thread in self.threads.into_values() {
+            self.ended.push(thread.task.into_model(until, EndedBy::ObservationEnd));
+        }
+        self.ended.sort_by_key(|task| (task.pid, task.tid, task.from_ns, task.phase));
+        self.ended
+    }
+
+    fn activation(&mut self, activation: &Activation) {
+        let Some(thread) = self.threads.get_mut(&activation.tid) else { return };
+        if thread.next != activation.sequence {
+            self.gap(activation.tid, activation.sequence);
+        }
+        if let Some(thread) = self.threads.get_mut(&activation.tid) {
+            thread.next = activation.sequence.wrapping_add(1);
+            self.jobs += thread.task.activation(activation, &self.options.stream);
+        }
+    }
+
+    fn task(&mut self, record: &TaskRecord) {
+        let next = record.sequence.wrapping_add(1);
+        if record.begin == Begin::Seen {
+            // A number that is used again before its end was seen belongs to another thread.
+            if let Some(old) = self.threads.remove(&record.tid) {
+                let until = old.task.last_seen();
+                self.gaps += 1;
+                self.ended.push(old.task.into_model(until, EndedBy::Loss));
+            }
+            self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), 0), next });
+            return;
+        }
+        let ended_by = match record.begin {
+            Begin::Policy => EndedBy::PolicyChange,
+            Begin::Priority => EndedBy::PriorityChange,
+            Begin::Affinity => EndedBy::AffinityChange,
+            Begin::Exec | Begin::Seen => EndedBy::Exec,
+        };
+        let lost = self.threads.get(&record.tid).is_none_or(|thread| thread.next != record.sequence);
+        if lost {
+            self.gap(record.tid, record.sequence);
+        }
+        let merge = self.options.merge_transitions && ended_by != EndedBy::Exec && !lost;
+        let Some(mut thread) = self.threads.remove(&record.tid) else {
+            // The record that introduced the thread was lost.
+            self.gaps += 1;
+            self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), 0), next });
+            return;
+        };
+        thread.next = next;
+        if merge {
+            let at = thread.task.about().at;
+            *thread.task.about_mut() = TaskRecord { at, ..record.clone() };
+            self.threads.insert(record.tid, thread);
+            return;
+        }
+        let phase = thread.task.phase() + 1;
+        self.ended.push(thread.task.into_model(record.at, ended_by));
+        self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), phase), next });
+    }
+
+    fn end(&mut self, tid: u32, sequence: u32, at: Instant, ended_by: EndedBy) {
+        if self.threads.get(&tid).is_some_and(|thread| thread.next != sequence) {
+            self.gap(tid, sequence);
+        }
+        if let Some(thread) = self.threads.remove(&tid) {
+            self.ended.push(thread.task.into_model(at, ended_by));
+        }
+    }
+
+    /// The thread, its next record taken as seen; a gap before it ends the task.
+    fn expect(&mut self, tid: u32, sequence: u32) -> Option<&mut Thread> {
+        if self.threads.get(&tid)?.next != sequence {
+            self.gap(tid, sequence);
+        }
+        let thread = self.threads.get_mut(&tid)?;
+        thread.next = sequence.wrapping_add(1);
+        Some(thread)
+    }
+
+    /// Records of a thread were lost: its task ends with the last thing seen, another begins with the same parameters.
+    fn gap(&mut self, tid: u32, sequence: u32) {
+        let Some(thread) = self.threads.remove(&tid) else { return };
+        self.gaps += 1;
+        let until = thread.task.last_seen();
+        let about = TaskRecord { at: until, ..thread.task.about().clone() };
+        let phase = thread.task.phase() + 1;
+        self.ended.push(thread.task.into_model(until, EndedBy::Loss));
+        self.threads.insert(tid, Thread { task: Task::new(about, phase), next: sequence });
+    }
+}
