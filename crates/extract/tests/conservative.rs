@@ -4,7 +4,7 @@ mod common;
 
 use common::{Seen, jobs, releases, stream};
 use proptest::prelude::*;
-use punctual_extract::Options;
+use punctual_extract::stream::Options;
 use punctual_model::check::{arrival_counts, check_stream, counts};
 use punctual_model::{RecordedJob, Separator};
 

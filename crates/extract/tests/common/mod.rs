@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use proptest::prelude::*;
-use punctual_extract::{Options, Stream};
+use punctual_extract::stream::{Options, Stream};
 use punctual_model::{Duration, Instant, Job, RecordedJob, Release, Segment, Window};
 
 /// One job as a test makes it.
