@@ -161,7 +161,9 @@ pub struct Stream {
     pub separator: Separator,
     /// Jobs that were seen from release to end.
     pub jobs: u64,
-    /// Releases: `jobs`, or one more where the last job had not ended.
+    /// Releases: `jobs`, or one more where the last job had not ended. A file without it means as many as `jobs`
+    /// ([`TimingModel::from_json`]).
+    #[serde(default)]
     pub releases: u64,
     /// Releases that are windows rather than instants.
     pub uncertain_releases: u64,

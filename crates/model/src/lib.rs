@@ -6,12 +6,15 @@ pub mod check;
 mod curve;
 pub mod file;
 pub mod job;
+pub mod read;
 pub mod request;
 pub mod separator;
 pub mod time;
+mod write;
 
 pub use check::{MAX_SEGMENTS, RecordedJob, Violation, check_stream};
 pub use file::*;
 pub use job::{Job, Release, Segment};
+pub use read::ReadError;
 pub use separator::{Call, FileClass, Object, Separator};
 pub use time::{Duration, Instant, Window};

@@ -1,0 +1,135 @@
+//! Whether values that have the right shape make sense: what no type says.
+
+use super::ReadError;
+use crate::file::{Curve, Periodic, Stream, Suspension, Task, TimingModel};
+use crate::time::{Duration, Instant};
+
+type Checked = Result<(), ReadError>;
+
+const GREATEST_PRIORITY: u32 = 99;
+
+pub(super) fn model(model: &TimingModel) -> Checked {
+    span("observation", model.observation.from_ns, model.observation.until_ns)?;
+    model.tasks.iter().enumerate().try_for_each(|(index, value)| task(&format!("tasks[{index}]"), value))
+}
+
+fn task(path: &str, task: &Task) -> Checked {
+    span(path, task.from_ns, task.until_ns)?;
+    if task.priority > GREATEST_PRIORITY {
+        return Err(ReadError::value(
+            format!("{path}.priority"),
+            format!("a real-time priority up to {GREATEST_PRIORITY}, or 0"),
+            task.priority,
+        ));
+    }
+    if let Some(reservation) = task.reservation {
+        not_zero(&format!("{path}.reservation.period_ns"), reservation.period_ns.ns())?;
+    }
+    match (task.primary, task.streams.len()) {
+        (Some(primary), 0) => return Err(ReadError::value(format!("{path}.primary"), "nothing, as there are no streams", primary)),
+        (Some(primary), streams) if primary >= streams => {
+            let expected = format!("the index of a stream, up to {}", streams - 1);
+            return Err(ReadError::value(format!("{path}.primary"), expected, primary));
+        }
+        _ => {}
+    }
+    task.streams.iter().enumerate().try_for_each(|(index, value)| stream(&format!("{path}.streams[{index}]"), value))
+}
+
+fn stream(path: &str, stream: &Stream) -> Checked {
+    let counts = [
+        ("jobs", stream.jobs, "releases", stream.releases),
+        ("uncertain_releases", stream.uncertain_releases, "releases", stream.releases),
+        ("back_to_back", stream.back_to_back, "uncertain_releases", stream.uncertain_releases),
+    ];
+    for (part, count, whole, limit) in counts {
+        if count > limit {
+            return Err(ReadError::value(format!("{path}.{part}"), format!("no more than `{whole}` ({limit})"), count));
+        }
+    }
+    if let Some(value) = &stream.arrival.periodic {
+        periodic(&format!("{path}.arrival.periodic"), value)?;
+    }
+    if let Some(value) = &stream.arrival.curve {
+        curve(&format!("{path}.arrival.curve"), value)?;
+    }
+    if let Some(execution) = &stream.execution {
+        let path = format!("{path}.execution.wcet_ns");
+        if execution.wcet_ns.is_empty() {
+            return Err(ReadError::value(path, "at least the WCET of one job", "an empty array"));
+        }
+        never_decreases(&path, &execution.wcet_ns)?;
+    }
+    stream.suspension.iter().try_for_each(|value| suspension(&format!("{path}.suspension"), value))
+}
+
+fn periodic(path: &str, periodic: &Periodic) -> Checked {
+    let period = periodic.period_ns.ns();
+    not_zero(&format!("{path}.period_ns"), period)?;
+    if let Some(exact) = periodic.period_exact {
+        not_zero(&format!("{path}.period_exact.numerator"), exact.numerator)?;
+        not_zero(&format!("{path}.period_exact.denominator"), exact.denominator)?;
+        let whole = u128::from(period) * u128::from(exact.denominator);
+        if whole.abs_diff(exact.numerator.into()) > exact.denominator.into() {
+            return Err(ReadError::value(
+                format!("{path}.period_exact"),
+                format!("a fraction within 1 ns of `period_ns` ({period})"),
+                format!("{}/{}", exact.numerator, exact.denominator),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn curve(path: &str, curve: &Curve) -> Checked {
+    let (least, greatest) = (&curve.delta_min_ns, &curve.delta_max_ns);
+    if least.len() != greatest.len() {
+        return Err(ReadError::value(
+            format!("{path}.delta_max_ns"),
+            format!("as many values as `delta_min_ns` has ({})", least.len()),
+            greatest.len(),
+        ));
+    }
+    never_decreases(&format!("{path}.delta_min_ns"), least)?;
+    never_decreases(&format!("{path}.delta_max_ns"), greatest)?;
+    match least.iter().zip(greatest).position(|(least, greatest)| least > greatest) {
+        Some(index) => Err(ReadError::value(
+            format!("{path}.delta_min_ns[{index}]"),
+            format!("no more than `delta_max_ns[{index}]` ({})", greatest[index].ns()),
+            least[index].ns(),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn suspension(path: &str, suspension: &Suspension) -> Checked {
+    match suspension.segmented.iter().position(Vec::is_empty) {
+        Some(index) => Err(ReadError::value(format!("{path}.segmented[{index}]"), "at least one segment", "an empty array")),
+        None => Ok(()),
+    }
+}
+
+fn span(path: &str, from: Instant, until: Instant) -> Checked {
+    if until < from {
+        return Err(ReadError::value(format!("{path}.until_ns"), format!("no less than `from_ns` ({})", from.ns()), until.ns()));
+    }
+    Ok(())
+}
+
+fn not_zero(path: &str, value: u64) -> Checked {
+    match value {
+        0 => Err(ReadError::value(path, "a number greater than zero", 0)),
+        _ => Ok(()),
+    }
+}
+
+fn never_decreases(path: &str, values: &[Duration]) -> Checked {
+    match values.windows(2).position(|pair| pair[1] < pair[0]) {
+        Some(index) => Err(ReadError::value(
+            format!("{path}[{}]", index + 1),
+            format!("no less than the value before it ({})", values[index].ns()),
+            values[index + 1].ns(),
+        )),
+        None => Ok(()),
+    }
+}
