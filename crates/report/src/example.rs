@@ -1,0 +1,94 @@
+//! A hand-made timing model with figures that are easy to follow: what the tests of this room print.
+
+use punctual_model::*;
+
+/// Released every `period_ns`, `jitter_ns` late at most, on known arrivals.
+pub(crate) fn periodic(period_ns: u64, jitter_ns: u64) -> Periodic {
+    Periodic {
+        on: PeriodicOn::Arrival,
+        period_ns: Duration::from_ns(period_ns),
+        period_exact: None,
+        offset_ns: 1_000_000_000,
+        jitter_ns: Duration::from_ns(jitter_ns),
+        least_jitter_ns: Duration::from_ns(jitter_ns - jitter_ns / 80),
+        choice: Choice::Rounded,
+        approximate: false,
+    }
+}
+
+/// 2,000 jobs of an absolute sleep: 800 µs at most each, ten of them 7.2 ms.
+pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
+    let spans =
+        |shift: i64| -> Vec<Duration> { (1..200).map(|n| Duration::from_ns((n * period_ns).saturating_add_signed(shift))).collect() };
+    let jitter = jitter_ns as i64;
+    Stream {
+        separator: Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } },
+        jobs: 2_000,
+        releases: 2_001,
+        uncertain_releases: 0,
+        back_to_back: 0,
+        arrival: Arrival {
+            periodic: Some(periodic(period_ns, jitter_ns)),
+            sporadic: Some(Sporadic { min_separation_ns: Duration::from_ns(4_959_000) }),
+            curve: Some(Curve { delta_min_ns: spans(-jitter), delta_max_ns: spans(jitter) }),
+        },
+        execution: Some(Execution {
+            wcet_ns: (1..200).map(|n| Duration::from_us(800 + (n - 1) * 711 + (n - 1) / 9)).collect(),
+            mean_ns: Some(Duration::from_us(700)),
+        }),
+        suspension: Some(Suspension {
+            dynamic_ns: Duration::ZERO,
+            segmented: vec![vec![SegmentBound { suspended_ns: Duration::ZERO, cost_ns: Duration::from_us(800) }]],
+        }),
+        response: Some(Response { max_ns: Duration::from_us(900), mean_ns: Some(Duration::from_us(720)) }),
+    }
+}
+
+/// A FIFO task with [`stream`] of 5 ms and 41 µs.
+pub(crate) fn task(name: &str, tid: u32, priority: u32) -> Task {
+    Task {
+        name: name.into(),
+        pid: 1_200,
+        tid,
+        phase: 0,
+        command: "/usr/bin/plant --fast".into(),
+        policy: Policy::Fifo,
+        priority,
+        nice: None,
+        reservation: None,
+        affinity: "0-1".into(),
+        from_ns: Instant::from_ns(1_000_000_000),
+        until_ns: Instant::from_ns(11_000_000_000),
+        ended_by: EndedBy::ObservationEnd,
+        primary: Some(0),
+        primary_reason: Some("it is the only call that separates jobs".into()),
+        separators_capped: false,
+        streams: vec![stream(5_000_000, 41_000)],
+    }
+}
+
+/// These tasks, observed for ten seconds.
+pub(crate) fn model(tasks: Vec<Task>) -> TimingModel {
+    TimingModel {
+        format: FORMAT.into(),
+        version: VERSION,
+        platform: Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus: 2 },
+        observation: Observation {
+            clock: "CLOCK_MONOTONIC".into(),
+            from_ns: Instant::from_ns(1_000_000_000),
+            until_ns: Instant::from_ns(11_000_000_000),
+            records: 12_345,
+            lost_records: 0,
+        },
+        tasks,
+    }
+}
+
+/// `task` as the next phase of its thread, under SCHED_OTHER.
+pub(crate) fn best_effort_phase(mut task: Task) -> Task {
+    task.phase += 1;
+    task.policy = Policy::Other;
+    task.priority = 0;
+    task.nice = Some(0);
+    task
+}

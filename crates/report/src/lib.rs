@@ -1,0 +1,43 @@
+//! Tables and prose from a timing model: pure functions from values to text.
+//!
+//! Not for reading files or asking the terminal anything: whoever prints says in a [`Page`] how wide it is and whether it shows colours.
+//!
+//! Figures are rounded so that what is printed stays true: bounds from above are rounded up, bounds from below down.
+
+mod comparison;
+mod figure;
+mod models;
+mod overview;
+mod prose;
+mod shape;
+mod table;
+
+pub use comparison::{Configured, Kind, comparison, configured};
+pub use figure::counted;
+pub use overview::{overview, summary};
+pub use prose::{Selection, tasks};
+
+/// What the text is printed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Columns of the terminal; `None` where there is none, so that nothing is folded.
+    pub width: Option<u16>,
+    /// Whether it shows colours.
+    pub colour: bool,
+}
+
+/// Text of a thread or program, with control characters made visible: whoever names a thread must not write to the reader's terminal.
+fn visible(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
+}
+
+#[cfg(test)]
+mod example;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn control_characters_of_a_name_do_not_reach_the_terminal() {
+        assert_eq!(super::visible("a\x1b[31mb µ"), "a\\u{1b}[31mb µ");
+    }
+}

@@ -1,0 +1,245 @@
+//! Sentences about the models of one stream: when jobs come, what they need, how long they take.
+
+use crate::figure::{about, at_least, at_most, count, counted, frequency};
+use crate::shape::Shape;
+use crate::visible;
+use punctual_model::{Call, Choice, Duration, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task};
+use std::fmt::Write;
+
+/// How the thread waits for its next job.
+fn waits(stream: &Stream) -> String {
+    let separator = &stream.separator;
+    match (separator.call, separator.object) {
+        (Call::Suspension, _) => "Each time it slept, for whatever reason, a new job began (separator: suspension).".into(),
+        (Call::SchedYield, _) => {
+            "It gives up the rest of its budget when a job is done, and goes on in its next period (separator: sched_yield).".into()
+        }
+        (_, Object::Clock { absolute: true, .. }) => {
+            format!("It sleeps until set times (separator: {separator}).")
+        }
+        (_, Object::Clock { absolute: false, .. }) => {
+            format!("It sleeps for set times (separator: {separator}).")
+        }
+        _ => format!("It waits for its next job in {}.", visible(&separator.to_string())),
+    }
+}
+
+pub(crate) fn arrivals(task: &Task, stream: &Stream) -> Vec<String> {
+    let mut text = vec![waits(stream)];
+    if let Some(reason) = &task.primary_reason {
+        text.push(format!("Jobs are divided there because {}.", visible(reason.trim_end_matches('.'))));
+    }
+    match (Shape::of(stream), &stream.arrival.periodic) {
+        (Shape::Periodic(periodic), _) => text.extend(regular(periodic)),
+        (shape, periodic) => {
+            text.push(match shape {
+                Shape::Bursts { jobs, span } => {
+                    format!("Released in bursts: at most {jobs} in any {} (δ⁻({}) = {}).", at_least(span), jobs + 1, ns(span))
+                }
+                Shape::Sporadic(_) => "Released irregularly: its jobs follow no period.".into(),
+                Shape::Periodic(_) | Shape::Unknown => "Too few jobs were released to say how they come.".into(),
+            });
+            if let Some(periodic) = periodic {
+                text.push(format!(
+                    "A periodic model holds too, but says little: every {} (period T), up to {} late (release jitter J = {}).",
+                    exact(periodic),
+                    at_most(periodic.jitter_ns),
+                    ns(periodic.jitter_ns)
+                ));
+            }
+        }
+    }
+    let curve = stream.arrival.curve.as_ref();
+    if let Some(sporadic) = &stream.arrival.sporadic {
+        let least = sporadic.min_separation_ns;
+        let mut line = match least {
+            Duration::ZERO => "Two releases can coincide".to_string(),
+            _ => format!("Two releases are never closer than {}", at_least(least)),
+        };
+        let _ = write!(line, " (minimum separation, δ⁻(2) = {})", ns(least));
+        if let Some(most) = curve.and_then(|curve| curve.delta_max_ns.first()) {
+            let _ = write!(line, ", and never further apart than {} (δ⁺(2) = {})", at_most(*most), ns(*most));
+        }
+        text.push(line + ".");
+    }
+    if let Some((curve, length)) = curve.and_then(|curve| Some((curve, window(&curve.delta_min_ns)?))) {
+        let (most, fewest) = (curve.eta_max(length), curve.eta_min(length));
+        text.extend(most.map(|most| match most == fewest {
+            true => format!("Exactly {} released in any {length} (arrival curves η⁻, η⁺).", are(most)),
+            false => format!("Between {fewest} and {} released in any {length} (arrival curves η⁻, η⁺).", are(most)),
+        }));
+    }
+    if let Some(curve) = curve {
+        text.push(format!("The curves are exact for up to {} consecutive releases.", count(curve.delta_min_ns.len() as u64 + 1)));
+    }
+    text
+}
+
+fn are(number: u64) -> String {
+    format!("{number} {}", if number == 1 { "is" } else { "are" })
+}
+
+fn regular(periodic: &Periodic) -> Vec<String> {
+    let mut text = vec![format!(
+        "Released every {} (period T), never more than {} late (release jitter J = {}).",
+        exact(periodic),
+        at_most(periodic.jitter_ns),
+        ns(periodic.jitter_ns)
+    )];
+    text.push(match periodic.on {
+        PeriodicOn::Arrival => "Lateness is counted from the times that the thread itself asked for.".into(),
+        PeriodicOn::Release => {
+            "Lateness is counted from the grid of that period that lies as late as all releases allow; when the jobs were due is not known."
+                .into()
+        }
+    });
+    let choice = match periodic.choice {
+        Choice::Rounded => "It is the roundest period that explains the releases",
+        Choice::Estimated => "It is an estimate: no rounder period explains the releases as well",
+        Choice::LeastJitter => "It is the period with the least jitter",
+    };
+    let mut line = choice.to_string();
+    if periodic.choice != Choice::LeastJitter {
+        let _ = write!(
+            line,
+            "; the least jitter of any period would be {} ({})",
+            at_most(periodic.least_jitter_ns),
+            ns(periodic.least_jitter_ns)
+        );
+    }
+    text.push(line + ".");
+    text.push(format!("The first arrival was at {} ns of the clock (offset Φ).", signed(periodic.offset_ns)));
+    text
+}
+
+/// A period with all that is exact about it.
+fn exact(periodic: &Periodic) -> String {
+    let mut text = periodic.period_ns.to_string();
+    if let Some(fraction) = periodic.period_exact.filter(|fraction| fraction.denominator > 1) {
+        let _ = write!(text, " (exactly {}/{} ns", fraction.numerator, fraction.denominator);
+        match frequency(periodic) {
+            Some(hertz) => {
+                let _ = write!(text, ", {hertz})");
+            }
+            None => text.push(')'),
+        }
+    }
+    text
+}
+
+/// A round length of some dozens of releases within the curve's horizon, to say how many releases fall into it.
+fn window(delta_min: &[Duration]) -> Option<Duration> {
+    let (gaps, horizon) = (delta_min.len() as u64, delta_min.last()?.ns());
+    let mean = horizon.checked_div(gaps)?;
+    let wanted = mean.saturating_mul(gaps.min(100)).saturating_add(mean / 2).min(horizon);
+    let decade = 10_u64.pow(wanted.checked_ilog10()?);
+    [5, 2, 1].into_iter().map(|digit| Duration::from_ns(digit * decade)).find(|length| length.ns() <= wanted)
+}
+
+pub(crate) fn demand(stream: &Stream) -> Vec<String> {
+    let mut text = Vec::new();
+    let Some(execution) = &stream.execution else { return text };
+    let Some(&worst) = execution.wcet_ns.first() else { return text };
+    let mut line = format!("Each job needs at most {} of processor (WCET = {})", at_most(worst), ns(worst));
+    if let Some(mean) = execution.mean_ns {
+        let _ = write!(line, ", {} on average", about(mean));
+    }
+    text.push(line + ".");
+    if let Some((jobs, total)) = [10, execution.wcet_ns.len()]
+        .into_iter()
+        .find_map(|jobs| Some((jobs, *execution.wcet_ns.get(jobs.checked_sub(1)?)?)))
+        .filter(|(jobs, _)| *jobs >= 2)
+    {
+        text.push(format!("Any {jobs} jobs in a row need at most {} (WCET({jobs}) = {}).", at_most(total), ns(total)));
+    }
+    if let Some((jobs, share)) = utilization(stream) {
+        text.push(format!("Over {} in a row that is at most {share} % of one processor (utilization).", counted(jobs, "job")));
+    }
+    text.extend(suspension(stream));
+    text
+}
+
+/// WCET(n) over the least span of n jobs and the release after them, in percent rounded up to hundredths, for the greatest n known.
+fn utilization(stream: &Stream) -> Option<(u64, String)> {
+    let wcet = &stream.execution.as_ref()?.wcet_ns;
+    let spans = &stream.arrival.curve.as_ref()?.delta_min_ns;
+    let jobs = wcet.len().min(spans.len());
+    let (cost, span) = (*wcet.get(jobs.checked_sub(1)?)?, *spans.get(jobs.checked_sub(1)?)?);
+    if span == Duration::ZERO {
+        return None;
+    }
+    let hundredths = (u128::from(cost.ns()) * 10_000).div_ceil(u128::from(span.ns()));
+    Some((jobs as u64, format!("{}.{:02}", hundredths / 100, hundredths % 100)))
+}
+
+fn suspension(stream: &Stream) -> Vec<String> {
+    let Some(model) = &stream.suspension else { return Vec::new() };
+    if model.dynamic_ns == Duration::ZERO {
+        return vec!["It never sleeps inside a job (no self-suspension).".into()];
+    }
+    let mut text = vec![format!(
+        "Inside a job it sleeps at most {} in all (dynamic self-suspension S = {}).",
+        at_most(model.dynamic_ns),
+        ns(model.dynamic_ns)
+    )];
+    let shown = 4;
+    for vector in model.segmented.iter().take(shown) {
+        text.push(format!("Some jobs do this: {} (segmented self-suspension).", segments(vector)));
+    }
+    if model.segmented.len() > shown {
+        text.push(format!("{} more are in the model file.", counted((model.segmented.len() - shown) as u64, "such pattern")));
+    }
+    text
+}
+
+fn segments(vector: &[SegmentBound]) -> String {
+    let mut parts = Vec::new();
+    for (index, segment) in vector.iter().enumerate() {
+        if index > 0 {
+            parts.push(format!("sleep ≤ {}", at_most(segment.suspended_ns)));
+        }
+        parts.push(format!("run ≤ {}", at_most(segment.cost_ns)));
+    }
+    let shown = 9;
+    if parts.len() > shown {
+        let more = parts.len() - shown;
+        parts.truncate(shown);
+        parts.push(format!("… ({more} more)"));
+    }
+    parts.join(", ")
+}
+
+pub(crate) fn completion(stream: &Stream) -> Vec<String> {
+    let Some(response) = &stream.response else { return Vec::new() };
+    let from = match stream.arrival.periodic.as_ref().map(|periodic| periodic.on) {
+        Some(PeriodicOn::Arrival) => "arrival",
+        _ => "release",
+    };
+    let mut line =
+        format!("Every job was done at most {} after its {from} (response time, {})", at_most(response.max_ns), ns(response.max_ns));
+    if let Some(mean) = response.mean_ns {
+        let _ = write!(line, ", {} on average", about(mean));
+    }
+    vec![line + ".", format!("Seen: {}.", counted(stream.jobs, "complete job"))]
+}
+
+/// The exact figure, for whoever calculates with it.
+fn ns(duration: Duration) -> String {
+    format!("{} ns", count(duration.ns()))
+}
+
+fn signed(ns: i64) -> String {
+    format!("{}{}", if ns < 0 { "−" } else { "" }, count(ns.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frequency_is_told_exactly() {
+        let mut periodic = crate::example::periodic(16_666_667, 80);
+        periodic.period_exact = Some(punctual_model::Fraction { numerator: 50_000_000, denominator: 3 });
+        assert_eq!(exact(&periodic), "16.666667 ms (exactly 50000000/3 ns, 60 Hz)");
+    }
+}

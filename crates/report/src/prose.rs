@@ -1,0 +1,278 @@
+//! Everything known of one task, in words: the plain statement first, the paper's term and the exact figure in parentheses.
+
+use crate::figure::{about, at_most, count, counted};
+use crate::models::{arrivals, completion, demand};
+use crate::overview::{arrival, policy, primary, same_thread};
+use crate::{Page, visible};
+use punctual_model::{EndedBy, Task, TimingModel};
+use std::fmt::Write;
+
+/// Which tasks to tell of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selection(String);
+
+impl Selection {
+    /// By a thread's name, or by its TID.
+    pub fn new(text: &str) -> Self {
+        Selection(text.into())
+    }
+
+    /// The tasks of that thread, or of all threads of that name; where a name is also a number, the name wins.
+    pub fn tasks<'a>(&self, model: &'a TimingModel) -> Vec<&'a Task> {
+        let by_name: Vec<&Task> = model.tasks.iter().filter(|task| task.name == self.0).collect();
+        match (by_name.is_empty(), self.0.parse::<u32>()) {
+            (true, Ok(tid)) => model.tasks.iter().filter(|task| task.tid == tid).collect(),
+            _ => by_name,
+        }
+    }
+}
+
+/// Lines longer than this are hard to read.
+const READABLE: usize = 100;
+
+/// The selected tasks, one after the other; `None` if there is none.
+pub fn tasks(model: &TimingModel, selection: &Selection, page: &Page) -> Option<String> {
+    let tasks = selection.tasks(model);
+    let width = page.width.map_or(READABLE, usize::from).clamp(40, READABLE);
+    let texts: Vec<String> = tasks.iter().map(|task| fill(&tell(model, task), width, page.colour)).collect();
+    (!texts.is_empty()).then(|| texts.join("\n"))
+}
+
+/// A line of the text before it is filled to the page.
+enum Line {
+    Title(String),
+    Heading(&'static str),
+    Text(String),
+}
+
+fn fill(lines: &[Line], width: usize, colour: bool) -> String {
+    let bold = |text: &str| if colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() };
+    let mut out = String::new();
+    for line in lines {
+        match line {
+            Line::Title(text) => out += &(bold(text) + "\n"),
+            Line::Heading(text) => out += &format!("\n{}\n", bold(text)),
+            Line::Text(text) => {
+                let options = textwrap::Options::new(width).initial_indent("  ").subsequent_indent("    ");
+                out += &(textwrap::fill(text, options) + "\n");
+            }
+        }
+    }
+    out
+}
+
+fn tell(model: &TimingModel, task: &Task) -> Vec<Line> {
+    let mut lines = vec![Line::Title(format!("{} (thread {} of process {})", visible(&task.name), task.tid, task.pid))];
+    lines.extend(identity(model, task).into_iter().map(Line::Text));
+    if let Some(stream) = primary(task) {
+        for (heading, text) in [
+            ("When its jobs come", arrivals(task, stream)),
+            ("What a job needs", demand(stream)),
+            ("How long a job takes", completion(stream)),
+        ] {
+            if !text.is_empty() {
+                lines.push(Line::Heading(heading));
+                lines.extend(text.into_iter().map(Line::Text));
+            }
+        }
+    } else {
+        lines.push(Line::Text("No job was seen: it never waited and went on while it was watched.".into()));
+    }
+    let uncertain = uncertain(model, task);
+    if !uncertain.is_empty() {
+        lines.push(Line::Heading("What is uncertain"));
+        lines.extend(uncertain.into_iter().map(Line::Text));
+    }
+    let others = others(task);
+    if !others.is_empty() {
+        lines.push(Line::Heading("Other ways to divide it into jobs"));
+        lines.extend(others.into_iter().map(Line::Text));
+    }
+    lines
+}
+
+fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
+    let mut text = Vec::new();
+    text.push(match task.command.as_str() {
+        "" => "A thread of the kernel.".into(),
+        command => format!("Runs {}", visible(command)),
+    });
+    let mut line = format!("Policy {}, on processors {}", policy(task), visible(&task.affinity));
+    if let Some(reservation) = task.reservation {
+        let _ = write!(
+            line,
+            "; the kernel reserves {} in every {} for it, within {} of the start of each",
+            reservation.runtime_ns, reservation.period_ns, reservation.deadline_ns
+        );
+    }
+    text.push(line + ".");
+    let ended = match task.ended_by {
+        EndedBy::ObservationEnd => "until the observation ended",
+        EndedBy::PolicyChange => "until its policy changed",
+        EndedBy::PriorityChange => "until its priority, nice value or reservation changed",
+        EndedBy::AffinityChange => "until the processors that it may use changed",
+        EndedBy::Exec => "until it executed another program",
+        EndedBy::Exit => "until it ended",
+        EndedBy::Loss => "until records of it were lost",
+    };
+    let mut line = format!("Watched for {}, {ended}", about(task.until_ns.since(task.from_ns)));
+    let phases = model.tasks.iter().filter(|other| same_thread(task, other)).count();
+    if phases > 1 {
+        let _ = write!(line, "; phase {} of {phases} of this thread", task.phase + 1);
+    }
+    text.push(line + ".");
+    text
+}
+
+fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
+    let mut text = Vec::new();
+    if task.ended_by == EndedBy::Loss {
+        text.push("Records of this thread were lost; this task ends before the gap, and no figure spans it.".into());
+    } else if model.observation.lost_records > 0 {
+        text.push(format!(
+            "{} of the whole observation were lost, none inside this task.",
+            counted(model.observation.lost_records, "record")
+        ));
+    }
+    if task.separators_capped {
+        text.push("It waited in more places than are told apart; the last ones share one stream of jobs (“others”).".into());
+    }
+    let Some(stream) = primary(task) else { return text };
+    let windows = stream.uncertain_releases.saturating_sub(stream.back_to_back);
+    if windows > 0 {
+        text.push(format!(
+            "{} of {} releases were not seen themselves and are only known to lie in an interval; every figure allows for all of it.",
+            count(windows),
+            count(stream.releases)
+        ));
+    }
+    if stream.back_to_back > 0 {
+        text.push(format!(
+            "{} of {} releases came while the job before was still running, so the call did not wait; when exactly is not known, and every figure allows for the earliest and the latest instant.",
+            count(stream.back_to_back),
+            count(stream.releases)
+        ));
+    }
+    if stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.approximate) {
+        text.push("Jitter and offset are slightly larger than they would have to be, because the summary of the releases was full.".into());
+    }
+    text
+}
+
+fn others(task: &Task) -> Vec<String> {
+    let streams = task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary);
+    streams
+        .map(|(_, stream)| {
+            let (arrival, jitter) = arrival(stream);
+            let mut line = format!("{}: {}, {arrival}", visible(&stream.separator.to_string()), counted(stream.jobs, "job"));
+            if jitter != "–" {
+                let _ = write!(line, " (jitter {jitter})");
+            }
+            if let Some(wcet) = stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()) {
+                let _ = write!(line, ", WCET {}", at_most(*wcet));
+            }
+            line
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{best_effort_phase, model, task};
+    use punctual_model::{Duration, SegmentBound};
+
+    #[test]
+    fn a_newcomer_reads_what_a_task_does() {
+        let text = tasks(&model(vec![task("ctl", 1_202, 80)]), &Selection::new("ctl"), &Page::default());
+        assert_eq!(
+            text.as_deref().unwrap_or_default(),
+            "\
+ctl (thread 1202 of process 1200)
+  Runs /usr/bin/plant --fast
+  Policy FIFO 80, on processors 0-1.
+  Watched for 10 s, until the observation ended.
+
+When its jobs come
+  It sleeps until set times (separator: clock_nanosleep CLOCK_MONOTONIC absolute).
+  Jobs are divided there because it is the only call that separates jobs.
+  Released every 5 ms (period T), never more than 41 µs late (release jitter J = 41,000 ns).
+  Lateness is counted from the times that the thread itself asked for.
+  It is the roundest period that explains the releases; the least jitter of any period would be
+    40.49 µs (40,488 ns).
+  The first arrival was at 1,000,000,000 ns of the clock (offset Φ).
+  Two releases are never closer than 4.959 ms (minimum separation, δ⁻(2) = 4,959,000 ns), and never
+    further apart than 5.041 ms (δ⁺(2) = 5,041,000 ns).
+  Between 99 and 101 are released in any 500 ms (arrival curves η⁻, η⁺).
+  The curves are exact for up to 200 consecutive releases.
+
+What a job needs
+  Each job needs at most 800 µs of processor (WCET = 800,000 ns), 700 µs on average.
+  Any 10 jobs in a row need at most 7.2 ms (WCET(10) = 7,200,000 ns).
+  Over 199 jobs in a row that is at most 14.24 % of one processor (utilization).
+  It never sleeps inside a job (no self-suspension).
+
+How long a job takes
+  Every job was done at most 900 µs after its arrival (response time, 900,000 ns), 720 µs on
+    average.
+  Seen: 2,000 complete jobs.
+"
+        );
+    }
+
+    #[test]
+    fn a_thread_is_named_by_name_or_tid() {
+        let ctl = task("ctl", 1_202, 80);
+        let model = model(vec![ctl.clone(), best_effort_phase(ctl), task("12", 7, 1), task("x", 12, 1)]);
+        let chosen = |text: &str| -> Vec<u32> { Selection::new(text).tasks(&model).iter().map(|task| task.tid).collect() };
+        assert_eq!(chosen("ctl"), [1_202, 1_202]);
+        assert_eq!(chosen("1202"), [1_202, 1_202]);
+        assert_eq!(chosen("12"), [7]);
+        assert!(chosen("nobody").is_empty());
+        assert_eq!(tasks(&model, &Selection::new("nobody"), &Page::default()), None);
+    }
+
+    #[test]
+    fn what_is_uncertain_is_said() {
+        let mut uncertain = task("ctl", 1_202, 80);
+        uncertain.separators_capped = true;
+        uncertain.streams[0].uncertain_releases = 10;
+        uncertain.streams[0].back_to_back = 7;
+        let mut model = model(vec![uncertain]);
+        model.observation.lost_records = 2;
+        let text = tasks(&model, &Selection::new("ctl"), &Page::default()).unwrap_or_default();
+        for part in ["What is uncertain", "2 records of the whole", "waited in more places", "3 of 2,001 releases", "7 of 2,001"] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
+    #[test]
+    fn suspension_is_told_by_its_patterns() {
+        let mut suspending = task("ctl", 1_202, 80);
+        let model_of = suspending.streams[0].suspension.as_mut().expect("suspension");
+        model_of.dynamic_ns = Duration::from_ns(1_060_123);
+        let bound =
+            |suspended: u64, cost: u64| SegmentBound { suspended_ns: Duration::from_us(suspended), cost_ns: Duration::from_us(cost) };
+        model_of.segmented = vec![vec![bound(0, 260), bound(1_060, 255)]];
+        let text = tasks(&model(vec![suspending]), &Selection::new("ctl"), &Page::default()).unwrap_or_default();
+        assert!(text.contains("sleeps at most 1.061 ms in all (dynamic self-suspension S = 1,060,123 ns)"), "{text}");
+        assert!(text.contains("run ≤ 260 µs, sleep ≤ 1.06 ms, run ≤ 255 µs"), "{text}");
+    }
+
+    #[test]
+    fn a_task_without_jobs_is_told_too() {
+        let mut idle = task("migration/0", 19, 99);
+        idle.command.clear();
+        idle.streams.clear();
+        idle.primary = None;
+        let text = tasks(&model(vec![idle]), &Selection::new("19"), &Page::default()).unwrap_or_default();
+        assert!(text.contains("A thread of the kernel.") && text.contains("No job was seen"), "{text}");
+    }
+
+    #[test]
+    fn lines_fit_the_page() {
+        let page = Page { width: Some(60), colour: false };
+        let text = tasks(&model(vec![task("ctl", 1_202, 80)]), &Selection::new("ctl"), &page).unwrap_or_default();
+        assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+    }
+}

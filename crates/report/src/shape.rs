@@ -1,0 +1,100 @@
+//! Which of a stream's arrival models says most to a person. All of them hold; this is a choice of what to show first.
+
+use punctual_model::{Duration, Periodic, Stream};
+
+/// The arrival model to show.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Shape<'a> {
+    /// One release per period.
+    Periodic(&'a Periodic),
+    /// At most `jobs` releases in any interval of length `span`, although some of them come close together.
+    Bursts {
+        /// Releases.
+        jobs: usize,
+        /// δ⁻(jobs + 1).
+        span: Duration,
+    },
+    /// Any two releases are this far apart.
+    Sporadic(Duration),
+    /// Too few releases to say anything.
+    Unknown,
+}
+
+/// The longest burst to look for, in releases.
+const LONGEST_BURST: usize = 64;
+/// A burst ends where one more release takes this many times longer.
+const GAP: f64 = 4.0;
+
+impl<'a> Shape<'a> {
+    /// The shape of a stream's arrivals: periodic where releases stay within a period of it; else bursts, if there are any; else periodic
+    /// where the lateness does not wander off as it does when releases come at random; else sporadic.
+    pub(crate) fn of(stream: &'a Stream) -> Self {
+        let periodic = stream.arrival.periodic.as_ref();
+        if let Some(periodic) = periodic.filter(|periodic| periodic.jitter_ns < periodic.period_ns) {
+            return Shape::Periodic(periodic);
+        }
+        if let Some(bursts) = stream.arrival.curve.as_ref().and_then(|curve| bursts(&curve.delta_min_ns)) {
+            return bursts;
+        }
+        if let Some(periodic) = periodic.filter(|periodic| keeps_time(periodic, stream.releases)) {
+            return Shape::Periodic(periodic);
+        }
+        let sporadic = stream.arrival.sporadic.as_ref();
+        sporadic.map_or(Shape::Unknown, |sporadic| Shape::Sporadic(sporadic.min_separation_ns))
+    }
+}
+
+/// Random gaps add up like a random walk, so their jitter grows with the square root of the number of releases;
+/// that of a periodic task with a few very late releases does not.
+fn keeps_time(periodic: &Periodic, releases: u64) -> bool {
+    periodic.jitter_ns.as_secs_f64() < periodic.period_ns.as_secs_f64() * (releases as f64).sqrt() / 10.0
+}
+
+/// The number of releases after which the next one takes longest, compared with the span of those before.
+fn bursts<'a>(delta_min: &[Duration]) -> Option<Shape<'a>> {
+    // Below a microsecond it is the processor's speed that tells releases apart, not the task's timing.
+    let span = |index: usize| delta_min[index].ns().max(1_000) as f64;
+    let last = delta_min.len().min(LONGEST_BURST);
+    let (gap, index) = (1..last).map(|index| (span(index) / span(index - 1), index)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (gap >= GAP).then(|| Shape::Bursts { jobs: index + 1, span: delta_min[index] })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use punctual_model::Curve;
+
+    fn stream(jitter_us: u64, delta_min_us: &[u64], releases: u64) -> Stream {
+        let spans: Vec<Duration> = delta_min_us.iter().copied().map(Duration::from_us).collect();
+        let mut stream = example::stream(5_000_000, jitter_us * 1_000);
+        stream.releases = releases;
+        stream.arrival.curve = Some(Curve { delta_min_ns: spans.clone(), delta_max_ns: spans });
+        stream
+    }
+
+    #[test]
+    fn little_jitter_is_periodic() {
+        assert!(matches!(Shape::of(&stream(41, &[4_960, 9_960], 2_000)), Shape::Periodic(_)));
+    }
+
+    #[test]
+    fn three_at_once_every_40_ms_are_bursts() {
+        let bursty = stream(27_000, &[0, 2, 39_800, 39_802, 39_804, 79_700], 750);
+        assert_eq!(Shape::of(&bursty), Shape::Bursts { jobs: 3, span: Duration::from_us(39_800) });
+    }
+
+    #[test]
+    fn one_long_delay_leaves_a_long_trace_periodic() {
+        let late = stream(6_000, &[900, 3_500, 8_000], 10_000);
+        assert!(matches!(Shape::of(&late), Shape::Periodic(_)));
+    }
+
+    #[test]
+    fn random_gaps_are_sporadic() {
+        let mut random = stream(160_000, &[1_000, 3_000, 6_000], 1_000);
+        assert_eq!(Shape::of(&random), Shape::Sporadic(Duration::from_us(4_959)));
+        random.arrival.sporadic = None;
+        assert_eq!(Shape::of(&random), Shape::Unknown);
+    }
+}
