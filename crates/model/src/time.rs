@@ -40,14 +40,14 @@ impl Duration {
         Self(ns)
     }
 
-    /// `us` microseconds.
+    /// `us` microseconds; saturates.
     pub const fn from_us(us: u64) -> Self {
-        Self(us * 1_000)
+        Self(us.saturating_mul(1_000))
     }
 
-    /// `ms` milliseconds.
+    /// `ms` milliseconds; saturates.
     pub const fn from_ms(ms: u64) -> Self {
-        Self(ms * 1_000_000)
+        Self(ms.saturating_mul(1_000_000))
     }
 
     /// Whole nanoseconds.

@@ -71,7 +71,7 @@ pub fn counts(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Ve
     .map(|(model, allowed, seen)| Violation {
         model,
         first: 0,
-        last: seen.saturating_sub(1),
+        last: releases.len().saturating_sub(1),
         allowed: Bound::Exactly(Value::Count(allowed)),
         seen: Value::Count(seen as u64),
     })

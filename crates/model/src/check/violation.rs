@@ -127,8 +127,8 @@ impl fmt::Display for Bound {
             Bound::AtLeast(value) => write!(f, "at least {value}"),
             Bound::AtMost(value) => write!(f, "at most {value}"),
             Bound::Exactly(value) => write!(f, "{value}"),
-            Bound::Vectors(0) => write!(f, "no vector of as many segments"),
-            Bound::Vectors(count) => write!(f, "none of {count} vectors of as many segments with all of them"),
+            Bound::Vectors(0) => write!(f, "no job of as many segments"),
+            Bound::Vectors(count) => write!(f, "what one of {count} vectors of as many segments bounds"),
         }
     }
 }

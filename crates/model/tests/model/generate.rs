@@ -1,0 +1,181 @@
+//! Random separators, streams and whole models, for the laws.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use punctual_model::*;
+
+/// Whatever the type can hold.
+pub fn separator() -> impl Strategy<Value = Separator> {
+    (select(Call::ALL), object()).prop_map(|(call, object)| Separator { call, object })
+}
+
+fn object() -> impl Strategy<Value = Object> {
+    let clock = prop_oneof![-1..13_i32, any::<i32>()];
+    let identity = prop_oneof![Just(0), 1..1_u64 << 30, any::<u64>()];
+    prop_oneof![
+        Just(Object::None),
+        (clock, any::<bool>()).prop_map(|(id, absolute)| Object::Clock { id, absolute }),
+        (select(FileClass::ALL), any::<i32>(), identity).prop_map(|(class, fd, identity)| Object::File { class, fd, identity }),
+        any::<u64>().prop_map(Object::Address),
+        any::<i32>().prop_map(Object::Id),
+        Just(Object::Others),
+    ]
+}
+
+pub fn duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![0..1_000_u64, 0..10_000_000_000_u64, any::<u64>()].prop_map(Duration::from_ns)
+}
+
+/// Releases in order, of which some are windows.
+pub fn releases(most: usize) -> impl Strategy<Value = Vec<Release>> {
+    // Gap from the last sure release, width of the window, and whether to fall back on the window before, as back to back jobs do.
+    let step = (0..40_u64, prop_oneof![3 => Just(0), 1 => 0..60_u64], prop::bool::weighted(0.2));
+    vec(step, 1..most).prop_map(|steps| {
+        let (mut earliest, mut latest) = (100, 100);
+        let releases = steps.into_iter().map(|(gap, width, is_back_to_back)| {
+            earliest = if is_back_to_back { earliest } else { latest + gap };
+            latest = latest.max(earliest) + width;
+            let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest)).expect("earliest <= latest");
+            Release { arrival: None, window }
+        });
+        releases.collect()
+    })
+}
+
+/// An instant inside each window, in order.
+pub fn placement(releases: &[Release], choices: &[u64]) -> Vec<u64> {
+    let mut before = 0;
+    let instants = releases.iter().zip(choices.iter().cycle()).map(|(release, choice)| {
+        let (earliest, latest) = (release.window.earliest().ns().max(before), release.window.latest().ns());
+        before = earliest + choice % (latest - earliest + 1);
+        before
+    });
+    instants.collect()
+}
+
+/// Releases seen exactly at these instants.
+pub fn exactly(instants: &[u64]) -> Vec<Release> {
+    instants.iter().map(|ns| Release { arrival: None, window: Window::at(Instant::from_ns(*ns)) }).collect()
+}
+
+pub fn spans(ns: &[u64]) -> Vec<Duration> {
+    ns.iter().copied().map(Duration::from_ns).collect()
+}
+
+/// The tightest curve that placements of these releases obey, from its definition.
+pub fn curve_of(releases: &[Release], horizon: usize) -> Curve {
+    let over = |gaps: usize| releases.windows(gaps + 1).map(move |run| (run[0].window, run[gaps].window));
+    let gaps = 1..=horizon.min(releases.len().saturating_sub(1));
+    Curve {
+        delta_min_ns: gaps.clone().filter_map(|n| over(n).map(|(a, b)| b.earliest().since(a.latest())).min()).collect(),
+        delta_max_ns: gaps.filter_map(|n| over(n).map(|(a, b)| b.latest().since(a.earliest())).max()).collect(),
+    }
+}
+
+/// Numbers that never decrease.
+fn rising(length: usize) -> impl Strategy<Value = Vec<Duration>> {
+    vec(0..1_u64 << 40, length).prop_map(|mut values| {
+        values.sort_unstable();
+        spans(&values)
+    })
+}
+
+fn curve() -> impl Strategy<Value = Curve> {
+    (0..40_usize).prop_flat_map(|length| (rising(length), rising(length))).prop_map(|(one, other)| Curve {
+        delta_min_ns: one.iter().zip(&other).map(|(a, b)| *a.min(b)).collect(),
+        delta_max_ns: one.iter().zip(&other).map(|(a, b)| *a.max(b)).collect(),
+    })
+}
+
+fn periodic() -> impl Strategy<Value = Periodic> {
+    let on = select(&[PeriodicOn::Arrival, PeriodicOn::Release]);
+    let choice = select(&[Choice::Rounded, Choice::Estimated, Choice::LeastJitter]);
+    let period = (1..1_u64 << 40, option::of((2..1_000_u64, 0..1_000_u64)));
+    (on, period, any::<i64>(), duration(), duration(), choice, any::<bool>()).prop_map(
+        |(on, (period, part), offset_ns, jitter_ns, least_jitter_ns, choice, approximate)| Periodic {
+            on,
+            period_ns: Duration::from_ns(period),
+            period_exact: part.map(|(denominator, part)| Fraction { numerator: period * denominator + part % denominator, denominator }),
+            offset_ns,
+            jitter_ns,
+            least_jitter_ns,
+            choice,
+            approximate,
+        },
+    )
+}
+
+fn stream() -> impl Strategy<Value = Stream> {
+    let counts = (any::<u32>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let arrival = (option::of(periodic()), option::of(duration()), option::of(curve()));
+    let bound = (duration(), duration()).prop_map(|(suspended_ns, cost_ns)| SegmentBound { suspended_ns, cost_ns });
+    let suspension = (duration(), vec(vec(bound, 1..4), 0..4));
+    let execution = ((1..40_usize).prop_flat_map(rising), option::of(duration()));
+    let models = (option::of(execution), option::of(suspension), option::of((duration(), option::of(duration()))));
+    (separator(), counts, arrival, models).prop_map(
+        |(separator, (jobs, more, windows, back), (periodic, sporadic, curve), (execution, suspension, response))| Stream {
+            separator,
+            jobs: jobs.into(),
+            releases: u64::from(jobs) + u64::from(more),
+            uncertain_releases: if windows { jobs.into() } else { 0 },
+            back_to_back: if windows && back { jobs.into() } else { 0 },
+            arrival: Arrival { periodic, sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }), curve },
+            execution: execution.map(|(wcet_ns, mean_ns)| Execution { wcet_ns, mean_ns }),
+            suspension: suspension.map(|(dynamic_ns, segmented)| Suspension { dynamic_ns, segmented }),
+            response: response.map(|(max_ns, mean_ns)| Response { max_ns, mean_ns }),
+        },
+    )
+}
+
+fn task() -> impl Strategy<Value = Task> {
+    use EndedBy::*;
+    let ended_by = select(&[ObservationEnd, PolicyChange, PriorityChange, AffinityChange, Exec, Exit, Loss]);
+    let policy = select(&[Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext]);
+    let reservation = option::of((any::<u64>(), any::<u64>(), 1..u64::MAX));
+    let scheduling = (policy, 0..100_u32, option::of(-20..20_i32), reservation, ended_by);
+    let life = (any::<u64>(), any::<u64>());
+    (".{0,15}", any::<(u32, u32, u32)>(), scheduling, life, vec(stream(), 0..4), any::<(usize, bool)>()).prop_map(
+        |(name, (pid, tid, phase), (policy, priority, nice, reservation, ended_by), (one, other), streams, (primary, capped))| Task {
+            command: format!("/usr/bin/{name} \"-x\" \\"),
+            name,
+            pid,
+            tid,
+            phase,
+            policy,
+            priority,
+            nice,
+            reservation: reservation.map(|(runtime, deadline, period)| Reservation {
+                runtime_ns: Duration::from_ns(runtime),
+                deadline_ns: Duration::from_ns(deadline),
+                period_ns: Duration::from_ns(period),
+            }),
+            affinity: "0-1,4".to_owned(),
+            from_ns: Instant::from_ns(one.min(other)),
+            until_ns: Instant::from_ns(one.max(other)),
+            ended_by,
+            primary: primary.checked_rem(streams.len()),
+            primary_reason: capped.then(|| "has the least jitter".to_owned()),
+            separators_capped: capped,
+            streams,
+        },
+    )
+}
+
+/// Whatever is valid.
+pub fn model() -> impl Strategy<Value = TimingModel> {
+    (vec(task(), 0..3), any::<(u32, u64, u64, u64)>()).prop_map(|(tasks, (cpus, from, records, lost_records))| TimingModel {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        platform: Platform { kernel: "6.18.44".to_owned(), machine: "x86_64".to_owned(), cpus },
+        observation: Observation {
+            clock: "CLOCK_MONOTONIC".to_owned(),
+            from_ns: Instant::from_ns(from),
+            until_ns: Instant::from_ns(from) + Duration::from_ms(10_000),
+            records,
+            lost_records,
+        },
+        tasks,
+    })
+}

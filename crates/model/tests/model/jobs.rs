@@ -1,0 +1,195 @@
+//! The checkers of what jobs do, and all checkers together.
+
+use crate::generate::{curve_of, spans};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use punctual_model::check::{Model, counts, dynamic_suspension, execution, response, segmented_suspension};
+use punctual_model::*;
+
+fn segments(pairs: &[(u64, u64)]) -> Vec<Segment> {
+    let segment = |&(suspended, cost)| Segment { suspended: Duration::from_ns(suspended), cost: Duration::from_ns(cost) };
+    pairs.iter().map(segment).collect()
+}
+
+/// A job of these segments, released at `release` and done `response` later.
+fn job(release: u64, response: u64, pairs: &[(u64, u64)]) -> RecordedJob {
+    let release = Instant::from_ns(release);
+    let job = Job {
+        release: Release { arrival: None, window: Window::at(release) },
+        start: release,
+        end: release + Duration::from_ns(response),
+        cost: Duration::from_ns(pairs.iter().map(|(_, cost)| cost).sum()),
+        suspended: Duration::from_ns(pairs.iter().map(|(suspended, _)| suspended).sum()),
+    };
+    (job, segments(pairs))
+}
+
+fn bag(dynamic: u64, vectors: &[&[(u64, u64)]]) -> Suspension {
+    let bound = |&(suspended, cost)| SegmentBound { suspended_ns: Duration::from_ns(suspended), cost_ns: Duration::from_ns(cost) };
+    Suspension {
+        dynamic_ns: Duration::from_ns(dynamic),
+        segmented: vectors.iter().map(|vector| vector.iter().map(bound).collect()).collect(),
+    }
+}
+
+fn lines(found: &[Violation]) -> Vec<String> {
+    found.iter().map(Violation::to_string).collect()
+}
+
+#[test]
+fn costs_of_consecutive_jobs_are_bounded_together() {
+    let jobs = [9, 1, 2, 9, 3].map(|cost| job(0, 10, &[(0, cost)]));
+    let exact = Execution { wcet_ns: spans(&[9, 12, 14, 21, 24]), mean_ns: None };
+    assert_eq!(execution(&exact, &jobs), []);
+    let longer = Execution { wcet_ns: spans(&[9, 12, 14, 21, 24, 24, 24]), mean_ns: None };
+    assert_eq!(execution(&longer, &jobs), []);
+    let less = Execution { wcet_ns: spans(&[9, 11, 14, 20]), mean_ns: None };
+    assert_eq!(
+        lines(&execution(&less, &jobs)),
+        ["WCET(2), jobs 3 to 4: 12 ns seen, at most 11 ns allowed", "WCET(4), jobs 0 to 3: 21 ns seen, at most 20 ns allowed"]
+    );
+    let greatest = [u64::MAX; 3].map(|cost| job(0, 0, &[(0, cost)]));
+    assert_eq!(execution(&Execution { wcet_ns: spans(&[u64::MAX]), mean_ns: None }, &greatest), []);
+}
+
+#[test]
+fn a_job_sleeps_no_longer_than_allowed_in_all() {
+    let jobs = [job(0, 50, &[(0, 5), (3, 5), (4, 5)])];
+    assert_eq!(dynamic_suspension(&bag(7, &[]), &jobs), []);
+    assert_eq!(lines(&dynamic_suspension(&bag(6, &[]), &jobs)), ["dynamic suspension, job 0: 7 ns seen, at most 6 ns allowed"]);
+    // Either account of it counts.
+    let (only_total, only_segments) = ((jobs[0].0, vec![]), (Job { suspended: Duration::ZERO, ..jobs[0].0 }, jobs[0].1.clone()));
+    assert_eq!(dynamic_suspension(&bag(6, &[]), &[only_total, only_segments]).len(), 2);
+}
+
+#[test]
+fn one_vector_must_bound_all_segments_of_a_job() {
+    let model = bag(100, &[&[(0, 9), (1, 2)], &[(0, 2), (1, 9)], &[(0, 5)]]);
+    let obeys = |pairs| segmented_suspension(&model, &[job(0, 50, pairs)]).is_empty();
+    assert!(obeys(&[(0, 9), (1, 2)]) && obeys(&[(0, 1), (1, 9)]) && obeys(&[(0, 5)]));
+    // Each segment alone is bounded by some vector, but none bounds both.
+    assert!(!obeys(&[(0, 9), (1, 9)]));
+    assert!(!obeys(&[(0, 1), (2, 1)]));
+    // No vector is shorter or longer than its jobs.
+    assert!(!obeys(&[(0, 1), (1, 1), (0, 1)]));
+    assert_eq!(
+        lines(&segmented_suspension(&model, &[job(0, 50, &[(0, 9), (1, 9)])])),
+        [concat!(
+            "segmented suspension, job 0: ⟨(0 ns, 9 ns); (1 ns, 9 ns)⟩ seen, ",
+            "what one of 2 vectors of as many segments bounds allowed"
+        )]
+    );
+}
+
+#[test]
+fn the_first_segments_of_a_long_job_count_as_one() {
+    let count = MAX_SEGMENTS + 2;
+    let pairs: Vec<(u64, u64)> = (0..count as u64).map(|k| (k, 10)).collect();
+    let mut vector = vec![(3, 30)];
+    vector.extend_from_slice(&pairs[3..]);
+    assert_eq!(vector.len(), MAX_SEGMENTS);
+    let jobs = [job(0, 500, &pairs)];
+    assert_eq!(segmented_suspension(&bag(0, &[&vector]), &jobs), []);
+    for first in [(2, 30), (3, 29)] {
+        vector[0] = first;
+        assert_eq!(segmented_suspension(&bag(0, &[&vector]), &jobs).len(), 1);
+    }
+    // A bag that tells all of them apart is finer still.
+    assert_eq!(segmented_suspension(&bag(0, &[&pairs]), &jobs), []);
+}
+
+#[test]
+fn a_job_without_recorded_segments_is_one() {
+    let (whole, _) = job(0, 50, &[(0, 5), (3, 5)]);
+    assert_eq!(segmented_suspension(&bag(3, &[&[(3, 10)]]), &[(whole, vec![])]), []);
+    assert_eq!(segmented_suspension(&bag(3, &[&[(2, 10)]]), &[(whole, vec![])]).len(), 1);
+}
+
+#[test]
+fn response_counts_from_the_arrival_where_it_is_known() {
+    let model = Response { max_ns: Duration::from_ns(30), mean_ns: None };
+    let on_time = job(100, 30, &[(0, 5)]);
+    assert_eq!(response(&model, std::slice::from_ref(&on_time)), []);
+    let mut late = on_time;
+    late.0.release.arrival = Some(Instant::from_ns(99));
+    assert_eq!(lines(&response(&model, &[late])), ["response time, job 0: 31 ns seen, at most 30 ns allowed"]);
+}
+
+fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
+    let curve = curve_of(releases, 5);
+    let cost = |job: &RecordedJob| job.0.cost;
+    let greatest = jobs.iter().map(cost).max().unwrap_or_default();
+    let bound = |segment: &Segment| SegmentBound { suspended_ns: segment.suspended, cost_ns: segment.cost };
+    Stream {
+        separator: Separator::SUSPENSION,
+        jobs: jobs.len() as u64,
+        releases: releases.len() as u64,
+        uncertain_releases: 0,
+        back_to_back: 0,
+        arrival: Arrival {
+            periodic: None,
+            sporadic: curve.delta_min_ns.first().map(|least| Sporadic { min_separation_ns: *least }),
+            curve: Some(curve),
+        },
+        execution: Some(Execution { wcet_ns: vec![greatest], mean_ns: None }),
+        suspension: Some(Suspension {
+            dynamic_ns: jobs.iter().map(|(job, _)| job.suspended).max().unwrap_or_default(),
+            segmented: jobs.iter().map(|(_, segments)| segments.iter().map(bound).collect()).collect(),
+        }),
+        response: Some(Response { max_ns: jobs.iter().map(|(job, _)| job.response()).max().unwrap_or_default(), mean_ns: None }),
+    }
+}
+
+#[test]
+fn counts_are_those_of_the_stream_itself() {
+    let jobs = [job(0, 5, &[(0, 1)]), job(10, 5, &[(0, 1)])];
+    let releases: Vec<Release> = jobs.iter().map(|(job, _)| job.release).collect();
+    let model = stream(&releases, &jobs);
+    assert_eq!(counts(&model, &releases, &jobs), []);
+    let model = Stream { uncertain_releases: 1, jobs: 1, ..model };
+    let found = lines(&counts(&model, &releases, &jobs));
+    assert_eq!(found, ["count of uncertain releases, jobs 0 to 1: 0 seen, 1 allowed", "count of jobs, jobs 0 to 1: 2 seen, 1 allowed"]);
+}
+
+proptest! {
+    /// Every model of a stream is checked: the tight one is accepted, and whatever is made tighter is found.
+    #[test]
+    fn check_stream_checks_every_model(
+        recorded in vec((1..50_u64, 1..60_u64, vec((1..9_u64, 1..9_u64), 1..4)), 2..20),
+    ) {
+        let mut at = 0;
+        let jobs: Vec<RecordedJob> = recorded.iter().map(|(gap, response, pairs)| { at += gap; job(at, *response, pairs) }).collect();
+        let releases: Vec<Release> = jobs.iter().map(|(job, _)| job.release).collect();
+        let tight = stream(&releases, &jobs);
+        prop_assert_eq!(check_stream(&tight, &releases, &jobs), []);
+
+        let one = Duration::from_ns(1);
+        let found = |change: &dyn Fn(&mut Stream)| {
+            let mut model = tight.clone();
+            change(&mut model);
+            check_stream(&model, &releases, &jobs).into_iter().map(|violation| violation.model).collect::<Vec<_>>()
+        };
+        let period = Periodic {
+            on: PeriodicOn::Release, period_ns: one, period_exact: None, offset_ns: i64::MAX, jitter_ns: one,
+            least_jitter_ns: one, choice: Choice::Estimated, approximate: false,
+        };
+        let periodic = found(&|model| model.arrival.periodic = Some(period.clone()));
+        prop_assert_eq!(periodic, vec![Model::PeriodicEarly; jobs.len()]);
+        let sporadic = found(&|model| model.arrival.sporadic.iter_mut().for_each(|least| least.min_separation_ns += one));
+        prop_assert!(sporadic.contains(&Model::Sporadic));
+        let least = found(&|model| model.arrival.curve.iter_mut().for_each(|curve| curve.delta_min_ns[0] += one));
+        prop_assert_eq!(least, [Model::DeltaMin(2)]);
+        let greatest = found(&|model| if let Some(curve) = &mut model.arrival.curve {
+            curve.delta_max_ns[0] = curve.delta_max_ns[0].saturating_sub(one);
+        });
+        prop_assert_eq!(greatest, [Model::DeltaMax(2)]);
+        let cost = found(&|model| model.execution.iter_mut().for_each(|cost| cost.wcet_ns[0] = cost.wcet_ns[0].saturating_sub(one)));
+        prop_assert_eq!(cost, [Model::Wcet(1)]);
+        let sleep = found(&|model| model.suspension.iter_mut().for_each(|sleep| sleep.dynamic_ns = sleep.dynamic_ns.saturating_sub(one)));
+        prop_assert!(sleep.contains(&Model::DynamicSuspension));
+        let segments = found(&|model| model.suspension.iter_mut().for_each(|sleep| sleep.segmented.clear()));
+        prop_assert_eq!(segments, vec![Model::SegmentedSuspension; jobs.len()]);
+        let late = found(&|model| model.response.iter_mut().for_each(|late| late.max_ns = late.max_ns.saturating_sub(one)));
+        prop_assert!(late.contains(&Model::Response));
+    }
+}

@@ -1,0 +1,12 @@
+//! The laws of `punctual-model`, one file for each, in one binary so that they are linked once.
+
+mod checkers;
+mod curves;
+mod generate;
+mod jobs;
+mod periodic;
+mod read;
+mod request;
+mod schema;
+mod separator;
+mod time;

@@ -1,0 +1,70 @@
+//! The schema in `docs/`: every file that is written obeys it, and whatever is read does.
+
+use crate::generate::model;
+use crate::read::{EXAMPLE, changed};
+use jsonschema::Validator;
+use proptest::prelude::*;
+use punctual_model::{Call, TimingModel};
+use serde_json::Value;
+use std::sync::LazyLock;
+
+static SCHEMA: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(include_str!("../../../../docs/timing-model.schema.json")).expect("the schema is JSON"));
+static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
+    jsonschema::draft202012::meta::validate(&SCHEMA).expect("the schema is one of draft 2020-12");
+    jsonschema::draft202012::new(&SCHEMA).expect("the schema compiles")
+});
+
+fn refusals(document: &Value) -> Vec<String> {
+    VALIDATOR.iter_errors(document).map(|error| format!("{}: {error}", error.instance_path())).collect()
+}
+
+#[test]
+fn the_example_of_the_format_is_valid() {
+    assert_eq!(refusals(&serde_json::from_str(EXAMPLE).expect("JSON")), [""; 0]);
+}
+
+#[test]
+fn it_names_every_call() {
+    let named = SCHEMA["$defs"]["separator"]["properties"]["call"]["enum"].as_array().expect("an array");
+    assert!(named.iter().map(|name| name.as_str().expect("a name")).eq(Call::ALL.iter().map(|call| call.name())));
+}
+
+#[test]
+fn every_property_is_described() {
+    fn walk(path: &str, value: &Value) {
+        if let Some(properties) = value.get("properties").and_then(Value::as_object) {
+            for (name, property) in properties {
+                let is_described = ["description", "$ref"].iter().any(|key| property.get(key).is_some());
+                // A condition names a property that is described elsewhere.
+                assert!(is_described || path.ends_with("/if"), "{path}/{name} is not described");
+            }
+        }
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(name, value)| walk(&format!("{path}/{name}"), value)),
+            Value::Array(items) => items.iter().for_each(|value| walk(path, value)),
+            _ => {}
+        }
+    }
+    walk("", &SCHEMA);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn every_written_file_is_valid(model in model()) {
+        let written = serde_json::from_str(&model.to_json()).expect("JSON");
+        prop_assert_eq!(refusals(&written), Vec::<String>::new());
+    }
+
+    /// The schema never refuses what the reader takes: other tools that check it lose nothing.
+    #[test]
+    fn what_is_read_is_valid(model in model(), changes in prop::collection::vec(any::<(u16, u8)>(), 1..3)) {
+        let mut document = serde_json::to_value(&model).expect("serializes");
+        changes.iter().for_each(|(place, change)| changed(&mut document, *place, *change));
+        if TimingModel::from_json(&document.to_string()).is_ok() {
+            prop_assert_eq!(refusals(&document), Vec::<String>::new());
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Separators in the file: the shapes that other tools read, nothing lost there and back, nothing half understood.
+
+use crate::generate::separator;
+use proptest::prelude::*;
+use punctual_model::{Call, FileClass, Object, Separator};
+use serde_json::json;
+
+#[test]
+fn shapes_are_those_of_the_format() {
+    let shape = |call, object| serde_json::to_value(Separator { call, object }).expect("serializes");
+    let file = |class, fd, identity| Object::File { class, fd, identity };
+    assert_eq!(
+        shape(Call::ClockNanosleep, Object::Clock { id: 1, absolute: true }),
+        json!({"call": "clock_nanosleep", "clock": "CLOCK_MONOTONIC", "absolute": true})
+    );
+    assert_eq!(
+        shape(Call::ClockNanosleep, Object::Clock { id: -6, absolute: false }),
+        json!({"call": "clock_nanosleep", "clock": "CLOCK_OTHER", "clock_id": -6, "absolute": false})
+    );
+    assert_eq!(shape(Call::Read, file(FileClass::Pipe, 5, 1234)), json!({"call": "read", "object": "pipe:[1234]", "fd": 5}));
+    assert_eq!(
+        shape(Call::Read, file(FileClass::CharacterDevice, 3, 10 << 20 | 200)),
+        json!({"call": "read", "object": "char 10:200", "fd": 3})
+    );
+    assert_eq!(shape(Call::Read, file(FileClass::Timerfd, 4, 0)), json!({"call": "read", "object": "timerfd", "fd": 4}));
+    assert_eq!(
+        shape(Call::FutexWaitBitset, Object::Address(0x7f00_1234_5678)),
+        json!({"call": "futex_wait_bitset", "address": "0x7f0012345678"})
+    );
+    assert_eq!(shape(Call::Semop, Object::Id(3)), json!({"call": "semop", "id": 3}));
+    assert_eq!(shape(Call::Read, Object::Others), json!({"call": "read", "object": "others"}));
+    assert_eq!(shape(Call::Suspension, Object::None), json!({"call": "suspension"}));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    for (text, named) in [
+        (json!({"call": "getpid"}), "\"getpid\""),
+        (json!({"call": "read", "object": "pipe:[12", "fd": 5}), "\"pipe:[12\""),
+        (json!({"call": "read", "object": "timerfd:[12]", "fd": 5}), "\"timerfd:[12]\""),
+        (json!({"call": "read", "object": "char 10:1048576", "fd": 5}), "\"char 10:1048576\""),
+        (json!({"call": "read", "object": "tape", "fd": 5}), "\"tape\""),
+        (json!({"call": "read", "object": "pipe:[1234]"}), "`fd`"),
+        (json!({"call": "read", "object": "others", "id": 3}), "several"),
+        (json!({"call": "clock_nanosleep", "clock": "CLOCK_MONOTONIC"}), "`absolute`"),
+        (json!({"call": "clock_nanosleep", "clock": "CLOCK_OTHER", "absolute": true}), "`clock_id`"),
+        (json!({"call": "clock_nanosleep", "clock": "CLOCK_WALL", "absolute": true}), "\"CLOCK_WALL\""),
+        (json!({"call": "futex_wait", "address": "0x+1"}), "\"0x+1\""),
+        (json!({"call": "futex_wait", "address": "1234"}), "\"1234\""),
+    ] {
+        let error = serde_json::from_value::<Separator>(text.clone()).expect_err(&text.to_string()).to_string();
+        assert!(error.contains(named), "{text}: {error}");
+    }
+}
+
+#[test]
+fn calls_and_classes_have_unique_names_and_numbers() {
+    for call in Call::ALL {
+        assert_eq!(Call::from_name(call.name()), Some(*call));
+        assert_eq!(Call::from_number(*call as u8), Some(*call));
+    }
+    for class in FileClass::ALL {
+        assert_eq!(FileClass::from_number(*class as u8), Some(*class));
+    }
+}
+
+#[test]
+fn prints_what_a_person_needs() {
+    let print = |call, object| Separator { call, object }.to_string();
+    assert_eq!(print(Call::Suspension, Object::None), "suspension");
+    assert_eq!(print(Call::Semop, Object::Id(3)), "semop id 3");
+    assert_eq!(print(Call::ClockNanosleep, Object::Clock { id: 1, absolute: true }), "clock_nanosleep CLOCK_MONOTONIC absolute");
+    let pipe = Object::File { class: FileClass::Pipe, fd: 5, identity: 1234 };
+    assert_eq!(print(Call::Read, pipe), "read pipe:[1234] fd 5");
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_there_and_back(separator in separator()) {
+        let text = serde_json::to_string(&separator).expect("serializes");
+        prop_assert_eq!(serde_json::from_str::<Separator>(&text).expect(&text), separator);
+    }
+
+    /// A person and a program see the same name.
+    #[test]
+    fn the_object_in_the_file_is_the_printed_one(separator in separator()) {
+        if let Object::File { fd, .. } = separator.object {
+            let shape = serde_json::to_value(separator).expect("serializes");
+            let printed = format!("{} fd {fd}", shape["object"].as_str().expect("a string"));
+            prop_assert_eq!(separator.object.to_string(), printed);
+        }
+    }
+}
