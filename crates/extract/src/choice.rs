@@ -9,12 +9,14 @@
 //! them, and n · D(T) / μ by how much that makes the latenesses less likely, were they exponential. κ tempers it, since real
 //! latenesses are correlated.
 //!
-//! digits(T) are the digits that it takes to write the period down without trailing zeros, in any of these ways:
+//! digits(T) are the digits that it takes to write the period down, in any of these ways:
 //!
-//! - in nanoseconds, with as many digits behind the point as are worth their price: T = 16,666,667 has eight, 16,666,666.67 has
-//!   ten. Each digit behind the point makes the line at the far end up to ten times as good and costs as much as one before it, so
-//!   a period that is no whole number of nanoseconds (another machine's clock) gets more of them the longer it is observed, and
-//!   its jitter stays bounded. One that is a whole number never does: T̂ is then as close to it as n · D / μ can tell.
+//! - in nanoseconds, without trailing zeros: 10 ms has one digit. Beyond [`MOST_ROUND_DIGITS`] nobody rounds, so that such a period
+//!   counts its trailing zeros too: otherwise 818,480,360 ns would be thought rounder than 818,480,356.
+//! - in nanoseconds with digits behind the point, as many as are worth their price: 16,666,666.67 has ten. A digit more makes the
+//!   error, and with it the cost of a long observation, ten times smaller. So a period that is no whole number of nanoseconds
+//!   (another machine's clock) gets more of them the longer it is observed, and its jitter stays bounded. One that is a whole number
+//!   never does: n · D / μ is then small already.
 //! - as a fraction of nanoseconds, for T̂ itself: the digits of both parts. Where there is no lateness at all (known arrivals) it
 //!   is the only one that fits.
 //! - as a frequency in hertz: 60 Hz has one digit, 44.1 kHz / 128 = 344.53125 Hz eight. A second way of writing periods down
@@ -29,6 +31,9 @@ use std::f64::consts::LN_10;
 
 /// How many releases say as much as one independent release would. Measured on published release traces.
 const KAPPA: f64 = 50.0;
+
+/// Most significant digits of a period that someone may have rounded: microseconds, up to a second.
+const MOST_ROUND_DIGITS: u32 = 6;
 
 /// What a frequency costs over a period of as many digits.
 const FREQUENCY_SURCHARGE: u32 = 2;
@@ -174,7 +179,11 @@ struct Best<'e, 'a> {
 impl Best<'_, '_> {
     fn consider_whole(&mut self, nanoseconds: i128) {
         let choice = if nanoseconds % 10 == 0 { Choice::Rounded } else { Choice::Estimated };
-        self.consider(Ratio::whole(nanoseconds), digits(nanoseconds), choice);
+        let digits = match digits(nanoseconds) {
+            round @ ..=MOST_ROUND_DIGITS => round,
+            _ => nanoseconds.unsigned_abs().checked_ilog10().unwrap_or(0) + 1,
+        };
+        self.consider(Ratio::whole(nanoseconds), digits, choice);
     }
 
     fn consider(&mut self, period: Ratio, digits: u32, choice: Choice) {
@@ -183,7 +192,10 @@ impl Best<'_, '_> {
         }
         let length = f64::from(digits) * KAPPA * LN_10 + self.evidence.cost(period);
         let distance = |period: Ratio| period.difference(self.least_jitter).abs();
-        if length < self.length || (length == self.length && distance(period) < distance(self.period)) {
+        if period == self.period {
+            self.length = self.length.min(length);
+            self.choice = if choice == Choice::Rounded { choice } else { self.choice };
+        } else if length < self.length || (length == self.length && distance(period) < distance(self.period)) {
             (self.period, self.length, self.choice) = (period, length, choice);
         }
     }

@@ -136,3 +136,44 @@ fn lesser(value: f64, best: f64) -> f64 {
 fn greater(value: f64, best: f64) -> f64 {
     if value > best { value } else { best }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that fall and rise, newest first, and the padding.
+    fn values(count: usize, seed: u64) -> Vec<f64> {
+        let value = |index: usize| ((index as u64 + 1).wrapping_mul(seed) % 1_000_003) as f64 - 1_000.0 * index as f64;
+        (0..count).map(value).chain([f64::NAN; PADDING]).collect()
+    }
+
+    #[test]
+    fn every_path_gives_the_same() {
+        for (count, jobs) in [(1, 1), (2, 1), (33, 32), (40, 7), (200, 32)] {
+            let (earliest, latest) = (values(count, 7_919), values(count, 104_729));
+            let length = (count - 1).next_multiple_of(WIDTH);
+            let run = |kernel: &dyn Fn(&mut [f64], &mut [f64])| {
+                let (mut least, mut greatest) = (vec![f64::INFINITY; length], vec![f64::NEG_INFINITY; length]);
+                kernel(&mut least, &mut greatest);
+                (least, greatest)
+            };
+            let mut plain = (vec![f64::INFINITY; length], vec![f64::NEG_INFINITY; length]);
+            let mut windows = plain.clone();
+            for job in 0..jobs {
+                for distance in 1..count - job {
+                    let (now, before) = (job, job + distance);
+                    plain.0[distance - 1] = plain.0[distance - 1].min(earliest[now] - earliest[before]);
+                    plain.1[distance - 1] = plain.1[distance - 1].max(earliest[now] - earliest[before]);
+                    windows.0[distance - 1] = windows.0[distance - 1].min(earliest[now] - latest[before]);
+                    windows.1[distance - 1] = windows.1[distance - 1].max(latest[now] - earliest[before]);
+                }
+            }
+            assert_eq!(run(&|least, greatest| spans(&earliest, jobs, least, greatest)), plain);
+            assert_eq!(run(&|least, greatest| spans_in_blocks::<8>(&earliest, jobs, least, greatest)), plain);
+            assert_eq!(run(&|least, greatest| window_spans(&earliest, &latest, jobs, least, greatest)), windows);
+            assert_eq!(run(&|least, greatest| window_spans_in_blocks::<8>(&earliest, &latest, jobs, least, greatest)), windows);
+            assert_eq!(run(&|_, greatest| growth(&earliest, jobs, greatest)).1, plain.1);
+            assert_eq!(run(&|_, greatest| growth_in_blocks::<16>(&earliest, jobs, greatest)).1, plain.1);
+        }
+    }
+}

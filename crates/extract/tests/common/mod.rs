@@ -1,6 +1,9 @@
 //! Job streams of every kind that models are extracted from.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub mod lime;
+pub mod noise;
+
 use proptest::prelude::*;
 use punctual_extract::stream::{Options, Stream};
 use punctual_model::{Duration, Instant, Job, RecordedJob, Release, Segment, Window};

@@ -1,0 +1,88 @@
+//! Curves are exact: the same as by looking at every run of jobs.
+
+mod common;
+
+use common::{Seen, exact, jobs, window};
+use proptest::prelude::*;
+use punctual_extract::curve::DistanceSummary;
+use punctual_extract::wcet::CostSummary;
+use punctual_model::{Duration, Release};
+
+/// Spans of 52 days and more are not told apart.
+const LONGEST: i128 = 1 << 52;
+
+/// δ⁻ and δ⁺ of `gaps + 1` releases.
+fn spans(releases: &[Release], gaps: usize) -> (i128, i128) {
+    let ends = releases.iter().zip(&releases[gaps..]).map(|(first, last)| (first.window, last.window));
+    let least = ends.clone().map(|(first, last)| i128::from(last.earliest().ns()) - i128::from(first.latest().ns())).min();
+    let greatest = ends.map(|(first, last)| i128::from(last.latest().ns()) - i128::from(first.earliest().ns())).max();
+    (least.unwrap_or(0).max(0), greatest.unwrap_or(0))
+}
+
+fn check_spans(releases: &[Release], horizon: usize) {
+    let mut summary = DistanceSummary::new(horizon);
+    releases.iter().for_each(|release| summary.push(release.window));
+    let (mut least, mut greatest) = (Vec::new(), Vec::new());
+    for (min, max) in (1..releases.len().min(horizon + 1)).map(|gaps| spans(releases, gaps)).take_while(|&(_, max)| max < LONGEST) {
+        least.push(Duration::from_ns(min as u64));
+        greatest.push(Duration::from_ns(max as u64));
+    }
+    let curve = summary.curve();
+    assert_eq!(curve.is_some(), !least.is_empty());
+    if let Some(curve) = curve {
+        assert_eq!((curve.delta_min_ns, curve.delta_max_ns), (least, greatest));
+    }
+    let separation = (releases.len() > 1).then(|| Duration::from_ns(spans(releases, 1).0.min(LONGEST) as u64));
+    assert_eq!(summary.least_separation(), separation);
+}
+
+fn check_costs(costs: &[u64], horizon: usize) {
+    let mut summary = CostSummary::new(horizon);
+    costs.iter().for_each(|&cost| summary.push(Duration::from_ns(cost)));
+    let greatest = |jobs: usize| costs.windows(jobs).map(|run| run.iter().map(|&cost| i128::from(cost)).sum::<i128>()).max();
+    let expected: Vec<Duration> = (1..=costs.len().min(horizon))
+        .filter_map(greatest)
+        .take_while(|&total| total < LONGEST)
+        .map(|total| Duration::from_ns(total as u64))
+        .collect();
+    assert_eq!(summary.execution().map_or(Vec::new(), |execution| execution.wcet_ns), expected);
+}
+
+#[test]
+fn a_worked_example() {
+    let mut summary = DistanceSummary::new(1000);
+    for release in [exact(100), exact(115), window(117, 120), exact(135)] {
+        summary.push(release.window);
+    }
+    let curve = summary.curve().unwrap();
+    assert_eq!(curve.delta_min_ns.iter().map(|span| span.ns()).collect::<Vec<_>>(), [2, 17, 35]);
+    assert_eq!(curve.delta_max_ns.iter().map(|span| span.ns()).collect::<Vec<_>>(), [18, 20, 35]);
+
+    let mut costs = CostSummary::new(2);
+    [5, 1, 4, 4, 1].iter().for_each(|&cost| costs.push(Duration::from_ns(cost)));
+    let execution = costs.execution().unwrap();
+    assert_eq!(execution.wcet_ns, [Duration::from_ns(5), Duration::from_ns(8)]);
+    assert_eq!(execution.mean_ns, Some(Duration::from_ns(3)));
+}
+
+/// Every length around the places where rings grow, move, and batches end.
+#[test]
+fn every_number_of_jobs() {
+    for horizon in [0, 1, 31, 32, 33, 100] {
+        for count in 0..400 {
+            let releases: Vec<Release> = (0..count).map(|job: u64| exact(job * 1_000 + job * job % 977)).collect();
+            check_spans(&releases, horizon.max(1));
+            check_costs(&releases.iter().map(|release| release.window.earliest().ns() % 500).collect::<Vec<_>>(), horizon.max(1));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn curves_are_exact(jobs in jobs(300), horizon in 1_usize..150) {
+        check_spans(&common::releases(&jobs), horizon);
+        check_costs(&jobs.iter().map(|Seen { cost, .. }| *cost).collect::<Vec<_>>(), horizon);
+    }
+}

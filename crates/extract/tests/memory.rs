@@ -1,0 +1,76 @@
+//! A stream takes memory by its jobs up to the horizon, and none after that.
+
+mod common;
+
+use common::Seen;
+use punctual_extract::stream::{Options, Stream};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts what each thread allocates.
+struct Counting;
+
+// SAFETY: every call goes to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        HELD.set(HELD.get() + layout.size() as isize);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.set(HELD.get() - layout.size() as isize);
+        // SAFETY: the caller keeps the contract of `dealloc`, and `pointer` came from the same allocator.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn feed(stream: &mut Stream, jobs: std::ops::Range<u64>) {
+    for job in jobs {
+        let mut seen = Seen::at(1_000_000 * job + job * job * 7_919 % 50_000);
+        if job % 2 == 0 {
+            seen.sleeps.push((10, 20));
+        }
+        let (job, segments) = seen.recorded();
+        stream.release(&seen.release, false);
+        stream.complete(&job, &segments);
+    }
+}
+
+#[test]
+fn memory_follows_the_jobs_up_to_the_horizon() {
+    let held = |jobs: u64| {
+        let before = HELD.get();
+        let mut stream = Stream::new(&Options::default());
+        feed(&mut stream, 0..jobs);
+        let held = HELD.get() - before + size_of::<Stream>() as isize;
+        drop(stream);
+        held
+    };
+    assert!(held(3) < 4 << 10, "{}", held(3));
+    assert!(held(100) < 16 << 10, "{}", held(100));
+    assert!(held(100_000) < 80 << 10, "{}", held(100_000));
+    println!("bytes held by 3, 100 and 100,000 jobs: {}, {}, {}", held(3), held(100), held(100_000));
+}
+
+#[test]
+fn nothing_is_allocated_per_job() {
+    let mut stream = Stream::new(&Options::default());
+    feed(&mut stream, 0..10_000);
+    let jobs: Vec<_> = (10_000..20_000).map(|job| (Seen::at(1_000_000 * job), Seen::at(1_000_000 * job).recorded())).collect();
+    let before = ALLOCATIONS.get();
+    for (seen, (job, segments)) in &jobs {
+        stream.release(&seen.release, false);
+        stream.complete(job, segments);
+    }
+    assert_eq!(ALLOCATIONS.get(), before);
+}

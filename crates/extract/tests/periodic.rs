@@ -1,0 +1,236 @@
+//! The laws of periodic inference, worked examples, and the numbers of the reference prototype.
+
+mod common;
+
+use common::noise::Random;
+use common::{exact, window};
+use proptest::prelude::*;
+use punctual_extract::periodic::PeriodicSummary;
+use punctual_model::check::periodic as check;
+use punctual_model::{Choice, Duration, Fraction, Instant, Periodic, PeriodicOn, Release, Window};
+
+fn summary(releases: &[Release]) -> PeriodicSummary {
+    let mut summary = PeriodicSummary::new();
+    releases.iter().for_each(|release| summary.push(release));
+    summary
+}
+
+fn model(releases: &[Release]) -> Option<Periodic> {
+    let model = summary(releases).model();
+    if let Some(model) = &model {
+        assert_eq!(check(model, releases), []);
+    }
+    model
+}
+
+fn at(releases: &[u64]) -> Vec<Release> {
+    releases.iter().copied().map(exact).collect()
+}
+
+/// The least jitter with period `numerator / denominator`, rounded up, by looking at every release.
+fn jitter(releases: &[Release], numerator: i128, denominator: i128) -> i128 {
+    let above = |instant: Instant, job: usize| i128::from(instant.ns()) * denominator - job as i128 * numerator;
+    let highest = releases.iter().enumerate().map(|(job, release)| above(release.window.latest(), job)).max();
+    let lowest = releases.iter().enumerate().map(|(job, release)| above(release.window.earliest(), job)).min();
+    let height = highest.unwrap_or(0) - lowest.unwrap_or(0);
+    -(-height).div_euclid(denominator)
+}
+
+/// The least jitter with any period: it is convex and bends only at slopes between two bounds, so one of those has it.
+fn least_jitter(releases: &[Release]) -> i128 {
+    let bounds = |release: &Release| [release.window.earliest().ns(), release.window.latest().ns()];
+    let mut least = i128::MAX;
+    for (i, first) in releases.iter().enumerate() {
+        for (j, second) in releases.iter().enumerate().skip(i + 1) {
+            for (from, to) in bounds(first).into_iter().flat_map(|from| bounds(second).map(|to| (from, to))) {
+                least = least.min(jitter(releases, i128::from(to) - i128::from(from), (j - i) as i128));
+            }
+        }
+    }
+    least
+}
+
+/// papers: LiME, Fig. 2: of all periods, 10 has the least jitter, 5.
+#[test]
+fn the_papers_example() {
+    let model = model(&at(&[100, 115, 120, 135])).unwrap();
+    assert_eq!((model.period_ns.ns(), model.offset_ns, model.jitter_ns.ns(), model.least_jitter_ns.ns()), (10, 100, 5, 5));
+    assert_eq!((model.on, model.choice, model.period_exact, model.approximate), (PeriodicOn::Release, Choice::Rounded, None, false));
+}
+
+#[test]
+fn too_little_is_no_period() {
+    assert_eq!(model(&[]), None);
+    assert_eq!(model(&at(&[5])), None);
+    assert_eq!(model(&at(&[5, 10])), None);
+    assert_eq!(model(&at(&[7, 7, 7, 7])), None);
+    assert!(model(&at(&[7, 7, 7, 8])).is_none_or(|model| model.period_ns.ns() > 0));
+    assert!(model(&at(&[0, 0, 1 << 62])).is_some());
+    assert_eq!(model(&at(&[0, 1, u64::MAX])), None);
+}
+
+/// The lower bounds of these releases stand still over the middle, where the estimate is taken.
+#[test]
+fn bursts_have_the_period_of_least_jitter() {
+    let model = model(&at(&[0, 0, 0, 0, 0, 0, 0, 900, 900])).unwrap();
+    assert_eq!(model.choice, Choice::LeastJitter);
+    assert_eq!(model.jitter_ns.ns().max(model.least_jitter_ns.ns() + 1), model.least_jitter_ns.ns() + 1);
+}
+
+#[test]
+fn known_arrivals_have_their_exact_period() {
+    let released =
+        |job: u64, arrival: u64| Release { arrival: Some(Instant::from_ns(arrival)), ..exact(arrival + 100 + job * 977 % 5_000) };
+    let whole: Vec<Release> = (0..50).map(|job| released(job, 1_000 + job * 1_000_003)).collect();
+    let found = model(&whole).unwrap();
+    assert_eq!((found.on, found.period_ns.ns(), found.period_exact), (PeriodicOn::Arrival, 1_000_003, None));
+    assert_eq!(found.offset_ns, 1_000);
+
+    let sixty_hertz: Vec<Release> = (0..50).map(|job| released(job, 1_000 + job * 1_000_000_000 / 60)).collect();
+    let found = model(&sixty_hertz).unwrap();
+    assert_eq!((found.on, found.period_ns.ns()), (PeriodicOn::Arrival, 16_666_667));
+    assert_eq!(found.period_exact, Some(Fraction { numerator: 50_000_000, denominator: 3 }));
+
+    let mut mixed = whole;
+    mixed[20].arrival = None;
+    assert_eq!(model(&mixed).unwrap().on, PeriodicOn::Release);
+}
+
+/// A signal may end a sleep long before its time: such an arrival is none.
+#[test]
+fn an_arrival_after_the_release_is_none() {
+    let never = Release { arrival: Some(Instant::from_ns(u64::MAX / 2)), ..exact(3_000_100) };
+    let found = model(&[exact(1_000_000), exact(2_000_000), never, exact(4_000_000)]).unwrap();
+    assert_eq!((found.on, found.period_ns.ns(), found.jitter_ns.ns()), (PeriodicOn::Release, 1_000_000, 100));
+}
+
+#[test]
+fn windows_cost_jitter_but_not_the_period() {
+    let releases: Vec<Release> = (0..1_000)
+        .map(|job| {
+            let at = 1_000_000_000 + job * 5_000_000 + job * 7_919 % 30_000;
+            if job % 100 == 50 { window(at - 4_000_000, at) } else { exact(at) }
+        })
+        .collect();
+    let found = model(&releases).unwrap();
+    assert_eq!((found.period_ns.ns(), found.choice), (5_000_000, Choice::Rounded));
+    assert!((4_000_000..4_030_000).contains(&found.jitter_ns.ns()));
+}
+
+#[test]
+fn without_certain_releases_their_bounds_decide() {
+    let releases: Vec<Release> = (0..100).map(|job| window(1_000_000 * job, 1_000_000 * job + 400)).collect();
+    assert_eq!(model(&releases).unwrap().period_ns.ns(), 1_000_000);
+}
+
+/// Seed, period, releases, spread of the noise; then what the prototype says: period, offset, jitter and least jitter, rounded up.
+#[test]
+fn the_prototype_agrees() {
+    let expected = [
+        ((1, 10_000_000, 100, 50_000), (10_000_000, 1_000_000_014, 42_693, 42_652)),
+        ((2, 1_234_000, 1_000, 80_000), (1_234_000, 1_000_000_096, 1_587_281, 1_587_230)),
+        ((3, 33_212_345, 3_000, 10_000), (33_212_345, 1_000_000_000, 205_663, 205_663)),
+        ((4, 500_000_000, 20, 300_000), (500_000_000, 1_000_002_629, 4_485_236, 4_472_164)),
+        ((5, 2_902_494, 2_000, 30_000), (2_902_494, 1_000_000_002, 613_703, 613_699)),
+        ((6, 999_999, 5_000, 900_000), (1_000_000, 999_996_971, 18_437_792, 18_437_638)),
+        ((7, 7_000_000, 7, 7_000_000), (7_000_000, 1_000_718_990, 5_004_684, 4_827_074)),
+        ((8, 250_000, 400, 2_000_000), (250_000, 1_000_063_703, 27_750_084, 27_738_401)),
+    ];
+    for ((seed, period, jobs, spread), (chosen, offset, jitter, least_jitter)) in expected {
+        let mut random = Random(seed);
+        let mut last = 0;
+        let releases: Vec<Release> = (0..jobs)
+            .map(|job| {
+                let mut late = random.below(spread).min(random.below(spread));
+                if random.below(50) == 0 {
+                    late += random.below(20 * spread);
+                }
+                last = last.max(1_000_000_000 + job * period + late);
+                exact(last)
+            })
+            .collect();
+        let found = model(&releases).unwrap();
+        assert_eq!((found.period_ns.ns(), found.offset_ns), (chosen, offset), "seed {seed}");
+        assert_eq!((found.jitter_ns.ns(), found.least_jitter_ns.ns()), (jitter, least_jitter), "seed {seed}");
+    }
+}
+
+/// A clock that runs ever slower makes every release a corner of the hulls.
+#[test]
+fn cut_corners_stay_sound() {
+    for (acceleration, noise) in [(1, 0), (40, 1_000), (3_000, 0)] {
+        let mut random = Random(acceleration);
+        let releases: Vec<Release> =
+            (0..6_000_u64).map(|job| exact(job * 1_000_000 + job * job * acceleration / 2 + random.below(noise + 1))).collect();
+        let found = model(&releases).unwrap();
+        let (numerator, denominator) = match found.period_exact {
+            Some(exact) => (exact.numerator, exact.denominator),
+            None => (found.period_ns.ns(), 1),
+        };
+        let tight = jitter(&releases, i128::from(numerator), i128::from(denominator));
+        assert!(i128::from(found.jitter_ns.ns()) <= tight + tight / 100 + 2, "{} over {tight}", found.jitter_ns.ns());
+        assert!(found.approximate || noise > 0);
+
+        let mut pieces = summary(&releases[..2_500]);
+        pieces.merge(&summary(&releases[2_500..]));
+        assert_eq!(check(&pieces.model().unwrap(), &releases), []);
+    }
+}
+
+fn small_streams() -> impl Strategy<Value = Vec<Release>> {
+    let release = (0_u64..60, prop_oneof![3 => Just(0_u64), 1 => 0_u64..50]);
+    prop::collection::vec(release, 3..14).prop_map(|releases| {
+        let mut now = 100;
+        let mut seen = Vec::new();
+        for (gap, width) in releases {
+            now += gap;
+            seen.push(window(now.saturating_sub(width), now));
+        }
+        seen
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_period_has_less_jitter(releases in small_streams()) {
+        let Some(found) = model(&releases) else { return Ok(()) };
+        prop_assert_eq!(i128::from(found.least_jitter_ns.ns()), least_jitter(&releases));
+        for period in 1..200 {
+            prop_assert!(found.least_jitter_ns.ns() as i128 <= jitter(&releases, period, 1));
+        }
+    }
+
+    #[test]
+    fn the_jitter_is_no_more_than_it_must(releases in small_streams()) {
+        let Some(found) = model(&releases) else { return Ok(()) };
+        let (numerator, denominator) = match found.period_exact {
+            Some(exact) => (exact.numerator.into(), exact.denominator.into()),
+            None => (found.period_ns.ns().into(), 1),
+        };
+        let tight = jitter(&releases, numerator, denominator);
+        // A fraction's offset is rounded down and its far side up.
+        let slack = i128::from(denominator > 1);
+        prop_assert!((tight..=tight + slack).contains(&i128::from(found.jitter_ns.ns())));
+        prop_assert!(found.period_ns > Duration::ZERO);
+    }
+
+    #[test]
+    fn long_pieces_merge_to_the_whole(seed in any::<u64>(), cut in 0_usize..3_000, shift in 0_u64..1 << 50) {
+        let mut random = Random(seed);
+        let releases: Vec<Release> = (0..3_000_u64)
+            .map(|job| {
+                let at = shift + job * 1_000_000 + random.below(100_000);
+                match random.below(200) {
+                    0 => window(at.saturating_sub(900_000), at),
+                    1 => Release { arrival: Some(Instant::from_ns(at - at % 1_000)), window: Window::at(Instant::from_ns(at)) },
+                    _ => exact(at),
+                }
+            })
+            .collect();
+        let mut merged = summary(&releases[..cut]);
+        merged.merge(&summary(&releases[cut..]));
+        prop_assert_eq!(merged.model(), model(&releases));
+    }
+}
