@@ -1,0 +1,104 @@
+//! How many jobs per second and core one stream takes in, at each horizon: releases, costs, suspensions and responses through all models.
+//!
+//! `cargo run --release -p punctual-extract --example bench_extract`
+
+use punctual_extract::stream::{Options, Stream};
+use punctual_model::{Duration, Instant, Job, Release, Segment, Separator, Window};
+use std::hint::black_box;
+use std::time::Instant as Clock;
+
+const JOBS: usize = 500_000;
+const RUNS: usize = 7;
+
+/// The release of a job that is due at some nanosecond.
+type Source = fn(&mut Random, u64) -> Release;
+
+fn main() {
+    println!("| stream | horizon | million jobs/s (median of {RUNS} runs) | slowest | fastest | models, ms |");
+    println!("|---|---|---|---|---|---|");
+    let streams: [(&str, Source); 4] = [
+        ("periodic, exact releases", |random, due| release(None, due + random.lateness(), 0)),
+        ("periodic, 0.5 % windows", |random, due| {
+            let width = if random.one_in(200) { 900_000 } else { 0 };
+            release(None, due + random.lateness(), width)
+        }),
+        ("known arrivals", |random, due| release(Some(due), due + random.lateness(), 0)),
+        ("sporadic", |random, due| release(None, due + random.below(900_000), 0)),
+    ];
+    for (name, next) in streams {
+        let jobs = jobs(next);
+        for horizon in [32, 1000] {
+            measure(name, horizon, &jobs);
+        }
+    }
+}
+
+fn measure(name: &str, horizon: usize, jobs: &[(Job, [Segment; 2])]) {
+    let options = Options { curve_horizon: horizon, wcet_horizon: horizon };
+    let (mut rates, mut model_ms) = (Vec::new(), Vec::new());
+    for _ in 0..RUNS {
+        let begin = Clock::now();
+        let mut stream = Stream::new(&options);
+        for (index, (job, segments)) in jobs.iter().enumerate() {
+            stream.release(&job.release, false);
+            stream.complete(job, &segments[..1 + index % 2]);
+        }
+        rates.push(jobs.len() as f64 / begin.elapsed().as_secs_f64() / 1e6);
+        let begin = Clock::now();
+        black_box(stream.to_model(Separator::SUSPENSION));
+        model_ms.push(begin.elapsed().as_secs_f64() * 1e3);
+    }
+    rates.sort_by(f64::total_cmp);
+    model_ms.sort_by(f64::total_cmp);
+    let (slowest, median, fastest) = (rates[0], rates[RUNS / 2], rates[RUNS - 1]);
+    println!("| {name} | {horizon} | {median:.2} | {slowest:.2} | {fastest:.2} | {:.3} |", model_ms[RUNS / 2]);
+}
+
+fn jobs(next: Source) -> Vec<(Job, [Segment; 2])> {
+    let mut random = Random(1);
+    (0..JOBS as u64)
+        .map(|index| {
+            let release = next(&mut random, 1_000_000_000 + index * 1_000_000);
+            let start = release.window.latest() + Duration::from_ns(5_000);
+            let (cost, suspended) = (Duration::from_ns(200_000 + random.below(50_000)), Duration::from_ns(random.below(20_000)));
+            let segments = [
+                Segment { suspended: Duration::ZERO, cost: cost.saturating_sub(Duration::from_ns(50_000)) },
+                Segment { suspended, cost: Duration::from_ns(50_000) },
+            ];
+            (Job { release, start, end: start + cost + suspended, cost, suspended }, segments)
+        })
+        .collect()
+}
+
+fn release(arrival: Option<u64>, latest: u64, width: u64) -> Release {
+    let at = Window::at(Instant::from_ns(latest));
+    let window = Window::new(Instant::from_ns(latest - width), Instant::from_ns(latest)).unwrap_or(at);
+    Release { arrival: arrival.map(Instant::from_ns), window }
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    fn one_in(&mut self, many: u64) -> bool {
+        self.below(many) == 0
+    }
+
+    /// Exponential with a mean of 20 µs.
+    fn lateness(&mut self) -> u64 {
+        let uniform = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        (-20_000.0 * (1.0 - uniform).ln()) as u64
+    }
+}
