@@ -115,7 +115,7 @@ struct RawThread {
     state: u8,
     sleep: u8,
     known_class: u8,
-    padding: u8,
+    unhooked: u8,
     system_call: i32,
     sequence: u32,
     tid: u32,

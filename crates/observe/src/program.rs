@@ -96,14 +96,17 @@ pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
 /// Whether this kernel lets the functions of system calls be traced: tries it with one of them.
 pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
     quiet();
-    let mut open = open(&Settings { buffer_bytes: 4096, ..Settings::default() })?;
-    choose(&mut open, Attach::Fentry, btf, |name| name == "enter_sched_yield")?;
+    let mut open = open(&Settings { buffer_bytes: 4096, ..Settings::default() }, Attach::Fentry, btf)?;
+    let chosen = choose(&mut open, Attach::Fentry, btf, |name| name == "enter_nanosleep")?;
+    if chosen == 0 {
+        return Err(Error::new(ErrorKind::Kernel, "this kernel's types do not name the functions of system calls"));
+    }
     let loaded = open.load().map_err(|error| refused("loading a function trace", &error))?;
     attach_all(&loaded).map(drop)
 }
 
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
-    let mut open = open(settings)?;
+    let mut open = open(settings, attach, btf)?;
     choose(&mut open, attach, btf, |name| {
         let traces_calls = name.starts_with("enter_") || name.starts_with("exit_");
         let traces_all = name == "enter_any" || name == "exit_any";
@@ -114,7 +117,7 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     Ok(Loaded { skeleton, links, attach })
 }
 
-fn open(settings: &Settings) -> Result<OpenObserveSkel<'static>, Error> {
+fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserveSkel<'static>, Error> {
     // One observation per process: the few bytes of the handle may live as long as it.
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = ObserveSkelBuilder::default().open(storage).map_err(|error| refused("reading the eBPF program", &error))?;
@@ -132,26 +135,36 @@ fn open(settings: &Settings) -> Result<OpenObserveSkel<'static>, Error> {
     rodata.affinity_words = system::affinity_words();
     rodata.switch_has_state = has_state.into();
     rodata.call_of_number = calls::table();
+    if attach == Attach::Fentry {
+        rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some()).map(u8::from);
+    }
     open.maps.records.set_max_entries(settings.buffer_bytes).map_err(|error| refused("setting the size of the buffer", &error))?;
     Ok(open)
 }
 
-/// Marks for loading the programs that are `wanted` and that this kernel has a place for.
-fn choose(open: &mut OpenObserveSkel<'static>, attach: Attach, btf: &Btf<'_>, wanted: impl Fn(&str) -> bool) -> Result<(), Error> {
+/// The function behind a system call, if this kernel's types describe it: calls without arguments mostly are not.
+fn function_of(btf: &Btf<'_>, call: &str) -> Option<String> {
+    Some(calls::function(call)).filter(|function| btf.type_by_name::<Func<'_>>(function).is_some())
+}
+
+/// Marks for loading the programs that are `wanted` and that this kernel has a place for; returns how many these are.
+fn choose(open: &mut OpenObserveSkel<'static>, attach: Attach, btf: &Btf<'_>, wanted: impl Fn(&str) -> bool) -> Result<usize, Error> {
+    let mut chosen = 0;
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let section = program.section().to_string_lossy().into_owned();
         let mut load = wanted(&name);
         if let Some((_, call)) = section.split_once("/sys_").filter(|_| load && attach == Attach::Fentry) {
-            let function = calls::function(call);
-            load = btf.type_by_name::<Func<'_>>(&function).is_some();
-            if load {
+            let function = function_of(btf, call);
+            load = function.is_some();
+            if let Some(function) = function {
                 program.set_attach_target(0, Some(function.clone())).map_err(|error| refused(&format!("choosing {function}"), &error))?;
             }
         }
         program.set_autoload(load);
+        chosen += usize::from(load);
     }
-    Ok(())
+    Ok(chosen)
 }
 
 fn attach_all(skeleton: &ObserveSkel<'static>) -> Result<Vec<Link>, Error> {

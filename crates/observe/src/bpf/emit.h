@@ -12,6 +12,7 @@ const volatile __u64 cgroup_id = 0;
 const volatile __u32 affinity_words = 1;
 const volatile bool switch_has_state = true; /* sched_switch passes prev_state (5.18) */
 const volatile __u8 call_of_number[512] = {};
+const volatile __u8 unhooked[512] = {}; /* calls whose exit cannot be seen */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -185,7 +185,7 @@ struct thread {
 	__u8 state;
 	__u8 sleep; /* sleep_kind of the sleep that it is in */
 	__u8 known_class;
-	__u8 padding;
+	__u8 unhooked; /* the end of its call will not be seen */
 	__s32 system_call; /* the number of `call` */
 
 	__u32 sequence;
@@ -211,8 +211,7 @@ enum sleep_kind {
 enum counter {
 	COUNTER_DROPPED = 0,   /* records that found no room */
 	COUNTER_UNTRACKED = 1, /* threads that found no room */
-	COUNTER_MENDED = 2,    /* entries and exits of calls that were not seen and were made up for */
-	COUNTERS = 3,
+	COUNTERS = 2,
 };
 
 enum target {

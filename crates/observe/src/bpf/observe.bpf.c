@@ -109,10 +109,10 @@ static __always_inline void wake_up(struct thread *thread, __u64 now)
 }
 
 /* The call is over, or known to be: one record, and none if it separated nothing. */
-static __always_inline void finish_call(struct thread *thread, struct task_struct *task, long result, __u64 now)
+static __always_inline void finish_call(struct thread *thread, __u64 voluntary_switches, long result, __u64 now)
 {
 	if (!thread->first_stop) {
-		bool voluntary = task->nvcsw != thread->voluntary_switches;
+		bool voluntary = voluntary_switches != thread->voluntary_switches;
 		bool woken = thread->waking > thread->entry;
 
 		if (woken || voluntary) {
@@ -171,11 +171,13 @@ static __always_inline void begin_call(struct thread *thread, struct task_struct
 	thread->call = info->call;
 	thread->system_call = info->system_call;
 	thread->interrupted = 0;
+	thread->unhooked = info->system_call < 512 ? unhooked[info->system_call & 511] : 0;
 }
 
 /*
- * A thread stops, and programs at the entry or the exit of its call may have been skipped: the kernel does so when one is
- * preempted and another thread enters on the same processor. Which call it is in stands in its registers.
+ * A thread stops, and programs at the entry or the exit of its call may not have run: the kernel skips one when it was preempted
+ * and another thread enters on the same processor, and calls without arguments have no function that can be traced. Which call
+ * the thread is in stands in its registers.
  */
 static __noinline int mend_call(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -183,12 +185,16 @@ static __noinline int mend_call(struct thread *thread, struct task_struct *task,
 	struct pt_regs *regs;
 	long number = current_number(task);
 
-	if (thread->call != CALL_NONE && thread->system_call == number)
-		return 0;
 	if (thread->call != CALL_NONE) {
-		if (!thread->interrupted)
-			count(COUNTER_MENDED);
-		finish_call(thread, task, 0, now);
+		if (thread->system_call == number)
+			return 0;
+		if (thread->interrupted && number >= 0 && call_of(number) == CALL_RESTART) {
+			thread->interrupted = 0;
+			thread->system_call = number;
+			return 0;
+		}
+		/* The kernel has counted the switch that is going on already. */
+		finish_call(thread, task->nvcsw - 1, 0, now);
 	}
 	if (number < 0)
 		return 0;
@@ -198,10 +204,8 @@ static __noinline int mend_call(struct thread *thread, struct task_struct *task,
 	info.system_call = number;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	classify(thread, &info, regs, now);
-	if (info.call != CALL_NONE) {
+	if (info.call != CALL_NONE)
 		begin_call(thread, task, &info, now);
-		count(COUNTER_MENDED);
-	}
 	return 0;
 }
 
@@ -227,7 +231,7 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 			thread->interrupted = 0;
 			return 0;
 		}
-		finish_call(thread, task, 0, now);
+		finish_call(thread, task->nvcsw, 0, now);
 	}
 	thread->interrupted = 0;
 	if (info.call == CALL_NONE)
@@ -264,7 +268,7 @@ static __noinline int on_exit(__u8 call, long result)
 		thread->interrupted = 1;
 		return 0;
 	}
-	finish_call(thread, task, result, now);
+	finish_call(thread, task->nvcsw, result, now);
 	return 0;
 }
 
@@ -294,6 +298,12 @@ int BPF_PROG(waking, struct task_struct *task)
 	return 0;
 }
 
+static __always_inline bool yields(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	mend_call(thread, task, now);
+	return thread->call == CALL_SCHED_YIELD;
+}
+
 static __always_inline void switched_out(struct thread *thread, struct task_struct *task, bool preempted, unsigned int state, __u64 now)
 {
 	wake_up(thread, now);
@@ -302,7 +312,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	if (!preempted && state) {
 		mend_call(thread, task, now);
 		fall_asleep(thread, task, now, state & TASK_INTERRUPTIBLE ? SLEEP_INTERRUPTIBLE : SLEEP_UNINTERRUPTIBLE);
-	} else if (thread->call == CALL_SCHED_YIELD && task->dl.dl_timer.node.expires > (__s64)now) {
+	} else if (!preempted && task->policy == SCHED_DEADLINE && task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
 		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be seen. */
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
@@ -314,6 +324,8 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 static __always_inline void switched_in(struct thread *thread, struct task_struct *task, __u64 now)
 {
 	wake_up(thread, now);
+	if (thread->call != CALL_NONE && thread->unhooked && thread->first_stop)
+		finish_call(thread, task->nvcsw, 0, now);
 	thread->state = THREAD_RUNNING;
 	thread->switched_in = now;
 	thread->cpu_at_switch_in = task->se.sum_exec_runtime;
