@@ -4,6 +4,7 @@
 //!
 //! Figures are rounded so that what is printed stays true: bounds from above are rounded up, bounds from below down.
 
+mod checklist;
 mod comparison;
 mod figure;
 mod models;
@@ -12,6 +13,7 @@ mod prose;
 mod shape;
 mod table;
 
+pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};
 pub use figure::counted;
 pub use overview::{overview, summary};

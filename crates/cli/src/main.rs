@@ -1,0 +1,53 @@
+//! The command `punctual`: arguments in, rooms called, errors out. What it shows, observes and infers is in the rooms.
+
+mod args;
+mod doctor;
+mod extract;
+mod failure;
+mod manual;
+mod output;
+mod platform;
+mod progress;
+mod show;
+mod stop;
+mod terminal;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use failure::{Code, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| eprintln!("{}", failure::of_panic(panic))));
+    let ended = std::panic::catch_unwind(|| match Arguments::try_parse() {
+        Ok(arguments) => run(arguments.command),
+        // Help and version are what was asked for.
+        Err(asked) if !asked.use_stderr() => output::print(&help(&asked)),
+        Err(error) => Err(failure::of_usage(&error)),
+    });
+    match ended {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => {
+            eprintln!("punctual: {}", failure.message);
+            ExitCode::from(failure.code as u8)
+        }
+        Err(_) => ExitCode::from(Code::Other as u8),
+    }
+}
+
+fn help(asked: &clap::Error) -> String {
+    match terminal::page().colour {
+        true => asked.render().ansi().to_string(),
+        false => asked.render().to_string(),
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Extract(arguments) => extract::run(extract::Plan::new(arguments)?),
+        Command::Show(arguments) => show::run(&arguments),
+        Command::Doctor { json } => doctor::run(json),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { directory } => manual::pages(&directory),
+    }
+}

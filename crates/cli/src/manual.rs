@@ -1,0 +1,53 @@
+//! Manual pages and completions, made from the parser, so that they cannot say something else than it does.
+
+use crate::args::Arguments;
+use crate::failure::{CODES, Failure, reason};
+use crate::output::print_bytes;
+use clap::CommandFactory;
+use clap_mangen::Man;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Prints the completions of a shell.
+pub fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "punctual", &mut text);
+    print_bytes(&text)
+}
+
+/// Writes `punctual.1` and a page for each subcommand.
+pub fn pages(directory: &Path) -> Result<(), Failure> {
+    let write = || -> io::Result<()> {
+        fs::create_dir_all(directory)?;
+        let mut command = Arguments::command();
+        command.build();
+        fs::write(directory.join("punctual.1"), page(&command)?)?;
+        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set() && subcommand.get_name() != "help") {
+            let name = format!("punctual-{}", subcommand.get_name());
+            let subcommand = subcommand.clone().display_name(name.clone()).version(env!("CARGO_PKG_VERSION"));
+            fs::write(directory.join(format!("{name}.1")), page(&subcommand)?)?;
+        }
+        Ok(())
+    };
+    write().map_err(|error| Failure::file("write the manual pages to", directory.display(), reason(&error)))
+}
+
+fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    writeln!(page, ".SH \"EXIT STATUS\"")?;
+    for (code, meaning) in CODES {
+        writeln!(page, ".TP\n\\fB{code}\\fR\n{meaning}")?;
+    }
+    writeln!(page, ".SH FILES\n.TP\n\\fI*.timing.json\\fR\nTiming models. Their format is described by docs/timing\\-model.schema.json.")?;
+    Ok(page)
+}

@@ -1,0 +1,36 @@
+//! The machine that is observed.
+
+use punctual_model::Platform;
+use std::fs;
+
+/// The running kernel and the processors that are online.
+pub fn here() -> Platform {
+    let uname = rustix::system::uname();
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|list| count(list.trim()));
+    let usable = || std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
+    Platform {
+        kernel: uname.release().to_string_lossy().into_owned(),
+        machine: uname.machine().to_string_lossy().into_owned(),
+        cpus: online.unwrap_or_else(usable),
+    }
+}
+
+/// How many processors a list such as `0-1,4` names.
+fn count(list: &str) -> Option<u32> {
+    let ranges = list.split(',').map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    });
+    ranges.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn processors_are_counted_over_ranges() {
+        assert_eq!(super::count("0-1,4"), Some(3));
+        assert_eq!(super::count("0"), Some(1));
+        assert_eq!(super::count(""), None);
+    }
+}

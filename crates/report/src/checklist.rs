@@ -1,0 +1,92 @@
+//! What works here and what does not, one line each, and what to do about the latter.
+
+use crate::{Page, visible};
+
+/// Whether something works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It does.
+    Works,
+    /// It does not, but there is a way around it.
+    Degraded,
+    /// It does not.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// What.
+    pub name: String,
+    /// Whether it works.
+    pub standing: Standing,
+    /// What was found.
+    pub detail: String,
+    /// What to do about it.
+    pub advice: Option<String>,
+    /// What needs it.
+    pub needed_for: String,
+}
+
+/// The items, each with a mark, and with what to do under those that do not work.
+pub fn checklist(items: &[Item], page: &Page) -> String {
+    let widest = items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
+    let width = page.width.map_or(usize::MAX, usize::from).max(40);
+    let mut text = String::new();
+    for item in items {
+        let (mark, colour) = match item.standing {
+            Standing::Works => ("✓", "32"),
+            Standing::Degraded => ("!", "33"),
+            Standing::Missing => ("✗", "31"),
+        };
+        let mark = if page.colour { format!("\x1b[{colour}m{mark}\x1b[0m") } else { mark.into() };
+        let indent = " ".repeat(widest + 4);
+        let mut line = |lead: &str, said: &str| {
+            let filled = textwrap::fill(said, textwrap::Options::new(width.saturating_sub(widest + 4).max(24)));
+            for (index, part) in filled.lines().enumerate() {
+                text.push_str(if index == 0 { lead } else { &indent });
+                text.push_str(part);
+                text.push('\n');
+            }
+        };
+        let padding = " ".repeat(widest - item.name.chars().count());
+        line(&format!("{mark} {}{padding}  ", item.name), &visible(&item.detail));
+        if item.standing != Standing::Works {
+            line(&indent, &format!("needed for: {}", item.needed_for));
+            if let Some(advice) = &item.advice {
+                line(&indent, &format!("to do: {advice}"));
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_work_says_what_to_do() {
+        let item = |name: &str, standing, detail: &str, advice: Option<&str>| Item {
+            name: name.into(),
+            standing,
+            detail: detail.into(),
+            advice: advice.map(Into::into),
+            needed_for: "observing".into(),
+        };
+        let items = [
+            item("kernel", Standing::Works, "Linux 6.18.44", None),
+            item("privileges", Standing::Missing, "lacks CAP_BPF", Some("run as root")),
+        ];
+        assert_eq!(
+            checklist(&items, &Page::default()),
+            "\
+✓ kernel      Linux 6.18.44
+✗ privileges  lacks CAP_BPF
+              needed for: observing
+              to do: run as root
+"
+        );
+        assert!(checklist(&items, &Page { width: None, colour: true }).contains("\x1b[31m✗"));
+    }
+}
