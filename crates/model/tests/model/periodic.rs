@@ -79,6 +79,8 @@ fn known_arrivals_count_where_the_model_is_measured_on_them() {
     assert_eq!(broken(&on_arrival, &[release]), [(Model::PeriodicEarly, 0)]);
     let on_arrival = Periodic { on: PeriodicOn::Arrival, ..model(100, 10, 4) };
     assert_eq!(broken(&on_arrival, &[release]), []);
+    let due_after = Release { arrival: Some(Instant::from_ns(105)), ..release };
+    assert_eq!(broken(&on_arrival, &[due_after]), [(Model::PeriodicLate, 0)]);
 }
 
 #[test]
