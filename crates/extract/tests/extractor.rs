@@ -1,0 +1,377 @@
+//! From records to tasks: streams against a plain reconstruction of every job, transitions, losses, the primary separator.
+
+use proptest::prelude::*;
+use punctual_extract::{Extractor, Options, StreamOptions};
+use punctual_model::{
+    Call, Duration, EndedBy, FileClass, Instant, Job, MAX_SEGMENTS, Object, Policy, RecordedJob, Release, Segment, Separator, Task, Window,
+    check_stream,
+};
+use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
+
+const TID: u32 = 7;
+
+fn options() -> Options {
+    Options { stream: StreamOptions { curve_horizon: 50, wcet_horizon: 50 }, merge_transitions: false }
+}
+
+fn begins(sequence: u32, at: u64, begin: Begin, policy: Policy) -> Record {
+    Record::Task(TaskRecord {
+        tid: TID,
+        pid: 5,
+        sequence,
+        at: Instant::from_ns(at),
+        begin,
+        name: "ctl".into(),
+        command: "ctl --fast".into(),
+        policy,
+        priority: if policy == Policy::Fifo { 50 } else { 0 },
+        nice: (policy == Policy::Other).then_some(0),
+        reservation: None,
+        affinity: "0-1".into(),
+    })
+}
+
+fn absolute_sleep() -> Separator {
+    Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } }
+}
+
+fn pipe(fd: i32) -> Separator {
+    Separator { call: Call::Read, object: Object::File { class: FileClass::Pipe, fd, identity: 1000 + fd as u64 } }
+}
+
+/// A sleep until `arrival` that begins at `stop` and ends `late` after it.
+fn sleep_until(sequence: u32, stop: u64, cpu: u64, arrival: u64, late: u64) -> Activation {
+    Activation {
+        tid: TID,
+        sequence,
+        separator: absolute_sleep(),
+        slept: true,
+        stop: Instant::from_ns(stop),
+        cpu: Duration::from_ns(cpu),
+        arrival: Some(Instant::from_ns(arrival)),
+        resumed: Some(Resumed {
+            release: Some(Window::at(Instant::from_ns(arrival + late))),
+            start: Instant::from_ns(arrival + late + 10),
+            suspended_after: Duration::ZERO,
+        }),
+    }
+}
+
+fn extract(records: &[Record]) -> Vec<Task> {
+    let mut extractor = Extractor::new(options());
+    records.iter().for_each(|record| extractor.record(record));
+    extractor.finish(Instant::from_ns(1 << 50))
+}
+
+/// `jobs` jobs of 100 ns every 1,000 ns, from record number `first` on.
+fn periodic(first: u32, from: u64, jobs: u64) -> Vec<Record> {
+    (0..jobs)
+        .map(|job| {
+            let arrival = from + (job + 1) * 1_000;
+            Record::Activation(sleep_until(first + job as u32, arrival - 880, from + (job + 1) * 100, arrival, 20))
+        })
+        .collect()
+}
+
+#[test]
+fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    records.extend(periodic(1, 0, 50));
+    let tasks = extract(&records);
+    assert_eq!(tasks.len(), 1);
+    let task = &tasks[0];
+    let stream = &task.streams[task.primary.expect("a primary separator")];
+    let periodic = stream.arrival.periodic.as_ref().expect("a period");
+    assert_eq!((stream.separator, stream.jobs, stream.releases), (absolute_sleep(), 49, 50));
+    assert_eq!((periodic.period_ns.ns(), periodic.jitter_ns.ns(), periodic.offset_ns), (1_000, 20, 1_000));
+    assert_eq!(stream.execution.as_ref().expect("jobs").wcet_ns[0].ns(), 100);
+    // From the arrival to the end: 20 late, then 100 of work, as `periodic` has it.
+    assert_eq!(stream.response.as_ref().expect("jobs").max_ns.ns(), 120);
+    // All sleeps are at one separator, so the jobs between sleeps are the same.
+    let suspension = task.streams.iter().find(|stream| stream.separator == Separator::SUSPENSION).expect("the jobs between sleeps");
+    assert_eq!(suspension.execution, stream.execution);
+}
+
+#[test]
+fn fifo_other_fifo_is_three_tasks() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    records.extend(periodic(1, 0, 5));
+    records.push(begins(6, 5_100, Begin::Policy, Policy::Other));
+    records.extend(periodic(7, 5_200, 4));
+    records.push(begins(11, 9_400, Begin::Policy, Policy::Fifo));
+    records.extend(periodic(12, 9_500, 3));
+    let last = Record::Last { tid: TID, sequence: 15, at: Instant::from_ns(20_000) };
+    records.push(last);
+    let tasks = extract(&records);
+    let seen: Vec<_> = tasks.iter().map(|task| (task.phase, task.policy, task.ended_by, task.streams[0].jobs)).collect();
+    assert_eq!(
+        seen,
+        [
+            (0, Policy::Fifo, EndedBy::PolicyChange, 4),
+            (1, Policy::Other, EndedBy::PolicyChange, 3),
+            (2, Policy::Fifo, EndedBy::ObservationEnd, 2)
+        ]
+    );
+}
+
+#[test]
+fn merged_transitions_leave_one_task_with_the_latest_parameters() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    records.extend(periodic(1, 0, 5));
+    records.push(begins(6, 5_050, Begin::Policy, Policy::Other));
+    records.extend(periodic(7, 5_000, 5));
+    let mut extractor = Extractor::new(Options { merge_transitions: true, ..options() });
+    records.iter().for_each(|record| extractor.record(record));
+    let tasks = extractor.finish(Instant::from_ns(20_000));
+    assert_eq!(tasks.len(), 1);
+    assert_eq!((tasks[0].policy, tasks[0].from_ns.ns(), tasks[0].streams[0].jobs), (Policy::Other, 0, 9));
+}
+
+#[test]
+fn a_gap_ends_the_task_and_no_job_spans_it() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    records.extend(periodic(1, 0, 10));
+    let mut after = periodic(11, 10_000, 10);
+    after.drain(..3);
+    records.extend(after);
+    let tasks = extract(&records);
+    let seen: Vec<_> = tasks.iter().map(|task| (task.ended_by, task.streams[0].jobs, task.streams[0].releases)).collect();
+    assert_eq!(seen, [(EndedBy::Loss, 9, 10), (EndedBy::ObservationEnd, 6, 7)]);
+    let longest = tasks.iter().flat_map(|task| &task.streams[0].arrival.curve.as_ref().expect("a curve").delta_max_ns).next();
+    assert_eq!(longest.map(|span| span.ns()), Some(1_000));
+}
+
+#[test]
+fn records_lost_at_the_very_end_end_the_task_by_loss() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    records.extend(periodic(1, 0, 3));
+    records.push(Record::Exit { tid: TID, sequence: 9, at: Instant::from_ns(9_000) });
+    let tasks = extract(&records);
+    assert_eq!(tasks[0].ended_by, EndedBy::Loss);
+}
+
+#[test]
+fn a_number_used_again_is_another_thread() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    records.extend(periodic(1, 0, 3));
+    records.push(Record::Exit { tid: TID, sequence: 4, at: Instant::from_ns(4_000) });
+    records.push(begins(0, 5_000, Begin::Seen, Policy::Fifo));
+    records.extend(periodic(1, 5_000, 3));
+    let tasks = extract(&records);
+    let seen: Vec<_> = tasks.iter().map(|task| (task.phase, task.ended_by)).collect();
+    assert_eq!(seen, [(0, EndedBy::Exit), (0, EndedBy::ObservationEnd)]);
+}
+
+#[test]
+fn a_new_descriptor_for_every_job_is_capped_and_said() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    for job in 0..200_u32 {
+        let stop = u64::from(job) * 1_000 + 100;
+        let mut activation = sleep_until(1 + job, stop, u64::from(job) * 100, stop + 500, 0);
+        activation.separator = pipe(job as i32);
+        activation.arrival = None;
+        records.push(Record::Activation(activation));
+    }
+    let task = &extract(&records)[0];
+    assert!(task.separators_capped);
+    assert!(task.streams.len() <= punctual_extract::MAX_SEPARATORS + 2);
+    let others = task.streams.iter().find(|stream| stream.separator.object == Object::Others).expect("a stream of all others");
+    assert_eq!(others.releases, 200 - punctual_extract::MAX_SEPARATORS as u64);
+}
+
+#[test]
+fn the_activation_is_primary_not_the_wait_inside_the_job() {
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+    let mut sequence = 1;
+    for job in 0..30_u64 {
+        let arrival = (job + 1) * 10_000;
+        records.push(Record::Activation(sleep_until(sequence, arrival - 3_000, job * 200, arrival, 5)));
+        let mut inner = sleep_until(sequence + 1, arrival + 1_000, job * 200 + 100, arrival + 6_000, 0);
+        inner.separator = pipe(3);
+        inner.arrival = None;
+        records.push(Record::Activation(inner));
+        sequence += 2;
+    }
+    let task = &extract(&records)[0];
+    let stream = &task.streams[task.primary.expect("a primary separator")];
+    assert_eq!(stream.separator, absolute_sleep());
+    let suspension = stream.suspension.as_ref().expect("jobs");
+    assert_eq!(suspension.dynamic_ns.ns(), 5_000);
+    assert_eq!(suspension.segmented.iter().map(Vec::len).collect::<Vec<_>>(), [2]);
+}
+
+/// One step of a thread: how long it runs, where it waits, how.
+#[derive(Clone, Debug)]
+struct Step {
+    runs: u64,
+    place: usize,
+    sleeps: Option<u64>,
+    /// How much of the sleep's end is not known.
+    unseen: u64,
+    after: u64,
+}
+
+fn places() -> [Separator; 4] {
+    [absolute_sleep(), pipe(3), pipe(4), Separator::SUSPENSION]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (
+        1..5_000_u64,
+        0..4_usize,
+        proptest::option::weighted(0.8, 1..9_000_u64),
+        prop_oneof![4 => Just(0), 1 => 0..3_000_u64],
+        prop_oneof![9 => Just(0), 1 => 1..500_u64],
+    )
+        .prop_map(|(runs, place, sleeps, unseen, after)| Step {
+            runs,
+            place,
+            // Outside of calls that separate there are only sleeps.
+            sleeps: if place == 3 { sleeps.or(Some(5)) } else { sleeps },
+            unseen,
+            after: if place == 3 { 0 } else { after },
+        });
+    let mixed = proptest::collection::vec(step, 1..120);
+    // Mostly one place, so that the jobs between sleeps are shared for a while.
+    let single = (mixed.clone(), 0..3_usize).prop_map(|(mut steps, place)| {
+        let apart = steps.len() * 2 / 3;
+        steps.iter_mut().take(apart).for_each(|step| {
+            step.place = place;
+            step.sleeps = step.sleeps.or(Some(7));
+            step.after = 0;
+        });
+        steps
+    });
+    prop_oneof![mixed, single]
+}
+
+fn activations(steps: &[Step]) -> Vec<Activation> {
+    let (mut now, mut cpu) = (1_000_u64, 0_u64);
+    steps
+        .iter()
+        .enumerate()
+        .map(|(number, step)| {
+            now += step.runs;
+            cpu += step.runs;
+            let stop = now;
+            let release = step.sleeps.map(|sleeps| {
+                now += sleeps;
+                let latest = now;
+                Window::new(Instant::from_ns(latest - step.unseen.min(sleeps)), Instant::from_ns(latest)).expect("in order")
+            });
+            now += if step.sleeps.is_some() { 3 } else { 0 };
+            let start = now;
+            let after = if step.sleeps.is_some() { step.after } else { 0 };
+            now += after;
+            Activation {
+                tid: TID,
+                sequence: 1 + number as u32,
+                separator: places()[step.place],
+                slept: step.sleeps.is_some(),
+                stop: Instant::from_ns(stop),
+                cpu: Duration::from_ns(cpu),
+                arrival: None,
+                resumed: Some(Resumed { release, start: Instant::from_ns(start), suspended_after: Duration::from_ns(after) }),
+            }
+        })
+        .collect()
+}
+
+/// Every release and job at `separator`, put together from the whole list, with no counter carried along.
+fn reconstruct(separator: Separator, all: &[Activation]) -> (Vec<Release>, Vec<RecordedJob>) {
+    let separates = |activation: &&(usize, &Activation)| match separator {
+        Separator::SUSPENSION => activation.1.slept,
+        _ => activation.1.separator == separator,
+    };
+    let numbered: Vec<_> = all.iter().enumerate().collect();
+    let own: Vec<_> = numbered.iter().filter(separates).collect();
+    let mut releases: Vec<Release> = Vec::new();
+    for (_, activation) in &own {
+        let floor = releases.last().map_or(Instant::from_ns(0), |release| release.window.earliest());
+        let window = match activation.resumed.expect("each resumed").release {
+            Some(window) => Window::new(window.earliest().max(floor), window.latest()).expect("in order"),
+            None if releases.is_empty() => Window::at(activation.stop),
+            None => Window::new(floor, activation.stop).expect("in order"),
+        };
+        releases.push(Release { arrival: None, window });
+    }
+    let jobs = own
+        .windows(2)
+        .zip(&releases)
+        .map(|(pair, release)| {
+            let ((first, opened), (last, closed)) = (pair[0], pair[1]);
+            let resumed = opened.resumed.expect("each resumed");
+            let mut sleeps = vec![(opened.cpu, resumed.suspended_after)];
+            for inner in &all[first + 1..*last] {
+                let resumed = inner.resumed.expect("each resumed");
+                if let Some(window) = resumed.release {
+                    sleeps.push((inner.cpu, window.latest().since(inner.stop)));
+                }
+                sleeps.push((inner.cpu, resumed.suspended_after));
+            }
+            sleeps.retain(|(_, suspended)| *suspended > Duration::ZERO);
+            let mut segments = Vec::new();
+            let (mut from, mut before) = (opened.cpu, Duration::ZERO);
+            for (cpu, suspended) in sleeps {
+                segments.push(Segment { suspended: before, cost: cpu.saturating_sub(from) });
+                (from, before) = (cpu, suspended);
+            }
+            segments.push(Segment { suspended: before, cost: closed.cpu.saturating_sub(from) });
+            let suspended = segments.iter().fold(Duration::ZERO, |sum, segment| sum + segment.suspended);
+            let start = resumed.start.max(release.window.earliest());
+            let job = Job { release: *release, start, end: closed.stop.max(start), cost: closed.cpu.saturating_sub(opened.cpu), suspended };
+            (job, segments)
+        })
+        .collect();
+    (releases, jobs)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_stream_allows_every_job_as_plainly_reconstructed(steps in steps()) {
+        let all = activations(&steps);
+        let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+        records.extend(all.iter().map(|activation| Record::Activation(*activation)));
+        let tasks = extract(&records);
+        prop_assert_eq!(tasks.len(), 1);
+        let task = &tasks[0];
+        for separator in places() {
+            let (releases, jobs) = reconstruct(separator, &all);
+            let stream = task.streams.iter().find(|stream| stream.separator == separator);
+            let Some(stream) = stream else {
+                prop_assert!(releases.is_empty(), "no stream for {}", separator);
+                continue;
+            };
+            prop_assert_eq!((stream.releases, stream.jobs), (releases.len() as u64, jobs.len() as u64), "{}", separator);
+            let violations = check_stream(stream, &releases, &jobs);
+            prop_assert!(violations.is_empty(), "{}: {}", separator, violations[0]);
+            if let Some(worst) = jobs.iter().map(|(job, _)| job.cost).max() {
+                let execution = stream.execution.as_ref().expect("jobs");
+                prop_assert_eq!(execution.wcet_ns[0], worst, "exact, not only safe");
+                let suspension = stream.suspension.as_ref().expect("jobs");
+                prop_assert_eq!(suspension.dynamic_ns, jobs.iter().map(|(job, _)| job.suspended).max().expect("jobs"));
+                prop_assert!(suspension.segmented.iter().all(|vector| vector.len() <= MAX_SEGMENTS));
+                prop_assert_eq!(stream.response.as_ref().expect("jobs").max_ns, jobs.iter().map(|(job, _)| job.response()).max().expect("jobs"));
+            }
+        }
+    }
+
+    #[test]
+    fn no_records_whatever_their_order_end_in_a_panic(picks in proptest::collection::vec((0..6_u8, any::<u32>(), any::<u64>()), 0..60)) {
+        let mut extractor = Extractor::new(options());
+        for (kind, sequence, at) in picks {
+            let sequence = sequence % 8;
+            let at = at >> 8;
+            extractor.record(&match kind {
+                0 => begins(sequence, at, Begin::Seen, Policy::Fifo),
+                1 => begins(sequence, at, Begin::Policy, Policy::Other),
+                2 => Record::Exit { tid: TID, sequence, at: Instant::from_ns(at) },
+                3 => Record::Renamed { tid: TID, sequence, name: "x".into() },
+                _ => Record::Activation(sleep_until(sequence, at, at >> 3, at + 50, 1)),
+            });
+        }
+        extractor.finish(Instant::from_ns(u64::MAX >> 4));
+    }
+}
