@@ -1,0 +1,93 @@
+# What one types. Each target installs what it needs (scripts/setup says what), and does nothing twice.
+
+# Where rustup puts cargo, for shells that have not been told yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+PUNCTUAL := $(CARGO_TARGET_DIR)/release/punctual
+WORKLOADS := $(CARGO_TARGET_DIR)/workloads
+MANUALS := $(CARGO_TARGET_DIR)/man
+COMPLETIONS := $(CARGO_TARGET_DIR)/completions
+# Observing needs privileges, building does not.
+SUDO ?= $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+
+help:
+	@echo 'make demo             watch the demonstration workload for ten seconds, show what was found'
+	@echo 'make build            build the command: $(PUNCTUAL)'
+	@echo 'make test             all tests, the end-to-end ones against this kernel'
+	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
+	@echo 'make bench-overhead   what watching costs the watched'
+	@echo 'make bench-extract    how many jobs per second extraction takes in'
+	@echo 'make man completions  manual pages and shell completions'
+	@echo 'make install          command, manual pages and completions, to PREFIX ($(PREFIX))'
+	@echo 'make clean            remove all that was built'
+
+setup:
+	@scripts/setup build
+
+build: setup
+	$(CARGO) build --release -p punctual-cli
+
+workloads: setup
+	@$(MAKE) --no-print-directory -C tests/workloads OUT=$(WORKLOADS) all
+
+demo: build workloads
+	@scripts/setup observe
+	@echo
+	@echo 'Real-time threads whose timing is known are started and watched for ten seconds.'
+	@$(SUDO) $(PUNCTUAL) extract --for 10s -o demo.timing.json --force -- $(WORKLOADS)/demo
+	@echo
+	@$(WORKLOADS)/demo --truth | $(PUNCTUAL) show demo.timing.json --truth -
+	@echo
+	@echo 'Next:'
+	@echo '  $(PUNCTUAL) show demo.timing.json --task suspending   everything known of one thread, in words'
+	@echo '  $(PUNCTUAL) show demo.timing.json                     all threads, by urgency'
+	@echo '  sudo $(PUNCTUAL) extract --for 10s                    the real-time threads of this machine'
+	@echo '  sudo $(PUNCTUAL) extract -- COMMAND                   your own program'
+
+test: build workloads
+	@scripts/setup observe
+	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) scripts/test
+
+check:
+	@scripts/setup check
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	@# The workloads and the eBPF programs are compiled with -Wall -Wextra -Werror wherever they are compiled.
+	@$(MAKE) --no-print-directory -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
+	@touch crates/observe/build.rs
+	$(CARGO) check -p punctual-observe
+	shellcheck scripts/setup scripts/test .ci/run
+
+bench-overhead: build workloads
+	@scripts/setup observe
+	@PUNCTUAL=$(PUNCTUAL) WORKLOADS=$(WORKLOADS) $(SUDO) -E bench/overhead
+
+bench-extract: setup
+	$(CARGO) run --release -p punctual-extract --example bench_extract
+
+man: build
+	@$(PUNCTUAL) man $(MANUALS)
+	@echo 'Wrote $(MANUALS)'
+
+completions: build
+	@mkdir -p $(COMPLETIONS)
+	@$(PUNCTUAL) completions bash > $(COMPLETIONS)/punctual
+	@$(PUNCTUAL) completions zsh > $(COMPLETIONS)/_punctual
+	@$(PUNCTUAL) completions fish > $(COMPLETIONS)/punctual.fish
+	@echo 'Wrote $(COMPLETIONS)'
+
+install: man completions
+	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(MANUALS)/*.1
+	install -D -m 644 $(COMPLETIONS)/punctual $(DESTDIR)$(PREFIX)/share/bash-completion/completions/punctual
+	install -D -m 644 $(COMPLETIONS)/_punctual $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_punctual
+	install -D -m 644 $(COMPLETIONS)/punctual.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/punctual.fish
+
+clean:
+	$(CARGO) clean
+	rm -f demo.timing.json
+
+.PHONY: help setup build workloads demo test check bench-overhead bench-extract man completions install clean
