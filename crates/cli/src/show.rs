@@ -6,6 +6,7 @@ use crate::output::print;
 use crate::terminal;
 use punctual_model::TimingModel;
 use punctual_report as report;
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
@@ -14,24 +15,20 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     let mut model = read_model(file)?;
     if let Some(truth) = &arguments.truth {
         let configured = report::configured(&read(truth)?)
-            .map_err(|error| Failure::new(Code::File, format!("{} is no list of configured threads: {error}", truth.display())))?;
+            .map_err(|error| Failure::new(Code::File, format!("{} is no list of configured threads: {error}", name(truth))))?;
         return print(&(report::summary(&model) + "\n" + &report::comparison(&model, &configured, &page)));
     }
-    let Some(name) = &arguments.task else {
+    let Some(wanted) = &arguments.task else {
         return match arguments.json {
             true => print(&model.to_json()),
             false => print(&(report::summary(&model) + "\n" + &report::overview(&model, &page, arguments.all))),
         };
     };
-    let selection = report::Selection::new(name);
+    let selection = report::Selection::new(wanted);
     let Some(text) = report::tasks(&model, &selection, &page) else {
         return Err(Failure::new(
             Code::Target,
-            format!(
-                "{} has no thread named {name} and none with that TID; punctual show --all {} lists all",
-                file.display(),
-                file.display()
-            ),
+            format!("{} has no thread named {wanted} and none with that TID; punctual show --all lists them", name(file)),
         ));
     };
     if arguments.json {
@@ -43,17 +40,24 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
 
 fn read_model(path: &Path) -> Result<TimingModel, Failure> {
     TimingModel::from_json(&read(path)?)
-        .map_err(|error| Failure::new(Code::File, format!("{} cannot be used as a timing model: {error}", path.display())))
+        .map_err(|error| Failure::new(Code::File, format!("{} cannot be used as a timing model: {error}", name(path))))
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let (name, text) = match path.as_os_str() == "-" {
-        true => {
-            let mut text = Vec::new();
-            ("standard input".to_string(), std::io::stdin().read_to_end(&mut text).map(|_| text))
-        }
-        false => (path.display().to_string(), std::fs::read(path)),
+    let bytes = if is_standard_input(path) {
+        let mut bytes = Vec::new();
+        std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
     };
-    let bytes = text.map_err(|error| Failure::file("read", &name, reason(&error)))?;
-    String::from_utf8(bytes).map_err(|_| Failure::file("read", &name, "it is not text"))
+    let bytes = bytes.map_err(|error| Failure::file("read", name(path), reason(&error)))?;
+    String::from_utf8(bytes).map_err(|_| Failure::file("read", name(path), "it is not text"))
+}
+
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn name(path: &Path) -> Cow<'_, str> {
+    if is_standard_input(path) { "standard input".into() } else { path.to_string_lossy() }
 }

@@ -183,8 +183,9 @@ fn suspension(stream: &Stream) -> Vec<String> {
         ns(model.dynamic_ns)
     )];
     let shown = 4;
+    let which = if model.segmented.len() == 1 { "Every job does this" } else { "Some jobs do this" };
     for vector in model.segmented.iter().take(shown) {
-        text.push(format!("Some jobs do this: {} (segmented self-suspension).", segments(vector)));
+        text.push(format!("{which}: {} (segmented self-suspension).", segments(vector)));
     }
     if model.segmented.len() > shown {
         text.push(format!("{} more are in the model file.", counted((model.segmented.len() - shown) as u64, "such pattern")));

@@ -141,14 +141,14 @@ fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     let windows = stream.uncertain_releases.saturating_sub(stream.back_to_back);
     if windows > 0 {
         text.push(format!(
-            "{} of {} releases were not seen themselves and are only known to lie in an interval; every figure allows for all of it.",
+            "{} of {} releases: not seen itself, only known to lie in an interval; every figure allows for all of it.",
             count(windows),
             count(stream.releases)
         ));
     }
     if stream.back_to_back > 0 {
         text.push(format!(
-            "{} of {} releases came while the job before was still running, so the call did not wait; when exactly is not known, and every figure allows for the earliest and the latest instant.",
+            "{} of {} releases: came while the job before was still running, so the call did not wait; when exactly is not known, and every figure allows for the earliest and the latest instant.",
             count(stream.back_to_back),
             count(stream.releases)
         ));
