@@ -261,7 +261,8 @@ static __noinline int on_exit(__u8 call, long result)
 	}
 	if (thread->call == CALL_NONE || thread->interrupted)
 		return 0;
-	now = bpf_ktime_get_ns();
+	/* The time of the exit matters only where a sleep's end was not seen. */
+	now = thread->first_stop && thread->state != THREAD_ASLEEP ? thread->latest : bpf_ktime_get_ns();
 	wake_up(thread, now);
 	if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK) {
 		/* A signal. Without a handler the call goes on where it was: one call, not two. */

@@ -1,0 +1,142 @@
+//! Runs the workloads and Punctual, and reads what the kernel counts of them.
+
+use crate::Error;
+use libbpf_rs::query::ProgInfoIter;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// The programs of Punctual's kernel side that every observation has.
+const SCHEDULER: [&str; 2] = ["waking", "switched"];
+const ANY_CALL: [&str; 2] = ["enter_any", "exit_any"];
+
+fn target() -> PathBuf {
+    PathBuf::from(std::env::var_os("TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(target().join("workloads").join(arguments[0]));
+    command.args(&arguments[1..]);
+    command
+}
+
+/// Runs a workload by itself; what it prints at its end.
+pub fn workload(arguments: &[&str]) -> Result<Value, Error> {
+    let output = command(arguments).stderr(Stdio::inherit()).output()?;
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+/// Processor time that a process has had.
+#[derive(Clone, Copy)]
+pub struct Usage {
+    pub user_ns: f64,
+    pub total_ns: f64,
+}
+
+/// A running `punctual extract` with a workload as its command.
+pub struct Punctual {
+    child: Child,
+    model: PathBuf,
+}
+
+impl Punctual {
+    pub fn start(options: &[&str], arguments: &[&str]) -> Result<Self, Error> {
+        let model = std::env::temp_dir().join(format!("punctual-bench-{}.timing.json", std::process::id()));
+        let child = Command::new(target().join("release/punctual"))
+            .args(["extract", "--quiet", "--force", "-o"])
+            .arg(&model)
+            .args(options)
+            .arg(target().join("workloads").join(arguments[0]))
+            .args(&arguments[1..])
+            .stdout(Stdio::piped())
+            .spawn()?;
+        Ok(Self { child, model })
+    }
+
+    /// User time by the kernel's ticks (it splits the exact total in their ratio), and the exact total.
+    pub fn usage(&self) -> Result<Usage, Error> {
+        let of = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", self.child.id()));
+        let total: f64 = of("schedstat")?.split(' ').next().unwrap_or("0").parse()?;
+        let stat = of("stat")?;
+        let fields: Vec<f64> =
+            stat.rsplit(')').next().unwrap_or("").split_whitespace().skip(11).take(2).filter_map(|n| n.parse().ok()).collect();
+        let [user, system] = fields[..] else { return Err("cannot read the processor time of punctual".into()) };
+        // Ticks are 10 ms here, so only a difference over a long time means anything.
+        let share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
+        Ok(Usage { user_ns: total * share, total_ns: total })
+    }
+
+    pub fn resident_kib(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().split(' ').next()?.parse().ok()
+    }
+
+    pub fn is_running(&mut self) -> Result<bool, Error> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Ends it if the workload has not; the model that it wrote.
+    pub fn finish(&mut self) -> Result<Value, Error> {
+        if self.is_running()? {
+            // SAFETY: the child has not been waited for, so its number is its own.
+            unsafe { libc::kill(self.child.id() as i32, libc::SIGINT) };
+        }
+        self.child.wait()?;
+        let model = serde_json::from_str(&fs::read_to_string(&self.model)?)?;
+        fs::remove_file(&self.model)?;
+        Ok(model)
+    }
+
+    /// Waits for the workload's end; what it printed.
+    pub fn output(mut self) -> Result<Value, Error> {
+        let stdout = self.child.stdout.take().ok_or("no output")?;
+        let text = std::io::read_to_string(stdout)?;
+        self.finish()?;
+        let line = text.lines().find(|line| line.starts_with('{')).ok_or("the workload printed nothing")?;
+        Ok(serde_json::from_str(line)?)
+    }
+}
+
+/// The kernel's statistics of the programs. They are switched off again when this is dropped.
+pub struct Programs {
+    before: String,
+}
+
+const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
+
+impl Programs {
+    pub fn count() -> Result<Self, Error> {
+        let before = fs::read_to_string(SWITCH)?;
+        fs::write(SWITCH, "1")?;
+        Ok(Self { before })
+    }
+
+    fn ours() -> impl Iterator<Item = libbpf_rs::query::ProgramInfo> {
+        ProgInfoIter::default().filter(|program| {
+            let name = program.name.to_string_lossy();
+            SCHEDULER.contains(&name.as_ref()) || name.starts_with("enter_") || name.starts_with("exit_")
+        })
+    }
+
+    /// Nanoseconds in all of them.
+    pub fn spent(&self) -> Result<u64, Error> {
+        Ok(Self::ours().map(|program| program.run_time_ns).sum())
+    }
+
+    pub fn runs(&self, name: &str) -> Result<u64, Error> {
+        Ok(Self::ours().filter(|program| program.name.to_string_lossy() == name).map(|program| program.run_cnt).sum())
+    }
+
+    /// How system calls are seen.
+    pub fn way(&self) -> Result<&'static str, Error> {
+        let any = Self::ours().any(|program| ANY_CALL.contains(&program.name.to_string_lossy().as_ref()));
+        Ok(if any { "tracepoint" } else { "fentry" })
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        let _ = fs::write(SWITCH, self.before.trim());
+    }
+}
