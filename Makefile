@@ -7,6 +7,8 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CARGO ?= cargo
 PREFIX ?= /usr/local
 PUNCTUAL := $(CARGO_TARGET_DIR)/release/punctual
+# As one would type it.
+SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
 WORKLOADS := $(CARGO_TARGET_DIR)/workloads
 MANUALS := $(CARGO_TARGET_DIR)/man
 COMPLETIONS := $(CARGO_TARGET_DIR)/completions
@@ -15,7 +17,7 @@ SUDO ?= $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
 help:
 	@echo 'make demo             watch the demonstration workload for ten seconds, show what was found'
-	@echo 'make build            build the command: $(PUNCTUAL)'
+	@echo 'make build            build the command: $(SHOWN)'
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
 	@echo 'make bench-overhead   what watching costs the watched'
@@ -31,7 +33,7 @@ build: setup
 	$(CARGO) build --release -p punctual-cli
 
 workloads: setup
-	@$(MAKE) --no-print-directory -C tests/workloads OUT=$(WORKLOADS) all
+	@$(MAKE) --silent -C tests/workloads OUT=$(WORKLOADS) all
 
 demo: build workloads
 	@scripts/setup observe
@@ -42,10 +44,10 @@ demo: build workloads
 	@$(WORKLOADS)/demo --truth | $(PUNCTUAL) show demo.timing.json --truth -
 	@echo
 	@echo 'Next:'
-	@echo '  $(PUNCTUAL) show demo.timing.json --task suspending   everything known of one thread, in words'
-	@echo '  $(PUNCTUAL) show demo.timing.json                     all threads, by urgency'
-	@echo '  sudo $(PUNCTUAL) extract --for 10s                    the real-time threads of this machine'
-	@echo '  sudo $(PUNCTUAL) extract -- COMMAND                   your own program'
+	@echo '  $(SHOWN) show demo.timing.json --task suspending   everything known of one thread, in words'
+	@echo '  $(SHOWN) show demo.timing.json                     all threads, by urgency'
+	@echo '  sudo $(SHOWN) extract --for 10s                    the real-time threads of this machine'
+	@echo '  sudo $(SHOWN) extract -- COMMAND                   your own program'
 
 test: build workloads
 	@scripts/setup observe
@@ -56,14 +58,15 @@ check:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@# The workloads and the eBPF programs are compiled with -Wall -Wextra -Werror wherever they are compiled.
-	@$(MAKE) --no-print-directory -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
+	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
 	shellcheck scripts/setup scripts/test .ci/run
 
 bench-overhead: build workloads
 	@scripts/setup observe
-	@PUNCTUAL=$(PUNCTUAL) WORKLOADS=$(WORKLOADS) $(SUDO) -E bench/overhead
+	$(CARGO) build --release -p punctual-bench
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-overhead
 
 bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract

@@ -16,7 +16,7 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     if let Some(truth) = &arguments.truth {
         let configured = report::configured(&read(truth)?)
             .map_err(|error| Failure::new(Code::File, format!("{} is no list of configured threads: {error}", name(truth))))?;
-        return print(&(report::summary(&model) + "\n" + &report::comparison(&model, &configured, &page)));
+        return print(&report::comparison(&model, &configured, &page));
     }
     let Some(wanted) = &arguments.task else {
         return match arguments.json {

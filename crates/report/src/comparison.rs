@@ -59,15 +59,15 @@ pub fn configured(json: &str) -> Result<Vec<Configured>, serde_json::Error> {
 
 const COLUMNS: [Column; 11] = [
     words("Thread", Fit::Keep),
-    words("Separator", Fit::Drop(7)),
+    words("Separator", Fit::Drop(6)),
     figures("Configured", Fit::Keep),
     figures("Found", Fit::Keep),
     words("", Fit::Keep),
     figures("Jitter", Fit::Keep),
-    figures("Cost", Fit::Drop(5)),
+    figures("Cost", Fit::Drop(7)),
     figures("WCET", Fit::Keep),
-    figures("Suspends", Fit::Drop(6)),
-    figures("Suspended", Fit::Drop(6)),
+    figures("Sleeps", Fit::Drop(9)),
+    figures("Suspended", Fit::Drop(8)),
     figures("Jobs", Fit::Keep),
 ];
 
@@ -235,7 +235,7 @@ fn mark(verdict: Verdict) -> (String, Tone) {
     match verdict {
         Verdict::Exact => ("✓ exact".into(), Tone::Good),
         Verdict::Fits => ("✓".into(), Tone::Good),
-        Verdict::Drifts(thousandths) => (format!("✓ drifts +{}.{} %", thousandths / 10, thousandths % 10), Tone::Good),
+        Verdict::Drifts(thousandths) => (format!("✓ +{}.{} %", thousandths / 10, thousandths % 10), Tone::Good),
         Verdict::Off(ns) => {
             let sign = if ns < 0 { '−' } else { '+' };
             (format!("✗ {sign}{}", Duration::from_ns(ns.unsigned_abs())), Tone::Bad)
@@ -272,10 +272,10 @@ mod tests {
         assert_eq!(
             text,
             "\
-Thread  Separator          Configured  Found                   Jitter    Cost    WCET  Suspends  Suspended   Jobs
-ctl     clock_nanosleep          5 ms   5 ms  ✓ exact           41 µs  700 µs  800 µs         –          –  2,000
-video   clock_nanosleep         60 Hz  60 Hz  ✓ exact           41 µs  300 µs  800 µs         –          –  2,000
-drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ drifts +2.0 %   41 µs  100 µs  800 µs         –          –  2,000
+Thread  Separator          Configured  Found            Jitter    Cost    WCET  Sleeps  Suspended   Jobs
+ctl     clock_nanosleep          5 ms   5 ms  ✓ exact    41 µs  700 µs  800 µs       –          –  2,000
+video   clock_nanosleep         60 Hz  60 Hz  ✓ exact    41 µs  300 µs  800 µs       –          –  2,000
+drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs  800 µs       –          –  2,000
 2 of 2 periods found exactly, to the nanosecond.
 "
         );
