@@ -1,0 +1,18 @@
+//! Builds the workloads, so that `cargo test -p punctual-e2e` alone has them.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workloads");
+    let out = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("workloads");
+    println!("cargo::rerun-if-changed={}", source.display());
+    println!("cargo::rustc-env=WORKLOADS={}", out.display());
+    let made = Command::new("make").arg("--silent").arg("-C").arg(&source).arg(format!("OUT={}", out.display())).status();
+    match made {
+        Ok(status) if status.success() => {}
+        Ok(_) => panic!("the workloads do not compile: see above"),
+        Err(error) => panic!("make cannot be started ({error}): install make and a C compiler"),
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs the built command, `punctual`, against workloads whose timing is known, on the real kernel of this machine.
+//!
+//! Every row of a table is a test. What the machine cannot do is said when its test is run, and counted as ignored. No test asserts
+//! how long something takes.
+
+mod circumstances;
+mod demo;
+mod drivers;
+mod ending;
+mod loss;
+mod model;
+mod run;
+mod targets;
+mod transitions;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use std::process::ExitCode;
+use std::sync::RwLock;
+
+/// How a test ended: done, or not to be done here.
+pub type Outcome = Completion;
+/// What a check comes to.
+pub type Result<T = ()> = std::result::Result<T, Failed>;
+/// A test.
+pub type Test = fn() -> Result<Outcome>;
+
+/// Fails with a message.
+pub fn fail<T>(message: impl Into<String>) -> Result<T> {
+    Err(Failed::from(message.into()))
+}
+
+/// Says why this machine cannot run a test.
+pub fn skip(reason: impl Into<String>) -> Result<Outcome> {
+    Ok(Completion::ignored_with(reason.into()))
+}
+
+/// Fails unless the condition holds.
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {
+        if !$condition {
+            return $crate::fail(format!($($message)+));
+        }
+    };
+}
+
+/// Held for writing by tests that leave nothing of the processors to others.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+fn shared(name: impl Into<String>, test: impl FnOnce() -> Result<Outcome> + Send + 'static) -> Trial {
+    Trial::ignorable_test(name, move || {
+        let _shared = MACHINE.read();
+        test()
+    })
+}
+
+fn alone(name: &str, test: Test) -> Trial {
+    Trial::ignorable_test(name, move || {
+        let _alone = MACHINE.write();
+        test()
+    })
+}
+
+fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let tables = [circumstances::ALL, demo::ALL, ending::ALL, targets::ALL, transitions::ALL];
+    trials.extend(tables.into_iter().flatten().map(|(name, test)| shared(*name, test)));
+    trials.extend(drivers::all().into_iter().map(|(name, test)| shared(name, test)));
+    trials.extend(loss::ALL.iter().map(|(name, test)| alone(name, *test)));
+    trials
+}
+
+/// Neither a test's failure nor its skipping would say this as plainly.
+fn missing() -> Option<String> {
+    let binary = run::binary();
+    if !binary.is_file() {
+        return Some(format!("there is no {}: build it first (`make build`), or set PUNCTUAL to where it is", binary.display()));
+    }
+    None
+}
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    // Two observed threads of each test, and two processors: more at a time, and they would wait for one another.
+    arguments.test_threads = arguments.test_threads.or(Some(2));
+    if !arguments.list {
+        if let Some(message) = missing() {
+            eprintln!("punctual-e2e: {message}");
+            return ExitCode::FAILURE;
+        }
+    }
+    let mut trials = trials();
+    if !rustix::process::geteuid().is_root() {
+        let names: Vec<String> = trials.iter().map(|trial| trial.name().to_owned()).collect();
+        let reason = "observing needs root";
+        trials = names.into_iter().map(|name| Trial::ignorable_test(name, move || skip(reason))).collect();
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}

@@ -1,0 +1,107 @@
+//! Looking into written models.
+
+use crate::{Result, ensure, fail};
+use jsonschema::Validator;
+use punctual_model::{Policy, Stream, Task, TimingModel};
+use std::fmt::Write;
+use std::path::Path;
+use std::sync::OnceLock;
+
+const SCHEMA: &str = include_str!("../../../docs/timing-model.schema.json");
+
+fn schema() -> &'static Validator {
+    static VALIDATOR: OnceLock<Validator> = OnceLock::new();
+    VALIDATOR.get_or_init(|| {
+        let schema = serde_json::from_str(SCHEMA).expect("the schema is JSON");
+        jsonschema::validator_for(&schema).expect("the schema is a schema")
+    })
+}
+
+/// Reads a file that Punctual wrote, which must obey the schema, the strict reader, and what a file says of itself.
+pub fn read(path: &Path) -> Result<TimingModel> {
+    parse(&std::fs::read_to_string(path)?)
+}
+
+/// The same of a text.
+pub fn parse(text: &str) -> Result<TimingModel> {
+    let value = serde_json::from_str(text).or_else(|error| fail(format!("what was written is no JSON: {error}")))?;
+    let errors: Vec<String> = schema().iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    ensure!(errors.is_empty(), "what was written breaks the schema: {}", errors.join("; "));
+    let model = TimingModel::from_json(text).or_else(|error| fail(format!("what was written cannot be read: {error}")))?;
+    coherent(&model)?;
+    Ok(model)
+}
+
+/// The tasks of one thread follow one another; what was seen lies within the observation.
+fn coherent(model: &TimingModel) -> Result {
+    for task in &model.tasks {
+        let whole = model.observation.from_ns <= task.from_ns && task.until_ns <= model.observation.until_ns;
+        ensure!(whole, "a task of {} lies outside of the observation", task.name);
+    }
+    for (index, task) in model.tasks.iter().enumerate() {
+        let next = model.tasks[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);
+        if let Some(next) = next {
+            let ordered = task.phase < next.phase && task.until_ns <= next.from_ns;
+            ensure!(ordered, "tasks of {} overlap or are out of order", task.name);
+        }
+    }
+    Ok(())
+}
+
+/// All tasks of threads of this name, in the order of the file.
+pub fn tasks<'a>(model: &'a TimingModel, name: &str) -> Vec<&'a Task> {
+    model.tasks.iter().filter(|task| task.name == name).collect()
+}
+
+/// The one task of the one thread of this name.
+pub fn only_task<'a>(model: &'a TimingModel, name: &str) -> Result<&'a Task> {
+    match tasks(model, name)[..] {
+        [task] => Ok(task),
+        [] => fail(format!("no task of a thread {name}")),
+        ref more => fail(format!("{} tasks of a thread {name}, expected one", more.len())),
+    }
+}
+
+/// What a user is shown first.
+pub fn primary(task: &Task) -> Result<&Stream> {
+    match task.primary.and_then(|index| task.streams.get(index)) {
+        Some(stream) => Ok(stream),
+        None => fail(format!("{} has no primary separator", task.name)),
+    }
+}
+
+/// Whether a task may be called real-time.
+pub fn is_real_time(policy: Policy) -> bool {
+    matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline)
+}
+
+/// A model in a few lines, for messages.
+pub fn describe(model: &TimingModel) -> String {
+    let seen = &model.observation;
+    let mut text = format!("--- found: {} records, {} lost\n", seen.records, seen.lost_records);
+    for task in &model.tasks {
+        let _ = writeln!(
+            text,
+            "{} (pid {}, tid {}, phase {}) {:?} {} on {}, ended by {:?}",
+            task.name, task.pid, task.tid, task.phase, task.policy, task.priority, task.affinity, task.ended_by
+        );
+        for (index, stream) in task.streams.iter().enumerate() {
+            let _ = writeln!(
+                text,
+                "  {}{}: {} jobs, {} releases ({} uncertain, {} back to back), WCET {}, {}",
+                if task.primary == Some(index) { "* " } else { "  " },
+                stream.separator,
+                stream.jobs,
+                stream.releases,
+                stream.uncertain_releases,
+                stream.back_to_back,
+                stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).map_or("none".into(), |wcet| wcet.to_string()),
+                stream.arrival.periodic.as_ref().map_or("no period".into(), |periodic| format!(
+                    "period {} ({:?}, on {:?}) with jitter {}",
+                    periodic.period_ns, periodic.choice, periodic.on, periodic.jitter_ns
+                )),
+            );
+        }
+    }
+    text
+}

@@ -1,0 +1,132 @@
+//! Ways to say which threads to observe, and what `show` and `doctor` say.
+
+use crate::model::{is_real_time, only_task, parse, tasks};
+use crate::run::{Running, directory, observe, punctual, run, sleeps, wait_until, workload};
+use crate::{Outcome, Result, Test, ensure, skip};
+use std::path::PathBuf;
+use std::process::Command;
+
+pub const ALL: &[(&str, Test)] = &[
+    ("targets::all_real_time_threads", all_real_time),
+    ("targets::cgroup", cgroup),
+    ("targets::several_processes", several),
+    ("targets::json_on_standard_output", json),
+    ("show::table_task_and_json", show),
+    ("doctor::says_that_it_works_here", doctor),
+];
+
+fn start_periodic() -> Result<Running> {
+    let mut command = Command::new(workload("periodic"));
+    command.args(["--for", "60", "5000"]);
+    let workload = Running::start(command)?;
+    wait_until("the workload to run", || sleeps(workload.pid(), "task-0").is_some_and(|sleeps| sleeps > 5))?;
+    Ok(workload)
+}
+
+fn extract_json(arguments: &[&str]) -> Result<punctual_model::TimingModel> {
+    let mut extract = punctual(["extract", "--for", "1s", "--json"]);
+    extract.args(arguments);
+    let ended = run(extract)?;
+    ended.expect_code(0)?;
+    parse(&ended.stdout)
+}
+
+fn all_real_time() -> Result<Outcome> {
+    let workload = start_periodic()?;
+    for arguments in [&["--all-rt"][..], &[]] {
+        let model = extract_json(arguments)?;
+        let found = model.tasks.iter().filter(|task| task.pid == workload.pid()).count();
+        ensure!(found == 1, "{found} tasks of the one real-time thread there is");
+        let odd = model.tasks.iter().find(|task| task.phase == 0 && !is_real_time(task.policy));
+        ensure!(odd.is_none(), "{} is no real-time thread", odd.map_or("", |task| &task.name));
+    }
+    Ok(Outcome::Completed)
+}
+
+/// A cgroup that is removed at the end.
+struct Cgroup(PathBuf);
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+fn cgroup() -> Result<Outcome> {
+    let root = PathBuf::from("/sys/fs/cgroup");
+    if !root.join("cgroup.controllers").exists() {
+        return skip("no cgroups of version 2 here");
+    }
+    let group = Cgroup(root.join(format!("punctual-e2e-{}", std::process::id())));
+    if let Err(error) = std::fs::create_dir(&group.0) {
+        return skip(format!("no cgroup can be made here: {error}"));
+    }
+    let inside = start_periodic()?;
+    let outside = start_periodic()?;
+    if let Err(error) = std::fs::write(group.0.join("cgroup.procs"), inside.pid().to_string()) {
+        return skip(format!("no real-time process can be put into a cgroup here: {error}"));
+    }
+    let model = extract_json(&["--cgroup", &group.0.to_string_lossy()]);
+    let count = |pid| model.as_ref().map_or(0, |model| model.tasks.iter().filter(|task| task.pid == pid).count());
+    let found = (count(inside.pid()), count(outside.pid()));
+    // Only when nobody is in it can it be removed.
+    drop(inside);
+    let procs = group.0.join("cgroup.procs");
+    wait_until("the cgroup to be empty", || std::fs::read_to_string(&procs).is_ok_and(|procs| procs.is_empty()))?;
+    model?;
+    ensure!(found == (1, 0), "{} tasks of the process in the cgroup, {} of the one that is not", found.0, found.1);
+    Ok(Outcome::Completed)
+}
+
+fn several() -> Result<Outcome> {
+    let (one, two, other) = (start_periodic()?, start_periodic()?, start_periodic()?);
+    let (first, second) = (one.pid().to_string(), two.pid().to_string());
+    let model = extract_json(&["--pid", &first, "--pid", &second])?;
+    for pid in [one.pid(), two.pid()] {
+        let found = model.tasks.iter().filter(|task| task.pid == pid).count();
+        ensure!(found == 1, "{found} tasks of process {pid}, expected one");
+    }
+    ensure!(model.tasks.iter().all(|task| task.pid != other.pid()), "a process was observed that nobody asked for");
+    Ok(Outcome::Completed)
+}
+
+fn json() -> Result<Outcome> {
+    // The command's own output must not be mixed with the model.
+    let mut extract = punctual(["extract", "--json", "--"]);
+    extract.arg(workload("drivers")).args(["run", "sleep_absolute", "--jobs", "20"]);
+    let ended = run(extract)?;
+    ended.expect_code(0)?;
+    only_task(&parse(&ended.stdout)?, "drv")?;
+    Ok(Outcome::Completed)
+}
+
+fn show() -> Result<Outcome> {
+    let directory = directory()?;
+    let file = directory.path().join("show.timing.json");
+    let mut extract = punctual(["extract", "--quiet", "-o"]);
+    extract.arg(&file).arg("--").arg(workload("drivers")).args(["run", "read_pipe", "--jobs", "50"]);
+    run(extract)?.expect_code(0)?;
+
+    let table = run(punctual(["show".as_ref(), file.as_os_str()]))?;
+    table.expect_code(0)?;
+    for word in ["drv", "src", "read", "clock_nanosleep", "10 ms"] {
+        ensure!(table.stdout.contains(word), "the table lacks {word:?}: {}", table.all());
+    }
+    let prose = run(punctual(["show".as_ref(), file.as_os_str(), "--task".as_ref(), "drv".as_ref()]))?;
+    prose.expect_code(0)?;
+    ensure!(prose.stdout.contains("10 ms") && !prose.stdout.contains("clock_nanosleep"), "not what is known of drv: {}", prose.all());
+    let json = run(punctual(["show".as_ref(), file.as_os_str(), "--json".as_ref()]))?;
+    json.expect_code(0)?;
+    let same = parse(&json.stdout)? == crate::model::read(&file)?;
+    ensure!(same, "`show --json` prints another model than the file has");
+    Ok(Outcome::Completed)
+}
+
+fn doctor() -> Result<Outcome> {
+    let ended = run(punctual(["doctor"]))?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout.lines().count() > 3, "it says too little: {}", ended.all());
+    let observed = observe(&[], &[&workload("drivers"), "run", "sleep_absolute", "--jobs", "5"])?;
+    ensure!(!tasks(&observed.model, "drv").is_empty(), "the doctor says that extraction works, but it does not");
+    Ok(Outcome::Completed)
+}
