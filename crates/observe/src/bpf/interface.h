@@ -166,6 +166,11 @@ struct thread {
 	__u64 switched_in;
 	__u64 cpu_at_switch_in;
 
+	/* The kernel's own account of waiting for a processor, as of the last stop, and how far its clock is behind ours. */
+	__u64 clock_offset; /* 0: unknown */
+	__u64 run_delay;
+	__u64 arrivals;
+
 	/* The call that it is in, and what has happened in it. */
 	__u64 entry;
 	__u64 cpu_at_entry;

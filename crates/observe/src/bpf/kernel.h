@@ -50,8 +50,20 @@ struct cpumask {
 };
 typedef struct cpumask cpumask_t;
 
+struct rq {
+	__u64 clock;
+};
+struct cfs_rq {
+	struct rq *rq;
+};
 struct sched_entity {
 	__u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+};
+
+struct sched_info {
+	unsigned long pcount;
+	unsigned long long run_delay, last_arrival, last_queued;
 };
 
 struct timerqueue_node {
@@ -152,6 +164,7 @@ struct task_struct {
 	int nr_cpus_allowed;
 	unsigned long nvcsw;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	struct sched_dl_entity dl;
 	cpumask_t cpus_mask;
 	struct mm_struct *mm;

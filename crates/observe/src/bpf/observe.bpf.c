@@ -63,12 +63,59 @@ static __always_inline long current_number(struct task_struct *task)
 	return (int)SYSCALL_NUMBER(regs);
 }
 
+/*
+ * Remembers what the kernel's account of run-queue waiting says at a stop. The clock of the processor's run queue is reached
+ * through the queue of the task's group, which is kept right for threads of every policy.
+ */
+static __always_inline void note_account(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
+		return;
+	thread->clock_offset = now - task->se.cfs_rq->rq->clock;
+	thread->run_delay = task->sched_info.run_delay;
+	thread->arrivals = task->sched_info.pcount;
+}
+
+/*
+ * When the thread became ready to run, by that account: the moment it got a processor less the time it waited for one. In the
+ * kernel's scheduler clock, whose distance to ours was taken at the stop: exact to the microseconds between the two readings
+ * and to what the clocks have drifted since (500 ppm, the most that time is ever slewed). False where it does not say.
+ */
+static __always_inline bool from_account(struct thread *thread, struct task_struct *task, __u64 now, __u64 *earliest, __u64 *latest, __u64 *start)
+{
+	__u64 ready, got, slack;
+
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !thread->clock_offset)
+		return false;
+	if (task->sched_info.pcount == thread->arrivals + 1) {
+		/* It has got a processor once since: the switch was not seen. */
+		got = task->sched_info.last_arrival;
+		ready = got - (task->sched_info.run_delay - thread->run_delay);
+	} else if (task->sched_info.pcount == thread->arrivals && task->sched_info.last_queued && task->sched_info.run_delay == thread->run_delay) {
+		/* It is getting one right now. */
+		ready = task->sched_info.last_queued;
+		got = now - thread->clock_offset;
+	} else {
+		return false;
+	}
+	ready += thread->clock_offset;
+	got += thread->clock_offset;
+	if (ready < thread->stop || ready > now)
+		return false;
+	slack = 10000 + (ready - thread->stop) / 2000;
+	*earliest = ready - slack > *earliest ? ready - slack : *earliest;
+	*latest = ready + slack < *latest ? ready + slack : *latest;
+	*start = got < *latest ? *latest : got < now ? got : now;
+	return true;
+}
+
 /* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser kind. */
 static __always_inline void fall_asleep(struct thread *thread, struct task_struct *task, __u64 now, __u8 kind)
 {
 	thread->state = THREAD_ASLEEP;
 	thread->sleep = kind;
 	thread->stop = now;
+	note_account(thread, task, now);
 	if (thread->call == CALL_NONE) {
 		thread->cpu_at_stop = task->se.sum_exec_runtime;
 	} else if (kind >= thread->released) {
@@ -78,30 +125,34 @@ static __always_inline void fall_asleep(struct thread *thread, struct task_struc
 	}
 }
 
-/* First sign of life after a sleep. If no wake-up was seen, the release is a window that reaches until now. */
-static __always_inline void wake_up(struct thread *thread, __u64 now)
+/*
+ * First sign of life after a sleep. If no wake-up was seen, the release is a window: from the kernel's account if that tells,
+ * else from the stop, or the known arrival, until now.
+ */
+static __always_inline void wake_up(struct thread *thread, struct task_struct *task, __u64 now)
 {
-	__u64 waking = thread->waking;
-	__u64 earliest, latest;
+	__u64 earliest, latest, start = now;
 
 	if (thread->state != THREAD_ASLEEP)
 		return;
 	thread->state = THREAD_RUNNING;
-	if (waking >= thread->stop) {
-		earliest = latest = waking;
+	if (thread->waking >= thread->stop) {
+		earliest = latest = thread->waking;
 	} else {
 		earliest = thread->stop;
 		latest = now;
 		if (thread->call != CALL_NONE && thread->arrival > earliest && thread->arrival <= latest)
 			earliest = thread->arrival;
+		if (thread->call != CALL_SCHED_YIELD)
+			from_account(thread, task, now, &earliest, &latest, &start);
 	}
 	if (thread->call == CALL_NONE) {
-		emit_suspension(thread, ACTIVATION_RESUMED, earliest, latest, now);
+		emit_suspension(thread, ACTIVATION_RESUMED, earliest, latest, start);
 	} else if (thread->sleep >= thread->released) {
 		thread->released = thread->sleep;
 		thread->earliest = earliest;
 		thread->latest = latest;
-		thread->start = now;
+		thread->start = start;
 		thread->suspended_after = 0;
 	} else {
 		thread->suspended_after += latest - thread->stop;
@@ -219,7 +270,7 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	if (!thread || is_compat(task) || call == CALL_SET)
 		return 0;
 	now = bpf_ktime_get_ns();
-	wake_up(thread, now);
+	wake_up(thread, task, now);
 	if (call == CALL_RESTART) {
 		thread->interrupted = 0;
 		thread->system_call = SYSCALL_NUMBER(regs);
@@ -263,7 +314,7 @@ static __noinline int on_exit(__u8 call, long result)
 		return 0;
 	/* The time of the exit matters only where a sleep's end was not seen. */
 	now = thread->first_stop && thread->state != THREAD_ASLEEP ? thread->latest : bpf_ktime_get_ns();
-	wake_up(thread, now);
+	wake_up(thread, task, now);
 	if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK) {
 		/* A signal. Without a handler the call goes on where it was: one call, not two. */
 		thread->interrupted = 1;
@@ -307,7 +358,7 @@ static __always_inline bool yields(struct thread *thread, struct task_struct *ta
 
 static __always_inline void switched_out(struct thread *thread, struct task_struct *task, bool preempted, unsigned int state, __u64 now)
 {
-	wake_up(thread, now);
+	wake_up(thread, task, now);
 	if (state & (TASK_DEAD | EXIT_STATES))
 		return;
 	if (!preempted && state) {
@@ -324,7 +375,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 
 static __always_inline void switched_in(struct thread *thread, struct task_struct *task, __u64 now)
 {
-	wake_up(thread, now);
+	wake_up(thread, task, now);
 	if (thread->call != CALL_NONE && thread->unhooked && thread->first_stop)
 		finish_call(thread, task->nvcsw, 0, now);
 	thread->state = THREAD_RUNNING;
@@ -409,7 +460,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 			end_thread(old, old_pid, now);
 	}
 	if (thread) {
-		wake_up(thread, now);
+		wake_up(thread, task, now);
 		emit_stop(thread);
 		thread->call = CALL_NONE;
 		changed(thread, task);
