@@ -1,5 +1,6 @@
 //! What of this kernel and these privileges lets which function work.
 
+use crate::error::Error;
 use crate::program::{self, Attach, Settings};
 use crate::system;
 use std::fs;
@@ -46,6 +47,11 @@ pub fn doctor() -> Vec<Check> {
     vec![kernel_release(), privileges(), types(), tracepoints(), functions(), cgroups(), throttling()]
 }
 
+fn without_advice(error: &Error) -> String {
+    let text = error.to_string();
+    text.strip_suffix(program::ADVICE).unwrap_or(&text).to_owned()
+}
+
 fn kernel_release() -> Check {
     let (name, needed_for) = ("kernel", "observing");
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
@@ -88,7 +94,7 @@ fn tracepoints() -> Check {
             name,
             needed_for,
             Verdict::Missing,
-            error.to_string(),
+            without_advice(&error),
             "use a kernel with CONFIG_BPF_SYSCALL, CONFIG_BPF_EVENTS and CONFIG_FTRACE_SYSCALLS that is not locked down",
         ),
     }
@@ -103,7 +109,7 @@ fn functions() -> Check {
             name,
             needed_for,
             Verdict::Degraded,
-            error.to_string(),
+            without_advice(&error),
             "nothing need be done: tracepoints take its place, and every system call on the machine takes a little longer meanwhile",
         ),
     }

@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn arguments_become_a_line() {
-        assert_eq!(command_line(b"sleep\0001\0"), "sleep 1");
+        assert_eq!(command_line(b"sleep\x001\0"), "sleep 1");
         assert_eq!(command_line(b""), "");
     }
 }

@@ -128,12 +128,12 @@ fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserv
         .as_deref_mut()
         .ok_or_else(|| Error::new(ErrorKind::Other, "the eBPF program lacks its settings; this is a bug of Punctual's build"))?;
     rodata.target = settings.target;
-    rodata.best_effort_too = settings.best_effort_too.into();
+    rodata.best_effort_too = settings.best_effort_too;
     rodata.own_tgid = std::process::id();
     rodata.pid_namespace = system::pid_namespace();
     rodata.cgroup_id = settings.cgroup_id;
     rodata.affinity_words = system::affinity_words();
-    rodata.switch_has_state = has_state.into();
+    rodata.switch_has_state = has_state;
     rodata.call_of_number = calls::table();
     if attach == Attach::Fentry {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some()).map(u8::from);
@@ -183,6 +183,9 @@ fn quiet() {
     libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));
 }
 
+/// Where to look further, for all but `doctor` itself.
+pub const ADVICE: &str = "; `punctual doctor` says what is missing";
+
 fn refused(what: &str, error: &libbpf_rs::Error) -> Error {
-    Error::new(ErrorKind::Kernel, format!("{what}: the kernel refused it ({error}); `punctual doctor` says what is missing"))
+    Error::new(ErrorKind::Kernel, format!("{what}: the kernel refused it ({error}){ADVICE}"))
 }

@@ -109,7 +109,7 @@ pub fn cgroup_id(path: &Path) -> Result<u64, Error> {
     let result = unsafe { libc::statfs(name.as_ptr(), about.as_mut_ptr()) };
     // SAFETY: zeroed is a valid statfs, whether or not the call filled it in.
     let about = unsafe { about.assume_init() };
-    if result != 0 || about.f_type as i64 != CGROUP2_SUPER_MAGIC {
+    if result != 0 || about.f_type != CGROUP2_SUPER_MAGIC {
         return Err(not_found("it is no cgroup of version 2"));
     }
     Ok(metadata.ino())
