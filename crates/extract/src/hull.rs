@@ -156,3 +156,56 @@ fn meeting_point(corners: &[Point]) -> Option<Point> {
     let y = i64::try_from(on(a, b, b).min(on(c, d, c))).ok()?;
     (y >= -LIMIT).then_some(Point { x, y })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hull(points: &[Point]) -> Hull {
+        let mut hull = Hull::default();
+        points.iter().for_each(|&point| hull.push(point));
+        hull
+    }
+
+    /// Whether no point lies below any edge's line, and edges bend upwards.
+    fn is_below(hull: &Hull, points: &[Point]) -> bool {
+        let slopes: Vec<Ratio> = hull.slopes().collect();
+        let lines = slopes.iter().map(|&slope| (slope, hull.intercept(slope).unwrap()));
+        let above = |(slope, intercept): (Ratio, i128)| {
+            let height = |point: &Point| i128::from(point.y) * slope.denominator() - i128::from(point.x) * slope.numerator();
+            points.iter().all(|point| height(point) >= intercept)
+        };
+        slopes.is_sorted_by(|a, b| a < b) && lines.map(above).all(|above| above)
+    }
+
+    #[test]
+    fn corners_are_kept_as_long_as_there_is_room() {
+        let points = [(0, 0), (1, 5), (2, -1), (3, -2), (4, -3), (5, 4), (9, 4)].map(|(x, y)| Point { x, y });
+        let hull = hull(&points);
+        assert_eq!(hull.points(), [(0, 0), (4, -3), (9, 4)].map(|(x, y)| Point { x, y }));
+        assert!(!hull.is_cut() && is_below(&hull, &points));
+        // Lines of slope 0 and 1 touch the lowest corner; one of slope 7/5 the whole last edge.
+        assert_eq!((hull.intercept(Ratio::whole(0)), hull.intercept(Ratio::whole(1))), (Some(-3), Some(-7)));
+        assert_eq!(hull.intercept(Ratio::new(7, 5).unwrap()), Some(-43));
+        assert_eq!(Hull::default().intercept(Ratio::whole(1)), None);
+    }
+
+    #[test]
+    fn cut_corners_stay_below_all_points() {
+        for steepness in [1, 3, 1_000, 1 << 30] {
+            let (mut x, mut y) = (0, 0);
+            let points: Vec<Point> = (-1_000_i64..1_000)
+                .map(|index| {
+                    let step = 1 + index.rem_euclid(7) * index.rem_euclid(11);
+                    x += step;
+                    y += step * index * steepness;
+                    Point { x, y }
+                })
+                .collect();
+            let hull = hull(&points);
+            assert!(hull.is_cut() && hull.points().len() <= CAP);
+            assert!(is_below(&hull, &points), "steepness {steepness}");
+            assert_eq!((hull.points().first(), hull.points().last()), (points.first(), points.last()));
+        }
+    }
+}

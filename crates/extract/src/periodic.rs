@@ -167,7 +167,9 @@ impl PeriodicSummary {
     fn least_jitter(&self) -> Option<Ratio> {
         let mut slopes: Vec<Ratio> = self.lower.hull.slopes().chain(self.upper.slopes().map(Ratio::negated)).collect();
         slopes.sort_unstable();
-        // The jitter is convex in the period, so the first slope that no next one improves on is the best.
+        // The jitter is convex in the period, so the first slope that no next one improves on is the best; but not if the next
+        // is the same one, of an edge of the other hull.
+        slopes.dedup();
         let (mut low, mut high) = (0, slopes.len().checked_sub(1)?);
         while low < high {
             let middle = low + (high - low) / 2;

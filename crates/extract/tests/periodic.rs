@@ -177,6 +177,13 @@ fn cut_corners_stay_sound() {
     }
 }
 
+/// Edges of both hulls may have the same slope, and a search must not take that for a minimum.
+#[test]
+fn parallel_edges_do_not_end_the_search() {
+    let releases = at(&[100, 100, 128, 157, 197, 242, 270, 270]);
+    assert_eq!(i128::from(model(&releases).unwrap().least_jitter_ns.ns()), least_jitter(&releases));
+}
+
 fn small_streams() -> impl Strategy<Value = Vec<Release>> {
     let release = (0_u64..60, prop_oneof![3 => Just(0_u64), 1 => 0_u64..50]);
     prop::collection::vec(release, 3..14).prop_map(|releases| {
