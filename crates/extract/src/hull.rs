@@ -170,12 +170,12 @@ mod tests {
     /// Whether no point lies below any edge's line, and edges bend upwards.
     fn is_below(hull: &Hull, points: &[Point]) -> bool {
         let slopes: Vec<Ratio> = hull.slopes().collect();
-        let lines = slopes.iter().map(|&slope| (slope, hull.intercept(slope).unwrap()));
+        let mut lines = slopes.iter().map(|&slope| (slope, hull.intercept(slope).unwrap()));
         let above = |(slope, intercept): (Ratio, i128)| {
             let height = |point: &Point| i128::from(point.y) * slope.denominator() - i128::from(point.x) * slope.numerator();
             points.iter().all(|point| height(point) >= intercept)
         };
-        slopes.is_sorted_by(|a, b| a < b) && lines.map(above).all(|above| above)
+        slopes.is_sorted_by(|a, b| a < b) && lines.all(above)
     }
 
     #[test]
