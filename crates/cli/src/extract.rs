@@ -98,7 +98,7 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
     line.clear();
 
     let model = model(extractor, &summary);
-    warn(&summary.statistics);
+    warn(&summary.statistics, model.observation.omitted_tasks);
     if target_ended {
         tell_command(summary.command_status);
     }
@@ -107,6 +107,7 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
 }
 
 fn model(extractor: Extractor, summary: &Summary) -> TimingModel {
+    let omitted_tasks = extractor.progress().omitted;
     TimingModel {
         format: FORMAT.into(),
         version: VERSION,
@@ -117,13 +118,16 @@ fn model(extractor: Extractor, summary: &Summary) -> TimingModel {
             until_ns: summary.until,
             records: summary.statistics.records,
             lost_records: summary.statistics.lost,
+            untracked_threads: summary.statistics.untracked,
+            skipped_events: summary.statistics.missed,
+            omitted_tasks,
         },
         tasks: extractor.finish(summary.until),
     }
 }
 
 /// Whatever was not seen is said, however quiet.
-fn warn(statistics: &Statistics) {
+fn warn(statistics: &Statistics, omitted: u64) {
     if statistics.lost > 0 {
         let lost = report::counted(statistics.lost, "record");
         eprintln!("punctual: {lost} lost, tasks end where they are missing; a larger --buffer makes room for more");
@@ -131,6 +135,10 @@ fn warn(statistics: &Statistics) {
     if statistics.untracked > 0 {
         let untracked = report::counted(statistics.untracked, "thread");
         eprintln!("punctual: {untracked} not watched, there was no room for more; watch fewer with --pid, --cgroup or -- COMMAND");
+    }
+    if omitted > 0 {
+        let omitted = report::counted(omitted, "task");
+        eprintln!("punctual: {omitted} left out, there were too many; --merge-transitions keeps one task for each thread");
     }
 }
 

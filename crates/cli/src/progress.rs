@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_line_says_how_far_it_has_come() {
-        let progress = Progress { threads: 17, jobs: 12_345, gaps: 0 };
+        let progress = Progress { threads: 17, jobs: 12_345, gaps: 0, omitted: 0 };
         let line = text(Duration::from_millis(3_400), Some(Duration::from_secs(10)), progress, 0);
         assert_eq!(line, "watching for 3s of 10s: 17 threads, 12,345 jobs, nothing lost (Ctrl-C ends)");
         assert!(text(Duration::from_secs(90), None, progress, 1).contains("1m 30s: 17 threads, 12,345 jobs, 1 record LOST"));

@@ -6,6 +6,11 @@ use punctual_model::{self as model, EndedBy, Instant};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 
+/// How many tasks are kept with whatever they did, and how many besides that had jobs. A thread whose priority is changed for every
+/// job makes a task of each: what they need must not grow without end.
+const MAX_TASKS: usize = 5_000;
+const MAX_TASKS_WITH_JOBS: usize = 10_000;
+
 /// What to extract.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -24,6 +29,8 @@ pub struct Progress {
     pub jobs: u64,
     /// Gaps in the records: each ended a task.
     pub gaps: u64,
+    /// Tasks that are not kept because there were too many.
+    pub omitted: u64,
 }
 
 /// A thread: its task of the moment, and the number that its next record must have.
@@ -39,12 +46,13 @@ pub struct Extractor {
     ended: Vec<model::Task>,
     jobs: u64,
     gaps: u64,
+    omitted: u64,
 }
 
 impl Extractor {
     /// Nothing seen yet.
     pub fn new(options: Options) -> Self {
-        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0 }
+        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0, omitted: 0 }
     }
 
     /// Takes one record.
@@ -64,7 +72,7 @@ impl Extractor {
 
     /// How far it has come.
     pub fn progress(&self) -> Progress {
-        Progress { threads: self.threads.len(), jobs: self.jobs, gaps: self.gaps }
+        Progress { threads: self.threads.len(), jobs: self.jobs, gaps: self.gaps, omitted: self.omitted }
     }
 
     /// Every task that was seen, by process, thread and phase.
@@ -94,7 +102,7 @@ impl Extractor {
             if let Some(old) = self.threads.remove(&record.tid) {
                 let until = old.task.last_seen();
                 self.gaps += 1;
-                self.ended.push(old.task.into_model(until, EndedBy::Loss));
+                self.keep(old.task.into_model(until, EndedBy::Loss));
             }
             self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), 0), next });
             return;
@@ -124,7 +132,7 @@ impl Extractor {
             return;
         }
         let phase = thread.task.phase() + 1;
-        self.ended.push(thread.task.into_model(record.at, ended_by));
+        self.keep(thread.task.into_model(record.at, ended_by));
         self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), phase), next });
     }
 
@@ -133,7 +141,16 @@ impl Extractor {
             self.gap(tid, sequence);
         }
         if let Some(thread) = self.threads.remove(&tid) {
-            self.ended.push(thread.task.into_model(at, ended_by));
+            self.keep(thread.task.into_model(at, ended_by));
+        }
+    }
+
+    fn keep(&mut self, task: model::Task) {
+        let worked = task.streams.iter().any(|stream| stream.jobs > 0);
+        if self.ended.len() < MAX_TASKS || (worked && self.ended.len() < MAX_TASKS_WITH_JOBS) {
+            self.ended.push(task);
+        } else {
+            self.omitted += 1;
         }
     }
 
@@ -154,7 +171,7 @@ impl Extractor {
         let until = thread.task.last_seen();
         let about = TaskRecord { at: until, ..thread.task.about().clone() };
         let phase = thread.task.phase() + 1;
-        self.ended.push(thread.task.into_model(until, EndedBy::Loss));
+        self.keep(thread.task.into_model(until, EndedBy::Loss));
         self.threads.insert(tid, Thread { task: Task::new(about, phase), next: sequence });
     }
 }

@@ -128,6 +128,21 @@ fn merged_transitions_leave_one_task_with_the_latest_parameters() {
 }
 
 #[test]
+fn tasks_without_end_are_capped_and_said() {
+    let mut extractor = Extractor::new(options());
+    extractor.record(&begins(0, 0, Begin::Seen, Policy::Fifo));
+    for change in 1..=20_000_u32 {
+        let policy = if change % 2 == 0 { Policy::Fifo } else { Policy::Other };
+        extractor.record(&begins(change, u64::from(change) * 10, Begin::Policy, policy));
+    }
+    let omitted = extractor.progress().omitted;
+    let tasks = extractor.finish(Instant::from_ns(1 << 20));
+    assert_eq!(tasks.len() as u64 + omitted, 20_001);
+    assert!(tasks.len() <= 5_001, "{}", tasks.len());
+    assert_eq!(tasks.last().map(|task| task.phase), Some(20_000), "the task of the moment is kept");
+}
+
+#[test]
 fn a_gap_ends_the_task_and_no_job_spans_it() {
     let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
     records.extend(periodic(1, 0, 10));

@@ -51,6 +51,19 @@ pub struct Observation {
     pub records: u64,
     /// Records known to be lost.
     pub lost_records: u64,
+    /// Threads that were not watched for want of room.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub untracked_threads: u64,
+    /// Runs of the observing programs that the kernel skipped; what they would have seen was made up for, mostly exactly.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub skipped_events: u64,
+    /// Tasks left out because there were too many.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub omitted_tasks: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// One task: a thread, or a stretch of its life between two task transitions.

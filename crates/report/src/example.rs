@@ -79,6 +79,9 @@ pub(crate) fn model(tasks: Vec<Task>) -> TimingModel {
             until_ns: Instant::from_ns(11_000_000_000),
             records: 12_345,
             lost_records: 0,
+            untracked_threads: 0,
+            skipped_events: 0,
+            omitted_tasks: 0,
         },
         tasks,
     }

@@ -175,6 +175,9 @@ pub fn model() -> impl Strategy<Value = TimingModel> {
             until_ns: Instant::from_ns(from) + Duration::from_ms(10_000),
             records,
             lost_records,
+            untracked_threads: 0,
+            skipped_events: 0,
+            omitted_tasks: 0,
         },
         tasks,
     })
