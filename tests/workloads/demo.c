@@ -65,7 +65,8 @@ static void relative_sleep(const struct row *row)
 {
 	for (int64_t j = 0; !stopping; j++) {
 		int64_t left = arrival(row, j) - now_ns();
-		struct timespec t = timespec_of(left > 0 ? left : 0);
+		// Late, it sleeps all the same, if only for an instant: every job has its activation.
+		struct timespec t = timespec_of(left > 0 ? left : 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 		burn(row->cost_ns);
 	}

@@ -1,24 +1,34 @@
 // A real-time thread, `latency`, that sleeps until absolute times, 1,000 of them in a second, and sees how late it wakes.
 //
-//   latency [--for SECONDS] [--period-us N] [--priority N]
+//   latency [--for SECONDS] [--period-us N] [--priority N] [--cpu N]
+//   latency --tell-above-us N    says each time at once, until it is stopped, and nothing at the end
 #include "workload.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 // 100 ns each; the last holds all that is later.
 enum { BINS = 100000, BIN_NS = 100 };
 
 static int64_t bins[BINS];
-static int64_t samples, greatest, sum, period_ns;
-static int priority;
+static int64_t samples, greatest, sum, period_ns, tell_above_ns;
+static int priority, processor;
 static atomic_bool stopping;
 
 static void *run(void *unused)
 {
+	if (processor >= 0) {
+		cpu_set_t one;
+		CPU_ZERO(&one);
+		CPU_SET(processor, &one);
+		must(sched_setaffinity(0, sizeof one, &one), "sched_setaffinity");
+	}
 	become_fifo("latency", priority);
 	for (int64_t arrival = now_ns() + period_ns; !stopping; arrival += period_ns) {
 		sleep_until(arrival);
@@ -27,6 +37,12 @@ static void *run(void *unused)
 		greatest = late > greatest ? late : greatest;
 		sum += late;
 		samples++;
+		if (tell_above_ns && late > tell_above_ns) {
+			printf("{\"at_ns\": %lld, \"late_ns\": %lld}\n", (long long)arrival, (long long)late);
+			fflush(stdout);
+			// One disturbance is told once: arrivals that it made late as well are left out.
+			arrival += late / period_ns * period_ns;
+		}
 	}
 	return unused;
 }
@@ -48,6 +64,14 @@ int main(int argc, char **argv)
 	double seconds = number_option(argc, argv, "--for", 10);
 	period_ns = (int64_t)number_option(argc, argv, "--period-us", 1000) * US;
 	priority = (int)number_option(argc, argv, "--priority", 90);
+	processor = (int)number_option(argc, argv, "--cpu", 1e6);
+	processor = processor < CPU_SETSIZE ? processor : -1;
+	tell_above_ns = (int64_t)number_option(argc, argv, "--tell-above-us", 0) * US;
+	if (tell_above_ns) {
+		seconds = -1;
+		// It has no end of its own, so it must not be left alone.
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+	}
 	block_stop_signals();
 	mlockall(MCL_CURRENT | MCL_FUTURE);
 	pthread_t thread;
@@ -57,6 +81,8 @@ int main(int argc, char **argv)
 	wait_for_stop(seconds);
 	stopping = true;
 	pthread_join(thread, NULL);
+	if (tell_above_ns)
+		return 0;
 	printf("{\"samples\": %lld, \"mean_ns\": %lld, \"p50_ns\": %lld, \"p90_ns\": %lld, \"p99_ns\": %lld, \"p99_9_ns\": %lld, "
 	       "\"max_ns\": %lld}\n",
 	       (long long)samples, (long long)(samples ? sum / samples : 0), (long long)percentile(0.5), (long long)percentile(0.9),

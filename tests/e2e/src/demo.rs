@@ -2,8 +2,8 @@
 
 use crate::model::{only_task, primary};
 use crate::run::{observe, run, workload};
-use crate::{Outcome, Result, Test, ensure, fail};
-use punctual_model::{Choice, Task};
+use crate::{Outcome, Result, Test, ensure, fail, in_context, of_time};
+use punctual_model::{Choice, Stream, Task};
 use serde_json::Value;
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn every_thread() -> Result<Outcome> {
     for row in rows {
         let name = row["thread"].as_str().unwrap_or_default();
         let task = observed.explain(only_task(&observed.model, name))?;
-        let checked = check(row, task).or_else(|failure| fail(format!("{name}: {}", failure.message().unwrap_or_default())));
+        let checked = in_context(name, check(row, task));
         observed.explain(checked)?;
     }
     Ok(Outcome::Completed)
@@ -35,6 +35,11 @@ fn check(row: &Value, task: &Task) -> Result {
     let suspended = stream.suspension.as_ref().map_or(0, |suspension| suspension.dynamic_ns.ns());
     ensure!(suspended >= number("suspension_ns"), "suspended for {suspended} ns at most, configured {} ns", number("suspension_ns"));
 
+    of_time(check_arrivals(row, stream))
+}
+
+fn check_arrivals(row: &Value, stream: &Stream) -> Result {
+    let number = |field: &str| row[field].as_u64().unwrap_or(0);
     let configured = number("period_ns");
     match row["kind"].as_str() {
         Some("periodic") => check_period(row, configured, stream.arrival.periodic.as_ref()),

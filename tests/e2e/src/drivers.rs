@@ -2,8 +2,8 @@
 
 use crate::model::{only_task, primary, tasks};
 use crate::run::{observe, run, workload};
-use crate::{Outcome, Result, ensure, fail, skip};
-use punctual_model::{Choice, PeriodicOn, Policy, Stream, Task, TimingModel};
+use crate::{Outcome, Result, ensure, fail, of_time, skip};
+use punctual_model::{Call, Choice, PeriodicOn, Policy, Stream, Task, TimingModel};
 use serde_json::Value;
 use std::process::Command;
 
@@ -144,7 +144,7 @@ const NEGATIVE: &[&str] = &[
     "no_yield_fifo",
 ];
 
-type RowTest = Box<dyn FnOnce() -> Result<Outcome> + Send>;
+type RowTest = Box<dyn Fn() -> Result<Outcome> + Send>;
 
 /// Name and test of each row.
 pub fn all() -> Vec<(String, RowTest)> {
@@ -207,12 +207,13 @@ fn check(row: &Row, done: &Done, model: &TimingModel) -> Result {
     check_task(row, done, task)?;
     let stream = primary(task)?;
     check_separator(row, stream)?;
-    check_jobs(done, stream)?;
-    check_period(row.period, done, stream)?;
+    check_jobs(row, done, stream)?;
+    of_time(check_mean(done, stream))?;
+    of_time(check_period(row.period, done, stream))?;
     match row.driver {
-        "read_back_to_back" => check_back_to_back(done, stream)?,
+        "read_back_to_back" => of_time(check_back_to_back(done, stream))?,
         "wait4" | "waitid" => {} // its events are threads called `src`, too
-        _ => check_source(done, model)?,
+        _ => of_time(check_source(done, model))?,
     }
     Ok(())
 }
@@ -249,17 +250,31 @@ fn check_separator(row: &Row, stream: &Stream) -> Result {
     Ok(())
 }
 
-fn check_jobs(done: &Done, stream: &Stream) -> Result {
+fn check_jobs(row: &Row, done: &Done, stream: &Stream) -> Result {
     let did = done.number("jobs")?;
     // The first has no release, the last may not be seen to end.
-    ensure!((did.saturating_sub(2)..=did).contains(&stream.jobs), "{} jobs, the driver did {did}", stream.jobs);
-    ensure!(stream.uncertain_releases < stream.releases || stream.back_to_back > 0, "all releases are uncertain");
+    let right = (did.saturating_sub(2)..=did).contains(&stream.jobs);
+    let count = if right { Ok(()) } else { fail(format!("{} jobs, the driver did {did}", stream.jobs)) };
+    // The C library makes no call where what it would wait for is already there.
+    if ["semaphore", "condition_variable"].contains(&row.driver) {
+        of_time(count)?
+    } else {
+        count?
+    }
+    // Nothing wakes a thread whose budget is replenished: its release is never seen.
+    let is_seen = stream.separator.call != Call::SchedYield;
+    ensure!(!is_seen || stream.uncertain_releases < stream.releases || stream.back_to_back > 0, "all releases are uncertain");
     let cost = done.number("cost_ns")?;
     let Some(execution) = &stream.execution else { return fail("no execution model") };
     let wcet = execution.wcet_ns.first().map_or(0, |wcet| wcet.ns());
     ensure!(wcet >= cost, "WCET {wcet} ns, but every job takes {cost} ns");
+    Ok(())
+}
+
+fn check_mean(done: &Done, stream: &Stream) -> Result {
+    let cost = done.number("cost_ns")?;
     // Not a matter of speed, but of units and of costs that are counted twice.
-    let mean = execution.mean_ns.map_or(cost, |mean| mean.ns());
+    let mean = stream.execution.as_ref().and_then(|execution| execution.mean_ns).map_or(cost, |mean| mean.ns());
     ensure!((cost..20 * cost).contains(&mean), "mean cost {mean} ns, but every job takes {cost} ns");
     Ok(())
 }

@@ -4,69 +4,69 @@
 //! how long something takes.
 
 mod circumstances;
+mod conservative;
 mod demo;
 mod drivers;
 mod ending;
+mod failure;
 mod loss;
 mod model;
 mod run;
 mod targets;
 mod transitions;
+mod witness;
 
+use failure::Failure;
+pub use failure::{fail, in_context, of_time};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::RwLock;
+use witness::{Witnesses, undisturbed};
 
 /// How a test ended: done, or not to be done here.
 pub type Outcome = Completion;
 /// What a check comes to.
-pub type Result<T = ()> = std::result::Result<T, Failed>;
+pub type Result<T = ()> = std::result::Result<T, Failure>;
 /// A test.
 pub type Test = fn() -> Result<Outcome>;
-
-/// Fails with a message.
-pub fn fail<T>(message: impl Into<String>) -> Result<T> {
-    Err(Failed::from(message.into()))
-}
 
 /// Says why this machine cannot run a test.
 pub fn skip(reason: impl Into<String>) -> Result<Outcome> {
     Ok(Completion::ignored_with(reason.into()))
 }
 
-/// Fails unless the condition holds.
-#[macro_export]
-macro_rules! ensure {
-    ($condition:expr, $($message:tt)+) => {
-        if !$condition {
-            return $crate::fail(format!($($message)+));
-        }
-    };
-}
-
 /// Held for writing by tests that leave nothing of the processors to others.
 static MACHINE: RwLock<()> = RwLock::new(());
+
+fn told(result: Result<Outcome>) -> std::result::Result<Outcome, Failed> {
+    result.map_err(|failure| Failed::from(failure.message))
+}
 
 fn shared(name: impl Into<String>, test: impl FnOnce() -> Result<Outcome> + Send + 'static) -> Trial {
     Trial::ignorable_test(name, move || {
         let _shared = MACHINE.read();
-        test()
+        told(test())
     })
+}
+
+/// One that is about periods, which need a machine that keeps its processors.
+fn timed(name: impl Into<String>, test: impl Fn() -> Result<Outcome> + Send + 'static) -> Trial {
+    shared(name, || undisturbed(test))
 }
 
 fn alone(name: &str, test: Test) -> Trial {
     Trial::ignorable_test(name, move || {
         let _alone = MACHINE.write();
-        test()
+        told(test())
     })
 }
 
 fn trials() -> Vec<Trial> {
-    let mut trials = Vec::new();
-    let tables = [circumstances::ALL, demo::ALL, ending::ALL, targets::ALL, transitions::ALL];
-    trials.extend(tables.into_iter().flatten().map(|(name, test)| shared(*name, test)));
-    trials.extend(drivers::all().into_iter().map(|(name, test)| shared(name, test)));
-    trials.extend(loss::ALL.iter().map(|(name, test)| alone(name, *test)));
+    let mut trials: Vec<Trial> = circumstances::ALL.iter().map(|(name, test)| shared(*name, test)).collect();
+    let tables = [demo::ALL, ending::ALL, targets::ALL, transitions::ALL];
+    trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
+    trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));
+    trials.extend([conservative::ALL, loss::ALL].into_iter().flatten().map(|(name, test)| alone(name, *test)));
     trials
 }
 
@@ -93,7 +93,8 @@ fn main() -> ExitCode {
     if !rustix::process::geteuid().is_root() {
         let names: Vec<String> = trials.iter().map(|trial| trial.name().to_owned()).collect();
         let reason = "observing needs root";
-        trials = names.into_iter().map(|name| Trial::ignorable_test(name, move || skip(reason))).collect();
+        trials = names.into_iter().map(|name| Trial::ignorable_test(name, move || told(skip(reason)))).collect();
     }
+    let _witnesses = (!arguments.list).then(Witnesses::start);
     libtest_mimic::run(&arguments, trials).exit_code()
 }

@@ -35,8 +35,16 @@ pub fn parse(text: &str) -> Result<TimingModel> {
 /// The tasks of one thread follow one another; what was seen lies within the observation.
 fn coherent(model: &TimingModel) -> Result {
     for task in &model.tasks {
-        let whole = model.observation.from_ns <= task.from_ns && task.until_ns <= model.observation.until_ns;
-        ensure!(whole, "a task of {} lies outside of the observation", task.name);
+        let seen = &model.observation;
+        let within = seen.from_ns <= task.from_ns && task.until_ns <= seen.until_ns;
+        let (from, until) = (task.from_ns, task.until_ns);
+        ensure!(
+            within,
+            "{} is a task from {from:?} to {until:?}, the observation from {:?} to {:?}",
+            task.name,
+            seen.from_ns,
+            seen.until_ns
+        );
     }
     for (index, task) in model.tasks.iter().enumerate() {
         let next = model.tasks[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);

@@ -1,5 +1,6 @@
 //! Programs run by the tests: always with a time limit, always gone at the end.
 
+use crate::failure::Failure;
 use crate::model::describe;
 use crate::{Result, ensure, fail};
 use punctual_model::TimingModel;
@@ -172,8 +173,10 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
 impl Observed {
     /// Adds what was found to a failure.
     pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
-        result
-            .or_else(|failure| fail(format!("{}\n{}\n{}", failure.message().unwrap_or_default(), describe(&self.model), self.ended.all())))
+        result.map_err(|failure| {
+            let message = format!("{}\n{}\n{}", failure.message, describe(&self.model), self.ended.all());
+            Failure { message, ..failure }
+        })
     }
 }
 

@@ -53,10 +53,11 @@ impl Drop for Cgroup {
 }
 
 fn cgroup() -> Result<Outcome> {
-    let root = PathBuf::from("/sys/fs/cgroup");
-    if !root.join("cgroup.controllers").exists() {
+    // Alone, or beside cgroups of version 1.
+    let roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"].map(PathBuf::from);
+    let Some(root) = roots.into_iter().find(|root| root.join("cgroup.controllers").exists()) else {
         return skip("no cgroups of version 2 here");
-    }
+    };
     let group = Cgroup(root.join(format!("punctual-e2e-{}", std::process::id())));
     if let Err(error) = std::fs::create_dir(&group.0) {
         return skip(format!("no cgroup can be made here: {error}"));

@@ -1,0 +1,81 @@
+//! Whether the machine kept its processors. A virtual machine loses them to others for up to hundreds of milliseconds, threads of
+//! the highest priority included, and then a periodic thread is not periodic. Two threads of higher priority than any workload's
+//! see that, whatever Punctual sees.
+
+use crate::run::workload;
+use crate::{Outcome, Result, skip};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Nothing on this machine itself keeps a thread of that priority waiting as long.
+const TELL_ABOVE_US: u64 = 2000;
+const TRIES: usize = 3;
+
+/// When a witness was late, and by how much.
+static SEEN: Mutex<Vec<(Instant, Duration)>> = Mutex::new(Vec::new());
+
+/// One witness for each processor; they stop when dropped.
+pub struct Witnesses(Vec<Child>);
+
+impl Witnesses {
+    pub fn start() -> Witnesses {
+        let processors = std::thread::available_parallelism().map_or(1, |number| number.get());
+        Witnesses((0..processors).filter_map(witness).collect())
+    }
+}
+
+impl Drop for Witnesses {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn witness(processor: usize) -> Option<Child> {
+    let mut command = Command::new(workload("latency"));
+    command.args(["--tell-above-us", &TELL_ABOVE_US.to_string(), "--cpu", &processor.to_string()]);
+    command.args(["--period-us", "2000", "--priority", "98"]);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let lines = BufReader::new(child.stdout.take()?).lines();
+    std::thread::spawn(move || {
+        for line in lines.map_while(std::result::Result::ok) {
+            let late = serde_json::from_str::<Value>(&line).ok().and_then(|said| said["late_ns"].as_u64());
+            if let (Some(late), Ok(mut seen)) = (late, SEEN.lock()) {
+                seen.push((Instant::now(), Duration::from_nanos(late)));
+            }
+        }
+    });
+    Some(child)
+}
+
+/// The longest that the machine was away since `began`.
+fn worst_since(began: Instant) -> Option<Duration> {
+    // What a witness has just written is being read.
+    std::thread::sleep(Duration::from_millis(50));
+    let seen = SEEN.lock().ok()?;
+    seen.iter().filter(|(at, _)| *at >= began).map(|(_, late)| *late).max()
+}
+
+/// Runs a test that is about times. A wrong time is not the program's fault if the machine was away meanwhile: it is tried again,
+/// and told and left if the machine never stays.
+pub fn undisturbed(test: impl Fn() -> Result<Outcome>) -> Result<Outcome> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        let began = Instant::now();
+        let failure = match test() {
+            Ok(outcome) => return Ok(outcome),
+            Err(failure) => failure,
+        };
+        let worst = if failure.of_time { worst_since(began) } else { None };
+        let Some(worst) = worst else { return Err(failure) };
+        last = Some((worst, failure));
+    }
+    let Some((worst, failure)) = last else { return skip("never tried") };
+    let message = failure.message.lines().next().unwrap_or_default().to_owned();
+    skip(format!("in {TRIES} tries this machine lost its processors, last for {} ms: {message}", worst.as_millis()))
+}
