@@ -164,7 +164,8 @@ static __always_inline void sleep_on_clock(struct call_info *info, __u64 now, in
 
 	info->object_class = absolute ? OBJECT_CLOCK_ABSOLUTE : OBJECT_CLOCK;
 	info->number = clock;
-	if (when < 0 || (!absolute && when == 0)) {
+	/* A sleep of no time is one all the same: who is late asks for it, and may sleep until the timer has gone off. */
+	if (when < 0) {
 		info->call = CALL_NONE;
 		return;
 	}
