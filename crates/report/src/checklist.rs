@@ -1,6 +1,6 @@
 //! What works here and what does not, one line each, and what to do about the latter.
 
-use crate::{Page, visible};
+use crate::{Page, visible, wrapped};
 
 /// Whether something works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub fn checklist(items: &[Item], page: &Page) -> String {
         let mark = if page.colour { format!("\x1b[{colour}m{mark}\x1b[0m") } else { mark.into() };
         let indent = " ".repeat(widest + 4);
         let mut line = |lead: &str, said: &str| {
-            let filled = textwrap::fill(said, textwrap::Options::new(width.saturating_sub(widest + 4).max(24)));
+            let filled = textwrap::fill(said, wrapped(width.saturating_sub(widest + 4).max(24)));
             for (index, part) in filled.lines().enumerate() {
                 text.push_str(if index == 0 { lead } else { &indent });
                 text.push_str(part);

@@ -1,10 +1,10 @@
 //! What a workload was configured to do, beside what was found.
 
 use crate::figure::{at_least, at_most, count, period};
-use crate::overview::primary;
+use crate::overview::{legend, notes, primary};
 use crate::shape::Shape;
 use crate::table::{Column, Fit, Table, Tone, figures, words};
-use crate::{Page, visible};
+use crate::{Page, visible, wrapped};
 use punctual_model::{Duration, Fraction, Periodic, Stream, Task, TimingModel};
 use serde::Deserialize;
 
@@ -92,6 +92,18 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
     let absent: Vec<&str> = truth.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(row, _)| row.thread.as_str()).collect();
     if !absent.is_empty() {
         text += &format!("Not seen: {}.\n", visible(&absent.join(", ")));
+    }
+    let seen: Vec<&Task> = found.iter().flatten().map(|(task, _)| *task).collect();
+    let noted: Vec<String> = seen
+        .iter()
+        .map(|task| (task, notes(model, task)))
+        .filter(|(_, notes)| !notes.is_empty())
+        .map(|(task, notes)| format!("{} ({})", visible(&task.name), notes.join(", ")))
+        .collect();
+    if !noted.is_empty() {
+        let line = format!("To be read with care: {}.", noted.join(", "));
+        text += &(textwrap::fill(&line, wrapped(page.width.map_or(120, usize::from))) + "\n");
+        text += &legend(&seen);
     }
     text
 }
@@ -301,8 +313,10 @@ drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs  800 
         first.streams[0].arrival.periodic = None;
         let mut second = task("ctl", 1_202, 80);
         second.phase = 1;
+        second.streams[0].uncertain_releases = 1;
         let text = comparison(&model(vec![first, second]), &truth()[..1], &Page::default());
         assert!(text.contains("1 of 1 periods"), "{text}");
+        assert!(text.contains("To be read with care: ctl (phase 2 of 2, 1 window).\nwindow: "), "{text}");
     }
 
     #[test]

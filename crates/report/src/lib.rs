@@ -33,6 +33,11 @@ fn visible(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
+/// How prose is wrapped: between words, so that the names of threads and calls stay whole.
+fn wrapped(width: usize) -> textwrap::Options<'static> {
+    textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation).break_words(false)
+}
+
 #[cfg(test)]
 mod example;
 

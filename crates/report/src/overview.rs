@@ -183,8 +183,8 @@ fn row(model: &TimingModel, task: &Task) -> Vec<(String, Tone)> {
     row
 }
 
-/// What a reader must know before relying on the line.
-fn notes(model: &TimingModel, task: &Task) -> Vec<String> {
+/// What a reader must know before relying on the figures of a task.
+pub(crate) fn notes(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut notes = Vec::new();
     let phases = model.tasks.iter().filter(|other| same_thread(task, other)).count();
     if phases > 1 {
@@ -211,7 +211,7 @@ fn notes(model: &TimingModel, task: &Task) -> Vec<String> {
 }
 
 /// The words of the notes that a newcomer cannot know.
-fn legend(shown: &[&Task]) -> String {
+pub(crate) fn legend(shown: &[&Task]) -> String {
     let any = |what: fn(&Stream) -> bool| shown.iter().copied().filter_map(primary).any(what);
     let mut text = String::new();
     if any(|stream| stream.uncertain_releases > stream.back_to_back) {

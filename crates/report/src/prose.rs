@@ -3,7 +3,7 @@
 use crate::figure::{about, at_most, count, counted};
 use crate::models::{arrivals, completion, demand};
 use crate::overview::{arrival, policy, primary, same_thread};
-use crate::{Page, visible};
+use crate::{Page, visible, wrapped};
 use punctual_model::{EndedBy, Task, TimingModel};
 use std::fmt::Write;
 
@@ -53,7 +53,7 @@ fn fill(lines: &[Line], width: usize, colour: bool) -> String {
             Line::Title(text) => out += &(bold(text) + "\n"),
             Line::Heading(text) => out += &format!("\n{}\n", bold(text)),
             Line::Text(text) => {
-                let options = textwrap::Options::new(width).initial_indent("  ").subsequent_indent("    ");
+                let options = wrapped(width).initial_indent("  ").subsequent_indent("    ");
                 out += &(textwrap::fill(text, options) + "\n");
             }
         }
