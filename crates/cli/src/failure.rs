@@ -21,7 +21,7 @@ pub const CODES: [(&str, &str); 6] = [
     ("1", "Something else failed."),
     ("2", "The arguments make no sense."),
     ("3", "This kernel or these privileges do not allow it; punctual doctor says what is missing."),
-    ("4", "A process or cgroup was not found, or COMMAND could not be started."),
+    ("4", "A process, cgroup or thread was not found, or COMMAND could not be started."),
     ("5", "A file could not be read or written, or is no timing model."),
 ];
 
