@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Watches live threads through eBPF and writes, for each, what it does in time: when its jobs come, what they need, how long
 /// they take. Without source code, annotations or changes to the program.
 #[derive(Parser, Debug)]
-#[command(name = "punctual", version, arg_required_else_help = false, max_term_width = 100, after_long_help = crate::failure::codes())]
+#[command(name = "punctual", version, arg_required_else_help = false, disable_help_subcommand = true, max_term_width = 100, after_long_help = crate::failure::codes())]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,

@@ -48,6 +48,7 @@ impl Plan {
                     args::Attach::Tracepoint => Attach::Tracepoint,
                 },
                 buffer_bytes: arguments.buffer,
+                command_to_stderr: matches!(results, Results::Json),
             },
             extract: punctual_extract::Options {
                 stream: StreamOptions { curve_horizon: arguments.curve_horizon as usize, wcet_horizon: arguments.wcet_horizon as usize },

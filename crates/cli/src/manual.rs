@@ -23,7 +23,7 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
         let mut command = Arguments::command();
         command.build();
         fs::write(directory.join("punctual.1"), page(&command)?)?;
-        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set() && subcommand.get_name() != "help") {
+        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
             let name = format!("punctual-{}", subcommand.get_name());
             let subcommand = subcommand.clone().display_name(name.clone()).version(env!("CARGO_PKG_VERSION"));
             fs::write(directory.join(format!("{name}.1")), page(&subcommand)?)?;
@@ -34,7 +34,9 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
 }
 
 fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
-    let man = Man::new(command.clone());
+    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
+    let source = concat!("punctual ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).title(name.to_uppercase()).source(source).manual("Punctual");
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
