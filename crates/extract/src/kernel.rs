@@ -3,6 +3,8 @@
 //! The new jobs are the first `jobs` values of a [`crate::ring::Ring`]. Curve entries stay in registers while the batch goes
 //! by, and pairs that reach behind the oldest job meet NaN, which never compares. Entry k is about jobs k + 1 apart.
 
+use crate::sieve::Sieve;
+
 /// How many jobs are collected before the curves are brought up to date.
 pub(crate) const BATCH: usize = 32;
 
@@ -10,7 +12,7 @@ pub(crate) const BATCH: usize = 32;
 pub(crate) const WIDTH: usize = 32;
 
 /// NaNs behind the oldest value of a ring, so that a batch at the end of a curve's last block stays inside.
-pub(crate) const PADDING: usize = BATCH + WIDTH;
+pub(crate) const PADDING: usize = BATCH + 2 * WIDTH;
 
 /// The spans between exact instants: least into `least`, greatest into `greatest`.
 pub(crate) fn spans(instants: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
@@ -71,69 +73,85 @@ mod avx2 {
 }
 
 #[inline(always)]
-fn spans_in_blocks<const N: usize>(instants: &[f64], jobs: usize, mut least: &mut [f64], mut greatest: &mut [f64]) {
-    let mut distance = 1;
-    while let (Some((low, more_low)), Some((high, more_high))) = (least.split_first_chunk_mut::<N>(), greatest.split_first_chunk_mut::<N>())
-    {
-        let (mut lows, mut highs) = (*low, *high);
-        for (before, now) in instants[distance..].windows(N).zip(&instants[..jobs]) {
-            for lane in 0..N {
-                let span = now - before[lane];
-                lows[lane] = lesser(span, lows[lane]);
-                highs[lane] = greater(span, highs[lane]);
-            }
+fn spans_in_blocks<const N: usize>(instants: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+    let mut sieve = Sieve::new(instants, instants);
+    for (block, (least, greatest)) in least.chunks_exact_mut(WIDTH).zip(greatest.chunks_exact_mut(WIDTH)).enumerate() {
+        if !sieve.passes(least, greatest) {
+            continue;
         }
-        (*low, *high) = (lows, highs);
-        (least, greatest) = (more_low, more_high);
-        distance += N;
+        for (part, (least, greatest)) in least.chunks_exact_mut(N).zip(greatest.chunks_exact_mut(N)).enumerate() {
+            let (mut lows, mut highs) = ([0.0; N], [0.0; N]);
+            lows.copy_from_slice(least);
+            highs.copy_from_slice(greatest);
+            let distance = block * WIDTH + part * N + 1;
+            for (before, now) in instants[distance..].windows(N).zip(&instants[..jobs]) {
+                for lane in 0..N {
+                    let span = now - before[lane];
+                    lows[lane] = lesser(span, lows[lane]);
+                    highs[lane] = greater(span, highs[lane]);
+                }
+            }
+            least.copy_from_slice(&lows);
+            greatest.copy_from_slice(&highs);
+        }
     }
 }
 
 #[inline(always)]
-fn window_spans_in_blocks<const N: usize>(earliest: &[f64], latest: &[f64], jobs: usize, mut least: &mut [f64], mut greatest: &mut [f64]) {
-    let mut distance = 1;
-    while let (Some((low, more_low)), Some((high, more_high))) = (least.split_first_chunk_mut::<N>(), greatest.split_first_chunk_mut::<N>())
-    {
-        let (mut lows, mut highs) = (*low, *high);
-        let before = earliest[distance..].windows(N).zip(latest[distance..].windows(N));
-        let now = earliest[..jobs].iter().zip(&latest[..jobs]);
-        for ((earliest, latest), (earliest_now, latest_now)) in before.zip(now) {
-            for lane in 0..N {
-                lows[lane] = lesser(earliest_now - latest[lane], lows[lane]);
-                highs[lane] = greater(latest_now - earliest[lane], highs[lane]);
-            }
+fn window_spans_in_blocks<const N: usize>(earliest: &[f64], latest: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+    let mut sieve = Sieve::new(earliest, latest);
+    for (block, (least, greatest)) in least.chunks_exact_mut(WIDTH).zip(greatest.chunks_exact_mut(WIDTH)).enumerate() {
+        if !sieve.passes(least, greatest) {
+            continue;
         }
-        (*low, *high) = (lows, highs);
-        (least, greatest) = (more_low, more_high);
-        distance += N;
+        for (part, (least, greatest)) in least.chunks_exact_mut(N).zip(greatest.chunks_exact_mut(N)).enumerate() {
+            let (mut lows, mut highs) = ([0.0; N], [0.0; N]);
+            lows.copy_from_slice(least);
+            highs.copy_from_slice(greatest);
+            let distance = block * WIDTH + part * N + 1;
+            let before = earliest[distance..].windows(N).zip(latest[distance..].windows(N));
+            let now = earliest[..jobs].iter().zip(&latest[..jobs]);
+            for ((earliest, latest), (earliest_now, latest_now)) in before.zip(now) {
+                for lane in 0..N {
+                    lows[lane] = lesser(earliest_now - latest[lane], lows[lane]);
+                    highs[lane] = greater(latest_now - earliest[lane], highs[lane]);
+                }
+            }
+            least.copy_from_slice(&lows);
+            greatest.copy_from_slice(&highs);
+        }
     }
 }
 
 #[inline(always)]
-fn growth_in_blocks<const N: usize>(totals: &[f64], jobs: usize, mut greatest: &mut [f64]) {
-    let mut distance = 1;
-    while let Some((high, more_high)) = greatest.split_first_chunk_mut::<N>() {
-        let mut highs = *high;
-        for (before, now) in totals[distance..].windows(N).zip(&totals[..jobs]) {
-            for lane in 0..N {
-                highs[lane] = greater(now - before[lane], highs[lane]);
-            }
+fn growth_in_blocks<const N: usize>(totals: &[f64], jobs: usize, greatest: &mut [f64]) {
+    let mut sieve = Sieve::new(totals, totals);
+    for (block, greatest) in greatest.chunks_exact_mut(WIDTH).enumerate() {
+        if !sieve.passes(&[], greatest) {
+            continue;
         }
-        *high = highs;
-        greatest = more_high;
-        distance += N;
+        for (part, greatest) in greatest.chunks_exact_mut(N).enumerate() {
+            let mut highs = [0.0; N];
+            highs.copy_from_slice(greatest);
+            for (before, now) in totals[block * WIDTH + part * N + 1..].windows(N).zip(&totals[..jobs]) {
+                for lane in 0..N {
+                    highs[lane] = greater(now - before[lane], highs[lane]);
+                }
+            }
+            greatest.copy_from_slice(&highs);
+        }
     }
 }
 
 /// The lesser of two; `best` where `value` is NaN. Written so that it is one instruction.
 #[inline(always)]
-fn lesser(value: f64, best: f64) -> f64 {
+pub(crate) fn lesser(value: f64, best: f64) -> f64 {
     if value < best { value } else { best }
 }
 
 /// The greater of two; `best` where `value` is NaN.
 #[inline(always)]
-fn greater(value: f64, best: f64) -> f64 {
+pub(crate) fn greater(value: f64, best: f64) -> f64 {
     if value > best { value } else { best }
 }
 

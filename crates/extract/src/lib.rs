@@ -8,6 +8,7 @@ mod lane;
 mod primary;
 mod ratio;
 mod ring;
+mod sieve;
 mod task;
 
 pub mod curve;

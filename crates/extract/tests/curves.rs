@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::noise::Random;
 use common::{Seen, exact, jobs, window};
 use proptest::prelude::*;
 use punctual_extract::curve::DistanceSummary;
@@ -75,6 +76,36 @@ fn every_number_of_jobs() {
             check_costs(&releases.iter().map(|release| release.window.earliest().ns() % 500).collect::<Vec<_>>(), horizon.max(1));
         }
     }
+}
+
+/// Long enough that most batches change nothing and are passed over: those that do must not be.
+#[test]
+fn rare_records_are_not_passed_over() {
+    for (seed, spread, odd) in [(1, 1_000, 500), (2, 50_000, 2_000), (3, 2_000_000, 100), (4, 1, 3_000)] {
+        let mut random = Random(seed);
+        let mut now = 5_000_000_000;
+        let (mut releases, mut costs) = (Vec::new(), Vec::new());
+        for job in 0..20_000_u64 {
+            // Every few thousand jobs the pace changes; every so often a job is early, late, unseen, or far dearer.
+            now += if job / 6_000 % 2 == 0 { 1_000_000 } else { 1_000_700 };
+            let at = match random.below(odd) {
+                0 => now + 3 * spread + random.below(100_000),
+                1 => now - random.below(400_000),
+                _ => now + random.below(spread),
+            };
+            releases.push(if random.below(odd) == 2 { window(at - random.below(800_000), at) } else { exact(at) });
+            costs.push(200_000 + random.below(spread) + if random.below(odd) == 3 { random.below(1_000_000) } else { 0 });
+        }
+        check_spans(&releases, 300);
+        check_costs(&costs, 300);
+    }
+}
+
+#[test]
+fn a_record_by_one_nanosecond_is_not_passed_over() {
+    let late = |job: u64| u64::from(job == 3_000);
+    check_spans(&(0..6_000).map(|job| exact(1_000_000 * job + late(job))).collect::<Vec<_>>(), 300);
+    check_costs(&(0..6_000).map(|job| 500 + late(job)).collect::<Vec<_>>(), 300);
 }
 
 proptest! {

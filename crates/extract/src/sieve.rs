@@ -1,0 +1,104 @@
+//! Which blocks of a curve a batch of jobs can change at all: in a stream that has gone on for a while, hardly any.
+//!
+//! What is left of an instant once a steady pace is taken off it is its residual, and the span of two jobs k apart is k paces plus
+//! the difference of their residuals. So the extremes of the residuals in whole chunks of jobs bound all spans between them, and
+//! a block of the curve whose entries all lie beyond those bounds need not be looked at. The pace is a whole number, and so is
+//! everything else: the bounds are exact.
+
+use crate::kernel::{PADDING, WIDTH, greater, lesser};
+
+/// Where residuals and paces stay below this, nothing was rounded.
+const EXACT: f64 = (1_u64 << 51) as f64;
+
+const LANES: usize = 8;
+
+/// Goes through a curve, block by block. Jobs are newest first, in chunks as long as a block.
+pub(crate) struct Sieve<'a> {
+    earliest: &'a [f64],
+    latest: &'a [f64],
+    pace: f64,
+    /// What the pace makes of the places within a chunk.
+    ramp: [f64; WIDTH],
+    batch: Extremes,
+    before: Extremes,
+    block: usize,
+}
+
+/// The least and the greatest of some residuals.
+#[derive(Clone, Copy)]
+struct Extremes {
+    least: f64,
+    greatest: f64,
+}
+
+impl<'a> Sieve<'a> {
+    /// For the batch at the front of these bounds.
+    #[inline(always)]
+    pub fn new(earliest: &'a [f64], latest: &'a [f64]) -> Sieve<'a> {
+        let jobs = earliest.len().saturating_sub(PADDING);
+        let pace = match earliest[..jobs] {
+            [newest, .., oldest] => ((newest - oldest) / (jobs - 1) as f64).floor(),
+            _ => 0.0,
+        };
+        let nothing = Extremes { least: f64::NAN, greatest: f64::NAN };
+        let mut ramp = [0.0; WIDTH];
+        for (place, step) in ramp.iter_mut().enumerate() {
+            *step = place as f64 * pace;
+        }
+        let mut sieve = Sieve { earliest, latest, pace, ramp, batch: nothing, before: nothing, block: 0 };
+        sieve.batch = sieve.extremes(0);
+        sieve.before = sieve.batch;
+        sieve
+    }
+
+    /// Whether the batch can change the next block, which has these entries. `least` may be empty.
+    #[inline(always)]
+    pub fn passes(&mut self, least: &[f64], greatest: &[f64]) -> bool {
+        let paces = (self.block * WIDTH + 1) as f64 * self.pace;
+        self.block += 1;
+        let further = self.extremes(self.block);
+        let before = self.before.and(further);
+        self.before = further;
+        let all = self.batch.and(before);
+        let reach = ((self.block + 1) * WIDTH) as f64 * self.pace.abs();
+        let is_exact = all.least > -EXACT && all.greatest < EXACT && reach < EXACT;
+        let to_beat = fold(greatest, |entry, place| entry - self.ramp[place], f64::INFINITY, lesser) - paces;
+        let to_undercut = fold(least, |entry, place| entry - self.ramp[place], f64::NEG_INFINITY, greater) - paces;
+        let (longest, shortest) = (self.batch.greatest - before.least, self.batch.least - before.greatest);
+        !is_exact || longest > to_beat || shortest < to_undercut
+    }
+
+    /// The extremes of a chunk; infinite where it lies behind the oldest job.
+    #[inline(always)]
+    fn extremes(&self, chunk: usize) -> Extremes {
+        let from = chunk * WIDTH;
+        let (Some(earliest), Some(latest)) = (self.earliest.get(from..from + WIDTH), self.latest.get(from..from + WIDTH)) else {
+            return Extremes { least: f64::INFINITY, greatest: f64::NEG_INFINITY };
+        };
+        let paces = from as f64 * self.pace;
+        let residual = |instant: f64, place: usize| instant + self.ramp[place];
+        Extremes {
+            least: fold(earliest, residual, f64::INFINITY, lesser) + paces,
+            greatest: fold(latest, residual, f64::NEG_INFINITY, greater) + paces,
+        }
+    }
+}
+
+impl Extremes {
+    #[inline(always)]
+    fn and(self, other: Extremes) -> Extremes {
+        Extremes { least: lesser(self.least, other.least), greatest: greater(self.greatest, other.greatest) }
+    }
+}
+
+/// The best of what becomes of the values of a chunk, several at a time.
+#[inline(always)]
+fn fold(values: &[f64], become_of: impl Fn(f64, usize) -> f64, worst: f64, better: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut best = [worst; LANES];
+    for (part, values) in values.chunks_exact(LANES).enumerate() {
+        for lane in 0..LANES {
+            best[lane] = better(become_of(values[lane], part * LANES + lane), best[lane]);
+        }
+    }
+    best.into_iter().fold(worst, |best, value| better(value, best))
+}
