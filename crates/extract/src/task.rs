@@ -15,7 +15,7 @@ enum Suspension {
     /// In the first lane: so far every sleep was one at its separator, and every call of it slept.
     First,
     /// In a lane of their own.
-    Own(Lane),
+    Own(Box<Lane>),
 }
 
 /// A task that is being observed.
@@ -106,7 +106,7 @@ impl Task {
         if matches!(self.suspension, Suspension::Own(_)) || (lane == Some(0) && slept) {
             return;
         }
-        self.suspension = Suspension::Own(match self.lanes.first() {
+        self.suspension = Suspension::Own(Box::new(match self.lanes.first() {
             // A lane that was made for this very activation has no jobs to share.
             Some(first) if first.stream().releases() > 0 => {
                 let mut own = first.clone();
@@ -114,7 +114,7 @@ impl Task {
                 own
             }
             _ => Lane::new(Separator::SUSPENSION, options),
-        });
+        }));
     }
 
     fn lane(&mut self, separator: Separator, options: &Options) -> usize {

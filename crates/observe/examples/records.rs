@@ -6,7 +6,7 @@ use std::time::Duration;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let command: Vec<_> = std::env::args_os().skip(1).collect();
     let target = if command.is_empty() { Target::AllRealTime } else { Target::Command(command) };
-    let options = Options { target, include_best_effort: false, attach: Attach::Auto, buffer_bytes: 4 << 20 };
+    let options = Options { target, include_best_effort: false, attach: Attach::Auto, buffer_bytes: 4 << 20, command_to_stderr: true };
     let mut observer = Observer::start(&options)?;
     let mut print = |record| println!("{record:?}");
     let end = std::time::Instant::now() + Duration::from_secs(10);

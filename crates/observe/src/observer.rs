@@ -46,6 +46,8 @@ pub struct Options {
     pub attach: Attach,
     /// Size of the buffer between kernel and user space in bytes; rounded up to a power of two.
     pub buffer_bytes: u32,
+    /// Whether what the command prints goes to standard error, because standard output is for the models.
+    pub command_to_stderr: bool,
 }
 
 /// What was counted.
@@ -126,31 +128,27 @@ impl Observer {
         }
         let inbox = Rc::new(RefCell::new(Inbox::default()));
         let ring = open_ring(&loaded, Rc::clone(&inbox))?;
-        let mut observer = Observer {
-            ring,
-            inbox,
-            loaded,
-            numbers: Numbers::default(),
-            pids,
-            child: None,
-            command_status: None,
-            records: 0,
-            from: system::now(),
-        };
+        let mut observer =
+            Observer { ring, inbox, loaded, numbers: Numbers::default(), pids, child: None, command_status: None, records: 0, from };
         if let Target::Command(words) = &options.target {
-            observer.start_command(words)?;
+            observer.start_command(words, options.command_to_stderr)?;
         }
         Ok(observer)
     }
 
     /// The child is watched from its creation on: the kernel side follows what this process starts, for just that moment.
-    fn start_command(&mut self, words: &[OsString]) -> Result<(), Error> {
+    fn start_command(&mut self, words: &[OsString], to_stderr: bool) -> Result<(), Error> {
         let Some((name, arguments)) = words.split_first() else {
             return Err(Error::new(ErrorKind::CommandFailed, "there is no command after --"));
         };
         let own = std::process::id();
         watch_process(&self.loaded, own, true)?;
-        let child = Command::new(name).args(arguments).spawn();
+        let mut command = Command::new(name);
+        command.args(arguments);
+        if to_stderr {
+            command.stdout(std::io::stderr());
+        }
+        let child = command.spawn();
         // A failure leaves one entry that matches nothing, since this process is never watched.
         let _ = self.loaded.skeleton.maps.processes.delete(&own.to_ne_bytes());
         let child =

@@ -5,6 +5,7 @@ use crate::{calls, system};
 use libbpf_rs::btf::types::Func;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Btf, Link, OpenObject, PrintLevel, libbpf_sys};
+use punctual_model::Instant;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
@@ -54,6 +55,8 @@ pub struct Loaded {
     pub skeleton: ObserveSkel<'static>,
     pub links: Vec<Link>,
     pub attach: Attach,
+    /// Just before the first program was attached.
+    pub from: Instant,
 }
 
 impl Loaded {
@@ -113,8 +116,9 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
         SCHEDULER_PROGRAMS.contains(&name) || if attach == Attach::Fentry { traces_calls && !traces_all } else { traces_all }
     })?;
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
+    let from = system::now();
     let links = attach_all(&skeleton)?;
-    Ok(Loaded { skeleton, links, attach })
+    Ok(Loaded { skeleton, links, attach, from })
 }
 
 fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserveSkel<'static>, Error> {

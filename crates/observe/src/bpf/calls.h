@@ -55,7 +55,7 @@ static __always_inline __u8 class_of_anonymous(struct file *file)
 		case 's':
 			return OBJECT_SIGNALFD; /* [signalfd] */
 		case 'e':
-			return name[6] == 'd' ? OBJECT_EVENTFD : OBJECT_EPOLL; /* [eventfd], [eventpoll] */
+			return name[6] == 'f' ? OBJECT_EVENTFD : OBJECT_EPOLL; /* [eventfd], [eventpoll] */
 		case 'i':
 			return OBJECT_IO_URING; /* [io_uring] */
 		}
@@ -246,10 +246,14 @@ static __always_inline void classify(struct thread *thread, struct call_info *in
 	case CALL_READ:
 	case CALL_READV:
 	case CALL_PREADV:
-	case CALL_PREADV2:
 	case CALL_ACCEPT:
 	case CALL_ACCEPT4:
 		reads(thread, info, a);
+		break;
+	case CALL_PREADV2:
+		reads(thread, info, a);
+		if (ARGUMENT_6(regs) & RWF_NOWAIT)
+			info->call = CALL_NONE;
 		break;
 	case CALL_RECVFROM:
 	case CALL_RECVMMSG:

@@ -186,6 +186,7 @@ struct task_struct {
 #define ARGUMENT_3(registers) ((registers)->dx)
 #define ARGUMENT_4(registers) ((registers)->r10)
 #define ARGUMENT_5(registers) ((registers)->r8)
+#define ARGUMENT_6(registers) ((registers)->r9)
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL_NUMBER(registers) ((registers)->syscallno)
 #define ARGUMENT_1(registers) ((registers)->orig_x0)
@@ -193,6 +194,7 @@ struct task_struct {
 #define ARGUMENT_3(registers) ((registers)->regs[2])
 #define ARGUMENT_4(registers) ((registers)->regs[3])
 #define ARGUMENT_5(registers) ((registers)->regs[4])
+#define ARGUMENT_6(registers) ((registers)->regs[5])
 #endif
 
 /* <linux/sched.h> and others; part of the kernel's ABI to tools, or stable since long. */
@@ -222,6 +224,7 @@ struct task_struct {
 #define TIMER_ABSTIME 1
 #define MSG_DONTWAIT 0x40
 #define IPC_NOWAIT 04000
+#define RWF_NOWAIT 0x08
 #define WNOHANG 1
 #define IORING_ENTER_GETEVENTS 1
 #define FUTEX_COMMAND 0x7f

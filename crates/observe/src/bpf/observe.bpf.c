@@ -291,6 +291,14 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	return 0;
 }
 
+/* Whether the call may be restarted after a signal. Calls that wait for a handler to run always end so: for them it is the end. */
+static __always_inline bool left_for_signal(struct thread *thread, long result)
+{
+	if (result == -ERESTARTNOHAND)
+		return thread->call != CALL_PAUSE && thread->call != CALL_RT_SIGSUSPEND;
+	return result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTART_RESTARTBLOCK;
+}
+
 static __noinline int on_exit(__u8 call, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -315,8 +323,8 @@ static __noinline int on_exit(__u8 call, long result)
 	/* The time of the exit matters only where a sleep's end was not seen. */
 	now = thread->first_stop && thread->state != THREAD_ASLEEP ? thread->latest : bpf_ktime_get_ns();
 	wake_up(thread, task, now);
-	if (result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTARTNOHAND || result == -ERESTART_RESTARTBLOCK) {
-		/* A signal. Without a handler the call goes on where it was: one call, not two. */
+	if (left_for_signal(thread, result)) {
+		/* Without a handler the call goes on where it was: one call, not two. */
 		thread->interrupted = 1;
 		return 0;
 	}
