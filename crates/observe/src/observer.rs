@@ -128,6 +128,7 @@ impl Observer {
         }
         let inbox = Rc::new(RefCell::new(Inbox::default()));
         let ring = open_ring(&loaded, Rc::clone(&inbox))?;
+        let from = loaded.from;
         let mut observer =
             Observer { ring, inbox, loaded, numbers: Numbers::default(), pids, child: None, command_status: None, records: 0, from };
         if let Target::Command(words) = &options.target {
