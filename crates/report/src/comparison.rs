@@ -328,7 +328,19 @@ drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs  800 
         let spans = [0, 2, 39_800, 39_802].map(Duration::from_us).to_vec();
         stream.arrival.curve = Some(punctual_model::Curve { delta_min_ns: spans.clone(), delta_max_ns: spans });
         assert_eq!(verdict(&row, Some(&stream)), Verdict::Fits);
-        row.burst = Some(4);
-        assert_eq!(verdict(&row, Some(&stream)), Verdict::Contradicts);
+        for other in [2, 4] {
+            row.burst = Some(other);
+            assert_eq!(verdict(&row, Some(&stream)), Verdict::Contradicts);
+        }
+    }
+
+    #[test]
+    fn a_fraction_is_found_only_by_itself() {
+        let row = &truth()[1];
+        let mut stream = crate::example::stream(16_666_666, 41_000);
+        assert_eq!(verdict(row, Some(&stream)), Verdict::Off(-1));
+        let found = stream.arrival.periodic.as_mut().expect("periodic");
+        found.period_exact = Some(Fraction { numerator: 50_000_000, denominator: 3 });
+        assert_eq!(verdict(row, Some(&stream)), Verdict::Exact);
     }
 }
