@@ -142,6 +142,7 @@ fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserv
     if attach == Attach::Fentry {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some()).map(u8::from);
     }
+    open.maps.threads.set_max_entries(system::most_threads()).map_err(|error| refused("setting how many threads are watched", &error))?;
     open.maps.records.set_max_entries(settings.buffer_bytes).map_err(|error| refused("setting the size of the buffer", &error))?;
     Ok(open)
 }

@@ -87,6 +87,13 @@ pub fn pid_namespace() -> u32 {
     }
 }
 
+/// How many threads are watched at most: a machine has some real-time threads for each processor, and those of its programs.
+/// No more than need be: a small table stays in the processor's caches.
+pub fn most_threads() -> u32 {
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
+    (1024 + 32 * cpus).next_power_of_two()
+}
+
 /// How many words of 64 processors the kernel's masks have in use.
 pub fn affinity_words() -> u32 {
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();

@@ -158,20 +158,30 @@ enum thread_state {
 	THREAD_ASLEEP = 3,
 };
 
-/* What is remembered of each watched thread. Written by the thread itself and by its CPU's scheduler; `waking` by its wakers. */
+/*
+ * What is remembered of each watched thread. Written by the thread itself and by its CPU's scheduler; `waking` by its wakers.
+ * In the order of use: every event of a thread after an idle processor begins with cold caches, so lines are what it costs.
+ */
 struct thread {
 	__u64 waking;
-
-	__u64 stop;       /* last time it went to sleep */
-	__u64 switched_in;
+	__u64 stop; /* last time it went to sleep */
+	__u64 switched_in; /* 0: not seen */
 	__u64 cpu_at_switch_in;
-
-	/* The kernel's own account of waiting for a processor, as of the last stop, and how far its clock is behind ours. */
-	__u64 clock_offset; /* 0: unknown */
-	__u64 run_delay;
-	__u64 arrivals;
+	__u64 parameters; /* of all that makes the task; a change is looked into */
 
 	/* The call that it is in, and what has happened in it. */
+	__u8 state;
+	__u8 sleep; /* sleep_kind of the sleep that it is in */
+	__u8 call;
+	__u8 released; /* sleep_kind of the sleep that the release comes from */
+	__u8 interrupted; /* left for a signal; may be restarted */
+	__u8 unhooked; /* the end of its call will not be seen */
+	__u8 object_class;
+	__u8 known_class;
+	__s32 number;
+	__s32 system_call; /* the number of `call` */
+	__u32 sequence;
+	__u32 tid;
 	__u64 entry;
 	__u64 cpu_at_entry;
 	__u64 voluntary_switches; /* the kernel's own count at the entry */
@@ -181,25 +191,18 @@ struct thread {
 	__u64 earliest, latest, start;
 	__u64 suspended_after;
 	__u64 object;
-	__s32 number;
-	__u8 call;
-	__u8 object_class;
-	__u8 interrupted; /* left for a signal; may be restarted */
-	__u8 released;    /* sleep_kind of the sleep that the release comes from */
 
-	__u8 state;
-	__u8 sleep; /* sleep_kind of the sleep that it is in */
-	__u8 known_class;
-	__u8 unhooked; /* the end of its call will not be seen */
-	__s32 system_call; /* the number of `call` */
-
-	__u32 sequence;
-	__u32 tid;
+	/* The kernel's own account of waiting for a processor, as of the last stop, and how far its clock was behind ours when. */
+	__u64 run_delay;
+	__u64 arrivals;
+	__u64 clock_offset; /* 0: unknown */
+	__u64 clock_read_at;
 
 	/* The task: a change of any of these is a transition. */
 	__u32 policy;
 	__u32 rt_priority;
 	__s32 nice;
+	__u32 padding;
 	__u64 reservation;
 	__u64 affinity;
 

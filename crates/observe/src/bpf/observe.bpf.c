@@ -63,6 +63,9 @@ static __always_inline long current_number(struct task_struct *task)
 	return (int)SYSCALL_NUMBER(regs);
 }
 
+/* The distance between two clocks is not read at every stop: what is drift in this time is no more than what is not known anyway. */
+#define CLOCK_FRESH_NS 20000000
+
 /*
  * Remembers what the kernel's account of run-queue waiting says at a stop. The clock of the processor's run queue is reached
  * through the queue of the task's group, which is kept right for threads of every policy.
@@ -71,14 +74,17 @@ static __always_inline void note_account(struct thread *thread, struct task_stru
 {
 	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
 		return;
-	thread->clock_offset = now - task->se.cfs_rq->rq->clock;
+	if (now - thread->clock_read_at > CLOCK_FRESH_NS) {
+		thread->clock_offset = now - task->se.cfs_rq->rq->clock;
+		thread->clock_read_at = now;
+	}
 	thread->run_delay = task->sched_info.run_delay;
 	thread->arrivals = task->sched_info.pcount;
 }
 
 /*
  * When the thread became ready to run, by that account: the moment it got a processor less the time it waited for one. In the
- * kernel's scheduler clock, whose distance to ours was taken at the stop: exact to the microseconds between the two readings
+ * kernel's scheduler clock, whose distance to ours was taken at a stop: exact to the microseconds between the two readings
  * and to what the clocks have drifted since (500 ppm, the most that time is ever slewed). False where it does not say.
  */
 static __always_inline bool from_account(struct thread *thread, struct task_struct *task, __u64 now, __u64 *earliest, __u64 *latest, __u64 *start)
@@ -102,7 +108,7 @@ static __always_inline bool from_account(struct thread *thread, struct task_stru
 	got += thread->clock_offset;
 	if (ready < thread->stop || ready > now)
 		return false;
-	slack = 10000 + (ready - thread->stop) / 2000;
+	slack = 10000 + (now - thread->clock_read_at) / 2000;
 	*earliest = ready - slack > *earliest ? ready - slack : *earliest;
 	*latest = ready + slack < *latest ? ready + slack : *latest;
 	*start = got < *latest ? *latest : got < now ? got : now;
@@ -136,6 +142,8 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 	if (thread->state != THREAD_ASLEEP)
 		return;
 	thread->state = THREAD_RUNNING;
+	/* The switch to it may be what was not seen; if it is the event at hand, it says so next. */
+	thread->switched_in = 0;
 	if (thread->waking >= thread->stop) {
 		earliest = latest = thread->waking;
 	} else {

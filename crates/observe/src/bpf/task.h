@@ -114,8 +114,13 @@ static __always_inline __u8 changed(struct thread *thread, struct task_struct *t
 	__s32 nice = is_real_time(policy) ? 0 : (__s32)task->static_prio - NICE_TO_PRIO;
 	__u64 reservation = policy == SCHED_DEADLINE ? reservation_key(task) : 0;
 	__u64 affinity = affinity_key(task);
+	__u64 parameters = affinity ^ reservation ^ ((__u64)policy << 56 | (__u64)rt_priority << 32 | (__u32)nice);
 	__u8 what = BEGIN_SEEN;
 
+	/* All at once first: mostly nothing has changed. Affinity and reservation are hashes themselves. */
+	if (thread->parameters == parameters)
+		return BEGIN_SEEN;
+	thread->parameters = parameters;
 	if (thread->affinity != affinity)
 		what = BEGIN_AFFINITY;
 	if (thread->rt_priority != rt_priority || thread->nice != nice || thread->reservation != reservation)
