@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::{calls, system};
-use libbpf_rs::btf::types::Func;
+use libbpf_rs::btf::types::{Func, Struct};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Btf, Link, OpenObject, PrintLevel, libbpf_sys};
 use punctual_model::Instant;
@@ -141,6 +141,11 @@ fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserv
     rodata.call_of_number = calls::table();
     if attach == Attach::Fentry {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some()).map(u8::from);
+    }
+    if btf.type_by_name::<Struct<'_>>("bpf_mem_alloc").is_some() {
+        let on_demand = |error| refused("choosing how tables are allocated", &error);
+        open.maps.threads.set_map_flags(libbpf_sys::BPF_F_NO_PREALLOC).map_err(on_demand)?;
+        open.maps.processes.set_map_flags(libbpf_sys::BPF_F_NO_PREALLOC).map_err(on_demand)?;
     }
     open.maps.threads.set_max_entries(system::most_threads()).map_err(|error| refused("setting how many threads are watched", &error))?;
     open.maps.records.set_max_entries(settings.buffer_bytes).map_err(|error| refused("setting the size of the buffer", &error))?;

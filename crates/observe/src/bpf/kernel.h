@@ -234,9 +234,8 @@ struct task_struct {
 #define FUTEX_WAIT_REQUEUE_PI 11
 #define FUTEX_LOCK_PI2 13
 
-#define ENOENT 2
-#define EINTR 4
 #define EAGAIN 11
+#define ENOMEM 12
 #define ETIMEDOUT 110
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513

@@ -181,11 +181,15 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 	struct thread fresh = {};
 	__u32 tid = task->pid;
 	struct thread *thread;
+	long result;
 
 	fresh.tid = tid;
 	fresh.call = CALL_NONE;
-	if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY)) {
-		count(COUNTER_UNTRACKED);
+	result = bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY);
+	if (result) {
+		/* Short of memory for the moment: there is another chance at its next switch. */
+		if (result != -ENOMEM)
+			count(COUNTER_UNTRACKED);
 		return NULL;
 	}
 	thread = bpf_map_lookup_elem(&threads, &tid);
