@@ -88,14 +88,14 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
             break;
         }
         // What was seen before a failure is still worth its models.
-        if let Err(error) = observer.poll(left, &mut |record| extractor.record(&record)) {
+        if let Err(error) = observer.poll(left, &mut |record| extractor.record(record)) {
             broken = Some(error);
             break;
         }
         line.update(extractor.progress(), || observer.statistics().lost);
         target_ended = observer.target_ended();
     }
-    let summary = observer.finish(&mut |record| extractor.record(&record))?;
+    let summary = observer.finish(&mut |record| extractor.record(record))?;
     line.clear();
 
     let model = model(extractor, &summary);

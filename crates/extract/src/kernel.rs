@@ -6,7 +6,7 @@
 use crate::sieve::Sieve;
 
 /// How many jobs are collected before the curves are brought up to date.
-pub(crate) const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 64;
 
 /// Curve arrays are as long as a multiple of this.
 pub(crate) const WIDTH: usize = 32;
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_path_gives_the_same() {
-        for (count, jobs) in [(1, 1), (2, 1), (33, 32), (40, 7), (200, 32)] {
+        for (count, jobs) in [(1, 1), (2, 1), (33, 32), (40, 7), (200, 32), (300, BATCH)] {
             let (earliest, latest) = (values(count, 7_919), values(count, 104_729));
             let length = (count - 1).next_multiple_of(WIDTH);
             let run = |kernel: &dyn Fn(&mut [f64], &mut [f64])| {

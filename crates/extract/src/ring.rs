@@ -2,6 +2,9 @@
 
 use crate::kernel::{BATCH, PADDING};
 
+/// Room for the first values: most streams of a thread have only a few jobs.
+const FIRST: usize = 8;
+
 /// Values are relative to a base and kept as floats, which the kernels want; whole numbers up to 2^53 are exact.
 /// Behind the oldest value stand [`PADDING`] NaNs, which the kernels pass over.
 #[derive(Clone, Debug)]
@@ -45,7 +48,7 @@ impl Ring {
         let room = self.values.len().saturating_sub(PADDING);
         let most = self.reach + (self.reach / 4).max(BATCH);
         if room < most {
-            let grown = (2 * room).clamp(BATCH, most);
+            let grown = (2 * room).clamp(FIRST, most);
             let mut values = vec![f64::NAN; grown + PADDING];
             values[grown - room..grown].copy_from_slice(&self.values[..room]);
             (self.values, self.newest) = (values, grown - room);

@@ -5,12 +5,16 @@
 //! a block of the curve whose entries all lie beyond those bounds need not be looked at. The pace is a whole number, and so is
 //! everything else: the bounds are exact.
 
-use crate::kernel::{PADDING, WIDTH, greater, lesser};
+use crate::kernel::{BATCH, PADDING, WIDTH, greater, lesser};
 
 /// Where residuals and paces stay below this, nothing was rounded.
 const EXACT: f64 = (1_u64 << 51) as f64;
 
 const LANES: usize = 8;
+
+/// Chunks that a batch fills. A block of the curve pairs it with as many chunks before it, and one more.
+const CHUNKS: usize = BATCH / WIDTH;
+const _: () = assert!(BATCH % WIDTH == 0);
 
 /// Goes through a curve, block by block. Jobs are newest first, in chunks as long as a block.
 pub(crate) struct Sieve<'a> {
@@ -20,7 +24,8 @@ pub(crate) struct Sieve<'a> {
     /// What the pace makes of the places within a chunk.
     ramp: [f64; WIDTH],
     batch: Extremes,
-    before: Extremes,
+    /// The chunks that the next block pairs the batch with, all but the last; a ring.
+    before: [Extremes; CHUNKS],
     block: usize,
 }
 
@@ -45,9 +50,11 @@ impl<'a> Sieve<'a> {
         for (place, step) in ramp.iter_mut().enumerate() {
             *step = place as f64 * pace;
         }
-        let mut sieve = Sieve { earliest, latest, pace, ramp, batch: nothing, before: nothing, block: 0 };
-        sieve.batch = sieve.extremes(0);
-        sieve.before = sieve.batch;
+        let mut sieve = Sieve { earliest, latest, pace, ramp, batch: nothing, before: [nothing; CHUNKS], block: 0 };
+        for chunk in 0..CHUNKS {
+            sieve.before[chunk] = sieve.extremes(chunk);
+            sieve.batch = sieve.batch.and(sieve.before[chunk]);
+        }
         sieve
     }
 
@@ -56,11 +63,11 @@ impl<'a> Sieve<'a> {
     pub fn passes(&mut self, least: &[f64], greatest: &[f64]) -> bool {
         let paces = (self.block * WIDTH + 1) as f64 * self.pace;
         self.block += 1;
-        let further = self.extremes(self.block);
-        let before = self.before.and(further);
-        self.before = further;
+        let further = self.extremes(self.block + CHUNKS - 1);
+        let before = self.before.iter().fold(further, |all, chunk| all.and(*chunk));
+        self.before[(self.block - 1) % CHUNKS] = further;
         let all = self.batch.and(before);
-        let reach = ((self.block + 1) * WIDTH) as f64 * self.pace.abs();
+        let reach = ((self.block + CHUNKS) * WIDTH) as f64 * self.pace.abs();
         let is_exact = all.least > -EXACT && all.greatest < EXACT && reach < EXACT;
         let to_beat = fold(greatest, |entry, place| entry - self.ramp[place], f64::INFINITY, lesser) - paces;
         let to_undercut = fold(least, |entry, place| entry - self.ramp[place], f64::NEG_INFINITY, greater) - paces;

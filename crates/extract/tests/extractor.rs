@@ -15,7 +15,7 @@ fn options() -> Options {
 }
 
 fn begins(sequence: u32, at: u64, begin: Begin, policy: Policy) -> Record {
-    Record::Task(TaskRecord {
+    Record::Task(Box::new(TaskRecord {
         tid: TID,
         pid: 5,
         sequence,
@@ -28,7 +28,7 @@ fn begins(sequence: u32, at: u64, begin: Begin, policy: Policy) -> Record {
         nice: (policy == Policy::Other).then_some(0),
         reservation: None,
         affinity: "0-1".into(),
-    })
+    }))
 }
 
 fn absolute_sleep() -> Separator {

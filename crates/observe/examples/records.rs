@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = if command.is_empty() { Target::AllRealTime } else { Target::Command(command) };
     let options = Options { target, include_best_effort: false, attach: Attach::Auto, buffer_bytes: 4 << 20, command_to_stderr: true };
     let mut observer = Observer::start(&options)?;
-    let mut print = |record| println!("{record:?}");
+    let mut print = |record: &punctual_trace::Record| println!("{record:?}");
     let end = std::time::Instant::now() + Duration::from_secs(10);
     while !observer.target_ended() && std::time::Instant::now() < end {
         observer.poll(Duration::from_millis(200), &mut print)?;

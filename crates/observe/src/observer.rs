@@ -18,7 +18,11 @@ use std::time::{Duration, Instant as WallInstant};
 /// Records are handed on in batches of this many, so that memory does not grow with the backlog.
 const BATCH: usize = 512;
 /// How long the reader sleeps between two looks at the buffer. The kernel side never wakes it: that would cost the observed threads.
-const NAP: Duration = Duration::from_millis(50);
+/// Long, so that each look finds its memory cold but once; short when there was much.
+const NAP: Duration = Duration::from_millis(100);
+const SHORT_NAP: Duration = Duration::from_millis(10);
+/// What is much, in records.
+const MUCH: usize = 4096;
 /// How long a command that was started here may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -83,7 +87,8 @@ pub struct Summary {
 /// What the ring buffer's callback leaves for the reader.
 #[derive(Default)]
 struct Inbox {
-    entries: Vec<Entry>,
+    records: Vec<Record>,
+    numbers: Numbers,
     broken: u64,
 }
 
@@ -92,11 +97,11 @@ pub struct Observer {
     ring: RingBuffer<'static>,
     inbox: Rc<RefCell<Inbox>>,
     loaded: Loaded,
-    numbers: Numbers,
     pids: Vec<u32>,
     child: Option<Child>,
     command_status: Option<ExitStatus>,
     records: u64,
+    busy: bool,
     from: Instant,
 }
 
@@ -129,8 +134,7 @@ impl Observer {
         let inbox = Rc::new(RefCell::new(Inbox::default()));
         let ring = open_ring(&loaded, Rc::clone(&inbox))?;
         let from = loaded.from;
-        let mut observer =
-            Observer { ring, inbox, loaded, numbers: Numbers::default(), pids, child: None, command_status: None, records: 0, from };
+        let mut observer = Observer { ring, inbox, loaded, pids, child: None, command_status: None, records: 0, busy: false, from };
         if let Target::Command(words) = &options.target {
             observer.start_command(words, options.command_to_stderr)?;
         }
@@ -158,29 +162,18 @@ impl Observer {
         Ok(())
     }
 
-    /// Hands on what has come, then waits up to `timeout` for more. Returns early when something came.
-    pub fn poll(&mut self, timeout: Duration, each: &mut dyn FnMut(Record)) -> Result<(), Error> {
-        let deadline = WallInstant::now() + timeout;
-        loop {
-            if self.drain(each)? > 0 {
-                return Ok(());
-            }
-            let left = deadline.saturating_duration_since(WallInstant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            // A signal cuts the nap short, so that the caller sees it.
-            let nap = left.min(NAP);
-            let request = libc::timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().into() };
-            // SAFETY: `request` is a valid time; the remaining time is not asked for.
-            if unsafe { libc::nanosleep(&request, std::ptr::null_mut()) } != 0 {
-                return self.drain(each).map(drop);
-            }
-        }
+    /// Waits a moment, `timeout` at most, then hands on what has come. A signal cuts the wait short, so that the caller sees it.
+    pub fn poll(&mut self, timeout: Duration, each: &mut dyn FnMut(&Record)) -> Result<(), Error> {
+        let nap = timeout.min(if self.busy { SHORT_NAP } else { NAP });
+        let request = libc::timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().into() };
+        // SAFETY: `request` is a valid time; the remaining time is not asked for.
+        unsafe { libc::nanosleep(&request, std::ptr::null_mut()) };
+        self.busy = self.drain(each)? > MUCH;
+        Ok(())
     }
 
     /// Hands on all that is in the buffer; returns how many entries that was.
-    fn drain(&mut self, each: &mut dyn FnMut(Record)) -> Result<usize, Error> {
+    fn drain(&mut self, each: &mut dyn FnMut(&Record)) -> Result<usize, Error> {
         let mut total = 0;
         loop {
             let result = self.ring.consume_raw_n(BATCH);
@@ -188,14 +181,12 @@ impl Observer {
                 let error = std::io::Error::from_raw_os_error(-result);
                 return Err(Error::new(ErrorKind::Other, format!("cannot read the buffer of records: {error}")));
             }
-            let mut entries = std::mem::take(&mut self.inbox.borrow_mut().entries);
-            total += entries.len();
-            for entry in entries.drain(..) {
-                let record = self.numbers.translate(entry);
+            let mut inbox = self.inbox.borrow_mut();
+            total += inbox.records.len();
+            for record in inbox.records.drain(..) {
                 self.records += u64::from(matches!(record, Record::Activation(_)));
-                each(record);
+                each(&record);
             }
-            self.inbox.borrow_mut().entries = entries;
             if (result as usize) < BATCH {
                 return Ok(total);
             }
@@ -239,7 +230,7 @@ impl Observer {
     }
 
     /// Detaches, hands on everything that was seen, and ends the command if it still runs.
-    pub fn finish(mut self, each: &mut dyn FnMut(Record)) -> Result<Summary, Error> {
+    pub fn finish(mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
         let statistics_of_programs = self.loaded.programs();
         self.loaded.links.clear();
         let until = system::now();
@@ -251,7 +242,7 @@ impl Observer {
             };
             if let Some((end, last)) = interface::last_records(&bytes, until) {
                 for record in end.into_iter().chain([last]) {
-                    each(self.numbers.translate(Entry::Record(record)));
+                    each(&self.inbox.borrow_mut().numbers.translate(Entry::Record(record)));
                 }
             }
         }
@@ -329,7 +320,7 @@ impl Numbers {
         if tgid != 0 {
             record.pid = tgid;
         }
-        Record::Task(record)
+        Record::Task(Box::new(record))
     }
 }
 
@@ -349,7 +340,10 @@ fn open_ring(loaded: &Loaded, inbox: Rc<RefCell<Inbox>>) -> Result<RingBuffer<'s
         .add(&loaded.skeleton.maps.records, move |bytes| {
             let mut inbox = inbox.borrow_mut();
             match interface::decode(bytes) {
-                Some(entry) => inbox.entries.push(entry),
+                Some(entry) => {
+                    let record = inbox.numbers.translate(entry);
+                    inbox.records.push(record);
+                }
                 None => inbox.broken += 1,
             }
             0

@@ -9,7 +9,7 @@ use punctual_model::{Duration, Instant, Policy, Reservation, Separator, Window};
 #[derive(Clone, Debug, PartialEq)]
 pub enum Record {
     /// A thread came into view, or its task changed.
-    Task(TaskRecord),
+    Task(Box<TaskRecord>),
     /// A separation of jobs.
     Activation(Activation),
     /// A thread's name changed, without a change of task.

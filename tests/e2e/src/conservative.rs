@@ -41,9 +41,9 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
     let mut records = Vec::new();
     let mut extractor = Extractor::new(ExtractOptions::default());
     let mut observer = Observer::start(&options)?;
-    let mut keep = |record: Record| {
-        extractor.record(&record);
-        records.push(record);
+    let mut keep = |record: &Record| {
+        extractor.record(record);
+        records.push(record.clone());
     };
     while !observer.target_ended() {
         observer.poll(std::time::Duration::from_millis(100), &mut keep)?;
