@@ -71,7 +71,7 @@ fn target(target: args::Target) -> Target {
 }
 
 /// How long to wait for records at most: within this, a signal or the end of the target is noticed.
-const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(200);
 
 pub fn run(plan: Plan) -> Result<(), Failure> {
     let stop = Stop::install()?;

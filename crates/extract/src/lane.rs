@@ -71,6 +71,8 @@ struct Open {
 #[derive(Clone, Debug)]
 pub struct Lane {
     separator: Separator,
+    /// What tells it from others.
+    key: Separator,
     stream: Stream,
     open: Option<Open>,
     last_release: Option<Window>,
@@ -80,7 +82,15 @@ pub struct Lane {
 
 impl Lane {
     pub fn new(separator: Separator, options: &Options) -> Self {
-        Self { separator, stream: Stream::new(options), open: None, last_release: None, waited: Duration::ZERO, known_arrivals: 0 }
+        Self {
+            separator,
+            key: separator.key(),
+            stream: Stream::new(options),
+            open: None,
+            last_release: None,
+            waited: Duration::ZERO,
+            known_arrivals: 0,
+        }
     }
 
     pub fn separator(&self) -> Separator {
@@ -89,6 +99,11 @@ impl Lane {
 
     pub fn rename(&mut self, separator: Separator) {
         self.separator = separator;
+        self.key = separator.key();
+    }
+
+    pub fn key(&self) -> Separator {
+        self.key
     }
 
     pub fn stream(&self) -> &Stream {
@@ -107,8 +122,8 @@ impl Lane {
 
     /// The same descriptor, but another file: the name says only what stays.
     pub fn meet(&mut self, separator: Separator) {
-        if self.separator != separator && self.separator.object != separator.object {
-            self.separator = self.separator.key();
+        if self.separator != separator {
+            self.separator = self.key;
         }
     }
 

@@ -119,7 +119,7 @@ impl Task {
 
     fn lane(&mut self, separator: Separator, options: &Options) -> usize {
         let key = separator.key();
-        let is_it = |lane: &Lane| lane.separator().key() == key;
+        let is_it = |lane: &Lane| lane.key() == key;
         if self.lanes.get(self.recent).is_some_and(is_it) {
             self.lanes[self.recent].meet(separator);
             return self.recent;

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant as WallInstant};
 const BATCH: usize = 512;
 /// How long the reader sleeps between two looks at the buffer. The kernel side never wakes it: that would cost the observed threads.
 /// Long, so that each look finds its memory cold but once; short when there was much.
-const NAP: Duration = Duration::from_millis(100);
+const NAP: Duration = Duration::from_millis(200);
 const SHORT_NAP: Duration = Duration::from_millis(10);
 /// What is much, in records.
 const MUCH: usize = 4096;
