@@ -65,6 +65,11 @@ impl Extractor {
                     thread.task.about_mut().name.clone_from(name);
                 }
             }
+            Record::Command { tid, sequence, command } => {
+                if let Some(thread) = self.expect(*tid, *sequence) {
+                    thread.task.about_mut().command.clone_from(command);
+                }
+            }
             Record::Exit { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::Exit),
             Record::Last { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::ObservationEnd),
         }

@@ -13,6 +13,7 @@ const RECORD_TASK: u8 = 1;
 const RECORD_ACTIVATION: u8 = 2;
 const RECORD_RENAMED: u8 = 3;
 const RECORD_EXIT: u8 = 4;
+const RECORD_COMMAND: u8 = 5;
 
 const ACTIVATION_SLEPT: u8 = 1;
 const ACTIVATION_RESUMED: u8 = 2;
@@ -84,6 +85,15 @@ struct RawRenamed {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+struct RawCommand {
+    header: Header,
+    seen_tgid: u32,
+    length: u32,
+    command: [u8; COMMAND_LENGTH],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 struct RawExit {
     header: Header,
     at: u64,
@@ -127,7 +137,7 @@ struct RawThread {
     policy: u32,
     rt_priority: u32,
     nice: i32,
-    padding: u32,
+    command_told: u32,
     reservation: u64,
     affinity: u64,
     known_file: u64,
@@ -149,6 +159,8 @@ unsafe impl Plain for RawTask {}
 // SAFETY: as above.
 unsafe impl Plain for RawRenamed {}
 // SAFETY: as above.
+unsafe impl Plain for RawCommand {}
+// SAFETY: as above.
 unsafe impl Plain for RawExit {}
 // SAFETY: as above.
 unsafe impl Plain for RawThread {}
@@ -167,6 +179,19 @@ pub enum Entry {
     Record(Record),
     /// A task record; its command line may have to be asked for, its numbers translated.
     Task(Box<TaskEntry>),
+    /// The command line that a thread was found with.
+    Command(Box<CommandEntry>),
+}
+
+/// The command line of a thread's process, as of its first call since it came into view.
+pub struct CommandEntry {
+    pub tid: u32,
+    pub sequence: u32,
+    /// The process in the observer's PID namespace, 0 if it is not in it.
+    pub seen_tgid: u32,
+    pub command: String,
+    /// Whether there is more of it.
+    pub cut: bool,
 }
 
 /// A task record and what is needed to complete it.
@@ -177,6 +202,8 @@ pub struct TaskEntry {
     pub seen: (u32, u32),
     /// Kernel threads have no command line.
     pub kernel_thread: bool,
+    /// Whether there is more of the command line.
+    pub command_cut: bool,
 }
 
 /// Reads one entry of the ring buffer; `None` if it is none.
@@ -188,6 +215,17 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
         RECORD_RENAMED => {
             let raw: RawRenamed = read(bytes)?;
             Some(Entry::Record(Record::Renamed { tid: header.tid, sequence: header.sequence, name: text(&raw.comm) }))
+        }
+        RECORD_COMMAND => {
+            let raw: RawCommand = read(bytes)?;
+            let length = (raw.length as usize).min(COMMAND_LENGTH);
+            Some(Entry::Command(Box::new(CommandEntry {
+                tid: header.tid,
+                sequence: header.sequence,
+                seen_tgid: raw.seen_tgid,
+                command: command_line(&raw.command[..length]),
+                cut: length == COMMAND_LENGTH,
+            })))
         }
         RECORD_EXIT => {
             let raw: RawExit = read(bytes)?;
@@ -305,6 +343,7 @@ fn task(raw: &RawTask) -> TaskEntry {
         },
         seen: (raw.seen_tid, raw.seen_tgid),
         kernel_thread: raw.kernel_thread != 0,
+        command_cut: length == COMMAND_LENGTH,
     }
 }
 

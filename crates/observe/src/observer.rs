@@ -290,12 +290,16 @@ impl Numbers {
         let mut record = match entry {
             Entry::Record(record) => record,
             Entry::Task(task) => return self.task(*task),
+            Entry::Command(entry) => {
+                let command = whole_command(entry.command, entry.cut, entry.seen_tgid);
+                Record::Command { tid: entry.tid, sequence: entry.sequence, command }
+            }
         };
         if !self.seen.is_empty() {
             let tid = match &mut record {
                 Record::Task(task) => &mut task.tid,
                 Record::Activation(activation) => &mut activation.tid,
-                Record::Renamed { tid, .. } | Record::Exit { tid, .. } | Record::Last { tid, .. } => tid,
+                Record::Renamed { tid, .. } | Record::Command { tid, .. } | Record::Exit { tid, .. } | Record::Last { tid, .. } => tid,
             };
             *tid = self.seen.get(tid).copied().unwrap_or(*tid);
         }
@@ -309,6 +313,7 @@ impl Numbers {
             self.seen.insert(record.tid, tid);
             record.tid = tid;
         }
+        record.command = whole_command(record.command, entry.command_cut, if tgid != 0 { tgid } else { record.pid });
         if record.command.is_empty() && !entry.kernel_thread {
             record.command = system::command_line(if tgid != 0 { tgid } else { record.pid });
             if record.command.is_empty() {
@@ -322,6 +327,12 @@ impl Numbers {
         }
         Record::Task(Box::new(record))
     }
+}
+
+/// What of a command line was cut off in the kernel, if the process still has the same.
+fn whole_command(command: String, cut: bool, pid: u32) -> String {
+    let asked = if cut { system::command_line(pid) } else { String::new() };
+    if asked.starts_with(&command) { asked } else { command }
 }
 
 fn watch_process(loaded: &Loaded, pid: u32, follow: bool) -> Result<(), Error> {

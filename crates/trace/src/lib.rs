@@ -21,6 +21,15 @@ pub enum Record {
         /// Its new name.
         name: String,
     },
+    /// The command line that a thread was found with, where the task record could not have it.
+    Command {
+        /// The thread.
+        tid: u32,
+        /// Records of this thread before this one.
+        sequence: u32,
+        /// The command line.
+        command: String,
+    },
     /// The observation of a thread ends here, though the thread goes on.
     Last {
         /// The thread.

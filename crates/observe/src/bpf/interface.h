@@ -82,6 +82,7 @@ enum record_kind {
 	RECORD_ACTIVATION = 2,
 	RECORD_RENAMED = 3,
 	RECORD_EXIT = 4,
+	RECORD_COMMAND = 5,
 };
 
 enum activation_flags {
@@ -146,6 +147,13 @@ struct renamed {
 	char comm[COMM_LENGTH];
 };
 
+struct command_record {
+	struct header header;
+	__u32 seen_tgid;
+	__u32 length;
+	char command[COMMAND_LENGTH];
+};
+
 struct exit_record {
 	struct header header;
 	__u64 at;
@@ -202,7 +210,7 @@ struct thread {
 	__u32 policy;
 	__u32 rt_priority;
 	__s32 nice;
-	__u32 padding;
+	__u32 command_told; /* its command line has left */
 	__u64 reservation;
 	__u64 affinity;
 

@@ -279,6 +279,8 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 		return 0;
 	now = bpf_ktime_get_ns();
 	wake_up(thread, task, now);
+	if (!thread->command_told)
+		emit_command(thread, task);
 	if (call == CALL_RESTART) {
 		thread->interrupted = 0;
 		thread->system_call = SYSCALL_NUMBER(regs);
@@ -480,6 +482,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 		emit_stop(thread);
 		thread->call = CALL_NONE;
 		changed(thread, task);
+		thread->command_told = 1;
 		emit_task(thread, task, BEGIN_EXEC, now, true);
 	} else if (wanted(task)) {
 		watch(task, now, BEGIN_SEEN, true);

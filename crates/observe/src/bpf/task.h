@@ -175,6 +175,31 @@ static __always_inline void emit_task(struct thread *thread, struct task_struct 
 	submit(thread, record);
 }
 
+/* The command line of the current thread, as it is now: an exec may change it before user space could ask. */
+static __always_inline void emit_command(struct thread *thread, struct task_struct *task)
+{
+	struct mm_struct *mm = task->mm;
+	struct command_record *record;
+	unsigned long start, length;
+
+	thread->command_told = 1;
+	if (!mm)
+		return;
+	start = BPF_CORE_READ(mm, arg_start);
+	length = BPF_CORE_READ(mm, arg_end) - start;
+	if (length > COMMAND_LENGTH)
+		length = COMMAND_LENGTH;
+	record = reserve(thread, sizeof(*record));
+	if (!record)
+		return;
+	fill_header(&record->header, thread, RECORD_COMMAND, 0);
+	record->seen_tgid = seen_number(BPF_CORE_READ(task, group_leader), task->tgid);
+	record->length = 0;
+	if (length && !bpf_probe_read_user(record->command, length & (2 * COMMAND_LENGTH - 1) ? length : 1, (void *)start))
+		record->length = length;
+	submit(thread, record);
+}
+
 /* Begins to watch a thread. */
 static __always_inline struct thread *watch(struct task_struct *task, __u64 now, __u8 begin, bool with_command)
 {
@@ -196,6 +221,7 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 	if (!thread)
 		return NULL;
 	changed(thread, task);
+	thread->command_told = with_command;
 	emit_task(thread, task, begin, now, with_command);
 	return thread;
 }
