@@ -1,7 +1,7 @@
 //! `punctual extract`: arguments to a plan, then observe, extract, and hand over the models.
 
 use crate::args;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::output::{Destination, print};
 use crate::progress::Line;
 use crate::stop::Stop;
@@ -32,6 +32,12 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(arguments: args::Extract) -> Result<Plan, Failure> {
+        if arguments.target.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
+            return Err(Failure::new(
+                Code::Usage,
+                "there is no command after --; name one, or leave -- out to watch all real-time threads",
+            ));
+        }
         let results = match &arguments.output {
             Some(path) if path.as_os_str() == "-" => Results::Json,
             Some(path) => Results::File(Destination::new(path, arguments.force)?),
@@ -100,8 +106,14 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
 
     let model = model(extractor, &summary);
     warn(&summary.statistics, model.observation.omitted_tasks);
+    if let Some(pid) = summary.command_left {
+        eprintln!("punctual: the command (process {pid}) was asked to end and still runs; kill -KILL {pid} ends it");
+    }
     if target_ended {
         tell_command(summary.command_status);
+    }
+    if model.tasks.is_empty() && !plan.quiet {
+        eprintln!("punctual: no real-time thread of the target ran; --include-best-effort watches the others too");
     }
     hand_over(&model, &plan.results, plan.quiet)?;
     broken.map_or(Ok(()), |error| Err(error.into()))

@@ -37,6 +37,22 @@ pub struct Progress {
 struct Thread {
     task: Task,
     next: u32,
+    /// A new name that has come. An exec renames first and says what it is afterwards: then the name is that of the task to come.
+    renamed: Option<String>,
+    /// Whether the command line was taken in the kernel; asked for afterwards, it may be that of a later exec.
+    command_known: bool,
+}
+
+impl Thread {
+    fn new(task: Task, next: u32) -> Self {
+        Self { task, next, renamed: None, command_known: false }
+    }
+
+    fn take_name(&mut self) {
+        if let Some(name) = self.renamed.take() {
+            self.task.about_mut().name = name;
+        }
+    }
 }
 
 /// Takes records in the order in which each thread made them; gives the tasks at the end.
@@ -62,12 +78,14 @@ impl Extractor {
             Record::Task(task) => self.task(task),
             Record::Renamed { tid, sequence, name } => {
                 if let Some(thread) = self.expect(*tid, *sequence) {
-                    thread.task.about_mut().name.clone_from(name);
+                    thread.take_name();
+                    thread.renamed = Some(name.clone());
                 }
             }
             Record::Command { tid, sequence, command } => {
                 if let Some(thread) = self.expect(*tid, *sequence) {
                     thread.task.about_mut().command.clone_from(command);
+                    thread.command_known = true;
                 }
             }
             Record::Exit { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::Exit),
@@ -82,7 +100,8 @@ impl Extractor {
 
     /// Every task that was seen, by process, thread and phase.
     pub fn finish(mut self, until: Instant) -> Vec<model::Task> {
-        for thread in self.threads.into_values() {
+        for mut thread in self.threads.into_values() {
+            thread.take_name();
             self.ended.push(thread.task.into_model(until, EndedBy::ObservationEnd));
         }
         self.ended.sort_by_key(|task| (task.pid, task.tid, task.from_ns, task.phase));
@@ -96,6 +115,7 @@ impl Extractor {
         }
         if let Some(thread) = self.threads.get_mut(&activation.tid) {
             thread.next = activation.sequence.wrapping_add(1);
+            thread.take_name();
             self.jobs += thread.task.activation(activation, &self.options.stream);
         }
     }
@@ -104,12 +124,13 @@ impl Extractor {
         let next = record.sequence.wrapping_add(1);
         if record.begin == Begin::Seen {
             // A number that is used again before its end was seen belongs to another thread.
-            if let Some(old) = self.threads.remove(&record.tid) {
+            if let Some(mut old) = self.threads.remove(&record.tid) {
+                old.take_name();
                 let until = old.task.last_seen();
                 self.gaps += 1;
                 self.keep(old.task.into_model(until, EndedBy::Loss));
             }
-            self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), 0), next });
+            self.threads.insert(record.tid, Thread::new(Task::new(record.clone(), 0), next));
             return;
         }
         let ended_by = match record.begin {
@@ -126,26 +147,38 @@ impl Extractor {
         let Some(mut thread) = self.threads.remove(&record.tid) else {
             // The record that introduced the thread was lost.
             self.gaps += 1;
-            self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), 0), next });
+            self.threads.insert(record.tid, Thread::new(Task::new(record.clone(), 0), next));
             return;
         };
         thread.next = next;
+        if record.begin == Begin::Exec {
+            thread.renamed = None;
+            let about = thread.task.about_mut();
+            if !thread.command_known && about.command == record.command {
+                about.command.clear();
+            }
+        }
+        thread.take_name();
         if merge {
             let at = thread.task.about().at;
             *thread.task.about_mut() = TaskRecord { at, ..record.clone() };
+            thread.task.merge_transition();
             self.threads.insert(record.tid, thread);
             return;
         }
         let phase = thread.task.phase() + 1;
         self.keep(thread.task.into_model(record.at, ended_by));
-        self.threads.insert(record.tid, Thread { task: Task::new(record.clone(), phase), next });
+        let mut thread = Thread::new(Task::new(record.clone(), phase), next);
+        thread.command_known = true;
+        self.threads.insert(record.tid, thread);
     }
 
     fn end(&mut self, tid: u32, sequence: u32, at: Instant, ended_by: EndedBy) {
         if self.threads.get(&tid).is_some_and(|thread| thread.next != sequence) {
             self.gap(tid, sequence);
         }
-        if let Some(thread) = self.threads.remove(&tid) {
+        if let Some(mut thread) = self.threads.remove(&tid) {
+            thread.take_name();
             self.keep(thread.task.into_model(at, ended_by));
         }
     }
@@ -171,12 +204,13 @@ impl Extractor {
 
     /// Records of a thread were lost: its task ends with the last thing seen, another begins with the same parameters.
     fn gap(&mut self, tid: u32, sequence: u32) {
-        let Some(thread) = self.threads.remove(&tid) else { return };
+        let Some(mut thread) = self.threads.remove(&tid) else { return };
+        thread.take_name();
         self.gaps += 1;
         let until = thread.task.last_seen();
         let about = TaskRecord { at: until, ..thread.task.about().clone() };
         let phase = thread.task.phase() + 1;
         self.keep(thread.task.into_model(until, EndedBy::Loss));
-        self.threads.insert(tid, Thread { task: Task::new(about, phase), next: sequence });
+        self.threads.insert(tid, Thread::new(Task::new(about, phase), sequence));
     }
 }

@@ -27,6 +27,7 @@ pub struct Task {
     suspension: Suspension,
     sleeps: Sleeps,
     capped: bool,
+    merged_transitions: u64,
     /// The lane used last, where the next activation mostly belongs.
     recent: usize,
     last_seen: Instant,
@@ -43,10 +44,16 @@ impl Task {
             suspension: Suspension::First,
             sleeps: Sleeps::default(),
             capped: false,
+            merged_transitions: 0,
             recent: 0,
             last_seen,
             segments: Vec::new(),
         }
+    }
+
+    /// A transition that was not to end the task.
+    pub fn merge_transition(&mut self) {
+        self.merged_transitions += 1;
     }
 
     pub fn phase(&self) -> u32 {
@@ -178,6 +185,7 @@ impl Task {
             primary,
             primary_reason,
             separators_capped: self.capped,
+            merged_transitions: self.merged_transitions,
             streams,
         }
     }

@@ -125,6 +125,7 @@ fn merged_transitions_leave_one_task_with_the_latest_parameters() {
     let tasks = extractor.finish(Instant::from_ns(20_000));
     assert_eq!(tasks.len(), 1);
     assert_eq!((tasks[0].policy, tasks[0].from_ns.ns(), tasks[0].streams[0].jobs), (Policy::Other, 0, 9));
+    assert_eq!(tasks[0].merged_transitions, 1);
 }
 
 #[test]
@@ -140,6 +141,28 @@ fn tasks_without_end_are_capped_and_said() {
     assert_eq!(tasks.len() as u64 + omitted, 20_001);
     assert!(tasks.len() <= 5_001, "{}", tasks.len());
     assert_eq!(tasks.last().map(|task| task.phase), Some(20_000), "the task of the moment is kept");
+}
+
+#[test]
+fn an_exec_leaves_the_task_before_it_its_name_and_command() {
+    let renamed = |sequence, name: &str| Record::Renamed { tid: TID, sequence, name: name.into() };
+    let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo), renamed(1, "worker")];
+    records.push(Record::Command { tid: TID, sequence: 2, command: "ctl --slow".into() });
+    records.extend(periodic(3, 0, 3));
+    records.push(renamed(6, "next"));
+    let Record::Task(mut after) = begins(7, 3_500, Begin::Exec, Policy::Fifo) else { unreachable!("a task record") };
+    after.name = "next".into();
+    records.push(Record::Task(after));
+    let tasks = extract(&records);
+    let seen: Vec<_> = tasks.iter().map(|task| (task.name.as_str(), task.command.as_str(), task.ended_by)).collect();
+    assert_eq!(seen, [("worker", "ctl --slow", EndedBy::Exec), ("next", "ctl --fast", EndedBy::ObservationEnd)]);
+}
+
+#[test]
+fn a_command_that_may_be_that_of_a_later_exec_is_left_out() {
+    let records = [begins(0, 0, Begin::Seen, Policy::Fifo), begins(1, 10, Begin::Exec, Policy::Fifo)];
+    let commands: Vec<_> = extract(&records).into_iter().map(|task| task.command).collect();
+    assert_eq!(commands, ["", "ctl --fast"]);
 }
 
 #[test]

@@ -106,6 +106,9 @@ pub struct Task {
     /// Whether the list of separators was full, so that some share a stream (object `others`).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub separators_capped: bool,
+    /// Changes of policy, priority or affinity that were not to end the task; its parameters are those after the last of them.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub merged_transitions: u64,
     /// One stream of jobs per separator.
     pub streams: Vec<Stream>,
 }

@@ -44,8 +44,21 @@ impl Check {
 
 /// Looks at everything that observing needs, by trying it.
 pub fn doctor() -> Vec<Check> {
-    vec![kernel_release(), privileges(), types(), tracepoints(), functions(), cgroups(), throttling()]
+    let mut checks = vec![kernel_release(), privileges(), types()];
+    if checks.iter().all(|check| check.ok == Verdict::Works) {
+        checks.extend([tracepoints(), functions()]);
+    } else {
+        let not_tried = |name, needed_for, ok| Check::fails(name, needed_for, ok, "not tried", "mend what is missing above first");
+        checks.push(not_tried(TRACEPOINTS, "observing", Verdict::Missing));
+        checks.push(not_tried(FUNCTIONS, FULL_SPEED, Verdict::Degraded));
+    }
+    checks.extend([cgroups(), throttling()]);
+    checks
 }
+
+const TRACEPOINTS: &str = "tracepoints";
+const FUNCTIONS: &str = "function tracing (fentry)";
+const FULL_SPEED: &str = "leaving system calls that are not observed at full speed";
 
 fn without_advice(error: &Error) -> String {
     let text = error.to_string();
@@ -87,7 +100,7 @@ fn types() -> Check {
 }
 
 fn tracepoints() -> Check {
-    let (name, needed_for) = ("tracepoints", "observing");
+    let (name, needed_for) = (TRACEPOINTS, "observing");
     match program::load(&Settings { buffer_bytes: 4096, ..Settings::default() }, Attach::Tracepoint) {
         Ok(_) => Check::works(name, needed_for, "scheduler and system calls can be traced"),
         Err(error) => Check::fails(
@@ -101,7 +114,7 @@ fn tracepoints() -> Check {
 }
 
 fn functions() -> Check {
-    let (name, needed_for) = ("function tracing (fentry)", "leaving system calls that are not observed at full speed");
+    let (name, needed_for) = (FUNCTIONS, FULL_SPEED);
     let tried = system::require_privileges().and_then(|()| system::kernel_types()).and_then(|btf| program::try_fentry(&btf));
     match tried {
         Ok(()) => Check::works(name, needed_for, "the functions of system calls can be traced"),

@@ -9,7 +9,7 @@ use punctual_model::Instant;
 use punctual_trace::Record;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::rc::Rc;
@@ -82,6 +82,8 @@ pub struct Summary {
     pub until: Instant,
     /// How the command ended, if there was one and it has ended.
     pub command_status: Option<ExitStatus>,
+    /// The command, if it was asked to end and goes on all the same.
+    pub command_left: Option<u32>,
 }
 
 /// What the ring buffer's callback leaves for the reader.
@@ -156,8 +158,7 @@ impl Observer {
         let child = command.spawn();
         // A failure leaves one entry that matches nothing, since this process is never watched.
         let _ = self.loaded.skeleton.maps.processes.delete(&own.to_ne_bytes());
-        let child =
-            child.map_err(|error| Error::new(ErrorKind::CommandFailed, format!("cannot start {}: {error}", name.to_string_lossy())))?;
+        let child = child.map_err(|error| cannot_start(name, &error))?;
         self.child = Some(child);
         Ok(())
     }
@@ -246,22 +247,21 @@ impl Observer {
                 }
             }
         }
-        self.end_command();
+        let command_left = self.end_command();
         let mut statistics = self.statistics();
         (statistics.missed, statistics.program_ns) = statistics_of_programs;
-        Ok(Summary { statistics, from: self.from, until, command_status: self.command_status })
+        Ok(Summary { statistics, from: self.from, until, command_status: self.command_status, command_left })
     }
 
-    fn end_command(&mut self) {
-        let Some(mut child) = self.child.take() else {
-            return;
-        };
+    /// Asks the command to end and waits a little; gives its number if it does not.
+    fn end_command(&mut self) -> Option<u32> {
+        let mut child = self.child.take()?;
         let deadline = WallInstant::now() + PATIENCE;
         let mut asked = false;
         while WallInstant::now() < deadline {
             if let Ok(Some(status)) = child.try_wait() {
                 self.command_status = Some(status);
-                return;
+                return None;
             }
             if !asked {
                 // SAFETY: the child has not been waited for, so its number is its own.
@@ -270,7 +270,17 @@ impl Observer {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+        Some(child.id())
     }
+}
+
+fn cannot_start(name: &OsStr, error: &std::io::Error) -> Error {
+    let why = match error.kind() {
+        std::io::ErrorKind::NotFound => "there is no such command; give its path, or look at PATH".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "it may not be executed; is it a program?".to_owned(),
+        _ => error.to_string(),
+    };
+    Error::new(ErrorKind::CommandFailed, format!("cannot start {}: {why}", name.to_string_lossy()))
 }
 
 /// From numbers of the initial PID namespace to the observer's.

@@ -87,7 +87,7 @@ fn regular(periodic: &Periodic) -> Vec<String> {
         ns(periodic.jitter_ns)
     )];
     text.push(match periodic.on {
-        PeriodicOn::Arrival => "Lateness is counted from the times that the thread itself asked for.".into(),
+        PeriodicOn::Arrival => "Lateness is counted from the grid of that period, fitted to the times that the thread itself asked for; where those drift, it counts the drift too.".into(),
         PeriodicOn::Release => {
             "Lateness is counted from the grid of that period that lies as late as all releases allow; when the jobs were due is not known."
                 .into()

@@ -154,7 +154,7 @@ fn folding(model: &TimingModel, folded: &[&Task]) -> String {
     .collect();
     match (parts.is_empty(), model.tasks.is_empty()) {
         (false, _) => format!("+ {}; --all shows them\n", parts.join(", ")),
-        (true, true) => "No task was seen: no real-time thread of the target ran. --include-best-effort watches the others too.\n".into(),
+        (true, true) => "No task was seen.\n".into(),
         (true, false) => String::new(),
     }
 }
@@ -304,9 +304,6 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs  800
 
     #[test]
     fn a_model_without_tasks_says_so() {
-        assert_eq!(
-            overview(&model(vec![]), &Page::default(), false),
-            "No task was seen: no real-time thread of the target ran. --include-best-effort watches the others too.\n"
-        );
+        assert_eq!(overview(&model(vec![]), &Page::default(), false), "No task was seen.\n");
     }
 }

@@ -197,7 +197,8 @@ When its jobs come
   It sleeps until set times (separator: clock_nanosleep CLOCK_MONOTONIC absolute).
   Jobs are divided there because it is the only call that separates jobs.
   Released every 5 ms (period T), never more than 41 µs late (release jitter J = 41,000 ns).
-  Lateness is counted from the times that the thread itself asked for.
+  Lateness is counted from the grid of that period, fitted to the times that the thread itself asked
+    for; where those drift, it counts the drift too.
   It is the roundest period that explains the releases; the least jitter of any period would be
     40.49 µs (40,488 ns).
   The first arrival was at 1,000,000,000 ns of the clock (offset Φ).

@@ -33,6 +33,11 @@ impl<'a> Shape<'a> {
         if let Some(periodic) = periodic.filter(|periodic| periodic.jitter_ns < periodic.period_ns) {
             return Shape::Periodic(periodic);
         }
+        // A few releases that were not seen may have been early or late by a whole period: that makes no bursts of a periodic task.
+        let few = stream.uncertain_releases > 0 && stream.uncertain_releases * 20 < stream.releases;
+        if let Some(periodic) = periodic.filter(|periodic| few && periodic.jitter_ns.ns() < 3 * periodic.period_ns.ns()) {
+            return Shape::Periodic(periodic);
+        }
         if let Some(bursts) = stream.arrival.curve.as_ref().and_then(|curve| bursts(&curve.delta_min_ns)) {
             return bursts;
         }

@@ -158,6 +158,7 @@ fn task() -> impl Strategy<Value = Task> {
             primary: primary.checked_rem(streams.len()),
             primary_reason: capped.then(|| "has the least jitter".to_owned()),
             separators_capped: capped,
+            merged_transitions: 0,
             streams,
         },
     )
