@@ -80,7 +80,7 @@ static void *drv(void *unused)
 		driver->begin(&run);
 	if (driver->deadline) {
 		// Budget for what the kernel needs, too.
-		int error = become_deadline("drv", 2 * run.cost_ns + 200 * US, run.period_ns, run.period_ns);
+		int error = become_deadline("drv", run.cost_ns + run.period_ns / 4, run.period_ns, run.period_ns);
 		if (error) {
 			printf("{\"driver\": \"%s\", \"skip\": \"SCHED_DEADLINE is refused: %s\"}\n", driver->name, strerror(error));
 			clean_up(&run);
