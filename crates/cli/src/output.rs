@@ -51,6 +51,7 @@ impl Destination {
         if !destination.special {
             temporary(directory(&destination.path)).map_err(|error| {
                 let why = match error.kind() {
+                    ErrorKind::NotFound if directory(&destination.path).is_dir() => "no file can be made in that directory".to_owned(),
                     ErrorKind::NotFound => format!("there is no directory {}", directory(&destination.path).display()),
                     _ => reason(&error),
                 };

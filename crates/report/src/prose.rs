@@ -97,7 +97,12 @@ fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
         "" => "A thread of the kernel.".into(),
         command => format!("Runs {}", visible(command)),
     });
-    let mut line = format!("Policy {}, on processors {}", policy(task), visible(&task.affinity));
+    let several = task.affinity.contains(['-', ',']);
+    let processors = if several { "processors" } else { "processor" };
+    let mut line = format!("Policy {}, on {processors} {}", policy(task), visible(&task.affinity));
+    if task.merged_transitions > 0 {
+        line += &format!(", after {} that did not count as transitions", counted(task.merged_transitions, "change"));
+    }
     if let Some(reservation) = task.reservation {
         let _ = write!(
             line,
