@@ -13,8 +13,8 @@ struct call_info {
 	__u8 object_class;
 };
 
-/* A timespec of user space in nanoseconds; negative if it cannot be read or is not a time. */
-static __always_inline __s64 read_timespec(const void *user)
+/* A time of user space in nanoseconds, given the length of its smaller unit; negative if it cannot be read or is not a time. */
+static __always_inline __s64 read_time(const void *user, __s64 unit)
 {
 	struct timespec time;
 
@@ -22,18 +22,18 @@ static __always_inline __s64 read_timespec(const void *user)
 		return -1;
 	if (time.tv_sec > 9000000000LL)
 		return 9000000000000000000LL;
-	return time.tv_sec * 1000000000LL + time.tv_nsec;
+	return time.tv_sec * 1000000000LL + time.tv_nsec * unit;
 }
 
+static __always_inline __s64 read_timespec(const void *user)
+{
+	return read_time(user, 1);
+}
+
+/* A timeval has the same layout, and microseconds. */
 static __always_inline __s64 read_timeval(const void *user)
 {
-	struct timespec time;
-
-	if (bpf_probe_read_user(&time, sizeof(time), user) || time.tv_sec < 0 || time.tv_nsec < 0)
-		return -1;
-	if (time.tv_sec > 9000000000LL)
-		return 9000000000000000000LL;
-	return time.tv_sec * 1000000000LL + time.tv_nsec * 1000LL;
+	return read_time(user, 1000);
 }
 
 /* Whether a pointed-to timeout is given and zero: the call only looks. */

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The state machine of one thread: stops, wakes up, is in a call; mended where events were not seen. */
+#ifndef PUNCTUAL_THREAD_H
+#define PUNCTUAL_THREAD_H
+
+static __always_inline __u8 call_of(unsigned long number)
+{
+	return number < 512 ? call_of_number[number] : CALL_NONE;
+}
+
+static __always_inline struct thread *watched(__u32 tid)
+{
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* Processor time of the running thread now; between two switches the kernel's account is only as fresh as the last tick. */
+static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u64 account = task->se.sum_exec_runtime;
+	__u64 own;
+
+	if (thread->state != THREAD_RUNNING || !thread->switched_in)
+		return account;
+	own = thread->cpu_at_switch_in + (now - thread->switched_in);
+	return own > account ? own : account;
+}
+
+static __always_inline bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & TS_COMPAT;
+#elif defined(__TARGET_ARCH_arm64)
+	return task->thread_info.flags & (1UL << ARM64_TIF_32BIT);
+#else
+	return false;
+#endif
+}
+
+/* The number of the system call that a user thread is in, negative outside of them. */
+static __always_inline long current_number(struct task_struct *task)
+{
+	struct pt_regs *regs;
+
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER) || is_compat(task))
+		return -1;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	return (int)SYSCALL_NUMBER(regs);
+}
+
+/* The distance between two clocks is not read at every stop: what is drift in this time is no more than what is not known anyway. */
+#define CLOCK_FRESH_NS 20000000
+
+/*
+ * Remembers what the kernel's account of run-queue waiting says at a stop. The clock of the processor's run queue is reached
+ * through the queue of the task's group, which is kept right for threads of every policy.
+ */
+static __always_inline void note_account(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
+		return;
+	if (now - thread->clock_read_at > CLOCK_FRESH_NS) {
+		thread->clock_offset = now - task->se.cfs_rq->rq->clock;
+		thread->clock_read_at = now;
+	}
+	thread->run_delay = task->sched_info.run_delay;
+	thread->arrivals = task->sched_info.pcount;
+}
+
+/*
+ * When the thread became ready to run, by that account: the moment it got a processor less the time it waited for one. In the
+ * kernel's scheduler clock, whose distance to ours was taken at a stop: exact to the microseconds between the two readings
+ * and to what the clocks have drifted since (500 ppm, the most that time is ever slewed). False where it does not say.
+ */
+static __always_inline bool from_account(struct thread *thread, struct task_struct *task, __u64 now, __u64 *earliest, __u64 *latest, __u64 *start)
+{
+	__u64 ready, got, slack;
+
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !thread->clock_offset)
+		return false;
+	if (task->sched_info.pcount == thread->arrivals + 1) {
+		/* It has got a processor once since: the switch was not seen. */
+		got = task->sched_info.last_arrival;
+		ready = got - (task->sched_info.run_delay - thread->run_delay);
+	} else if (task->sched_info.pcount == thread->arrivals && task->sched_info.last_queued && task->sched_info.run_delay == thread->run_delay) {
+		/* It is getting one right now. */
+		ready = task->sched_info.last_queued;
+		got = now - thread->clock_offset;
+	} else {
+		return false;
+	}
+	ready += thread->clock_offset;
+	got += thread->clock_offset;
+	if (ready < thread->stop || ready > now)
+		return false;
+	slack = 10000 + (now - thread->clock_read_at) / 2000;
+	*earliest = ready - slack > *earliest ? ready - slack : *earliest;
+	*latest = ready + slack < *latest ? ready + slack : *latest;
+	*start = got < *latest ? *latest : got < now ? got : now;
+	return true;
+}
+
+/* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser kind. */
+static __always_inline void fall_asleep(struct thread *thread, struct task_struct *task, __u64 now, __u8 kind)
+{
+	thread->state = THREAD_ASLEEP;
+	thread->sleep = kind;
+	thread->stop = now;
+	note_account(thread, task, now);
+	if (thread->call == CALL_NONE) {
+		thread->cpu_at_stop = task->se.sum_exec_runtime;
+	} else if (kind >= thread->released) {
+		if (!thread->first_stop)
+			thread->first_stop = now;
+		thread->cpu_at_stop = task->se.sum_exec_runtime;
+	}
+}
+
+/*
+ * First sign of life after a sleep. If no wake-up was seen, the release is a window: from the kernel's account if that tells,
+ * else from the stop, or the known arrival, until now.
+ */
+static __always_inline void wake_up(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u64 earliest, latest, start = now;
+
+	if (thread->state != THREAD_ASLEEP)
+		return;
+	thread->state = THREAD_RUNNING;
+	/* The switch to it may be what was not seen; if it is the event at hand, it says so next. */
+	thread->switched_in = 0;
+	if (thread->waking >= thread->stop) {
+		earliest = latest = thread->waking;
+	} else {
+		earliest = thread->stop;
+		latest = now;
+		if (thread->call != CALL_NONE && thread->arrival > earliest && thread->arrival <= latest)
+			earliest = thread->arrival;
+		if (thread->call != CALL_SCHED_YIELD)
+			from_account(thread, task, now, &earliest, &latest, &start);
+	}
+	if (thread->call == CALL_NONE) {
+		emit_suspension(thread, ACTIVATION_RESUMED, earliest, latest, start);
+	} else if (thread->sleep >= thread->released) {
+		thread->released = thread->sleep;
+		thread->earliest = earliest;
+		thread->latest = latest;
+		thread->start = start;
+		thread->suspended_after = 0;
+	} else {
+		thread->suspended_after += latest - thread->stop;
+	}
+}
+
+/* The call is over, or known to be: one record, and none if it separated nothing. */
+static __always_inline void finish_call(struct thread *thread, __u64 voluntary_switches, long result, __u64 now)
+{
+	if (!thread->first_stop) {
+		bool voluntary = voluntary_switches != thread->voluntary_switches;
+		bool woken = thread->waking > thread->entry;
+
+		if (woken || voluntary) {
+			/* It slept, or was about to, and the switch was not seen. */
+			thread->first_stop = thread->entry;
+			thread->cpu_at_stop = thread->cpu_at_entry;
+			thread->earliest = woken ? thread->waking : thread->entry;
+			thread->latest = woken ? thread->waking : now;
+			if (!woken && thread->arrival > thread->entry && thread->arrival <= now)
+				thread->earliest = thread->arrival;
+			thread->start = woken ? thread->waking : now;
+		}
+	}
+	if (thread->first_stop) {
+		if (thread->arrival > thread->latest)
+			thread->arrival = 0; /* ended before its time, by a signal */
+		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
+	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT) {
+		if (thread->arrival > now)
+			thread->arrival = 0;
+		emit_call(thread, ACTIVATION_RESUMED);
+	}
+	thread->call = CALL_NONE;
+}
+
+/* The job before the call's sleep has ended; what follows belongs to another task, or is not seen any more. */
+static __always_inline void emit_stop(struct thread *thread)
+{
+	if (thread->call != CALL_NONE && thread->first_stop)
+		emit_call(thread, ACTIVATION_SLEPT);
+}
+
+/* Ends the task if policy, priority or affinity differ from what they were. */
+static __always_inline void check_task(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	__u8 what = changed(thread, task);
+
+	if (what == BEGIN_SEEN)
+		return;
+	emit_stop(thread);
+	emit_task(thread, task, what, now, false);
+}
+
+static __always_inline void begin_call(struct thread *thread, struct task_struct *task, struct call_info *info, __u64 now)
+{
+	thread->entry = now;
+	thread->cpu_at_entry = cpu_now(thread, task, now);
+	thread->voluntary_switches = task->nvcsw;
+	thread->first_stop = 0;
+	thread->released = SLEEP_NONE;
+	thread->suspended_after = 0;
+	thread->arrival = info->arrival;
+	thread->object = info->object;
+	thread->number = info->number;
+	thread->object_class = info->object_class;
+	thread->call = info->call;
+	thread->system_call = info->system_call;
+	thread->interrupted = 0;
+	thread->unhooked = info->system_call < 512 ? unhooked[info->system_call & 511] : 0;
+}
+
+/*
+ * A thread stops, and programs at the entry or the exit of its call may not have run: the kernel skips one when it was preempted
+ * and another thread enters on the same processor, and calls without arguments have no function that can be traced. Which call
+ * the thread is in stands in its registers.
+ */
+static __noinline int mend_call(struct thread *thread, struct task_struct *task, __u64 now)
+{
+	struct call_info info = { .call = CALL_NONE };
+	struct pt_regs *regs;
+	long number = current_number(task);
+
+	if (thread->call != CALL_NONE) {
+		if (thread->system_call == number)
+			return 0;
+		if (thread->interrupted && number >= 0 && call_of(number) == CALL_RESTART) {
+			thread->interrupted = 0;
+			thread->system_call = number;
+			return 0;
+		}
+		/* The kernel has counted the switch that is going on already. */
+		finish_call(thread, task->nvcsw - 1, 0, now);
+	}
+	if (number < 0)
+		return 0;
+	info.call = call_of(number);
+	if (info.call == CALL_NONE || info.call == CALL_RESTART || info.call == CALL_SET)
+		return 0;
+	info.system_call = number;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	classify(thread, &info, regs, now);
+	if (info.call != CALL_NONE)
+		begin_call(thread, task, &info, now);
+	return 0;
+}
+
+#endif
