@@ -21,7 +21,7 @@ struct {
 
 /*
  * Preallocated, because on kernels before 6.1 memory must not be taken under a run queue's lock. Where the kernel has an allocator
- * for eBPF the loader lifts that: entries in the kernel's own memory cost a seventh less time than in mapped pages.
+ * for eBPF the loader lifts that: entries in the kernel's own memory cost fewer misses than in mapped pages.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
