@@ -90,6 +90,8 @@ impl Extractor {
             }
             Record::Exit { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::Exit),
             Record::Last { tid, sequence, at } => self.end(*tid, *sequence, *at, EndedBy::ObservationEnd),
+            Record::Known(task) => self.known(task),
+            Record::Switch(_) => {}
         }
     }
 
@@ -171,6 +173,13 @@ impl Extractor {
         let mut thread = Thread::new(Task::new(record.clone(), phase), next);
         thread.command_known = true;
         self.threads.insert(record.tid, thread);
+    }
+
+    /// A thread whose beginning is not among these records.
+    fn known(&mut self, record: &TaskRecord) {
+        if !self.threads.contains_key(&record.tid) {
+            self.threads.insert(record.tid, Thread::new(Task::new(record.clone(), 0), record.sequence));
+        }
     }
 
     fn end(&mut self, tid: u32, sequence: u32, at: Instant, ended_by: EndedBy) {

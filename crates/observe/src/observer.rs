@@ -307,8 +307,9 @@ impl Numbers {
         };
         if !self.seen.is_empty() {
             let tid = match &mut record {
-                Record::Task(task) => &mut task.tid,
+                Record::Task(task) | Record::Known(task) => &mut task.tid,
                 Record::Activation(activation) => &mut activation.tid,
+                Record::Switch(switch) => &mut switch.tid,
                 Record::Renamed { tid, .. } | Record::Command { tid, .. } | Record::Exit { tid, .. } | Record::Last { tid, .. } => tid,
             };
             *tid = self.seen.get(tid).copied().unwrap_or(*tid);

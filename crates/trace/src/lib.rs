@@ -1,127 +1,14 @@
-//! What was seen of threads, as records: what `observe` delivers and `extract` takes.
+//! What was seen of threads: as records ([`Record`]), as recordings of them on disk ([`ctf`]), and as other tools' traces, read into the
+//! same records ([`import`]).
 //!
 //! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that every job stream
-//! of a thread takes its costs as differences of two readings.
+//! of a thread takes its costs as differences of two readings. What is a job is not decided here.
 
-use punctual_model::{Duration, Instant, Policy, Reservation, Separator, Window};
+mod about;
+mod record;
 
-/// One thing that was seen.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Record {
-    /// A thread came into view, or its task changed.
-    Task(Box<TaskRecord>),
-    /// A separation of jobs.
-    Activation(Activation),
-    /// A thread's name changed, without a change of task.
-    Renamed {
-        /// The thread.
-        tid: u32,
-        /// Records of this thread before this one.
-        sequence: u32,
-        /// Its new name.
-        name: String,
-    },
-    /// The command line that a thread was found with, where the task record could not have it.
-    Command {
-        /// The thread.
-        tid: u32,
-        /// Records of this thread before this one.
-        sequence: u32,
-        /// The command line.
-        command: String,
-    },
-    /// The observation of a thread ends here, though the thread goes on.
-    Last {
-        /// The thread.
-        tid: u32,
-        /// Records of it in all.
-        sequence: u32,
-        /// When.
-        at: Instant,
-    },
-    /// A thread ended.
-    Exit {
-        /// The thread.
-        tid: u32,
-        /// Records of this thread before this one.
-        sequence: u32,
-        /// When.
-        at: Instant,
-    },
-}
+pub mod ctf;
+pub mod import;
 
-/// Why a thread's task begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Begin {
-    /// First seen: at the start of the observation, when created, or when it became real-time.
-    Seen,
-    /// Policy changed.
-    Policy,
-    /// Priority, nice value or reservation changed.
-    Priority,
-    /// Affinity changed.
-    Affinity,
-    /// Executed another program.
-    Exec,
-}
-
-/// A thread and its scheduling parameters, as of the moment of the event.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TaskRecord {
-    /// Thread; unique among the threads alive.
-    pub tid: u32,
-    /// Process.
-    pub pid: u32,
-    /// Records of this thread before this one.
-    pub sequence: u32,
-    /// When.
-    pub at: Instant,
-    /// Why.
-    pub begin: Begin,
-    /// `comm`.
-    pub name: String,
-    /// Command line; empty for kernel threads.
-    pub command: String,
-    /// Scheduling policy.
-    pub policy: Policy,
-    /// Real-time priority, 0 where the policy has none.
-    pub priority: u32,
-    /// Nice value, where the policy has one.
-    pub nice: Option<i32>,
-    /// Reservation, under SCHED_DEADLINE.
-    pub reservation: Option<Reservation>,
-    /// Processors it may use, as a list.
-    pub affinity: String,
-}
-
-/// One separation: the job before it ended, the next one was released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Activation {
-    /// The thread.
-    pub tid: u32,
-    /// Records of this thread before this one; a gap means that records were lost.
-    pub sequence: u32,
-    /// Which call, on what. [`Separator::SUSPENSION`] is a sleep outside of all calls that separate.
-    pub separator: Separator,
-    /// Whether the thread slept.
-    pub slept: bool,
-    /// When the job before ended: the thread's first stop inside the call, or the call's entry if it did not sleep.
-    pub stop: Instant,
-    /// The thread's cumulative processor time at `stop` (with what it took between spurious wake-ups inside the call).
-    pub cpu: Duration,
-    /// When the next job should come, where the call says so.
-    pub arrival: Option<Instant>,
-    /// What followed; absent where the thread was still stopped when the observation or its task ended.
-    pub resumed: Option<Resumed>,
-}
-
-/// The far side of a separation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resumed {
-    /// When the next job was released. `None` if the call did not sleep: the event had happened before.
-    pub release: Option<Window>,
-    /// When the thread ran again.
-    pub start: Instant,
-    /// Time asleep inside the call after that release (waiting for locks of the kernel).
-    pub suspended_after: Duration,
-}
+pub use about::{About, Totals};
+pub use record::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};

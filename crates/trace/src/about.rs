@@ -1,0 +1,33 @@
+//! What is true of a recording as a whole.
+
+use punctual_model::{Instant, Platform};
+
+/// What is known when a recording begins.
+#[derive(Clone, Debug, PartialEq)]
+pub struct About {
+    /// The machine that was observed. What a source does not say is empty, or 0.
+    pub platform: Platform,
+    /// Its name.
+    pub host: String,
+    /// What made the records: `punctual 0.1.0`, or the tool whose trace was imported.
+    pub source: String,
+    /// The clock of every instant, as the timing model names it.
+    pub clock: String,
+    /// The real time (nanoseconds since 1970) at the clock's zero, where it is known.
+    pub clock_zero: Option<i64>,
+    /// When the observation began.
+    pub from: Instant,
+    /// Whether it has every context switch and wake-up ([`crate::Switch`]).
+    pub switches: bool,
+}
+
+/// What was counted up to some moment of an observation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Records that were lost.
+    pub lost: u64,
+    /// Threads that were not watched for want of room.
+    pub untracked: u64,
+    /// Runs of the observing programs that the kernel skipped.
+    pub skipped: u64,
+}

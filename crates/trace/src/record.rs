@@ -1,0 +1,177 @@
+//! What was seen of threads, as records: what `observe` delivers, `extract` takes and recordings hold.
+//!
+//! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that every job stream
+//! of a thread takes its costs as differences of two readings.
+
+use punctual_model::{Duration, Instant, Policy, Reservation, Separator, Window};
+
+/// One thing that was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Record {
+    /// A thread came into view, or its task changed.
+    Task(Box<TaskRecord>),
+    /// A separation of jobs.
+    Activation(Activation),
+    /// A thread's name changed, without a change of task.
+    Renamed {
+        /// The thread.
+        tid: u32,
+        /// Records of this thread before this one.
+        sequence: u32,
+        /// Its new name.
+        name: String,
+    },
+    /// The command line that a thread was found with, where the task record could not have it.
+    Command {
+        /// The thread.
+        tid: u32,
+        /// Records of this thread before this one.
+        sequence: u32,
+        /// The command line.
+        command: String,
+    },
+    /// The observation of a thread ends here, though the thread goes on.
+    Last {
+        /// The thread.
+        tid: u32,
+        /// Records of it in all.
+        sequence: u32,
+        /// When.
+        at: Instant,
+    },
+    /// A thread ended.
+    Exit {
+        /// The thread.
+        tid: u32,
+        /// Records of this thread before this one.
+        sequence: u32,
+        /// When.
+        at: Instant,
+    },
+    /// A thread as it already is: what a recording repeats now and then, so that what follows can be understood without what came
+    /// before. Its `sequence` is that of the thread's next record. Says nothing new where the thread is known.
+    Known(Box<TaskRecord>),
+    /// A step of the scheduler. For timelines only, and only where it was asked for: no model depends on it, and it has no place
+    /// in the thread's sequence.
+    Switch(Switch),
+}
+
+impl Record {
+    /// The thread that it is about.
+    pub fn tid(&self) -> u32 {
+        match self {
+            Record::Task(task) | Record::Known(task) => task.tid,
+            Record::Activation(activation) => activation.tid,
+            Record::Switch(switch) => switch.tid,
+            Record::Renamed { tid, .. } | Record::Command { tid, .. } | Record::Last { tid, .. } | Record::Exit { tid, .. } => *tid,
+        }
+    }
+}
+
+/// What the scheduler did with a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switch {
+    /// The thread.
+    pub tid: u32,
+    /// When.
+    pub at: Instant,
+    /// On which processor; for a wake-up, the waker's.
+    pub cpu: u32,
+    /// What.
+    pub step: Step,
+}
+
+/// The steps of a thread through the scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It got a processor.
+    In,
+    /// It lost its processor and remains ready to run.
+    Preempted,
+    /// It stopped, and waits for something.
+    Asleep {
+        /// Whether a signal would wake it; what waits for a disk or a lock of the kernel is not woken by signals.
+        interruptible: bool,
+    },
+    /// It was woken.
+    Woken {
+        /// By this thread; 0 is an interrupt that found the processor idle.
+        by: u32,
+    },
+}
+
+/// Why a thread's task begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// First seen: at the start of the observation, when created, or when it became real-time.
+    Seen,
+    /// Policy changed.
+    Policy,
+    /// Priority, nice value or reservation changed.
+    Priority,
+    /// Affinity changed.
+    Affinity,
+    /// Executed another program.
+    Exec,
+}
+
+/// A thread and its scheduling parameters, as of the moment of the event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskRecord {
+    /// Thread; unique among the threads alive.
+    pub tid: u32,
+    /// Process.
+    pub pid: u32,
+    /// Records of this thread before this one.
+    pub sequence: u32,
+    /// When.
+    pub at: Instant,
+    /// Why.
+    pub begin: Begin,
+    /// `comm`.
+    pub name: String,
+    /// Command line; empty for kernel threads.
+    pub command: String,
+    /// Scheduling policy.
+    pub policy: Policy,
+    /// Real-time priority, 0 where the policy has none.
+    pub priority: u32,
+    /// Nice value, where the policy has one.
+    pub nice: Option<i32>,
+    /// Reservation, under SCHED_DEADLINE.
+    pub reservation: Option<Reservation>,
+    /// Processors it may use, as a list.
+    pub affinity: String,
+}
+
+/// One separation: the job before it ended, the next one was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activation {
+    /// The thread.
+    pub tid: u32,
+    /// Records of this thread before this one; a gap means that records were lost.
+    pub sequence: u32,
+    /// Which call, on what. [`Separator::SUSPENSION`] is a sleep outside of all calls that separate.
+    pub separator: Separator,
+    /// Whether the thread slept.
+    pub slept: bool,
+    /// When the job before ended: the thread's first stop inside the call, or the call's entry if it did not sleep.
+    pub stop: Instant,
+    /// The thread's cumulative processor time at `stop` (with what it took between spurious wake-ups inside the call).
+    pub cpu: Duration,
+    /// When the next job should come, where the call says so.
+    pub arrival: Option<Instant>,
+    /// What followed; absent where the thread was still stopped when the observation or its task ended.
+    pub resumed: Option<Resumed>,
+}
+
+/// The far side of a separation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// When the next job was released. `None` if the call did not sleep: the event had happened before.
+    pub release: Option<Window>,
+    /// When the thread ran again.
+    pub start: Instant,
+    /// Time asleep inside the call after that release (waiting for locks of the kernel).
+    pub suspended_after: Duration,
+}
