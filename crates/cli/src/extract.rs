@@ -48,6 +48,7 @@ impl Plan {
             observe: Options {
                 target: target(arguments.target),
                 include_best_effort: arguments.include_best_effort,
+                switches: false,
                 attach: match arguments.attach {
                     args::Attach::Auto => Attach::Auto,
                     args::Attach::Fentry => Attach::Fentry,

@@ -6,7 +6,14 @@ use std::time::Duration;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let command: Vec<_> = std::env::args_os().skip(1).collect();
     let target = if command.is_empty() { Target::AllRealTime } else { Target::Command(command) };
-    let options = Options { target, include_best_effort: false, attach: Attach::Auto, buffer_bytes: 4 << 20, command_to_stderr: true };
+    let options = Options {
+        target,
+        include_best_effort: false,
+        switches: std::env::var_os("SWITCHES").is_some(),
+        attach: Attach::Auto,
+        buffer_bytes: 4 << 20,
+        command_to_stderr: true,
+    };
     let mut observer = Observer::start(&options)?;
     let mut print = |record: &punctual_trace::Record| println!("{record:?}");
     let end = std::time::Instant::now() + Duration::from_secs(10);

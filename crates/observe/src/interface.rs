@@ -2,7 +2,7 @@
 
 use punctual_model::separator::{Call, FileClass, Object, Separator};
 use punctual_model::{Duration, Instant, Policy, Reservation, Window};
-use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
+use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 
 pub const CALL_FUTEX: u8 = 60;
 pub const CALL_RESTART: u8 = 61;
@@ -14,6 +14,7 @@ const RECORD_ACTIVATION: u8 = 2;
 const RECORD_RENAMED: u8 = 3;
 const RECORD_EXIT: u8 = 4;
 const RECORD_COMMAND: u8 = 5;
+const RECORD_SWITCH: u8 = 6;
 
 const ACTIVATION_SLEPT: u8 = 1;
 const ACTIVATION_RESUMED: u8 = 2;
@@ -101,6 +102,15 @@ struct RawExit {
 
 #[repr(C)]
 #[derive(Clone, Copy)]
+struct RawSwitch {
+    header: Header,
+    at: u64,
+    cpu: u32,
+    by: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
 struct RawThread {
     waking: u64,
     stop: u64,
@@ -162,6 +172,8 @@ unsafe impl Plain for RawRenamed {}
 unsafe impl Plain for RawCommand {}
 // SAFETY: as above.
 unsafe impl Plain for RawExit {}
+// SAFETY: as above.
+unsafe impl Plain for RawSwitch {}
 // SAFETY: as above.
 unsafe impl Plain for RawThread {}
 
@@ -231,8 +243,21 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
             let raw: RawExit = read(bytes)?;
             Some(Entry::Record(Record::Exit { tid: header.tid, sequence: header.sequence, at: Instant::from_ns(raw.at) }))
         }
+        RECORD_SWITCH => Some(Entry::Record(Record::Switch(switch(&read(bytes)?)?))),
         _ => None,
     }
+}
+
+fn switch(raw: &RawSwitch) -> Option<Switch> {
+    let step = match raw.header.flags {
+        0 => Step::In,
+        1 => Step::Preempted,
+        2 => Step::Asleep { interruptible: true },
+        3 => Step::Asleep { interruptible: false },
+        4 => Step::Woken { by: raw.by },
+        _ => return None,
+    };
+    Some(Switch { tid: raw.header.tid, at: Instant::from_ns(raw.at), cpu: raw.cpu, step })
 }
 
 /// What the kernel side still holds of a thread at the end of the observation: the end of the job that it finished, if it is

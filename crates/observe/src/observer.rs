@@ -46,6 +46,8 @@ pub struct Options {
     pub target: Target,
     /// Threads under SCHED_OTHER and its like too (of processes, cgroups and commands).
     pub include_best_effort: bool,
+    /// Every step of the scheduler too ([`punctual_trace::Switch`]), for timelines.
+    pub switches: bool,
     /// By which way.
     pub attach: Attach,
     /// Size of the buffer between kernel and user space in bytes; rounded up to a power of two.
@@ -112,6 +114,7 @@ impl Observer {
     pub fn start(options: &Options) -> Result<Observer, Error> {
         let mut settings = Settings {
             best_effort_too: options.include_best_effort,
+            switches: options.switches,
             buffer_bytes: options.buffer_bytes.max(4096).checked_next_power_of_two().unwrap_or(1 << 31),
             ..Settings::default()
         };
@@ -212,6 +215,11 @@ impl Observer {
             && self.pids.iter().all(|pid| matches!(self.loaded.skeleton.maps.processes.lookup(&pid.to_ne_bytes(), MapFlags::ANY), Ok(None)))
     }
 
+    /// When it began.
+    pub fn from(&self) -> Instant {
+        self.from
+    }
+
     /// What has been counted so far.
     pub fn statistics(&self) -> Statistics {
         let counters = |which: u32| {
@@ -243,6 +251,7 @@ impl Observer {
             };
             if let Some((end, last)) = interface::last_records(&bytes, until) {
                 for record in end.into_iter().chain([last]) {
+                    self.records += u64::from(matches!(record, Record::Activation(_)));
                     each(&self.inbox.borrow_mut().numbers.translate(Entry::Record(record)));
                 }
             }

@@ -46,6 +46,8 @@ pub struct Settings {
     pub best_effort_too: bool,
     /// The cgroup to watch.
     pub cgroup_id: u64,
+    /// Whether every step of the scheduler makes a record too.
+    pub switches: bool,
     /// Size of the ring buffer in bytes; a power of two, and whole pages.
     pub buffer_bytes: u32,
 }
@@ -79,7 +81,7 @@ fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
     about
 }
 
-const SCHEDULER_PROGRAMS: [&str; 6] = ["waking", "switched", "forked", "executed", "exited", "renamed"];
+const SCHEDULER_PROGRAMS: [&str; 5] = ["switched", "forked", "executed", "exited", "renamed"];
 
 /// Loads and attaches everything.
 pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
@@ -110,10 +112,13 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
 
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
     let mut open = open(settings, attach, btf)?;
+    let waking = if settings.switches && system::shows_interrupts() { "waking_told" } else { "waking" };
     choose(&mut open, attach, btf, |name| {
         let traces_calls = name.starts_with("enter_") || name.starts_with("exit_");
         let traces_all = name == "enter_any" || name == "exit_any";
-        SCHEDULER_PROGRAMS.contains(&name) || if attach == Attach::Fentry { traces_calls && !traces_all } else { traces_all }
+        name == waking
+            || SCHEDULER_PROGRAMS.contains(&name)
+            || if attach == Attach::Fentry { traces_calls && !traces_all } else { traces_all }
     })?;
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
     let from = system::now();
@@ -138,6 +143,7 @@ fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserv
     rodata.cgroup_id = settings.cgroup_id;
     rodata.affinity_words = system::affinity_words();
     rodata.switch_has_state = has_state;
+    rodata.with_switches = settings.switches;
     rodata.call_of_number = calls::table();
     if attach == Attach::Fentry {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some()).map(u8::from);

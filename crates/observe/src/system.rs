@@ -152,3 +152,13 @@ pub fn now() -> punctual_model::Instant {
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     punctual_model::Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
+
+/// Whether a program may look at the processor's count of what it is in. On x86-64 it is reached by its symbol, which kernels without
+/// `CONFIG_KALLSYMS_ALL` do not have.
+pub fn shows_interrupts() -> bool {
+    if cfg!(target_arch = "aarch64") {
+        return true;
+    }
+    let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).any(|name| name == "__preempt_count" || name == "pcpu_hot")
+}

@@ -95,7 +95,7 @@ pub enum Step {
     },
     /// It was woken.
     Woken {
-        /// By this thread; 0 is an interrupt that found the processor idle.
+        /// By this thread; 0 is an interrupt, or a thread outside the observer's PID namespace.
         by: u32,
     },
 }

@@ -11,6 +11,7 @@ const volatile __u32 pid_namespace = 0; /* inode of the observer's, 0: the initi
 const volatile __u64 cgroup_id = 0;
 const volatile __u32 affinity_words = 1;
 const volatile bool switch_has_state = true; /* sched_switch passes prev_state (5.18) */
+const volatile bool with_switches = false; /* a record of every step of the scheduler too */
 const volatile __u8 call_of_number[512] = {};
 const volatile __u8 unhooked[512] = {}; /* calls whose exit cannot be seen */
 
@@ -79,6 +80,25 @@ static __always_inline void *reserve(struct thread *thread, __u64 size)
 static __always_inline void submit(struct thread *thread, void *record)
 {
 	thread->sequence++;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* A step of the scheduler. It takes no sequence number: no model depends on it. */
+static __always_inline void emit_switch(struct thread *thread, __u8 step, __u32 by, __u64 now)
+{
+	struct switch_record *record;
+
+	if (!with_switches)
+		return;
+	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+	if (!record) {
+		count(COUNTER_DROPPED);
+		return;
+	}
+	fill_header(&record->header, thread, RECORD_SWITCH, step);
+	record->at = now;
+	record->cpu = bpf_get_smp_processor_id();
+	record->by = by;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 

@@ -83,6 +83,16 @@ enum record_kind {
 	RECORD_RENAMED = 3,
 	RECORD_EXIT = 4,
 	RECORD_COMMAND = 5,
+	RECORD_SWITCH = 6,
+};
+
+/* What the scheduler did with a thread: the flags of a switch record. */
+enum step {
+	STEP_IN = 0,
+	STEP_PREEMPTED = 1,
+	STEP_ASLEEP = 2,                 /* a signal would wake it */
+	STEP_ASLEEP_UNINTERRUPTIBLE = 3, /* only what it waits for does */
+	STEP_WOKEN = 4,
 };
 
 enum activation_flags {
@@ -157,6 +167,14 @@ struct command_record {
 struct exit_record {
 	struct header header;
 	__u64 at;
+};
+
+/* A step of the scheduler; sent only where it was asked for. Has no place in the thread's sequence. */
+struct switch_record {
+	struct header header;
+	__u64 at;
+	__u32 cpu; /* of the waker, for a wake-up */
+	__u32 by;  /* who woke it, in the observer's PID namespace; 0: an interrupt, or a thread that is not in it */
 };
 
 enum thread_state {

@@ -153,6 +153,9 @@ struct signal_struct {
 struct thread_info {
 	unsigned long flags;
 	__u32 status;
+	struct {
+		__u32 count;
+	} preempt; /* on arm64 */
 };
 
 struct task_struct {
@@ -207,6 +210,7 @@ struct task_struct {
 #define TASK_INTERRUPTIBLE 0x0001
 #define TASK_DEAD 0x0080
 #define EXIT_STATES 0x0030
+#define INTERRUPT_COUNTS 0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */
 #define NICE_TO_PRIO 120
 #define TS_COMPAT 0x0002
 #define ARM64_TIF_32BIT 22

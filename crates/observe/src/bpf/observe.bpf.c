@@ -17,6 +17,7 @@
 #include "task.h"
 #include "calls.h"
 #include "thread.h"
+#include "interrupt.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -110,14 +111,36 @@ int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 	return call == CALL_NONE ? 0 : on_exit(call, result);
 }
 
+/* A wake-up; for timelines also who did it. Whoever runs when a timer fires has nothing to do with it. */
+static __always_inline int woken(struct task_struct *task, bool by_interrupt)
+{
+	struct thread *thread = watched(task->pid);
+	__u64 now;
+
+	if (!thread)
+		return 0;
+	now = bpf_ktime_get_ns();
+	thread->waking = now;
+	if (with_switches) {
+		struct task_struct *current = bpf_get_current_task_btf();
+		bool by_timer = thread->call != CALL_NONE && thread->arrival && thread->arrival <= now;
+
+		emit_switch(thread, STEP_WOKEN, by_interrupt || by_timer ? 0 : seen_number(current, current->pid), now);
+	}
+	return 0;
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waking, struct task_struct *task)
 {
-	struct thread *thread = watched(task->pid);
+	return woken(task, false);
+}
 
-	if (thread)
-		thread->waking = bpf_ktime_get_ns();
-	return 0;
+/* Instead of the one above where wakers are recorded and the kernel shows what the processor is in. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(waking_told, struct task_struct *task)
+{
+	return woken(task, in_interrupt(bpf_get_current_task_btf()));
 }
 
 static __always_inline bool yields(struct thread *thread, struct task_struct *task, __u64 now)
@@ -131,6 +154,10 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	wake_up(thread, task, now);
 	if (state & (TASK_DEAD | EXIT_STATES))
 		return;
+	if (preempted || !state)
+		emit_switch(thread, STEP_PREEMPTED, 0, now);
+	else
+		emit_switch(thread, state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0, now);
 	if (!preempted && state) {
 		mend_call(thread, task, now);
 		fall_asleep(thread, task, now, state & TASK_INTERRUPTIBLE ? SLEEP_INTERRUPTIBLE : SLEEP_UNINTERRUPTIBLE);
@@ -177,8 +204,10 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 			now = bpf_ktime_get_ns();
 		if (!thread)
 			thread = watch(next, now, BEGIN_SEEN, false);
-		if (thread)
+		if (thread) {
 			switched_in(thread, next, now);
+			emit_switch(thread, STEP_IN, 0, now);
+		}
 	}
 	return 0;
 }
