@@ -1,7 +1,7 @@
 //! From records of all threads to tasks: follows transitions and losses.
 
 use crate::stream::Options as StreamOptions;
-use crate::task::Task;
+use crate::task::{JobSeen, Task};
 use punctual_model::{self as model, EndedBy, Instant};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
 use rustc_hash::FxHashMap;
@@ -31,6 +31,8 @@ pub struct Progress {
     pub gaps: u64,
     /// Tasks that are not kept because there were too many.
     pub omitted: u64,
+    /// Activations of threads of which nothing says what they are: their first records are missing.
+    pub unknown: u64,
 }
 
 /// A thread: its task of the moment, and the number that its next record must have.
@@ -63,18 +65,24 @@ pub struct Extractor {
     jobs: u64,
     gaps: u64,
     omitted: u64,
+    unknown: u64,
 }
 
 impl Extractor {
     /// Nothing seen yet.
     pub fn new(options: Options) -> Self {
-        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0, omitted: 0 }
+        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0, omitted: 0, unknown: 0 }
     }
 
     /// Takes one record.
     pub fn record(&mut self, record: &Record) {
+        self.record_jobs(record, &mut |_| {});
+    }
+
+    /// Takes one record, and gives every job that ended with it: of all tasks, also of those that are not kept in the end.
+    pub fn record_jobs(&mut self, record: &Record, each: &mut impl FnMut(&JobSeen)) {
         match record {
-            Record::Activation(activation) => self.activation(activation),
+            Record::Activation(activation) => self.activation(activation, each),
             Record::Task(task) => self.task(task),
             Record::Renamed { tid, sequence, name } => {
                 if let Some(thread) = self.expect(*tid, *sequence) {
@@ -97,7 +105,7 @@ impl Extractor {
 
     /// How far it has come.
     pub fn progress(&self) -> Progress {
-        Progress { threads: self.threads.len(), jobs: self.jobs, gaps: self.gaps, omitted: self.omitted }
+        Progress { threads: self.threads.len(), jobs: self.jobs, gaps: self.gaps, omitted: self.omitted, unknown: self.unknown }
     }
 
     /// Every task that was seen, by process, thread and phase.
@@ -110,15 +118,18 @@ impl Extractor {
         self.ended
     }
 
-    fn activation(&mut self, activation: &Activation) {
-        let Some(thread) = self.threads.get_mut(&activation.tid) else { return };
+    fn activation(&mut self, activation: &Activation, each: &mut impl FnMut(&JobSeen)) {
+        let Some(thread) = self.threads.get_mut(&activation.tid) else {
+            self.unknown += 1;
+            return;
+        };
         if thread.next != activation.sequence {
             self.gap(activation.tid, activation.sequence);
         }
         if let Some(thread) = self.threads.get_mut(&activation.tid) {
             thread.next = activation.sequence.wrapping_add(1);
             thread.take_name();
-            self.jobs += thread.task.activation(activation, &self.options.stream);
+            self.jobs += thread.task.activation(activation, &self.options.stream, each);
         }
     }
 
@@ -177,9 +188,7 @@ impl Extractor {
 
     /// A thread whose beginning is not among these records.
     fn known(&mut self, record: &TaskRecord) {
-        if !self.threads.contains_key(&record.tid) {
-            self.threads.insert(record.tid, Thread::new(Task::new(record.clone(), 0), record.sequence));
-        }
+        self.threads.entry(record.tid).or_insert_with(|| Thread::new(Task::new(record.clone(), 0), record.sequence));
     }
 
     fn end(&mut self, tid: u32, sequence: u32, at: Instant, ended_by: EndedBy) {

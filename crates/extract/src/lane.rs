@@ -128,8 +128,8 @@ impl Lane {
     }
 
     /// The job that is open ends where `activation` stopped.
-    pub fn close(&mut self, activation: &Activation, sleeps: &Sleeps, segments: &mut Vec<Segment>) -> bool {
-        let Some(open) = self.open.take() else { return false };
+    pub fn close(&mut self, activation: &Activation, sleeps: &Sleeps, segments: &mut Vec<Segment>) -> Option<Job> {
+        let open = self.open.take()?;
         sleeps.segments(&open, activation.cpu, segments);
         let job = Job {
             release: open.release,
@@ -139,7 +139,7 @@ impl Lane {
             suspended: sleeps.total.saturating_sub(open.asleep),
         };
         self.stream.complete(&job, segments);
-        true
+        Some(job)
     }
 
     /// The next job opens. `sleeps` holds the activation's own sleep already, so that it is no part of the job.

@@ -20,4 +20,4 @@ pub mod wcet;
 
 pub use extractor::{Extractor, Options, Progress};
 pub use stream::{Options as StreamOptions, Stream};
-pub use task::MAX_SEPARATORS;
+pub use task::{JobSeen, MAX_SEPARATORS};

@@ -3,11 +3,37 @@
 use crate::lane::{Lane, Sleeps};
 use crate::primary;
 use crate::stream::Options;
-use punctual_model::{self as model, Call, EndedBy, Instant, Object, Segment, Separator};
+use punctual_model::{self as model, Call, EndedBy, Instant, Job, Object, Segment, Separator};
 use punctual_trace::{Activation, TaskRecord};
 
 /// How many separators a task has of its own; those that come later share one stream for each kind of call.
 pub const MAX_SEPARATORS: usize = 32;
+
+/// A job that has just ended, and where it belongs.
+///
+/// Each stream of the model gets its own: the jobs between sleeps (`suspension`) are given besides those at the call that slept, also
+/// while one stream stands for both. So those given for a task at one separator are as many as its stream there has
+/// ([`punctual_model::Stream::jobs`]).
+#[derive(Clone, Copy, Debug)]
+pub struct JobSeen<'a> {
+    /// The thread.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Which of the thread's tasks.
+    pub phase: u32,
+    /// The task's name at this moment.
+    pub name: &'a str,
+    /// Where the job ended and the next begins: the stream's separator as far as it is known. A descriptor's inode is dropped from
+    /// it once the same descriptor has been another file, so it is matched to a stream of the model by [`Separator::key`], which stays.
+    pub separator: Separator,
+    /// The place of its release in its stream, from 0.
+    pub number: u64,
+    /// The job.
+    pub job: &'a Job,
+    /// Its last segments; those that no longer fitted are merged into the first.
+    pub segments: &'a [Segment],
+}
 
 /// Where the jobs between any two sleeps are.
 #[derive(Clone, Debug)]
@@ -72,20 +98,27 @@ impl Task {
         &self.about
     }
 
-    /// Takes one separation; returns how many jobs ended at its own separator.
-    pub fn activation(&mut self, activation: &Activation, options: &Options) -> u64 {
+    /// Takes one separation and gives the jobs that it ended; returns how many ended at its own separator.
+    pub fn activation(&mut self, activation: &Activation, options: &Options, each: &mut impl FnMut(&JobSeen)) -> u64 {
         let lane = (activation.separator.call != Call::Suspension).then(|| self.lane(activation.separator, options));
         self.keep_suspension_apart(lane, activation.slept, options);
         self.last_seen = activation.stop;
         let mut segments = std::mem::take(&mut self.segments);
         let mut ended = 0;
         if let Some(lane) = lane {
-            ended += u64::from(self.lanes[lane].close(activation, &self.sleeps, &mut segments));
+            if let Some(job) = self.lanes[lane].close(activation, &self.sleeps, &mut segments) {
+                ended += 1;
+                self.give(&self.lanes[lane], self.lanes[lane].separator(), &job, &segments, each);
+                if matches!(self.suspension, Suspension::First) {
+                    self.give(&self.lanes[lane], Separator::SUSPENSION, &job, &segments, each);
+                }
+            }
         }
-        if activation.slept {
-            if let Suspension::Own(own) = &mut self.suspension {
-                let closed = own.close(activation, &self.sleeps, &mut segments);
-                ended += u64::from(closed && lane.is_none());
+        if let (true, Suspension::Own(own)) = (activation.slept, &mut self.suspension) {
+            let job = own.close(activation, &self.sleeps, &mut segments);
+            ended += u64::from(job.is_some() && lane.is_none());
+            if let (Some(job), Some(own)) = (job, self.suspension_lane()) {
+                self.give(own, Separator::SUSPENSION, &job, &segments, each);
             }
         }
         self.segments = segments;
@@ -106,6 +139,12 @@ impl Task {
             self.sleeps.push(activation.cpu, resumed.suspended_after);
         }
         ended
+    }
+
+    #[inline]
+    fn give(&self, lane: &Lane, separator: Separator, job: &Job, segments: &[Segment], each: &mut impl FnMut(&JobSeen)) {
+        let (TaskRecord { tid, pid, name, .. }, phase) = (&self.about, self.phase);
+        each(&JobSeen { tid: *tid, pid: *pid, phase, name, separator, number: lane.stream().releases() - 1, job, segments });
     }
 
     /// As long as one separator accounts for every sleep, its jobs are those between sleeps too: they are kept once.

@@ -3,6 +3,7 @@
 
 pub mod lime;
 pub mod noise;
+pub mod records;
 
 use proptest::prelude::*;
 use punctual_extract::stream::{Options, Stream};
