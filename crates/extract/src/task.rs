@@ -225,6 +225,7 @@ impl Task {
             primary_reason,
             separators_capped: self.capped,
             merged_transitions: self.merged_transitions,
+            recording: None,
             streams,
         }
     }

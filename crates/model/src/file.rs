@@ -109,6 +109,9 @@ pub struct Task {
     /// Changes of policy, priority or affinity that were not to end the task; its parameters are those after the last of them.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub merged_transitions: u64,
+    /// The recording that it comes from, where the file is about several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub recording: Option<String>,
     /// One stream of jobs per separator.
     pub streams: Vec<Stream>,
 }

@@ -159,6 +159,7 @@ fn task() -> impl Strategy<Value = Task> {
             primary_reason: capped.then(|| "has the least jitter".to_owned()),
             separators_capped: capped,
             merged_transitions: 0,
+            recording: None,
             streams,
         },
     )
