@@ -1,0 +1,127 @@
+//! Job lists: every job that was seen, one a row, as CSV or Parquet. The columns are declared once, in `column.rs`.
+//!
+//! Rows leave as they come: a list may be far longer than memory.
+
+use csv::List as Csv;
+use parquet::List as Parquet;
+use punctual_model::{Job, Segment, Separator};
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+
+mod column;
+mod csv;
+mod parquet;
+
+/// One job, and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The thread.
+    pub tid: u32,
+    /// Its process.
+    pub pid: u32,
+    /// Which of the thread's tasks.
+    pub phase: u32,
+    /// The thread's name.
+    pub name: &'a str,
+    /// The stream that it is a job of.
+    pub separator: Separator,
+    /// Whether that stream is its task's primary one.
+    pub primary: bool,
+    /// Its place in its stream, from 0.
+    pub number: u64,
+    /// The job.
+    pub job: &'a Job,
+    /// Its stretches of execution, with the suspensions between them.
+    pub segments: &'a [Segment],
+}
+
+/// How a job list is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Comma-separated values (RFC 4180) with a line of column names.
+    Csv,
+    /// Apache Parquet, compressed with Snappy.
+    Parquet,
+}
+
+impl Format {
+    /// The format that the extension of a file's name asks for, in whatever case.
+    pub fn of(file: &Path) -> Result<Format, Error> {
+        match file.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()).as_deref() {
+            Some("csv") => Ok(Format::Csv),
+            Some("parquet") => Ok(Format::Parquet),
+            _ => Err(Error(format!(
+                "{} does not say what kind of job list it is to be; a name that ends in .csv or .parquet does",
+                file.display()
+            ))),
+        }
+    }
+}
+
+/// A job list that could not be written: on what, and why.
+#[derive(Debug)]
+pub struct Error(String);
+
+impl Error {
+    fn write(why: impl fmt::Display) -> Error {
+        Error(format!("cannot write the job list: {why}"))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Writes a job list, row by row. Holds at most one row group of a Parquet file.
+pub struct Writer<W: Write + Send>(List<W>);
+
+enum List<W: Write + Send> {
+    Csv(Csv<W>),
+    Parquet(Parquet<W>),
+}
+
+impl<W: Write + Send> Writer<W> {
+    /// A list without rows. `clock` is what all its instants are on; a Parquet file says so, a CSV file has no place for it.
+    pub fn new(out: W, format: Format, clock: &str) -> Result<Self, Error> {
+        Ok(Self(match format {
+            Format::Csv => List::Csv(Csv::new(out)?),
+            Format::Parquet => List::Parquet(Parquet::new(out, clock)?),
+        }))
+    }
+
+    /// Adds one job.
+    pub fn row(&mut self, row: &Row) -> Result<(), Error> {
+        match &mut self.0 {
+            List::Csv(list) => list.row(row),
+            List::Parquet(list) => list.row(row),
+        }
+    }
+
+    /// Writes what is still to be written. Without this a Parquet file cannot be read.
+    pub fn finish(self) -> Result<W, Error> {
+        match self.0 {
+            List::Csv(list) => list.finish(),
+            List::Parquet(list) => list.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_the_file_says_its_format() {
+        assert_eq!(Format::of(Path::new("a/jobs.csv")).unwrap(), Format::Csv);
+        assert_eq!(Format::of(Path::new("jobs.PARQUET")).unwrap(), Format::Parquet);
+        for name in ["jobs", "jobs.json", ".csv", ""] {
+            let error = Format::of(Path::new(name)).unwrap_err().to_string();
+            assert!(error.contains(".csv") && error.contains(".parquet"), "{error}");
+        }
+    }
+}
