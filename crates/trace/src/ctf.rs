@@ -1,1 +1,63 @@
-//! Recordings on disk: CTF 1.8, a folder with `metadata` and stream files. The page "Recordings" of ARCHITECTURE.md has the layout.
+//! Recordings on disk: CTF 1.8, a folder with `metadata` and stream files. The page "Recordings" of ARCHITECTURE.md has the why,
+//! `ctf/events.tsdl` the layout of every event.
+//!
+//! A record comes back as it went in, with two exceptions: texts lose NULs, and what they have beyond 65,535 bytes. Besides the
+//! records that were put in, a reader gets [`crate::Record::Known`] of threads that live, at the begin of a file and now and then.
+
+mod checksum;
+mod damage;
+mod decode;
+mod encode;
+mod files;
+mod index;
+mod layout;
+mod metadata;
+mod reader;
+mod recorder;
+mod select;
+mod source;
+
+pub use damage::Damage;
+pub use reader::{Reader, Stretch};
+pub use recorder::Recorder;
+
+/// The least [`Options::limit`] in bytes.
+pub const MIN_LIMIT: u64 = 1 << 20;
+
+/// How to record.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Bytes on disk at most: the oldest packets go, a sixteenth of the recording at a time. At least [`MIN_LIMIT`].
+    /// Many thousands of threads may take more, since each file begins with what they are.
+    pub limit: Option<u64>,
+    /// Bytes of a packet, from 4 KiB to 1 MiB. A packet is also closed when it is a second old.
+    pub packet_bytes: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { limit: None, packet_bytes: 256 << 10 }
+    }
+}
+
+/// What a recording came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recorded {
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Packets on disk.
+    pub packets: u64,
+    /// Activations on disk.
+    pub activations: u64,
+    /// What was deleted to stay within the limit.
+    pub dropped: Dropped,
+}
+
+/// What was deleted of a recording to stay within its limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Packets.
+    pub packets: u64,
+    /// Activations in them.
+    pub activations: u64,
+}

@@ -5,10 +5,14 @@
 //! of a thread takes its costs as differences of two readings. What is a job is not decided here.
 
 mod about;
+mod error;
 mod record;
+mod roster;
 
 pub mod ctf;
 pub mod import;
 
 pub use about::{About, Totals};
+pub use error::{Error, ErrorKind};
 pub use record::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+pub use roster::Roster;

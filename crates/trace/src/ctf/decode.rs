@@ -1,0 +1,284 @@
+//! The events of one packet into records. Nothing in a packet is believed: what does not make sense ends the reading of it.
+
+use super::layout::*;
+use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+use punctual_model::{Duration, Instant, Reservation, Separator, Window};
+
+/// Where in a packet something does not make sense, and what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Nonsense {
+    pub offset: usize,
+    pub what: &'static str,
+}
+
+/// What is read from one packet after the other.
+#[derive(Default)]
+pub struct Decoder {
+    separators: Vec<Separator>,
+    /// When the observation ended, once the event that says so was read.
+    pub until_ns: Option<u64>,
+}
+
+impl Decoder {
+    /// Gives each record of a packet, with its event's timestamp, in order.
+    pub fn packet(&mut self, packet: &[u8], begin_ns: u64, each: &mut impl FnMut(u64, &Record)) -> Result<(), Nonsense> {
+        self.separators.clear();
+        let mut at_ns = begin_ns;
+        let mut rest = packet.get(HEADER..).unwrap_or_default();
+        while let Some((head, fields)) = rest.split_first_chunk::<EVENT>() {
+            let offset = packet.len() - rest.len();
+            let low = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
+            let passed = low.wrapping_sub(at_ns as u32);
+            let event = at_ns.checked_add(passed.into()).ok_or("a timestamp beyond the end of time").and_then(|now| {
+                at_ns = now;
+                let mut fields = Fields { rest: fields, is_short: false };
+                self.event(head[0], now, &mut fields, each)?;
+                if fields.is_short { Err("an event that is cut off") } else { Ok(fields.rest) }
+            });
+            rest = event.map_err(|what| Nonsense { offset, what })?;
+        }
+        match rest {
+            [] => Ok(()),
+            _ => Err(Nonsense { offset: packet.len() - rest.len(), what: "an event that is cut off" }),
+        }
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: u8, now: u64, fields: &mut Fields<'_>, each: &mut impl FnMut(u64, &Record)) -> Result<(), &'static str> {
+        let activation = match event {
+            ACTIVATION => self.compact(fields.array()?, now, None),
+            ACTIVATION_TIMED => {
+                let bytes: &[u8; ACTIVATION_TIMED_BYTES - EVENT] = fields.array()?;
+                let [front @ .., a0, a1, a2, a3, a4] = bytes;
+                self.compact(front, now, Some(signed([*a0, *a1, *a2, *a3, *a4])))
+            }
+            ACTIVATION_WITHOUT_SLEEP => self.without_sleep(fields.array()?, now),
+            ACTIVATION_WIDE => self.wide(fields.array()?),
+            _ => {
+                let record = self.other(event, now, fields)?;
+                if let Some(record) = record.filter(|_| !fields.is_short) {
+                    each(now, &record);
+                }
+                return Ok(());
+            }
+        };
+        each(now, &Record::Activation(activation?));
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn separator(&self, number: [u8; 2]) -> Result<Separator, &'static str> {
+        let separator = self.separators.get(usize::from(u16::from_le_bytes(number)));
+        separator.copied().ok_or("a separator that was not declared")
+    }
+
+    #[inline(always)]
+    fn compact(&self, bytes: &[u8; ACTIVATION_BYTES - EVENT], now: u64, arrival: Option<u64>) -> Result<Activation, &'static str> {
+        let start = now.checked_sub(u32_at(bytes, 11).into()).ok_or(TOO_EARLY)?;
+        let release = start.checked_sub(u32_at(bytes, 15).into()).ok_or(TOO_EARLY)?;
+        let stop = start.checked_sub(low_u64(bytes, 19, 5)).ok_or(TOO_EARLY)?;
+        Ok(Activation {
+            tid: u32_at(bytes, 3),
+            sequence: u32_at(bytes, 7),
+            separator: self.separator([bytes[1], bytes[2]])?,
+            slept: true,
+            stop: Instant::from_ns(stop),
+            cpu: Duration::from_ns(low_u64(bytes, 24, 7)),
+            arrival: arrival.map(|after| Instant::from_ns(release.wrapping_add(after))),
+            resumed: Some(Resumed {
+                release: Some(Window::at(Instant::from_ns(release))),
+                start: Instant::from_ns(start),
+                suspended_after: Duration::ZERO,
+            }),
+        })
+    }
+
+    #[inline(always)]
+    fn without_sleep(&self, bytes: &[u8; ACTIVATION_WITHOUT_SLEEP_BYTES - EVENT], now: u64) -> Result<Activation, &'static str> {
+        let start = now.checked_sub(u32_at(bytes, 11).into()).ok_or(TOO_EARLY)?;
+        let stop = start.checked_sub(low_u64(bytes, 15, 5)).ok_or(TOO_EARLY)?;
+        let [.., a0, a1, a2, a3, a4] = *bytes;
+        let arrival = stop.wrapping_add(signed([a0, a1, a2, a3, a4]));
+        Ok(Activation {
+            tid: u32_at(bytes, 3),
+            sequence: u32_at(bytes, 7),
+            separator: self.separator([bytes[1], bytes[2]])?,
+            slept: false,
+            stop: Instant::from_ns(stop),
+            cpu: Duration::from_ns(low_u64(bytes, 20, 7)),
+            arrival: (bytes[27] != 0).then_some(Instant::from_ns(arrival)),
+            resumed: Some(Resumed { release: None, start: Instant::from_ns(start), suspended_after: Duration::ZERO }),
+        })
+    }
+
+    fn wide(&self, bytes: &[u8; ACTIVATION_WIDE_BYTES - EVENT]) -> Result<Activation, &'static str> {
+        let instant = |word: usize| Instant::from_ns(low_u64(bytes, 15 + word * 8, 8));
+        let duration = |word: usize| Duration::from_ns(low_u64(bytes, 15 + word * 8, 8));
+        let [slept, has_arrival, has_resumed, has_release] = [bytes[11], bytes[12], bytes[13], bytes[14]].map(|flag| flag != 0);
+        let release = match has_release {
+            true => Some(Window::new(instant(3), instant(4)).ok_or("a release that is latest before it is earliest")?),
+            false => None,
+        };
+        Ok(Activation {
+            tid: u32_at(bytes, 3),
+            sequence: u32_at(bytes, 7),
+            separator: self.separator([bytes[1], bytes[2]])?,
+            slept,
+            stop: instant(0),
+            cpu: duration(1),
+            arrival: has_arrival.then(|| instant(2)),
+            resumed: has_resumed.then(|| Resumed { release, start: instant(5), suspended_after: duration(6) }),
+        })
+    }
+
+    #[inline(never)]
+    fn other(&mut self, event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Option<Record>, &'static str> {
+        let before = |ns: u64| now.checked_sub(ns).map(Instant::from_ns).ok_or(TOO_EARLY);
+        Ok(Some(match event {
+            SEPARATOR => {
+                self.declare(fields)?;
+                return Ok(None);
+            }
+            OBSERVATION_END => {
+                self.until_ns = Some(before(u64::from_le_bytes(*fields.array()?))?.ns());
+                return Ok(None);
+            }
+            TASK => Record::Task(Box::new(task(fields, now)?)),
+            THREAD_KNOWN => Record::Known(Box::new(task(fields, now)?)),
+            RENAMED => Record::Renamed { tid: fields.u32(), sequence: fields.u32(), name: fields.text()? },
+            COMMAND => Record::Command { tid: fields.u32(), sequence: fields.u32(), command: fields.text()? },
+            EXIT => Record::Exit { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
+            LAST => Record::Last { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },
+            SWITCH_IN | SWITCH_OUT | WOKEN => {
+                let (tid, cpu, at) = (fields.u32(), fields.u32(), before(fields.u64())?);
+                let step = match event {
+                    SWITCH_IN => Step::In,
+                    WOKEN => Step::Woken { by: fields.u32() },
+                    _ => match fields.u8() {
+                        0 => Step::Preempted,
+                        1 => Step::Asleep { interruptible: true },
+                        2 => Step::Asleep { interruptible: false },
+                        _ => return Err("a step of the scheduler that is not known"),
+                    },
+                };
+                Record::Switch(Switch { tid, at, cpu, step })
+            }
+            _ => return Err("an event that is not known"),
+        }))
+    }
+
+    fn declare(&mut self, fields: &mut Fields<'_>) -> Result<(), &'static str> {
+        let number = u16::from_le_bytes([fields.u8(), fields.u8()]);
+        let separator = separator(fields.u8(), fields.u8(), fields.u32() as i32, fields.u64()).ok_or("a separator that is not known")?;
+        if usize::from(number) != self.separators.len() {
+            return Err("a separator whose number is not the next");
+        }
+        self.separators.push(separator);
+        Ok(())
+    }
+}
+
+const TOO_EARLY: &str = "an instant before the clock's zero";
+
+fn task(fields: &mut Fields<'_>, now: u64) -> Result<TaskRecord, &'static str> {
+    let (tid, pid, sequence, before) = (fields.u32(), fields.u32(), fields.u32(), fields.u64());
+    let begin = match fields.u8() {
+        0 => Begin::Seen,
+        1 => Begin::Policy,
+        2 => Begin::Priority,
+        3 => Begin::Affinity,
+        4 => Begin::Exec,
+        _ => return Err("a begin of a task that is not known"),
+    };
+    let policy = policy(fields.u8()).ok_or("a scheduling policy that is not known")?;
+    let priority = fields.u32();
+    let (has_nice, nice) = (fields.u8() != 0, fields.u32() as i32);
+    let is_reserved = fields.u8() != 0;
+    let reservation = Reservation {
+        runtime_ns: Duration::from_ns(fields.u64()),
+        deadline_ns: Duration::from_ns(fields.u64()),
+        period_ns: Duration::from_ns(fields.u64()),
+    };
+    Ok(TaskRecord {
+        tid,
+        pid,
+        sequence,
+        at: Instant::from_ns(now.checked_sub(before).ok_or(TOO_EARLY)?),
+        begin,
+        name: fields.text()?,
+        command: fields.text()?,
+        policy,
+        priority,
+        nice: has_nice.then_some(nice),
+        reservation: is_reserved.then_some(reservation),
+        affinity: fields.text()?,
+    })
+}
+
+/// Takes fields off the front. Beyond the end all are 0, and that is noted.
+struct Fields<'a> {
+    rest: &'a [u8],
+    is_short: bool,
+}
+
+impl<'a> Fields<'a> {
+    #[inline(always)]
+    fn array<const N: usize>(&mut self) -> Result<&'a [u8; N], &'static str> {
+        let (array, rest) = self.rest.split_first_chunk().ok_or("an event that is cut off")?;
+        self.rest = rest;
+        Ok(array)
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        match self.rest.split_first_chunk() {
+            Some((array, rest)) => {
+                self.rest = rest;
+                *array
+            }
+            None => {
+                self.is_short = true;
+                [0; N]
+            }
+        }
+    }
+
+    fn u8(&mut self) -> u8 {
+        self.take::<1>()[0]
+    }
+
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    fn text(&mut self) -> Result<String, &'static str> {
+        let most = &self.rest[..self.rest.len().min(MAX_TEXT)];
+        let end = most.iter().position(|byte| *byte == 0).ok_or("a text that does not end")?;
+        let text = std::str::from_utf8(&self.rest[..end]).map_err(|_| "a text that is not UTF-8")?;
+        self.rest = &self.rest[end + 1..];
+        Ok(text.to_owned())
+    }
+}
+
+#[inline(always)]
+fn u32_at<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// A number of so many bytes.
+#[inline(always)]
+fn low_u64<const N: usize>(bytes: &[u8; N], at: usize, length: usize) -> u64 {
+    let mut wide = [0; 8];
+    wide[..length].copy_from_slice(&bytes[at..at + length]);
+    u64::from_le_bytes(wide)
+}
+
+/// A signed number of 40 bits, to be added.
+#[inline(always)]
+fn signed(bytes: [u8; 5]) -> u64 {
+    let [a, b, c, d, e] = bytes;
+    (i64::from_le_bytes([0, 0, 0, a, b, c, d, e]) >> 24) as u64
+}

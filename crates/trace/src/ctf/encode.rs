@@ -1,0 +1,285 @@
+//! Records into the events of one packet.
+
+use super::layout::*;
+use crate::{Activation, Begin, Record, Step, Switch, TaskRecord};
+use punctual_model::Separator;
+use rustc_hash::FxHashMap;
+
+/// The events of one packet, behind room for its header.
+pub struct Packet {
+    pub bytes: Vec<u8>,
+    pub begin_ns: u64,
+    /// Timestamp of the last event.
+    pub end_ns: u64,
+    pub activations: u64,
+    separators: FxHashMap<Separator, u16>,
+}
+
+impl Packet {
+    /// An empty packet in this buffer.
+    pub fn new(bytes: Vec<u8>) -> Packet {
+        let mut packet = Packet { bytes, begin_ns: 0, end_ns: 0, activations: 0, separators: FxHashMap::default() };
+        packet.clear();
+        packet
+    }
+
+    /// Makes it empty.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.resize(HEADER, 0);
+        self.activations = 0;
+        self.separators.clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == HEADER
+    }
+
+    /// Whether this event can still be added to an unempty packet of at most so many bytes.
+    pub fn has_room(&self, record: &Record, at_ns: u64, packet_bytes: usize) -> bool {
+        self.bytes.len() + most_bytes(record) <= packet_bytes
+            && at_ns - self.end_ns < 1 << 32
+            && self.separators.len() < usize::from(u16::MAX)
+    }
+
+    /// Adds an event at this timestamp, which is not earlier than the one before and less than 2³² later. The packet has room.
+    pub fn add(&mut self, record: &Record, at_ns: u64) {
+        if self.is_empty() {
+            self.begin_ns = at_ns;
+        }
+        self.end_ns = at_ns;
+        match record {
+            Record::Activation(activation) => self.activation(activation, at_ns),
+            Record::Task(task) => self.task(TASK, task, at_ns),
+            Record::Known(task) => self.task(THREAD_KNOWN, task, at_ns),
+            Record::Renamed { tid, sequence, name } => {
+                self.put(at_ns, RENAMED, &[tid.to_le_bytes(), sequence.to_le_bytes()].concat());
+                self.text(name);
+            }
+            Record::Command { tid, sequence, command } => {
+                self.put(at_ns, COMMAND, &[tid.to_le_bytes(), sequence.to_le_bytes()].concat());
+                self.text(command);
+            }
+            Record::Exit { tid, sequence, at } => self.end(EXIT, *tid, *sequence, at.ns(), at_ns),
+            Record::Last { tid, sequence, at } => self.end(LAST, *tid, *sequence, at.ns(), at_ns),
+            Record::Switch(switch) => self.switch(switch, at_ns),
+        }
+    }
+
+    /// Adds the end of the observation.
+    pub fn add_end(&mut self, until_ns: u64, at_ns: u64) {
+        if self.is_empty() {
+            self.begin_ns = at_ns;
+        }
+        self.end_ns = at_ns;
+        self.put(at_ns, OBSERVATION_END, &(at_ns - until_ns).to_le_bytes());
+    }
+
+    fn put(&mut self, at_ns: u64, event: u8, fields: &[u8]) {
+        self.bytes.push(event);
+        self.bytes.extend_from_slice(&(at_ns as u32).to_le_bytes());
+        self.bytes.extend_from_slice(fields);
+    }
+
+    /// A text ends with a NUL, so one inside it has no place.
+    fn text(&mut self, text: &str) {
+        let mut end = text.len().min(MAX_TEXT - 1);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let bytes = text.as_bytes()[..end].iter().copied();
+        self.bytes.extend(bytes.filter(|byte| *byte != 0));
+        self.bytes.push(0);
+    }
+
+    #[inline]
+    fn activation(&mut self, activation: &Activation, at_ns: u64) {
+        self.activations += 1;
+        let separator = self.separator(activation.separator, at_ns);
+        let mut bytes = [0; ACTIVATION_WIDE_BYTES];
+        let length = compact(activation, at_ns, &mut bytes).unwrap_or_else(|| wide(activation, &mut bytes));
+        bytes[1..5].copy_from_slice(&(at_ns as u32).to_le_bytes());
+        bytes[5] = activation.separator.call as u8;
+        bytes[6..8].copy_from_slice(&separator.to_le_bytes());
+        bytes[8..12].copy_from_slice(&activation.tid.to_le_bytes());
+        bytes[12..16].copy_from_slice(&activation.sequence.to_le_bytes());
+        self.bytes.extend_from_slice(&bytes[..length]);
+    }
+
+    /// The number of a separator in this packet; declares it at its first use.
+    #[inline]
+    fn separator(&mut self, separator: Separator, at_ns: u64) -> u16 {
+        if let Some(number) = self.separators.get(&separator) {
+            return *number;
+        }
+        let new = self.separators.len() as u16;
+        self.separators.insert(separator, new);
+        let (class, number, object) = object_fields(separator.object);
+        let mut fields = [0; SEPARATOR_BYTES - EVENT];
+        fields[..2].copy_from_slice(&new.to_le_bytes());
+        fields[2] = separator.call as u8;
+        fields[3] = class;
+        fields[4..8].copy_from_slice(&number.to_le_bytes());
+        fields[8..].copy_from_slice(&object.to_le_bytes());
+        self.put(at_ns, SEPARATOR, &fields);
+        new
+    }
+
+    fn task(&mut self, event: u8, task: &TaskRecord, at_ns: u64) {
+        let reservation = task.reservation.map_or([0; 3], |given| [given.runtime_ns.ns(), given.deadline_ns.ns(), given.period_ns.ns()]);
+        let start = self.bytes.len();
+        self.put(at_ns, event, &task.tid.to_le_bytes());
+        self.bytes.extend_from_slice(&task.pid.to_le_bytes());
+        self.bytes.extend_from_slice(&task.sequence.to_le_bytes());
+        self.bytes.extend_from_slice(&(at_ns - task.at.ns()).to_le_bytes());
+        self.bytes.push(begin_number(task.begin));
+        self.bytes.push(policy_number(task.policy));
+        self.bytes.extend_from_slice(&task.priority.to_le_bytes());
+        self.bytes.push(u8::from(task.nice.is_some()));
+        self.bytes.extend_from_slice(&task.nice.unwrap_or(0).to_le_bytes());
+        self.bytes.push(u8::from(task.reservation.is_some()));
+        for value in reservation {
+            self.bytes.extend_from_slice(&value.to_le_bytes());
+        }
+        debug_assert_eq!(self.bytes.len() - start, TASK_BYTES);
+        self.text(&task.name);
+        self.text(&task.command);
+        self.text(&task.affinity);
+    }
+
+    fn end(&mut self, event: u8, tid: u32, sequence: u32, own_ns: u64, at_ns: u64) {
+        self.put(at_ns, event, &tid.to_le_bytes());
+        self.bytes.extend_from_slice(&sequence.to_le_bytes());
+        self.bytes.extend_from_slice(&(at_ns - own_ns).to_le_bytes());
+    }
+
+    fn switch(&mut self, switch: &Switch, at_ns: u64) {
+        let mut fields = [0; 16];
+        fields[..4].copy_from_slice(&switch.tid.to_le_bytes());
+        fields[4..8].copy_from_slice(&switch.cpu.to_le_bytes());
+        fields[8..].copy_from_slice(&(at_ns - switch.at.ns()).to_le_bytes());
+        let out = match switch.step {
+            Step::In => return self.put(at_ns, SWITCH_IN, &fields),
+            Step::Woken { by } => {
+                self.put(at_ns, WOKEN, &fields);
+                return self.bytes.extend_from_slice(&by.to_le_bytes());
+            }
+            Step::Preempted => 0,
+            Step::Asleep { interruptible: true } => 1,
+            Step::Asleep { interruptible: false } => 2,
+        };
+        self.put(at_ns, SWITCH_OUT, &fields);
+        self.bytes.push(out);
+    }
+}
+
+/// When a record happened, where it says so. An event's timestamp is never earlier.
+#[inline]
+pub fn own_ns(record: &Record) -> Option<u64> {
+    let at = match record {
+        Record::Activation(activation) => activation.resumed.as_ref().map_or(activation.stop, |resumed| resumed.start),
+        Record::Task(task) | Record::Known(task) => task.at,
+        Record::Exit { at, .. } | Record::Last { at, .. } => *at,
+        Record::Switch(switch) => switch.at,
+        Record::Renamed { .. } | Record::Command { .. } => return None,
+    };
+    Some(at.ns())
+}
+
+/// How many bytes the event of a record takes at most, with the separator that it may have to declare.
+#[inline]
+fn most_bytes(record: &Record) -> usize {
+    let text = |text: &str| text.len().min(MAX_TEXT - 1) + 1;
+    match record {
+        Record::Activation(_) => SEPARATOR_BYTES + ACTIVATION_WIDE_BYTES,
+        Record::Task(task) | Record::Known(task) => TASK_BYTES + text(&task.name) + text(&task.command) + text(&task.affinity),
+        Record::Renamed { name, .. } => EVENT + 8 + text(name),
+        Record::Command { command, .. } => EVENT + 8 + text(command),
+        Record::Exit { .. } | Record::Last { .. } | Record::Switch(_) => EVENT + 20,
+    }
+}
+
+pub fn begin_number(begin: Begin) -> u8 {
+    match begin {
+        Begin::Seen => 0,
+        Begin::Policy => 1,
+        Begin::Priority => 2,
+        Begin::Affinity => 3,
+        Begin::Exec => 4,
+    }
+}
+
+/// Writes what is special of an activation in one of the compact layouts; gives its bytes, or `None` where it fits none of them.
+#[inline]
+fn compact(activation: &Activation, at_ns: u64, bytes: &mut [u8; ACTIVATION_WIDE_BYTES]) -> Option<usize> {
+    let resumed = activation.resumed.as_ref()?;
+    let start = resumed.start.ns();
+    let before = u32::try_from(at_ns - start).ok()?;
+    let stop = start.checked_sub(activation.stop.ns())?;
+    let cpu = activation.cpu.ns();
+    if resumed.suspended_after.ns() != 0 || stop >> 40 != 0 || cpu >> 56 != 0 {
+        return None;
+    }
+    bytes[16..20].copy_from_slice(&before.to_le_bytes());
+    let arrival = |since: u64| match activation.arrival {
+        Some(arrival) => forty_bits(arrival.ns(), since).map(Some),
+        None => Some(None),
+    };
+    if !activation.slept {
+        if resumed.release.is_some() {
+            return None;
+        }
+        let arrival = arrival(activation.stop.ns())?;
+        bytes[0] = ACTIVATION_WITHOUT_SLEEP;
+        bytes[20..25].copy_from_slice(&stop.to_le_bytes()[..5]);
+        bytes[25..32].copy_from_slice(&cpu.to_le_bytes()[..7]);
+        bytes[32] = u8::from(arrival.is_some());
+        bytes[33..38].copy_from_slice(&arrival.unwrap_or([0; 5]));
+        return Some(ACTIVATION_WITHOUT_SLEEP_BYTES);
+    }
+    let release = resumed.release.filter(|release| release.is_exact())?.earliest().ns();
+    let arrival = arrival(release)?;
+    bytes[20..24].copy_from_slice(&u32::try_from(start.checked_sub(release)?).ok()?.to_le_bytes());
+    bytes[24..29].copy_from_slice(&stop.to_le_bytes()[..5]);
+    bytes[29..36].copy_from_slice(&cpu.to_le_bytes()[..7]);
+    let Some(arrival) = arrival else {
+        bytes[0] = ACTIVATION;
+        return Some(ACTIVATION_BYTES);
+    };
+    bytes[0] = ACTIVATION_TIMED;
+    bytes[36..41].copy_from_slice(&arrival);
+    Some(ACTIVATION_TIMED_BYTES)
+}
+
+/// How much later than `since` an instant is, as a signed number of 40 bits.
+#[inline]
+fn forty_bits(instant: u64, since: u64) -> Option<[u8; 5]> {
+    let distance = instant.wrapping_sub(since) as i64;
+    let [low @ .., _, _, _] = distance.to_le_bytes();
+    (distance << 24 >> 24 == distance).then_some(low)
+}
+
+/// Writes what is special of an activation in the layout that fits all; gives its bytes.
+#[cold]
+fn wide(activation: &Activation, bytes: &mut [u8; ACTIVATION_WIDE_BYTES]) -> usize {
+    let resumed = activation.resumed.as_ref();
+    let release = resumed.and_then(|resumed| resumed.release);
+    bytes[0] = ACTIVATION_WIDE;
+    bytes[16] = u8::from(activation.slept);
+    bytes[17] = u8::from(activation.arrival.is_some());
+    bytes[18] = u8::from(resumed.is_some());
+    bytes[19] = u8::from(release.is_some());
+    let words = [
+        activation.stop.ns(),
+        activation.cpu.ns(),
+        activation.arrival.map_or(0, |arrival| arrival.ns()),
+        release.map_or(0, |release| release.earliest().ns()),
+        release.map_or(0, |release| release.latest().ns()),
+        resumed.map_or(0, |resumed| resumed.start.ns()),
+        resumed.map_or(0, |resumed| resumed.suspended_after.ns()),
+    ];
+    for (place, word) in bytes[20..].chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    ACTIVATION_WIDE_BYTES
+}

@@ -1,0 +1,171 @@
+//! Where everything is in a packet. The metadata ([`super::metadata`]) say the same to other tools.
+
+use crate::Totals;
+use punctual_model::{Call, FileClass, Object, Policy, Separator};
+
+/// First bytes of every packet: CTF's magic number, and with the UUID behind it the place to go on after damage.
+pub const MAGIC: [u8; 4] = 0xC1FC_1FC1_u32.to_le_bytes();
+/// Bytes of magic number and UUID.
+pub const MARK: usize = 20;
+/// Bytes of a packet before its first event: `packet.header` and `packet.context`.
+pub const HEADER: usize = 116;
+/// The checksum is the last of these.
+pub const CRC: usize = 112;
+/// Where the size of the packet is written.
+pub const SIZES: std::ops::Range<usize> = 44..60;
+/// No packet is longer. An event has three texts of [`MAX_TEXT`] at most, so that any fits with room to spare.
+pub const MAX_PACKET: usize = 4 << 20;
+/// Longer texts are cut.
+pub const MAX_TEXT: usize = 64 << 10;
+/// In the flags of a packet: the recording was ended here.
+pub const FLAG_END: u32 = 1;
+
+/// Bytes of `event.header`: which event, and the low half of its timestamp.
+pub const EVENT: usize = 5;
+
+pub const SEPARATOR: u8 = 0;
+pub const ACTIVATION: u8 = 1;
+pub const ACTIVATION_TIMED: u8 = 2;
+pub const ACTIVATION_WITHOUT_SLEEP: u8 = 3;
+pub const ACTIVATION_WIDE: u8 = 4;
+pub const TASK: u8 = 5;
+pub const THREAD_KNOWN: u8 = 6;
+pub const RENAMED: u8 = 7;
+pub const COMMAND: u8 = 8;
+pub const EXIT: u8 = 9;
+pub const LAST: u8 = 10;
+pub const SWITCH_IN: u8 = 11;
+pub const SWITCH_OUT: u8 = 12;
+pub const WOKEN: u8 = 13;
+pub const OBSERVATION_END: u8 = 14;
+
+/// Bytes of these events, header included.
+pub const SEPARATOR_BYTES: usize = 21;
+pub const ACTIVATION_BYTES: usize = 36;
+pub const ACTIVATION_TIMED_BYTES: usize = 41;
+pub const ACTIVATION_WITHOUT_SLEEP_BYTES: usize = 38;
+pub const ACTIVATION_WIDE_BYTES: usize = 76;
+/// Without the texts.
+pub const TASK_BYTES: usize = 61;
+
+/// What stands before the events of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    /// Of the whole packet.
+    pub bytes: usize,
+    pub sequence: u64,
+    pub totals: Totals,
+    pub activations: u64,
+    pub activations_before: u64,
+    pub flags: u32,
+    pub crc: u32,
+}
+
+impl Header {
+    pub fn write(&self, uuid: &[u8; 16], into: &mut [u8; HEADER]) {
+        let bits = self.bytes as u64 * 8;
+        let words = [
+            self.begin_ns,
+            self.end_ns,
+            bits,
+            bits,
+            self.sequence,
+            self.totals.lost,
+            self.totals.untracked,
+            self.totals.skipped,
+            self.activations,
+            self.activations_before,
+        ];
+        into[..4].copy_from_slice(&MAGIC);
+        into[4..MARK].copy_from_slice(uuid);
+        into[MARK..28].fill(0);
+        for (place, word) in into[28..108].chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        into[108..CRC].copy_from_slice(&self.flags.to_le_bytes());
+        into[CRC..].copy_from_slice(&self.crc.to_le_bytes());
+    }
+
+    /// `None` where no packet of this recording begins.
+    pub fn parse(bytes: &[u8; HEADER], uuid: &[u8; 16]) -> Option<Header> {
+        let mut words = [0; 10];
+        for (word, place) in words.iter_mut().zip(bytes[28..108].chunks_exact(8)) {
+            *word = u64::from_le_bytes(place.try_into().ok()?);
+        }
+        let [begin_ns, end_ns, content, size, sequence, lost, untracked, skipped, activations, activations_before] = words;
+        let is_ours = bytes[..4] == MAGIC && bytes[4..MARK] == *uuid && bytes[MARK..28] == [0; 8];
+        let length = usize::try_from(size / 8).ok()?;
+        let is_size = content == size && size % 8 == 0 && (HEADER..=MAX_PACKET).contains(&length);
+        (is_ours && is_size && begin_ns <= end_ns).then_some(Header {
+            begin_ns,
+            end_ns,
+            bytes: length,
+            sequence,
+            totals: Totals { lost, untracked, skipped },
+            activations,
+            activations_before,
+            flags: u32_at(bytes, 108),
+            crc: u32_at(bytes, CRC),
+        })
+    }
+}
+
+fn u32_at(bytes: &[u8; HEADER], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Numbers of what a call waits on; files have those of [`FileClass`].
+const NOTHING: u8 = 0;
+const CLOCK_RELATIVE: u8 = 32;
+const CLOCK_ABSOLUTE: u8 = 33;
+const ADDRESS: u8 = 34;
+const ID: u8 = 35;
+const OTHERS: u8 = 36;
+
+/// An object as the `separator` event has it: class, number, object.
+pub fn object_fields(object: Object) -> (u8, i32, u64) {
+    match object {
+        Object::None => (NOTHING, 0, 0),
+        Object::Clock { id, absolute: false } => (CLOCK_RELATIVE, id, 0),
+        Object::Clock { id, absolute: true } => (CLOCK_ABSOLUTE, id, 0),
+        Object::File { class, fd, identity } => (class as u8, fd, identity),
+        Object::Address(address) => (ADDRESS, 0, address),
+        Object::Id(id) => (ID, id, 0),
+        Object::Others => (OTHERS, 0, 0),
+    }
+}
+
+/// The separator with these fields, if there is one.
+pub fn separator(call: u8, class: u8, number: i32, object: u64) -> Option<Separator> {
+    let object = match class {
+        NOTHING => Object::None,
+        CLOCK_RELATIVE => Object::Clock { id: number, absolute: false },
+        CLOCK_ABSOLUTE => Object::Clock { id: number, absolute: true },
+        ADDRESS => Object::Address(object),
+        ID => Object::Id(number),
+        OTHERS => Object::Others,
+        _ => Object::File { class: FileClass::from_number(class)?, fd: number, identity: object },
+    };
+    Some(Separator { call: Call::from_number(call)?, object })
+}
+
+/// The kernel's number of a policy.
+pub fn policy_number(policy: Policy) -> u8 {
+    match policy {
+        Policy::Other => 0,
+        Policy::Fifo => 1,
+        Policy::Rr => 2,
+        Policy::Batch => 3,
+        Policy::Idle => 5,
+        Policy::Deadline => 6,
+        Policy::Ext => 7,
+    }
+}
+
+/// The policy of this number.
+pub fn policy(number: u8) -> Option<Policy> {
+    let policies = [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext];
+    policies.into_iter().find(|policy| policy_number(*policy) == number)
+}

@@ -1,0 +1,291 @@
+//! Reads recordings, also those that were cut off or damaged: whatever is whole of them, and what is missing.
+
+use super::damage::{Damage, Damages};
+use super::decode::Decoder;
+use super::index::{self, Index, Run};
+use super::layout::{FLAG_END, HEADER, Header};
+use super::select::Selection;
+use super::source::{Place, Stream};
+use super::{Dropped, metadata};
+use crate::error::{Error, ErrorKind};
+use crate::{About, Record, Totals};
+use punctual_model::Instant;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Packets are put together in stretches of at least so many bytes, and so many that there are not more than this.
+const STRETCH_BYTES: u64 = 256 << 10;
+const MOST_STRETCHES: u64 = 16 << 10;
+/// As many stream files are looked at.
+const MOST_FILES: usize = 1 << 16;
+
+/// A recording that is read. Several threads may read at once.
+pub struct Reader {
+    folder: PathBuf,
+    uuid: [u8; 16],
+    pub(super) about: About,
+    streams: Vec<Stream>,
+    pub(super) runs: Vec<Run>,
+    pub(super) selection: Selection,
+    pub(super) totals: Totals,
+    pub(super) until: Instant,
+    is_complete: bool,
+    dropped: Dropped,
+    pub(super) damages: Damages,
+}
+
+/// Some packets in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// Activations in it, as the packets' headers say.
+    pub activations: u64,
+    /// Bytes of its packets.
+    pub bytes: u64,
+    /// Timestamp of its first event.
+    pub begin: Instant,
+    /// Timestamp of its last event.
+    pub end: Instant,
+}
+
+impl Reader {
+    /// Opens a recording and looks where its packets are. What is wrong with it is in [`Reader::damage`].
+    pub fn open(folder: &Path) -> Result<Reader, Error> {
+        let failed = |error: io::Error| Error::io("read", folder, &error);
+        let mut streams = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(number) = name.strip_prefix("stream_").and_then(|number| number.parse().ok()) else { continue };
+            let path = entry.path();
+            let about = fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?;
+            if about.is_file() {
+                streams.push(Stream { number, name, length: about.len(), place: Place::File(path) });
+            }
+            if streams.len() > MOST_FILES {
+                return Err(Error::new(ErrorKind::NotATrace, format!("{} has more than {MOST_FILES} stream files", folder.display())));
+            }
+        }
+        let path = folder.join(metadata::NAME);
+        let metadata = match fs::metadata(&path) {
+            Ok(about) if about.len() > metadata::MOST_BYTES as u64 => {
+                let message = format!("{} is no metadata of a recording: it is longer than {} bytes", path.display(), metadata::MOST_BYTES);
+                return Err(Error::new(ErrorKind::NotATrace, message));
+            }
+            Ok(_) => fs::read(&path).map_err(|error| Error::io("read", &path, &error))?,
+            // Packets can do without; a folder that has neither is something else.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !streams.is_empty() => Vec::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = format!("{} is no recording: it has no file named metadata", folder.display());
+                return Err(Error::new(ErrorKind::NotATrace, message));
+            }
+            Err(error) => return Err(Error::io("read", &path, &error)),
+        };
+        Reader::new(folder, &metadata, streams)
+    }
+
+    /// A recording in memory: its metadata, and the stream files by number. For tests.
+    pub fn in_memory(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) -> Result<Reader, Error> {
+        let stream = |(number, bytes): (u64, Vec<u8>)| Stream {
+            number,
+            name: format!("stream_{number}"),
+            length: bytes.len() as u64,
+            place: Place::Memory(bytes),
+        };
+        Reader::new(Path::new("(memory)"), metadata, streams.into_iter().map(stream).collect())
+    }
+
+    fn new(folder: &Path, metadata: &[u8], mut streams: Vec<Stream>) -> Result<Reader, Error> {
+        let failed = |error: io::Error| Error::io("read", folder, &error);
+        streams.sort_by_key(|stream| stream.number);
+        let metadata = metadata::read(metadata, folder)?;
+        let mut damages = Damages::default();
+        let is_whole = metadata.damage.is_none();
+        metadata.damage.into_iter().for_each(|damage| damages.push(damage));
+        let named = metadata.uuid.map(|uuid| uuid.into_bytes());
+        let uuid = match named.filter(|_| is_whole) {
+            Some(uuid) => uuid,
+            None => index::learn_uuid(&streams).map_err(failed)?.or(named).unwrap_or_default(),
+        };
+        let total = streams.iter().map(|stream| stream.length).fold(0, u64::saturating_add);
+        let index = Index::new(&streams, &uuid, STRETCH_BYTES.max(total / MOST_STRETCHES)).map_err(failed)?;
+        if index.first.is_none() && metadata.about.source.is_empty() && !is_whole {
+            let message = format!("{} is no recording: nothing in it can be read", folder.display());
+            return Err(Error::new(ErrorKind::NotATrace, message));
+        }
+        index.damages.list().into_iter().for_each(|damage| damages.push(damage));
+        let mut reader = Reader {
+            folder: folder.to_owned(),
+            uuid,
+            about: metadata.about,
+            streams,
+            selection: Selection::all(index.runs.len()),
+            runs: index.runs,
+            totals: index.last.map_or(Totals::default(), |last| last.totals),
+            until: Instant::from_ns(0),
+            is_complete: index.last.is_some_and(|last| last.flags & FLAG_END != 0),
+            dropped: Dropped::default(),
+            damages,
+        };
+        reader.bounds(index.first, index.last, index.last_place)?;
+        if !reader.is_complete && !index.is_cut {
+            reader.unfinished();
+        }
+        Ok(reader)
+    }
+
+    /// When it begins and ends.
+    fn bounds(&mut self, first: Option<Header>, last: Option<Header>, place: Option<(usize, u64)>) -> Result<(), Error> {
+        let (Some(first), Some(last), Some((file, offset))) = (first, last, place) else {
+            self.until = self.about.from;
+            return Ok(());
+        };
+        if self.streams.first().is_some_and(|stream| stream.number > 0) {
+            self.dropped = Dropped { packets: first.sequence, activations: first.activations_before };
+        }
+        let begins_late = self.dropped.packets > 0 || self.about.from == Instant::from_ns(0);
+        if begins_late {
+            self.about.from = self.about.from.max(Instant::from_ns(first.begin_ns));
+        }
+        self.until = Instant::from_ns(last.end_ns);
+        let mut until = None;
+        if self.is_complete {
+            let run = Run::new(file, offset, &last);
+            // What is wrong with that packet is said when it is read.
+            self.read_run(&run, &mut Damages::default(), &mut until, &mut |_, _| {})?;
+        }
+        self.until = until.map_or(self.until, Instant::from_ns).max(self.about.from);
+        Ok(())
+    }
+
+    fn unfinished(&mut self) {
+        let (name, offset) = match self.streams.last() {
+            Some(stream) => (stream.name.clone(), stream.length),
+            None => ("stream_0".to_owned(), 0),
+        };
+        let what = "the recording was cut off here: it was not ended, so there may have been more that did not get to the disk";
+        self.damages.push(Damage::new(name, offset, what));
+    }
+
+    /// What is true of the recording as a whole. It is from when its first packet begins, if there were packets before that were deleted.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// What was counted.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// When the observation ended, as far as it was recorded.
+    pub fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Whether the recording was ended, not cut off.
+    pub fn complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// What was deleted to stay within a limit.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
+    }
+
+    /// What was found wrong when it was opened.
+    pub fn damage(&self) -> Vec<Damage> {
+        self.damages.list()
+    }
+
+    /// How many stretches there are.
+    pub fn stretches(&self) -> usize {
+        self.selection.runs.len()
+    }
+
+    /// What is in a stretch; with [`Reader::select`] the first and the last count also what is left out of them.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such stretch.
+    pub fn stretch(&self, index: usize) -> Stretch {
+        let Run { bytes, activations, begin_ns, end_ns, .. } = self.runs[self.selection.runs.clone()][index];
+        Stretch { activations, bytes, begin: Instant::from_ns(begin_ns), end: Instant::from_ns(end_ns) }
+    }
+
+    /// Gives the records of these stretches in order. Damaged packets are left out and told.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many stretches.
+    pub fn read(&self, stretches: Range<usize>, each: &mut dyn FnMut(&Record)) -> Result<Vec<Damage>, Error> {
+        let mut damages = Damages::default();
+        let mut until = None;
+        if stretches.contains(&0) {
+            self.selection.known.iter().for_each(&mut *each);
+        }
+        let stamps_ns = &self.selection.stamps_ns;
+        for run in &self.runs[self.selection.runs.clone()][stretches] {
+            self.read_run(run, &mut damages, &mut until, &mut |at_ns, record| {
+                if stamps_ns.contains(&at_ns) {
+                    each(record);
+                }
+            })?;
+        }
+        Ok(damages.into_list())
+    }
+
+    /// Gives the records of a run, with their events' timestamps; and when the observation ended, if it was in this run.
+    pub(super) fn read_run(
+        &self,
+        run: &Run,
+        damages: &mut Damages,
+        until: &mut Option<u64>,
+        each: &mut impl FnMut(u64, &Record),
+    ) -> Result<(), Error> {
+        let stream = &self.streams[run.file];
+        let failed = |error: io::Error| Error::io("read", &self.folder.join(&stream.name), &error);
+        let file = stream.open().map_err(failed)?;
+        let mut decoder = Decoder::default();
+        let mut bytes = Vec::new();
+        let (mut offset, end) = (run.offset, run.offset + run.bytes);
+        while offset < end {
+            let mut head = [0; HEADER];
+            file.read(offset, &mut head).map_err(failed)?;
+            let Some(header) = Header::parse(&head, &self.uuid).filter(|header| offset + header.bytes as u64 <= end) else {
+                damages.push(Damage::new(&stream.name, offset, "the file has changed since it was opened; what follows is left out"));
+                return Ok(());
+            };
+            bytes.resize(header.bytes, 0);
+            file.read(offset, &mut bytes).map_err(failed)?;
+            if let Some(damage) = packet_damage(&stream.name, offset, &header, &bytes) {
+                damages.push(damage);
+            } else if let Err(nonsense) = decoder.packet(&bytes, header.begin_ns, each) {
+                let what = format!("{} (written by a newer Punctual?); the rest of this packet is left out", nonsense.what);
+                damages.push(Damage::new(&stream.name, offset + nonsense.offset as u64, what));
+            }
+            offset += header.bytes as u64;
+        }
+        *until = decoder.until_ns.or(*until);
+        Ok(())
+    }
+}
+
+/// What is wrong with a packet by its checksum.
+fn packet_damage(name: &str, offset: u64, header: &Header, packet: &[u8]) -> Option<Damage> {
+    if index::difference(packet) == Some(0) {
+        return None;
+    }
+    let left_out = format!(
+        "packet {} (bytes {offset} to {}) is left out, with {} activations",
+        header.sequence,
+        offset + header.bytes as u64,
+        header.activations
+    );
+    Some(match index::explain(packet) {
+        Some((at, is, was)) => {
+            Damage::new(name, offset + at as u64, format!("damaged: this byte is {is:#04x} and was {was:#04x}; {left_out}"))
+        }
+        None => Damage::new(name, offset, format!("damaged in more than one byte: {left_out}")),
+    })
+}

@@ -1,0 +1,75 @@
+//! A part of a recording, by time.
+
+use super::damage::Damages;
+use super::reader::Reader;
+use crate::error::Error;
+use crate::{Record, Roster, Totals};
+use punctual_model::Instant;
+use std::ops::{Range, RangeInclusive};
+
+/// What of a recording is read.
+pub struct Selection {
+    /// The runs that have some of it.
+    pub runs: Range<usize>,
+    /// Timestamps of its events.
+    pub stamps_ns: RangeInclusive<u64>,
+    /// The threads that lived when it begins, as they were.
+    pub known: Vec<Record>,
+}
+
+impl Selection {
+    /// All of so many runs.
+    pub fn all(runs: usize) -> Selection {
+        Selection { runs: 0..runs, stamps_ns: 0..=u64::MAX, known: Vec::new() }
+    }
+}
+
+impl Reader {
+    /// Leaves out what came before `from` or after `until`: from here on the reader is as that of a recording which began and ended
+    /// there. Its first stretch begins with what each thread is at `from` ([`Record::Known`]).
+    ///
+    /// What counts is an event's timestamp: that of its record, or of the latest one before it in the recording where that is later. So a
+    /// thread's records stay in one piece, without a gap at the border.
+    ///
+    /// Reads all that came before `from`.
+    pub fn select(&mut self, from: Option<Instant>, until: Option<Instant>) -> Result<(), Error> {
+        let stamps_ns = from.map_or(0, Instant::ns)..=until.map_or(u64::MAX, Instant::ns);
+        let begin = self.runs.iter().position(|run| run.end_ns >= *stamps_ns.start()).unwrap_or(self.runs.len());
+        let behind = self.runs[begin..].iter().position(|run| run.begin_ns > *stamps_ns.end());
+        let end = behind.map_or(self.runs.len(), |behind| begin + behind);
+        let mut roster = Roster::new();
+        if let Some(from) = from {
+            for (index, run) in self.runs.iter().enumerate().take(begin + 1) {
+                let mut damages = Damages::default();
+                self.read_run(run, &mut damages, &mut None, &mut |at_ns, record| {
+                    if at_ns < from.ns() {
+                        roster.record(record);
+                    }
+                })?;
+                // Those of the first run of the selection are told when it is read.
+                if index < begin {
+                    damages.into_list().into_iter().for_each(|damage| self.damages.push(damage));
+                }
+            }
+        }
+        let before = begin.checked_sub(1).map_or(Totals::default(), |run| self.runs[run].totals);
+        if let Some(last) = self.runs[..end].last() {
+            self.totals = Totals {
+                lost: last.totals.lost.saturating_sub(before.lost),
+                // They stay so.
+                untracked: last.totals.untracked,
+                skipped: last.totals.skipped.saturating_sub(before.skipped),
+            };
+        }
+        if let Some(from) = from {
+            self.about.from = self.about.from.max(from);
+        }
+        if let Some(until) = until {
+            self.until = self.until.min(until);
+        }
+        self.until = self.until.max(self.about.from);
+        let known = from.map_or_else(Vec::new, |from| roster.known(from));
+        self.selection = Selection { runs: begin..end, stamps_ns, known };
+        Ok(())
+    }
+}

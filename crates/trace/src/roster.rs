@@ -1,0 +1,69 @@
+//! Which threads live, what they are, and what the next record of each is.
+
+use crate::{Record, TaskRecord};
+use punctual_model::Instant;
+use rustc_hash::FxHashMap;
+
+/// Follows records, and can say at any moment what somebody must be told who sees only those that come after.
+#[derive(Clone, Debug, Default)]
+pub struct Roster {
+    /// Each thread as it is; its `sequence` is that of its next record.
+    threads: FxHashMap<u32, TaskRecord>,
+}
+
+impl Roster {
+    /// Nobody yet.
+    pub fn new() -> Roster {
+        Roster::default()
+    }
+
+    /// Takes one record.
+    pub fn record(&mut self, record: &Record) {
+        match record {
+            Record::Activation(activation) => {
+                if let Some(thread) = self.threads.get_mut(&activation.tid) {
+                    thread.sequence = activation.sequence.wrapping_add(1);
+                }
+            }
+            Record::Task(task) => self.put(task, task.sequence.wrapping_add(1)),
+            Record::Known(task) => self.put(task, task.sequence),
+            Record::Renamed { tid, sequence, name } => {
+                if let Some(thread) = self.threads.get_mut(tid) {
+                    thread.sequence = sequence.wrapping_add(1);
+                    thread.name.clone_from(name);
+                }
+            }
+            Record::Command { tid, sequence, command } => {
+                if let Some(thread) = self.threads.get_mut(tid) {
+                    thread.sequence = sequence.wrapping_add(1);
+                    thread.command.clone_from(command);
+                }
+            }
+            Record::Exit { tid, .. } | Record::Last { tid, .. } => {
+                self.threads.remove(tid);
+            }
+            Record::Switch(_) => {}
+        }
+    }
+
+    fn put(&mut self, task: &TaskRecord, sequence: u32) {
+        self.threads.insert(task.tid, TaskRecord { sequence, ..task.clone() });
+    }
+
+    /// How many threads live.
+    pub fn len(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Whether no thread lives.
+    pub fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
+    /// Each thread as it is at this moment, as [`Record::Known`], by number.
+    pub fn known(&self, at: Instant) -> Vec<Record> {
+        let mut threads: Vec<&TaskRecord> = self.threads.values().collect();
+        threads.sort_unstable_by_key(|thread| thread.tid);
+        threads.into_iter().map(|thread| Record::Known(Box::new(TaskRecord { at, ..thread.clone() }))).collect()
+    }
+}

@@ -1,0 +1,194 @@
+//! What babeltrace2 makes of recordings: it is not ours, so it shows whether the metadata are true.
+
+use crate::generate::*;
+use punctual_model::*;
+use punctual_trace::ctf::{Options, Reader, Recorder};
+use punctual_trace::*;
+use std::path::Path;
+use std::process::Command;
+
+/// What it prints, one line per event; it must not warn. `None` where it is not installed, which is said.
+fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+    let ran = Command::new("babeltrace2").args(arguments).arg(folder).output();
+    let output = match ran {
+        Ok(output) => output,
+        Err(error) => {
+            eprintln!("SKIPPED: babeltrace2 cannot be run: {error}");
+            return None;
+        }
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said.lines().filter(|line| !line.contains("discarded")).collect();
+    assert!(output.status.success(), "{said:?}");
+    assert_eq!(said, [""; 0]);
+    Some(String::from_utf8(output.stdout).expect("UTF-8").lines().map(str::to_owned).collect())
+}
+
+/// As babeltrace2 prints a field.
+fn field(name: &str, value: impl std::fmt::Display) -> String {
+    format!("{name} = {value}")
+}
+
+#[test]
+fn every_field_is_where_the_metadata_say() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let ns = Instant::from_ns;
+    let task = TaskRecord {
+        tid: 7,
+        pid: 6,
+        sequence: 0,
+        at: ns(1_000_000_100),
+        begin: Begin::Exec,
+        name: "näme".to_owned(),
+        command: "/bin/näme \"-x\"".to_owned(),
+        policy: Policy::Deadline,
+        priority: 3,
+        nice: Some(-5),
+        reservation: Some(Reservation {
+            runtime_ns: Duration::from_ns(11),
+            deadline_ns: Duration::from_ns(12),
+            period_ns: Duration::from_ns(13),
+        }),
+        affinity: "0-1".to_owned(),
+    };
+    let resumed = Resumed { release: Some(Window::at(ns(1_000_002_000))), start: ns(1_000_003_000), suspended_after: Duration::ZERO };
+    let activation = Activation {
+        tid: 7,
+        sequence: 1,
+        separator: Separator { call: Call::Read, object: Object::File { class: FileClass::CharacterDevice, fd: -3, identity: 0xabc } },
+        slept: true,
+        stop: ns(1_000_001_000),
+        cpu: Duration::from_ns(1 << 50),
+        arrival: None,
+        resumed: Some(resumed),
+    };
+    let clock = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
+    let timed = Activation { sequence: 2, arrival: Some(ns(1_000_001_900)), separator: clock, ..activation };
+    let without_sleep = Activation {
+        sequence: 3,
+        slept: false,
+        arrival: Some(ns(1_000_001_400)),
+        resumed: Some(Resumed { release: None, ..resumed }),
+        ..activation
+    };
+    let window = Window::new(ns(1_000_001_500), ns(1_000_002_500));
+    let wide = Activation {
+        sequence: 4,
+        arrival: Some(ns(17)),
+        resumed: Some(Resumed { release: window, suspended_after: Duration::from_ns(5), ..resumed }),
+        ..activation
+    };
+    let switch = |step| Record::Switch(Switch { tid: 7, at: ns(1_000_003_500), cpu: 1, step });
+    let records = [
+        Record::Task(Box::new(task.clone())),
+        Record::Known(Box::new(TaskRecord { begin: Begin::Seen, nice: None, reservation: None, policy: Policy::Idle, ..task })),
+        Record::Activation(activation),
+        Record::Activation(timed),
+        Record::Activation(without_sleep),
+        Record::Activation(wide),
+        Record::Renamed { tid: 7, sequence: 5, name: "new".to_owned() },
+        Record::Command { tid: 7, sequence: 6, command: "/bin/new".to_owned() },
+        switch(Step::In),
+        switch(Step::Preempted),
+        switch(Step::Asleep { interruptible: false }),
+        switch(Step::Woken { by: 9 }),
+        // Earlier than the one before: the timestamp stays, `before_ns` says it.
+        Record::Exit { tid: 7, sequence: 7, at: ns(1_000_003_400) },
+        Record::Last { tid: 8, sequence: 8, at: ns(1_000_003_600) },
+    ];
+    let mut recorder = Recorder::create(&folder, &some_about(), &Options::default()).unwrap();
+    for record in &records {
+        recorder.record(record).unwrap();
+    }
+    recorder.finish(ns(1_000_003_550), totals(0)).unwrap();
+    let Some(lines) = babeltrace(&folder, &["--clock-cycles"]) else { return };
+    let task = |event: &str, begin: &str, policy: &str, nice: (&str, i32), reserved: &str, reservation: [u64; 3]| {
+        let fields = [
+            field("tid", 7),
+            field("pid", 6),
+            field("sequence", 0),
+            field("before_ns", 0),
+            field("begin", begin),
+            field("policy", policy),
+            field("priority", 3),
+            field("nice_known", nice.0),
+            field("nice", nice.1),
+            field("reserved", reserved),
+            field("runtime_ns", reservation[0]),
+            field("deadline_ns", reservation[1]),
+            field("period_ns", reservation[2]),
+            field("name", "\"näme\""),
+            field("command", "\"/bin/näme \\\"-x\\\"\""),
+            field("affinity", "\"0-1\""),
+        ];
+        (event.to_owned(), 1_000_000_100_u64, fields.join(", "))
+    };
+    let read = "( \"read\" : container = 10 )";
+    let sleep = "( \"clock_nanosleep\" : container = 1 )";
+    let event = |name: &str, at: u64, fields: &str| (name.to_owned(), at, fields.to_owned());
+    let yes = "( \"yes\" : container = 1 )";
+    let no = "( \"no\" : container = 0 )";
+    let expected = [
+        task("task", "( \"exec\" : container = 4 )", "( \"SCHED_DEADLINE\" : container = 6 )", (yes, -5), yes, [11, 12, 13]),
+        task("thread_known", "( \"seen\" : container = 0 )", "( \"SCHED_IDLE\" : container = 5 )", (no, 0), no, [0, 0, 0]),
+        event(
+            "separator",
+            1_000_003_000,
+            &format!("separator = 0, call = {read}, class = ( \"character_device\" : container = 3 ), number = -3, object = 0xABC"),
+        ),
+        event(
+            "activation",
+            1_000_003_000,
+            &format!(
+                "call = {read}, separator = 0, tid = 7, sequence = 1, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}",
+                1_u64 << 50
+            ),
+        ),
+        event(
+            "separator",
+            1_000_003_000,
+            &format!("separator = 1, call = {sleep}, class = ( \"clock_absolute\" : container = 33 ), number = 1, object = 0x0"),
+        ),
+        event(
+            "activation_timed",
+            1_000_003_000,
+            &format!(
+                "call = {sleep}, separator = 1, tid = 7, sequence = 2, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}, arrival_after_release_ns = -100",
+                1_u64 << 50
+            ),
+        ),
+        event(
+            "activation_without_sleep",
+            1_000_003_000,
+            &format!(
+                "call = {read}, separator = 0, tid = 7, sequence = 3, before_ns = 0, stop_before_start_ns = 2000, cpu_ns = {}, arrival_known = {yes}, arrival_after_stop_ns = 400",
+                1_u64 << 50
+            ),
+        ),
+        event(
+            "activation_wide",
+            1_000_003_000,
+            &format!(
+                "call = {read}, separator = 0, tid = 7, sequence = 4, slept = {yes}, arrival_known = {yes}, resumed = {yes}, release_known = {yes}, stop_ns = 1000001000, cpu_ns = {}, arrival_ns = 17, release_earliest_ns = 1000001500, release_latest_ns = 1000002500, start_ns = 1000003000, suspended_after_ns = 5",
+                1_u64 << 50
+            ),
+        ),
+        event("renamed", 1_000_003_000, "tid = 7, sequence = 5, name = \"new\""),
+        event("command", 1_000_003_000, "tid = 7, sequence = 6, command = \"/bin/new\""),
+        event("switch_in", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0"),
+        event("switch_out", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, step = ( \"preempted\" : container = 0 )"),
+        event("switch_out", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, step = ( \"asleep_uninterruptible\" : container = 2 )"),
+        event("woken", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, by = 9"),
+        event("exit", 1_000_003_500, "tid = 7, sequence = 7, before_ns = 100"),
+        event("last", 1_000_003_600, "tid = 8, sequence = 8, before_ns = 0"),
+        event("observation_end", 1_000_003_600, "before_ns = 50"),
+    ];
+    for (line, (name, at, fields)) in lines.iter().zip(&expected) {
+        assert!(line.starts_with(&format!("[{at:020}]")), "{line}, and not at {at}");
+        assert!(line.contains(&format!(" testbed {name}: ")), "{line}, and not {name}");
+        assert!(line.ends_with(&format!("{{ {fields} }}")), "{line}\nand not {fields}");
+    }
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    assert_eq!(read_all(&Reader::open(&folder).unwrap()), records);
+}

@@ -1,0 +1,216 @@
+//! Records and recordings to test with.
+
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use punctual_model::*;
+use punctual_trace::ctf::{Options, Reader, Recorded, Recorder};
+use punctual_trace::*;
+use std::path::Path;
+
+/// Whatever the type can hold.
+pub fn record() -> impl Strategy<Value = Record> {
+    let tid = prop_oneof![1..6_u32, any::<u32>()];
+    prop_oneof![
+        6 => activation().prop_map(Record::Activation),
+        1 => task().prop_map(|task| Record::Task(Box::new(task))),
+        1 => task().prop_map(|task| Record::Known(Box::new(task))),
+        1 => (tid.clone(), any::<u32>(), text()).prop_map(|(tid, sequence, name)| Record::Renamed { tid, sequence, name }),
+        1 => (tid.clone(), any::<u32>(), text()).prop_map(|(tid, sequence, command)| Record::Command { tid, sequence, command }),
+        1 => (tid.clone(), any::<u32>(), instant()).prop_map(|(tid, sequence, at)| Record::Exit { tid, sequence, at }),
+        1 => (tid.clone(), any::<u32>(), instant()).prop_map(|(tid, sequence, at)| Record::Last { tid, sequence, at }),
+        2 => (tid, instant(), any::<u32>(), step()).prop_map(|(tid, at, cpu, step)| Record::Switch(Switch { tid, at, cpu, step })),
+    ]
+}
+
+/// Mostly within some seconds, where the compact layouts fit; now and then anywhere.
+pub fn instant() -> impl Strategy<Value = Instant> {
+    prop_oneof![12 => 5_000_000_000..5_010_000_000_u64, 4 => 0..1_u64 << 43, 1 => any::<u64>()].prop_map(Instant::from_ns)
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![4 => Just(0), 4 => 0..1_u64 << 34, 1 => any::<u64>()].prop_map(Duration::from_ns)
+}
+
+fn text() -> impl Strategy<Value = String> {
+    // Without NULs, which have no place in a recording.
+    prop_oneof!["[a-z/0-9 -]{0,15}", "\\PC{0,40}", "[^\u{0}]{0,20}"]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        Just(Step::In),
+        Just(Step::Preempted),
+        any::<bool>().prop_map(|interruptible| Step::Asleep { interruptible }),
+        any::<u32>().prop_map(|by| Step::Woken { by }),
+    ]
+}
+
+fn separator() -> impl Strategy<Value = Separator> {
+    let identity = prop_oneof![Just(0), any::<u64>()];
+    let object = prop_oneof![
+        Just(Object::None),
+        (any::<i32>(), any::<bool>()).prop_map(|(id, absolute)| Object::Clock { id, absolute }),
+        (select(FileClass::ALL), any::<i32>(), identity).prop_map(|(class, fd, identity)| Object::File { class, fd, identity }),
+        any::<u64>().prop_map(Object::Address),
+        any::<i32>().prop_map(Object::Id),
+        Just(Object::Others),
+    ];
+    let any = (select(Call::ALL), object).prop_map(|(call, object)| Separator { call, object });
+    let usual = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
+    prop_oneof![3 => Just(usual), 1 => Just(Separator::SUSPENSION), 2 => any]
+}
+
+fn activation() -> impl Strategy<Value = Activation> {
+    let release = option::of((instant(), option::of(instant()))).prop_map(|given| {
+        given.map(|(one, other)| {
+            let other = other.unwrap_or(one);
+            Window::new(one.min(other), one.max(other)).expect("in order")
+        })
+    });
+    let after = prop_oneof![3 => Just(Duration::ZERO), 1 => duration()];
+    let resumed = (release, instant(), after).prop_map(|(release, start, suspended_after)| Resumed { release, start, suspended_after });
+    let resumed = prop::option::weighted(0.9, resumed);
+    (1..6_u32, any::<u32>(), separator(), any::<bool>(), instant(), duration(), option::of(instant()), resumed).prop_map(
+        |(tid, sequence, separator, slept, stop, cpu, arrival, resumed)| Activation {
+            tid,
+            sequence,
+            separator,
+            slept,
+            stop,
+            cpu,
+            arrival,
+            resumed,
+        },
+    )
+}
+
+fn task() -> impl Strategy<Value = TaskRecord> {
+    let begin = select(&[Begin::Seen, Begin::Policy, Begin::Priority, Begin::Affinity, Begin::Exec]);
+    let policy = select(&[Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext]);
+    let reservation = option::of((any::<u64>(), any::<u64>(), any::<u64>()));
+    let scheduling = (begin, policy, any::<u32>(), option::of(any::<i32>()), reservation);
+    (1..6_u32, any::<(u32, u32)>(), instant(), scheduling, (text(), text(), text())).prop_map(
+        |(tid, (pid, sequence), at, (begin, policy, priority, nice, reservation), (name, command, affinity))| TaskRecord {
+            tid,
+            pid,
+            sequence,
+            at,
+            begin,
+            name,
+            command,
+            policy,
+            priority,
+            nice,
+            reservation: reservation.map(|(runtime, deadline, period)| Reservation {
+                runtime_ns: Duration::from_ns(runtime),
+                deadline_ns: Duration::from_ns(deadline),
+                period_ns: Duration::from_ns(period),
+            }),
+            affinity,
+        },
+    )
+}
+
+/// Whatever can be true of a recording.
+pub fn about() -> impl Strategy<Value = About> {
+    let texts = (text(), text(), text(), text(), text());
+    (texts, any::<u32>(), option::of(any::<i64>()), 1..u64::MAX, any::<bool>()).prop_map(
+        |((kernel, machine, host, source, clock), cpus, clock_zero, from, switches)| About {
+            platform: Platform { kernel, machine, cpus },
+            host,
+            source,
+            clock,
+            clock_zero,
+            from: Instant::from_ns(from),
+            switches,
+        },
+    )
+}
+
+/// Something usual.
+pub fn some_about() -> About {
+    About {
+        platform: Platform { kernel: "6.18.44".to_owned(), machine: "x86_64".to_owned(), cpus: 2 },
+        host: "testbed".to_owned(),
+        source: "punctual 0.1.0".to_owned(),
+        clock: "CLOCK_MONOTONIC".to_owned(),
+        clock_zero: Some(1_700_000_000_123_456_789),
+        from: Instant::from_ns(1_000_000_000),
+        switches: false,
+    }
+}
+
+pub fn totals(lost: u64) -> Totals {
+    Totals { lost, untracked: 0, skipped: 0 }
+}
+
+/// A thread that comes into view.
+pub fn seen(tid: u32, at_ns: u64) -> Record {
+    Record::Task(Box::new(TaskRecord {
+        tid,
+        pid: 100,
+        sequence: 0,
+        at: Instant::from_ns(at_ns),
+        begin: Begin::Seen,
+        name: format!("thread {tid}"),
+        command: "/usr/bin/threads --all".to_owned(),
+        policy: Policy::Fifo,
+        priority: 50,
+        nice: None,
+        reservation: None,
+        affinity: "0-1".to_owned(),
+    }))
+}
+
+/// What some threads of periods 1 ms, 2 ms, … do: `tids` of them, `jobs` of each.
+pub fn periodic(tids: u32, jobs: u32) -> Vec<Record> {
+    let mut all: Vec<(u64, Record)> = (1..=tids).map(|tid| (1_000_000_000, seen(tid, 1_000_000_000))).collect();
+    for tid in 1..=tids {
+        for job in 0..jobs {
+            let arrival = 1_001_000_000 + u64::from(job) * u64::from(tid) * 1_000_000;
+            let release = arrival + 1_000 + u64::from(job % 7);
+            let start = release + 5_000;
+            let activation = Activation {
+                tid,
+                sequence: job + 1,
+                separator: Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } },
+                slept: true,
+                stop: Instant::from_ns(arrival - 500_000),
+                cpu: Duration::from_ns(u64::from(job) * 200_000),
+                arrival: Some(Instant::from_ns(arrival)),
+                resumed: Some(Resumed {
+                    release: Some(Window::at(Instant::from_ns(release))),
+                    start: Instant::from_ns(start),
+                    suspended_after: Duration::ZERO,
+                }),
+            };
+            all.push((start, Record::Activation(activation)));
+        }
+    }
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, record)| record).collect()
+}
+
+pub const UNTIL: Instant = Instant::from_ns(3_000_000_000_000);
+
+/// Records all of these.
+pub fn make(folder: &Path, about: &About, options: &Options, records: &[Record]) -> Recorded {
+    let mut recorder = Recorder::create(folder, about, options).expect("a recording");
+    for record in records {
+        recorder.record(record).expect("to be recorded");
+    }
+    recorder.finish(UNTIL, totals(0)).expect("to finish")
+}
+
+/// All records of a recording but those that the recorder itself put in, and how many of these there are.
+pub fn read_all(reader: &Reader) -> Vec<Record> {
+    let mut records = Vec::new();
+    let damage = reader.read(0..reader.stretches(), &mut |record| records.push(record.clone())).expect("to be read");
+    assert_eq!(damage, []);
+    records
+}
+
+pub fn without_known(records: &[Record]) -> Vec<Record> {
+    records.iter().filter(|record| !matches!(record, Record::Known(_))).cloned().collect()
+}

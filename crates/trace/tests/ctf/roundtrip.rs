@@ -1,0 +1,103 @@
+//! What goes in comes out.
+
+use crate::generate::*;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use punctual_model::Instant;
+use punctual_trace::ctf::{Options, Reader, Recorder};
+use punctual_trace::{ErrorKind, Record};
+
+proptest! {
+    #[test]
+    fn every_record_comes_back_as_it_was(
+        records in vec(record(), 0..300),
+        about in about(),
+        until in any::<u64>(),
+        (lost, untracked, skipped) in any::<(u64, u64, u64)>(),
+    ) {
+        let scratch = tempfile::tempdir()?;
+        let folder = scratch.path().join("recording");
+        let mut recorder = Recorder::create(&folder, &about, &Options { packet_bytes: 0, ..Options::default() })?;
+        for record in &records {
+            recorder.record(record)?;
+        }
+        let totals = punctual_trace::Totals { lost, untracked, skipped };
+        let until = Instant::from_ns(until);
+        let recorded = recorder.finish(until, totals)?;
+        let reader = Reader::open(&folder)?;
+        prop_assert_eq!(without_known(&read_all(&reader)), without_known(&records));
+        prop_assert_eq!(reader.about(), &about);
+        prop_assert_eq!(reader.totals(), totals);
+        prop_assert_eq!(reader.until(), until.max(about.from));
+        prop_assert!(reader.complete());
+        prop_assert_eq!(reader.damage(), []);
+        let is_activation = |record: &&Record| matches!(record, Record::Activation(_));
+        let activations = records.iter().filter(is_activation).count() as u64;
+        prop_assert_eq!(recorded.activations, activations);
+        prop_assert_eq!((0..reader.stretches()).map(|index| reader.stretch(index).activations).sum::<u64>(), activations);
+        let on_disk: u64 = std::fs::read_dir(&folder)?.map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+        prop_assert_eq!(recorded.bytes, on_disk);
+    }
+}
+
+#[test]
+fn given_known_records_come_back_too() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let Record::Task(task) = seen(1, 5) else { unreachable!() };
+    make(&folder, &some_about(), &Options::default(), &[Record::Known(task.clone())]);
+    assert_eq!(read_all(&Reader::open(&folder).unwrap()), [Record::Known(task)]);
+}
+
+#[test]
+fn a_text_loses_only_what_has_no_place() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let long = "ü".repeat(50_000);
+    let name = |name: &str| Record::Renamed { tid: 1, sequence: 0, name: name.to_owned() };
+    make(&folder, &some_about(), &Options { packet_bytes: 0, ..Options::default() }, &[name("a\0b\0"), name(&long)]);
+    assert_eq!(read_all(&Reader::open(&folder).unwrap()), [name("ab"), name(&long[..65_534])]);
+}
+
+#[test]
+fn an_activation_takes_at_most_48_bytes() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let recorded = make(&folder, &some_about(), &Options::default(), &periodic(4, 25_000));
+    let each = recorded.bytes as f64 / recorded.activations as f64;
+    assert!(each <= 48.0, "{each} bytes");
+}
+
+#[test]
+fn a_folder_that_has_something_is_left_alone() {
+    let scratch = tempfile::tempdir().unwrap();
+    std::fs::write(scratch.path().join("letter"), "dear").unwrap();
+    let error = Recorder::create(scratch.path(), &some_about(), &Options::default()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Exists);
+    let error = Recorder::create(&scratch.path().join("no/where"), &some_about(), &Options::default()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let error =
+        Recorder::create(&scratch.path().join("new"), &some_about(), &Options { limit: Some(1000), ..Options::default() }).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Options);
+}
+
+#[test]
+fn what_is_no_recording_is_said_to_be_none() {
+    let scratch = tempfile::tempdir().unwrap();
+    assert_eq!(Reader::open(&scratch.path().join("nothing")).err().unwrap().kind(), ErrorKind::NotFound);
+    assert_eq!(Reader::open(scratch.path()).err().unwrap().kind(), ErrorKind::NotATrace);
+    let metadata = scratch.path().join("metadata");
+    std::fs::write(&metadata, "/* CTF 1.8 */\n\ntrace {\n\tmajor = 1;\n};\nenv {\n\ttracer_name = \"lttng-modules\";\n};\n").unwrap();
+    let error = Reader::open(scratch.path()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::NotATrace);
+    std::fs::remove_file(&metadata).unwrap();
+    make(scratch.path(), &some_about(), &Options::default(), &[]);
+    let text = std::fs::read_to_string(&metadata).unwrap();
+    std::fs::write(&metadata, text.replace("format_version = 1;", "format_version = 2;")).unwrap();
+    // The checksum says that it was changed, and is mended.
+    assert!(Reader::open(scratch.path()).is_ok());
+    let body = text.replace("format_version = 1;", "format_version = 2;");
+    let body = &body[..body.rfind("/* crc32").unwrap()];
+    std::fs::write(&metadata, format!("{body}/* crc32 0x{:08x}: of all before this line */\n", crc32fast::hash(body.as_bytes()))).unwrap();
+    assert_eq!(Reader::open(scratch.path()).err().unwrap().kind(), ErrorKind::Version);
+}
