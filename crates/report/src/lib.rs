@@ -7,6 +7,7 @@
 mod checklist;
 mod comparison;
 mod figure;
+pub mod html;
 pub mod jobs;
 mod models;
 mod overview;

@@ -128,7 +128,7 @@ fn exact(periodic: &Periodic) -> String {
 }
 
 /// A round length of some dozens of releases within the curve's horizon, to say how many releases fall into it.
-fn window(delta_min: &[Duration]) -> Option<Duration> {
+pub(crate) fn window(delta_min: &[Duration]) -> Option<Duration> {
     let (gaps, horizon) = (delta_min.len() as u64, delta_min.last()?.ns());
     let mean = horizon.checked_div(gaps)?;
     let wanted = mean.saturating_mul(gaps.min(100)).saturating_add(mean / 2).min(horizon);
@@ -160,7 +160,7 @@ pub(crate) fn demand(stream: &Stream) -> Vec<String> {
 }
 
 /// WCET(n) over the least span of n jobs and the release after them, in percent rounded up to hundredths, for the greatest n known.
-fn utilization(stream: &Stream) -> Option<(u64, String)> {
+pub(crate) fn utilization(stream: &Stream) -> Option<(u64, String)> {
     let wcet = &stream.execution.as_ref()?.wcet_ns;
     let spans = &stream.arrival.curve.as_ref()?.delta_min_ns;
     let jobs = wcet.len().min(spans.len());

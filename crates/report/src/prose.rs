@@ -91,7 +91,7 @@ fn tell(model: &TimingModel, task: &Task) -> Vec<Line> {
     lines
 }
 
-fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
+pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match task.command.as_str() {
         "" => "A thread of the kernel.".into(),
@@ -129,7 +129,7 @@ fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
     text
 }
 
-fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
+pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     if task.ended_by == EndedBy::Loss {
         text.push("Records of this thread were lost; this task ends before the gap, and no figure spans it.".into());

@@ -1,0 +1,18 @@
+//! The page for people who would rather look than read: one HTML file with everything in it, which fetches nothing.
+//!
+//! Words and tables are HTML, made here, so that they are there without a script. What is drawn, and everything that can be
+//! sorted, zoomed and pointed at, is a script's: readable files beside this one in `html/assets/`, as they are sent.
+
+mod captions;
+mod data;
+mod document;
+mod histogram;
+mod jobs;
+mod overview;
+mod raster;
+mod segments;
+mod task;
+mod thin;
+
+pub use document::page;
+pub use jobs::Jobs;

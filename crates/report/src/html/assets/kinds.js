@@ -1,0 +1,172 @@
+// The kinds of figures: what each draws of a stream, on which axes.
+"use strict";
+
+const time = (label) => ({ label, marks: durationMarks });
+const number = (label) => ({ label, marks: countMarks, whole: true });
+
+const DASHED = [6, 4];
+const DOTTED = [2, 3];
+const DASH_DOT = [8, 3, 2, 3];
+
+// `points` values from `from` to `until`, evenly on the axis.
+function spread(from, until, points, log) {
+  if (!log) return Array.from({ length: points + 1 }, (_, index) => from + ((until - from) * index) / points);
+  return Array.from({ length: points + 1 }, (_, index) => from * (until / from) ** (index / points));
+}
+
+// Functions of the length Δ of an interval, computed anew for what is seen.
+function ofIntervals(curves, label, series) {
+  const horizon = curves.deltaMin.at(-1) || curves.deltaMax.at(-1) || 1;
+  const few = Math.min(curves.deltaMax.length, 16) - 1;
+  const first = Math.min(horizon, Math.max(curves.deltaMax[few] ?? 0, 1000));
+  const firstGap = curves.deltaMin.find((value) => value > 0) ?? horizon / 1000;
+  return {
+    x: time("length of the interval, Δ"),
+    y: label,
+    view: [0, first],
+    limits: [0, horizon],
+    log: { x: true, y: true, range: [Math.max(1, Math.min(firstGap / 2, horizon / 100)), horizon] },
+    series,
+    data: (from, until, points, log) => {
+      const spans = spread(from, until, points, log);
+      // Zero cannot be drawn on a logarithmic axis.
+      const value = (shown) => (log && shown === 0 ? null : shown);
+      return [spans, ...series.map((one) => spans.map((span) => value(one.of(span))))];
+    },
+    stride: (length) => Math.max(1, Math.round(length / 100)),
+    where: (plot, index) => `In any ${duration(plot.data[0][index])}:`,
+  };
+}
+
+function arrivals(stream) {
+  const curves = stream.curves;
+  const series = [
+    { label: "most observed, η⁺", colour: "--c1", draw: "steps-before", tell: count, of: (span) => curves.etaMax(span) },
+    { label: "fewest observed, η⁻", colour: "--c2", draw: "step", tell: count, of: (span) => curves.etaMin(span) },
+  ];
+  if (curves.separation) {
+    series.push({ label: "sporadic bound ⌈Δ/T⌉", colour: "--c3", dash: DASHED, width: 1.5, draw: "steps-before", tell: count, of: (span) => curves.sporadic(span) });
+  }
+  if (curves.periodic) {
+    series.push(
+      { label: "periodic bound ⌈(Δ+J)/T⌉", colour: "--c4", dash: DOTTED, width: 1.5, draw: "steps-before", tell: count, of: (span) => curves.periodicMax(span) },
+      { label: "periodic bound ⌊(Δ−J)/T⌋", colour: "--c5", dash: DOTTED, width: 1.5, draw: "step", tell: count, of: (span) => curves.periodicMin(span) },
+    );
+  }
+  return ofIntervals(curves, number("releases"), series);
+}
+
+function request(stream) {
+  const curves = stream.curves;
+  const series = [];
+  if (curves.separation) {
+    series.push(
+      { label: "⌈Δ/T⌉·C: two numbers", colour: "--c3", dash: DASHED, of: (span) => curves.scalar(curves.sporadic(span)) },
+      { label: "WCET(⌈Δ/T⌉): cost curve", colour: "--c4", dash: DASH_DOT, of: (span) => curves.wcet(curves.sporadic(span)) },
+    );
+  }
+  series.push(
+    { label: "η⁺(Δ)·C: arrival curve", colour: "--c2", dash: DOTTED, of: (span) => curves.scalar(curves.etaMax(span)) },
+    { label: "WCET(η⁺(Δ)): both curves", colour: "--c1", of: (span) => curves.wcet(curves.etaMax(span)) },
+  );
+  const styled = series.map((one) => ({ ...one, draw: "steps-before", tell: above }));
+  const figure = ofIntervals(curves, time("processor time asked for"), styled);
+  // Where the bounds are far apart, only a logarithmic axis shows all of them.
+  const ends = styled.map((one) => one.of(figure.view[1])).filter((value) => value > 0);
+  return { ...figure, logFirst: Math.max(...ends) > 20 * Math.min(...ends) };
+}
+
+function wcet(stream) {
+  const curves = stream.curves;
+  const jobs = curves.wcets.length;
+  const all = Array.from({ length: jobs }, (_, index) => index + 1);
+  return {
+    x: number("jobs in a row, n"),
+    y: time("processor time"),
+    view: [0, Math.max(2, jobs)],
+    limits: [0, Math.max(2, jobs)],
+    log: { x: true, y: true, range: [1, Math.max(2, jobs)] },
+    series: [
+      { label: "observed, WCET(n)", colour: "--c1", draw: jobs > 1 ? "line" : "points", tell: above },
+      { label: "scalar bound, n·C", colour: "--c3", dash: DASHED, draw: "line", tell: above },
+    ],
+    data: () => [all, curves.wcets, all.map((n) => curves.scalar(n))],
+    where: (plot, index) => `Any ${index === 0 ? "job" : `${count(index + 1)} jobs in a row`}:`,
+  };
+}
+
+function raster(stream) {
+  const data = stream.raster;
+  const numbers = sums(data.number);
+  const at = sums(data.at_us).map((us) => us * 1000);
+  const high = data.width ? data.low.map((low, index) => low + data.width[index]) : null;
+  const labels = data.lateness ? ["greatest lateness, J"] : ["least separation", "greatest separation"];
+  const span = Math.max(at.at(-1) - at[0], 1000);
+  const [from, until] = [at[0] - span / 50, at.at(-1) + span / 50];
+  return {
+    x: time("time since the observation began"),
+    y: time(data.lateness ? "lateness" : "separation"),
+    view: [from, until],
+    limits: [from, until],
+    series: [
+      { label: high ? "job (earliest)" : "job", colour: "--c1", draw: "points", tell: below },
+      ...(high ? [{ label: "latest, where not seen", colour: "--c1", draw: "none", tell: above }] : []),
+      ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5, draw: "line", tell: index === 0 && !data.lateness ? below : above })),
+    ],
+    data: () => [at, data.low, ...(high ? [high] : []), ...data.bounds.map((bound) => at.map(() => bound))],
+    where: (plot, index) => `Job ${count(numbers[index] + 1)}, ${duration(at[index])} after the beginning:`,
+    // Releases that were not seen themselves are bars.
+    drawMore: (plot, colour) => {
+      if (!high) return;
+      const context = plot.ctx;
+      context.save();
+      context.beginPath();
+      context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+      context.clip();
+      context.strokeStyle = colour("--c2");
+      context.lineWidth = 2 * devicePixelRatio;
+      context.beginPath();
+      data.low.forEach((low, index) => {
+        if (high[index] === low) return;
+        const x = plot.valToPos(at[index], "x", true);
+        context.moveTo(x, plot.valToPos(low, "y", true));
+        context.lineTo(x, plot.valToPos(high[index], "y", true));
+      });
+      context.stroke();
+      context.restore();
+    },
+  };
+}
+
+function histogram(data, label) {
+  const all = new Histogram(data);
+  const until = Math.max(all.greatest * 1.03, all.greatest + 8);
+  // From zero where values reach down to it anyway; else from a little before the least.
+  const from = all.least < all.greatest / 4 ? 0 : Math.max(0, all.least - (until - all.least) * 0.1);
+  let bars = null;
+  return {
+    x: time(label),
+    y: { ...number("jobs"), least: 0.6 },
+    view: [from, until],
+    limits: [0, until],
+    log: { x: false, y: true },
+    logFirst: true,
+    series: [{ label: "jobs", colour: "--c1", draw: "bars", tell: count }],
+    data: (from, until, points, log) => {
+      bars = all.bars(from, until, 120);
+      const counts = bars.counts.map((number) => (log && number === 0 ? null : number));
+      return [bars.from.map((begin) => begin + bars.width / 2), counts];
+    },
+    where: (plot, index) => `From ${duration(bars.from[index])} to ${duration(bars.from[index] + bars.width)}:`,
+  };
+}
+
+const KINDS = {
+  arrivals,
+  request,
+  wcet,
+  raster,
+  lateness: (stream) => histogram(stream.lateness, stream.raster.lateness ? "lateness" : "separation"),
+  cost: (stream) => histogram(stream.cost, "processor time of a job"),
+  response: (stream) => histogram(stream.response, "response time"),
+};

@@ -1,0 +1,158 @@
+// The page itself: the table, light and dark, and drawing what comes into view.
+"use strict";
+
+// ---- The table sorts by column and filters by text.
+
+function sortable(table) {
+  const body = table.tBodies[0];
+  const rows = [...body.rows];
+  rows.forEach((row, place) => (row.dataset.place = place));
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = element("button", "", head.textContent);
+    button.type = "button";
+    head.replaceChildren(button);
+    head.setAttribute("aria-sort", "none");
+    button.addEventListener("click", () => {
+      const before = head.getAttribute("aria-sort");
+      // The third time, the order in which they were.
+      const order = { none: "ascending", ascending: "descending", descending: "none" }[before];
+      heads.forEach((other) => other.setAttribute("aria-sort", "none"));
+      head.setAttribute("aria-sort", order);
+      const figures = head.classList.contains("figure");
+      body.append(...rows.sort((a, b) => compare(a, b, column, figures, order)));
+    });
+  });
+}
+
+function compare(a, b, column, figures, order) {
+  const places = a.dataset.place - b.dataset.place;
+  if (order === "none") return places;
+  const value = (row) => {
+    const cell = row.cells[column];
+    if (!figures) return cell.textContent;
+    return cell.dataset.v === undefined ? null : Number(cell.dataset.v);
+  };
+  const [one, other] = [value(a), value(b)];
+  if (one === null || other === null) return (one === null) - (other === null) || places;
+  const sign = order === "ascending" ? 1 : -1;
+  return sign * (figures ? one - other : one.localeCompare(other, "en")) || places;
+}
+
+function filterable(table) {
+  const rows = [...table.tBodies[0].rows];
+  const texts = new Map(rows.map((row) => [row, `${row.textContent} ${row.dataset.words}`.toLowerCase()]));
+  const input = document.getElementById("filter");
+  const shown = document.getElementById("shown");
+  const filter = () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    rows.forEach((row) => (row.hidden = !words.every((word) => texts.get(row).includes(word))));
+    const left = rows.filter((row) => !row.hidden).length;
+    shown.value = left === rows.length ? `${count(left)} ${left === 1 ? "task" : "tasks"}` : `${count(left)} of ${count(rows.length)} tasks`;
+  };
+  input.addEventListener("input", filter);
+  input.closest(".controls").hidden = false;
+  filter();
+}
+
+// ---- Figures are drawn when they come into view; of those out of view, only so many stay drawn.
+
+const MOST_DRAWN = 48;
+
+class Figures {
+  constructor(streams) {
+    this.streams = streams;
+    this.plots = new Map();
+    this.visible = new Set();
+    this.seen = new IntersectionObserver((entries) => entries.forEach((entry) => this.see(entry)), { rootMargin: "300px 0px" });
+    this.sized = new ResizeObserver((entries) => entries.forEach(({ target }) => this.plots.get(target.parentElement)?.resize()));
+    document.querySelectorAll("figure.plot").forEach((figure) => this.seen.observe(figure));
+  }
+
+  plot(figure) {
+    if (!this.plots.has(figure)) {
+      const data = this.streams[figure.dataset.stream];
+      // Curves are expanded once, and only where they are looked at.
+      data.curves ??= new Curves(data);
+      const plot = new Plot(figure, KINDS[figure.dataset.kind](data));
+      this.sized.observe(plot.canvas);
+      this.plots.set(figure, plot);
+    }
+    return this.plots.get(figure);
+  }
+
+  see({ target, isIntersecting }) {
+    if (!isIntersecting) {
+      this.visible.delete(target);
+      return;
+    }
+    this.visible.add(target);
+    const plot = this.plot(target);
+    plot.draw();
+    // Last in the order in which they are thrown away.
+    this.plots.delete(target);
+    this.plots.set(target, plot);
+    let drawn = [...this.plots.values()].filter((other) => other.drawn).length;
+    for (const [figure, other] of this.plots) {
+      if (drawn <= MOST_DRAWN) break;
+      if (other.drawn && !this.visible.has(figure) && !figure.contains(document.activeElement)) {
+        other.erase();
+        drawn--;
+      }
+    }
+  }
+
+  // In the colours of now.
+  again() {
+    for (const plot of this.plots.values()) {
+      if (plot.drawn) plot.again();
+    }
+  }
+
+  all() {
+    document.querySelectorAll("figure.plot").forEach((figure) => {
+      if (figure.checkVisibility()) this.plot(figure).draw();
+    });
+  }
+}
+
+// ---- Light and dark: as the system has it, until the button says otherwise.
+
+function themes(button, figures) {
+  const root = document.documentElement;
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const dark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  const show = () => {
+    button.textContent = dark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `Show the page in ${dark() ? "light" : "dark"} colours`);
+    figures.again();
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    show();
+  });
+  system.addEventListener("change", show);
+  button.hidden = false;
+  show();
+  // Paper is light, and nothing on it comes into view.
+  let before;
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    figures.again();
+    figures.all();
+  });
+  addEventListener("afterprint", () => {
+    if (before === undefined) delete root.dataset.theme;
+    else root.dataset.theme = before;
+    figures.again();
+  });
+}
+
+const table = document.getElementById("overview");
+if (table) {
+  sortable(table);
+  filterable(table);
+}
+const figures = new Figures(JSON.parse(document.getElementById("data").textContent).streams);
+themes(document.getElementById("theme"), figures);

@@ -1,0 +1,231 @@
+//! What each figure means, in plain words and with the figures of the task that it is about.
+
+use super::histogram::Histogram;
+use super::jobs::{Measure, StreamJobs};
+use crate::figure::{about, at_least, at_most, count, counted, period};
+use crate::models::window;
+use punctual_model::{Duration, Periodic, PeriodicOn, Stream, request};
+use std::fmt::Write;
+
+fn ns(ns: u64) -> Duration {
+    Duration::from_ns(ns)
+}
+
+/// Release raster.
+pub(crate) fn raster(jobs: &StreamJobs) -> String {
+    let mut text = match jobs.measure {
+        Measure::Lateness { numerator, denominator, jitter_ns, on, .. } => {
+            let whose = match on {
+                PeriodicOn::Arrival => "the times that the thread itself asked for",
+                PeriodicOn::Release => "the releases themselves",
+            };
+            let bound = at_most(ns(jitter_ns));
+            let mut text = format!(
+                "Each point is a job: across, when it was released; up, how much later than its place in a grid of {}, fitted to {whose}. \
+                 A level band is a task that keeps time, a slope one that drifts, a point far up a job that came late. \
+                 The dashed line is the greatest lateness, the release jitter J = {bound}.",
+                grid(numerator, denominator),
+            );
+            if let (Some(half), Some(most)) = (jobs.lateness.quantile(500), jobs.lateness.quantile(990)) {
+                let _ = write!(text, " Here half of the jobs were at most {} late, 99 % at most {}.", at_most(ns(half)), at_most(ns(most)));
+            }
+            text
+        }
+        Measure::Separation { least_ns, most_ns } => {
+            let mut text = format!(
+                "Each point is a job: across, when it was released; up, how long after the job before it. These jobs follow no period, \
+                 so there is no grid that they could be late on. The lower dashed line is the least separation, {}",
+                at_least(ns(least_ns))
+            );
+            text += &match most_ns {
+                u64::MAX => ".".to_string(),
+                most_ns => format!("; the upper one the greatest, {}.", at_most(ns(most_ns))),
+            };
+            text
+        }
+    };
+    if jobs.windows > 0 {
+        let _ = write!(
+            text,
+            " {} {} not seen itself: a bar reaches from the earliest to the latest instant at which it may have been.",
+            counted(jobs.windows, "release"),
+            if jobs.windows == 1 { "was" } else { "were" },
+        );
+    }
+    let together = jobs.raster.jobs_per_bucket();
+    if together > 2 {
+        let _ = write!(text, " Of every {} jobs in a row, the lowest and the highest are drawn: no extreme is left out.", count(together));
+    }
+    text
+}
+
+fn grid(numerator: u64, denominator: u64) -> String {
+    match denominator {
+        1 => ns(numerator).to_string(),
+        _ => format!("{numerator}/{denominator} ns"),
+    }
+}
+
+/// Arrival curves.
+pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
+    let curve = stream.arrival.curve.as_ref()?;
+    let mut text = String::from(
+        "How many jobs are released in an interval of length Δ, wherever it lies: at most η⁺, at least η⁻. Both allow everything that was observed. \
+         Dashed lines are what simpler models allow; where they lie away from the curves, those models are pessimistic.",
+    );
+    if let Some((span, most)) = window(&curve.delta_min_ns).and_then(|span| Some((span, curve.eta_max(span)?))) {
+        let _ = write!(text, " For example, in any {span} there are between {} and {} releases", curve.eta_min(span), most);
+        if let Some(separation) = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()).filter(|ns| *ns > 0) {
+            let allowed = span.ns().div_ceil(separation);
+            let _ = write!(text, "; the sporadic model (one every {} at most) allows {}", at_least(ns(separation)), count(allowed));
+        }
+        if let Some(periodic) = &stream.arrival.periodic {
+            let _ = write!(
+                text,
+                ", the periodic one (every {}, up to {} late) {}",
+                period(periodic),
+                at_most(periodic.jitter_ns),
+                count(most_of_periodic(periodic, span))
+            );
+        }
+        text.push('.');
+    }
+    if stream.arrival.sporadic.as_ref().is_some_and(|sporadic| sporadic.min_separation_ns == Duration::ZERO) {
+        text += " Two releases can coincide, so a least separation bounds nothing here: there is no sporadic line.";
+    }
+    Some(text)
+}
+
+/// ⌈(Δ + J)/T⌉.
+fn most_of_periodic(periodic: &Periodic, span: Duration) -> u64 {
+    let whole = (u128::from(periodic.period_ns.ns()), 1);
+    let (numerator, denominator) =
+        periodic.period_exact.map_or(whole, |exact| (u128::from(exact.numerator), u128::from(exact.denominator)));
+    let reach = (u128::from(span.ns()) + u128::from(periodic.jitter_ns.ns())).saturating_mul(denominator);
+    reach.div_ceil(numerator.max(1)).try_into().unwrap_or(u64::MAX)
+}
+
+/// WCET(n) against n·C.
+pub(crate) fn wcet(stream: &Stream) -> Option<String> {
+    let execution = stream.execution.as_ref()?;
+    let (jobs, one) = (execution.wcet_ns.len() as u64, *execution.wcet_ns.first()?);
+    let mut text = format!(
+        "The most processor time that n jobs in a row took together, WCET(n). The dashed line is n times that of the most expensive one, C = {}. \
+         The further the curve stays below it, the rarer expensive jobs follow each other.",
+        at_most(one)
+    );
+    let (Some(&all), Some(scalar)) = (execution.wcet_ns.last(), one.ns().checked_mul(jobs)) else { return Some(text) };
+    if jobs > 1 && scalar > 0 {
+        let _ = write!(
+            text,
+            " Here {jobs} jobs in a row needed at most {}, not {} ({} % of it).",
+            at_most(all),
+            at_most(ns(scalar)),
+            percent(all.ns(), scalar)
+        );
+    }
+    Some(text)
+}
+
+fn percent(part: u64, whole: u64) -> u64 {
+    let percent = (u128::from(part) * 100).div_ceil(u128::from(whole.max(1)));
+    percent.try_into().unwrap_or(u64::MAX)
+}
+
+/// Request-bound functions.
+pub(crate) fn request(stream: &Stream) -> Option<String> {
+    let (arrival, execution) = (&stream.arrival, stream.execution.as_ref()?);
+    let curve = arrival.curve.as_ref()?;
+    let mut text = String::from(
+        "How much processor time the jobs released in an interval of length Δ can ask for: what a response-time analysis starts from. \
+         All four bounds hold; they differ in what they know. Two numbers (least separation and greatest cost) ask for most; \
+         curves for arrivals and costs ask only for what was observed.",
+    );
+    let span = window(&curve.delta_min_ns)?;
+    let scalar = arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_scalar(sporadic, execution, span));
+    let sporadic_wcet = arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_wcet(sporadic, execution, span));
+    let curve_scalar = request::curve_scalar(curve, execution, span);
+    let both = request::curve_wcet(curve, execution, span);
+    let told: Vec<String> = [
+        (scalar, "least separation and greatest cost"),
+        (sporadic_wcet, "least separation and cost curve"),
+        (curve_scalar, "arrival curve and greatest cost"),
+        (both, "both curves"),
+    ]
+    .iter()
+    .filter_map(|(bound, which)| Some(format!("{} by {which}", at_most((*bound)?))))
+    .collect();
+    if !told.is_empty() {
+        let _ = write!(text, " For Δ = {span}: {}.", told.join(", "));
+    }
+    if let (Some(scalar), Some(both)) = (scalar, both.filter(|both| *both > Duration::ZERO)) {
+        let tenths = (u128::from(scalar.ns()) * 10 / u128::from(both.ns())).max(10);
+        let _ = match tenths {
+            10 => write!(text, " Here the two numbers say nearly as much as the curves."),
+            _ => write!(text, " Here the two numbers ask for {}.{} times what the curves do.", count((tenths / 10) as u64), tenths % 10),
+        };
+    } else if scalar.is_none() {
+        text += " Two releases can coincide, so the least separation bounds nothing here: only the curves do.";
+    }
+    Some(text)
+}
+
+/// Histograms: of `what` ("cost"), over `each` ("the processor time of each job").
+pub(crate) fn histogram(histogram: &Histogram, means: &str) -> Option<String> {
+    let (least, greatest) = histogram.range()?;
+    let quantile = |per_mille| histogram.quantile(per_mille).map(|value| at_most(ns(value)).to_string());
+    let mut text = format!("{means} Bars count jobs, on a logarithmic scale so that a single one is still seen.");
+    let _ = write!(text, " Of {} the least was {}, ", counted(histogram.count(), "job"), at_least(ns(least)));
+    if let (Some(half), Some(most), Some(nearly)) = (quantile(500), quantile(990), quantile(999)) {
+        let _ = write!(text, "half at most {half}, 99 % at most {most}, ");
+        if histogram.count() >= 1_000 {
+            let _ = write!(text, "99.9 % at most {nearly}, ");
+        }
+    }
+    let _ = write!(text, "the greatest {}.", at_most(ns(greatest)));
+    Some(text)
+}
+
+/// Suspension segments.
+pub(crate) fn suspension(stream: &Stream) -> Option<String> {
+    let model = stream.suspension.as_ref()?;
+    let patterns = model.segmented.len();
+    let mut text = match patterns {
+        1 => "Every job runs and sleeps in these segments, each at most as long as drawn (segmented self-suspension).".to_string(),
+        _ => format!(
+            "Every job runs and sleeps as one of these {patterns} patterns says, each segment at most as long as drawn (segmented self-suspension)."
+        ),
+    };
+    let longest = model.segmented.iter().map(|vector| vector.iter().fold(0, |sum, s| s.suspended_ns.ns().saturating_add(sum))).max();
+    if let Some(longest) = longest {
+        let _ = write!(
+            text,
+            " All sleeps of one job together were at most {} (dynamic self-suspension S), where the longest pattern alone would allow {}.",
+            at_most(model.dynamic_ns),
+            at_most(ns(longest)),
+        );
+    }
+    Some(text)
+}
+
+/// How much of a model's stream a recording has.
+pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
+    let mut text = String::new();
+    if jobs.jobs != stream.jobs {
+        let _ = write!(text, "The recording has {} of it, the model was made from {}.", counted(jobs.jobs, "job"), count(stream.jobs));
+    }
+    if jobs.outside > 0 {
+        let _ = write!(
+            text,
+            " {} of the recording {} outside of what the model allows: the two do not belong together, or only in part.",
+            counted(jobs.outside, "job"),
+            if jobs.outside == 1 { "lies" } else { "lie" },
+        );
+    }
+    (!text.is_empty()).then_some(text)
+}
+
+/// The mean of something, as a cell of a table.
+pub(crate) fn mean(stream: &Stream) -> Option<Duration> {
+    stream.execution.as_ref()?.mean_ns.map(about)
+}

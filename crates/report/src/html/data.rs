@@ -1,0 +1,169 @@
+//! What the page's script draws from: per stream its curves, scalars, points and counts, as one JSON text.
+//!
+//! Numbers only; every word of the page is in its HTML. Lists that ascend are written as differences, which are short.
+
+use super::histogram::Histogram;
+use super::jobs::{Jobs, Measure, StreamJobs};
+use super::raster::Point;
+use super::thin::{Bound, Corners, thin};
+use punctual_model::{Periodic, Stream, TimingModel};
+use serde::Serialize;
+
+/// Most bars of a histogram that are worth sending: the page joins them to about a hundred.
+const MOST_BUCKETS: usize = 512;
+
+#[derive(Serialize)]
+struct Data {
+    /// In the order of tasks and streams in the model.
+    streams: Vec<StreamData>,
+}
+
+#[derive(Serialize)]
+struct StreamData {
+    /// δ⁻(2), δ⁻(3), …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_min: Option<Table>,
+    /// δ⁺(2), δ⁺(3), …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta_max: Option<Table>,
+    /// WCET(1), WCET(2), …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wcet: Option<Table>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    separation: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    periodic: Option<PeriodicData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    raster: Option<RasterData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lateness: Option<Counts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<Counts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response: Option<Counts>,
+}
+
+/// A thinned curve.
+#[derive(Serialize)]
+struct Table {
+    /// Differences.
+    index: Vec<u64>,
+    /// Differences.
+    value: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct PeriodicData {
+    /// In nanoseconds; a fraction where the period is one.
+    period: f64,
+    jitter: u64,
+}
+
+#[derive(Serialize)]
+struct RasterData {
+    /// Differences.
+    number: Vec<u64>,
+    /// Differences, in microseconds since the begin of the observation: a screen shows no more.
+    at_us: Vec<i64>,
+    low: Vec<i64>,
+    /// Where some are not zero.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    width: Vec<u64>,
+    /// The bounds that the model has.
+    bounds: Vec<u64>,
+    /// Whether it is the lateness that is drawn, or the separation.
+    lateness: bool,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    /// Buckets per octave, as a power of two.
+    bits: u32,
+    least: u64,
+    greatest: u64,
+    /// Differences.
+    index: Vec<u64>,
+    count: Vec<u64>,
+}
+
+/// The text, fit to stand inside a script element: JSON can write `<` in another way, and without one nothing can end the element.
+pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
+    let streams = model.tasks.iter().flat_map(|task| &task.streams).enumerate();
+    let begin_us = model.observation.from_ns.ns() / 1_000;
+    let data =
+        Data { streams: streams.map(|(position, stream)| of(stream, jobs.and_then(|jobs| jobs.stream(position)), begin_us)).collect() };
+    // Numbers in structs and lists: there is nothing that JSON could not write.
+    serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c")
+}
+
+fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin_us: u64) -> StreamData {
+    let curve = stream.arrival.curve.as_ref();
+    let seen = jobs.filter(|jobs| jobs.jobs > 0);
+    StreamData {
+        delta_min: curve.and_then(|curve| table(thin(&curve.delta_min_ns, Bound::Below))),
+        delta_max: curve.and_then(|curve| table(thin(&curve.delta_max_ns, Bound::Above))),
+        wcet: stream.execution.as_ref().and_then(|execution| table(thin(&execution.wcet_ns, Bound::Above))),
+        separation: stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()),
+        periodic: stream.arrival.periodic.as_ref().map(periodic),
+        raster: seen.and_then(|jobs| raster(jobs, begin_us)),
+        lateness: seen.and_then(|jobs| counts(&jobs.lateness)),
+        cost: seen.and_then(|jobs| counts(&jobs.cost)),
+        response: seen.and_then(|jobs| counts(&jobs.response)),
+    }
+}
+
+fn table(corners: Corners) -> Option<Table> {
+    let index: Vec<u64> = corners.iter().map(|corner| corner.0).collect();
+    let value: Vec<u64> = corners.iter().map(|corner| corner.1).collect();
+    (!index.is_empty()).then(|| Table { index: differences(&index), value: differences(&value) })
+}
+
+fn periodic(periodic: &Periodic) -> PeriodicData {
+    let exact = periodic.period_exact.filter(|exact| exact.denominator > 0);
+    let period = exact.map_or(periodic.period_ns.ns() as f64, |exact| exact.numerator as f64 / exact.denominator as f64);
+    PeriodicData { period, jitter: periodic.jitter_ns.ns() }
+}
+
+fn raster(jobs: &StreamJobs, begin_us: u64) -> Option<RasterData> {
+    let points = jobs.raster.points();
+    let mut before = begin_us as i64;
+    let at_us = points.iter().map(|point| {
+        let at = (point.at_ns / 1_000) as i64;
+        let since = at.saturating_sub(before);
+        before = at;
+        since
+    });
+    let width = |point: &Point| point.high_ns.abs_diff(point.low_ns);
+    let bounds = match jobs.measure {
+        Measure::Lateness { jitter_ns, .. } => vec![jitter_ns],
+        Measure::Separation { least_ns, most_ns: u64::MAX } => vec![least_ns],
+        Measure::Separation { least_ns, most_ns } => vec![least_ns, most_ns],
+    };
+    (!points.is_empty()).then(|| RasterData {
+        number: differences(&points.iter().map(|point| point.number).collect::<Vec<u64>>()),
+        at_us: at_us.collect(),
+        low: points.iter().map(|point| point.low_ns).collect(),
+        width: if points.iter().any(|point| width(point) > 0) { points.iter().map(width).collect() } else { Vec::new() },
+        bounds,
+        lateness: matches!(jobs.measure, Measure::Lateness { .. }),
+    })
+}
+
+fn counts(histogram: &Histogram) -> Option<Counts> {
+    let (least, greatest) = histogram.range()?;
+    let buckets = histogram.buckets(MOST_BUCKETS);
+    let index: Vec<u64> = buckets.counts.iter().map(|(index, _)| *index).collect();
+    let count = buckets.counts.iter().map(|(_, count)| *count).collect();
+    Some(Counts { bits: buckets.bits, least, greatest, index: differences(&index), count })
+}
+
+/// Of an ascending list.
+fn differences(list: &[u64]) -> Vec<u64> {
+    let mut before = 0;
+    let difference = |&value: &u64| {
+        let since = value.saturating_sub(before);
+        before = value;
+        since
+    };
+    list.iter().map(difference).collect()
+}

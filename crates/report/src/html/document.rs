@@ -1,0 +1,240 @@
+//! The page around the tasks: what it may do, what was observed, where everything is.
+
+use super::data;
+use super::jobs::Jobs;
+use super::overview::table;
+use super::task::{section, transitions};
+use crate::figure::{about, count, counted};
+use crate::overview::summary;
+use crate::visible;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use punctual_model::{Observation, TimingModel};
+use sha2::{Digest, Sha256};
+
+const STYLES: [&str; 2] = [include_str!("assets/uplot/uPlot.min.css"), include_str!("assets/page.css")];
+const SCRIPTS: [&str; 6] = [
+    include_str!("assets/uplot/uPlot.iife.min.js"),
+    include_str!("assets/figures.js"),
+    include_str!("assets/curves.js"),
+    include_str!("assets/plot.js"),
+    include_str!("assets/kinds.js"),
+    include_str!("assets/page.js"),
+];
+
+/// The page of a timing model, and of the jobs that it was made from where there is a recording of them.
+pub fn page(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> String {
+    let title = visible(title);
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "punctual " (env!("CARGO_PKG_VERSION")) };
+                title { (title) " · Punctual" }
+                // Without one, a browser asks the server for it.
+                link rel="icon" href="data:,";
+                @for style in STYLES {
+                    style { (PreEscaped(style)) }
+                }
+            }
+            body {
+                a.skip href="#tasks" { "To the table of tasks" }
+                (header(model, jobs, &title))
+                main {
+                    (table(model))
+                    (transitions(model))
+                    @for position in 0..model.tasks.len() {
+                        (section(model, position, jobs))
+                    }
+                }
+                (footer())
+                script #data type="application/json" { (PreEscaped(data::json(model, jobs))) }
+                @for script in SCRIPTS {
+                    script { (PreEscaped(script)) }
+                }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+/// What the page may load and run: its own styles and scripts, known by their hashes, and nothing else from anywhere.
+fn policy() -> String {
+    let hashes = |texts: &[&str]| -> String {
+        let hash = |text: &&str| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
+        texts.iter().map(hash).collect()
+    };
+    format!(
+        "default-src 'none'; script-src{}; style-src{}; img-src data:; base-uri 'none'; form-action 'none'",
+        hashes(&SCRIPTS),
+        hashes(&STYLES)
+    )
+}
+
+fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
+    let (platform, seen) = (&model.platform, &model.observation);
+    let facts = [
+        ("Machine", format!("{}, {}", visible(&platform.machine), counted(platform.cpus.into(), "processor"))),
+        ("Kernel", format!("Linux {}", visible(&platform.kernel))),
+        ("Observed for", about(seen.until_ns.since(seen.from_ns)).to_string()),
+        ("Clock", format!("{}, from {} ns to {} ns", visible(&seen.clock), count(seen.from_ns.ns()), count(seen.until_ns.ns()))),
+        ("Records", counted(seen.records, "activation")),
+        ("Lost", if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") }),
+    ];
+    html! {
+        header.page {
+            div.headline {
+                h1 { bdi { (title) } }
+                button #theme type="button" hidden { "Dark" }
+            }
+            p.lead { (summary(model)) }
+            dl.facts {
+                @for (name, fact) in facts {
+                    div { dt { (name) } dd { (fact) } }
+                }
+            }
+            @let warnings = incomplete(seen);
+            @if !warnings.is_empty() {
+                div.note.warning role="note" {
+                    h2 { "What was not seen" }
+                    ul { @for warning in warnings { li { (warning) } } }
+                }
+            }
+            (recording(jobs))
+            noscript { p.note.warning { "Figures are drawn by a script, and scripts are off here. All words and tables are there without it." } }
+        }
+    }
+}
+
+/// What is missing, and what that means for the figures.
+fn incomplete(seen: &Observation) -> Vec<String> {
+    let mut text = Vec::new();
+    if seen.lost_records > 0 {
+        text.push(format!(
+            "{} {} lost. The task of a thread ends where one of its records is missing and another begins after it: every figure holds for what it \
+             spans, and none spans a gap.",
+            counted(seen.lost_records, "record"),
+            if seen.lost_records == 1 { "was" } else { "were" },
+        ));
+    }
+    if seen.untracked_threads > 0 {
+        text.push(format!("{} found no room to be watched; this page says nothing of them.", counted(seen.untracked_threads, "thread")));
+    }
+    if seen.skipped_events > 0 {
+        text.push(format!(
+            "The kernel skipped {} of the observing programs. What they would have seen was made up for; where that was not exact, releases are windows.",
+            counted(seen.skipped_events, "run")
+        ));
+    }
+    if seen.omitted_tasks > 0 {
+        text.push(format!("{} left out because there were too many.", counted(seen.omitted_tasks, "task")));
+    }
+    text
+}
+
+/// Whether the jobs are there, and how to get them.
+fn recording(jobs: Option<&Jobs>) -> Markup {
+    html! {
+        @match jobs {
+            None => div.note role="note" id="recording" {
+                p {
+                    "This page was made from a timing model alone. Release rasters and the histograms of cost, response and lateness \
+                     need the jobs themselves, which are in a recording. To get one and draw it:"
+                }
+                pre { code {
+                    "punctual record -o DIR\n"
+                    "punctual replay DIR -o FILE.timing.json\n"
+                    "punctual report FILE.timing.json DIR -o report.html"
+                } }
+            },
+            Some(jobs) => @if jobs.unknown() > 0 {
+                div.note.warning role="note" {
+                    p { (counted(jobs.unknown(), "job")) " of the recording belong to no task of the model; they are not shown." }
+                }
+            },
+        }
+    }
+}
+
+fn footer() -> Markup {
+    html! {
+        footer {
+            p {
+                "Figures in the text are rounded to four digits, towards the safe side: bounds from above up, bounds from below down. \
+                 Curves are drawn to within 0.05 % (more only where one has more than 2,000 corners), on the safe side too. \
+                 The exact figures are in the model file."
+            }
+            p { "Made by Punctual " (env!("CARGO_PKG_VERSION")) ". Plots: uPlot 1.6.32, © Leon Sorokin, MIT license." }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{best_effort_phase, model, task};
+
+    /// A thread may be called anything: at most 15 bytes, but a command line is long.
+    fn hostile() -> TimingModel {
+        let mut hostile = task("</script><img", 7, 80);
+        hostile.command = "</script><img src=x onerror=alert(1)> \"'& <!--\u{202e}\u{1b}[31m".into();
+        hostile.primary_reason = Some("<b>".into());
+        hostile.affinity = "<i>".into();
+        let mut model = model(vec![hostile.clone(), best_effort_phase(hostile)]);
+        model.platform.kernel = "<u>".into();
+        model.platform.machine = "<u>".into();
+        model.observation.clock = "<u>".into();
+        model
+    }
+
+    #[test]
+    fn names_are_text_wherever_they_stand() {
+        let page = page(&hostile(), None, "</title><script>alert(1)</script>");
+        for tag in ["<img", "<b>", "<i>", "<u>", "<!--", "</title><script>"] {
+            assert!(!page.contains(tag), "{tag}");
+        }
+        assert!(page.contains("&lt;/script&gt;&lt;img") && page.contains("\\u{1b}[31m") && !page.contains('\u{1b}'));
+        // The scripts of the page itself, its data, and no other.
+        assert_eq!(page.matches("<script").count(), SCRIPTS.len() + 1);
+        assert_eq!(page.matches("</script").count(), SCRIPTS.len() + 1);
+    }
+
+    #[test]
+    fn nothing_is_fetched_and_nothing_runs_but_the_page_itself() {
+        let page = page(&hostile(), None, "report");
+        assert!(page.contains("default-src 'none'; script-src 'sha256-"));
+        assert!(!page.contains("unsafe") && !page.contains(" style=\"") && !page.contains(" onclick="));
+        for script in SCRIPTS {
+            // What ends or comments out a script element would make it another than the one with the hash.
+            assert!(!script.contains("</script") && !script.contains("<!--"));
+        }
+    }
+
+    #[test]
+    fn a_model_without_tasks_has_a_page() {
+        let page = page(&model(vec![]), None, "empty");
+        assert!(page.contains("No task was seen.") && !page.contains("id=\"overview\""));
+    }
+
+    #[test]
+    fn without_a_recording_the_page_says_what_is_missing() {
+        let model = model(vec![task("ctl", 7, 80)]);
+        assert!(page(&model, None, "report").contains("punctual record -o DIR"));
+        let unknown = page(&model, Some(&Jobs::new(&model)), "report");
+        assert!(!unknown.contains("punctual record") && unknown.contains("The recording has no job of this stream"));
+    }
+
+    #[test]
+    fn losses_are_explained() {
+        let mut lossy = model(vec![task("ctl", 7, 80)]);
+        lossy.observation.lost_records = 3;
+        lossy.observation.skipped_events = 2;
+        let page = page(&lossy, None, "report");
+        assert!(page.contains("3 records were lost") && page.contains("none spans a gap") && page.contains("skipped 2 runs"));
+    }
+}

@@ -1,0 +1,295 @@
+//! What the jobs of a recording add to a model's page: rasters and histograms, in memory that does not grow with their number.
+
+use super::histogram::Histogram;
+use super::raster::{Point, Raster};
+use crate::shape::Shape;
+use punctual_model::{Instant, Job, PeriodicOn, Separator, Stream, Task, TimingModel, Window};
+use rustc_hash::FxHashMap;
+
+/// Points of the stream that is shown for a task are at most twice so many, …
+const BUCKETS: usize = 1_000;
+/// … those of its other streams fewer.
+const BUCKETS_OF_OTHERS: usize = 128;
+
+/// What the jobs of a recording add: rasters and histograms, in bounded memory.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    /// In the order of tasks and streams in the model.
+    streams: Vec<StreamJobs>,
+    /// By thread, phase and what tells separators apart: the first stream that it can be.
+    index: FxHashMap<(u32, u32, Separator), usize>,
+    unknown: u64,
+}
+
+/// The jobs of one stream.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamJobs {
+    /// When its task was watched: the number of a thread that has ended can be another's.
+    span: (Instant, Instant),
+    /// The stream of the next thread of that number.
+    namesake: Option<usize>,
+    /// How many came.
+    pub(crate) jobs: u64,
+    /// Of them, those whose release is a window.
+    pub(crate) windows: u64,
+    /// Those that the model does not allow.
+    pub(crate) outside: u64,
+    /// What is drawn over time.
+    pub(crate) measure: Measure,
+    /// The job before.
+    last: Option<(u64, Window)>,
+    pub(crate) raster: Raster,
+    /// Of what is drawn over time, the least that it can be.
+    pub(crate) lateness: Histogram,
+    pub(crate) cost: Histogram,
+    pub(crate) response: Histogram,
+}
+
+/// What is drawn of releases over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Measure {
+    /// How much later than its place in the periodic grid a job was released.
+    Lateness {
+        /// The grid's first place.
+        offset_ns: i64,
+        /// Its period, as a fraction.
+        numerator: u64,
+        denominator: u64,
+        /// The model's jitter.
+        jitter_ns: u64,
+        /// Whether the grid is that of known arrivals.
+        on: PeriodicOn,
+    },
+    /// How long after the release before it a job was released, where jobs follow no period.
+    Separation {
+        /// δ⁻(2).
+        least_ns: u64,
+        /// δ⁺(2).
+        most_ns: u64,
+    },
+}
+
+impl Measure {
+    fn of(stream: &Stream) -> Self {
+        if let Shape::Periodic(periodic) = Shape::of(stream) {
+            let exact = periodic.period_exact.filter(|exact| exact.denominator > 0);
+            let (numerator, denominator) = exact.map_or((periodic.period_ns.ns(), 1), |exact| (exact.numerator, exact.denominator));
+            return Measure::Lateness {
+                offset_ns: periodic.offset_ns,
+                numerator,
+                denominator,
+                jitter_ns: periodic.jitter_ns.ns(),
+                on: periodic.on,
+            };
+        }
+        let curve = stream.arrival.curve.as_ref();
+        let separation = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns);
+        Measure::Separation {
+            least_ns: separation.map_or(0, |separation| separation.ns()),
+            most_ns: curve.and_then(|curve| curve.delta_max_ns.first()).map_or(u64::MAX, |most| most.ns()),
+        }
+    }
+
+    /// The least and the most that the measure of a job can be.
+    fn range(&self, number: u64, window: Window, last: Option<(u64, Window)>) -> Option<(i64, i64)> {
+        match *self {
+            Measure::Lateness { offset_ns, numerator, denominator, .. } => {
+                let place = match denominator {
+                    1 => number.saturating_mul(numerator),
+                    _ => (u128::from(number) * u128::from(numerator) / u128::from(denominator)).try_into().unwrap_or(u64::MAX),
+                };
+                let grid = offset_ns.saturating_add_unsigned(place);
+                Some((difference(window.earliest(), grid), difference(window.latest(), grid)))
+            }
+            Measure::Separation { .. } => {
+                let (before, last) = last?;
+                (before.checked_add(1) == Some(number)).then_some(())?;
+                let least = window.earliest().since(last.latest());
+                let most = window.latest().since(last.earliest());
+                Some((signed(least.ns()), signed(most.ns())))
+            }
+        }
+    }
+
+    /// Whether the model allows a job of this range: some instant of a window that it does is enough.
+    fn allows(&self, low_ns: i64, high_ns: i64) -> bool {
+        match *self {
+            // Offset and jitter hold for every instant of every window.
+            Measure::Lateness { jitter_ns, .. } => low_ns >= 0 && high_ns.unsigned_abs() <= jitter_ns,
+            Measure::Separation { least_ns, most_ns } => high_ns.unsigned_abs() >= least_ns && low_ns.unsigned_abs() <= most_ns,
+        }
+    }
+}
+
+fn difference(at: Instant, grid: i64) -> i64 {
+    signed(at.ns()).saturating_sub(grid)
+}
+
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+impl Jobs {
+    /// None yet, of the tasks of `model`.
+    pub fn new(model: &TimingModel) -> Jobs {
+        let mut jobs = Jobs { streams: Vec::new(), index: FxHashMap::default(), unknown: 0 };
+        for task in &model.tasks {
+            for (position, stream) in task.streams.iter().enumerate() {
+                jobs.add(task, stream, task.primary == Some(position));
+            }
+        }
+        jobs
+    }
+
+    fn add(&mut self, task: &Task, stream: &Stream, primary: bool) {
+        let place = self.streams.len();
+        let namesake = self.index.insert((task.tid, task.phase, stream.separator.key()), place);
+        self.streams.push(StreamJobs {
+            span: (task.from_ns, task.until_ns),
+            namesake,
+            jobs: 0,
+            windows: 0,
+            outside: 0,
+            measure: Measure::of(stream),
+            last: None,
+            raster: Raster::new(if primary { BUCKETS } else { BUCKETS_OF_OTHERS }),
+            lateness: Histogram::default(),
+            cost: Histogram::default(),
+            response: Histogram::default(),
+        });
+    }
+
+    /// Adds a job of the task of thread `tid` and `phase`, of its stream at `separator`. `number` is which release of the stream it is,
+    /// from 0. O(1), amortised; a job of a task that the model does not have is only counted.
+    pub fn job(&mut self, tid: u32, phase: u32, separator: &Separator, number: u64, job: &Job) {
+        let Some(&first) = self.index.get(&(tid, phase, separator.key())) else {
+            self.unknown += 1;
+            return;
+        };
+        let mut place = first;
+        while !self.streams[place].covers(job) {
+            match self.streams[place].namesake {
+                Some(namesake) => place = namesake,
+                None => {
+                    place = first;
+                    break;
+                }
+            }
+        }
+        self.streams[place].add(number, job);
+    }
+
+    /// Jobs of tasks that the model does not have.
+    pub(crate) fn unknown(&self) -> u64 {
+        self.unknown
+    }
+
+    /// By position: streams are counted through all tasks, as the model has them.
+    pub(crate) fn stream(&self, position: usize) -> Option<&StreamJobs> {
+        self.streams.get(position)
+    }
+}
+
+impl StreamJobs {
+    fn covers(&self, job: &Job) -> bool {
+        (self.span.0..=self.span.1).contains(&job.end)
+    }
+
+    fn add(&mut self, number: u64, job: &Job) {
+        let window = job.release.window;
+        self.jobs += 1;
+        self.windows += u64::from(!window.is_exact());
+        self.cost.push(job.cost.ns());
+        self.response.push(job.response().ns());
+        if let Some((low_ns, high_ns)) = self.measure.range(number, window, self.last) {
+            self.outside += u64::from(!self.measure.allows(low_ns, high_ns));
+            self.raster.push(Point { number, at_ns: window.earliest().ns(), low_ns, high_ns });
+            self.lateness.push(low_ns.try_into().unwrap_or(0));
+        }
+        self.last = Some((number, window));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example::{model, task};
+    use punctual_model::{Call, Duration, Fraction, Object, Release};
+
+    const PERIOD: u64 = 5_000_000;
+
+    fn separator() -> Separator {
+        Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } }
+    }
+
+    /// Released between these instants, 700 µs of cost, done 100 µs later than that.
+    fn job(earliest: u64, latest: u64) -> Job {
+        let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest)).expect("a window");
+        let end = window.latest() + Duration::from_us(800);
+        let release = Release { arrival: None, window };
+        Job { release, start: window.latest(), end, cost: Duration::from_us(700), suspended: Duration::ZERO }
+    }
+
+    fn second(ns: u64) -> u64 {
+        1_000_000_000 + ns
+    }
+
+    #[test]
+    fn lateness_is_counted_from_the_grid() {
+        let model = model(vec![task("ctl", 7, 80)]);
+        let mut jobs = Jobs::new(&model);
+        jobs.job(7, 0, &separator(), 0, &job(second(40_000), second(40_000)));
+        jobs.job(7, 0, &separator(), 3, &job(second(3 * PERIOD), second(3 * PERIOD + 12_000)));
+        jobs.job(7, 0, &separator(), 4, &job(second(4 * PERIOD + 41_001), second(4 * PERIOD + 41_001)));
+        let stream = jobs.stream(0).expect("the stream");
+        let ranges: Vec<(u64, i64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns, point.high_ns)).collect();
+        assert_eq!(ranges, [(0, 40_000, 40_000), (3, 0, 12_000), (4, 41_001, 41_001)]);
+        assert_eq!((stream.jobs, stream.windows, stream.outside), (3, 1, 1));
+        assert_eq!((stream.cost.count(), stream.response.count(), stream.lateness.count()), (3, 3, 3));
+        assert_eq!(stream.response.range(), Some((800_000, 812_000)));
+    }
+
+    #[test]
+    fn a_grid_of_60_hz_does_not_drift() {
+        let mut video = task("video", 7, 80);
+        let periodic = video.streams[0].arrival.periodic.as_mut().expect("periodic");
+        periodic.period_ns = Duration::from_ns(16_666_667);
+        periodic.period_exact = Some(Fraction { numerator: 50_000_000, denominator: 3 });
+        let mut jobs = Jobs::new(&model(vec![video]));
+        // A day of frames.
+        let (number, at) = (5_184_000, second(86_400_000_000_000));
+        jobs.job(7, 0, &separator(), number, &job(at, at));
+        assert_eq!(jobs.stream(0).map(|stream| stream.raster.points()[0].low_ns), Some(0));
+    }
+
+    #[test]
+    fn jobs_without_a_period_are_told_by_their_separation() {
+        let mut random = task("random", 7, 80);
+        random.streams[0].arrival.periodic = None;
+        let mut jobs = Jobs::new(&model(vec![random]));
+        for (number, at) in [(0, 0), (1, 6_000_000), (3, 7_000_000), (4, 7_000_100)] {
+            jobs.job(7, 0, &separator(), number, &job(second(at), second(at)));
+        }
+        let stream = jobs.stream(0).expect("the stream");
+        let points: Vec<(u64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns)).collect();
+        assert_eq!(points, [(1, 6_000_000), (4, 100)]);
+        assert_eq!(stream.outside, 2, "further apart than the curve allows, and closer");
+    }
+
+    #[test]
+    fn a_number_used_again_is_another_thread() {
+        let first = task("first", 7, 80);
+        let mut second_life = task("second", 7, 80);
+        second_life.pid = 9_000;
+        second_life.from_ns = Instant::from_ns(20_000_000_000);
+        second_life.until_ns = Instant::from_ns(30_000_000_000);
+        let mut jobs = Jobs::new(&model(vec![first, second_life]));
+        jobs.job(7, 0, &separator(), 0, &job(21_000_000_000, 21_000_000_000));
+        jobs.job(7, 0, &separator(), 0, &job(second(0), second(0)));
+        jobs.job(7, 0, &separator(), 1, &job(second(PERIOD), second(PERIOD)));
+        jobs.job(7, 1, &separator(), 0, &job(second(0), second(0)));
+        let counts: Vec<u64> = (0..2).filter_map(|position| Some(jobs.stream(position)?.jobs)).collect();
+        assert_eq!(counts, [2, 1]);
+        assert_eq!(jobs.unknown(), 1);
+    }
+}
