@@ -18,6 +18,12 @@ impl Damage {
         Damage { file: file.into(), offset, what: what.into() }
     }
 
+    /// The same with more words at its end.
+    pub(super) fn and(mut self, more: &str) -> Damage {
+        self.what.push_str(more);
+        self
+    }
+
     /// The file in the recording's folder.
     pub fn file(&self) -> &str {
         &self.file
@@ -49,6 +55,10 @@ impl Damages {
         } else {
             self.more += 1;
         }
+    }
+
+    pub fn extend(&mut self, damages: impl IntoIterator<Item = Damage>) {
+        damages.into_iter().for_each(|damage| self.push(damage));
     }
 
     pub fn into_list(mut self) -> Vec<Damage> {

@@ -40,12 +40,15 @@ impl Run {
 pub struct Index {
     pub runs: Vec<Run>,
     pub first: Option<Header>,
-    pub last: Option<Header>,
+    /// The last packet, which is whole, and where it is.
+    pub last: Option<(Header, Run)>,
     pub damages: Damages,
-    /// Where the last packet is.
-    pub last_place: Option<(usize, u64)>,
-    /// Whether the last file ends in the middle of a packet; that was said.
+    /// Whether the end of the recording is damaged or cut off; that was said.
     pub is_cut: bool,
+    /// Found last, and not said yet: the next packet's number says how much is missing.
+    found: Option<Damage>,
+    /// The file before.
+    number: Option<u64>,
 }
 
 impl Index {
@@ -53,27 +56,36 @@ impl Index {
     pub fn new(streams: &[Stream], uuid: &[u8; 16], run_bytes: u64) -> io::Result<Index> {
         let mut index = Index::default();
         for (file, stream) in streams.iter().enumerate() {
-            let scan = Scan { bytes: stream.open()?, length: stream.length, uuid };
+            let scan = Scan { bytes: stream.open()?, length: stream.length, uuid, is_last: file + 1 == streams.len() };
             index.file(file, stream, &scan, run_bytes)?;
+            index.number = Some(stream.number);
         }
+        index.damages.extend(index.found.take());
         Ok(index)
     }
 
     fn file(&mut self, file: usize, stream: &Stream, scan: &Scan<'_>, run_bytes: u64) -> io::Result<()> {
         let mut offset = 0;
-        self.is_cut = false;
         let mut is_consecutive = false;
         while offset < stream.length {
-            match scan.next(offset)? {
+            let expected = match &self.last {
+                Some((last, _)) => last.sequence.checked_add(1),
+                None => (stream.number == 0).then_some(0),
+            };
+            match scan.next(offset, expected)? {
                 Found::Packet(header) => {
-                    self.expect(stream, offset, &header);
-                    self.add(file, offset, &header, is_consecutive, run_bytes);
+                    self.compare(stream, offset, &header);
+                    self.add(Run::new(file, offset, &header), is_consecutive, run_bytes);
+                    self.first.get_or_insert(header);
+                    self.last = Some((header, Run::new(file, offset, &header)));
+                    self.is_cut = false;
                     is_consecutive = true;
                     offset += header.bytes as u64;
                 }
-                Found::Damage { what, end, is_cut } => {
-                    self.damages.push(Damage::new(&stream.name, what.0, what.1));
-                    self.is_cut = is_cut;
+                Found::Damage { at, what, end } => {
+                    let found = Damage::new(&stream.name, at, what);
+                    self.damages.extend(self.found.replace(found));
+                    self.is_cut = true;
                     is_consecutive = false;
                     offset = end;
                 }
@@ -82,66 +94,88 @@ impl Index {
         Ok(())
     }
 
-    fn add(&mut self, file: usize, offset: u64, header: &Header, is_consecutive: bool, run_bytes: u64) {
+    fn add(&mut self, packet: Run, is_consecutive: bool, run_bytes: u64) {
         match self.runs.last_mut() {
             Some(run) if is_consecutive && run.bytes < run_bytes => {
-                run.bytes += header.bytes as u64;
-                run.activations = run.activations.saturating_add(header.activations);
-                run.end_ns = run.end_ns.max(header.end_ns);
-                run.totals = header.totals;
+                run.bytes += packet.bytes;
+                run.activations = run.activations.saturating_add(packet.activations);
+                run.end_ns = run.end_ns.max(packet.end_ns);
+                run.totals = packet.totals;
             }
-            _ => self.runs.push(Run::new(file, offset, header)),
+            _ => self.runs.push(packet),
         }
-        self.first.get_or_insert(*header);
-        self.last = Some(*header);
-        self.last_place = Some((file, offset));
     }
 
-    /// Compares a packet's number with that of the one before.
-    fn expect(&mut self, stream: &Stream, offset: u64, header: &Header) {
-        let (expected, activations) = match &self.last {
-            Some(last) => (last.sequence.wrapping_add(1), last.activations_before.wrapping_add(last.activations)),
-            None if stream.number == 0 => (0, 0),
-            None => return,
+    /// Says what is missing between this packet and the one before.
+    fn compare(&mut self, stream: &Stream, offset: u64, header: &Header) {
+        let found = self.found.take();
+        let (before, activations) = match &self.last {
+            Some((last, _)) => (last.sequence, last.activations_before.saturating_add(last.activations)),
+            None if stream.number == 0 && header.sequence > 0 => (u64::MAX, 0),
+            None => return self.damages.extend(found),
         };
-        if header.sequence > expected {
-            let packets = header.sequence - expected;
-            let activations = header.activations_before.saturating_sub(activations);
-            let what = format!("{packets} packets with {activations} activations that came before this place are missing or damaged");
-            self.damages.push(Damage::new(&stream.name, offset, what));
-        } else if header.sequence < expected {
-            let what = format!("packet {} comes after packet {}; is this a copy?", header.sequence, expected.wrapping_sub(1));
-            self.damages.push(Damage::new(&stream.name, offset, what));
-        }
+        let missing = header.sequence.wrapping_sub(before).wrapping_sub(1);
+        let activations = header.activations_before.saturating_sub(activations);
+        let packets = if missing == 1 { "one packet".to_owned() } else { format!("{missing} packets") };
+        let how_many = format!("{packets} with {activations} activations");
+        let file = stream.number.checked_sub(1).filter(|file| self.number.is_some_and(|number| number < *file));
+        let said = match (missing, found, file) {
+            (0, found, _) => found,
+            (1..=SEQUENCE_LEAP, Some(found), _) => Some(found.and(&format!(": {how_many}"))),
+            (1..=SEQUENCE_LEAP, None, Some(file)) => {
+                Some(Damage::new(&stream.name, offset, format!("before this file {how_many} are missing; there is no stream_{file}")))
+            }
+            (1..=SEQUENCE_LEAP, None, None) => {
+                Some(Damage::new(&stream.name, offset, format!("before this packet {how_many} are missing")))
+            }
+            (_, found, _) => {
+                self.damages.extend(found);
+                let what = format!("packet {} comes after packet {before}; was a file copied or renamed?", header.sequence);
+                Some(Damage::new(&stream.name, offset, what))
+            }
+        };
+        self.damages.extend(said);
     }
 }
+
+/// A greater step from one packet's number to the next is one back.
+const SEQUENCE_LEAP: u64 = u64::MAX / 2;
 
 /// What begins at some place.
 enum Found {
     Packet(Header),
     /// Something else, as far as `end`, where the next packet or the end of the file is.
     Damage {
-        what: (u64, String),
+        at: u64,
+        what: String,
         end: u64,
-        is_cut: bool,
     },
 }
 
 /// One file.
-pub struct Scan<'a> {
-    pub bytes: Bytes<'a>,
-    pub length: u64,
-    pub uuid: &'a [u8; 16],
+struct Scan<'a> {
+    bytes: Bytes<'a>,
+    length: u64,
+    uuid: &'a [u8; 16],
+    /// Whether it is the last file.
+    is_last: bool,
 }
 
 impl Scan<'_> {
-    fn next(&self, offset: u64) -> io::Result<Found> {
+    /// What begins here, where the packet of this number is expected.
+    fn next(&self, offset: u64, expected: Option<u64>) -> io::Result<Found> {
         let Some(header) = self.header(offset)? else { return self.damage(offset, None) };
         let end = offset + header.bytes as u64;
-        if end == self.length || (end < self.length && self.is_mark(end)?) {
-            return Ok(Found::Packet(header));
+        if end > self.length || (end < self.length && !self.is_mark(end)?) {
+            return self.damage(offset, Some(header));
         }
-        self.damage(offset, Some(header))
+        // Readers compare the checksum. What depends on this header before that must not be in doubt.
+        let is_in_doubt = Some(header.sequence) != expected || (self.is_last && end == self.length);
+        if is_in_doubt && !self.is_whole(offset, header.bytes)? {
+            let (at, what) = self.explain(offset, header.bytes as u64)?.unwrap_or((offset, "damaged in more than one byte".to_owned()));
+            return Ok(Found::Damage { at, what: format!("{what}; {}", left_out(offset, end)), end });
+        }
+        Ok(Found::Packet(header))
     }
 
     fn header(&self, offset: u64) -> io::Result<Option<Header>> {
@@ -166,38 +200,29 @@ impl Scan<'_> {
     fn damage(&self, offset: u64, header: Option<Header>) -> io::Result<Found> {
         let next = self.find(offset + 1)?;
         let end = next.unwrap_or(self.length);
-        if let Some(header) = header {
-            let claimed = offset + header.bytes as u64;
+        let claimed = header.map(|header| offset + header.bytes as u64);
+        if let Some(header) = header.filter(|_| claimed < Some(end)) {
             // Is it this packet, or what comes behind it?
-            if claimed < end && self.is_whole(offset, header.bytes)? {
+            if self.is_whole(offset, header.bytes)? {
                 return Ok(Found::Packet(header));
             }
         }
-        let changed = self.explain(offset, end - offset)?;
-        let skipped = format!("the packet from byte {offset} to byte {end} is left out");
-        let said = |(at, is, was): (u64, u8, u8)| (at, format!("damaged: this byte is {is:#04x} and was {was:#04x}; {skipped}"));
-        let is_size = |at: u64| SIZES.contains(&((at - offset) as usize));
-        let cut = || {
-            (
-                self.length,
-                format!("the file is cut off here; the packet that begins at byte {offset} was not written to its end and is left out"),
-            )
+        let explained = self.explain(offset, end - offset)?;
+        // One that would be longer than the file was cut off, unless it is whole but for its size.
+        let is_size = explained.as_ref().is_some_and(|(at, _)| SIZES.contains(&((at - offset) as usize)));
+        let is_cut = match claimed {
+            Some(claimed) => claimed > self.length && !is_size,
+            None => end - offset < HEADER as u64 && self.is_mark(offset)?,
         };
-        let is_mark = self.is_mark(offset)?;
-        let what = match (changed, next, header) {
-            // A packet that would be longer than the file was cut off, unless its size alone explains that.
-            (Some(changed), None, Some(_)) if is_size(changed.0) => said(changed),
-            (_, None, Some(header)) if offset + header.bytes as u64 > self.length => {
-                return Ok(Found::Damage { what: cut(), end, is_cut: true });
-            }
-            (_, None, None) if is_mark && end - offset < HEADER as u64 => return Ok(Found::Damage { what: cut(), end, is_cut: true }),
-            (Some(changed), ..) => said(changed),
-            _ => (
-                offset,
-                format!("damaged: no packet begins here, or its header was changed; all from byte {offset} to byte {end} is left out"),
-            ),
-        };
-        Ok(Found::Damage { what, end, is_cut: false })
+        if next.is_none() && is_cut {
+            let what = format!(
+                "the recording was cut off here: the packet that begins at byte {offset} was not written to its end and is left out, \
+                 and more may not have got to the disk"
+            );
+            return Ok(Found::Damage { at: self.length, what, end });
+        }
+        let (at, what) = explained.unwrap_or((offset, "damaged: no packet begins here, or its first bytes were changed".to_owned()));
+        Ok(Found::Damage { at, what: format!("{what}; {}", left_out(offset, end)), end })
     }
 
     /// Where the next packet's mark is.
@@ -224,23 +249,27 @@ impl Scan<'_> {
         Ok(difference(&bytes) == Some(0))
     }
 
-    /// The byte that would make these a packet: where, what it is, what it was.
-    fn explain(&self, offset: u64, length: u64) -> io::Result<Option<(u64, u8, u8)>> {
-        let Some(length) = usize::try_from(length).ok().filter(|length| (HEADER..=MAX_PACKET).contains(length)) else { return Ok(None) };
+    /// Which byte was changed if these are a packet but for one byte, in words.
+    fn explain(&self, offset: u64, length: u64) -> io::Result<Option<(u64, String)>> {
+        let length = usize::try_from(length).ok().filter(|length| (HEADER..=MAX_PACKET).contains(length));
+        let Some(length) = length else { return Ok(None) };
         let mut bytes = vec![0; length];
         self.bytes.read(offset, &mut bytes)?;
-        Ok(explain(&bytes).map(|(at, is, was)| (offset + at as u64, is, was)))
+        Ok(explain(&bytes, offset))
     }
+}
+
+/// What a reader goes without.
+fn left_out(from: u64, to: u64) -> String {
+    format!("bytes {from} to {to} are left out")
 }
 
 /// The recording's UUID, from the first packet whose checksum is right.
 pub fn learn_uuid(streams: &[Stream]) -> io::Result<Option<[u8; 16]>> {
     for stream in streams {
-        let nobody = [0; 16];
-        let scan = Scan { bytes: stream.open()?, length: stream.length, uuid: &nobody };
         let most = usize::try_from(stream.length).unwrap_or(usize::MAX).min(2 * MAX_PACKET);
         let mut bytes = vec![0; most];
-        scan.bytes.read(0, &mut bytes)?;
+        stream.open()?.read(0, &mut bytes)?;
         for at in memmem::find_iter(&bytes, &MAGIC).take(TRIES) {
             let Some(head) = bytes[at..].first_chunk::<HEADER>() else { break };
             let mut uuid = [0; 16];
@@ -260,20 +289,27 @@ pub fn difference(packet: &[u8]) -> Option<u32> {
     Some(checksum::of(packet, CRC) ^ stored)
 }
 
-/// The one byte that would make a packet's checksum right: where, what it is, what it was.
-pub fn explain(packet: &[u8]) -> Option<(usize, u8, u8)> {
+/// Which byte of a packet was changed if its checksum is right but for one byte: where in the file, and in words.
+pub fn explain(packet: &[u8], offset: u64) -> Option<(u64, String)> {
     let difference = difference(packet)?;
-    let bytes = difference.to_le_bytes();
-    let (at, bits) = match bytes.iter().filter(|byte| **byte != 0).count() {
-        0 => return None,
-        // The checksum itself.
-        1 => bytes.iter().zip(CRC..).find(|(bits, _)| **bits != 0).map(|(bits, at)| (at, *bits))?,
-        _ => match checksum::explain(difference, packet.len())[..] {
-            [changed] if !(CRC..HEADER).contains(&changed.offset) => (changed.offset, changed.bits),
-            _ => return None,
-        },
+    let in_checksum: Vec<(usize, u8)> = (CRC..).zip(difference.to_le_bytes()).filter(|(_, bits)| *bits != 0).collect();
+    let candidates: Vec<(usize, u8)> = match in_checksum[..] {
+        [] => return None,
+        [changed] => vec![changed],
+        _ => {
+            let changed = checksum::explain(difference, packet.len()).into_iter().map(|changed| (changed.offset, changed.bits));
+            changed.filter(|(at, _)| !(CRC..HEADER).contains(at)).collect()
+        }
     };
-    Some((at, packet[at], packet[at] ^ bits))
+    let what = match candidates[..] {
+        [] => return None,
+        [(at, bits)] => format!("damaged: this byte is {:#04x} and was {:#04x}", packet[at], packet[at] ^ bits),
+        _ => {
+            let others: Vec<String> = candidates[1..].iter().map(|(at, _)| (offset + *at as u64).to_string()).collect();
+            format!("damaged: this byte was changed, or else byte {}", others.join(" or "))
+        }
+    };
+    Some((offset + candidates[0].0 as u64, what))
 }
 
 fn mark(uuid: &[u8; 16]) -> [u8; MARK] {

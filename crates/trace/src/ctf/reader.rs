@@ -102,7 +102,7 @@ impl Reader {
         let metadata = metadata::read(metadata, folder)?;
         let mut damages = Damages::default();
         let is_whole = metadata.damage.is_none();
-        metadata.damage.into_iter().for_each(|damage| damages.push(damage));
+        damages.extend(metadata.damage);
         let named = metadata.uuid.map(|uuid| uuid.into_bytes());
         let uuid = match named.filter(|_| is_whole) {
             Some(uuid) => uuid,
@@ -114,7 +114,8 @@ impl Reader {
             let message = format!("{} is no recording: nothing in it can be read", folder.display());
             return Err(Error::new(ErrorKind::NotATrace, message));
         }
-        index.damages.list().into_iter().for_each(|damage| damages.push(damage));
+        damages.extend(index.damages.list());
+        let last = index.last.filter(|_| !index.is_cut);
         let mut reader = Reader {
             folder: folder.to_owned(),
             uuid,
@@ -122,13 +123,13 @@ impl Reader {
             streams,
             selection: Selection::all(index.runs.len()),
             runs: index.runs,
-            totals: index.last.map_or(Totals::default(), |last| last.totals),
+            totals: index.last.map_or(Totals::default(), |(last, _)| last.totals),
             until: Instant::from_ns(0),
-            is_complete: index.last.is_some_and(|last| last.flags & FLAG_END != 0),
+            is_complete: last.is_some_and(|(last, _)| last.flags & FLAG_END != 0),
             dropped: Dropped::default(),
             damages,
         };
-        reader.bounds(index.first, index.last, index.last_place)?;
+        reader.bounds(index.first, index.last)?;
         if !reader.is_complete && !index.is_cut {
             reader.unfinished();
         }
@@ -136,26 +137,22 @@ impl Reader {
     }
 
     /// When it begins and ends.
-    fn bounds(&mut self, first: Option<Header>, last: Option<Header>, place: Option<(usize, u64)>) -> Result<(), Error> {
-        let (Some(first), Some(last), Some((file, offset))) = (first, last, place) else {
+    fn bounds(&mut self, first: Option<Header>, last: Option<(Header, Run)>) -> Result<(), Error> {
+        let (Some(first), Some((last, run))) = (first, last) else {
             self.until = self.about.from;
             return Ok(());
         };
         if self.streams.first().is_some_and(|stream| stream.number > 0) {
             self.dropped = Dropped { packets: first.sequence, activations: first.activations_before };
         }
-        let begins_late = self.dropped.packets > 0 || self.about.from == Instant::from_ns(0);
-        if begins_late {
+        // Without packets before, or where the metadata do not say it, it begins with the first one that is there.
+        if self.dropped.packets > 0 || self.about.from == Instant::from_ns(0) {
             self.about.from = self.about.from.max(Instant::from_ns(first.begin_ns));
         }
-        self.until = Instant::from_ns(last.end_ns);
         let mut until = None;
-        if self.is_complete {
-            let run = Run::new(file, offset, &last);
-            // What is wrong with that packet is said when it is read.
-            self.read_run(&run, &mut Damages::default(), &mut until, &mut |_, _| {})?;
-        }
-        self.until = until.map_or(self.until, Instant::from_ns).max(self.about.from);
+        // What is wrong with that packet is said when it is read.
+        self.read_run(&run, &mut Damages::default(), &mut until, &mut |_, _| {})?;
+        self.until = Instant::from_ns(until.unwrap_or(last.end_ns)).max(self.about.from);
         Ok(())
     }
 
@@ -276,16 +273,11 @@ fn packet_damage(name: &str, offset: u64, header: &Header, packet: &[u8]) -> Opt
     if index::difference(packet) == Some(0) {
         return None;
     }
-    let left_out = format!(
-        "packet {} (bytes {offset} to {}) is left out, with {} activations",
-        header.sequence,
-        offset + header.bytes as u64,
-        header.activations
-    );
-    Some(match index::explain(packet) {
-        Some((at, is, was)) => {
-            Damage::new(name, offset + at as u64, format!("damaged: this byte is {is:#04x} and was {was:#04x}; {left_out}"))
-        }
-        None => Damage::new(name, offset, format!("damaged in more than one byte: {left_out}")),
-    })
+    let (at, what) = index::explain(packet, offset).unwrap_or((offset, "damaged in more than one byte".to_owned()));
+    let end = offset + header.bytes as u64;
+    Some(Damage::new(
+        name,
+        at,
+        format!("{what}; packet {} (bytes {offset} to {end}) is left out: {} activations", header.sequence, header.activations),
+    ))
 }

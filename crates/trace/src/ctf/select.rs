@@ -34,24 +34,12 @@ impl Reader {
     /// Reads all that came before `from`.
     pub fn select(&mut self, from: Option<Instant>, until: Option<Instant>) -> Result<(), Error> {
         let stamps_ns = from.map_or(0, Instant::ns)..=until.map_or(u64::MAX, Instant::ns);
-        let begin = self.runs.iter().position(|run| run.end_ns >= *stamps_ns.start()).unwrap_or(self.runs.len());
-        let behind = self.runs[begin..].iter().position(|run| run.begin_ns > *stamps_ns.end());
-        let end = behind.map_or(self.runs.len(), |behind| begin + behind);
-        let mut roster = Roster::new();
-        if let Some(from) = from {
-            for (index, run) in self.runs.iter().enumerate().take(begin + 1) {
-                let mut damages = Damages::default();
-                self.read_run(run, &mut damages, &mut None, &mut |at_ns, record| {
-                    if at_ns < from.ns() {
-                        roster.record(record);
-                    }
-                })?;
-                // Those of the first run of the selection are told when it is read.
-                if index < begin {
-                    damages.into_list().into_iter().for_each(|damage| self.damages.push(damage));
-                }
-            }
-        }
+        let (begin, known) = match from {
+            Some(from) => self.before(from)?,
+            None => (0, Vec::new()),
+        };
+        // From behind: the headers of damaged packets may say anything.
+        let end = self.runs.iter().rposition(|run| run.begin_ns <= *stamps_ns.end()).map_or(0, |last| last + 1).max(begin);
         let before = begin.checked_sub(1).map_or(Totals::default(), |run| self.runs[run].totals);
         if let Some(last) = self.runs[..end].last() {
             self.totals = Totals {
@@ -68,8 +56,31 @@ impl Reader {
             self.until = self.until.min(until);
         }
         self.until = self.until.max(self.about.from);
-        let known = from.map_or_else(Vec::new, |from| roster.known(from));
         self.selection = Selection { runs: begin..end, stamps_ns, known };
         Ok(())
+    }
+
+    /// The first run that has an event at `from` or later, and what is known of the threads then.
+    fn before(&mut self, from: Instant) -> Result<(usize, Vec<Record>), Error> {
+        let mut roster = Roster::new();
+        let behind = self.runs.iter().rposition(|run| run.begin_ns < from.ns()).map_or(0, |last| last + 1);
+        let mut begin = behind;
+        let mut all = Damages::default();
+        for (index, run) in self.runs.iter().enumerate().take(behind) {
+            let mut damages = Damages::default();
+            self.read_run(run, &mut damages, &mut None, &mut |at_ns, record| {
+                if at_ns < from.ns() {
+                    roster.record(record);
+                } else {
+                    begin = begin.min(index);
+                }
+            })?;
+            // Those of the selection are told when it is read.
+            if index < begin {
+                all.extend(damages.into_list());
+            }
+        }
+        self.damages.extend(all.into_list());
+        Ok((begin, roster.known(from)))
     }
 }

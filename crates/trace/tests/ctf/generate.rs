@@ -214,3 +214,12 @@ pub fn read_all(reader: &Reader) -> Vec<Record> {
 pub fn without_known(records: &[Record]) -> Vec<Record> {
     records.iter().filter(|record| !matches!(record, Record::Known(_))).cloned().collect()
 }
+
+/// A recording of some packets, in memory: metadata, and the only stream file.
+pub fn small(tids: u32, jobs: u32) -> (String, Vec<u8>) {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = scratch.path().join("recording");
+    make(&folder, &some_about(), &Options { packet_bytes: 0, ..Options::default() }, &periodic(tids, jobs));
+    let metadata = std::fs::read_to_string(folder.join("metadata")).expect("metadata");
+    (metadata, std::fs::read(folder.join("stream_0")).expect("a stream"))
+}

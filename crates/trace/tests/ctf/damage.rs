@@ -1,0 +1,97 @@
+//! What was changed in a recording is found, with its place, and all else is read.
+
+use crate::generate::*;
+use proptest::prelude::*;
+use punctual_trace::ctf::{Damage, Options, Reader};
+
+/// Everything that is said about a recording, and how many records it has.
+fn said(metadata: &[u8], stream: &[u8]) -> (Vec<Damage>, usize) {
+    let reader = Reader::in_memory(metadata, vec![(0, stream.to_vec())]).expect("a recording");
+    let mut records = 0;
+    let mut damage = reader.damage();
+    damage.extend(reader.read(0..reader.stretches(), &mut |_| records += 1).expect("to be read"));
+    (damage, records)
+}
+
+#[test]
+fn a_changed_byte_of_the_stream_is_named() {
+    let (metadata, stream) = small(3, 120);
+    let (damage, all) = said(metadata.as_bytes(), &stream);
+    assert_eq!(damage, []);
+    for at in 0..stream.len() {
+        let mut changed = stream.clone();
+        changed[at] ^= 1 << (at % 8);
+        let (damage, records) = said(metadata.as_bytes(), &changed);
+        // Now and then another byte would explain it as well; then both are said.
+        let is_named = |damage: &Damage| damage.offset() == at as u64 || damage.to_string().contains(&format!("byte {at}"));
+        assert!(damage.iter().any(is_named), "{at}: {damage:?}");
+        assert_eq!(damage.len(), 1, "{at}: {damage:?}");
+        // The last packet has but the end of the observation.
+        assert!(records <= all && records + 120 > all, "{at}: {records} of {all}");
+    }
+}
+
+#[test]
+fn a_changed_byte_of_the_metadata_is_named_and_mended() {
+    let (metadata, stream) = small(1, 10);
+    for at in 0..metadata.len() {
+        let mut changed = metadata.clone().into_bytes();
+        changed[at] ^= 1 << (at % 8);
+        let reader = Reader::in_memory(&changed, vec![(0, stream.clone())]).unwrap();
+        let damage = reader.damage();
+        assert_eq!(damage.len(), 1, "{at}: {damage:?}");
+        assert_eq!((damage[0].file(), damage[0].offset()), ("metadata", at as u64), "{}", damage[0]);
+        assert_eq!(reader.about(), &some_about());
+        assert_eq!(read_all(&reader).len(), 11);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn what_is_between_packets_is_skipped(trash in prop::collection::vec(any::<u8>(), 1..2000), place in any::<prop::sample::Index>()) {
+        let (metadata, stream) = small(3, 120);
+        let (_, all) = said(metadata.as_bytes(), &stream);
+        let mut ends = vec![0];
+        while ends[ends.len() - 1] < stream.len() {
+            let at = ends[ends.len() - 1];
+            ends.push(at + u64::from_le_bytes(stream[at + 52..at + 60].try_into().unwrap()) as usize / 8);
+        }
+        let at = ends[place.index(ends.len())];
+        let with = [&stream[..at], &trash, &stream[at..]].concat();
+        let (damage, records) = said(metadata.as_bytes(), &with);
+        prop_assert_eq!(records, all);
+        prop_assert_eq!(damage.len(), 1, "{:?}", damage);
+        prop_assert_eq!(damage[0].offset(), at as u64);
+    }
+
+    #[test]
+    fn whatever_is_missing_the_rest_is_read(from in any::<prop::sample::Index>(), length in 1..9000_usize) {
+        let (metadata, stream) = small(3, 120);
+        let from = from.index(stream.len());
+        let to = (from + length).min(stream.len());
+        let (damage, _) = said(metadata.as_bytes(), &[&stream[..from], &stream[to..]].concat());
+        prop_assert!(!damage.is_empty());
+    }
+}
+
+#[test]
+fn missing_packets_and_files_are_counted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    // With a limit there are several files; this one is not reached.
+    let options = Options { limit: Some(4 << 20), ..Options::default() };
+    let recorded = make(&folder, &some_about(), &options, &periodic(4, 20_000));
+    assert_eq!(recorded.dropped.packets, 0);
+    let whole = Reader::open(&folder).unwrap();
+    let all = without_known(&read_all(&whole)).len();
+    assert_eq!(whole.damage(), []);
+    std::fs::remove_file(folder.join("stream_2")).unwrap();
+    let reader = Reader::open(&folder).unwrap();
+    let left = without_known(&read_all(&reader)).len();
+    let [damage] = &reader.damage()[..] else { panic!("{:?}", reader.damage()) };
+    assert_eq!((damage.file(), damage.offset()), ("stream_3", 0));
+    let said = damage.to_string();
+    assert!(said.contains(&format!("with {} activations", all - left)) && said.contains("no stream_2"), "{said}");
+    assert_eq!(reader.dropped().packets, 0);
+}
