@@ -12,7 +12,8 @@ pub struct Packet {
     /// Timestamp of the last event.
     pub end_ns: u64,
     pub activations: u64,
-    separators: FxHashMap<Separator, u16>,
+    /// Numbers of the separators by their fields in two words, which is quicker than by themselves.
+    separators: FxHashMap<(u64, u64), u16>,
 }
 
 impl Packet {
@@ -103,18 +104,23 @@ impl Packet {
         bytes[6..8].copy_from_slice(&separator.to_le_bytes());
         bytes[8..12].copy_from_slice(&activation.tid.to_le_bytes());
         bytes[12..16].copy_from_slice(&activation.sequence.to_le_bytes());
-        self.bytes.extend_from_slice(&bytes[..length]);
+        // Of a length that the compiler knows: a copy of a few instructions.
+        let end = self.bytes.len() + length;
+        self.bytes.extend_from_slice(&bytes);
+        self.bytes.truncate(end);
     }
 
     /// The number of a separator in this packet; declares it at its first use.
     #[inline]
     fn separator(&mut self, separator: Separator, at_ns: u64) -> u16 {
-        if let Some(number) = self.separators.get(&separator) {
+        let (class, number, object) = object_fields(separator.object);
+        let [n0, n1, n2, n3] = number.to_le_bytes();
+        let key = (u64::from_le_bytes([n0, n1, n2, n3, class, separator.call as u8, 0, 0]), object);
+        if let Some(number) = self.separators.get(&key) {
             return *number;
         }
         let new = self.separators.len() as u16;
-        self.separators.insert(separator, new);
-        let (class, number, object) = object_fields(separator.object);
+        self.separators.insert(key, new);
         let mut fields = [0; SEPARATOR_BYTES - EVENT];
         fields[..2].copy_from_slice(&new.to_le_bytes());
         fields[2] = separator.call as u8;

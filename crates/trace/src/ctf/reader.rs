@@ -29,8 +29,10 @@ pub struct Reader {
     streams: Vec<Stream>,
     pub(super) runs: Vec<Run>,
     pub(super) selection: Selection,
+    /// Of the selection; and of all.
     pub(super) totals: Totals,
     pub(super) until: Instant,
+    pub(super) whole: (Instant, Instant),
     is_complete: bool,
     dropped: Dropped,
     pub(super) damages: Damages,
@@ -125,11 +127,13 @@ impl Reader {
             runs: index.runs,
             totals: index.last.map_or(Totals::default(), |(last, _)| last.totals),
             until: Instant::from_ns(0),
+            whole: (Instant::from_ns(0), Instant::from_ns(0)),
             is_complete: last.is_some_and(|(last, _)| last.flags & FLAG_END != 0),
             dropped: Dropped::default(),
             damages,
         };
         reader.bounds(index.first, index.last)?;
+        reader.whole = (reader.about.from, reader.until);
         if !reader.is_complete && !index.is_cut {
             reader.unfinished();
         }

@@ -31,7 +31,7 @@ impl Reader {
     /// What counts is an event's timestamp: that of its record, or of the latest one before it in the recording where that is later. So a
     /// thread's records stay in one piece, without a gap at the border.
     ///
-    /// Reads all that came before `from`.
+    /// Reads all that came before `from`. A later call selects anew, from the whole recording.
     pub fn select(&mut self, from: Option<Instant>, until: Option<Instant>) -> Result<(), Error> {
         let stamps_ns = from.map_or(0, Instant::ns)..=until.map_or(u64::MAX, Instant::ns);
         let (begin, known) = match from {
@@ -49,13 +49,9 @@ impl Reader {
                 skipped: last.totals.skipped.saturating_sub(before.skipped),
             };
         }
-        if let Some(from) = from {
-            self.about.from = self.about.from.max(from);
-        }
-        if let Some(until) = until {
-            self.until = self.until.min(until);
-        }
-        self.until = self.until.max(self.about.from);
+        let (first, last) = self.whole;
+        self.about.from = from.map_or(first, |from| from.max(first));
+        self.until = until.map_or(last, |until| until.min(last)).max(self.about.from);
         self.selection = Selection { runs: begin..end, stamps_ns, known };
         Ok(())
     }

@@ -33,75 +33,12 @@ fn field(name: &str, value: impl std::fmt::Display) -> String {
 fn every_field_is_where_the_metadata_say() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
-    let ns = Instant::from_ns;
-    let task = TaskRecord {
-        tid: 7,
-        pid: 6,
-        sequence: 0,
-        at: ns(1_000_000_100),
-        begin: Begin::Exec,
-        name: "näme".to_owned(),
-        command: "/bin/näme \"-x\"".to_owned(),
-        policy: Policy::Deadline,
-        priority: 3,
-        nice: Some(-5),
-        reservation: Some(Reservation {
-            runtime_ns: Duration::from_ns(11),
-            deadline_ns: Duration::from_ns(12),
-            period_ns: Duration::from_ns(13),
-        }),
-        affinity: "0-1".to_owned(),
-    };
-    let resumed = Resumed { release: Some(Window::at(ns(1_000_002_000))), start: ns(1_000_003_000), suspended_after: Duration::ZERO };
-    let activation = Activation {
-        tid: 7,
-        sequence: 1,
-        separator: Separator { call: Call::Read, object: Object::File { class: FileClass::CharacterDevice, fd: -3, identity: 0xabc } },
-        slept: true,
-        stop: ns(1_000_001_000),
-        cpu: Duration::from_ns(1 << 50),
-        arrival: None,
-        resumed: Some(resumed),
-    };
-    let clock = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
-    let timed = Activation { sequence: 2, arrival: Some(ns(1_000_001_900)), separator: clock, ..activation };
-    let without_sleep = Activation {
-        sequence: 3,
-        slept: false,
-        arrival: Some(ns(1_000_001_400)),
-        resumed: Some(Resumed { release: None, ..resumed }),
-        ..activation
-    };
-    let window = Window::new(ns(1_000_001_500), ns(1_000_002_500));
-    let wide = Activation {
-        sequence: 4,
-        arrival: Some(ns(17)),
-        resumed: Some(Resumed { release: window, suspended_after: Duration::from_ns(5), ..resumed }),
-        ..activation
-    };
-    let switch = |step| Record::Switch(Switch { tid: 7, at: ns(1_000_003_500), cpu: 1, step });
-    let records = [
-        Record::Task(Box::new(task.clone())),
-        Record::Known(Box::new(TaskRecord { begin: Begin::Seen, nice: None, reservation: None, policy: Policy::Idle, ..task })),
-        Record::Activation(activation),
-        Record::Activation(timed),
-        Record::Activation(without_sleep),
-        Record::Activation(wide),
-        Record::Renamed { tid: 7, sequence: 5, name: "new".to_owned() },
-        Record::Command { tid: 7, sequence: 6, command: "/bin/new".to_owned() },
-        switch(Step::In),
-        switch(Step::Preempted),
-        switch(Step::Asleep { interruptible: false }),
-        switch(Step::Woken { by: 9 }),
-        // Earlier than the one before: the timestamp stays, `before_ns` says it.
-        Record::Exit { tid: 7, sequence: 7, at: ns(1_000_003_400) },
-        Record::Last { tid: 8, sequence: 8, at: ns(1_000_003_600) },
-    ];
+    let records = one_of_each();
     let mut recorder = Recorder::create(&folder, &some_about(), &Options::default()).unwrap();
     for record in &records {
         recorder.record(record).unwrap();
     }
-    recorder.finish(ns(1_000_003_550), totals(0)).unwrap();
+    recorder.finish(Instant::from_ns(1_000_003_550), totals(0)).unwrap();
     let Some(lines) = babeltrace(&folder, &["--clock-cycles"]) else { return };
     let task = |event: &str, begin: &str, policy: &str, nice: (&str, i32), reserved: &str, reservation: [u64; 3]| {
         let fields = [

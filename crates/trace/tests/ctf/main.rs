@@ -3,6 +3,7 @@
 mod babeltrace;
 mod cut;
 mod damage;
+mod fuzz;
 mod generate;
 mod hardship;
 mod limit;

@@ -71,5 +71,8 @@ fn what_was_lost_is_that_of_the_stretch() {
     assert_eq!(reader.totals(), totals(0));
     assert_eq!(reader.until(), Instant::from_ns(4_000_000_000));
     reader.select(Some(UNTIL + punctual_model::Duration::from_ns(1)), None).unwrap();
-    assert_eq!(reader.stretches(), 0);
+    assert_eq!((reader.stretches(), read_all(&reader).len()), (0, 0));
+    reader.select(None, None).unwrap();
+    assert_eq!(without_known(&read_all(&reader)), periodic(1, 30_000));
+    assert_eq!((reader.totals(), reader.about().from, reader.until()), (totals(7), some_about().from, UNTIL));
 }

@@ -1,0 +1,5 @@
+#![no_main]
+
+mod input;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| input::read(data));
