@@ -223,38 +223,28 @@ fn check(bytes: &[u8]) -> (Vec<u8>, Option<Damage>) {
     };
     let Some(body) = bytes.len().checked_sub(CRC_LINE) else { return (bytes.to_vec(), Some(cut(bytes.len()))) };
     let (body, line) = bytes.split_at(body);
-    let (before, rest) = line.split_at(CRC_BEFORE.len());
-    let (digits, behind) = rest.split_at(8);
-    let crc = std::str::from_utf8(digits).ok().and_then(|digits| u32::from_str_radix(digits, 16).ok());
-    let is_line = before == CRC_BEFORE.as_bytes() && behind == CRC_BEHIND.as_bytes();
     let actual = crc32fast::hash(body);
-    match crc {
-        Some(crc) if is_line && crc == actual => return (body.to_vec(), None),
-        Some(crc) if is_line => {
-            if let [changed] = checksum::explain(crc ^ actual, body.len())[..] {
-                let mut mended = body.to_vec();
-                mended[changed.offset] ^= changed.bits;
-                let what = format!(
-                    "the file is damaged: this byte is {:#04x} and was {:#04x}; it is read as it was",
-                    body[changed.offset], mended[changed.offset]
-                );
-                return (mended, Some(Damage::new(NAME, changed.offset as u64, what)));
-            }
+    let right = format!("{CRC_BEFORE}{actual:08x}{CRC_BEHIND}");
+    let changed: Vec<usize> = (0..CRC_LINE).filter(|at| line[*at] != right.as_bytes()[*at]).collect();
+    match changed[..] {
+        [] => return (body.to_vec(), None),
+        [at] => {
+            let what = "the file's checksum is damaged here; all else in it is right";
+            return (body.to_vec(), Some(Damage::new(NAME, (body.len() + at) as u64, what)));
         }
         _ => {}
     }
-    // A checksum line with a changed byte still looks like one; the end of a text that is cut off does not.
-    let written = format!("{CRC_BEFORE}{actual:08x}{CRC_BEHIND}");
-    let changed: Vec<usize> = (0..CRC_LINE).filter(|at| line[*at] != written.as_bytes()[*at]).collect();
-    match changed[..] {
-        [at] => (
-            body.to_vec(),
-            Some(Damage::new(NAME, (body.len() + at) as u64, "the file's checksum is damaged here; all else in it is right")),
-        ),
-        _ if is_line => (
-            body.to_vec(),
-            Some(Damage::new(NAME, 0, "the file is damaged in more than one place; what it says of the recording may be wrong")),
-        ),
-        _ => (bytes.to_vec(), Some(cut(bytes.len()))),
-    }
+    let digits = line.strip_prefix(CRC_BEFORE.as_bytes()).and_then(|rest| rest.strip_suffix(CRC_BEHIND.as_bytes()));
+    let crc = digits.and_then(|digits| u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+    // Without that line at its end the file is not whole.
+    let Some(crc) = crc else { return (bytes.to_vec(), Some(cut(bytes.len()))) };
+    let [changed] = checksum::explain(crc ^ actual, body.len())[..] else {
+        let what = "the file is damaged in more than one place; what it says of the recording may be wrong";
+        return (body.to_vec(), Some(Damage::new(NAME, 0, what)));
+    };
+    let mut mended = body.to_vec();
+    mended[changed.offset] ^= changed.bits;
+    let (is, was) = (body[changed.offset], mended[changed.offset]);
+    let what = format!("the file is damaged: this byte is {is:#04x} and was {was:#04x}; it is read as it was");
+    (mended, Some(Damage::new(NAME, changed.offset as u64, what)))
 }

@@ -46,17 +46,36 @@ fn a_changed_byte_of_the_metadata_is_named_and_mended() {
     }
 }
 
+/// Where packets begin, and the end.
+fn borders(stream: &[u8]) -> Vec<usize> {
+    let mut borders = vec![0];
+    let mut at = 0;
+    while at < stream.len() {
+        at += u64::from_le_bytes(stream[at + 52..at + 60].try_into().unwrap()) as usize / 8;
+        borders.push(at);
+    }
+    borders
+}
+
+#[test]
+fn much_between_packets_is_skipped() {
+    let (metadata, stream) = small(1, 120);
+    let (_, all) = said(metadata.as_bytes(), &stream);
+    let (before, behind) = stream.split_at(borders(&stream)[1]);
+    // The next packet's mark is then across the border of what is looked through at once, or near it.
+    for length in (256 << 10) - 25..(256 << 10) + 5 {
+        let (damage, records) = said(metadata.as_bytes(), &[before, &vec![7; length], behind].concat());
+        assert_eq!((damage.len(), records), (1, all), "{length}: {damage:?}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn what_is_between_packets_is_skipped(trash in prop::collection::vec(any::<u8>(), 1..2000), place in any::<prop::sample::Index>()) {
         let (metadata, stream) = small(3, 120);
         let (_, all) = said(metadata.as_bytes(), &stream);
-        let mut ends = vec![0];
-        while ends[ends.len() - 1] < stream.len() {
-            let at = ends[ends.len() - 1];
-            ends.push(at + u64::from_le_bytes(stream[at + 52..at + 60].try_into().unwrap()) as usize / 8);
-        }
+        let ends = borders(&stream);
         let at = ends[place.index(ends.len())];
         let with = [&stream[..at], &trash, &stream[at..]].concat();
         let (damage, records) = said(metadata.as_bytes(), &with);

@@ -62,6 +62,40 @@ fn separator() -> impl Strategy<Value = Separator> {
 }
 
 fn activation() -> impl Strategy<Value = Activation> {
+    prop_oneof![3 => usual_activation(), 1 => odd_activation()]
+}
+
+/// Around the sizes of the fields of the compact layouts.
+fn length() -> impl Strategy<Value = u64> {
+    let border = (select(&[0_u32, 16, 31, 32, 39, 40, 41, 55, 56, 57]), -1..=1_i64);
+    prop_oneof![6 => 0..1_u64 << 31, 1 => border.prop_map(|(bits, more)| (1_u64 << bits).saturating_add_signed(more))]
+}
+
+/// What the kernel side sends: released after the stop, started after the release.
+pub fn usual_activation() -> impl Strategy<Value = Activation> {
+    let times = ((1_u64 << 58)..(1 << 58) + (1 << 33), length(), length(), option::of((length(), any::<bool>())));
+    let kinds = (any::<bool>(), prop::bool::weighted(0.1), prop_oneof![4 => Just(Duration::ZERO), 1 => duration()]);
+    ((1..6_u32, any::<u32>(), separator()), times, length(), kinds).prop_map(
+        |((tid, sequence, separator), (start, slept, latency, arrival), cpu, (is_asleep, is_window, suspended_after))| {
+            let (stop, release) = (start - slept, start - latency);
+            let window = Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release)).expect("in order");
+            let since = if is_asleep { release } else { stop };
+            let arrival = arrival.map(|(distance, is_late)| if is_late { since + distance } else { since - distance });
+            Activation {
+                tid,
+                sequence,
+                separator,
+                slept: is_asleep,
+                stop: Instant::from_ns(stop),
+                cpu: Duration::from_ns(cpu),
+                arrival: arrival.map(Instant::from_ns),
+                resumed: Some(Resumed { release: is_asleep.then_some(window), start: Instant::from_ns(start), suspended_after }),
+            }
+        },
+    )
+}
+
+fn odd_activation() -> impl Strategy<Value = Activation> {
     let release = option::of((instant(), option::of(instant()))).prop_map(|given| {
         given.map(|(one, other)| {
             let other = other.unwrap_or(one);

@@ -18,7 +18,7 @@ fn the_oldest_goes_and_that_is_recorded() {
     let mut recorder = Recorder::create(&folder, &some_about(), &options).unwrap();
     for (index, record) in records.iter().enumerate() {
         recorder.record(record).unwrap();
-        if index % 5_000 == 0 {
+        if index % 200 == 0 {
             assert!(bytes(&folder) <= MIN_LIMIT);
         }
     }

@@ -40,6 +40,18 @@ proptest! {
     }
 }
 
+proptest! {
+    // Among others few would fit the compact layouts, since timestamps do not go back.
+    #[test]
+    fn activations_at_the_borders_of_layouts_come_back(activations in vec(usual_activation(), 200)) {
+        let scratch = tempfile::tempdir()?;
+        let folder = scratch.path().join("recording");
+        let records: Vec<Record> = activations.into_iter().map(Record::Activation).collect();
+        make(&folder, &some_about(), &Options::default(), &records);
+        prop_assert_eq!(read_all(&Reader::open(&folder)?), records);
+    }
+}
+
 #[test]
 fn given_known_records_come_back_too() {
     let scratch = tempfile::tempdir().unwrap();
