@@ -14,6 +14,7 @@ mod overview;
 mod prose;
 mod shape;
 mod table;
+pub mod timeline;
 
 pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};

