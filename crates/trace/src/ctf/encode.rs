@@ -38,9 +38,7 @@ impl Packet {
 
     /// Whether this event can still be added to an unempty packet of at most so many bytes.
     pub fn has_room(&self, record: &Record, at_ns: u64, packet_bytes: usize) -> bool {
-        self.bytes.len() + most_bytes(record) <= packet_bytes
-            && at_ns - self.end_ns < 1 << 32
-            && self.separators.len() < usize::from(u16::MAX)
+        self.bytes.len() + most_bytes(record) <= packet_bytes && at_ns - self.end_ns < 1 << 32
     }
 
     /// Adds an event at this timestamp, which is not earlier than the one before and less than 2³² later. The packet has room.

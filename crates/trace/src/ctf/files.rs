@@ -33,21 +33,27 @@ pub struct Written {
 
 /// Makes the folder and writes the metadata, safe from a loss of power before anything else is.
 pub fn create(folder: &Path, metadata: &str) -> Result<(), Error> {
-    match fs::create_dir(folder) {
-        Ok(()) => {}
+    let is_new = match fs::create_dir(folder) {
+        Ok(()) => true,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let mut entries = fs::read_dir(folder).map_err(|error| Error::io("record into", folder, &error))?;
             if entries.next().is_some() {
                 let message = format!("cannot record into {}: it is not empty; name another folder, or remove it", folder.display());
                 return Err(Error::new(ErrorKind::Exists, message));
             }
+            false
         }
         Err(error) => return Err(Error::io("make the folder", folder, &error)),
-    }
+    };
     let path = folder.join(super::metadata::NAME);
     let failed = |error: io::Error| Error::io("write", &path, &error);
     let mut file = File::create_new(&path).map_err(failed)?;
-    file.write_all(metadata.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    if let Err(error) = file.write_all(metadata.as_bytes()).and_then(|()| file.sync_all()) {
+        // So that it can be tried again.
+        let _ = fs::remove_file(&path);
+        let _ = is_new.then(|| fs::remove_dir(folder));
+        return Err(failed(error));
+    }
     sync_folder(folder)?;
     // The folder's own name is in its parent.
     match folder.parent() {

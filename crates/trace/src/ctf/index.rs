@@ -196,6 +196,14 @@ impl Scan<'_> {
         Ok(bytes[..there] == mark[..there])
     }
 
+    /// Whether there is nothing where a mark would be.
+    fn is_zero(&self, offset: u64) -> io::Result<bool> {
+        let mut bytes = [0; MARK];
+        let there = (self.length - offset).min(MARK as u64) as usize;
+        self.bytes.read(offset, &mut bytes[..there])?;
+        Ok(bytes == [0; MARK])
+    }
+
     /// What is at a place that has no good header, or one that does not lead to another packet.
     fn damage(&self, offset: u64, header: Option<Header>) -> io::Result<Found> {
         let next = self.find(offset + 1)?;
@@ -206,6 +214,10 @@ impl Scan<'_> {
             if self.is_whole(offset, header.bytes)? {
                 return Ok(Found::Packet(header));
             }
+        }
+        if next.is_none() && self.is_last && self.is_zero(offset)? {
+            let what = "the recording was cut off here: what follows is zeros, as after a loss of power; more may not have got to the disk";
+            return Ok(Found::Damage { at: offset, what: what.to_owned(), end });
         }
         let explained = self.explain(offset, end - offset)?;
         // One that would be longer than the file was cut off, unless it is whole but for its size.

@@ -15,6 +15,9 @@ pub const CRC: usize = 112;
 pub const SIZES: std::ops::Range<usize> = 44..60;
 /// No packet is longer. An event has three texts of [`MAX_TEXT`] at most, so that any fits with room to spare.
 pub const MAX_PACKET: usize = 4 << 20;
+/// A packet that has so many bytes is closed. What its separators take leaves their numbers within 16 bits.
+pub const MOST_PACKET: usize = 1 << 20;
+const _: () = assert!(MOST_PACKET / SEPARATOR_BYTES < u16::MAX as usize && MOST_PACKET + 4 * MAX_TEXT < MAX_PACKET);
 /// Longer texts are cut.
 pub const MAX_TEXT: usize = 64 << 10;
 /// In the flags of a packet: the recording was ended here.

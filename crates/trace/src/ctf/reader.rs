@@ -54,7 +54,14 @@ pub struct Stretch {
 impl Reader {
     /// Opens a recording and looks where its packets are. What is wrong with it is in [`Reader::damage`].
     pub fn open(folder: &Path) -> Result<Reader, Error> {
-        let failed = |error: io::Error| Error::io("read", folder, &error);
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotADirectory => {
+                let message =
+                    format!("{} is no recording: that is a folder; other tools' files are read by punctual import", folder.display());
+                Error::new(ErrorKind::NotATrace, message)
+            }
+            _ => Error::io("read", folder, &error),
+        };
         let mut streams = Vec::new();
         for entry in fs::read_dir(folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
@@ -71,8 +78,9 @@ impl Reader {
         }
         let path = folder.join(metadata::NAME);
         let metadata = match fs::metadata(&path) {
-            Ok(about) if about.len() > metadata::MOST_BYTES as u64 => {
-                let message = format!("{} is no metadata of a recording: it is longer than {} bytes", path.display(), metadata::MOST_BYTES);
+            Ok(about) if !about.is_file() || about.len() > metadata::MOST_BYTES as u64 => {
+                let most = metadata::MOST_BYTES;
+                let message = format!("{} is no metadata of a recording: it is no file, or longer than {most} bytes", path.display());
                 return Err(Error::new(ErrorKind::NotATrace, message));
             }
             Ok(_) => fs::read(&path).map_err(|error| Error::io("read", &path, &error))?,

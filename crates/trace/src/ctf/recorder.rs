@@ -2,7 +2,7 @@
 
 use super::encode::{Packet, own_ns};
 use super::files::{self, Writer, Written};
-use super::layout::{FLAG_END, HEADER, Header};
+use super::layout::{FLAG_END, HEADER, Header, MOST_PACKET};
 use super::{MIN_LIMIT, Options, Recorded, metadata};
 use crate::error::{Error, ErrorKind};
 use crate::{About, Record, Roster, Totals};
@@ -22,7 +22,7 @@ const FILES: u64 = 16;
 const LEAST_FILE: u64 = 256 << 10;
 /// Packets from one repetition of what all threads are to the next.
 const KNOWN_EVERY: u64 = 64;
-const PACKET_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=1 << 20;
+const PACKET_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=MOST_PACKET;
 
 /// A recording that is being made. Dropped without [`Recorder::finish`] it is one that was cut off, with all that was recorded.
 pub struct Recorder {
@@ -94,7 +94,7 @@ impl Recorder {
         })
     }
 
-    /// Takes one record. Waits only if the disk is [far behind](self). Once writing has failed, so does this.
+    /// Takes one record. Waits only where 64 packets wait for the disk already. Once writing has failed, so does this.
     pub fn record(&mut self, record: &Record) -> Result<(), Error> {
         let at_ns = own_ns(record).map_or(self.last_ns, |own_ns| own_ns.max(self.last_ns));
         if self.packet.is_empty() || !self.packet.has_room(record, at_ns, self.packet_bytes) {

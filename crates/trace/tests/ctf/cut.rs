@@ -61,6 +61,18 @@ fn metadata_cut_at_any_byte_leave_the_packets() {
 }
 
 #[test]
+fn zeros_at_the_end_are_a_cut() {
+    let (metadata, stream) = small(1, 120);
+    let (end, activations) = ends(&stream)[0];
+    for zeros in [1, 19, 20, 21, 4096] {
+        let reader = Reader::in_memory(metadata.as_bytes(), vec![(0, [&stream[..end], &vec![0; zeros]].concat())]).unwrap();
+        let damage = reader.damage();
+        assert!(damage.len() == 1 && damage[0].to_string().contains("cut off here"), "{damage:?}");
+        assert_eq!((damage[0].offset(), read_all(&reader).len()), (end as u64, activations + 1));
+    }
+}
+
+#[test]
 fn a_recording_without_packets_is_one() {
     let (metadata, _) = small(1, 1);
     for streams in [vec![], vec![(0, Vec::new())]] {

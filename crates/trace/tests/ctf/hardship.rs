@@ -65,6 +65,8 @@ fn no_room_for_the_metadata_either() {
     let _ = std::fs::write(disk.0.join("filler"), vec![0; 2 << 20]);
     let error = Recorder::create(&disk.0.join("recording"), &some_about(), &Options::default()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
+    // Nothing is in the way of another try.
+    assert!(!disk.0.join("recording").exists());
 }
 
 /// Not a test of its own: the process that is killed. It records, and does not end by itself.

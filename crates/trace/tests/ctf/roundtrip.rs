@@ -99,6 +99,9 @@ fn what_is_no_recording_is_said_to_be_none() {
     assert_eq!(Reader::open(&scratch.path().join("nothing")).err().unwrap().kind(), ErrorKind::NotFound);
     assert_eq!(Reader::open(scratch.path()).err().unwrap().kind(), ErrorKind::NotATrace);
     let metadata = scratch.path().join("metadata");
+    std::fs::write(scratch.path().join("perf.data"), "PERFILE2").unwrap();
+    assert_eq!(Reader::open(&scratch.path().join("perf.data")).err().unwrap().kind(), ErrorKind::NotATrace);
+    std::fs::remove_file(scratch.path().join("perf.data")).unwrap();
     std::fs::write(&metadata, "/* CTF 1.8 */\n\ntrace {\n\tmajor = 1;\n};\nenv {\n\ttracer_name = \"lttng-modules\";\n};\n").unwrap();
     let error = Reader::open(scratch.path()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotATrace);

@@ -1,6 +1,7 @@
 //! A part of a recording is as a recording of that part.
 
 use crate::generate::*;
+use proptest::collection::vec;
 use proptest::prelude::*;
 use punctual_model::Instant;
 use punctual_trace::ctf::{Options, Reader, Recorder};
@@ -47,6 +48,47 @@ proptest! {
                 }
                 _ => {}
             }
+        }
+    }
+}
+
+/// When a record happened, where it says so.
+fn own_ns(record: &Record) -> u64 {
+    match record {
+        Record::Activation(activation) => activation.resumed.map_or(activation.stop, |resumed| resumed.start).ns(),
+        Record::Task(task) | Record::Known(task) => task.at.ns(),
+        Record::Exit { at, .. } | Record::Last { at, .. } => at.ns(),
+        Record::Switch(switch) => switch.at.ns(),
+        Record::Renamed { .. } | Record::Command { .. } => 0,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    // In whatever order they come: the border is one place in the recording, so no thread has a gap there.
+    #[test]
+    fn a_stretch_is_one_piece_of_the_recording(records in vec(record(), 1..300), from in instant(), until in instant()) {
+        let scratch = tempfile::tempdir()?;
+        let folder = scratch.path().join("recording");
+        make(&folder, &some_about(), &Options { packet_bytes: 0, ..Options::default() }, &records);
+        let mut reader = Reader::open(&folder)?;
+        reader.select(Some(from), Some(until))?;
+        let mut stamp = some_about().from.ns();
+        let stamped: Vec<(u64, &Record)> = records
+            .iter()
+            .map(|record| {
+                stamp = stamp.max(own_ns(record));
+                (stamp, record)
+            })
+            .collect();
+        let within = stamped.iter().filter(|(at, _)| (from.ns()..=until.ns()).contains(at));
+        let within: Vec<Record> = within.map(|(_, record)| (*record).clone()).collect();
+        let read = read_all(&reader);
+        prop_assert_eq!(without_known(&read), without_known(&within));
+        let mut roster = Roster::new();
+        stamped.iter().filter(|(at, _)| *at < from.ns()).for_each(|(_, record)| roster.record(record));
+        if reader.stretches() > 0 {
+            prop_assert_eq!(&read[..roster.len()], &roster.known(from)[..]);
         }
     }
 }
