@@ -1,0 +1,223 @@
+//! `perf.data` with scheduler tracepoints (`perf sched record`), and system calls where it has them (`-e 'sched:*,raw_syscalls:*'`).
+
+mod format;
+mod header;
+mod threads;
+
+use super::error::{Error, ErrorKind};
+use super::notes::Notes;
+use super::table::Machine;
+use super::{Imported, Options};
+use crate::{About, Record, Totals};
+use format::Format;
+use linux_perf_data::linux_perf_event_reader::{EventRecord, PerfClock};
+use linux_perf_data::{Endianness, Feature, PerfFile, PerfFileReader, PerfFileRecord, PerfRecordIter};
+use punctual_model::{Instant, Platform};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use threads::Threads;
+
+/// Tracepoints that say who ran when.
+const SWITCH: &str = "sched_switch";
+/// Those of system calls.
+const ENTER: &str = "sys_enter";
+
+/// A file that perf recorded.
+pub struct Trace {
+    path: PathBuf,
+    file: PerfFile,
+    records: PerfRecordIter<BufReader<Counted>>,
+    position: Rc<Cell<u64>>,
+    bytes: u64,
+    formats: HashMap<u16, Format>,
+    about: About,
+    notes: Notes,
+    threads: Threads,
+}
+
+/// A file that knows how far it has been read.
+struct Counted {
+    file: File,
+    position: Rc<Cell<u64>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.position.set(self.position.get() + read as u64);
+        Ok(read)
+    }
+}
+
+impl Seek for Counted {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = self.file.seek(to)?;
+        self.position.set(position);
+        Ok(position)
+    }
+}
+
+impl Trace {
+    /// Reads the headers.
+    pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
+        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
+        let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
+        header::check(&file, bytes).map_err(|why| Error::malformed(path, why))?;
+        let position = Rc::new(Cell::new(0));
+        let reader = BufReader::new(Counted { file, position: Rc::clone(&position) });
+        let broken = |error: linux_perf_data::Error| Error::malformed(path, format!("it cannot be read as a perf.data file: {error}"));
+        let PerfFileReader { perf_file, record_iter } = PerfFileReader::parse_file(reader).map_err(broken)?;
+        if perf_file.endian() != Endianness::LittleEndian {
+            return Err(Error::malformed(path, "it was recorded on a big-endian machine, whose tracepoints cannot be read here"));
+        }
+        let formats = format::formats(perf_file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
+        if !formats.values().any(|format| format.name == SWITCH) {
+            let why =
+                "it has no tracepoint sched:sched_switch; record with perf sched record, or perf record -e 'sched:*,raw_syscalls:*' -a";
+            return Err(Error::new(ErrorKind::Malformed, format!("{}: {why}", path.display())));
+        }
+        let mut notes = Notes::default();
+        let about = about(&perf_file, &mut notes);
+        let machine = Machine::of(&about.platform.machine);
+        let has_calls = formats.values().any(|format| format.name == ENTER);
+        say_what_is_missing(&mut notes, has_calls, machine.is_some());
+        Ok(Trace {
+            path: path.to_path_buf(),
+            file: perf_file,
+            records: record_iter,
+            position,
+            bytes,
+            formats,
+            about,
+            notes,
+            threads: Threads::new(options.include_best_effort, machine),
+        })
+    }
+
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Hands on everything, in the order that perf's own rounds give.
+    pub fn run(mut self, each: &mut dyn FnMut(&Record) -> bool, progress: &mut dyn FnMut(u64)) -> Result<Imported, Error> {
+        let mut goes_on = true;
+        let mut until = self.about.from;
+        let mut lost = 0;
+        let mut taken = 0_u64;
+        while goes_on {
+            let record = match self.records.next_record(&mut self.file) {
+                Ok(Some(record)) => record,
+                Ok(None) => break,
+                Err(error) => {
+                    let at = self.position.get().min(self.bytes);
+                    self.notes
+                        .say(format!("{}: what follows byte {at} or so cannot be read ({error}) and is left out", self.path.display()));
+                    break;
+                }
+            };
+            let PerfFileRecord::EventRecord { record, .. } = record else { continue };
+            let at = record.timestamp().map_or(until, Instant::from_ns);
+            let mut out = |record: Record| goes_on = goes_on && each(&record);
+            match record.parse() {
+                Ok(EventRecord::Sample(sample)) => {
+                    let Some(raw) = sample.raw else { continue };
+                    let bytes = raw.as_slice();
+                    let Some(number) = bytes.get(..2).map(|number| u16::from_le_bytes([number[0], number[1]])) else { continue };
+                    let Some(format) = self.formats.get(&number) else { continue };
+                    let seen = threads::Seen {
+                        at: at.max(until),
+                        cpu: sample.cpu.unwrap_or(0),
+                        pid: sample.pid.unwrap_or(0),
+                        tid: sample.tid.unwrap_or(0),
+                        format,
+                        bytes: &bytes,
+                    };
+                    if at < until {
+                        self.notes.count("events out of order: taken at the time of the one before");
+                    }
+                    self.threads.sample(&seen, &mut self.notes, &mut out);
+                }
+                Ok(EventRecord::Comm(comm)) => {
+                    let name = comm.name.as_slice();
+                    let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
+                    self.threads.name(comm.pid, comm.tid, &name, &mut out);
+                }
+                Ok(EventRecord::Fork(fork)) => self.threads.born(fork.pid, fork.tid),
+                Ok(EventRecord::Exit(exit)) => self.threads.ended(exit.tid, at.max(until), &mut out),
+                Ok(EventRecord::Lost(gap)) => {
+                    lost += gap.count;
+                    self.threads.lose();
+                }
+                Ok(_) => {}
+                Err(error) => self.notes.count(&format!("records that cannot be read: {error}")),
+            }
+            until = until.max(at);
+            taken += 1;
+            if taken % 65_536 == 0 {
+                progress(self.position.get());
+            }
+        }
+        let mut out = |record: Record| goes_on = goes_on && each(&record);
+        self.threads.finish(until, &mut out);
+        if lost > 0 {
+            self.notes.say(format!("perf lost {lost} events; tasks end there"));
+        }
+        let totals = Totals { lost, ..Totals::default() };
+        Ok(Imported { until, totals, notes: self.notes.into_list() })
+    }
+}
+
+fn about(file: &PerfFile, notes: &mut Notes) -> About {
+    let text = |value: Result<Option<&str>, _>| value.ok().flatten().unwrap_or_default().to_owned();
+    let cpus = file.nr_cpus().ok().flatten().map_or(0, |cpus| cpus.nr_cpus_online);
+    let clock = file.event_attributes().first().map(|attribute| attribute.attributes().clock);
+    let (clock, is_its_own) = match clock {
+        Some(PerfClock::ClockId(id)) => (format!("{id:?}"), false),
+        _ => ("perf".to_owned(), true),
+    };
+    let clock = match clock.as_str() {
+        "Monotonic" => "CLOCK_MONOTONIC",
+        "MonotonicRaw" => "CLOCK_MONOTONIC_RAW",
+        "Boottime" => "CLOCK_BOOTTIME",
+        "Realtime" => "CLOCK_REALTIME",
+        other => other,
+    };
+    if is_its_own {
+        notes
+            .say("times are those of perf's own clock (the scheduler's); perf record -k CLOCK_MONOTONIC makes them comparable with others");
+    }
+    let zero = file.clock_data().ok().flatten();
+    About {
+        platform: Platform { kernel: text(file.os_release()), machine: text(file.arch()), cpus },
+        host: text(file.hostname()),
+        source: format!("perf {}", text(file.perf_version())).trim_end().to_owned(),
+        clock: clock.to_owned(),
+        clock_zero: zero.and_then(|zero| i64::try_from(zero.wall_clock_ns).ok()?.checked_sub_unsigned(zero.clockid_time_ns)),
+        from: Instant::from_ns(file.sample_time_range().ok().flatten().map_or(0, |range| range.first_sample_time)),
+        switches: true,
+    }
+}
+
+fn say_what_is_missing(notes: &mut Notes, has_calls: bool, is_known_machine: bool) {
+    notes.say("perf does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, affinity, command lines");
+    notes.say("priorities are those of the moment: one that a lock lends a thread begins a task");
+    notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
+    match (has_calls, is_known_machine) {
+        (false, _) => notes.say("it has no system calls: every sleep divides jobs; perf record -e 'sched:*,raw_syscalls:*' -a has them"),
+        (true, false) => notes.say("the system calls of its machine are not known here: every sleep divides jobs"),
+        (true, true) => {
+            notes.say("until when a thread sleeps is behind a pointer: arrivals are not known");
+            notes.say(
+                "what a descriptor is, and whether it blocks, is not known: a read, accept or receive divides jobs only where it slept",
+            );
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Where the fields of a tracepoint are: the descriptions that perf keeps of them (`/sys/kernel/tracing/events/…/format`, as text).
+
+use std::collections::HashMap;
+
+/// A field of a tracepoint's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    offset: usize,
+    size: usize,
+    signed: bool,
+}
+
+/// A tracepoint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    pub name: String,
+    fields: HashMap<String, Field>,
+}
+
+impl Format {
+    /// A number.
+    pub fn number(&self, field: &str, record: &[u8]) -> Option<i64> {
+        let field = self.fields.get(field)?;
+        let bytes = record.get(field.offset..field.offset.checked_add(field.size)?)?;
+        number(bytes, field.signed)
+    }
+
+    /// One number of an array of them.
+    pub fn element(&self, field: &str, index: usize, record: &[u8]) -> Option<u64> {
+        let field = self.fields.get(field)?;
+        let from = field.offset.checked_add(index * 8).filter(|from| from + 8 <= field.offset + field.size)?;
+        Some(u64::from_le_bytes(record.get(from..from + 8)?.try_into().ok()?))
+    }
+
+    /// A text with a zero at its end.
+    pub fn text(&self, field: &str, record: &[u8]) -> Option<String> {
+        let field = self.fields.get(field)?;
+        let bytes = record.get(field.offset..field.offset.checked_add(field.size)?)?;
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+    }
+}
+
+fn number(bytes: &[u8], signed: bool) -> Option<i64> {
+    let mut wide = [0; 8];
+    wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    let unused = 64 - 8 * u32::try_from(bytes.len()).ok().filter(|length| *length > 0)?;
+    let value = u64::from_le_bytes(wide) << unused;
+    Some(if signed { (value as i64) >> unused } else { (value >> unused) as i64 })
+}
+
+/// All descriptions in perf's section of tracing data, by the number that records have.
+pub fn formats(section: &[u8]) -> HashMap<u16, Format> {
+    let text = String::from_utf8_lossy(section);
+    let mut formats = HashMap::new();
+    let mut current: Option<(Option<u16>, Format)> = None;
+    for line in text.split('\n') {
+        // A description follows binary data without a line's end.
+        if let Some((_, name)) = line.rsplit_once("name: ") {
+            current = Some((None, Format { name: name.trim().to_owned(), fields: HashMap::new() }));
+            continue;
+        }
+        let Some((number, format)) = &mut current else { continue };
+        if let Some(id) = line.strip_prefix("ID: ") {
+            *number = id.trim().parse().ok();
+        } else if let Some((name, field)) = line.trim_start().strip_prefix("field:").and_then(field) {
+            format.fields.insert(name, field);
+        } else if line.starts_with("print fmt:") {
+            if let Some((Some(number), format)) = current.take() {
+                formats.insert(number, format);
+            }
+        }
+    }
+    formats
+}
+
+/// A line of a description: declaration, offset, size and whether it is signed, with semicolons between.
+fn field(text: &str) -> Option<(String, Field)> {
+    let mut parts = text.split(';').map(str::trim);
+    let declaration = parts.next()?;
+    let name = declaration.split('[').next()?.rsplit([' ', '*']).next()?.to_owned();
+    let mut value = |name: &str| parts.next()?.strip_prefix(name)?.parse::<usize>().ok();
+    let (offset, size) = (value("offset:")?, value("size:")?);
+    let signed = value("signed:").is_some_and(|signed| signed == 1);
+    Some((name, Field { offset, size, signed }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECTION: &[u8] = b"\x17\x08\x44tracing0.6\0\0\x01\0\0\0sched\0\x02\x03name: sched_waking\nID: 318\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:unsigned long args[2];\toffset:28;\tsize:16;\tsigned:0;\n\nprint fmt: \"comm=%s\", REC->comm\n\xff\xfename: broken\nID: x\n";
+
+    #[test]
+    fn fields_are_where_the_text_says() {
+        let formats = formats(SECTION);
+        assert_eq!(formats.len(), 1);
+        let format = &formats[&318];
+        let mut record = vec![0; 44];
+        record[..2].copy_from_slice(&318_u16.to_le_bytes());
+        record[8..12].copy_from_slice(b"task");
+        record[24..28].copy_from_slice(&(-1_i32).to_le_bytes());
+        record[36..44].copy_from_slice(&7_u64.to_le_bytes());
+        assert_eq!((format.name.as_str(), format.text("comm", &record).as_deref()), ("sched_waking", Some("task")));
+        assert_eq!((format.number("pid", &record), format.number("common_type", &record)), (Some(-1), Some(318)));
+        assert_eq!((format.element("args", 1, &record), format.element("args", 2, &record)), (Some(7), None));
+        assert_eq!((format.number("pid", &record[..26]), format.number("none", &record)), (None, None));
+    }
+}

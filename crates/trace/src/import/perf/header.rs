@@ -1,0 +1,87 @@
+//! The header of a perf.data file, looked at before the library reads it: it takes the sizes that stand there at their word.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+/// Where the sections and the flags of features are in the header.
+const SECTIONS: [u64; 3] = [24, 40, 56];
+const DATA: u64 = 40;
+const FLAGS: u64 = 72;
+
+/// Says what of the file lies outside of it, or is impossible.
+pub fn check(file: &File, bytes: u64) -> Result<(), String> {
+    let number = |at: u64| {
+        let mut number = [0; 8];
+        file.read_exact_at(&mut number, at).map(|()| u64::from_le_bytes(number))
+    };
+    let cut_off = |_: io::Error| "it is cut off in its header".to_owned();
+    let within = |at: u64, what: &str| -> Result<(u64, u64), String> {
+        let (offset, size) = (number(at).map_err(cut_off)?, number(at + 8).map_err(cut_off)?);
+        let end = offset.checked_add(size).filter(|end| *end <= bytes);
+        end.map(|_| (offset, size)).ok_or_else(|| format!("byte {at}: {what} does not lie within the file"))
+    };
+    for at in SECTIONS {
+        within(at, "a section")?;
+    }
+    let attribute = number(16).map_err(cut_off)?;
+    if !(64..=4096).contains(&attribute) {
+        return Err(format!("byte 16: descriptions of events cannot be {attribute} bytes long"));
+    }
+    // Where perf was interrupted, the size of the data was not written.
+    let (offset, size) = within(DATA, "the data")?;
+    if size == 0 {
+        return Err("perf was interrupted while it recorded, and did not write where its data end".to_owned());
+    }
+    let mut place = offset + size;
+    for feature in 0..256 {
+        if number(FLAGS + 8 * (feature / 64)).map_err(cut_off)? >> (feature % 64) & 1 == 0 {
+            continue;
+        }
+        let (offset, size) = within(place, "a section")?;
+        let (name, right) = match feature {
+            HOST..=ARCHITECTURE => ("a text", text(file, offset, size)),
+            EVENTS => ("the list of events", events(file, offset, size)),
+            _ => ("", Ok(true)),
+        };
+        if !right.map_err(cut_off)? {
+            return Err(format!("byte {offset}: {name} does not lie within its section"));
+        }
+        place += 16;
+    }
+    Ok(())
+}
+
+/// Features whose content is read: texts of the machine, and what was recorded.
+const HOST: u64 = 3;
+const ARCHITECTURE: u64 = 6;
+const EVENTS: u64 = 12;
+
+fn word(file: &File, at: u64) -> io::Result<u64> {
+    let mut word = [0; 4];
+    file.read_exact_at(&mut word, at).map(|()| u64::from(u32::from_le_bytes(word)))
+}
+
+/// Whether a text with its length in front fits.
+fn text(file: &File, offset: u64, size: u64) -> io::Result<bool> {
+    Ok(size >= 4 && word(file, offset)? <= size - 4)
+}
+
+/// Whether each event has room for its description, its name and its numbers.
+fn events(file: &File, offset: u64, size: u64) -> io::Result<bool> {
+    let end = offset + size;
+    let (count, attribute) = (word(file, offset)?, word(file, offset + 4)?);
+    let mut at = offset + 8;
+    if count.saturating_mul(attribute.max(1)) > size {
+        return Ok(false);
+    }
+    for _ in 0..count {
+        let numbers = word(file, at + attribute)?;
+        let name = word(file, at + attribute + 4)?;
+        at += attribute + 8 + name + 8 * numbers;
+        if at > end {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,243 @@
+//! The threads of a perf recording, followed through its tracepoints.
+
+use super::super::notes::Notes;
+use super::super::table::{self, Machine};
+use super::super::thread::{Leave, Out, Thread};
+use super::format::Format;
+use crate::{Begin, TaskRecord};
+use punctual_model::{Call, Instant, Policy};
+use std::collections::{HashMap, HashSet};
+
+/// Numbers of threads that have ended which are remembered; what comes of them later is their last switch.
+const MOST_GONE: usize = 100_000;
+
+/// A tracepoint that was hit, with who ran there at that moment.
+pub struct Seen<'a> {
+    pub at: Instant,
+    pub cpu: u32,
+    pub pid: i32,
+    pub tid: i32,
+    pub format: &'a Format,
+    pub bytes: &'a [u8],
+}
+
+impl Seen<'_> {
+    fn number(&self, field: &str) -> Option<i64> {
+        self.format.number(field, self.bytes)
+    }
+
+    fn tid(&self, field: &str) -> Option<i32> {
+        i32::try_from(self.number(field)?).ok().filter(|tid| *tid > 0)
+    }
+
+    /// In an interrupt, the current thread has nothing to do with what happens.
+    fn is_in_interrupt(&self) -> bool {
+        const HARD_OR_SOFT: i64 = 0x08 | 0x10;
+        self.number("common_flags").is_some_and(|flags| flags & HARD_OR_SOFT != 0)
+    }
+}
+
+/// A thread that is followed, and what it was last seen as.
+struct Followed {
+    thread: Thread,
+    priority: i64,
+}
+
+/// Every thread that came up.
+pub struct Threads {
+    include_best_effort: bool,
+    machine: Option<Machine>,
+    followed: HashMap<i32, Followed>,
+    /// Threads that have ended; a number comes up again only with a birth.
+    gone: HashSet<i32>,
+    pids: HashMap<i32, i32>,
+    names: HashMap<i32, String>,
+}
+
+impl Threads {
+    pub fn new(include_best_effort: bool, machine: Option<Machine>) -> Threads {
+        Threads {
+            include_best_effort,
+            machine,
+            followed: HashMap::new(),
+            gone: HashSet::new(),
+            pids: HashMap::new(),
+            names: HashMap::new(),
+        }
+    }
+
+    /// Takes a tracepoint.
+    pub fn sample(&mut self, seen: &Seen, notes: &mut Notes, out: Out) {
+        if seen.tid > 0 && seen.pid > 0 {
+            self.pids.entry(seen.tid).or_insert(seen.pid);
+        }
+        match seen.format.name.as_str() {
+            "sched_switch" => {
+                self.leave_processor(seen, out);
+                self.get_processor(seen, out);
+            }
+            "sched_waking" | "sched_wakeup" | "sched_wakeup_new" => {
+                let Some(tid) = seen.tid("pid") else { return };
+                if seen.format.name == "sched_wakeup_new" {
+                    self.gone.remove(&tid);
+                }
+                let by = if seen.is_in_interrupt() { 0 } else { u32::try_from(seen.tid).unwrap_or(0) };
+                if let Some(followed) = self.followed.get_mut(&tid) {
+                    followed.thread.wake(seen.at, seen.cpu, by, out);
+                }
+            }
+            "sys_enter" => self.enter(seen, notes, out),
+            "sys_exit" => {
+                if let Some(followed) = self.followed.get_mut(&seen.tid) {
+                    // What a signal interrupted may be restarted: then it is one call.
+                    let result = seen.number("ret").unwrap_or(0);
+                    if !(-516..=-512).contains(&result) {
+                        followed.thread.leave(seen.at, Some(result), out);
+                    }
+                }
+            }
+            "sched_process_exit" => {
+                if let Some(tid) = seen.tid("pid") {
+                    self.ended(tid, seen.at, out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn leave_processor(&mut self, seen: &Seen, out: Out) {
+        const DEAD: i64 = 0x10 | 0x20 | 0x40 | 0x80;
+        /// Preempted while it was about to sleep, or running.
+        const PREEMPTED: i64 = 0x100;
+        let (Some(tid), Some(priority), Some(state)) = (seen.tid("prev_pid"), seen.number("prev_prio"), seen.number("prev_state")) else {
+            return;
+        };
+        if state & DEAD != 0 {
+            return;
+        }
+        let Some(followed) = self.follow(tid, priority, seen, "prev_comm", out) else { return };
+        let yields = state == 0 && priority == -1 && followed.thread.is_in(Call::SchedYield);
+        let leave = match state {
+            _ if yields => Leave::Asleep { interruptible: true },
+            0 => Leave::Preempted,
+            state if state & PREEMPTED != 0 => Leave::Preempted,
+            state => Leave::Asleep { interruptible: state & 1 != 0 },
+        };
+        followed.thread.switch_out(seen.at, seen.cpu, leave, out);
+    }
+
+    fn get_processor(&mut self, seen: &Seen, out: Out) {
+        let (Some(tid), Some(priority)) = (seen.tid("next_pid"), seen.number("next_prio")) else { return };
+        if let Some(followed) = self.follow(tid, priority, seen, "next_comm", out) {
+            followed.thread.switch_in(seen.at, seen.cpu, out);
+        }
+    }
+
+    fn enter(&mut self, seen: &Seen, notes: &mut Notes, out: Out) {
+        let (Some(machine), Some(number)) = (self.machine, seen.number("id")) else { return };
+        let Some(followed) = self.followed.get_mut(&seen.tid) else { return };
+        if table::restarts(machine, number) {
+            notes.count("calls that were interrupted by a signal and went on");
+            return;
+        }
+        let argument = |index| seen.format.element("args", index, seen.bytes).unwrap_or(0);
+        let arguments = [argument(0), argument(1), argument(2), argument(3), argument(4), argument(5)];
+        let entry = table::entry(machine, number, arguments, followed.priority == -1);
+        followed.thread.enter(seen.at, entry, out);
+    }
+
+    /// The thread if it is one to follow; one that comes into view or changes says so.
+    fn follow(&mut self, tid: i32, priority: i64, seen: &Seen, name: &str, out: Out) -> Option<&mut Followed> {
+        if self.gone.contains(&tid) {
+            return None;
+        }
+        let known = self.followed.get(&tid).map(|followed| followed.priority);
+        if known == Some(priority) {
+            return self.followed.get_mut(&tid);
+        }
+        if known.is_none() && priority >= 100 && !self.include_best_effort {
+            return None;
+        }
+        let name = self.names.get(&tid).cloned().or_else(|| seen.format.text(name, seen.bytes)).unwrap_or_default();
+        let begin = match known {
+            None => Begin::Seen,
+            Some(before) if policy(before) != policy(priority) => Begin::Policy,
+            Some(_) => Begin::Priority,
+        };
+        let task = TaskRecord {
+            tid: u32::try_from(tid).ok()?,
+            pid: self.pids.get(&tid).copied().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(u32::try_from(tid).ok()?),
+            sequence: 0,
+            at: seen.at,
+            begin,
+            name,
+            command: String::new(),
+            policy: policy(priority),
+            priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
+            nice: (100..140).contains(&priority).then_some(priority as i32 - 120),
+            reservation: None,
+            affinity: String::new(),
+        };
+        match self.followed.get_mut(&tid) {
+            Some(followed) => {
+                followed.priority = priority;
+                followed.thread.change(task, out);
+            }
+            None => {
+                self.followed.insert(tid, Followed { thread: Thread::new(task, out), priority });
+            }
+        }
+        self.followed.get_mut(&tid)
+    }
+
+    /// A thread has this name, and belongs to this process.
+    pub fn name(&mut self, pid: i32, tid: i32, name: &str, out: Out) {
+        self.pids.insert(tid, pid);
+        if let Some(followed) = self.followed.get_mut(&tid) {
+            followed.thread.rename(name, out);
+        }
+        self.names.insert(tid, name.to_owned());
+    }
+
+    /// A thread is created. Its name is its creator's until it says otherwise.
+    pub fn born(&mut self, pid: i32, tid: i32) {
+        self.gone.remove(&tid);
+        self.names.remove(&tid);
+        self.pids.insert(tid, pid);
+    }
+
+    /// A thread ends.
+    pub fn ended(&mut self, tid: i32, at: Instant, out: Out) {
+        if let Some(mut followed) = self.followed.remove(&tid) {
+            followed.thread.exit(at, out);
+        }
+        if self.gone.len() < MOST_GONE {
+            self.gone.insert(tid);
+        }
+        self.names.remove(&tid);
+        self.pids.remove(&tid);
+    }
+
+    /// Events are missing: whose is not known, so nobody's models go on across it.
+    pub fn lose(&mut self) {
+        self.followed.values_mut().for_each(|followed| followed.thread.lose());
+    }
+
+    /// The trace ends.
+    pub fn finish(&mut self, at: Instant, out: Out) {
+        let mut threads: Vec<_> = self.followed.drain().collect();
+        threads.sort_unstable_by_key(|(tid, _)| *tid);
+        for (_, mut followed) in threads {
+            followed.thread.end(at, out);
+        }
+    }
+}
+
+/// By the kernel's own priority, which is less the more urgent.
+fn policy(priority: i64) -> Policy {
+    match priority {
+        ..=-1 => Policy::Deadline,
+        0..=99 => Policy::Fifo,
+        _ => Policy::Other,
+    }
+}

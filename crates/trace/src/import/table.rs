@@ -1,0 +1,128 @@
+//! System calls by number and arguments: which separate jobs, on what. Without the memory that arguments point to.
+
+use super::thread::Entry;
+use punctual_model::{Call, FileClass, Object, Separator};
+
+/// A machine whose numbers of system calls are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Machine {
+    X86,
+    Arm,
+}
+
+impl Machine {
+    /// By the name that uname(1) gives it.
+    pub fn of(name: &str) -> Option<Machine> {
+        match name {
+            "x86_64" => Some(Machine::X86),
+            "aarch64" => Some(Machine::Arm),
+            _ => None,
+        }
+    }
+
+    fn call(self, number: i64) -> Option<Call> {
+        let number_of = |row: &(Call, i64, i64)| if self == Machine::X86 { row.1 } else { row.2 };
+        NUMBERS.iter().find(|row| number_of(row) == number && number >= 0).map(|row| row.0)
+    }
+}
+
+/// The call, its number on x86-64 and on 64-bit ARM; -1 where it does not exist.
+const NUMBERS: [(Call, i64, i64); 34] = [
+    (Call::ClockNanosleep, 230, 115),
+    (Call::Nanosleep, 35, 101),
+    (Call::Select, 23, -1),
+    (Call::Pselect6, 270, 72),
+    (Call::Poll, 7, -1),
+    (Call::Ppoll, 271, 73),
+    (Call::EpollWait, 232, -1),
+    (Call::EpollPwait, 281, 22),
+    (Call::EpollPwait2, 441, 441),
+    (Call::Read, 0, 63),
+    (Call::Readv, 19, 65),
+    (Call::Preadv, 295, 69),
+    (Call::Preadv2, 327, 286),
+    (Call::Accept, 43, 202),
+    (Call::Accept4, 288, 242),
+    (Call::Recvfrom, 45, 207),
+    (Call::Recvmsg, 47, 212),
+    (Call::Recvmmsg, 299, 243),
+    (Call::FutexWait, 202, 98),        // futex(2): by its operation
+    (Call::FutexWaitBitset, 455, 455), // futex_wait(2)
+    (Call::FutexWaitv, 449, 449),
+    (Call::RtSigtimedwait, 128, 137),
+    (Call::RtSigsuspend, 130, 133),
+    (Call::Pause, 34, -1),
+    (Call::MqTimedreceive, 243, 183),
+    (Call::Msgrcv, 70, 188),
+    (Call::Semop, 65, 193),
+    (Call::Semtimedop, 220, 192),
+    (Call::Wait4, 61, 260),
+    (Call::Waitid, 247, 95),
+    (Call::IoGetevents, 208, 4),
+    (Call::IoPgetevents, 333, 292),
+    (Call::IoUringEnter, 426, 426),
+    (Call::SchedYield, 24, 124),
+];
+
+/// restart_syscall(2) goes on with the call that a signal interrupted.
+pub fn restarts(machine: Machine, number: i64) -> bool {
+    number == if machine == Machine::X86 { 219 } else { 128 }
+}
+
+/// What a call with these arguments is; `None` if it separates nothing. `deadline` says whether the thread is under SCHED_DEADLINE.
+pub fn entry(machine: Machine, number: i64, arguments: [u64; 6], deadline: bool) -> Option<Entry> {
+    const TIMER_ABSTIME: u64 = 1;
+    const MSG_DONTWAIT: u64 = 0x40;
+    const IPC_NOWAIT: u64 = 0o4000;
+    const WNOHANG: u64 = 1;
+    const GETEVENTS: u64 = 1;
+    let [a, b, c, d, e, _] = arguments;
+    let int = |argument: u64| argument as u32 as i32;
+    let file = |class, fd| Object::File { class, fd: int(fd), identity: 0 };
+    let call = machine.call(number)?;
+    // Of a call that waits for a file it is not known whether it was opened so that it never blocks: only its sleeps tell.
+    let (call, object, always) = match call {
+        Call::ClockNanosleep => (call, Object::Clock { id: int(a), absolute: b & TIMER_ABSTIME != 0 }, true),
+        Call::Nanosleep => (call, Object::Clock { id: 1, absolute: false }, true),
+        Call::Select | Call::Pselect6 => (call, Object::None, e == 0),
+        Call::Poll if int(c) == 0 => return None,
+        Call::Poll => (call, Object::None, true),
+        Call::Ppoll => (call, Object::None, c == 0),
+        Call::EpollWait | Call::EpollPwait if int(d) == 0 => return None,
+        Call::EpollWait | Call::EpollPwait => (call, file(FileClass::Epoll, a), true),
+        Call::EpollPwait2 => (call, file(FileClass::Epoll, a), d == 0),
+        Call::Read | Call::Readv | Call::Preadv | Call::Preadv2 => (call, file(FileClass::Other, a), false),
+        Call::Accept | Call::Accept4 => (call, file(FileClass::Socket, a), false),
+        Call::Recvfrom | Call::Recvmmsg if d & MSG_DONTWAIT != 0 => return None,
+        Call::Recvmsg if c & MSG_DONTWAIT != 0 => return None,
+        Call::Recvfrom | Call::Recvmmsg | Call::Recvmsg => (call, file(FileClass::Socket, a), false),
+        Call::FutexWait => (futex(b)?, Object::Address(a & !7), true),
+        Call::FutexWaitBitset => (Call::FutexWait, Object::Address(a & !7), true),
+        Call::FutexWaitv | Call::RtSigsuspend | Call::Pause => (call, Object::None, true),
+        Call::RtSigtimedwait => (call, Object::None, c == 0),
+        Call::MqTimedreceive => (call, file(FileClass::MessageQueue, a), false),
+        Call::Msgrcv if e & IPC_NOWAIT != 0 => return None,
+        Call::Msgrcv => (call, Object::Id(int(a)), true),
+        Call::Semop | Call::Semtimedop => (call, Object::Id(int(a)), false),
+        Call::Wait4 if c & WNOHANG != 0 => return None,
+        Call::Waitid if d & WNOHANG != 0 => return None,
+        Call::Wait4 | Call::Waitid => (call, Object::None, true),
+        Call::IoGetevents | Call::IoPgetevents => (call, Object::Address(a), e == 0 && (b as i64) > 0),
+        Call::IoUringEnter if d & GETEVENTS == 0 || c as u32 == 0 => return None,
+        Call::IoUringEnter => (call, file(FileClass::IoUring, a), true),
+        Call::SchedYield if !deadline => return None,
+        _ => (call, Object::None, true),
+    };
+    Some(Entry { separator: Separator { call, object }, arrival: None, always })
+}
+
+/// Of futex operations, those that wait.
+fn futex(operation: u64) -> Option<Call> {
+    match operation & 0x7f {
+        0 => Some(Call::FutexWait),
+        6 | 13 => Some(Call::FutexLockPi),
+        9 => Some(Call::FutexWaitBitset),
+        11 => Some(Call::FutexWaitRequeuePi),
+        _ => None,
+    }
+}
