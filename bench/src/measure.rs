@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// The programs of Punctual's kernel side that every observation has.
-const SCHEDULER: [&str; 2] = ["waking", "switched"];
+const SCHEDULER: [&str; 3] = ["waking", "waking_told", "switched"];
 const ANY_CALL: [&str; 2] = ["enter_any", "exit_any"];
 
-fn target() -> PathBuf {
+/// Where everything was built.
+pub fn target() -> PathBuf {
     PathBuf::from(std::env::var_os("TARGET_DIR").unwrap_or_else(|| "target".into()))
 }
 
@@ -30,7 +31,9 @@ pub fn workload(arguments: &[&str]) -> Result<Value, Error> {
 /// Processor time that a process has had.
 #[derive(Clone, Copy)]
 pub struct Usage {
+    /// In user space.
     pub user_ns: f64,
+    /// In all.
     pub total_ns: f64,
 }
 
@@ -41,6 +44,7 @@ pub struct Punctual {
 }
 
 impl Punctual {
+    /// Starts it with further options, which end with `--`.
     pub fn start(options: &[&str], arguments: &[&str]) -> Result<Self, Error> {
         let model = std::env::temp_dir().join(format!("punctual-bench-{}.timing.json", std::process::id()));
         let child = Command::new(target().join("release/punctual"))
@@ -67,11 +71,13 @@ impl Punctual {
         Ok(Usage { user_ns: total * share, total_ns: total })
     }
 
+    /// Resident memory at the moment.
     pub fn resident_kib(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?.trim().split(' ').next()?.parse().ok()
     }
 
+    /// Whether it still runs.
     pub fn is_running(&mut self) -> Result<bool, Error> {
         Ok(self.child.try_wait()?.is_none())
     }
@@ -106,6 +112,7 @@ pub struct Programs {
 const SWITCH: &str = "/proc/sys/kernel/bpf_stats_enabled";
 
 impl Programs {
+    /// Switches the counting on.
     pub fn count() -> Result<Self, Error> {
         let before = fs::read_to_string(SWITCH)?;
         fs::write(SWITCH, "1")?;
@@ -124,6 +131,7 @@ impl Programs {
         Ok(Self::ours().map(|program| program.run_time_ns).sum())
     }
 
+    /// How often a program ran.
     pub fn runs(&self, name: &str) -> Result<u64, Error> {
         Ok(Self::ours().filter(|program| program.name.to_string_lossy() == name).map(|program| program.run_cnt).sum())
     }

@@ -3,17 +3,13 @@
 //! Prints a table and writes it into `docs/benchmarks.md`, between the marks of its section. Needs root and a quiet machine; says
 //! what machine it was. Not for: the speed of extraction alone (`make bench-extract`).
 
-mod document;
-mod measure;
-
-use measure::{Programs, Punctual, workload};
+use punctual_bench::measure::{Programs, Punctual, workload};
+use punctual_bench::{Error, document};
 use serde_json::Value;
 use std::time::Duration;
 
 /// Rounds of the paired measurements; the median is printed.
 const ROUNDS: usize = 5;
-
-type Error = Box<dyn std::error::Error>;
 
 fn main() -> std::process::ExitCode {
     match run() {
