@@ -51,12 +51,18 @@ pub fn summary(model: &TimingModel) -> String {
         0 => "nothing lost".to_string(),
         lost => format!("{} LOST: models end where records are missing", counted(lost, "record")),
     };
+    let platform = &model.platform;
+    // Other tools' traces do not always say.
+    let machine = match (platform.kernel.is_empty(), platform.cpus) {
+        (true, _) => "an unknown machine".to_string(),
+        (false, 0) => format!("Linux {} ({})", visible(&platform.kernel), visible(&platform.machine)),
+        (false, cpus) => {
+            format!("Linux {} ({}, {})", visible(&platform.kernel), visible(&platform.machine), counted(cpus.into(), "processor"))
+        }
+    };
     format!(
-        "Observed for {} on Linux {} ({}, {}): {}, {}, {loss}.\n",
+        "Observed for {} on {machine}: {}, {}, {loss}.\n",
         about(observation.until_ns.since(observation.from_ns)),
-        visible(&model.platform.kernel),
-        visible(&model.platform.machine),
-        counted(model.platform.cpus.into(), "processor"),
         counted(model.tasks.len() as u64, "task"),
         counted(observation.records, "record"),
     )

@@ -154,18 +154,17 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	wake_up(thread, task, now);
 	if (state & (TASK_DEAD | EXIT_STATES))
 		return;
-	if (preempted || !state)
-		emit_switch(thread, STEP_PREEMPTED, 0, now);
-	else
-		emit_switch(thread, state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0, now);
 	if (!preempted && state) {
+		emit_switch(thread, state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0, now);
 		mend_call(thread, task, now);
 		fall_asleep(thread, task, now, state & TASK_INTERRUPTIBLE ? SLEEP_INTERRUPTIBLE : SLEEP_UNINTERRUPTIBLE);
 	} else if (!preempted && task->policy == SCHED_DEADLINE && task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
 		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be seen. */
+		emit_switch(thread, STEP_ASLEEP, 0, now);
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
 	} else {
+		emit_switch(thread, STEP_PREEMPTED, 0, now);
 		thread->state = THREAD_PREEMPTED;
 	}
 }
