@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,7 +20,12 @@ pub struct Arguments {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Extract(Extract),
+    Record(Record),
+    Replay(Replay),
+    Import(Import),
     Show(Show),
+    Report(Report),
+    Timeline(Timeline),
     /// Say what of this kernel and these privileges lets which function work
     ///
     /// Looks at everything that observing needs, by trying it, and says what to do about what is missing. The exit code is 0 only if
@@ -52,29 +58,183 @@ pub enum Command {
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Extract {
-    /// Watch for this long (500ms, 10s, 5min, 2h), or until the target has ended
-    #[arg(long = "for", value_name = "TIME", value_parser = span)]
-    pub duration: Option<Duration>,
+    #[command(flatten)]
+    pub results: Results,
 
+    #[command(flatten)]
+    pub watch: Watch,
+
+    #[command(flatten)]
+    pub models: Models,
+
+    /// Keep the records too, as a recording in DIR; --force replaces one that is there
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub record: Option<PathBuf>,
+}
+
+/// Watch live threads and keep what was seen as a recording
+///
+/// Writes a folder in the Common Trace Format (CTF 1.8), which babeltrace2 and Trace Compass read. punctual replay gives from it the
+/// models that punctual extract would have given. Ends as punctual extract does; whatever happens, what is on the disk by then is a
+/// whole recording.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Record {
+    /// Write the recording to DIR, which must not exist or be empty [default: recording-<date>-<time>]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace the recording that DIR holds
+    #[arg(long, requires = "output")]
+    pub force: bool,
+
+    /// What to record
+    #[arg(long, value_enum, default_value_t = Detail::Activations)]
+    pub detail: Detail,
+
+    /// Keep no more than this on the disk: the oldest part goes first (at least 8MiB)
+    #[arg(long, value_name = "SIZE", value_parser = limit)]
+    pub limit: Option<u64>,
+
+    #[command(flatten)]
+    pub watch: Watch,
+}
+
+/// Extract task models from recordings
+///
+/// Gives the models that punctual extract would have given from the same records. Of several recordings, each task says which it comes
+/// from. A recording that was cut off is replayed as far as it goes, with a warning.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Replay {
+    /// Recordings (folders that punctual record or punctual import wrote)
+    #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
+    pub recordings: Vec<PathBuf>,
+
+    #[command(flatten)]
+    pub results: Results,
+
+    #[command(flatten)]
+    pub models: Models,
+
+    #[command(flatten)]
+    pub stretch: Stretch,
+
+    /// How many workers; the result is the same with any number [default: one for each processor]
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// List every job too: FILE.csv or FILE.parquet
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub jobs_out: Option<PathBuf>,
+
+    /// Show no progress and no hints; warnings stay
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Make a recording of another tool's trace
+///
+/// Reads what LiME recorded (a folder of *.events.json and *.infos.json) and perf.data files of perf sched record, or of perf record
+/// -e 'sched:*,raw_syscalls:*' -a. Says what the source lacks.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Import {
+    /// The trace: LiME's folder or a perf.data file
+    #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
+    pub source: PathBuf,
+
+    /// Write the recording to DIR, which must not exist or be empty [default: the name of SOURCE with .recording]
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace the recording that DIR holds
+    #[arg(long, requires = "output")]
+    pub force: bool,
+
+    /// Take best-effort threads (SCHED_OTHER and its like) too
+    #[arg(long)]
+    pub include_best_effort: bool,
+
+    /// Show no progress and no hints; warnings stay
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Make a page to look at: tables and interactive plots
+///
+/// Writes one HTML file that needs nothing else and no network. With the recording that the models were made from, it also shows every
+/// job: releases over time, and histograms.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Report {
+    /// The timing model (*.timing.json); - is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+
+    /// The recording that it was made from
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub recording: Option<PathBuf>,
+
+    /// Write the page to FILE; - is standard output [default: the name of the timing model, with .html]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    /// Show no progress and no hints; warnings stay
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Make a timeline for the Perfetto UI
+///
+/// Shows jobs, and of a recording with --detail switches also who ran when on which processor and who woke whom. Opens at
+/// https://ui.perfetto.dev, which keeps the file in the browser.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Timeline {
+    /// The recording
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub recording: PathBuf,
+
+    /// Write the timeline to FILE; - is standard output [default: the name of the recording, with .perfetto-trace]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    #[command(flatten)]
+    pub stretch: Stretch,
+
+    /// Show no progress and no hints; warnings stay
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Where models go.
+#[derive(Args, Debug)]
+pub struct Results {
     /// Write the timing model to FILE (whole or not at all); - is standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
     /// Replace FILE if it exists
-    #[arg(long, requires = "output")]
+    #[arg(long)]
     pub force: bool,
 
     /// Print the timing model as JSON to standard output
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
+}
 
-    #[command(flatten)]
-    pub target: Target,
-
-    /// Watch best-effort threads (SCHED_OTHER and its like) too
-    #[arg(long)]
-    pub include_best_effort: bool,
-
+/// Which models.
+#[derive(Args, Debug)]
+pub struct Models {
     /// Do not begin a new task where the policy, priority or affinity of a thread changes
     #[arg(long)]
     pub merge_transitions: bool,
@@ -86,14 +246,41 @@ pub struct Extract {
     /// Most jobs that the WCET curve is about
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub wcet_horizon: u32,
+}
+
+/// Which stretch of a recording.
+#[derive(Args, Debug)]
+pub struct Stretch {
+    /// Begin this long after the beginning of the recording (1s, 2min)
+    #[arg(long, value_name = "TIME", value_parser = offset)]
+    pub from: Option<Duration>,
+
+    /// End this long after the beginning of the recording
+    #[arg(long, value_name = "TIME", value_parser = offset)]
+    pub until: Option<Duration>,
+}
+
+/// What to watch, how, for how long.
+#[derive(Args, Debug)]
+pub struct Watch {
+    /// Watch for this long (500ms, 10s, 5min, 2h), or until the target has ended
+    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    pub duration: Option<Duration>,
+
+    #[command(flatten)]
+    pub target: Target,
+
+    /// Watch best-effort threads (SCHED_OTHER and its like) too
+    #[arg(long)]
+    pub include_best_effort: bool,
 
     /// How system calls are traced
     #[arg(long, value_enum, default_value_t = Attach::Auto)]
     pub attach: Attach,
 
-    /// Size of the buffer between kernel and punctual (64KiB to 1GiB; rounded up to a power of two)
-    #[arg(long, value_name = "SIZE", default_value = "4MiB", value_parser = buffer)]
-    pub buffer: u32,
+    /// Size of the buffer between kernel and punctual (64KiB to 1GiB; rounded up to a power of two) [default: 4MiB; 32MiB for a recording]
+    #[arg(long, value_name = "SIZE", value_parser = buffer)]
+    pub buffer: Option<u32>,
 
     /// Show no progress and no hints; warnings stay
     #[arg(short, long)]
@@ -156,12 +343,30 @@ pub enum Attach {
     Tracepoint,
 }
 
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// A record for each separation of jobs: all that models need
+    Activations,
+    /// Every context switch and wake-up of the watched threads too, for timelines
+    Switches,
+}
+
 fn span(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(Duration::ZERO) => Err("it must be longer than nothing".into()),
         Ok(span) => Ok(span),
         Err(_) => Err("expected a number with a unit, such as 500ms, 10s, 5min or 2h".into()),
     }
+}
+
+/// A time since the beginning, which may be nothing.
+fn offset(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|_| "expected a number with a unit, such as 0s, 500ms, 10s or 5min".into())
+}
+
+fn limit(text: &str) -> Result<u64, String> {
+    let size: bytesize::ByteSize = text.parse().map_err(|_| "expected a size such as 500MiB or 2GiB")?;
+    Some(size.as_u64()).filter(|size| *size >= 8 << 20).ok_or_else(|| "expected at least 8MiB".into())
 }
 
 fn buffer(text: &str) -> Result<u32, String> {
@@ -189,15 +394,15 @@ mod tests {
 
     #[test]
     fn pids_may_be_listed_in_either_way() {
-        assert_eq!(extract("punctual extract --pid 1 2").expect("two").target.pid, [1, 2]);
-        assert_eq!(extract("punctual extract --pid 1,2 -q").expect("two").target.pid, [1, 2]);
+        assert_eq!(extract("punctual extract --pid 1 2").expect("two").watch.target.pid, [1, 2]);
+        assert_eq!(extract("punctual extract --pid 1,2 -q").expect("two").watch.target.pid, [1, 2]);
     }
 
     #[test]
     fn a_command_keeps_its_own_flags() {
         let plan = extract("punctual extract --for 10s -- ls --for -o").expect("a command");
-        assert_eq!(plan.target.command, ["ls", "--for", "-o"]);
-        assert_eq!((plan.duration, plan.output), (Some(Duration::from_secs(10)), None));
+        assert_eq!(plan.watch.target.command, ["ls", "--for", "-o"]);
+        assert_eq!((plan.watch.duration, plan.results.output), (Some(Duration::from_secs(10)), None));
     }
 
     #[test]
@@ -212,5 +417,8 @@ mod tests {
         assert!(buffer("1KiB").is_err() && buffer("8GiB").is_err() && buffer("much").is_err());
         assert_eq!(span("1min 30s"), Ok(Duration::from_secs(90)));
         assert!(span("0s").is_err() && span("10").is_err());
+        assert_eq!((offset("0s"), offset("2s")), (Ok(Duration::ZERO), Ok(Duration::from_secs(2))));
+        assert_eq!(limit("2GiB"), Ok(2 << 30));
+        assert!(limit("1MiB").is_err() && limit("much").is_err());
     }
 }

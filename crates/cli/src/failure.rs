@@ -22,7 +22,7 @@ pub const CODES: [(&str, &str); 6] = [
     ("2", "The arguments make no sense."),
     ("3", "This kernel or these privileges do not allow it; punctual doctor says what is missing."),
     ("4", "A process, cgroup or thread was not found, or COMMAND could not be started."),
-    ("5", "A file could not be read or written, or is no timing model."),
+    ("5", "A file or recording could not be read or written, or is none."),
 ];
 
 /// The exit codes at the end of the help.
@@ -57,6 +57,12 @@ impl From<punctual_observe::Error> for Failure {
             ErrorKind::Other => Code::Other,
         };
         Failure::new(code, error.to_string())
+    }
+}
+
+impl From<punctual_trace::Error> for Failure {
+    fn from(error: punctual_trace::Error) -> Failure {
+        Failure::new(Code::File, error.to_string())
     }
 }
 

@@ -4,13 +4,24 @@ mod args;
 mod doctor;
 mod extract;
 mod failure;
+mod folder;
+mod import;
+
 mod manual;
 mod output;
+mod page;
 mod platform;
 mod progress;
+mod record;
+mod recording;
+mod replay;
+mod results;
+mod shim;
 mod show;
 mod stop;
 mod terminal;
+mod timeline;
+mod watch;
 
 use args::{Arguments, Command};
 use clap::Parser;
@@ -45,6 +56,11 @@ fn help(asked: &clap::Error) -> String {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Extract(arguments) => extract::run(extract::Plan::new(arguments)?),
+        Command::Record(arguments) => record::run(record::Plan::new(arguments)?),
+        Command::Replay(arguments) => replay::run(&replay::Plan::new(arguments)?),
+        Command::Import(arguments) => import::run(&import::Plan::new(arguments)?),
+        Command::Timeline(arguments) => timeline::run(&timeline::Plan::new(arguments)?),
+        Command::Report(arguments) => page::run(&page::Plan::new(arguments)?),
         Command::Show(arguments) => show::run(&arguments),
         Command::Doctor { json } => doctor::run(json),
         Command::Completions { shell } => manual::completions(shell),

@@ -61,19 +61,20 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Writes the file: under another name in the same directory first, then to the disk, then renamed.
+    /// Writes the file.
     pub fn write(&self, contents: &[u8]) -> io::Result<()> {
-        if self.special {
-            return OpenOptions::new().write(true).open(&self.path)?.write_all(contents);
-        }
-        let mut file = temporary(directory(&self.path))?;
+        let mut file = self.begin()?;
         file.write_all(contents)?;
-        file.as_file().sync_all()?;
-        let renamed = if self.replace { file.persist(&self.path) } else { file.persist_noclobber(&self.path) };
-        renamed.map_err(|error| error.error)?;
-        // The rename is on the disk only when its directory is; where a file system cannot do that, it is as good as renamed.
-        let _ = File::open(directory(&self.path)).and_then(|directory| directory.sync_all());
-        Ok(())
+        file.finish()
+    }
+
+    /// The file, to be written bit by bit; [`Pending::finish`] puts it in its place.
+    pub fn begin(&self) -> io::Result<Pending<'_>> {
+        let file = match self.special {
+            true => Unfinished::Special(OpenOptions::new().write(true).open(&self.path)?),
+            false => Unfinished::File(temporary(directory(&self.path))?),
+        };
+        Ok(Pending { destination: self, file })
     }
 
     /// [`Destination::write`]; what cannot be written there any more (the disk is full) is put into the directory for temporary files
@@ -81,7 +82,9 @@ impl Destination {
     pub fn write_or_rescue(&self, contents: &[u8]) -> Result<(), Failure> {
         let Err(error) = self.write(contents) else { return Ok(()) };
         let mut failure = Failure::file("write", self.path.display(), reason(&error));
-        let rescued = temporary(&std::env::temp_dir()).and_then(|mut file| {
+        let name = self.path.file_name().unwrap_or_default();
+        let rescue = tempfile::Builder::new().prefix("punctual-").suffix(name).tempfile_in(std::env::temp_dir());
+        let rescued = rescue.and_then(|mut file| {
             file.write_all(contents)?;
             file.keep().map_err(|error| error.error)
         });
@@ -97,6 +100,49 @@ impl Destination {
     }
 }
 
+/// A file under another name in the same directory, gone if it is dropped.
+#[derive(Debug)]
+pub struct Pending<'a> {
+    destination: &'a Destination,
+    file: Unfinished,
+}
+
+#[derive(Debug)]
+enum Unfinished {
+    File(NamedTempFile),
+    Special(File),
+}
+
+impl Pending<'_> {
+    /// To the disk, then renamed.
+    pub fn finish(self) -> io::Result<()> {
+        let Unfinished::File(file) = self.file else { return Ok(()) };
+        let Destination { path, replace, .. } = self.destination;
+        file.as_file().sync_all()?;
+        let renamed = if *replace { file.persist(path) } else { file.persist_noclobber(path) };
+        renamed.map_err(|error| error.error)?;
+        // The rename is on the disk only when its directory is; where a file system cannot do that, it is as good as renamed.
+        let _ = File::open(directory(path)).and_then(|directory| directory.sync_all());
+        Ok(())
+    }
+}
+
+impl Write for Pending<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.file {
+            Unfinished::File(file) => file.write(bytes),
+            Unfinished::Special(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match &mut self.file {
+            Unfinished::File(file) => file.flush(),
+            Unfinished::Special(file) => file.flush(),
+        }
+    }
+}
+
 fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -104,7 +150,7 @@ fn directory(path: &Path) -> &Path {
 /// Gone when dropped, readable for whoever the user's mask lets read.
 fn temporary(directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".punctual-").suffix(".timing.json").permissions(Permissions::from_mode(0o666));
+    builder.prefix(".punctual-").permissions(Permissions::from_mode(0o666));
     builder.tempfile_in(directory)
 }
 

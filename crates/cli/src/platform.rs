@@ -1,7 +1,40 @@
 //! The machine that is observed.
 
-use punctual_model::Platform;
+use punctual_model::{Instant, Platform};
+use punctual_trace::About;
+use rustix::time::{ClockId, clock_gettime};
 use std::fs;
+
+/// The clock of every instant of an observation.
+pub const CLOCK: &str = "CLOCK_MONOTONIC";
+
+/// What is true of an observation that began then.
+pub fn about(from: Instant, switches: bool) -> About {
+    About {
+        platform: here(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        source: concat!("punctual ", env!("CARGO_PKG_VERSION")).into(),
+        clock: CLOCK.into(),
+        clock_zero: Some(clock_zero()),
+        from,
+        switches,
+    }
+}
+
+/// The real time at the clock's zero: the two clocks read one after the other, in the closest of some tries.
+fn clock_zero() -> i64 {
+    let ns = |clock| {
+        let now = clock_gettime(clock);
+        now.tv_sec * 1_000_000_000 + now.tv_nsec
+    };
+    let tries = (0..8).map(|_| {
+        let before = ns(ClockId::Monotonic);
+        let real = ns(ClockId::Realtime);
+        let after = ns(ClockId::Monotonic);
+        (after - before, real - (before + (after - before) / 2))
+    });
+    tries.min().map_or(0, |(_, zero)| zero)
+}
 
 /// The running kernel and the processors that are online.
 pub fn here() -> Platform {

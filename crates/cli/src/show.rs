@@ -38,7 +38,7 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     print(&text)
 }
 
-fn read_model(path: &Path) -> Result<TimingModel, Failure> {
+pub fn read_model(path: &Path) -> Result<TimingModel, Failure> {
     TimingModel::from_json(&read(path)?)
         .map_err(|error| Failure::new(Code::File, format!("{} cannot be used as a timing model: {error}", name(path))))
 }
@@ -54,10 +54,10 @@ fn read(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::file("read", name(path), "it is not text"))
 }
 
-fn is_standard_input(path: &Path) -> bool {
+pub fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn name(path: &Path) -> Cow<'_, str> {
+pub fn name(path: &Path) -> Cow<'_, str> {
     if is_standard_input(path) { "standard input".into() } else { path.to_string_lossy() }
 }

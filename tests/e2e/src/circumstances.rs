@@ -1,6 +1,7 @@
 //! Bad input and bad circumstances: one line that says what to do, the documented exit code, and nothing half-written.
 
 use crate::run::{Ended, directory, punctual, run, workload};
+use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, skip};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -56,14 +57,6 @@ fn for_anyone(directory: &Path) -> Result<String> {
     fs::copy(crate::run::binary(), &copy)?;
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
     Ok(copy.to_string_lossy().into_owned())
-}
-
-/// A program with its arguments; `None` if there is no such program here.
-fn tool(program: &str, arguments: &[&str]) -> Option<Command> {
-    let found = std::env::split_paths(&std::env::var_os("PATH")?).any(|directory| directory.join(program).is_file());
-    let mut command = Command::new(program);
-    command.args(arguments);
-    found.then_some(command)
 }
 
 const NOBODY: [&str; 5] = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];

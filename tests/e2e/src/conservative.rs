@@ -37,7 +37,14 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
     let mut words = vec![workload(command[0]).into()];
     words.extend(command[1..].iter().map(Into::into));
     let target = Target::Command(words);
-    let options = Options { target, include_best_effort: false, switches: false, attach: Attach::Auto, buffer_bytes: 16 << 20, command_to_stderr: true };
+    let options = Options {
+        target,
+        include_best_effort: false,
+        switches: false,
+        attach: Attach::Auto,
+        buffer_bytes: 16 << 20,
+        command_to_stderr: true,
+    };
     let mut records = Vec::new();
     let mut extractor = Extractor::new(ExtractOptions::default());
     let mut observer = Observer::start(&options)?;

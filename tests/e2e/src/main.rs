@@ -11,8 +11,10 @@ mod ending;
 mod failure;
 mod loss;
 mod model;
+mod recordings;
 mod run;
 mod targets;
+mod tool;
 mod transitions;
 mod witness;
 
@@ -63,10 +65,10 @@ fn alone(name: &str, test: Test) -> Trial {
 
 fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = circumstances::ALL.iter().map(|(name, test)| shared(*name, test)).collect();
-    let tables = [demo::ALL, ending::ALL, targets::ALL, transitions::ALL];
+    let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
     trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));
-    trials.extend([conservative::ALL, loss::ALL].into_iter().flatten().map(|(name, test)| alone(name, *test)));
+    trials.extend([conservative::ALL, loss::ALL, recordings::ALONE].into_iter().flatten().map(|(name, test)| alone(name, *test)));
     trials
 }
 

@@ -1,0 +1,476 @@
+//! Recordings of live threads: what a replay gives, what other tools read of them, what remains when something goes wrong.
+
+use crate::model::{only_task, primary, read};
+use crate::run::{Ended, Running, children, directory, punctual, run, sleeps, wait_until, workload};
+use crate::tool::tool;
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_model::{EndedBy, TimingModel};
+use rustix::process::{Pid, Signal, kill_process};
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Tests that may run beside others.
+pub const ALL: &[(&str, Test)] = &[
+    ("recordings::replay_gives_what_extraction_gave", replay_is_extraction),
+    ("recordings::babeltrace2_reads_every_record", babeltrace2),
+    ("recordings::a_stretch_of_one", stretch),
+    ("recordings::several_at_once", several),
+    ("recordings::every_job_is_listed", every_job),
+    ("recordings::every_switch_is_there", every_switch),
+    ("recordings::a_timeline_of_one", timeline),
+    ("recordings::a_page_of_one", page),
+    ("recordings::an_imported_perf_recording", perf),
+    ("recordings::an_imported_lime_recording", lime),
+    ("recordings::killed_while_recording", killed),
+    ("recordings::cut_off", cut_off),
+    ("recordings::a_flipped_byte", flipped),
+    ("recordings::the_disk_is_full", disk_full),
+    ("recordings::a_folder_in_use", folder_in_use),
+];
+
+/// Tests that need the machine for themselves.
+pub const ALONE: &[(&str, Test)] =
+    &[("recordings::the_oldest_goes_first", limit), ("recordings::what_was_lost_is_said_by_babeltrace2", lost_in_babeltrace2)];
+
+/// Records `command` into a folder of this directory, with further options.
+fn record(directory: &Path, options: &[&str], command: &[&str]) -> Result<(PathBuf, Ended)> {
+    let folder = directory.join("recording");
+    let mut record = punctual(["record", "-o"]);
+    record.arg(&folder).args(options).arg("--").args(command);
+    let ended = run(record)?;
+    ended.expect_code(0)?;
+    Ok((folder, ended))
+}
+
+/// Three threads with periods of 2, 5 and 10 ms.
+fn periodic(seconds: &str) -> Vec<String> {
+    let words = [&workload("periodic"), "--for", seconds, "2000", "5000", "10000"];
+    words.map(str::to_owned).to_vec()
+}
+
+fn words(command: &[String]) -> Vec<&str> {
+    command.iter().map(String::as_str).collect()
+}
+
+/// Replays, with further options, into a file beside the recording; the file, and what was said.
+fn replay(folders: &[&Path], name: &str, options: &[&str]) -> Result<(PathBuf, Ended)> {
+    let Some(file) = folders.first().and_then(|folder| folder.parent()).map(|parent| parent.join(name)) else { return fail("no folder") };
+    let mut replay = punctual(["replay", "--force", "-o"]);
+    replay.arg(&file).args(options).args(folders);
+    let ended = run(replay)?;
+    Ok((file, ended))
+}
+
+fn replayed(folder: &Path, name: &str, options: &[&str]) -> Result<TimingModel> {
+    let (file, ended) = replay(&[folder], name, options)?;
+    ended.expect_code(0)?;
+    read(&file)
+}
+
+fn replay_is_extraction() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, online) = (directory.path().join("recording"), directory.path().join("online.timing.json"));
+    let mut extract = punctual(["extract", "-q", "-o"]);
+    extract.arg(&online).arg("--record").arg(&folder).args(["--", &workload("demo"), "--for", "4"]);
+    run(extract)?.expect_code(0)?;
+    let expected = fs::read_to_string(&online)?;
+    ensure!(read(&online)?.tasks.len() >= 17, "the demonstration has at least 17 threads");
+    for workers in ["1", "2", "3", "8"] {
+        let (file, ended) = replay(&[&folder], "replayed.timing.json", &["--jobs", workers])?;
+        ended.expect_code(0)?;
+        let found = fs::read_to_string(&file)?;
+        if found != expected {
+            let line = expected.lines().zip(found.lines()).position(|(expected, found)| expected != found);
+            let line = line.unwrap_or_else(|| expected.lines().count().min(found.lines().count()));
+            let at = |text: &str| text.lines().skip(line).take(3).collect::<Vec<_>>().join("\n");
+            return fail(format!(
+                "with {workers} workers, line {} differs\n--- extracted\n{}\n--- replayed\n{}",
+                line + 1,
+                at(&expected),
+                at(&found)
+            ));
+        }
+    }
+    Ok(Outcome::Completed)
+}
+
+/// What babeltrace2 prints of a recording, event by event, and what it complains about.
+fn events_of(folder: &Path) -> Result<Option<Ended>> {
+    let Some(mut babeltrace) = tool("babeltrace2", &["--clock-cycles"]) else { return Ok(None) };
+    babeltrace.arg(folder);
+    let ended = run(babeltrace)?;
+    ended.expect_code(0)?;
+    Ok(Some(ended))
+}
+
+fn count(events: &Ended, name: &str) -> u64 {
+    let begin = format!(" {name}");
+    events.stdout.lines().filter(|line| line.split(": {").next().is_some_and(|head| head.contains(&begin))).count() as u64
+}
+
+fn babeltrace2() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &[], &words(&periodic("1")))?;
+    let Some(events) = events_of(&folder)? else { return skip("no babeltrace2 here") };
+    ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
+    let model = replayed(&folder, "replayed.timing.json", &[])?;
+    let activations = count(&events, "activation");
+    ensure!(activations == model.observation.records, "{activations} activations, {} in the model", model.observation.records);
+    ensure!(count(&events, "task") >= 3, "three threads were introduced: {}", events.stdout.lines().next().unwrap_or_default());
+    ensure!(events.stdout.contains("clock_nanosleep"), "calls have no names");
+    Ok(Outcome::Completed)
+}
+
+fn stretch() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &[], &words(&periodic("3")))?;
+    let whole = replayed(&folder, "whole.timing.json", &[])?;
+    let part = replayed(&folder, "part.timing.json", &["--from", "1s", "--until", "2s"])?;
+    for name in ["task-0", "task-1", "task-2"] {
+        let (whole, part) = (primary(only_task(&whole, name)?)?, primary(only_task(&part, name)?)?);
+        let third = whole.releases / 3;
+        ensure!(part.releases.abs_diff(third) <= third / 3 + 2, "{} releases in one second of three, {}", part.releases, whole.releases);
+    }
+    let length = part.observation.until_ns.since(part.observation.from_ns).ns();
+    ensure!(length == 1_000_000_000, "a second is {length} ns long");
+    let (_, refused) = replay(&[&folder], "none.timing.json", &["--from", "1h"])?;
+    refused.expect_code(2)?;
+    Ok(Outcome::Completed)
+}
+
+fn several() -> Result<Outcome> {
+    let (one, other) = (directory()?, directory()?);
+    let (first, _) = record(one.path(), &[], &words(&periodic("1")))?;
+    let (second, _) = record(other.path(), &[], &words(&periodic("1")))?;
+    let (file, ended) = replay(&[&first, &second], "both.timing.json", &[])?;
+    ended.expect_code(0)?;
+    let both = read(&file)?;
+    for folder in [&first, &second] {
+        let name = folder.display().to_string();
+        let tasks = both.tasks.iter().filter(|task| task.recording.as_ref() == Some(&name) && task.name.starts_with("task-")).count();
+        ensure!(tasks == 3, "{tasks} tasks of {name}, expected three: {}", ended.all());
+    }
+    Ok(Outcome::Completed)
+}
+
+fn every_job() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &[], &[&workload("demo"), "--for", "2"])?;
+    let (csv, parquet) = (directory.path().join("jobs.csv"), directory.path().join("jobs.parquet"));
+    let list =
+        |path: &Path| -> Result<TimingModel> { replayed(&folder, "replayed.timing.json", &["--jobs-out", &path.display().to_string()]) };
+    let model = list(&csv)?;
+    list(&parquet)?;
+    let text = fs::read_to_string(&csv)?;
+    let expected: u64 = model.tasks.iter().flat_map(|task| &task.streams).map(|stream| stream.jobs).sum();
+    ensure!(text.lines().count() as u64 == expected + 1, "{} lines for {expected} jobs and a head", text.lines().count());
+    let suspending = primary(only_task(&model, "suspending")?)?.jobs;
+    let rows = text.lines().filter(|line| line.starts_with("suspending,") && line.contains(",true,")).count() as u64;
+    ensure!(rows == suspending, "{rows} jobs of thread suspending at its primary separator, the model has {suspending}");
+    ensure!(fs::read(&parquet)?.starts_with(b"PAR1"), "no Parquet file");
+    let (_, refused) = replay(&[&folder], "x.timing.json", &["--jobs-out", "jobs.xlsx"])?;
+    refused.expect_code(2)?;
+    Ok(Outcome::Completed)
+}
+
+fn every_switch() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, ended) = record(directory.path(), &["--detail", "switches"], &words(&periodic("1")))?;
+    let Some(events) = events_of(&folder)? else { return skip("no babeltrace2 here") };
+    ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
+    let model = replayed(&folder, "replayed.timing.json", &[])?;
+    let task = only_task(&model, "task-0")?;
+    let tid = format!("tid = {},", task.tid);
+    let of_it = |name: &str| {
+        let lines = events.stdout.lines().filter(|line| line.contains(&tid));
+        lines.filter(|line| line.contains(&format!(" {name}: "))).count() as u64
+    };
+    let jobs = primary(task)?.jobs;
+    // Each job is woken, runs and sleeps; some machines hide a few wake-ups from every program.
+    for name in ["switch_in", "switch_out", "woken"] {
+        let seen = of_it(name);
+        ensure!(seen + jobs / 20 + 3 >= jobs, "{seen} {name} of a thread with {jobs} jobs: {}", ended.all());
+    }
+    Ok(Outcome::Completed)
+}
+
+fn timeline() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &["--detail", "switches"], &words(&periodic("1")))?;
+    let file = directory.path().join("trace.perfetto-trace");
+    let mut timeline = punctual(["timeline", "-o"]);
+    timeline.arg(&file).arg(&folder);
+    let ended = run(timeline)?;
+    ended.expect_code(0)?;
+    let bytes = fs::read(&file)?;
+    // A trace is a sequence of packets, each field 1 with its length; what is in them is tested where they are made.
+    ensure!(bytes.len() > 10_000 && bytes[0] == 0x0a, "{} bytes, beginning with {:?}", bytes.len(), bytes.first());
+    ensure!(bytes.windows(6).any(|name| name == b"task-0"), "the thread's name is not in it");
+    Ok(Outcome::Completed)
+}
+
+fn page() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &[], &words(&periodic("1")))?;
+    replayed(&folder, "model.timing.json", &[])?;
+    let (model, html) = (directory.path().join("model.timing.json"), directory.path().join("report.html"));
+    let mut report = punctual(["report", "-o"]);
+    report.arg(&html).arg(&model).arg(&folder);
+    run(report)?.expect_code(0)?;
+    let text = fs::read_to_string(&html)?;
+    ensure!(text.contains("task-0") && text.contains("<html"), "no page");
+    let mut refused = punctual(["report", "-o"]);
+    refused.arg(&html).arg(&model);
+    run(refused)?.expect_code(5)?;
+    Ok(Outcome::Completed)
+}
+
+fn perf() -> Result<Outcome> {
+    let directory = directory()?;
+    let data = directory.path().join("perf.data");
+    // The fewest events that say everything, and not perf's own: what all of a busy machine does fills disks.
+    let events = "sched:sched_switch,sched:sched_waking,sched:sched_process_exit,raw_syscalls:*";
+    let Some(mut perf) = tool("perf", &["record", "-q", "-a", "-e", events, "--exclude-perf", "-o"]) else { return skip("no perf here") };
+    perf.arg(&data).arg("--").args(periodic("1"));
+    let recorded = run(perf)?;
+    if !data.exists() {
+        return skip(format!("perf cannot record here: {}", recorded.stderr.lines().next().unwrap_or_default()));
+    }
+    let folder = directory.path().join("imported");
+    let mut import = punctual(["import", "-o"]);
+    import.arg(&folder).arg(&data);
+    let ended = run(import)?;
+    ended.expect_code(0)?;
+    let model = replayed(&folder, "imported.timing.json", &[])?;
+    for (name, period) in [("task-0", 2_000_000), ("task-1", 5_000_000), ("task-2", 10_000_000)] {
+        let stream = primary(only_task(&model, name)?)?;
+        let found = stream.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());
+        ensure!(found.abs_diff(period) <= period / 100, "{name} has period {found} ns: {}", ended.all());
+    }
+    Ok(Outcome::Completed)
+}
+
+/// A folder as LiME writes it: a thread of period 10 ms that is now and then released late, and whose wake-ups were not all seen.
+fn lime() -> Result<Outcome> {
+    const JOBS: u64 = 300;
+    let directory = directory()?;
+    let source = directory.path().join("lime");
+    fs::create_dir(&source)?;
+    let mut events = String::from("[\n");
+    for job in 1..=JOBS {
+        let arrival = 1_478_000_000_000 + job * 10_000_000;
+        let woken = arrival + 1_000 + job * 7_919 % 40_000;
+        events += &format!(
+            "{{\"ts\":{},\"event\":\"enter_clock_nano_sleep\",\"clock_id\":\"CLOCK_MONOTONIC\",\"abs_time\":true,\"required_ns\":{arrival}}},\n",
+            arrival - 9_000_000
+        );
+        events += &format!("{{\"ts\":{},\"event\":\"sched_switched_out\",\"cpu\":1,\"prio\":60,\"state\":1}},\n", arrival - 8_999_000);
+        if job % 50 != 0 {
+            events += &format!("{{\"ts\":{woken},\"event\":\"sched_waking\",\"cpu\":1}},\n");
+        }
+        events += &format!("{{\"ts\":{},\"event\":\"sched_switched_in\",\"cpu\":1,\"prio\":60,\"preempt\":false}},\n", woken + 4_000);
+        events += &format!("{{\"ts\":{},\"event\":\"exit_arrival_site\",\"ret\":0}},\n", woken + 5_000);
+    }
+    fs::write(source.join("4711-0.events.json"), events + "{\"ts\":0,\"event\":\"unheard_of\"}\n]\n")?;
+    let infos =
+        r#"{"pid":4711,"tgid":4700,"ppid":1,"comm":"lime-task","cmd":"./task","policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":2}"#;
+    fs::write(source.join("4711-0.infos.json"), infos)?;
+    let folder = directory.path().join("imported");
+    let mut import = punctual(["import", "-o"]);
+    import.arg(&folder).arg(&source);
+    let ended = run(import)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.matches("unheard_of").count() == 1, "what is unknown is to be said once: {}", ended.all());
+    let model = replayed(&folder, "imported.timing.json", &[])?;
+    let stream = primary(only_task(&model, "lime-task")?)?;
+    let period = stream.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());
+    ensure!((period, stream.releases, stream.uncertain_releases) == (10_000_000, JOBS, JOBS / 50), "period {period}: {stream:?}");
+    ensure!(model.observation.clock == "CLOCK_BOOTTIME", "{}", model.observation.clock);
+    if let Some(events) = events_of(&folder)? {
+        ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
+    }
+    Ok(Outcome::Completed)
+}
+
+/// Starts to record the three threads and waits until thread task-0 has slept this often.
+fn begin(folder: &Path, options: &[&str], jobs: u64) -> Result<Running> {
+    let mut record = punctual(["record", "--for", "120s", "-o"]);
+    record.arg(folder).args(options).arg("--").args(periodic("100"));
+    let recorder = Running::start(record)?;
+    let slept = || children(recorder.pid()).into_iter().find_map(|pid| sleeps(pid, "task-0"));
+    wait_until("the workload to run", || slept().is_some_and(|sleeps| sleeps > jobs))?;
+    Ok(recorder)
+}
+
+fn end_workload(recorder: &Running) -> Result {
+    for pid in children(recorder.pid()) {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            kill_process(pid, Signal::TERM)?;
+        }
+    }
+    Ok(())
+}
+
+fn killed() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = directory.path().join("recording");
+    let recorder = begin(&folder, &[], 1500)?;
+    let workload: Vec<u32> = children(recorder.pid());
+    recorder.signal(Signal::KILL)?;
+    for pid in workload {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            kill_process(pid, Signal::TERM)?;
+        }
+    }
+    let killed = recorder.end()?;
+    ensure!(killed.code.is_none(), "it was to be killed: {}", killed.all());
+    let (file, ended) = replay(&[&folder], "replayed.timing.json", &[])?;
+    ended.expect_code(0)?;
+    ensure!(
+        ended.stderr.contains("cut off") || ended.stderr.contains("did not end"),
+        "it does not say that the end is missing: {}",
+        ended.all()
+    );
+    // All but the packets that were not yet written: those of the last second or two of three.
+    let jobs = primary(only_task(&read(&file)?, "task-0")?)?.jobs;
+    ensure!(jobs > 300, "{jobs} jobs of more than 1,500");
+    Ok(Outcome::Completed)
+}
+
+fn streams(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("stream_")));
+    files.sort();
+    ensure!(!files.is_empty(), "there is no stream in {}", folder.display());
+    Ok(files)
+}
+
+fn cut_off() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &[], &words(&periodic("2.5")))?;
+    let whole = replayed(&folder, "whole.timing.json", &[])?;
+    let stream = &streams(&folder)?[0];
+    let length = fs::metadata(stream)?.len();
+    fs::OpenOptions::new().write(true).open(stream)?.set_len(length - 100)?;
+    let (file, ended) = replay(&[&folder], "cut.timing.json", &[])?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("stream_0") && ended.stderr.contains("cut off"), "it does not say what is missing: {}", ended.all());
+    let cut = read(&file)?;
+    ensure!(cut.observation.records < whole.observation.records, "nothing is missing");
+    ensure!(cut.observation.records > whole.observation.records / 4, "more than the last packet is missing");
+    Ok(Outcome::Completed)
+}
+
+fn flipped() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &[], &words(&periodic("1")))?;
+    let stream = &streams(&folder)?[0];
+    let mut bytes = fs::read(stream)?;
+    let place = bytes.len() / 2;
+    bytes[place] ^= 0x10;
+    fs::write(stream, &bytes)?;
+    let (_, ended) = replay(&[&folder], "flipped.timing.json", &[])?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains(&place.to_string()) && ended.stderr.contains("stream_0"), "byte {place} is not named: {}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+fn disk_full() -> Result<Outcome> {
+    let directory = directory()?;
+    let mount = directory.path().join("small");
+    fs::create_dir(&mount)?;
+    let Some(mut mounted) = tool("mount", &["-t", "tmpfs", "-o", "size=1M", "none"]) else { return skip("no mount here") };
+    if !mounted.arg(&mount).status()?.success() {
+        return skip("no tmpfs can be mounted here");
+    }
+    let folder = mount.join("recording");
+    let check = || -> Result {
+        let mut record = punctual(["record", "--for", "60s", "-o"]);
+        record.arg(&folder).args(["--", &workload("pingpong"), "--for", "50"]);
+        let ended = run(record)?;
+        ended.expect_code(5)?;
+        ensure!(ended.stderr.contains("replay"), "it does not say what is left: {}", ended.all());
+        // The model goes elsewhere: there is no room here.
+        let file = directory.path().join("full.timing.json");
+        let mut replay = punctual(["replay", "-q", "-o"]);
+        replay.arg(&file).arg(&folder);
+        run(replay)?.expect_code(0)?;
+        let jobs = primary(only_task(&read(&file)?, "ping")?)?.jobs;
+        ensure!(jobs > 1000, "{jobs} jobs on a disk with room for thousands");
+        Ok(())
+    };
+    let checked = check();
+    if let Some(mut unmount) = tool("umount", &[]) {
+        unmount.arg(&mount).status()?;
+    }
+    checked?;
+    Ok(Outcome::Completed)
+}
+
+fn folder_in_use() -> Result<Outcome> {
+    let directory = directory()?;
+    let (folder, _) = record(directory.path(), &[], &["true"])?;
+    let again = |options: &[&str]| -> Result<Ended> {
+        let mut record = punctual(["record", "-o"]);
+        record.arg(&folder).args(options).args(["--", "true"]);
+        run(record)
+    };
+    again(&[])?.expect_code(5)?;
+    again(&["--force"])?.expect_code(0)?;
+    fs::write(folder.join("thesis.tex"), "years of work")?;
+    again(&["--force"])?.expect_code(5)?;
+    ensure!(folder.join("thesis.tex").exists(), "what is no recording was taken away");
+    let (_, refused) = replay(&[directory.path()], "x.timing.json", &[])?;
+    refused.expect_code(5)?;
+    Ok(Outcome::Completed)
+}
+
+fn limit() -> Result<Outcome> {
+    const LIMIT: u64 = 8 << 20;
+    let directory = directory()?;
+    let folder = directory.path().join("recording");
+    let mut record = punctual(["record", "--limit", "8MiB", "-o"]);
+    record.arg(&folder).args(["--", &workload("pingpong"), "--for", "6"]);
+    let recorded = run(record)?;
+    recorded.expect_code(0)?;
+    let bytes: u64 = streams(&folder)?.iter().map(|path| fs::metadata(path).map_or(0, |data| data.len())).sum();
+    ensure!(bytes <= LIMIT, "{bytes} bytes");
+    ensure!(bytes >= LIMIT / 2, "{bytes} bytes: it dropped more than it had to, or there was too little: {}", recorded.all());
+    ensure!(recorded.stderr.contains("limit"), "it does not say that the oldest is gone: {}", recorded.all());
+    let (file, ended) = replay(&[&folder], "limited.timing.json", &[])?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("oldest"), "the recording does not know that its oldest part is gone: {}", ended.all());
+    let model = read(&file)?;
+    let task = only_task(&model, "ping")?;
+    ensure!(primary(task)?.jobs > 10_000 && task.ended_by == EndedBy::Exit, "{} jobs, {:?}", primary(task)?.jobs, task.ended_by);
+    if let Some(events) = events_of(&folder)? {
+        ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
+    }
+    Ok(Outcome::Completed)
+}
+
+fn lost_in_babeltrace2() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = directory.path().join("recording");
+    let mut record = punctual(["record", "--for", "120s", "--buffer", "64KiB", "-o"]);
+    record.arg(&folder).args(["--", &workload("pingpong"), "--for", "100"]);
+    let reader = Running::start(record)?;
+    let workload = Cell::new(0);
+    let slept = || children(reader.pid()).into_iter().find_map(|pid| sleeps(pid, "ping").inspect(|_| workload.set(pid)));
+    wait_until("the workload to run", || slept().is_some_and(|sleeps| sleeps > 1000))?;
+    reader.signal(Signal::STOP)?;
+    let so_far = slept().unwrap_or(0);
+    let more = wait_until("more records than fit", || slept().is_some_and(|sleeps| sleeps > so_far + 20_000));
+    reader.signal(Signal::CONT)?;
+    more?;
+    end_workload(&reader)?;
+    let ended = reader.end()?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("lost"), "it does not say that records were lost: {}", ended.all());
+    let model = replayed(&folder, "lost.timing.json", &[])?;
+    ensure!(model.observation.lost_records > 10_000, "{} records lost", model.observation.lost_records);
+    let Some(events) = events_of(&folder)? else { return skip("no babeltrace2 here") };
+    ensure!(events.stderr.contains("discarded"), "babeltrace2 does not know of them: {}", events.stderr);
+    Ok(Outcome::Completed)
+}
