@@ -21,6 +21,8 @@ help:
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
 	@echo 'make bench-overhead   what watching costs the watched'
+	@echo 'make bench-record     what recording costs beside extracting'
+	@echo 'make bench-replay     how fast recordings are replayed, and how large they are'
 	@echo 'make bench-extract    how many jobs per second extraction takes in'
 	@echo 'make man completions  manual pages and shell completions'
 	@echo 'make install          command, manual pages and completions, to PREFIX ($(PREFIX))'
@@ -37,19 +39,10 @@ workloads: setup
 
 demo: build workloads
 	@scripts/setup observe
-	@echo
-	@echo 'Real-time threads whose timing is known are started and watched for ten seconds.'
-	@$(SUDO) $(PUNCTUAL) extract --for 10s -o demo.timing.json --force -- $(WORKLOADS)/demo
-	@echo
-	@$(WORKLOADS)/demo --truth | $(PUNCTUAL) show demo.timing.json --truth -
-	@echo
-	@echo 'Next:'
-	@echo '  $(SHOWN) show demo.timing.json --task suspending   everything known of one thread, in words'
-	@echo '  $(SHOWN) show demo.timing.json                     all threads, by urgency'
-	@echo '  sudo $(SHOWN) extract --for 10s                    the real-time threads of this machine'
-	@echo '  sudo $(SHOWN) extract -- COMMAND                   your own program'
+	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) WORKLOADS=$(WORKLOADS) SHOWN=$(SHOWN) scripts/demo
 
 test: build workloads
+	@scripts/setup test
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) scripts/test
 
@@ -61,12 +54,21 @@ check:
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
-	shellcheck scripts/setup scripts/test .ci/run
+	shellcheck scripts/setup scripts/test scripts/demo .ci/run
 
 bench-overhead: build workloads
 	@scripts/setup observe
 	$(CARGO) build --release -p punctual-bench
 	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-overhead
+
+bench-record: build workloads
+	@scripts/setup observe
+	$(CARGO) build --release -p punctual-bench
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-record
+
+bench-replay: build
+	$(CARGO) build --release -p punctual-bench
+	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-replay
 
 bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract
@@ -91,6 +93,6 @@ install: man completions
 
 clean:
 	$(CARGO) clean
-	rm -f demo.timing.json
+	rm -rf demo.timing.json demo.html demo.recording
 
-.PHONY: help setup build workloads demo test check bench-overhead bench-extract man completions install clean
+.PHONY: help setup build workloads demo test check bench-overhead bench-record bench-replay bench-extract man completions install clean
