@@ -12,6 +12,8 @@ SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
 WORKLOADS := $(CARGO_TARGET_DIR)/workloads
 MANUALS := $(CARGO_TARGET_DIR)/man
 COMPLETIONS := $(CARGO_TARGET_DIR)/completions
+# How long `make fuzz` tries.
+SECONDS ?= 300
 # Observing needs privileges, building does not.
 SUDO ?= $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
@@ -19,6 +21,7 @@ help:
 	@echo 'make demo             watch the demonstration workload for ten seconds, show what was found'
 	@echo 'make build            build the command: $(SHOWN)'
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
+	@echo 'make fuzz             the reader of recordings against libFuzzer, for SECONDS ($(SECONDS)); make test does it for a few'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
 	@echo 'make bench-overhead   what watching costs the watched'
 	@echo 'make bench-record     what recording costs beside extracting'
@@ -45,6 +48,12 @@ test: build workloads
 	@scripts/setup test
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) scripts/test
+
+fuzz: setup
+	@scripts/setup fuzz
+	mkdir -p $(CARGO_TARGET_DIR)/fuzz-corpus
+	$(CARGO) fuzz run --fuzz-dir crates/trace/fuzz -s none reader $(CARGO_TARGET_DIR)/fuzz-corpus crates/trace/fuzz/corpus/reader -- \
+		-max_total_time=$(SECONDS) -max_len=32768 -rss_limit_mb=512
 
 check:
 	@scripts/setup check
@@ -95,4 +104,4 @@ clean:
 	$(CARGO) clean
 	rm -rf demo.timing.json demo.html demo.recording
 
-.PHONY: help setup build workloads demo test check bench-overhead bench-record bench-replay bench-extract man completions install clean
+.PHONY: help setup build workloads demo test fuzz check bench-overhead bench-record bench-replay bench-extract man completions install clean

@@ -13,7 +13,7 @@ fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let output = match ran {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("SKIPPED: babeltrace2 cannot be run: {error}");
+            skipped!("babeltrace2 cannot be run: {error}");
             return None;
         }
     };

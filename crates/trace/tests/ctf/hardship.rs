@@ -19,11 +19,11 @@ impl SmallDisk {
         match ran {
             Ok(output) if output.status.success() => Some(SmallDisk(at.to_owned())),
             Ok(output) => {
-                eprintln!("SKIPPED: cannot mount a small file system: {}", String::from_utf8_lossy(&output.stderr).trim());
+                skipped!("cannot mount a small file system: {}", String::from_utf8_lossy(&output.stderr).trim());
                 None
             }
             Err(error) => {
-                eprintln!("SKIPPED: mount cannot be run: {error}");
+                skipped!("mount cannot be run: {error}");
                 None
             }
         }
