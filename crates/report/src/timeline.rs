@@ -56,8 +56,8 @@ pub struct Counts {
     pub arrows: u64,
     /// Steps that were not seen and were made up for; each is marked on its thread.
     pub mended: u64,
-    /// Steps that name a processor or a thread that cannot be, and were left out.
-    pub impossible: u64,
+    /// Steps that were left out: on processors that Perfetto does not show (it has 1,024), or of threads that cannot be.
+    pub left_out: u64,
     /// Jobs of threads that nothing introduced, left out.
     pub unknown: u64,
 }
@@ -168,11 +168,11 @@ impl<W: Write> Timeline<W> {
         if let Some(events) = self.scheduling.full(switch.cpu) {
             self.packets.ftrace(switch.cpu, events)?;
         }
-        self.counts.steps += u64::from(seen != Seen::Impossible);
+        self.counts.steps += u64::from(seen != Seen::Beyond);
         match seen {
             Seen::Follows => Ok(()),
-            Seen::Impossible => {
-                self.counts.impossible += 1;
+            Seen::Beyond => {
+                self.counts.left_out += 1;
                 Ok(())
             }
             Seen::Mended => {
@@ -196,13 +196,10 @@ impl<W: Write> Timeline<W> {
     fn arrow(&mut self, by: u32, woken: u32, at: Instant) -> Result<(), Error> {
         let (Some(waker), Some(sleeper)) = (self.threads.get(by), self.threads.get(woken)) else { return Ok(()) };
         let (wakes, woken_by) = (format!("wakes {}", sleeper.name), format!("woken by {}", waker.name));
-        let from = self.threads.wakeups(by, at, &mut self.packets)?;
-        let to = self.threads.wakeups(woken, at, &mut self.packets)?;
-        let (Some(from), Some(to)) = (from, to) else { return Ok(()) };
         let flow = self.packets.new_flow();
         let arguments = |tid: u32| vec![Argument::number("tid", tid.into())];
-        self.packets.instant(from, "wakeup", wakes, at, arguments(woken), Some(Flow::From(flow)))?;
-        self.packets.instant(to, "wakeup", woken_by, at, arguments(by), Some(Flow::To(flow)))?;
+        self.packets.instant(waker.track, "wakeup", wakes, at, arguments(woken), Some(Flow::From(flow)))?;
+        self.packets.instant(sleeper.track, "wakeup", woken_by, at, arguments(by), Some(Flow::To(flow)))?;
         self.counts.arrows += 1;
         Ok(())
     }

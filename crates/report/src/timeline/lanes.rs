@@ -1,5 +1,6 @@
 //! Jobs of a thread as slices. Those of one stream can overlap, where a job was released before the one before it ended; slices of
-//! a track cannot. So a stream has as many tracks as it takes, of one name, which Perfetto shows as one.
+//! a track cannot. So a stream has as many tracks as it takes, of one name, which Perfetto shows as rows of one. One more row has the windows of releases that
+//! were not seen exactly.
 
 use super::Error;
 use super::packets::{Argument, Packets};
@@ -88,7 +89,7 @@ impl Streams {
                 parent: Some(ended.thread),
                 name: Some("other separators".into()),
                 description: Some(description.into()),
-                rank: Some(3),
+                rank: Some(1),
                 child_ordering: Some(BY_RANK),
                 ..Track::default()
             },
@@ -122,7 +123,7 @@ impl Stream {
         let place = match free {
             Some(place) => place,
             None if self.lanes.len() < MAX_LANES => {
-                let track = self.track(&self.name, self.rank, from, packets)?;
+                let track = self.track(from, packets)?;
                 self.lanes.push(Lane { track, free: Instant::default() });
                 self.lanes.len() - 1
             }
@@ -137,7 +138,7 @@ impl Stream {
         let window = ended.job.release.window;
         let mut lane = match self.windows {
             Some(lane) => lane,
-            None => Lane { track: self.track("release windows", Some(1), window.earliest(), packets)?, free: Instant::default() },
+            None => Lane { track: self.track(window.earliest(), packets)?, free: Instant::default() },
         };
         let begin = window.earliest().max(lane.free);
         let end = window.latest().max(begin);
@@ -150,9 +151,9 @@ impl Stream {
         packets.slice(lane.track, "release", format!("release of job {} in here", ended.number), (begin, end), arguments)
     }
 
-    fn track<W: Write>(&self, name: &str, rank: Option<i32>, at: Instant, packets: &mut Packets<W>) -> Result<u64, Error> {
+    fn track<W: Write>(&self, at: Instant, packets: &mut Packets<W>) -> Result<u64, Error> {
         let id = packets.new_track();
-        packets.track(at, Track { id, parent: Some(self.parent), name: Some(name.into()), rank, ..Track::default() })?;
+        packets.track(at, Track { id, parent: Some(self.parent), name: Some(self.name.clone()), rank: self.rank, ..Track::default() })?;
         Ok(id)
     }
 }

@@ -12,9 +12,9 @@ use std::collections::HashMap;
 
 /// Events of a processor that are gathered for one packet.
 const PACKET_EVENTS: usize = 128;
-/// As many processors as Linux can be built for. A record that names a higher one is wrong.
-const MAX_CPUS: u32 = 8_192;
-/// No thread's number is as high, on any Linux.
+/// Perfetto refuses a trace that names a higher one.
+const MAX_CPUS: u32 = 1_024;
+/// No thread's number is higher, on any Linux.
 const MAX_TID: u32 = 1 << 22;
 
 /// The states of a thread that stops running, as the kernel's tracer has them.
@@ -44,8 +44,8 @@ pub enum Seen {
     Wakes,
     /// Something before it was not seen.
     Mended,
-    /// No machine has such a processor or thread.
-    Impossible,
+    /// Perfetto shows no such processor, or no machine has such a thread.
+    Beyond,
 }
 
 /// What a thread was last seen doing.
@@ -53,7 +53,6 @@ pub enum Seen {
 enum Place {
     Running {
         cpu: u32,
-        since: Instant,
         /// A wake-up may be seen just before the sleep that it ends.
         woken: bool,
     },
@@ -67,8 +66,6 @@ enum Place {
 #[derive(Default)]
 struct Cpu {
     runs: u32,
-    /// Since when.
-    since: Instant,
     leaving: Option<Leaving>,
     events: Vec<FtraceEvent>,
 }
@@ -100,7 +97,7 @@ impl Scheduling {
     pub fn step(&mut self, switch: &Switch, label: impl Fn(u32) -> Label) -> Seen {
         let Switch { tid, at, cpu, step } = *switch;
         if cpu >= MAX_CPUS || tid > MAX_TID || tid == 0 {
-            return Seen::Impossible;
+            return Seen::Beyond;
         }
         self.settle(tid, if matches!(step, Step::Woken { .. }) { state::INTERRUPTIBLE } else { state::RUNNABLE });
         match step {
@@ -156,15 +153,15 @@ impl Scheduling {
     }
 
     fn switched_in(&mut self, tid: u32, at: Instant, cpu: u32, label: &impl Fn(u32) -> Label) -> Seen {
-        let mut seen = match self.places.insert(tid, Place::Running { cpu, since: at, woken: false }) {
+        let mut seen = match self.places.insert(tid, Place::Running { cpu, woken: false }) {
             None | Some(Place::Ready | Place::Asleep { woken: true }) => Seen::Follows,
             // It was woken unseen.
             Some(Place::Asleep { woken: false }) => Seen::Mended,
             // It left and came back unseen: there is nothing to show of that.
             Some(Place::Running { cpu: before, .. }) if before == cpu => return Seen::Mended,
-            Some(Place::Running { cpu: before, since, .. }) => {
+            Some(Place::Running { cpu: before, .. }) => {
                 // It left there before it came here; had both the same timestamp, Perfetto could take them the other way round.
-                let at = since.max(just_before(at));
+                let at = just_before(at);
                 self.leave(before, Leaving { tid, at, state: state::RUNNABLE });
                 self.settle_cpu(before, label);
                 Seen::Mended
@@ -176,7 +173,6 @@ impl Scheduling {
         }
         let there = self.cpus.entry(cpu).or_default();
         let displaced = std::mem::replace(&mut there.runs, tid);
-        there.since = at;
         match there.leaving.take() {
             Some(leaving) => there.events.push(switch(leaving, tid, label)),
             None if displaced == 0 => there.events.push(switch(idle(at), tid, label)),
@@ -195,8 +191,7 @@ impl Scheduling {
             Some(Place::Running { cpu: there, .. }) if there == cpu => Seen::Follows,
             // It came to this processor unseen, or before anything was seen. How long it ran there is not known: one nanosecond is shown.
             _ => {
-                let since = self.cpus.get(&cpu).map_or(Instant::default(), |there| there.since);
-                self.switched_in(tid, since.max(just_before(at)), cpu, label);
+                self.switched_in(tid, just_before(at), cpu, label);
                 if before.is_some() { Seen::Mended } else { Seen::Follows }
             }
         };
@@ -234,7 +229,6 @@ impl Scheduling {
     fn leave(&mut self, cpu: u32, leaving: Leaving) {
         let there = self.cpus.entry(cpu).or_default();
         there.runs = 0;
-        there.since = leaving.at;
         there.leaving = Some(leaving);
     }
 

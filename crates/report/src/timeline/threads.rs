@@ -16,11 +16,10 @@ pub struct Thread {
     pub name: String,
     priority: i32,
     pub track: u64,
-    wakeups: Option<u64>,
     pub streams: Streams,
 }
 
-/// A process of which threads are alive, or its first thread's number is not free yet.
+/// A process of which threads are alive.
 struct Process {
     threads: u32,
     /// Its first thread has ended; its number stays in use until the others have ended too.
@@ -48,7 +47,7 @@ impl Threads {
         self.threads.get(&tid).map(|thread| Label { name: thread.name.clone(), priority: thread.priority }).unwrap_or_default()
     }
 
-    /// A thread comes into view. Returns the numbers that can be used again because it has taken the place of one that ended unseen.
+    /// A thread comes into view. None of its number is alive.
     pub fn introduce<W: Write>(&mut self, task: &TaskRecord, packets: &mut Packets<W>) -> Result<(), Error> {
         let track = packets.new_track();
         let process = self.processes.entry(task.pid).or_insert(Process { threads: 0, first_ended: false });
@@ -56,14 +55,7 @@ impl Threads {
         if process.threads == 1 || task.tid == task.pid {
             packets.process(task.at, task.pid, &task.name, &task.command)?;
         }
-        let thread = Thread {
-            pid: task.pid,
-            name: task.name.clone(),
-            priority: kernel_priority(task),
-            track,
-            wakeups: None,
-            streams: Streams::default(),
-        };
+        let thread = Thread { pid: task.pid, name: task.name.clone(), priority: kernel_priority(task), track, streams: Streams::default() };
         thread.describe(task.tid, task.at, packets)?;
         packets.instant(track, "task", parameters(task), task.at, arguments(task), None)?;
         self.threads.insert(task.tid, thread);
@@ -109,7 +101,8 @@ impl Threads {
         }
     }
 
-    /// A thread ends, or its observation (then no number is free). Returns the numbers of threads that may be other threads' from now on.
+    /// A thread ends, or its observation. Returns the numbers that may be other threads' from now on: its own, and once the process
+    /// has ended, that of its first thread.
     pub fn end<W: Write>(&mut self, tid: u32, at: Instant, exits: bool, packets: &mut Packets<W>) -> Result<Vec<u32>, Error> {
         let Some(thread) = self.threads.remove(&tid) else { return Ok(Vec::new()) };
         packets.instant(thread.track, "task", if exits { "exit" } else { "observation ends" }.into(), at, Vec::new(), None)?;
@@ -126,20 +119,6 @@ impl Threads {
             free.extend(first_ended.then_some(thread.pid));
         }
         Ok(free)
-    }
-
-    /// The track of a thread's wake-ups.
-    pub fn wakeups<W: Write>(&mut self, tid: u32, at: Instant, packets: &mut Packets<W>) -> Result<Option<u64>, Error> {
-        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(None) };
-        if thread.wakeups.is_none() {
-            let track = packets.new_track();
-            packets.track(
-                at,
-                Track { id: track, parent: Some(thread.track), name: Some("wake-ups".into()), rank: Some(2), ..Track::default() },
-            )?;
-            thread.wakeups = Some(track);
-        }
-        Ok(thread.wakeups)
     }
 }
 

@@ -111,7 +111,11 @@ const send = (request, ...more) =>
 async function response() {
     while (responses.length === 0) await new Promise((resolve) => (wake = resolve));
     const message = responses.shift();
-    for (const [field, value] of fields(message)) if (field === 5) throw new Error(`trace processor: ${value}`);
+    for (const [field, value] of fields(message)) {
+        if (field === 5) throw new Error(String(value));
+        // What became of a piece of the trace.
+        if (field === 201) for (const [part, error] of fields(value)) if (part === 2) throw new Error(String(error));
+    }
     return message;
 }
 
