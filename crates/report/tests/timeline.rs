@@ -325,6 +325,17 @@ fn how_a_thread_left_unseen_follows_from_what_it_does_next() {
 }
 
 #[test]
+fn only_a_thread_with_a_reservation_comes_back_without_a_wake_up() {
+    let steps = [(1_000_000, Step::In), (1_100_000, Step::Asleep { interruptible: true }), (1_900_000, Step::In)]
+        .map(|(at, step)| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 0, step }));
+    for (policy, mended) in [(punctual_model::Policy::Deadline, 0), (punctual_model::Policy::Fifo, 1)] {
+        let task = Record::Task(Box::new(punctual_trace::TaskRecord { policy, ..machine::seen(FIRST) }));
+        let told: Vec<Record> = std::iter::once(task).chain(steps.iter().cloned()).collect();
+        assert_eq!(timeline(1, &told, &[]).1.mended, mended);
+    }
+}
+
+#[test]
 fn a_recording_without_steps_has_jobs_alone() {
     let (bytes, counts) = timeline(1, &records(1, &[]), &[(FIRST, SLEEP, job_at(1_000_000, 1_500_000))]);
     assert_eq!(counts, Counts { threads: 1, jobs: 1, ..Counts::default() });

@@ -155,6 +155,8 @@ impl Scheduling {
     fn switched_in(&mut self, tid: u32, at: Instant, cpu: u32, label: &impl Fn(u32) -> Label) -> Seen {
         let mut seen = match self.places.insert(tid, Place::Running { cpu, woken: false }) {
             None | Some(Place::Ready | Place::Asleep { woken: true }) => Seen::Follows,
+            // A SCHED_DEADLINE thread that gave its budget back is not woken; it runs again when its budget is there.
+            Some(Place::Asleep { woken: false }) if label(tid).priority < 0 => Seen::Follows,
             // It was woken unseen.
             Some(Place::Asleep { woken: false }) => Seen::Mended,
             // It left and came back unseen: there is nothing to show of that.
