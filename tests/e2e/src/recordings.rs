@@ -20,7 +20,6 @@ pub const ALL: &[(&str, Test)] = &[
     ("recordings::every_switch_is_there", every_switch),
     ("recordings::a_timeline_of_one", timeline),
     ("recordings::a_page_of_one", page),
-    ("recordings::an_imported_perf_recording", perf),
     ("recordings::an_imported_lime_recording", lime),
     ("recordings::killed_while_recording", killed),
     ("recordings::cut_off", cut_off),
@@ -30,8 +29,11 @@ pub const ALL: &[(&str, Test)] = &[
 ];
 
 /// Tests that need the machine for themselves.
-pub const ALONE: &[(&str, Test)] =
-    &[("recordings::the_oldest_goes_first", limit), ("recordings::what_was_lost_is_said_by_babeltrace2", lost_in_babeltrace2)];
+pub const ALONE: &[(&str, Test)] = &[
+    ("recordings::the_oldest_goes_first", limit),
+    ("recordings::what_was_lost_is_said_by_babeltrace2", lost_in_babeltrace2),
+    ("recordings::an_imported_perf_recording", perf),
+];
 
 /// Records `command` into a folder of this directory, with further options.
 fn record(directory: &Path, options: &[&str], command: &[&str]) -> Result<(PathBuf, Ended)> {
