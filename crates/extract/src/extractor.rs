@@ -1,5 +1,7 @@
 //! From records of all threads to tasks: follows transitions and losses.
 
+use crate::lanes::Lanes;
+use crate::piece::Run;
 use crate::stream::Options as StreamOptions;
 use crate::task::{JobSeen, Task};
 use punctual_model::{self as model, EndedBy, Instant};
@@ -33,6 +35,8 @@ pub struct Progress {
     pub omitted: u64,
     /// Activations of threads of which nothing says what they are: their first records are missing.
     pub unknown: u64,
+    /// Threads, one for every piece of a parallel replay ([`crate::replay`]) whose records of them had to be read again.
+    pub refed: u64,
 }
 
 /// A thread: its task of the moment, and the number that its next record must have.
@@ -66,12 +70,13 @@ pub struct Extractor {
     gaps: u64,
     omitted: u64,
     unknown: u64,
+    refed: u64,
 }
 
 impl Extractor {
     /// Nothing seen yet.
     pub fn new(options: Options) -> Self {
-        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0, omitted: 0, unknown: 0 }
+        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0, omitted: 0, unknown: 0, refed: 0 }
     }
 
     /// Takes one record.
@@ -103,9 +108,55 @@ impl Extractor {
         }
     }
 
+    /// Takes a run of one thread's activations, summed up elsewhere: all of it, or nothing where that would not give the same as one by
+    /// one. Says whether it did.
+    pub(crate) fn run(&mut self, tid: u32, run: &Run) -> bool {
+        let options = self.options.stream;
+        let Some(thread) = self.threads.get(&tid) else {
+            self.unknown += run.activations;
+            return true;
+        };
+        let is_next = thread.next == run.first;
+        let fits = if is_next { thread.task.can_append(&run.lanes, &options) } else { Lanes::new().can_append(&run.lanes, &options) };
+        if !fits {
+            return false;
+        }
+        if !is_next {
+            self.gap(tid, run.first);
+        }
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.next = run.next;
+            thread.take_name();
+            self.jobs += run.jobs + thread.task.append(&run.lanes, &options);
+        }
+        true
+    }
+
+    /// Whether it knows what this thread is.
+    pub(crate) fn knows(&self, tid: u32) -> bool {
+        self.threads.contains_key(&tid)
+    }
+
+    /// Whether every task is kept, even if as many more end.
+    pub(crate) fn has_room_for(&self, tasks: usize) -> bool {
+        self.ended.len() + tasks <= MAX_TASKS
+    }
+
+    /// Counts threads whose records of a piece were taken one by one.
+    pub(crate) fn count_refed(&mut self, threads: usize) {
+        self.refed += threads as u64;
+    }
+
     /// How far it has come.
     pub fn progress(&self) -> Progress {
-        Progress { threads: self.threads.len(), jobs: self.jobs, gaps: self.gaps, omitted: self.omitted, unknown: self.unknown }
+        Progress {
+            threads: self.threads.len(),
+            jobs: self.jobs,
+            gaps: self.gaps,
+            omitted: self.omitted,
+            unknown: self.unknown,
+            refed: self.refed,
+        }
     }
 
     /// Every task that was seen, by process, thread and phase.

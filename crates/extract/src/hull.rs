@@ -24,6 +24,8 @@ pub(crate) struct Point {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hull {
     points: Vec<Point>,
+    /// Most points that there were at any time.
+    most: usize,
     cut: bool,
 }
 
@@ -38,6 +40,7 @@ impl Hull {
             self.points.pop();
         }
         self.points.push(point);
+        self.most = self.most.max(self.points.len());
         if self.points.len() > CAP {
             self.cut_corners();
         }
@@ -81,6 +84,12 @@ impl Hull {
         for point in &later.points {
             self.push(Point { x: point.x + x, y: point.y + y });
         }
+    }
+
+    /// Whether appending gives the same as if the later points had come here one by one, after up to `between` others: not where
+    /// corners might have been cut on the way.
+    pub fn can_append(&self, later: &Hull, between: usize) -> bool {
+        !later.cut && self.points.len() + between + later.most <= CAP
     }
 
     /// Takes corners away by extending the edges beside one until they meet, below it: where that costs least.

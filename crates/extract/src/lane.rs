@@ -31,6 +31,24 @@ impl Sleeps {
         self.total
     }
 
+    /// Whether the time slept in all is still told exactly when these others follow.
+    pub fn can_append(&self, later: &Sleeps) -> bool {
+        self.total.ns().checked_add(later.total.ns()).is_some()
+    }
+
+    /// These and then those of a later stretch.
+    pub fn followed_by(&self, later: &Sleeps) -> Sleeps {
+        let mut all = self.clone();
+        let known = later.count.min(later.last.len() as u64);
+        all.count += later.count - known;
+        for number in later.count - known..later.count {
+            let sleep = later.last[number as usize % later.last.len()];
+            all.push(sleep.cpu, sleep.suspended);
+        }
+        all.total = self.total + later.total;
+        all
+    }
+
     /// The segments of a job that began at `open` and ended with `cpu`. Those that no longer fit are merged into the first.
     fn segments(&self, open: &Open, cpu: Duration, into: &mut Vec<Segment>) {
         into.clear();
@@ -67,6 +85,44 @@ struct Open {
     sleeps: u64,
 }
 
+/// The beginning of a lane in a stretch of its task, as long as what comes of it depends on what was before: a job may be open, and
+/// releases keep their order.
+#[derive(Clone, Debug, Default)]
+struct Head {
+    /// The first activations, and the sleeps in the stretch until each. The last of them is the first with a release of its own, from
+    /// where on the lane goes by itself; what it resumed to is not part of the head.
+    activations: Vec<(Activation, Sleeps)>,
+    /// That release's earliest bound.
+    settled: Option<Instant>,
+    is_too_long: bool,
+}
+
+/// Longest head. Only calls that never wait make it longer than one.
+const MAX_HEAD: usize = 16;
+
+impl Head {
+    /// Takes an activation as long as there is no release that the head ends with.
+    fn take(&mut self, activation: &Activation, sleeps: &Sleeps) -> bool {
+        if self.settled.is_some() {
+            return false;
+        }
+        if self.activations.len() < MAX_HEAD {
+            self.activations.push((*activation, sleeps.clone()));
+        } else {
+            self.is_too_long = true;
+        }
+        true
+    }
+
+    /// The activations before the one that settles the lane.
+    fn unsettled(&self) -> &[(Activation, Sleeps)] {
+        match self.settled {
+            Some(_) => &self.activations[..self.activations.len() - 1],
+            None => &self.activations,
+        }
+    }
+}
+
 /// The jobs of one task at one separator.
 #[derive(Clone, Debug)]
 pub struct Lane {
@@ -78,6 +134,8 @@ pub struct Lane {
     last_release: Option<Window>,
     waited: Duration,
     known_arrivals: u64,
+    /// Where the task began before the lane's stretch of it.
+    head: Option<Box<Head>>,
 }
 
 impl Lane {
@@ -90,16 +148,21 @@ impl Lane {
             last_release: None,
             waited: Duration::ZERO,
             known_arrivals: 0,
+            head: None,
         }
+    }
+
+    /// A lane of a task that began before.
+    pub fn continuing(separator: Separator, options: &Options) -> Self {
+        Self { head: Some(Box::default()), ..Self::new(separator, options) }
     }
 
     pub fn separator(&self) -> Separator {
         self.separator
     }
 
-    pub fn rename(&mut self, separator: Separator) {
-        self.separator = separator;
-        self.key = separator.key();
+    pub fn renamed(&self, separator: Separator) -> Self {
+        Self { separator, key: separator.key(), ..self.clone() }
     }
 
     pub fn key(&self) -> Separator {
@@ -129,6 +192,9 @@ impl Lane {
 
     /// The job that is open ends where `activation` stopped.
     pub fn close(&mut self, activation: &Activation, sleeps: &Sleeps, segments: &mut Vec<Segment>) -> Option<Job> {
+        if self.head.as_mut().is_some_and(|head| head.take(activation, sleeps)) {
+            return None;
+        }
         let open = self.open.take()?;
         sleeps.segments(&open, activation.cpu, segments);
         let job = Job {
@@ -145,6 +211,12 @@ impl Lane {
     /// The next job opens. `sleeps` holds the activation's own sleep already, so that it is no part of the job.
     pub fn open(&mut self, activation: &Activation, resumed: &Resumed, sleeps: &Sleeps) {
         let window = self.release_of(activation, resumed);
+        if let Some(head) = self.head.as_mut().filter(|head| head.settled.is_none()) {
+            if resumed.release.is_none() && activation.arrival.is_none() {
+                return;
+            }
+            head.settled = Some(window.earliest());
+        }
         let release = Release { arrival: activation.arrival, window };
         let back_to_back = resumed.release.is_none();
         self.stream.release(&release, back_to_back);
@@ -173,5 +245,40 @@ impl Lane {
         };
         let earliest = floor.map_or(earliest, |floor| earliest.max(floor));
         Window::new(earliest, latest.max(earliest)).unwrap_or(Window::at(earliest))
+    }
+
+    /// Whether this lane and then `later`, of the stretch that follows, make the same as if the later's activations had come here.
+    pub fn can_append(&self, later: &Lane) -> bool {
+        let Some(head) = &later.head else { return false };
+        let mut floor = self.last_release.map(Window::earliest);
+        for (activation, _) in head.unsettled().iter().filter(|(activation, _)| activation.resumed.is_some()) {
+            // Of its release is known that it was not before the last one; of the very first, that it was at its stop.
+            floor = floor.or(Some(activation.stop));
+        }
+        let in_order = floor.is_none_or(|floor| head.settled.is_none_or(|settled| floor <= settled));
+        !head.is_too_long && in_order && self.stream.can_merge(&later.stream, head.activations.len())
+    }
+
+    /// Goes on with a lane that it can append. `sleeps` are those until its stretch. Returns how many jobs ended, of those that the stretch
+    /// could not know, by activations that `count`.
+    pub fn append(&mut self, later: &Lane, sleeps: &Sleeps, segments: &mut Vec<Segment>, count: impl Fn(&Activation) -> bool) -> u64 {
+        let Some(head) = &later.head else { return 0 };
+        let mut ended = 0;
+        for (number, (activation, since)) in head.activations.iter().enumerate() {
+            let sleeps = sleeps.followed_by(since);
+            let job = self.close(activation, &sleeps, segments);
+            ended += u64::from(job.is_some() && count(activation));
+            if let Some(resumed) = activation.resumed.as_ref().filter(|_| number < head.unsettled().len()) {
+                self.open(activation, resumed, &sleeps);
+            }
+        }
+        if head.settled.is_some() {
+            self.stream.merge(&later.stream);
+            self.last_release = later.last_release;
+            self.open = later.open.map(|open| Open { asleep: sleeps.total + open.asleep, sleeps: sleeps.count + open.sleeps, ..open });
+            self.waited += later.waited;
+            self.known_arrivals += later.known_arrivals;
+        }
+        ended
     }
 }

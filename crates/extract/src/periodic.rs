@@ -122,6 +122,15 @@ impl PeriodicSummary {
         self.upper.append(&later.upper, x, -y);
     }
 
+    /// Whether merging gives the same as one go, with up to `between` more releases here before.
+    pub fn can_merge(&self, later: &PeriodicSummary, between: usize) -> bool {
+        let (certain, later_certain) = (self.certain.as_ref().unwrap_or(&self.lower), later.certain.as_ref().unwrap_or(&later.lower));
+        !later.out_of_range
+            && self.lower.hull.can_append(&later.lower.hull, between)
+            && self.upper.can_append(&later.upper, between)
+            && certain.hull.can_append(&later_certain.hull, between)
+    }
+
     /// Whether the points of `later` lie out of range as seen from the first release here.
     fn cannot_take(&self, later: &PeriodicSummary) -> bool {
         let moved = i128::from(later.base) - i128::from(self.base);

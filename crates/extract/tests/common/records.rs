@@ -60,12 +60,16 @@ fn separator(place: u8, file: u8) -> Separator {
     }
 }
 
-fn separation(places: u8, wild: bool) -> impl Strategy<Value = Separation> {
+fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separation> {
     let rare = |weight| if wild { weight } else { 0 };
     let (runs, place, file) = (1..5_000_u64, 0..places, prop_oneof![30 => Just(0_u8), 1 + rare(5) => 0..3_u8]);
-    let sleeps =
-        prop_oneof![12 => (1..9_000_u64).prop_map(Some), 1 + rare(5) => Just(None), 1 => (0_u64..45).prop_map(|power| Some(1 << power))];
-    let unseen = prop_oneof![8 => Just(0), 1 => 0..3_000_u64];
+    let longest = if wild { 54_u64 } else { 45 };
+    let sleeps = prop_oneof![
+        waits => (1..9_000_u64).prop_map(Some),
+        20 + rare(100) => Just(None),
+        waits.div_ceil(12) => (0..longest).prop_map(|power| Some(1 << power)),
+    ];
+    let unseen = prop_oneof![80 => Just(0), 10 => 0..3_000_u64, 1 => Just(u64::MAX)];
     let due = prop_oneof![3 => Just(None), 1 => (-200_i64..5_000).prop_map(Some)];
     let after = prop_oneof![9 => Just(0), 1 => 1..500_u64];
     let (resumes, back) =
@@ -79,10 +83,10 @@ fn separation(places: u8, wild: bool) -> impl Strategy<Value = Separation> {
     )
 }
 
-fn act(places: u8, calm: u32, wild: bool) -> impl Strategy<Value = Act> {
+fn act(places: u8, calm: u32, wild: bool, waits: u32) -> impl Strategy<Value = Act> {
     let begins = prop_oneof![Just(Begin::Seen), Just(Begin::Policy), Just(Begin::Priority), Just(Begin::Affinity), Just(Begin::Exec)];
     prop_oneof![
-        calm => separation(places, wild).prop_map(Act::Separates),
+        calm => separation(places, wild, waits).prop_map(Act::Separates),
         1 => begins.prop_map(Act::Begins),
         2 => any::<bool>().prop_map(move |stale| Act::Known { stale: stale && wild }),
         1 => (0..3_u8).prop_map(Act::Renamed),
@@ -97,8 +101,11 @@ fn act(places: u8, calm: u32, wild: bool) -> impl Strategy<Value = Act> {
 pub fn records(most: usize) -> impl Strategy<Value = Vec<Record>> {
     let places = prop_oneof![3 => Just(1_u8), 2 => Just(3_u8), 3 => Just(6_u8), 1 => Just(PLACES)];
     let calm = prop_oneof![Just(20_u32), Just(100), Just(1_000)];
-    let acts = (places, calm, prop::bool::weighted(0.3), 1..5_u8)
-        .prop_flat_map(move |(places, calm, wild, threads)| prop::collection::vec((0..threads, act(places, calm, wild)), 0..most));
+    // Some hardly ever wait: whatever they call for has happened already.
+    let waits = prop_oneof![9 => Just(240_u32), 1 => Just(1)];
+    let acts = (places, calm, prop::bool::weighted(0.3), waits, 1..5_u8).prop_flat_map(move |(places, calm, wild, waits, threads)| {
+        prop::collection::vec((0..threads, act(places, calm, wild, waits)), 0..most)
+    });
     let first = prop_oneof![8 => Just(0_u32), 1 => Just(u32::MAX - 20)];
     (acts, first, prop::bool::weighted(0.9)).prop_map(|(acts, first, introduced)| World::new(first, introduced).tell(acts))
 }
@@ -129,7 +136,7 @@ impl World {
             let thread = &mut self.threads[usize::from(number)];
             // Mostly, nothing is heard of a thread before it is said what it is.
             if self.introduced && !thread.alive && !matches!(act, Act::Begins(Begin::Seen) | Act::Known { .. }) {
-                self.records.push(begins(thread, self.now, Begin::Seen));
+                self.records.push(begins_as(thread.tid, next(thread), self.now, Begin::Seen));
             }
             thread.alive = true;
             let (tid, at) = (thread.tid, Instant::from_ns(self.now));
@@ -139,12 +146,13 @@ impl World {
                     thread.sequence = thread.sequence.wrapping_add(1);
                     Record::Activation(activation)
                 }
-                Act::Begins(begin) => begins(thread, self.now, begin),
+                Act::Begins(begin) => begins_as(thread.tid, next(thread), self.now, begin),
                 Act::Known { stale } => {
-                    let Record::Task(mut task) = begins(thread, self.now, Begin::Priority) else { unreachable!("a task record") };
-                    thread.sequence = task.sequence;
-                    task.sequence = task.sequence.wrapping_sub(u32::from(stale));
-                    Record::Known(task)
+                    let sequence = thread.sequence.wrapping_sub(u32::from(stale));
+                    match begins(tid, sequence, self.now) {
+                        Record::Task(task) => Record::Known(task),
+                        other => other,
+                    }
                 }
                 Act::Renamed(name) => Record::Renamed { tid, sequence: next(thread), name: format!("name {name}") },
                 Act::Command(command) => Record::Command { tid, sequence: next(thread), command: format!("command {command}") },
@@ -173,13 +181,17 @@ fn next(thread: &mut Thread) -> u32 {
     thread.sequence.wrapping_sub(1)
 }
 
-fn begins(thread: &mut Thread, now: u64, begin: Begin) -> Record {
-    let sequence = next(thread);
+/// A thread comes into view.
+pub fn begins(tid: u32, sequence: u32, at: u64) -> Record {
+    begins_as(tid, sequence, at, Begin::Seen)
+}
+
+fn begins_as(tid: u32, sequence: u32, at: u64, begin: Begin) -> Record {
     Record::Task(Box::new(TaskRecord {
-        tid: thread.tid,
-        pid: 50 + thread.tid / 102,
+        tid,
+        pid: 50 + tid / 102,
         sequence,
-        at: Instant::from_ns(now),
+        at: Instant::from_ns(at),
         begin,
         name: format!("thread {sequence}"),
         command: if sequence % 3 == 0 { "same".into() } else { format!("command {sequence}") },
@@ -215,4 +227,66 @@ fn separate(thread: &mut Thread, now: &mut u64, separation: &Separation) -> Acti
         arrival: separation.due.map(|before| Instant::from_ns(start.saturating_add_signed(-before))),
         resumed: separation.resumes.then_some(resumed),
     }
+}
+
+/// A sleep at a futex, from `stop` to `release`, with no processor time ever taken.
+pub fn sleep(tid: u32, sequence: u32, stop: u64, release: u64) -> Activation {
+    let resumed = Resumed {
+        release: Some(Window::at(Instant::from_ns(release))),
+        start: Instant::from_ns(release + 10),
+        suspended_after: Duration::ZERO,
+    };
+    Activation {
+        tid,
+        sequence,
+        separator: separator(2, 0),
+        slept: true,
+        stop: Instant::from_ns(stop),
+        cpu: Duration::ZERO,
+        arrival: None,
+        resumed: Some(resumed),
+    }
+}
+
+/// Threads as they mostly are, each with its own period and for the whole time: sleeps until known times and waits for events, some of
+/// which have happened already or end unseen, sleeps inside jobs, and what a recording repeats now and then.
+pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
+    let mut random = 1_u64;
+    let mut below = move |limit: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % limit
+    };
+    let mut all: Vec<_> =
+        (0..threads).map(|tid| (u64::from(1 + tid % 7) * 1_000_000, Thread { tid, sequence: 0, cpu: 0, alive: true })).collect();
+    let mut records: Vec<Record> = all.iter_mut().map(|(_, thread)| begins(thread.tid, next(thread), 1_000)).collect();
+    for number in 0..activations {
+        if number % 5_000 == 4_999 {
+            let knows = |thread: &Thread, now| match begins(thread.tid, thread.sequence, now) {
+                Record::Task(task) => Record::Known(task),
+                other => other,
+            };
+            records.extend(all.iter().map(|(now, thread)| knows(thread, *now)));
+        }
+        let Some((now, thread)) = all.iter_mut().min_by_key(|(now, _)| *now) else { break };
+        let period = u64::from(1 + thread.tid % 7) * 1_000_000;
+        let timed = thread.tid % 2 == 0;
+        let separation = |place, sleeps, unseen, due, after| {
+            let runs = 50_000 + u64::from(thread.tid);
+            Separation { runs, place, file: 0, sleeps, unseen, due, after, resumes: true, back: 0 }
+        };
+        let late = below(20_000);
+        let sleep = (period - 50_000 - *now % period + late).max(1);
+        let next_step = match below(50) {
+            0 if !timed => separation(2, None, 0, None, 0),
+            1 => separation(if timed { 0 } else { 2 }, Some(sleep), 5_000, timed.then_some(late as i64), 0),
+            2..10 if thread.tid % 5 == 0 => separation(6, Some(10_000), 0, None, 500),
+            _ if timed => separation(0, Some(sleep), 0, Some(late as i64), 0),
+            _ => separation(2, Some(sleep), 0, None, 0),
+        };
+        records.push(Record::Activation(separate(thread, now, &next_step)));
+        thread.sequence = thread.sequence.wrapping_add(1);
+    }
+    let end = all.iter().map(|(now, _)| *now).max().unwrap_or_default();
+    records.extend(all.iter_mut().map(|(_, thread)| Record::Last { tid: thread.tid, sequence: next(thread), at: Instant::from_ns(end) }));
+    records
 }

@@ -1,0 +1,206 @@
+//! A piece of a long sequence of records, summed up without knowing what came before, so that pieces can be made in parallel.
+//!
+//! Of each thread it keeps what happened, in order: activations that follow one another as a [`Run`], everything else as it is.
+//! [`Extractor::append`] then does to the extractor of all records before what the piece's own records would have done. Runs say
+//! themselves where that is not exact (a release whose window depends on too much, hulls that may have lost corners, more
+//! separators than a task has); then, and where there would be too much to keep, the thread's records are wanted again from there on.
+
+use crate::extractor::Extractor;
+use crate::lanes::Lanes;
+use crate::stream::Options;
+use punctual_trace::{Activation, Record};
+use rustc_hash::FxHashMap;
+
+/// Most things that a piece keeps of one thread; a run can take as much memory as a task.
+const MAX_THINGS_OF_THREAD: usize = 16;
+/// And of all threads.
+const MAX_THINGS: usize = 2_000;
+/// Most threads of a piece. Where more come and go, nothing is summed up.
+const MAX_THREADS: usize = 10_000;
+
+/// Consecutive activations of one thread, none missing.
+pub(crate) struct Run {
+    /// The number of the first one, and of the record that must come next.
+    pub first: u32,
+    pub next: u32,
+    pub activations: u64,
+    /// Jobs that ended, of those that began in the run.
+    pub jobs: u64,
+    pub lanes: Lanes,
+}
+
+impl Run {
+    fn new(first: u32) -> Run {
+        Run { first, next: first, activations: 0, jobs: 0, lanes: Lanes::continuing() }
+    }
+
+    #[inline]
+    fn take(&mut self, activation: &Activation, options: &Options) {
+        self.next = activation.sequence.wrapping_add(1);
+        self.activations += 1;
+        self.jobs += self.lanes.activation(activation, options, &mut |_| {});
+    }
+}
+
+enum Thing {
+    Run(Box<Run>),
+    Record(Record),
+}
+
+/// What happened to one thread number.
+#[derive(Default)]
+struct Events {
+    /// Each with how many records there were before it.
+    things: Vec<(u64, Thing)>,
+    records: u64,
+    /// The number that the next record must have.
+    next: u32,
+    /// Whether a thread of this number is known, whatever came before the piece; `None` where it depends on that.
+    known: Option<bool>,
+    /// Whether the things are right only if it was known.
+    must_be_known: bool,
+    /// How many records the things stand for, where there were too many.
+    full_at: Option<u64>,
+}
+
+/// A piece.
+pub(crate) struct Piece {
+    options: Options,
+    threads: FxHashMap<u32, Events>,
+    things: usize,
+    /// Most tasks that can end by it.
+    ends: usize,
+    has_too_many_threads: bool,
+}
+
+/// Which records are to be taken one by one: of these threads, after so many.
+pub(crate) type Again = FxHashMap<u32, u64>;
+
+impl Piece {
+    pub fn new(options: &Options) -> Piece {
+        Piece { options: *options, threads: FxHashMap::default(), things: 0, ends: 0, has_too_many_threads: false }
+    }
+
+    /// Takes the next record.
+    pub fn record(&mut self, record: &Record) {
+        let Some(events) = self.threads.get_mut(&record.tid()) else { return self.meet(record) };
+        if let Record::Activation(activation) = record {
+            if events.next == activation.sequence && events.go_on(activation, &self.options) {
+                return;
+            }
+        }
+        self.begin(record);
+    }
+
+    /// Takes the first record of a thread.
+    #[cold]
+    fn meet(&mut self, record: &Record) {
+        self.has_too_many_threads |= self.threads.len() == MAX_THREADS;
+        if !self.has_too_many_threads {
+            self.threads.insert(record.tid(), Events::default());
+            self.begin(record);
+        }
+    }
+
+    /// Takes a record that does not go on with a run.
+    #[cold]
+    fn begin(&mut self, record: &Record) {
+        let (Some(events), Some(sequence)) = (self.threads.get_mut(&record.tid()), sequence(record)) else { return };
+        events.records += 1;
+        if !matches!(record, Record::Known(_)) {
+            events.next = sequence.wrapping_add(1);
+        }
+        // A gap before it, and what it says itself.
+        self.ends += 2;
+        match record {
+            Record::Known(_) if events.known == Some(true) => return,
+            // Says nothing if the thread was known before, as is most likely.
+            Record::Known(_) if events.known.is_none() && !events.things.is_empty() => {
+                (events.known, events.must_be_known) = (Some(true), true);
+                return;
+            }
+            Record::Known(_) | Record::Task(_) => events.known = Some(true),
+            Record::Exit { .. } | Record::Last { .. } => events.known = Some(false),
+            _ => {}
+        }
+        if events.full_at.is_some() {
+            return;
+        }
+        if events.things.len() == MAX_THINGS_OF_THREAD || self.things == MAX_THINGS {
+            events.full_at = Some(events.records - 1);
+            return;
+        }
+        let thing = match record {
+            Record::Activation(activation) => {
+                let mut run = Box::new(Run::new(activation.sequence));
+                run.take(activation, &self.options);
+                Thing::Run(run)
+            }
+            other => Thing::Record(other.clone()),
+        };
+        events.things.push((events.records - 1, thing));
+        self.things += 1;
+    }
+}
+
+impl Events {
+    /// Takes an activation that belongs to the run of the moment; nothing is missing before it.
+    #[inline]
+    fn go_on(&mut self, activation: &Activation, options: &Options) -> bool {
+        match (self.full_at, self.things.last_mut()) {
+            (None, Some((_, Thing::Run(run)))) => run.take(activation, options),
+            (None, _) => return false,
+            (Some(_), _) => {}
+        }
+        self.records += 1;
+        self.next = activation.sequence.wrapping_add(1);
+        true
+    }
+}
+
+/// The record's place among its thread's; `None` for those that have none.
+fn sequence(record: &Record) -> Option<u32> {
+    match record {
+        Record::Task(task) | Record::Known(task) => Some(task.sequence),
+        Record::Activation(activation) => Some(activation.sequence),
+        Record::Renamed { sequence, .. }
+        | Record::Command { sequence, .. }
+        | Record::Exit { sequence, .. }
+        | Record::Last { sequence, .. } => Some(*sequence),
+        Record::Switch(_) => None,
+    }
+}
+
+impl Extractor {
+    /// Does what the piece's records would have done, but for those that it returns: they are to be taken next, in order. `None` if that
+    /// is to be all of them, of all threads, since so many tasks end that their order decides which are kept; no model has changed then.
+    pub(crate) fn append(&mut self, piece: Piece) -> Option<Again> {
+        if piece.has_too_many_threads || !self.has_room_for(piece.ends) {
+            self.count_refed(piece.threads.len());
+            return None;
+        }
+        let mut again = Again::default();
+        for (tid, events) in piece.threads {
+            if let Some(from) = self.append_events(tid, events) {
+                again.insert(tid, from);
+            }
+        }
+        self.count_refed(again.len());
+        Some(again)
+    }
+
+    /// Returns after how many records others are to be taken one by one.
+    fn append_events(&mut self, tid: u32, events: Events) -> Option<u64> {
+        if events.must_be_known && !self.knows(tid) {
+            return Some(0);
+        }
+        for (before, thing) in events.things {
+            match thing {
+                Thing::Record(record) => self.record(&record),
+                Thing::Run(run) if self.run(tid, &run) => {}
+                Thing::Run(_) => return Some(before),
+            }
+        }
+        events.full_at
+    }
+}
