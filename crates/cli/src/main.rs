@@ -16,7 +16,6 @@ mod record;
 mod recording;
 mod replay;
 mod results;
-mod shim;
 mod show;
 mod stop;
 mod terminal;

@@ -2,7 +2,7 @@
 
 use crate::args;
 use crate::failure::{Code, Failure};
-use crate::shim::Source;
+use punctual_extract::Source;
 use punctual_model::{Duration, Instant};
 use punctual_report::counted;
 use punctual_trace::ctf::Reader;

@@ -30,6 +30,7 @@ pub const ALL: &[(&str, Test)] = &[
 
 /// Tests that need the machine for themselves.
 pub const ALONE: &[(&str, Test)] = &[
+    ("recordings::replay_in_pieces_gives_what_extraction_gave", pieces_are_extraction),
     ("recordings::the_oldest_goes_first", limit),
     ("recordings::what_was_lost_is_said_by_babeltrace2", lost_in_babeltrace2),
     ("recordings::an_imported_perf_recording", perf),
@@ -71,13 +72,24 @@ fn replayed(folder: &Path, name: &str, options: &[&str]) -> Result<TimingModel> 
 }
 
 fn replay_is_extraction() -> Result<Outcome> {
+    same_as_extracted(&[&workload("demo"), "--for", "4"], 17)
+}
+
+/// Long enough that workers get pieces of it.
+fn pieces_are_extraction() -> Result<Outcome> {
+    same_as_extracted(&[&workload("pingpong"), "--for", "4"], 2)
+}
+
+/// Extracts from a command and records it, in one observation, and compares what a replay gives with what extraction gave.
+fn same_as_extracted(command: &[&str], tasks: usize) -> Result<Outcome> {
     let directory = directory()?;
     let (folder, online) = (directory.path().join("recording"), directory.path().join("online.timing.json"));
     let mut extract = punctual(["extract", "-q", "-o"]);
-    extract.arg(&online).arg("--record").arg(&folder).args(["--", &workload("demo"), "--for", "4"]);
+    extract.arg(&online).arg("--record").arg(&folder).arg("--").args(command);
     run(extract)?.expect_code(0)?;
     let expected = fs::read_to_string(&online)?;
-    ensure!(read(&online)?.tasks.len() >= 17, "the demonstration has at least 17 threads");
+    let found = read(&online)?.tasks.len();
+    ensure!(found >= tasks, "{found} tasks, expected at least {tasks}");
     for workers in ["1", "2", "3", "8"] {
         let (file, ended) = replay(&[&folder], "replayed.timing.json", &["--jobs", workers])?;
         ended.expect_code(0)?;
