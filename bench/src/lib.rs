@@ -1,7 +1,9 @@
-//! What the benchmarks share: running Punctual and its workloads, reading what the kernel counts, tables in the documentation.
+//! What the benchmarks share: running Punctual and its workloads, reading what the kernel counts, recordings as long as wanted, tables in
+//! the documentation.
 
 pub mod document;
 pub mod measure;
+pub mod trace;
 
 /// Whatever went wrong: a benchmark says it and ends.
 pub type Error = Box<dyn std::error::Error>;

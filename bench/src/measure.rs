@@ -28,6 +28,19 @@ pub fn workload(arguments: &[&str]) -> Result<Value, Error> {
     Ok(serde_json::from_slice(&output.stdout)?)
 }
 
+/// Waits for a process: whether it succeeded, and the most memory that it had resident, in KiB.
+pub fn end_of(child: Child) -> Result<(bool, u64), Error> {
+    let mut status = 0;
+    // SAFETY: all zeros are a value of this structure of integers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both places are valid, and the child has not been waited for.
+    let ended = unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) };
+    if ended < 0 {
+        return Err(std::io::Error::last_os_error().into());
+    }
+    Ok((libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0, usage.ru_maxrss as u64))
+}
+
 /// Processor time that a process has had.
 #[derive(Clone, Copy)]
 pub struct Usage {
