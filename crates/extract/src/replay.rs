@@ -14,8 +14,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Pieces for each worker: the more, the less a worker waits for others at the end.
-const PIECES_PER_WORKER: usize = 4;
+/// Pieces for each worker: the more, the less a worker waits for others at the end, and the more is lost where curves begin anew.
+const PIECES_PER_WORKER: usize = 2;
 
 /// Least activations of a piece. Putting pieces together costs about as much as some thousand activations of each stream.
 const LEAST_PIECE: u64 = 100_000;
