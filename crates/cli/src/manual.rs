@@ -51,5 +51,9 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
         writeln!(page, ".TP\n\\fB{code}\\fR\n{meaning}")?;
     }
     writeln!(page, ".SH FILES\n.TP\n\\fI*.timing.json\\fR\nTiming models. Their format is described by docs/timing\\-model.schema.json.")?;
+    writeln!(
+        page,
+        ".TP\n\\fIDIR/metadata\\fR, \\fIDIR/stream_*\\fR\nRecordings, in the Common Trace Format 1.8. docs/recordings.md describes them."
+    )?;
     Ok(page)
 }

@@ -52,14 +52,14 @@ fn is_empty(directory: &Path) -> Result {
 }
 
 /// A copy of the command that any user may run, wherever it was built.
-fn for_anyone(directory: &Path) -> Result<String> {
+pub fn for_anyone(directory: &Path) -> Result<String> {
     let copy = directory.join("punctual");
     fs::copy(crate::run::binary(), &copy)?;
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
     Ok(copy.to_string_lossy().into_owned())
 }
 
-const NOBODY: [&str; 5] = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];
+pub const NOBODY: [&str; 5] = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];
 
 fn no_privileges() -> Result<Outcome> {
     let directory = directory()?;

@@ -26,6 +26,8 @@ pub const ALL: &[(&str, Test)] = &[
     ("recordings::a_flipped_byte", flipped),
     ("recordings::the_disk_is_full", disk_full),
     ("recordings::a_folder_in_use", folder_in_use),
+    ("recordings::the_one_that_comes_with_the_project", sample),
+    ("recordings::the_demonstration_without_privileges", demonstration),
 ];
 
 /// Tests that need the machine for themselves.
@@ -486,5 +488,55 @@ fn lost_in_babeltrace2() -> Result<Outcome> {
     ensure!(model.observation.lost_records > 10_000, "{} records lost", model.observation.lost_records);
     let Some(events) = events_of(&folder)? else { return skip("no babeltrace2 here") };
     ensure!(events.stderr.contains("discarded"), "babeltrace2 does not know of them: {}", events.stderr);
+    Ok(Outcome::Completed)
+}
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Today's reader against a recording of some day before: what is known of its threads is found in it.
+fn sample() -> Result<Outcome> {
+    let directory = directory()?;
+    let (file, sample) = (directory.path().join("sample.timing.json"), project().join("tests/recordings/demo"));
+    let mut replay = punctual(["replay", "-o"]);
+    replay.arg(&file).arg(&sample);
+    run(replay)?.expect_code(0)?;
+    let model = read(&file)?;
+    let truth: serde_json::Value = serde_json::from_slice(&fs::read(project().join("tests/recordings/demo.truth.json"))?)?;
+    let mut periodic = 0;
+    for row in truth.as_array().map(Vec::as_slice).unwrap_or_default() {
+        let task = only_task(&model, row["thread"].as_str().unwrap_or_default())?;
+        let found = primary(task)?.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());
+        if row["kind"] == "periodic" {
+            periodic += 1;
+            ensure!(row["period_ns"].as_u64() == Some(found), "{} has period {found} ns, configured {}", task.name, row["period_ns"]);
+        }
+    }
+    ensure!(periodic >= 15, "{periodic} periodic threads");
+    Ok(Outcome::Completed)
+}
+
+fn demonstration() -> Result<Outcome> {
+    let Some(mut demo) = tool("setpriv", &crate::circumstances::NOBODY) else { return skip("no setpriv here") };
+    let directory = directory()?;
+    let copy = |from: &str| -> Result {
+        let to = directory.path().join(from);
+        fs::create_dir_all(to.parent().unwrap_or(directory.path()))?;
+        fs::copy(project().join(from), to)?;
+        Ok(())
+    };
+    for file in ["scripts/demo", "tests/recordings/demo/metadata", "tests/recordings/demo/stream_0", "tests/recordings/demo.truth.json"] {
+        copy(file)?;
+    }
+    let anyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    fs::set_permissions(directory.path(), anyone)?;
+    let punctual = crate::circumstances::for_anyone(directory.path())?;
+    demo.arg(directory.path().join("scripts/demo")).env("PUNCTUAL", punctual).env("WORKLOADS", "nowhere").env_remove("SUDO");
+    let ended = run(demo)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout.contains("made elsewhere"), "it does not say that it replays: {}", ended.all());
+    ensure!(ended.stdout.contains("15 of 15 periods found exactly"), "{}", ended.all());
+    ensure!(directory.path().join("demo.html").exists(), "no report: {}", ended.all());
     Ok(Outcome::Completed)
 }
