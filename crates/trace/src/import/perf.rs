@@ -143,7 +143,7 @@ impl Trace {
                     if at < until {
                         self.notes.count("events out of order: taken at the time of the one before");
                     }
-                    self.threads.sample(&seen, &mut self.notes, &mut out);
+                    self.threads.sample(&seen, &mut out);
                 }
                 Ok(EventRecord::Comm(comm)) => {
                     let name = comm.name.as_slice();

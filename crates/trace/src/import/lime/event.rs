@@ -138,7 +138,7 @@ impl Event {
             }
             Event::In { cpu } => thread.switch_in(at, cpu, out),
             Event::Woken { cpu } => thread.wake(at, cpu, 0, out),
-            Event::Timer { expires } => thread.expects(expires),
+            Event::Timer { expires } => thread.replenish(at, 0, Some(expires), out),
         }
     }
 }

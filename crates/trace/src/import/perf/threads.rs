@@ -1,6 +1,5 @@
 //! The threads of a perf recording, followed through its tracepoints.
 
-use super::super::notes::Notes;
 use super::super::table::{self, Machine};
 use super::super::thread::{Leave, Out, Thread};
 use super::format::Format;
@@ -67,7 +66,7 @@ impl Threads {
     }
 
     /// Takes a tracepoint.
-    pub fn sample(&mut self, seen: &Seen, notes: &mut Notes, out: Out) {
+    pub fn sample(&mut self, seen: &Seen, out: Out) {
         if seen.tid > 0 && seen.pid > 0 {
             self.pids.entry(seen.tid).or_insert(seen.pid);
         }
@@ -86,14 +85,10 @@ impl Threads {
                     followed.thread.wake(seen.at, seen.cpu, by, out);
                 }
             }
-            "sys_enter" => self.enter(seen, notes, out),
+            "sys_enter" => self.enter(seen, out),
             "sys_exit" => {
                 if let Some(followed) = self.followed.get_mut(&seen.tid) {
-                    // What a signal interrupted may be restarted: then it is one call.
-                    let result = seen.number("ret").unwrap_or(0);
-                    if !(-516..=-512).contains(&result) {
-                        followed.thread.leave(seen.at, Some(result), out);
-                    }
+                    followed.thread.leave(seen.at, seen.number("ret"), out);
                 }
             }
             "sched_process_exit" => {
@@ -133,11 +128,11 @@ impl Threads {
         }
     }
 
-    fn enter(&mut self, seen: &Seen, notes: &mut Notes, out: Out) {
+    fn enter(&mut self, seen: &Seen, out: Out) {
         let (Some(machine), Some(number)) = (self.machine, seen.number("id")) else { return };
         let Some(followed) = self.followed.get_mut(&seen.tid) else { return };
         if table::restarts(machine, number) {
-            notes.count("calls that were interrupted by a signal and went on");
+            followed.thread.restart(seen.at, out);
             return;
         }
         let argument = |index| seen.format.element("args", index, seen.bytes).unwrap_or(0);
