@@ -8,11 +8,12 @@ use super::Imported;
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::objects::{Objects, Problem};
+use super::thread::Out;
 use super::thread::Thread;
-use crate::{About, Record, Totals};
-use event::Event;
+use crate::{About, Begin, Record, TaskRecord, Totals};
+use event::{Event, Line};
 use infos::Infos;
-use punctual_model::{Instant, Platform, Policy};
+use punctual_model::{Instant, Platform};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fs;
@@ -38,6 +39,8 @@ struct Follow {
     last: Instant,
     /// Bytes of the files that have been read to their end.
     done: u64,
+    /// Events that could not be read.
+    broken: u64,
 }
 
 /// The version that is being read.
@@ -45,7 +48,8 @@ struct Current {
     objects: Objects,
     /// Known until it is told.
     infos: Option<Infos>,
-    policy: Policy,
+    /// What the thread is, from when it was told.
+    task: Option<TaskRecord>,
     next: Option<(Instant, Event)>,
 }
 
@@ -54,26 +58,36 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Folder, Error> {
         let mut files: BTreeMap<u32, Vec<(u64, PathBuf)>> = BTreeMap::new();
         let mut bytes = 0;
+        let mut protobuf = 0_u64;
         for entry in fs::read_dir(path).map_err(|error| Error::io(path, &error))? {
             let entry = entry.map_err(|error| Error::io(path, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
+            protobuf += u64::from(name.ends_with(".events.pb"));
             let Some((tid, version)) = name.strip_suffix(".events.json").and_then(|name| name.split_once('-')) else { continue };
             let (Ok(tid), Ok(version)) = (tid.parse(), version.parse()) else { continue };
             bytes += entry.metadata().map_or(0, |data| data.len());
             files.entry(tid).or_default().push((version, entry.path()));
         }
         if files.is_empty() {
-            let why = format!("{} is no folder that LiME recorded: there is no <tid>-<version>.events.json in it", path.display());
-            return Err(Error::new(ErrorKind::NotATrace, why));
+            let why = match protobuf {
+                0 => "is no folder that LiME recorded: there is no <tid>-<version>.events.json in it",
+                _ => "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes JSON too",
+            };
+            return Err(Error::new(ErrorKind::NotATrace, format!("{} {why}", path.display())));
         }
         let mut notes = Notes::default();
+        if protobuf > 0 {
+            notes.say(format!("{protobuf} files of events in protobuf (.events.pb) are left out"));
+        }
         let mut threads = Vec::new();
         for (tid, mut versions) in files {
             versions.sort_unstable_by_key(|(version, _)| Reverse(*version));
             let versions = versions.into_iter().map(|(_, path)| path).collect();
             let zero = Instant::from_ns(0);
-            let mut follow = Follow { tid, versions, current: None, thread: None, was: None, last: zero, done: 0 };
+            let mut follow = Follow { tid, versions, current: None, thread: None, was: None, last: zero, done: 0, broken: 0 };
             follow.advance(&mut notes)?;
+            // There may be very many threads, of which few live at a time.
+            follow.rest();
             threads.push(follow);
         }
         let from = threads.iter().filter_map(Follow::next_at).min().unwrap_or(Instant::from_ns(0));
@@ -82,7 +96,7 @@ impl Folder {
             host: String::new(),
             source: "LiME".into(),
             clock: "CLOCK_BOOTTIME".into(),
-            clock_zero: None,
+            clock_zero: threads.iter().find_map(|follow| follow.current.as_ref()?.infos.as_ref()?.clock_zero()),
             from,
             switches: true,
         };
@@ -107,11 +121,13 @@ impl Folder {
         let mut order: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
         order.extend(threads.iter().enumerate().filter_map(|(index, follow)| Some(Reverse((follow.next_at()?, index)))));
         let mut goes_on = true;
-        let mut out = |record: Record| goes_on = goes_on && each(&record);
         let mut taken = 0_u64;
         while let Some(Reverse((_, index))) = order.pop() {
             let follow = &mut threads[index];
-            follow.take(notes, &mut out)?;
+            follow.take(notes, &mut |record| goes_on = goes_on && each(&record))?;
+            if !goes_on {
+                break;
+            }
             order.extend(follow.next_at().map(|at| Reverse((at, index))));
             taken += 1;
             if taken % 65_536 == 0 {
@@ -119,12 +135,14 @@ impl Folder {
             }
         }
         let until = threads.iter().map(|follow| follow.last).max().unwrap_or(self.about.from);
+        let mut lost = 0;
         for follow in threads {
+            lost += follow.broken;
             if let Some(thread) = &mut follow.thread {
-                thread.end(until, &mut out);
+                thread.end(until, &mut |record| goes_on = goes_on && each(&record));
             }
         }
-        Ok(Imported { until, totals: Totals::default(), notes: self.notes.into_list() })
+        Ok(Imported { until, totals: Totals { lost, ..Totals::default() }, notes: self.notes.into_list() })
     }
 }
 
@@ -137,21 +155,35 @@ impl Follow {
         self.done + self.current.as_ref().map_or(0, |current| current.objects.position())
     }
 
+    fn rest(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.objects.rest();
+        }
+    }
+
     /// Takes the event at hand and reads the next one.
-    fn take(&mut self, notes: &mut Notes, out: super::thread::Out) -> Result<(), Error> {
+    fn take(&mut self, notes: &mut Notes, out: Out) -> Result<(), Error> {
         let Some(current) = &mut self.current else { return Ok(()) };
         let Some((at, event)) = current.next.take() else { return Ok(()) };
         if let Some(infos) = current.infos.take() {
-            let task = infos.task(self.tid, at, self.was.as_ref());
-            current.policy = task.policy;
+            let was = self.was.as_ref().filter(|_| self.thread.is_some());
+            let task = infos.task(self.tid, at, was);
+            current.task = Some(task.clone());
             match &mut self.thread {
                 Some(thread) => thread.change(task, out),
                 thread => *thread = Some(Thread::new(task, out)),
             }
             self.was = Some(infos);
         }
-        if let Some(thread) = &mut self.thread {
-            event.tell(thread, at, current.policy, notes, out);
+        if let (Some(thread), Some(task)) = (&mut self.thread, &current.task) {
+            match event {
+                Event::Exec => thread.change(TaskRecord { at, begin: Begin::Exec, ..task.clone() }, out),
+                Event::Exit => thread.exit(at, out),
+                event => event.tell(thread, at, task.policy, notes, out),
+            }
+            if event == Event::Exit {
+                self.thread = None;
+            }
         }
         self.advance(notes)
     }
@@ -162,10 +194,10 @@ impl Follow {
             if self.current.is_none() {
                 let Some(path) = self.versions.pop() else { return Ok(()) };
                 let infos = Infos::read(&path, notes)?;
-                self.current = Some(Current { objects: Objects::new(&path), infos: Some(infos), policy: Policy::Fifo, next: None });
+                self.current = Some(Current { objects: Objects::new(&path), infos: Some(infos), task: None, next: None });
             }
             let Some(current) = &mut self.current else { return Ok(()) };
-            if let Some((at, event)) = read(&mut current.objects, self.last, notes)? {
+            if let Some((at, event)) = read(&mut current.objects, self.last, &mut self.broken, notes)? {
                 self.last = self.last.max(at);
                 current.next = Some((at, event));
                 return Ok(());
@@ -176,24 +208,43 @@ impl Follow {
     }
 }
 
-/// The next event of a file that is understood; `None` at its end.
-fn read(objects: &mut Objects, last: Instant, notes: &mut Notes) -> Result<Option<(Instant, Event)>, Error> {
+/// The next event of a file that is understood; `None` at its end. One that cannot be read is a gap.
+fn read(objects: &mut Objects, last: Instant, broken: &mut u64, notes: &mut Notes) -> Result<Option<(Instant, Event)>, Error> {
     loop {
-        let name = objects.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = match objects.next() {
-            Ok(Some((_, text))) => text,
-            Ok(None) => return Ok(None),
+        let (at, line) = match objects.next() {
+            Ok(Some((at, text))) => (at, Event::parse(text, notes)),
+            Ok(None) => {
+                if !objects.closed() {
+                    notes.count("files of events that were not closed: LiME was interrupted");
+                }
+                return Ok(None);
+            }
             Err(Problem::Io(error)) => return Err(Error::io(objects.path(), &error)),
             Err(Problem::CutOff(at)) => {
-                notes.say(format!("{name} ends in the middle of an event, at byte {at}: that one is left out"));
+                notes.say(format!("{} ends in the middle of an event, at byte {at}: that one is left out", name(objects)));
+                objects.give_up();
                 return Ok(None);
             }
             Err(Problem::Nonsense(at)) => {
-                notes.say(format!("{name}, byte {at}: there should be an event; the rest of this file is left out"));
-                return Ok(None);
+                notes.say(format!("{}, byte {at}: there should be an event; the rest of this file is left out", name(objects)));
+                *broken += 1;
+                objects.give_up();
+                return Ok(Some((last, Event::Gap)));
             }
         };
-        let Some((ts, event)) = Event::parse(text, notes) else { continue };
+        let (ts, event) = match line {
+            Line::Event(ts, event) => (ts, event),
+            Line::Nothing => continue,
+            Line::Broken(why) => {
+                notes.say(format!("{}, byte {at}: this event cannot be read: {why}; the thread's task ends there", name(objects)));
+                *broken += 1;
+                (0, Event::Gap)
+            }
+        };
+        if ts == 0 && last.ns() == 0 {
+            notes.count("events before the first that has a time: left out");
+            continue;
+        }
         // Some events have no time of their own.
         let at = if ts == 0 { last } else { Instant::from_ns(ts) };
         if at < last {
@@ -201,4 +252,8 @@ fn read(objects: &mut Objects, last: Instant, notes: &mut Notes) -> Result<Optio
         }
         return Ok(Some((at.max(last), event)));
     }
+}
+
+fn name(objects: &Objects) -> std::borrow::Cow<'_, str> {
+    objects.path().file_name().unwrap_or_default().to_string_lossy()
 }

@@ -31,12 +31,14 @@ pub struct Objects {
     /// Where the next object is looked for, in `buffer`.
     next: usize,
     at_end: bool,
+    /// Whether the array's end has come.
+    closed: bool,
 }
 
 impl Objects {
     /// From the beginning of a file.
     pub fn new(path: &Path) -> Objects {
-        Objects { path: path.to_path_buf(), offset: 0, buffer: Vec::new(), next: 0, at_end: false }
+        Objects { path: path.to_path_buf(), offset: 0, buffer: Vec::new(), next: 0, at_end: false, closed: false }
     }
 
     /// The file.
@@ -49,57 +51,114 @@ impl Objects {
         self.offset + self.next as u64
     }
 
+    /// Whether the array's end has come.
+    pub fn closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The rest of the file is not to be read.
+    pub fn give_up(&mut self) {
+        self.rest();
+        self.at_end = true;
+        self.closed = true;
+    }
+
+    /// Takes no memory until the next object is asked for.
+    pub fn rest(&mut self) {
+        self.offset = self.position();
+        self.buffer = Vec::new();
+        self.next = 0;
+        self.at_end = false;
+    }
+
     /// The text of the next object, with where it begins; `None` at the end.
     pub fn next(&mut self) -> Result<Option<(u64, &[u8])>, Problem> {
         loop {
-            let Some(byte) = self.byte(self.next)? else { return Ok(None) };
-            match byte {
-                b'{' => break,
-                b' ' | b'\t' | b'\n' | b'\r' | b',' | b'[' | b']' => self.next += 1,
-                _ => return Err(Problem::Nonsense(self.position())),
+            match self.buffer.get(self.next).copied() {
+                Some(b'{') => break,
+                Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b'[') => self.next += 1,
+                Some(b']') => {
+                    self.closed = true;
+                    self.next += 1;
+                }
+                Some(_) => return Err(Problem::Nonsense(self.position())),
+                None if !self.fill()? => return Ok(None),
+                None => {}
             }
         }
-        // What was read before is needed no more.
+        let mut scan = Scan::default();
+        // Of what is in the buffer from `next` on, how much has been looked at.
+        let mut seen = 0;
+        loop {
+            let end = scan.find_end(&self.buffer[self.next + seen..]);
+            if let Some(end) = end {
+                let from = self.next;
+                self.next += seen + end;
+                return Ok(Some((self.offset + from as u64, &self.buffer[from..self.next])));
+            }
+            seen = self.buffer.len() - self.next;
+            if seen > MOST {
+                return Err(Problem::Nonsense(self.position()));
+            }
+            if !self.fill()? {
+                return Err(Problem::CutOff(self.position()));
+            }
+        }
+    }
+
+    /// Reads on; what was taken before is needed no more. False at the end of the file.
+    fn fill(&mut self) -> Result<bool, Problem> {
+        if self.at_end {
+            return Ok(false);
+        }
         self.buffer.drain(..self.next);
         self.offset += self.next as u64;
         self.next = 0;
-        let (mut depth, mut in_text, mut escaped, mut end) = (0_u32, false, false, 0);
-        loop {
-            let Some(byte) = self.byte(end)? else { return Err(Problem::CutOff(self.offset)) };
-            end += 1;
+        let read = || -> io::Result<usize> {
+            let mut file = File::open(&self.path)?;
+            file.seek(SeekFrom::Start(self.offset + self.buffer.len() as u64))?;
+            file.take(CHUNK as u64).read_to_end(&mut self.buffer)
+        }()
+        .map_err(Problem::Io)?;
+        self.at_end = read == 0;
+        Ok(!self.at_end)
+    }
+}
+
+/// How deep in braces, and whether in a text.
+#[derive(Default)]
+struct Scan {
+    depth: u32,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Scan {
+    /// Just behind the brace that closes the first one.
+    fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (place, byte) in bytes.iter().enumerate() {
+            if self.in_text {
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_text = false,
+                    _ => {}
+                }
+                continue;
+            }
             match byte {
-                _ if escaped => escaped = false,
-                b'\\' if in_text => escaped = true,
-                b'"' => in_text = !in_text,
-                b'{' if !in_text => depth += 1,
-                b'}' if !in_text => depth -= 1,
+                b'"' => self.in_text = true,
+                b'{' => self.depth += 1,
+                b'}' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        return Some(place + 1);
+                    }
+                }
                 _ => {}
             }
-            if depth == 0 {
-                break;
-            }
-            if end > MOST {
-                return Err(Problem::Nonsense(self.offset));
-            }
         }
-        self.next = end;
-        Ok(Some((self.offset, &self.buffer[..end])))
-    }
-
-    /// The byte at this place of the buffer, read if it has not been.
-    fn byte(&mut self, place: usize) -> Result<Option<u8>, Problem> {
-        if place >= self.buffer.len() && !self.at_end {
-            self.fill().map_err(Problem::Io)?;
-        }
-        Ok(self.buffer.get(place).copied())
-    }
-
-    fn fill(&mut self) -> io::Result<()> {
-        let mut file = File::open(&self.path)?;
-        file.seek(SeekFrom::Start(self.offset + self.buffer.len() as u64))?;
-        let read = file.take(CHUNK as u64).read_to_end(&mut self.buffer)?;
-        self.at_end = read == 0;
-        Ok(())
+        None
     }
 }
 
@@ -113,6 +172,10 @@ mod tests {
         let mut objects = Objects::new(file.path());
         let mut found = Vec::new();
         loop {
+            // Nothing is lost by it.
+            if found.len() % 2 == 1 {
+                objects.rest();
+            }
             match objects.next() {
                 Ok(Some((_, text))) => found.push(String::from_utf8_lossy(text).into_owned()),
                 Ok(None) => return (found, None),
@@ -140,6 +203,15 @@ mod tests {
                 "{end}"
             );
         }
+    }
+
+    #[test]
+    fn objects_may_lie_across_the_borders_of_what_is_read_at_once() {
+        let text: String = (0..2_000).map(|number| format!("{{\"number\":{number},\"text\":\"}}\\\\\"}},\n")).collect();
+        let (found, problem) = all(&text);
+        assert!(text.len() > CHUNK && problem.is_none());
+        assert_eq!(found.len(), 2_000);
+        assert_eq!(found[1_999], "{\"number\":1999,\"text\":\"}\\\\\"}");
     }
 
     #[test]
