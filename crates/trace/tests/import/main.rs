@@ -1,0 +1,94 @@
+//! Other tools' traces: LiME's, as the description of its format has it, and perf's, as it records here. Bad ones never panic.
+
+mod lime;
+mod perf;
+
+use punctual_trace::import::{ErrorKind, Import, Imported, Options};
+use punctual_trace::{Activation, Record};
+use std::fs;
+use std::path::Path;
+
+/// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test` counts these lines.
+macro_rules! skipped {
+    ($($said:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "\nSKIPPED: {}", format_args!($($said)*));
+    }};
+}
+use skipped;
+
+fn import(path: &Path) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
+    let mut records = Vec::new();
+    let import = Import::open(path, &Options::default())?;
+    let imported = import.run(
+        &mut |record| {
+            records.push(record.clone());
+            true
+        },
+        &mut |_| {},
+    )?;
+    Ok((records, imported))
+}
+
+fn activations(records: &[Record]) -> Vec<Activation> {
+    records.iter().filter_map(|record| if let Record::Activation(activation) = record { Some(*activation) } else { None }).collect()
+}
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("written");
+    }
+    folder
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    let kind = |path: &Path| import(path).expect_err("no trace").kind();
+    let empty = folder(&[("notes.txt", "nothing"), ("x-y.events.json", "[]")]);
+    assert_eq!(kind(empty.path()), ErrorKind::NotATrace);
+    assert_eq!(kind(&empty.path().join("notes.txt")), ErrorKind::NotATrace);
+    assert_eq!(kind(&empty.path().join("missing")), ErrorKind::NotFound);
+    let broken = folder(&[("40-0.events.json", &lime::events(1)), ("40-0.infos.json", "{\"comm\": 7")]);
+    let error = import(broken.path()).expect_err("broken");
+    assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains("40-0.infos.json"), "{error}");
+    let protobuf = folder(&[("40-0.events.pb", ""), ("40-0.infos.json", "{}")]);
+    let error = import(protobuf.path()).expect_err("protobuf");
+    assert!(error.kind() == ErrorKind::NotATrace && error.to_string().contains("protobuf"), "{error}");
+    let short = folder(&[("perf.data", "PERFILE2 and nothing else")]);
+    assert_eq!(kind(&short.path().join("perf.data")), ErrorKind::Malformed);
+}
+
+/// Seeded changes of a file: whatever comes of it, it is no panic.
+fn mutations(original: &[u8], rounds: u32, mut check: impl FnMut(&[u8])) {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below.max(1) as u64) as usize
+    };
+    for _ in 0..rounds {
+        let mut bytes = original.to_vec();
+        for _ in 0..=random(4) {
+            match random(4) {
+                0 if !bytes.is_empty() => {
+                    let place = random(bytes.len());
+                    bytes[place] ^= 1 << random(8);
+                }
+                1 if !bytes.is_empty() => {
+                    let place = random(bytes.len());
+                    bytes[place] = random(256) as u8;
+                }
+                2 => bytes.truncate(random(bytes.len() + 1)),
+                _ => {
+                    let (from, to) = (random(bytes.len() + 1), random(bytes.len() + 1));
+                    let piece = bytes[from.min(to)..from.max(to).min(from.min(to) + 64)].to_vec();
+                    let place = random(bytes.len() + 1);
+                    bytes.splice(place..place, piece);
+                }
+            }
+        }
+        check(&bytes);
+    }
+}
