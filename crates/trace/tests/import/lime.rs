@@ -231,6 +231,30 @@ fn a_thread_ends_and_its_number_is_used_again() {
     assert_eq!(records.iter().filter(|record| matches!(record, Record::Exit { .. })).count(), 1);
 }
 
+/// Where nothing says why a version ended, the thread was out of sight; or it is another one, whose number was used again.
+#[test]
+fn what_a_thread_did_when_it_went_out_of_sight_is_not_known() {
+    let whole = events(3);
+    let asleep = whole.match_indices("sched_switched_out").nth(4).expect("it sleeps").0;
+    let first = &whole[..whole[asleep..].find('\n').expect("a line") + asleep];
+    let later = events(3).replace("\"ts\":1", "\"ts\":2").replace("\"required_ns\":1", "\"required_ns\":2");
+    for infos in [INFOS.to_owned(), INFOS.replace("\"tgid\":39", "\"tgid\":77").replace("SCHED_FIFO", "SCHED_RR")] {
+        let folder =
+            folder(&[("40-0.events.json", first), ("40-0.infos.json", INFOS), ("40-1.events.json", &later), ("40-1.infos.json", &infos)]);
+        let (records, _) = import(folder.path()).expect("imported");
+        assert_eq!(tasks(&records).iter().map(|task| task.begin).collect::<Vec<_>>(), [Begin::Seen, Begin::Seen]);
+        let seen = activations(&records);
+        // The last job of the first version ended; when the next was released is not known.
+        assert_eq!(seen.iter().position(|activation| activation.resumed.is_none()), Some(4));
+        assert!(
+            seen.iter()
+                .filter_map(|activation| activation.resumed)
+                .all(|resumed| resumed.release.is_some_and(|release| release.width() < Duration::from_ms(10)))
+        );
+        assert_eq!(seen.len(), 5 + 6);
+    }
+}
+
 #[test]
 fn another_program_is_another_task() {
     let text = events(4).replacen("\n{\"ts\":1023", "\n{\"ts\":1022999999,\"event\":\"sched_process_exec\"},\n{\"ts\":1023", 1);
@@ -243,14 +267,17 @@ fn another_program_is_another_task() {
 /// Whoever writes the records may be out of room.
 #[test]
 fn it_stops_when_it_is_told_to() {
-    let folder = folder(&[("40-0.events.json", &events(50)), ("40-0.infos.json", INFOS)]);
+    // If it read on, it would find what is no event.
+    let events = events(50) + "rubbish";
+    let folder = folder(&[("40-0.events.json", &events), ("40-0.infos.json", INFOS)]);
     let mut seen = 0;
     let mut each = |_: &Record| {
         seen += 1;
         seen < 10
     };
-    Import::open(folder.path(), &Options::default()).expect("opened").run(&mut each, &mut |_| {}).expect("stopped");
-    assert_eq!(seen, 10);
+    let import = Import::open(folder.path(), &Options::default()).expect("opened");
+    let imported = import.run(&mut each, &mut |_| {}).expect("stopped");
+    assert_eq!((seen, imported.totals.lost), (10, 0));
 }
 
 /// Threads are merged by time, though each has its file.
