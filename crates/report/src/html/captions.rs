@@ -4,7 +4,7 @@ use super::histogram::Histogram;
 use super::jobs::{Measure, StreamJobs};
 use crate::figure::{about, at_least, at_most, count, counted, period};
 use crate::models::window;
-use punctual_model::{Duration, Periodic, PeriodicOn, Stream, request};
+use punctual_model::{Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, request};
 use std::fmt::Write;
 
 fn ns(ns: u64) -> Duration {
@@ -187,8 +187,7 @@ pub(crate) fn histogram(histogram: &Histogram, means: &str) -> Option<String> {
 }
 
 /// Suspension segments.
-pub(crate) fn suspension(stream: &Stream) -> Option<String> {
-    let model = stream.suspension.as_ref()?;
+pub(crate) fn suspension(model: &Suspension) -> String {
     let patterns = model.segmented.len();
     let mut text = match patterns {
         1 => "Every job runs and sleeps in these segments, each at most as long as drawn (segmented self-suspension).".to_string(),
@@ -196,16 +195,12 @@ pub(crate) fn suspension(stream: &Stream) -> Option<String> {
             "Every job runs and sleeps as one of these {patterns} patterns says, each segment at most as long as drawn (segmented self-suspension)."
         ),
     };
-    let longest = model.segmented.iter().map(|vector| vector.iter().fold(0, |sum, s| s.suspended_ns.ns().saturating_add(sum))).max();
-    if let Some(longest) = longest {
-        let _ = write!(
-            text,
-            " All sleeps of one job together were at most {} (dynamic self-suspension S), where the longest pattern alone would allow {}.",
-            at_most(model.dynamic_ns),
-            at_most(ns(longest)),
-        );
+    let sleeps = |vector: &Vec<SegmentBound>| vector.iter().fold(0_u64, |sum, segment| sum.saturating_add(segment.suspended_ns.ns()));
+    let _ = write!(text, " All sleeps of one job together were at most {} (dynamic self-suspension S)", at_most(model.dynamic_ns));
+    if let Some(longest) = model.segmented.iter().map(sleeps).max().filter(|longest| *longest > model.dynamic_ns.ns()) {
+        let _ = write!(text, "; the bounds of single segments add up to {}", at_most(ns(longest)));
     }
-    Some(text)
+    text + "."
 }
 
 /// How much of a model's stream a recording has.

@@ -5,8 +5,9 @@
 use super::histogram::Histogram;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::raster::Point;
+use super::task::drawn;
 use super::thin::{Bound, Corners, thin};
-use punctual_model::{Periodic, Stream, TimingModel};
+use punctual_model::{Instant, Periodic, Stream, TimingModel};
 use serde::Serialize;
 
 /// Most bars of a histogram that are worth sending: the page joins them to about a hundred.
@@ -14,8 +15,8 @@ const MOST_BUCKETS: usize = 512;
 
 #[derive(Serialize)]
 struct Data {
-    /// In the order of tasks and streams in the model.
-    streams: Vec<StreamData>,
+    /// In the order of tasks and streams in the model; nothing for those that have no figures.
+    streams: Vec<Option<StreamData>>,
 }
 
 #[derive(Serialize)]
@@ -88,15 +89,19 @@ struct Counts {
 
 /// The text, fit to stand inside a script element: JSON can write `<` in another way, and without one nothing can end the element.
 pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
-    let streams = model.tasks.iter().flat_map(|task| &task.streams).enumerate();
-    let begin_us = model.observation.from_ns.ns() / 1_000;
-    let data =
-        Data { streams: streams.map(|(position, stream)| of(stream, jobs.and_then(|jobs| jobs.stream(position)), begin_us)).collect() };
-    // Numbers in structs and lists: there is nothing that JSON could not write.
-    serde_json::to_string(&data).unwrap_or_default().replace('<', "\\u003c")
+    let mut data = Data { streams: Vec::new() };
+    for task in &model.tasks {
+        // Recordings made apart have clocks of their own.
+        let begin = if task.recording.is_some() { task.from_ns } else { model.observation.from_ns };
+        for stream in &task.streams {
+            let seen = jobs.and_then(|jobs| jobs.stream(data.streams.len()));
+            data.streams.push(drawn(task, stream).then(|| of(stream, seen, begin)));
+        }
+    }
+    serde_json::to_string(&data).expect("numbers in structs and lists, which JSON can always write").replace('<', "\\u003c")
 }
 
-fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin_us: u64) -> StreamData {
+fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin: Instant) -> StreamData {
     let curve = stream.arrival.curve.as_ref();
     let seen = jobs.filter(|jobs| jobs.jobs > 0);
     StreamData {
@@ -105,7 +110,7 @@ fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin_us: u64) -> StreamData {
         wcet: stream.execution.as_ref().and_then(|execution| table(thin(&execution.wcet_ns, Bound::Above))),
         separation: stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()),
         periodic: stream.arrival.periodic.as_ref().map(periodic),
-        raster: seen.and_then(|jobs| raster(jobs, begin_us)),
+        raster: seen.and_then(|jobs| raster(jobs, begin)),
         lateness: seen.and_then(|jobs| counts(&jobs.lateness)),
         cost: seen.and_then(|jobs| counts(&jobs.cost)),
         response: seen.and_then(|jobs| counts(&jobs.response)),
@@ -124,9 +129,9 @@ fn periodic(periodic: &Periodic) -> PeriodicData {
     PeriodicData { period, jitter: periodic.jitter_ns.ns() }
 }
 
-fn raster(jobs: &StreamJobs, begin_us: u64) -> Option<RasterData> {
+fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
     let points = jobs.raster.points();
-    let mut before = begin_us as i64;
+    let mut before = (begin.ns() / 1_000) as i64;
     let at_us = points.iter().map(|point| {
         let at = (point.at_ns / 1_000) as i64;
         let since = at.saturating_sub(before);

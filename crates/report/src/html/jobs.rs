@@ -16,8 +16,12 @@ const BUCKETS_OF_OTHERS: usize = 128;
 pub struct Jobs {
     /// In the order of tasks and streams in the model.
     streams: Vec<StreamJobs>,
-    /// By thread, phase and what tells separators apart: the first stream that it can be.
-    index: FxHashMap<(u32, u32, Separator), usize>,
+    /// By recording, thread, phase and what tells separators apart: the first stream that it can be.
+    index: FxHashMap<(usize, u32, u32, Separator), usize>,
+    /// The recordings that the model names.
+    recordings: Vec<String>,
+    /// Which of them jobs come from: 0 is none, then they are counted from 1.
+    recording: usize,
     unknown: u64,
 }
 
@@ -132,7 +136,7 @@ fn signed(ns: u64) -> i64 {
 impl Jobs {
     /// None yet, of the tasks of `model`.
     pub fn new(model: &TimingModel) -> Jobs {
-        let mut jobs = Jobs { streams: Vec::new(), index: FxHashMap::default(), unknown: 0 };
+        let mut jobs = Jobs { streams: Vec::new(), index: FxHashMap::default(), recordings: Vec::new(), recording: 0, unknown: 0 };
         for task in &model.tasks {
             for (position, stream) in task.streams.iter().enumerate() {
                 jobs.add(task, stream, task.primary == Some(position));
@@ -143,7 +147,12 @@ impl Jobs {
 
     fn add(&mut self, task: &Task, stream: &Stream, primary: bool) {
         let place = self.streams.len();
-        let namesake = self.index.insert((task.tid, task.phase, stream.separator.key()), place);
+        let known = self.place_of(task.recording.as_deref());
+        let recording = known.unwrap_or_else(|| {
+            self.recordings.extend(task.recording.clone());
+            self.recordings.len()
+        });
+        let namesake = self.index.insert((recording, task.tid, task.phase, stream.separator.key()), place);
         self.streams.push(StreamJobs {
             span: (task.from_ns, task.until_ns),
             namesake,
@@ -159,10 +168,21 @@ impl Jobs {
         });
     }
 
+    /// Says which recording the jobs that follow come from, where the model is of several ([`Task::recording`]). At first, none. A recording
+    /// that the model does not name has no task in it either.
+    pub fn recording(&mut self, name: Option<&str>) {
+        self.recording = self.place_of(name).unwrap_or(usize::MAX);
+    }
+
+    fn place_of(&self, recording: Option<&str>) -> Option<usize> {
+        let Some(name) = recording else { return Some(0) };
+        Some(1 + self.recordings.iter().position(|known| known == name)?)
+    }
+
     /// Adds a job of the task of thread `tid` and `phase`, of its stream at `separator`. `number` is which release of the stream it is,
     /// from 0. O(1), amortised; a job of a task that the model does not have is only counted.
     pub fn job(&mut self, tid: u32, phase: u32, separator: &Separator, number: u64, job: &Job) {
-        let Some(&first) = self.index.get(&(tid, phase, separator.key())) else {
+        let Some(&first) = self.index.get(&(self.recording, tid, phase, separator.key())) else {
             self.unknown += 1;
             return;
         };
@@ -274,6 +294,22 @@ mod tests {
         let points: Vec<(u64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns)).collect();
         assert_eq!(points, [(1, 6_000_000), (4, 100)]);
         assert_eq!(stream.outside, 2, "further apart than the curve allows, and closer");
+    }
+
+    #[test]
+    fn recordings_made_apart_have_threads_of_their_own() {
+        let (mut first, mut second_one) = (task("ctl", 7, 80), task("ctl", 7, 80));
+        first.recording = Some("monday".into());
+        second_one.recording = Some("tuesday".into());
+        let mut jobs = Jobs::new(&model(vec![first, second_one]));
+        let seen = job(second(0), second(0));
+        jobs.job(7, 0, &separator(), 0, &seen);
+        for (name, count) in [("monday", 1), ("tuesday", 2), ("friday", 3)] {
+            jobs.recording(Some(name));
+            (0..count).for_each(|number| jobs.job(7, 0, &separator(), number, &seen));
+        }
+        let counts: Vec<u64> = (0..2).filter_map(|position| Some(jobs.stream(position)?.jobs)).collect();
+        assert_eq!((counts, jobs.unknown()), (vec![1, 2], 4));
     }
 
     #[test]

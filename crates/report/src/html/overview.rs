@@ -3,7 +3,7 @@
 use super::captions::mean;
 use crate::figure::{at_least, at_most, count, period};
 use crate::models::utilization;
-use crate::overview::{legend, notes, policy, primary, same_thread, short};
+use crate::overview::{self, legend, notes, policy, primary, short};
 use crate::shape::Shape;
 use crate::visible;
 use maud::{Markup, html};
@@ -17,12 +17,14 @@ pub(crate) const FEW_JOBS: u64 = 3;
 enum Kind {
     Words,
     Figures,
+    /// Words with a rank.
+    Ranked,
 }
 
 const COLUMNS: [(&str, Kind, &str); 14] = [
     ("Thread", Kind::Words, "The thread's name"),
     ("TID", Kind::Figures, "Thread number"),
-    ("Policy", Kind::Figures, "Scheduling policy and priority, most urgent first"),
+    ("Policy", Kind::Ranked, "Scheduling policy and priority, most urgent first"),
     ("Separator", Kind::Words, "The call in which it waits for its next job"),
     ("Period or arrival", Kind::Figures, "Period; else releases in a burst, or least separation"),
     ("Jitter", Kind::Figures, "How much later than its place in the grid a job is released at most"),
@@ -63,7 +65,7 @@ pub(crate) fn table(model: &TimingModel) -> Markup {
     let mut order: Vec<usize> = (0..model.tasks.len()).collect();
     order.sort_by_cached_key(|&position| {
         let task = &model.tasks[position];
-        (brief(task), urgency_of_thread(model, task), task.pid, task.tid, task.phase)
+        (brief(task), urgency_of_thread(model, task), task.recording.clone(), task.pid, task.tid, task.phase)
     });
     let all: Vec<&Task> = model.tasks.iter().collect();
     html! {
@@ -81,7 +83,8 @@ pub(crate) fn table(model: &TimingModel) -> Markup {
                     table #overview {
                         thead { tr {
                             @for (title, kind, meaning) in COLUMNS {
-                                th scope="col" class=[matches!(kind, Kind::Figures).then_some("figure")] title=(meaning) { (title) }
+                                th scope="col" class=[matches!(kind, Kind::Figures).then_some("figure")] data-ranked=[(!matches!(kind, Kind::Words)).then_some("")]
+                                    title=(meaning) { (title) }
                             }
                         } }
                         tbody {
@@ -93,6 +96,11 @@ pub(crate) fn table(model: &TimingModel) -> Markup {
             }
         }
     }
+}
+
+/// Whether two tasks are phases of one thread of one recording.
+pub(crate) fn same_thread(a: &Task, b: &Task) -> bool {
+    overview::same_thread(a, b) && a.recording == b.recording
 }
 
 /// Whether there are too few jobs to say much.
@@ -111,14 +119,16 @@ fn row(model: &TimingModel, position: usize) -> Markup {
             cells
         }
     });
-    cells.push(words(notes(model, task).join(", ")));
+    let recording = task.recording.as_ref().map(|recording| format!("from {}", visible(recording)));
+    cells.push(words(recording.into_iter().chain(notes(model, task)).collect::<Vec<_>>().join(", ")));
     html! {
-        tr class=[brief(task).then_some("brief")] data-words=(visible(&task.command)) {
+        tr class=[brief(task).then_some("brief")] data-words=(visible(&format!("{} {}", task.command, task.recording.as_deref().unwrap_or_default()))) {
             th scope="row" { a href={ "#task-" (position) } { bdi { (visible(&task.name)) } } }
             @for (cell, (_, kind, _)) in cells.iter().zip(&COLUMNS[1..]) {
                 @match kind {
                     Kind::Words => td { bdi { (cell.text) } },
                     Kind::Figures => td.figure data-v=[cell.number] { (cell.text) },
+                    Kind::Ranked => td data-v=[cell.number] { (cell.text) },
                 }
             }
         }

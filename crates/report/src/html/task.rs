@@ -2,11 +2,11 @@
 
 use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
-use super::overview::brief;
+use super::overview::{FEW_JOBS, brief, same_thread};
 use super::segments::bars;
-use crate::figure::{about, counted};
-use crate::models::{arrivals, completion, demand};
-use crate::overview::{arrival, notes, policy, primary, same_thread};
+use crate::figure::{about, at_least, at_most, count, counted};
+use crate::models::{arrivals, completion, demand, utilization};
+use crate::overview::{arrival, notes, policy, primary};
 use crate::prose::{identity, uncertain};
 use crate::visible;
 use maud::{Markup, html};
@@ -24,6 +24,7 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                 bdi { (visible(&task.name)) }
                 small { " thread " (task.tid) " of process " (task.pid) ", " (policy(task)) }
             }
+            @if let Some(recording) = &task.recording { p { "From the recording " bdi { (visible(recording)) } } }
             @for line in identity(model, task) { p { (line) } }
             (phases(model, task))
             @let uncertain = uncertain(model, task);
@@ -40,8 +41,15 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                     ul { @for line in demand(stream).into_iter().chain(completion(stream)) { li { (line) } } }
                 },
                 Some((index, stream)) => {
-                    (content(task, stream, first + index, jobs, true))
-                    (others(task, first, jobs))
+                    (facts(stream))
+                    details.words {
+                        summary { "In words" }
+                        (words("When its jobs come", &arrivals(task, stream)))
+                        (words("What a job needs", &demand(stream)))
+                        (words("How long a job takes", &completion(stream)))
+                    }
+                    (content(stream, first + index, jobs))
+                    (others(task, stream, first, jobs))
                 },
             }
             p.up { a href="#tasks" { "↑ All tasks" } }
@@ -49,58 +57,136 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
     }
 }
 
-/// Words and figures of one stream. The figure's element names its kind and its stream: the script does the rest.
-fn content(task: &Task, stream: &Stream, number: usize, jobs: Option<&Jobs>, primary: bool) -> Markup {
+/// The figures of a stream that an analysis begins with.
+fn facts(stream: &Stream) -> Markup {
+    let (arrival, jitter) = arrival(stream);
+    let execution = stream.execution.as_ref();
+    let separation = stream.arrival.sporadic.as_ref().map(|sporadic| at_least(sporadic.min_separation_ns).to_string());
+    let facts = [
+        ("Period or arrival", Some(arrival)),
+        ("Release jitter J", Some(jitter).filter(|jitter| jitter != "–")),
+        ("Least separation", separation),
+        ("WCET C", execution.and_then(|execution| Some(at_most(*execution.wcet_ns.first()?).to_string()))),
+        ("Mean cost", captions::mean(stream).map(|mean| mean.to_string())),
+        ("Suspension S", stream.suspension.as_ref().map(|model| at_most(model.dynamic_ns).to_string())),
+        ("Response, greatest", stream.response.as_ref().map(|model| at_most(model.max_ns).to_string())),
+        ("Response, mean", stream.response.as_ref().and_then(|model| Some(about(model.mean_ns?).to_string()))),
+        ("Utilization", utilization(stream).map(|(_, percent)| format!("{percent} %"))),
+        ("Jobs", Some(count(stream.jobs))),
+    ];
+    html! {
+        dl.facts.key-figures {
+            @for (name, fact) in facts {
+                @if let Some(fact) = fact { div { dt { (name) } dd { (fact) } } }
+            }
+        }
+    }
+}
+
+fn words(heading: &str, lines: &[String]) -> Markup {
+    html! {
+        @if !lines.is_empty() {
+            h4 { (heading) }
+            ul { @for line in lines { li { (line) } } }
+        }
+    }
+}
+
+/// A figure and its caption; without a caption there is nothing to draw.
+fn plot(kind: &'static str, title: &'static str, caption: Option<String>) -> Option<Figure> {
+    Some(Figure { kind, title, caption: caption?, inside: None })
+}
+
+/// One figure. Its element names its kind and its stream; what the script does not draw is inside.
+struct Figure {
+    kind: &'static str,
+    title: &'static str,
+    caption: String,
+    inside: Option<Markup>,
+}
+
+/// Figures of one stream, by what they are about.
+fn content(stream: &Stream, number: usize, jobs: Option<&Jobs>) -> Markup {
     let seen = jobs.and_then(|jobs| jobs.stream(number)).filter(|seen| seen.jobs > 0);
-    let lateness = seen.map(|seen| matches!(seen.measure, Measure::Lateness { .. }));
     html! {
         @if let Some(warning) = seen.and_then(|seen| captions::coverage(stream, seen)) {
             p.note.warning { (warning) }
         }
         h3 { "When its jobs come" }
-        @if primary {
-            ul { @for line in arrivals(task, stream) { li { (line) } } }
-        }
-        (absent(jobs, seen, "the release raster and the histograms"))
-        div.figures {
-            @if let Some(seen) = seen {
-                (plot("raster", number, if lateness == Some(true) { "Release raster: lateness of each job" } else { "Release raster: separation of jobs" }, captions::raster(seen)))
-                (maybe("lateness", number, if lateness == Some(true) { "Histogram of lateness" } else { "Histogram of separation" },
-                    captions::histogram(&seen.lateness, if lateness == Some(true) {
-                        "How much later than its place in the periodic grid each job was released."
-                    } else {
-                        "How long after the one before it each job was released."
-                    })))
-            }
-            (maybe("arrivals", number, "Arrival curves η⁺ and η⁻", captions::arrivals(stream)))
-        }
+        (absent(jobs, seen))
+        (figures(number, coming(stream, seen)))
         h3 { "What a job needs" }
-        @if primary {
-            ul { @for line in demand(stream) { li { (line) } } }
-        }
-        div.figures {
-            @if let Some(seen) = seen {
-                (maybe("cost", number, "Histogram of cost", captions::histogram(&seen.cost, "How much processor time each job took.")))
-            }
-            (maybe("wcet", number, "WCET(n) against n·C", captions::wcet(stream)))
-            (maybe("request", number, "Request-bound functions", captions::request(stream)))
-            @if let Some(model) = stream.suspension.as_ref().filter(|model| model.dynamic_ns > Duration::ZERO) {
-                figure {
-                    h4 { "Suspension segments" }
-                    (bars(model))
-                    figcaption { @if let Some(text) = captions::suspension(stream) { (text) } }
-                }
-            }
-        }
-        @if stream.response.is_some() {
+        (figures(number, needing(stream, seen)))
+        @let taking = taking(seen);
+        @if !taking.is_empty() {
             h3 { "How long a job takes" }
-            @if primary {
-                ul { @for line in completion(stream) { li { (line) } } }
+            (figures(number, taking))
+        }
+    }
+}
+
+fn coming(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
+    let mut list = Vec::new();
+    if let Some(seen) = seen {
+        let (raster, title, means) = match seen.measure {
+            Measure::Lateness { .. } => (
+                "Release raster: lateness of each job",
+                "Histogram of lateness",
+                "How much later than its place in the periodic grid each job was released.",
+            ),
+            Measure::Separation { .. } => {
+                ("Release raster: separation of jobs", "Histogram of separation", "How long after the one before it each job was released.")
             }
-            @if let Some(seen) = seen {
-                div.figures {
-                    (maybe("response", number, "Histogram of response time",
-                        captions::histogram(&seen.response, "How long after its arrival (where that is not known: its release) each job was done.")))
+        };
+        let drawn = seen.lateness.count() > 0;
+        list.extend(plot("raster", raster, drawn.then(|| captions::raster(seen))));
+        list.extend(plot("lateness", title, captions::histogram(&seen.lateness, means)));
+    }
+    list.extend(plot("arrivals", "Arrival curves η⁺ and η⁻", captions::arrivals(stream)));
+    list
+}
+
+fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
+    let mut list = Vec::new();
+    let means = "How much processor time each job took.";
+    list.extend(seen.and_then(|seen| plot("cost", "Histogram of cost", captions::histogram(&seen.cost, means))));
+    list.extend(plot("wcet", "WCET(n) against n·C", captions::wcet(stream)));
+    list.extend(plot("request", "Request-bound functions", captions::request(stream)));
+    let sleeping = stream.suspension.as_ref().filter(|model| model.dynamic_ns > Duration::ZERO);
+    list.extend(sleeping.map(|model| Figure {
+        kind: "segments",
+        title: "Suspension segments",
+        caption: captions::suspension(model),
+        inside: Some(bars(model)),
+    }));
+    list
+}
+
+fn taking(seen: Option<&StreamJobs>) -> Vec<Figure> {
+    let means = "How long after its arrival (where that is not known: its release) each job was done.";
+    let figure = seen.and_then(|seen| plot("response", "Histogram of response time", captions::histogram(&seen.response, means)));
+    figure.into_iter().collect()
+}
+
+/// Two beside each other, where the page is wide enough; what is drawn over time, and the last that would be alone, over the whole width.
+fn figures(number: usize, list: Vec<Figure>) -> Markup {
+    let wide = |figure: &Figure| figure.kind == "raster";
+    let alone = list.iter().filter(|figure| !wide(figure)).count() % 2 == 1;
+    let last = list.len().saturating_sub(1);
+    html! {
+        div.figures {
+            @for (index, figure) in list.iter().enumerate() {
+                @let class = if wide(figure) || (alone && index == last) { "wide" } else { "" };
+                @match &figure.inside {
+                    Some(inside) => figure class=(class) {
+                        h4 { (figure.title) }
+                        (inside)
+                        figcaption { (figure.caption) }
+                    },
+                    None => figure.plot class=(class) data-kind=(figure.kind) data-stream=(number) {
+                        h4 { (figure.title) }
+                        figcaption { (figure.caption) }
+                    },
                 }
             }
         }
@@ -108,43 +194,53 @@ fn content(task: &Task, stream: &Stream, number: usize, jobs: Option<&Jobs>, pri
 }
 
 /// Says that jobs are missing, where they are.
-fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>, what: &str) -> Markup {
+fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>) -> Markup {
     html! {
         @match (jobs, seen) {
-            (None, _) => p.missing { "Not drawn: " (what) ". They need " a href="#recording" { "a recording" } "." },
-            (Some(_), None) => p.missing { "Not drawn: " (what) ". The recording has no job of this stream." },
+            (None, _) => p.missing {
+                "Not drawn: the release raster and the histograms of lateness, cost and response. They need " a href="#recording" { "a recording" } "."
+            },
+            (Some(_), None) => p.missing { "Not drawn: the release raster and the histograms. The recording has no job of this stream." },
             _ => {},
         }
     }
 }
 
-fn maybe(kind: &str, stream: usize, title: &str, caption: Option<String>) -> Markup {
-    html! { @if let Some(caption) = caption { (plot(kind, stream, title, caption)) } }
-}
-
-fn plot(kind: &str, stream: usize, title: &str, caption: String) -> Markup {
-    html! {
-        figure.plot data-kind=(kind) data-stream=(stream) {
-            h4 { (title) }
-            figcaption { (caption) }
-        }
-    }
-}
-
 /// The other ways to divide the task into jobs, each to be opened.
-fn others(task: &Task, first: usize, jobs: Option<&Jobs>) -> Markup {
+fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> Markup {
     let others: Vec<(usize, &Stream)> = task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary).collect();
     html! {
         @if !others.is_empty() {
             h3 { "Other ways to divide it into jobs" }
             @for (index, stream) in others {
-                details {
-                    summary { (told(stream)) }
-                    (content(task, stream, first + index, jobs, false))
+                @if same_jobs(stream, primary) {
+                    p { (told(stream)) ": the same jobs as above." }
+                } @else {
+                    details {
+                        summary { (told(stream)) }
+                        @if drawn(task, stream) {
+                            (facts(stream))
+                            (content(stream, first + index, jobs))
+                        } @else {
+                            p { "Too few jobs for figures that say anything." }
+                        }
+                    }
                 }
             }
         }
     }
+}
+
+/// Whether a stream of a task has figures.
+pub(crate) fn drawn(task: &Task, stream: &Stream) -> bool {
+    let primary = primary(task);
+    !brief(task) && stream.jobs >= FEW_JOBS && primary.is_some_and(|primary| std::ptr::eq(primary, stream) || !same_jobs(stream, primary))
+}
+
+/// Whether two separators of a task divide it alike, so that every figure is the same.
+fn same_jobs(one: &Stream, other: &Stream) -> bool {
+    let models = |stream: &Stream| (stream.jobs, stream.execution.clone(), stream.suspension.clone());
+    one.arrival.curve == other.arrival.curve && one.arrival.sporadic == other.arrival.sporadic && models(one) == models(other)
 }
 
 fn told(stream: &Stream) -> String {

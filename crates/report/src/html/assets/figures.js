@@ -16,9 +16,9 @@ function significant(value, digits, rounding = Math.round) {
   return rounded.toLocaleString("en-US", { maximumFractionDigits: Math.max(0, -power) });
 }
 
-function duration(ns, rounding) {
+function duration(ns, rounding, digits = 4) {
   const [size, name] = unitOf(ns);
-  return `${significant(ns / size, 4, rounding).replace("-", "−")} ${name}`;
+  return `${significant(ns / size, digits, rounding).replace("-", "−")} ${name}`;
 }
 
 const above = (ns) => duration(ns, Math.ceil);

@@ -17,8 +17,9 @@ function spread(from, until, points, log) {
 // Functions of the length Δ of an interval, computed anew for what is seen.
 function ofIntervals(curves, label, series) {
   const horizon = curves.deltaMin.at(-1) || curves.deltaMax.at(-1) || 1;
-  const few = Math.min(curves.deltaMax.length, 16) - 1;
-  const first = Math.min(horizon, Math.max(curves.deltaMax[few] ?? 0, 1000));
+  // About a dozen releases, up to a round length.
+  const wanted = Math.min(horizon, Math.max(curves.deltaMax[Math.min(curves.deltaMax.length, 12) - 1] ?? 0, 1000));
+  const first = linearMarks(0, wanted, 5).at(-1) || wanted;
   const firstGap = curves.deltaMin.find((value) => value > 0) ?? horizon / 1000;
   return {
     x: time("length of the interval, Δ"),
@@ -104,17 +105,17 @@ function raster(stream) {
   const span = Math.max(at.at(-1) - at[0], 1000);
   const [from, until] = [at[0] - span / 50, at.at(-1) + span / 50];
   return {
-    x: time("time since the observation began"),
+    x: time("time since the beginning"),
     y: time(data.lateness ? "lateness" : "separation"),
     view: [from, until],
     limits: [from, until],
     series: [
       { label: high ? "job (earliest)" : "job", colour: "--c1", draw: "points", tell: below },
-      ...(high ? [{ label: "latest, where not seen", colour: "--c1", draw: "none", tell: above }] : []),
+      ...(high ? [{ label: "not seen: up to its latest", colour: "--c2", draw: "spans", tell: above }] : []),
       ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5, draw: "line", tell: index === 0 && !data.lateness ? below : above })),
     ],
     data: () => [at, data.low, ...(high ? [high] : []), ...data.bounds.map((bound) => at.map(() => bound))],
-    where: (plot, index) => `Job ${count(numbers[index] + 1)}, ${duration(at[index])} after the beginning:`,
+    where: (plot, index) => `Job ${count(numbers[index] + 1)}, ${duration(at[index], Math.round, 7)} after the beginning:`,
     // Releases that were not seen themselves are bars.
     drawMore: (plot, colour) => {
       if (!high) return;
@@ -125,6 +126,7 @@ function raster(stream) {
       context.clip();
       context.strokeStyle = colour("--c2");
       context.lineWidth = 2 * devicePixelRatio;
+      context.setLineDash([]);
       context.beginPath();
       data.low.forEach((low, index) => {
         if (high[index] === low) return;

@@ -19,24 +19,24 @@ function sortable(table) {
       const order = { none: "ascending", ascending: "descending", descending: "none" }[before];
       heads.forEach((other) => other.setAttribute("aria-sort", "none"));
       head.setAttribute("aria-sort", order);
-      const figures = head.classList.contains("figure");
-      body.append(...rows.sort((a, b) => compare(a, b, column, figures, order)));
+      const ranked = head.dataset.ranked !== undefined;
+      body.append(...rows.sort((a, b) => compare(a, b, column, ranked, order)));
     });
   });
 }
 
-function compare(a, b, column, figures, order) {
+function compare(a, b, column, ranked, order) {
   const places = a.dataset.place - b.dataset.place;
   if (order === "none") return places;
   const value = (row) => {
     const cell = row.cells[column];
-    if (!figures) return cell.textContent;
+    if (!ranked) return cell.textContent;
     return cell.dataset.v === undefined ? null : Number(cell.dataset.v);
   };
   const [one, other] = [value(a), value(b)];
   if (one === null || other === null) return (one === null) - (other === null) || places;
   const sign = order === "ascending" ? 1 : -1;
-  return sign * (figures ? one - other : one.localeCompare(other, "en")) || places;
+  return sign * (ranked ? one - other : one.localeCompare(other, "en")) || places;
 }
 
 function filterable(table) {
@@ -136,8 +136,11 @@ function themes(button, figures) {
   show();
   // Paper is light, and nothing on it comes into view.
   let before;
+  let opened = [];
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
+    opened = [...document.querySelectorAll("details.words:not([open])")];
+    opened.forEach((details) => (details.open = true));
     root.dataset.theme = "light";
     figures.again();
     figures.all();
@@ -145,6 +148,7 @@ function themes(button, figures) {
   addEventListener("afterprint", () => {
     if (before === undefined) delete root.dataset.theme;
     else root.dataset.theme = before;
+    opened.forEach((details) => (details.open = false));
     figures.again();
   });
 }

@@ -10,7 +10,7 @@ const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Escape shows
 //   limits     [from, until]                           what can be shown
 //   log        { x, y, range: [from, until] }          which axes can be logarithmic, and what of x is shown then
 //   logFirst   whether they are at first
-//   series     [{ label, colour, dash, draw, tell }]   draw: "step", "steps-before", "line", "points", "bars", "none"
+//   series     [{ label, colour, dash, draw, tell }]   draw: "step", "steps-before", "line", "points", "bars", "spans" (by drawMore)
 //   data(from, until, points, log)                     [xs, ...ys] for what is seen
 //   where(plot, index)                                 the cursor's place in words
 //   stride     how many values an arrow key passes
@@ -141,17 +141,17 @@ class Plot {
       splits: marks(axis, log, across),
       values: (u, list) => axis.marks(list, log),
       filter: (u, list) => list,
-      ...(across ? {} : { size: (u, texts) => 18 + 7 * Math.max(3, ...(texts ?? []).map((text) => String(text).length)) }),
+      ...(across ? { size: 30, gap: 4 } : { size: (u, texts) => 18 + 7 * Math.max(3, ...(texts ?? []).map((text) => String(text).length)) }),
     });
     const [logX, logY] = [this.log && kind.log.x, this.log && kind.log.y];
     return {
       width: Math.max(200, this.canvas.clientWidth),
       height: PLOT_HEIGHT,
-      padding: [12, 14, 0, 0],
+      padding: [12, 28, 0, 0],
       legend: { show: false },
       cursor: {
         drag: { x: true, y: false, setScale: false },
-        points: { show: (u, index) => kind.series[index - 1].draw !== "none" && kind.series[index - 1].draw !== "bars", size: 8 },
+        points: { show: (u, index) => !["spans", "bars"].includes(kind.series[index - 1].draw), size: 8 },
         bind: { dblclick: () => () => this.reset() },
       },
       scales: {
@@ -184,7 +184,7 @@ class Plot {
       "steps-before": uPlot.paths.stepped({ align: -1 }),
       line: uPlot.paths.linear(),
       points: () => null,
-      none: () => null,
+      spans: () => null,
       bars: barPaths,
     }[series.draw];
     return {
@@ -354,10 +354,11 @@ function swatch(series) {
   svg.setAttribute("viewBox", "0 0 24 10");
   svg.setAttribute("aria-hidden", "true");
   svg.classList.add("swatch", series.colour.slice(2));
-  const shape = document.createElementNS(svg.namespaceURI, { points: "circle", bars: "rect" }[series.draw] ?? "line");
+  const shape = document.createElementNS(svg.namespaceURI, { points: "circle", bars: "rect", spans: "rect" }[series.draw] ?? "line");
   const attributes = {
     points: { cx: 12, cy: 5, r: 3 },
     bars: { x: 6, y: 0, width: 12, height: 10 },
+    spans: { x: 11, y: 0, width: 2, height: 10 },
   }[series.draw] ?? { x1: 0, y1: 5, x2: 24, y2: 5, "stroke-dasharray": (series.dash ?? []).join(" ") };
   for (const [name, value] of Object.entries(attributes)) shape.setAttribute(name, value);
   svg.append(shape);
