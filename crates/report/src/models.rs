@@ -128,7 +128,7 @@ fn exact(periodic: &Periodic) -> String {
 }
 
 /// A round length of some dozens of releases within the curve's horizon, to say how many releases fall into it.
-pub(crate) fn window(delta_min: &[Duration]) -> Option<Duration> {
+fn window(delta_min: &[Duration]) -> Option<Duration> {
     let (gaps, horizon) = (delta_min.len() as u64, delta_min.last()?.ns());
     let mean = horizon.checked_div(gaps)?;
     let wanted = mean.saturating_mul(gaps.min(100)).saturating_add(mean / 2).min(horizon);

@@ -3,12 +3,18 @@
 use super::histogram::Histogram;
 use super::jobs::{Measure, StreamJobs};
 use crate::figure::{about, at_least, at_most, count, counted, period};
-use crate::models::window;
-use punctual_model::{Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, request};
+use punctual_model::{Curve, Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, request};
 use std::fmt::Write;
 
 fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
+}
+
+/// A round length of one or two dozen releases, which are in view at first.
+fn example(curve: &Curve) -> Option<Duration> {
+    let most = curve.delta_max_ns.get(..24).unwrap_or(&curve.delta_max_ns).last()?.min(curve.delta_min_ns.last()?).ns();
+    let decade = 10_u64.pow(most.checked_ilog10()?);
+    [5, 2, 1].into_iter().map(|digit| Duration::from_ns(digit * decade)).find(|length| length.ns() <= most)
 }
 
 /// Release raster.
@@ -47,9 +53,8 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     if jobs.windows > 0 {
         let _ = write!(
             text,
-            " {} {} not seen itself: a bar reaches from the earliest to the latest instant at which it may have been.",
-            counted(jobs.windows, "release"),
-            if jobs.windows == 1 { "was" } else { "were" },
+            " {} not seen: a bar reaches from the earliest to the latest instant at which it may have been.",
+            if jobs.windows == 1 { "1 release was".into() } else { format!("{} releases were", count(jobs.windows)) },
         );
     }
     let together = jobs.raster.jobs_per_bucket();
@@ -73,7 +78,7 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
         "How many jobs are released in an interval of length Δ, wherever it lies: at most η⁺, at least η⁻. Both allow everything that was observed. \
          Dashed lines are what simpler models allow; where they lie away from the curves, those models are pessimistic.",
     );
-    if let Some((span, most)) = window(&curve.delta_min_ns).and_then(|span| Some((span, curve.eta_max(span)?))) {
+    if let Some((span, most)) = example(curve).and_then(|span| Some((span, curve.eta_max(span)?))) {
         let _ = write!(text, " For example, in any {span} there are between {} and {} releases", curve.eta_min(span), most);
         if let Some(separation) = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()).filter(|ns| *ns > 0) {
             let allowed = span.ns().div_ceil(separation);
@@ -118,7 +123,8 @@ pub(crate) fn wcet(stream: &Stream) -> Option<String> {
     if jobs > 1 && scalar > 0 {
         let _ = write!(
             text,
-            " Here {jobs} jobs in a row needed at most {}, not {} ({} % of it).",
+            " Here {} in a row needed at most {}, not {} ({} % of it).",
+            counted(jobs, "job"),
             at_most(all),
             at_most(ns(scalar)),
             percent(all.ns(), scalar)
@@ -141,7 +147,7 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
          All four bounds hold; they differ in what they know. Two numbers (least separation and greatest cost) ask for most; \
          curves for arrivals and costs ask only for what was observed.",
     );
-    let span = window(&curve.delta_min_ns)?;
+    let span = example(curve)?;
     let scalar = arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_scalar(sporadic, execution, span));
     let sporadic_wcet = arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_wcet(sporadic, execution, span));
     let curve_scalar = request::curve_scalar(curve, execution, span);
@@ -223,4 +229,85 @@ pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
 /// The mean of something, as a cell of a table.
 pub(crate) fn mean(stream: &Stream) -> Option<Duration> {
     stream.execution.as_ref()?.mean_ns.map(about)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::example;
+    use punctual_model::{Execution, Sporadic};
+
+    /// The kernel's migration threads as the paper tells of them: jobs in pairs, 37.6 µs apart at least, else every 14 ms; the first of many costs
+    /// 190 µs, others a fifth of that. (papers: LiME, Section VI-A, Fig. 7.)
+    fn migration() -> Stream {
+        let mut stream = example::stream(14_000_000, 0);
+        let apart = 37_600;
+        let spans: Vec<Duration> = (0..23).map(|n| ns(apart + n * 14_000_000)).collect();
+        stream.arrival.periodic = None;
+        stream.arrival.sporadic = Some(Sporadic { min_separation_ns: ns(apart) });
+        stream.arrival.curve = Some(Curve { delta_min_ns: spans.clone(), delta_max_ns: spans });
+        stream.execution = Some(Execution { wcet_ns: (0..23).map(|n| ns(190_000 + n * 36_364)).collect(), mean_ns: None });
+        stream
+    }
+
+    #[test]
+    fn request_bounds_differ_as_in_the_paper() {
+        let stream = migration();
+        let (sporadic, execution) = (stream.arrival.sporadic.as_ref().unwrap(), stream.execution.as_ref().unwrap());
+        let (curve, span) = (stream.arrival.curve.as_ref().unwrap(), Duration::from_ms(300));
+        // The paper: 1515.8 ms, 344.3 ms, 4.3 ms and 0.99 ms.
+        let bounds = [
+            request::sporadic_scalar(sporadic, execution, span),
+            request::sporadic_wcet(sporadic, execution, span),
+            request::curve_scalar(curve, execution, span),
+            request::curve_wcet(curve, execution, span),
+        ];
+        assert_eq!(bounds.map(|bound| at_most(bound.unwrap()).to_string()), ["1.517 s", "343.5 ms", "4.37 ms", "990.1 µs"]);
+        let text = super::request(&stream).expect("a caption");
+        assert!(
+            text.contains(
+                "For Δ = 200 ms: 1.011 s by least separation and greatest cost, 229.2 ms by least separation and cost curve, \
+                 3.04 ms by arrival curve and greatest cost, 735.5 µs by both curves."
+            ),
+            "{text}"
+        );
+        assert!(text.ends_with("Here the two numbers ask for 1,374.3 times what the curves do."), "{text}");
+    }
+
+    #[test]
+    fn where_releases_coincide_the_least_separation_says_nothing() {
+        let mut stream = migration();
+        stream.arrival.sporadic = Some(Sporadic { min_separation_ns: Duration::ZERO });
+        assert!(super::request(&stream).is_some_and(|text| text.ends_with("only the curves do.")));
+        assert!(arrivals(&stream).is_some_and(|text| text.ends_with("there is no sporadic line.")));
+    }
+
+    #[test]
+    fn arrivals_are_told_by_an_example_that_is_in_view() {
+        let text = arrivals(&example::stream(5_000_000, 41_000)).expect("a caption");
+        assert!(
+            text.contains(
+                "in any 100 ms there are between 19 and 21 releases; the sporadic model (one every 4.959 ms at most) allows 21, \
+                 the periodic one (every 5 ms, up to 41 µs late) 21."
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn costs_are_compared_with_the_scalar_bound() {
+        let text = wcet(&example::stream(5_000_000, 41_000)).expect("a caption");
+        assert!(text.ends_with("Here 199 jobs in a row needed at most 141.6 ms, not 159.2 ms (89 % of it)."), "{text}");
+    }
+
+    #[test]
+    fn a_histogram_is_told_by_its_quantiles() {
+        let mut values = Histogram::default();
+        (1..=2_000).for_each(|value| values.push(value * 1_000));
+        let text = histogram(&values, "How long.").expect("a caption");
+        // The ends of buckets, half a percent wide at most.
+        assert!(text.contains("Of 2,000 jobs the least was 1 µs, half at most 1.002 ms, 99 % at most 1.983 ms"), "{text}");
+        assert!(text.ends_with("the greatest 2 ms."), "{text}");
+        assert_eq!(histogram(&Histogram::default(), ""), None);
+    }
 }

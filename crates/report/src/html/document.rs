@@ -2,10 +2,9 @@
 
 use super::data;
 use super::jobs::Jobs;
-use super::overview::table;
+use super::overview::{order, table};
 use super::task::{section, transitions};
 use crate::figure::{about, count, counted};
-use crate::overview::summary;
 use crate::visible;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +24,7 @@ const SCRIPTS: [&str; 6] = [
 
 /// The page of a timing model, and of the jobs that it was made from where there is a recording of them.
 pub fn page(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> String {
-    let title = visible(title);
+    let (title, order) = (visible(title), order(model));
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -46,9 +45,9 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> String {
                 a.skip href="#tasks" { "To the table of tasks" }
                 (header(model, jobs, &title))
                 main {
-                    (table(model))
+                    (table(model, &order))
                     (transitions(model))
-                    @for position in 0..model.tasks.len() {
+                    @for &position in &order {
                         (section(model, position, jobs))
                     }
                 }
@@ -83,19 +82,20 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
         ("Kernel", format!("Linux {}", visible(&platform.kernel))),
         ("Observed for", about(seen.until_ns.since(seen.from_ns)).to_string()),
         ("Clock", format!("{}, from {} ns to {} ns", visible(&seen.clock), count(seen.from_ns.ns()), count(seen.until_ns.ns()))),
-        ("Records", counted(seen.records, "activation")),
+        ("Tasks", count(model.tasks.len() as u64)),
+        ("Records", count(seen.records)),
         ("Lost", if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") }),
     ];
+    let lost = |name: &str| name == "Lost" && seen.lost_records > 0;
     html! {
         header.page {
             div.headline {
                 h1 { bdi { (title) } }
                 button #theme type="button" hidden { "Dark" }
             }
-            p.lead { (summary(model)) }
             dl.facts {
                 @for (name, fact) in facts {
-                    div { dt { (name) } dd { (fact) } }
+                    div class=[lost(name).then_some("lost")] { dt { (name) } dd { (fact) } }
                 }
             }
             @let warnings = incomplete(seen);

@@ -60,13 +60,18 @@ fn time(duration: Option<Duration>) -> Cell {
     duration.map_or_else(absent, |duration| figure(at_most(duration).to_string(), duration.ns().into()))
 }
 
-/// The section with the table.
-pub(crate) fn table(model: &TimingModel) -> Markup {
+/// The positions of tasks, as they are shown: most urgent first, those that say little last, the phases of a thread together.
+pub(crate) fn order(model: &TimingModel) -> Vec<usize> {
     let mut order: Vec<usize> = (0..model.tasks.len()).collect();
     order.sort_by_cached_key(|&position| {
         let task = &model.tasks[position];
         (brief(task), urgency_of_thread(model, task), task.recording.clone(), task.pid, task.tid, task.phase)
     });
+    order
+}
+
+/// The section with the table.
+pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
     let all: Vec<&Task> = model.tasks.iter().collect();
     html! {
         section #tasks aria-labelledby="tasks-title" {
@@ -88,7 +93,7 @@ pub(crate) fn table(model: &TimingModel) -> Markup {
                             }
                         } }
                         tbody {
-                            @for position in order { (row(model, position)) }
+                            @for &position in order { (row(model, position)) }
                         }
                     }
                 }

@@ -73,3 +73,25 @@ fn words(parts: &[Part]) -> String {
     let word = |part: &Part| format!("{} ≤ {}", if part.sleeps { "sleep" } else { "run" }, at_most(part.bound));
     parts.iter().map(word).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_lie_beside_each_other_and_stay_visible() {
+        let bound = |suspended, cost| SegmentBound { suspended_ns: Duration::from_us(suspended), cost_ns: Duration::from_us(cost) };
+        let parts = parts(&[bound(0, 250), bound(500, 250), bound(0, 0)]);
+        assert_eq!(words(&parts), "run ≤ 250 µs, sleep ≤ 500 µs, run ≤ 250 µs, sleep ≤ 0 ns, run ≤ 0 ns");
+        let edges = edges(&parts, total(&parts));
+        assert_eq!(edges, [(0, 250), (250, 500), (750, 250), (998, 2), (998, 2)]);
+    }
+
+    #[test]
+    fn bounds_beyond_measure_are_drawn_all_the_same() {
+        let most = SegmentBound { suspended_ns: Duration::from_ns(u64::MAX), cost_ns: Duration::from_ns(u64::MAX) };
+        let model = Suspension { dynamic_ns: most.cost_ns, segmented: vec![vec![most; 3]; 30] };
+        let page = bars(&model).into_string();
+        assert_eq!((page.matches("<svg").count(), page.contains("18 more patterns")), (MOST_ROWS, true));
+    }
+}

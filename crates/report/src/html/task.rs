@@ -183,7 +183,7 @@ fn figures(number: usize, list: Vec<Figure>) -> Markup {
                         (inside)
                         figcaption { (figure.caption) }
                     },
-                    None => figure.plot class=(class) data-kind=(figure.kind) data-stream=(number) {
+                    None => figure class={ "plot " (class) } data-kind=(figure.kind) data-stream=(number) {
                         h4 { (figure.title) }
                         figcaption { (figure.caption) }
                     },

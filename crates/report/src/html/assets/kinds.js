@@ -17,8 +17,8 @@ function spread(from, until, points, log) {
 // Functions of the length Δ of an interval, computed anew for what is seen.
 function ofIntervals(curves, label, series) {
   const horizon = curves.deltaMin.at(-1) || curves.deltaMax.at(-1) || 1;
-  // About a dozen releases, up to a round length.
-  const wanted = Math.min(horizon, Math.max(curves.deltaMax[Math.min(curves.deltaMax.length, 12) - 1] ?? 0, 1000));
+  // About two dozen releases, up to a round length.
+  const wanted = Math.min(horizon, Math.max(curves.deltaMax[Math.min(curves.deltaMax.length, 24) - 1] ?? 0, 1000));
   const first = linearMarks(0, wanted, 5).at(-1) || wanted;
   const firstGap = curves.deltaMin.find((value) => value > 0) ?? horizon / 1000;
   return {
@@ -111,7 +111,7 @@ function raster(stream) {
     limits: [from, until],
     series: [
       { label: high ? "job (earliest)" : "job", colour: "--c1", draw: "points", tell: below },
-      ...(high ? [{ label: "not seen: up to its latest", colour: "--c2", draw: "spans", tell: above }] : []),
+      ...(high ? [{ label: "not seen: up to its latest", colour: "--c2", draw: "spans", tell: (latest, index) => (latest > data.low[index] ? above(latest) : "–") }] : []),
       ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5, draw: "line", tell: index === 0 && !data.lateness ? below : above })),
     ],
     data: () => [at, data.low, ...(high ? [high] : []), ...data.bounds.map((bound) => at.map(() => bound))],

@@ -109,10 +109,19 @@ class Figures {
     }
   }
 
-  all() {
+  // Every one that is not folded away.
+  print() {
     document.querySelectorAll("figure.plot").forEach((figure) => {
-      if (figure.checkVisibility()) this.plot(figure).draw();
+      if (figure.checkVisibility()) this.plot(figure).print();
     });
+  }
+
+  // What was drawn for the printer is drawn anew where it is in view, and later where it is not.
+  printed() {
+    for (const [figure, plot] of this.plots) {
+      plot.erase();
+      if (this.visible.has(figure)) plot.draw();
+    }
   }
 }
 
@@ -142,14 +151,13 @@ function themes(button, figures) {
     opened = [...document.querySelectorAll("details.words:not([open])")];
     opened.forEach((details) => (details.open = true));
     root.dataset.theme = "light";
-    figures.again();
-    figures.all();
+    figures.print();
   });
   addEventListener("afterprint", () => {
     if (before === undefined) delete root.dataset.theme;
     else root.dataset.theme = before;
     opened.forEach((details) => (details.open = false));
-    figures.again();
+    figures.printed();
   });
 }
 

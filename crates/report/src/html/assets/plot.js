@@ -2,6 +2,8 @@
 "use strict";
 
 const PLOT_HEIGHT = 280;
+// On paper: half of a page across, or all of it.
+const PAPER = { half: 350, whole: 720, height: 190 };
 const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Escape shows all again.";
 
 // What a kind of figure gives (kinds.js):
@@ -87,6 +89,14 @@ class Plot {
     return Boolean(this.uplot);
   }
 
+  // For a printer, until the next time: the size of the window says nothing about that of a sheet.
+  print() {
+    this.erase();
+    this.paper = { width: this.figure.classList.contains("wide") ? PAPER.whole : PAPER.half, height: PAPER.height };
+    this.draw();
+    this.paper = null;
+  }
+
   draw() {
     if (this.drawn) return;
     const [from, until] = this.range;
@@ -145,8 +155,7 @@ class Plot {
     });
     const [logX, logY] = [this.log && kind.log.x, this.log && kind.log.y];
     return {
-      width: Math.max(200, this.canvas.clientWidth),
-      height: PLOT_HEIGHT,
+      ...(this.paper ?? { width: Math.max(200, this.canvas.clientWidth), height: PLOT_HEIGHT }),
       padding: [12, 28, 0, 0],
       legend: { show: false },
       cursor: {

@@ -1,0 +1,280 @@
+//! A recording made up of threads of every kind that the page draws in its own way, put through the extractor as a replay is.
+
+use punctual_extract::{Extractor, Options};
+use punctual_model::{
+    Call, Duration, FORMAT, FileClass, Instant, Object, Observation, Platform, Policy, Separator, TimingModel, VERSION, Window,
+};
+use punctual_report::html::{Jobs, page};
+use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
+
+const MS: u64 = 1_000_000;
+const US: u64 = 1_000;
+const BEGIN: u64 = 100_000 * MS;
+/// How long the threads run.
+const LENGTH: u64 = 15_000 * MS;
+
+/// A name as nobody should give a thread; the kernel allows 15 bytes of anything.
+pub const HOSTILE: &str = "</script><img/>";
+
+/// A model, and the records that it is made from.
+pub struct Plant {
+    pub model: TimingModel,
+    records: Vec<Record>,
+}
+
+impl Plant {
+    /// A few threads, each of another kind.
+    pub fn small() -> Plant {
+        let mut records = Vec::new();
+        for thread in [control(), suspending(), burst(), random(), changing(), once()] {
+            records.extend(thread);
+        }
+        Plant::of(records)
+    }
+
+    /// As many periodic threads.
+    pub fn large(threads: u32) -> Plant {
+        let mut records = Vec::new();
+        for index in 0..threads {
+            let mut thread = Thread::new(2_000 + index, &format!("worker-{index}"), 1 + index % 90);
+            let period = 10 * MS + u64::from(index) * 10 * US;
+            thread.every(period, 0..LENGTH / period, |noise| (noise.skewed(60 * US), 300 * US + noise.skewed(200 * US)));
+            records.extend(thread.records);
+        }
+        Plant::of(records)
+    }
+
+    fn of(records: Vec<Record>) -> Plant {
+        let mut extractor = Extractor::new(Options::default());
+        records.iter().for_each(|record| extractor.record(record));
+        let until = Instant::from_ns(BEGIN + LENGTH);
+        let model = TimingModel {
+            format: FORMAT.into(),
+            version: VERSION,
+            platform: Platform { kernel: "6.18.0-rt".into(), machine: "x86_64".into(), cpus: 4 },
+            observation: Observation {
+                clock: "CLOCK_MONOTONIC".into(),
+                from_ns: Instant::from_ns(BEGIN),
+                until_ns: until,
+                records: records.len() as u64,
+                lost_records: 1,
+                untracked_threads: 0,
+                skipped_events: 2,
+                omitted_tasks: 0,
+            },
+            tasks: extractor.finish(until),
+        };
+        Plant { model, records }
+    }
+
+    /// The page as a replay makes it.
+    pub fn page(&self) -> String {
+        let mut jobs = Jobs::new(&self.model);
+        let mut extractor = Extractor::new(Options::default());
+        for record in &self.records {
+            extractor.record_jobs(record, &mut |seen| jobs.job(seen.tid, seen.phase, &seen.separator, seen.number, seen.job));
+        }
+        page(&self.model, Some(&jobs), "plant.timing.json")
+    }
+
+    /// The page without a recording.
+    pub fn page_without_recording(&self) -> String {
+        page(&self.model, None, "plant.timing.json")
+    }
+}
+
+/// Numbers that look random and are always the same (xorshift).
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// Mostly small, rarely close to the limit.
+    fn skewed(&mut self, limit: u64) -> u64 {
+        let share = self.below(1_000_000) as f64 / 1e6;
+        (limit as f64 * share.powi(8)) as u64
+    }
+}
+
+fn absolute_sleep() -> Separator {
+    Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } }
+}
+
+fn relative_sleep() -> Separator {
+    Separator { call: Call::Nanosleep, object: Object::Clock { id: 1, absolute: false } }
+}
+
+fn socket() -> Separator {
+    Separator { call: Call::Recvfrom, object: Object::File { class: FileClass::Socket, fd: 7, identity: 4_711 } }
+}
+
+/// Writes the records of one thread.
+struct Thread {
+    tid: u32,
+    sequence: u32,
+    cpu: u64,
+    noise: Noise,
+    records: Vec<Record>,
+}
+
+impl Thread {
+    fn new(tid: u32, name: &str, priority: u32) -> Thread {
+        let noise = Noise(0x9e37_79b9_7f4a_7c15 ^ u64::from(tid) << 20);
+        let mut thread = Thread { tid, sequence: 0, cpu: 0, noise, records: Vec::new() };
+        thread.begins(BEGIN, Begin::Seen, name, Policy::Fifo, priority);
+        thread
+    }
+
+    fn begins(&mut self, at: u64, begin: Begin, name: &str, policy: Policy, priority: u32) {
+        self.records.push(Record::Task(Box::new(TaskRecord {
+            tid: self.tid,
+            pid: 1_000,
+            sequence: self.sequence,
+            at: Instant::from_ns(at),
+            begin,
+            name: name.into(),
+            command: "/usr/bin/plant --line=<2> & 'more'".into(),
+            policy,
+            priority,
+            nice: (policy == Policy::Other).then_some(0),
+            reservation: None,
+            affinity: "0-3".into(),
+        })));
+        self.sequence += 1;
+    }
+
+    /// Stopped, and released in a window; `None` where the call did not sleep.
+    fn waits(&mut self, separator: Separator, stop: u64, arrival: Option<u64>, release: Option<(u64, u64)>, start: u64) {
+        let instant = Instant::from_ns;
+        self.records.push(Record::Activation(Activation {
+            tid: self.tid,
+            sequence: self.sequence,
+            separator,
+            slept: release.is_some(),
+            stop: instant(stop),
+            cpu: Duration::from_ns(self.cpu),
+            arrival: arrival.map(instant),
+            resumed: Some(Resumed {
+                release: release.and_then(|(earliest, latest)| Window::new(instant(earliest), instant(latest))),
+                start: instant(start),
+                suspended_after: Duration::ZERO,
+            }),
+        }));
+        self.sequence += 1;
+    }
+
+    /// Sleeps until every `period`, late and costly as said; one release in 250 is not seen itself.
+    fn every(&mut self, period: u64, jobs: std::ops::Range<u64>, mut late_and_cost: impl FnMut(&mut Noise) -> (u64, u64)) {
+        let mut stop = BEGIN + jobs.start * period + 100 * US;
+        for job in jobs {
+            let arrival = BEGIN + (job + 1) * period;
+            let (late, cost) = late_and_cost(&mut self.noise);
+            let unseen = if job % 250 == 137 { 20 * US } else { 0 };
+            let latest = arrival + late + unseen;
+            self.waits(absolute_sleep(), stop, Some(arrival), Some((arrival + late, latest)), latest + 4 * US);
+            stop = latest + 4 * US + cost;
+            self.cpu += cost;
+        }
+    }
+}
+
+/// Every 5 ms; every tenth job costs four times as much.
+fn control() -> Vec<Record> {
+    let mut thread = Thread::new(1_001, "control", 80);
+    let mut job = 0;
+    thread.every(5 * MS, 0..LENGTH / (5 * MS) - 1, |noise| {
+        job += 1;
+        let cost = if job % 10 == 0 { 800 * US } else { 200 * US };
+        (2 * US + noise.skewed(90 * US), cost + noise.skewed(30 * US))
+    });
+    thread.records
+}
+
+/// Every 30 ms, and sleeps once or twice inside each job.
+fn suspending() -> Vec<Record> {
+    let mut thread = Thread::new(1_002, "suspending", 70);
+    let period = 30 * MS;
+    let mut stop = BEGIN + 100 * US;
+    for job in 0..LENGTH / period - 1 {
+        let arrival = BEGIN + (job + 1) * period;
+        let mut now = arrival + 3 * US + thread.noise.skewed(50 * US);
+        thread.waits(absolute_sleep(), stop, Some(arrival), Some((now, now)), now + 5 * US);
+        now += 5 * US;
+        for _ in 0..1 + job % 2 {
+            let ran = 200 * US + thread.noise.below(60 * US);
+            let asleep = MS + thread.noise.below(40 * US);
+            thread.cpu += ran;
+            let woken = now + ran + asleep;
+            thread.waits(relative_sleep(), now + ran, None, Some((woken, woken)), woken + 5 * US);
+            now = woken + 5 * US;
+        }
+        stop = now + 150 * US;
+        thread.cpu += 150 * US;
+    }
+    thread.records
+}
+
+/// Three messages at once, every 40 ms: the call does not wait for the second and the third.
+fn burst() -> Vec<Record> {
+    let mut thread = Thread::new(1_003, "burst", 60);
+    let mut stop = BEGIN + 100 * US;
+    for burst in 0..LENGTH / (40 * MS) - 1 {
+        let at = BEGIN + (burst + 1) * 40 * MS + thread.noise.below(300 * US);
+        let mut now = at + 5 * US;
+        thread.waits(socket(), stop, None, Some((at, at)), now);
+        for _ in 0..2 {
+            let cost = 150 * US + thread.noise.below(20 * US);
+            thread.cpu += cost;
+            thread.waits(socket(), now + cost, None, None, now + cost);
+            now += cost;
+        }
+        let cost = 150 * US + thread.noise.below(20 * US);
+        thread.cpu += cost;
+        stop = now + cost;
+    }
+    thread.records
+}
+
+/// At random, never closer than 2 ms; what it costs varies over two orders of magnitude.
+fn random() -> Vec<Record> {
+    let mut thread = Thread::new(1_004, "random", 50);
+    let (mut stop, mut release) = (BEGIN + 100 * US, BEGIN + 10 * MS);
+    while release < BEGIN + LENGTH - 100 * MS {
+        thread.waits(socket(), stop, None, Some((release, release)), release + 6 * US);
+        let cost = 10 * US + thread.noise.skewed(1_500 * US);
+        thread.cpu += cost;
+        stop = release + 6 * US + cost;
+        release += 2 * MS + thread.noise.skewed(60 * MS) + thread.noise.below(4 * MS);
+    }
+    thread.records
+}
+
+/// Has a name that is markup, and is best-effort in between; in the end a record of it is missing.
+fn changing() -> Vec<Record> {
+    let mut thread = Thread::new(1_005, HOSTILE, 40);
+    let plain = |noise: &mut Noise| (5 * US + noise.below(10 * US), 100 * US + noise.below(5 * US));
+    thread.every(20 * MS, 0..200, plain);
+    thread.begins(BEGIN + 201 * 20 * MS, Begin::Policy, HOSTILE, Policy::Other, 0);
+    thread.every(20 * MS, 201..400, plain);
+    thread.begins(BEGIN + 401 * 20 * MS, Begin::Policy, HOSTILE, Policy::Fifo, 41);
+    thread.every(20 * MS, 401..500, plain);
+    thread.sequence += 1;
+    thread.every(20 * MS, 502..740, plain);
+    thread.records
+}
+
+/// Two activations: one job, too few for figures.
+fn once() -> Vec<Record> {
+    let mut thread = Thread::new(1_006, "once", 99);
+    thread.every(5_000 * MS, 0..2, |_| (US, 40 * US));
+    thread.records
+}
