@@ -148,7 +148,7 @@ fn buttons(page: &Opened) -> Result {
     page.click(&button(1))?;
     page.expect(&format!("document.querySelector('{}').getAttribute('aria-pressed') === 'true'", button(1)))?;
     let (from, until) = range(page, &figure)?;
-    ensure!(from > 0.0 && until > 100.0 * all.1 / 2.0, "{from} {until}");
+    ensure!(from > 0.0 && until > 10.0 * all.1, "{from} {until}");
     ensure!(ink(page, &figure)? > 2_000.0, "nothing is drawn on logarithmic scales");
     Ok(())
 }
