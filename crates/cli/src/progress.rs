@@ -1,7 +1,8 @@
 //! Progress lines: on a terminal only, and gone when what they are about ends.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use punctual_report::counted;
+use std::fmt::Write;
 use std::io::{IsTerminal, stderr};
 use std::time::{Duration, Instant};
 
@@ -68,9 +69,12 @@ impl Bar {
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(5));
         let template = match unit {
             "bytes" => "{prefix} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left".to_owned(),
-            unit => format!("{{prefix}} {{wide_bar}} {{human_pos}} of {{human_len}} {unit}, {{per_sec}}, {{eta}} left"),
+            unit => format!("{{prefix}} {{wide_bar}} {{human_pos}} of {{human_len}} {unit}, {{rate}} a second, {{eta}} left"),
         };
-        bar.set_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
+            let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
+        }));
         Bar(bar.with_prefix(what))
     }
 
