@@ -19,8 +19,6 @@ pub struct DistanceSummary {
     earliest: Ring,
     /// Absent while every release is exact.
     latest: Option<Ring>,
-    /// Whether some window is so wide that its bounds are not exact in the rings.
-    inexact: bool,
     /// Releases since the last window: the rings agree on that many.
     exact: usize,
     /// The newest releases, which the curves do not yet know.
@@ -55,7 +53,6 @@ impl DistanceSummary {
             base: 0,
             earliest: Ring::new(horizon),
             latest: None,
-            inexact: false,
             exact: 0,
             pending: 0,
             spans: Spans::default(),
@@ -80,22 +77,12 @@ impl DistanceSummary {
         if let Some(ring) = &mut self.latest {
             ring.push(relative(latest, self.base));
         }
-        if earliest == latest {
-            self.exact += 1;
-        } else {
-            self.exact = 0;
-            self.inexact |= relative(latest, earliest) >= EXACT;
-        }
+        self.exact = if earliest == latest { self.exact + 1 } else { 0 };
         self.count += 1;
         self.pending += 1;
         if self.pending == BATCH {
             self.flush();
         }
-    }
-
-    /// Whether merging gives the same as one go. Windows wider than what the rings hold exactly are rounded by where a piece begins.
-    pub fn can_merge(&self, later: &DistanceSummary) -> bool {
-        !self.inexact && !later.inexact
     }
 
     /// Adds all releases of a piece of the same horizon that follows this one: the same as if they had been pushed here.
@@ -119,7 +106,6 @@ impl DistanceSummary {
         self.earliest = later.earliest.clone();
         self.latest = later.latest.clone();
         self.exact = later.exact;
-        self.inexact |= later.inexact;
     }
 
     /// The least separation of two releases, which is δ⁻(2); `None` for fewer than two.

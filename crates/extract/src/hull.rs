@@ -89,7 +89,7 @@ impl Hull {
     /// Whether appending gives the same as if the later points had come here one by one, after up to `between` others: not where
     /// corners might have been cut on the way.
     pub fn can_append(&self, later: &Hull, between: usize) -> bool {
-        !later.cut && self.points.len() + between + later.most <= CAP
+        self.points.len() + between + later.most <= CAP
     }
 
     /// Takes corners away by extending the edges beside one until they meet, below it: where that costs least.

@@ -134,7 +134,7 @@ impl Lanes {
 
     fn lane(&mut self, separator: Separator, options: &Options) -> usize {
         let key = separator.key();
-        if !self.lanes.get(self.recent).is_some_and(|lane| lane.key() == key) {
+        if self.lanes.get(self.recent).is_none_or(|lane| lane.key() != key) {
             self.recent = match self.position(key) {
                 Some(lane) => lane,
                 None if self.lanes.len() < MAX_SEPARATORS || separator.object == Object::Others => {

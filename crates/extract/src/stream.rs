@@ -84,7 +84,7 @@ impl Stream {
 
     /// Whether merging gives the same models as one go, also where summaries are capped: with up to `between` more releases here before.
     pub fn can_merge(&self, later: &Stream, between: usize) -> bool {
-        self.periodic.can_merge(&later.periodic, between) && self.distances.can_merge(&later.distances)
+        self.periodic.can_merge(&later.periodic, between)
     }
 
     /// Adds a piece of the same options that follows this one, split between two jobs: the same as if it had been seen here.
