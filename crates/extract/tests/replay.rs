@@ -184,7 +184,8 @@ fn ordinary_threads_are_never_read_again() {
     let options = options(100, false);
     let (expected, counted) = one_go(&records, &options);
     let (tasks, progress) = in_pieces(&source, 4, &options);
-    assert_eq!((source.reads.load(Ordering::Relaxed), source.read.load(Ordering::Relaxed)), (16, records.len()));
+    assert!(source.reads.load(Ordering::Relaxed) >= 8, "a piece for each worker and more");
+    assert_eq!(source.read.load(Ordering::Relaxed), records.len());
     assert_eq!(progress, counted, "and so nothing refed");
     assert!(tasks == expected);
     assert!(tasks.iter().all(|task| task.streams.iter().all(|stream| stream.jobs > 100)));
@@ -213,7 +214,7 @@ fn a_panic_of_a_worker_is_a_panic_of_the_replay() {
             1 << 60
         }
         fn read(&self, stretches: Range<usize>, _: &mut dyn FnMut(&Record)) -> Result<(), ()> {
-            assert!(stretches.start != 3, "as this test wants it");
+            assert!(!stretches.contains(&3), "as this test wants it");
             Ok(())
         }
     }
