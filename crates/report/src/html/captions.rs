@@ -32,7 +32,7 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
                  The dashed line is the greatest lateness, the release jitter J = {bound}.",
                 grid(numerator, denominator),
             );
-            if let (Some(half), Some(most)) = (jobs.lateness.quantile(500), jobs.lateness.quantile(990)) {
+            if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
                 let _ = write!(text, " Here half of the jobs were at most {} late, 99 % at most {}.", at_most(ns(half)), at_most(ns(most)));
             }
             text
@@ -207,6 +207,19 @@ pub(crate) fn suspension(model: &Suspension) -> String {
         let _ = write!(text, "; the bounds of single segments add up to {}", at_most(ns(longest)));
     }
     text + "."
+}
+
+/// Histogram of lateness or separation.
+pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
+    let (means, worst) = match jobs.measure {
+        Measure::Lateness { .. } => ("How much later than its place in the periodic grid each job was released.", "as late as"),
+        Measure::Separation { .. } => ("How long after the one before it each job was released.", "as close as"),
+    };
+    let mut text = histogram(&jobs.worst, means)?;
+    if jobs.windows > 0 {
+        let _ = write!(text, " Releases that were not seen count {worst} they may have been.");
+    }
+    Some(text)
 }
 
 /// How much of a model's stream a recording has.

@@ -111,7 +111,7 @@ fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin: Instant) -> StreamData 
         separation: stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()),
         periodic: stream.arrival.periodic.as_ref().map(periodic),
         raster: seen.and_then(|jobs| raster(jobs, begin)),
-        lateness: seen.and_then(|jobs| counts(&jobs.lateness)),
+        lateness: seen.and_then(|jobs| counts(&jobs.worst)),
         cost: seen.and_then(|jobs| counts(&jobs.cost)),
         response: seen.and_then(|jobs| counts(&jobs.response)),
     }

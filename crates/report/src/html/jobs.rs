@@ -43,8 +43,8 @@ pub(crate) struct StreamJobs {
     /// The job before.
     last: Option<(u64, Window)>,
     pub(crate) raster: Raster,
-    /// Of what is drawn over time, the least that it can be.
-    pub(crate) lateness: Histogram,
+    /// Of what is drawn over time, the worst that it can be: lateness at its greatest, separations at their least.
+    pub(crate) worst: Histogram,
     pub(crate) cost: Histogram,
     pub(crate) response: Histogram,
 }
@@ -162,7 +162,7 @@ impl Jobs {
             measure: Measure::of(stream),
             last: None,
             raster: Raster::new(if primary { BUCKETS } else { BUCKETS_OF_OTHERS }),
-            lateness: Histogram::default(),
+            worst: Histogram::default(),
             cost: Histogram::default(),
             response: Histogram::default(),
         });
@@ -224,7 +224,11 @@ impl StreamJobs {
         if let Some((low_ns, high_ns)) = self.measure.range(number, window, self.last) {
             self.outside += u64::from(!self.measure.allows(low_ns, high_ns));
             self.raster.push(Point { number, at_ns: window.earliest().ns(), low_ns, high_ns });
-            self.lateness.push(low_ns.try_into().unwrap_or(0));
+            let worst = match self.measure {
+                Measure::Lateness { .. } => high_ns,
+                Measure::Separation { .. } => low_ns,
+            };
+            self.worst.push(worst.try_into().unwrap_or(0));
         }
         self.last = Some((number, window));
     }
@@ -265,8 +269,9 @@ mod tests {
         let ranges: Vec<(u64, i64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns, point.high_ns)).collect();
         assert_eq!(ranges, [(0, 40_000, 40_000), (3, 0, 12_000), (4, 41_001, 41_001)]);
         assert_eq!((stream.jobs, stream.windows, stream.outside), (3, 1, 1));
-        assert_eq!((stream.cost.count(), stream.response.count(), stream.lateness.count()), (3, 3, 3));
+        assert_eq!((stream.cost.count(), stream.response.count(), stream.worst.count()), (3, 3, 3));
         assert_eq!(stream.response.range(), Some((800_000, 812_000)));
+        assert_eq!(stream.worst.range(), Some((12_000, 41_001)), "what was not seen counts as late as it can have been");
     }
 
     #[test]

@@ -128,19 +128,13 @@ fn content(stream: &Stream, number: usize, jobs: Option<&Jobs>) -> Markup {
 fn coming(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     let mut list = Vec::new();
     if let Some(seen) = seen {
-        let (raster, title, means) = match seen.measure {
-            Measure::Lateness { .. } => (
-                "Release raster: lateness of each job",
-                "Histogram of lateness",
-                "How much later than its place in the periodic grid each job was released.",
-            ),
-            Measure::Separation { .. } => {
-                ("Release raster: separation of jobs", "Histogram of separation", "How long after the one before it each job was released.")
-            }
+        let (raster, title) = match seen.measure {
+            Measure::Lateness { .. } => ("Release raster: lateness of each job", "Histogram of lateness"),
+            Measure::Separation { .. } => ("Release raster: separation of jobs", "Histogram of separation"),
         };
-        let drawn = seen.lateness.count() > 0;
+        let drawn = seen.worst.count() > 0;
         list.extend(plot("raster", raster, drawn.then(|| captions::raster(seen))));
-        list.extend(plot("lateness", title, captions::histogram(&seen.lateness, means)));
+        list.extend(plot("lateness", title, captions::regularity(seen)));
     }
     list.extend(plot("arrivals", "Arrival curves η⁺ and η⁻", captions::arrivals(stream)));
     list
