@@ -5,9 +5,9 @@ use crate::failure::{Code, Failure};
 use punctual_extract::Source;
 use punctual_model::{Duration, Instant};
 use punctual_report::counted;
-use punctual_trace::ctf::Reader;
+use punctual_trace::ctf::{Damage, Reader};
 use punctual_trace::{About, Record};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ pub struct Recording {
     reader: Reader,
     path: PathBuf,
     /// What was found damaged while reading. A piece may be read twice: each is told once.
-    damage: Mutex<BTreeSet<String>>,
+    damage: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Recording {
@@ -61,6 +61,12 @@ impl Recording {
         (0..self.reader.stretches()).map(|index| self.reader.stretch(index).activations).sum()
     }
 
+    /// Activations that are lost by what was found damaged so far.
+    pub fn unreadable(&self) -> u64 {
+        let when_opened: u64 = self.reader.damage().iter().map(Damage::activations).sum();
+        when_opened + self.damage.lock().unwrap_or_else(PoisonError::into_inner).values().sum::<u64>()
+    }
+
     /// Every record, in order, one after the other.
     pub fn read_all(&self, each: &mut dyn FnMut(&Record)) -> Result<(), Failure> {
         Ok(self.read(0..self.reader.stretches(), each)?)
@@ -72,7 +78,7 @@ impl Recording {
         for damage in self.reader.damage() {
             eprintln!("punctual: {place}: {damage}");
         }
-        for damage in self.damage.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for damage in self.damage.lock().unwrap_or_else(PoisonError::into_inner).keys() {
             eprintln!("punctual: {place}: {damage}");
         }
         let dropped = self.reader.dropped();
@@ -107,7 +113,7 @@ impl Source for Recording {
     fn read(&self, stretches: Range<usize>, each: &mut dyn FnMut(&Record)) -> Result<(), punctual_trace::Error> {
         let damage = self.reader.read(stretches, each)?;
         if !damage.is_empty() {
-            let said = damage.iter().map(ToString::to_string);
+            let said = damage.iter().map(|damage| (damage.to_string(), damage.activations()));
             self.damage.lock().unwrap_or_else(PoisonError::into_inner).extend(said);
         }
         Ok(())

@@ -96,10 +96,10 @@ fn extract_all(plan: &Plan) -> Result<Vec<TimingModel>, Failure> {
     models.into_iter().map(|(_, model)| Ok(model?)).collect()
 }
 
-/// `records` is how many activations could be read; what the headers promise beyond that is lost too.
+/// `records` is how many activations were read. What is damaged is lost too.
 fn to_model(extractor: Extractor, recording: &Recording, records: u64) -> TimingModel {
     let (about, totals) = (recording.about(), recording.reader().totals());
-    let unreadable = recording.activations().saturating_sub(records);
+    let lost = totals.lost + recording.unreadable();
     results::model(
         extractor,
         Observed {
@@ -108,7 +108,7 @@ fn to_model(extractor: Extractor, recording: &Recording, records: u64) -> Timing
             from: recording.from(),
             until: recording.reader().until(),
             records,
-            totals: Totals { lost: totals.lost + unreadable, ..totals },
+            totals: Totals { lost, ..totals },
         },
     )
 }

@@ -11,11 +11,17 @@ pub struct Damage {
     file: String,
     offset: u64,
     what: String,
+    activations: u64,
 }
 
 impl Damage {
     pub(super) fn new(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Damage {
-        Damage { file: file.into(), offset, what: what.into() }
+        Damage { file: file.into(), offset, what: what.into(), activations: 0 }
+    }
+
+    /// The same, with how many activations are lost by it.
+    pub(super) fn of(self, activations: u64) -> Damage {
+        Damage { activations, ..self }
     }
 
     /// The same with more words at its end.
@@ -32,6 +38,11 @@ impl Damage {
     /// The byte in that file, from 0.
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Activations that are lost by it, as far as the recording says; 0 where it does not.
+    pub fn activations(&self) -> u64 {
+        self.activations
     }
 }
 

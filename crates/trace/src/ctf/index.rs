@@ -83,7 +83,11 @@ impl Index {
                     offset += header.bytes as u64;
                 }
                 Found::Damage { at, what, end } => {
-                    let found = Damage::new(&stream.name, at, what);
+                    // What its header says, if it is its own: a packet after it will tell better.
+                    let claimed =
+                        scan.header(offset)?.filter(|header| Some(header.sequence) == expected).map_or(0, |header| header.activations);
+                    let said = if claimed > 0 { format!("{what}: {claimed} activations") } else { what };
+                    let found = Damage::new(&stream.name, at, said).of(claimed);
                     self.damages.extend(self.found.replace(found));
                     self.is_cut = true;
                     is_consecutive = false;
@@ -121,12 +125,13 @@ impl Index {
         let file = stream.number.checked_sub(1).filter(|file| self.number.is_some_and(|number| number < *file));
         let said = match (missing, found, file) {
             (0, found, _) => found,
-            (1..=SEQUENCE_LEAP, Some(found), _) => Some(found.and(&format!(": {how_many}"))),
-            (1..=SEQUENCE_LEAP, None, Some(file)) => {
-                Some(Damage::new(&stream.name, offset, format!("before this file {how_many} are missing; there is no stream_{file}")))
-            }
+            (1..=SEQUENCE_LEAP, Some(found), _) => Some(found.and(&format!(": {how_many}")).of(activations)),
+            (1..=SEQUENCE_LEAP, None, Some(file)) => Some(
+                Damage::new(&stream.name, offset, format!("before this file {how_many} are missing; there is no stream_{file}"))
+                    .of(activations),
+            ),
             (1..=SEQUENCE_LEAP, None, None) => {
-                Some(Damage::new(&stream.name, offset, format!("before this packet {how_many} are missing")))
+                Some(Damage::new(&stream.name, offset, format!("before this packet {how_many} are missing")).of(activations))
             }
             (_, found, _) => {
                 self.damages.extend(found);

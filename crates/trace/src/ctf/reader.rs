@@ -287,9 +287,6 @@ fn packet_damage(name: &str, offset: u64, header: &Header, packet: &[u8]) -> Opt
     }
     let (at, what) = index::explain(packet, offset).unwrap_or((offset, "damaged in more than one byte".to_owned()));
     let end = offset + header.bytes as u64;
-    Some(Damage::new(
-        name,
-        at,
-        format!("{what}; packet {} (bytes {offset} to {end}) is left out: {} activations", header.sequence, header.activations),
-    ))
+    let left_out = format!("packet {} (bytes {offset} to {end}) is left out: {} activations", header.sequence, header.activations);
+    Some(Damage::new(name, at, format!("{what}; {left_out}")).of(header.activations))
 }

@@ -20,8 +20,8 @@ const AGE: Duration = Duration::from_secs(1);
 /// With a limit a recording is in this many files, so that as much of it goes at once.
 const FILES: u64 = 16;
 const LEAST_FILE: u64 = 256 << 10;
-/// Packets from one repetition of what all threads are to the next.
-const KNOWN_EVERY: u64 = 64;
+/// What all threads are is told again when this many times its size has been written since: it takes some percent.
+const KNOWN_SHARE: u64 = 40;
 const PACKET_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=MOST_PACKET;
 
 /// A recording that is being made. Dropped without [`Recorder::finish`] it is one that was cut off, with all that was recorded.
@@ -38,7 +38,7 @@ pub struct Recorder {
     activations: u64,
     totals: Totals,
     roster: Roster,
-    /// Packets until the threads are told again.
+    /// Bytes until the threads are told again.
     until_known: u64,
     /// Bytes in a file at most, with a limit, and in this one so far.
     file_most: Option<u64>,
@@ -140,14 +140,17 @@ impl Recorder {
     fn next_packet(&mut self, at_ns: u64) -> Result<(), Error> {
         self.close(0)?;
         if self.until_known == 0 {
-            self.until_known = KNOWN_EVERY;
+            let before = self.packet.bytes.len();
+            let mut told = 0;
             for known in self.roster.known(Instant::from_ns(at_ns)) {
                 if !self.packet.is_empty() && !self.packet.has_room(&known, at_ns, self.packet_bytes) {
+                    told += self.packet.bytes.len();
                     // Not `close`: a file that begins here would begin with all of them again.
                     self.send(0)?;
                 }
                 self.add(&known, at_ns);
             }
+            self.until_known = KNOWN_SHARE * (told + self.packet.bytes.len()).saturating_sub(before) as u64;
         }
         Ok(())
     }
@@ -162,8 +165,9 @@ impl Recorder {
 
     /// Sends the packet on its way, unless it is empty, and has the next one begin a file if this one is full.
     fn close(&mut self, flags: u32) -> Result<(), Error> {
+        let bytes = self.packet.bytes.len() as u64;
         self.send(flags)?;
-        self.until_known = self.until_known.saturating_sub(1);
+        self.until_known = self.until_known.saturating_sub(bytes);
         if self.file_most.is_some_and(|most| self.file_bytes + self.packet_bytes as u64 > most) {
             self.begins_file = true;
             self.until_known = 0;
