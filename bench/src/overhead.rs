@@ -91,7 +91,7 @@ fn latency() -> Result<Vec<[String; 4]>, Error> {
                 &format!("wake-up latency of a 1 kHz thread, {name}"),
                 &format!("{:.1} µs", without / 1e3),
                 format!("{:.1} µs", with / 1e3),
-                &format!("{:.2} (+{:.1} µs)", with / without, (with - without) / 1e3),
+                &format!("{:.2} ({:+.1} µs)", with / without, (with - without) / 1e3),
             )
         })
         .collect())

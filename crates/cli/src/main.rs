@@ -59,7 +59,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Replay(arguments) => replay::run(&replay::Plan::new(arguments)?),
         Command::Import(arguments) => import::run(&import::Plan::new(arguments)?),
         Command::Timeline(arguments) => timeline::run(&timeline::Plan::new(arguments)?),
-        Command::Report(arguments) => page::run(&page::Plan::new(arguments)?),
+        Command::Report(arguments) => page::run(page::Plan::new(arguments)?),
         Command::Show(arguments) => show::run(&arguments),
         Command::Doctor { json } => doctor::run(json),
         Command::Completions { shell } => manual::completions(shell),

@@ -44,10 +44,17 @@ pub fn beside(path: &Path, ending: &str, other: &str) -> PathBuf {
     PathBuf::from(format!("{stem}.{other}"))
 }
 
-pub fn run(plan: &Plan) -> Result<(), Failure> {
+pub fn run(mut plan: Plan) -> Result<(), Failure> {
     let model = read_model(&plan.file)?;
     let mut jobs = None;
-    if let Some(recording) = &plan.recording {
+    if let Some(recording) = &mut plan.recording {
+        let file = name(&plan.file);
+        if model.tasks.iter().any(|task| task.recording.is_some()) {
+            let why = "it is about several recordings; make a model of each to see its jobs, or leave the recording out";
+            return Err(Failure::new(Code::Usage, format!("{file}: {why}")));
+        }
+        // A model of a stretch of it.
+        recording.narrow(model.observation.from_ns, model.observation.until_ns)?;
         let bar = Bar::new(plan.quiet, "reading jobs", recording.activations(), "activations");
         let mut seen = Jobs::new(&model);
         let primaries = Primaries::of(&model);
@@ -66,7 +73,7 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
         drop(bar);
         recording.warn();
         if known == 0 {
-            let (file, recording) = (name(&plan.file), recording.path().display());
+            let recording = recording.path().display();
             return Err(Failure::new(
                 Code::File,
                 format!("{recording} has none of the jobs that {file} is about; are they of one observation?"),

@@ -65,7 +65,7 @@ impl Recording {
 /// What was written before is worth telling of.
 fn broken(place: &str, error: punctual_trace::Error) -> Failure {
     let failure = Failure::from(error);
-    Failure::new(failure.code, format!("{}; the recording up to there is whole: punctual replay {place}", failure.message))
+    Failure::new(failure.code, format!("{}; punctual replay {place} gives what there is", failure.message))
 }
 
 impl Sink for Recording {

@@ -39,6 +39,16 @@ impl Recording {
         Ok(Recording { reader, path: path.to_path_buf(), damage: Mutex::default() })
     }
 
+    /// Only what lies between these, if that is less than all of it.
+    pub fn narrow(&mut self, from: Instant, until: Instant) -> Result<(), Failure> {
+        let later = (from > self.from()).then_some(from);
+        let earlier = (until < self.reader.until()).then_some(until);
+        if later.is_some() || earlier.is_some() {
+            self.reader.select(later, earlier)?;
+        }
+        Ok(())
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

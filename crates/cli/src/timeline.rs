@@ -82,7 +82,9 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
         let (threads, jobs) = (counted(counts.threads, "thread"), counted(counts.jobs, "job"));
         let steps = if about.switches { format!(", {}", counted(counts.steps, "step") + " of the scheduler") } else { String::new() };
         eprintln!("Wrote {name}: {threads}, {jobs}{steps}. Open it at https://ui.perfetto.dev (it stays in your browser).");
-        if !about.switches {
+        if about.switches {
+            eprintln!("(It knows watched threads only: where none of them runs, a processor looks idle.)");
+        } else {
             eprintln!("(It shows jobs alone; of a recording with --detail switches it shows who ran when, and who woke whom.)");
         }
     }

@@ -91,15 +91,22 @@ fn tell(model: &TimingModel, task: &Task) -> Vec<Line> {
     lines
 }
 
+/// What importers put where a trace has no command line; without any, it is a thread of the kernel.
+const UNKNOWN: &str = "(unknown)";
+
 pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match task.command.as_str() {
         "" => "A thread of the kernel.".into(),
+        UNKNOWN => "What it runs is not known.".into(),
         command => format!("Runs {}", visible(command)),
     });
     let several = task.affinity.contains(['-', ',']);
     let processors = if several { "processors" } else { "processor" };
-    let mut line = format!("Policy {}, on {processors} {}", policy(task), visible(&task.affinity));
+    let mut line = format!("Policy {}", policy(task));
+    if !task.affinity.is_empty() {
+        line += &format!(", on {processors} {}", visible(&task.affinity));
+    }
     if task.merged_transitions > 0 {
         line += &format!(", after {} that did not count as transitions", counted(task.merged_transitions, "change"));
     }

@@ -77,9 +77,12 @@ fn policy() -> String {
 
 fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
     let (platform, seen) = (&model.platform, &model.observation);
+    // Other tools' traces do not always say.
+    let or_unknown = |known: bool, text: String| if known { text } else { "unknown".into() };
+    let machine = format!("{}, {}", visible(&platform.machine), counted(platform.cpus.into(), "processor"));
     let facts = [
-        ("Machine", format!("{}, {}", visible(&platform.machine), counted(platform.cpus.into(), "processor"))),
-        ("Kernel", format!("Linux {}", visible(&platform.kernel))),
+        ("Machine", or_unknown(!platform.machine.is_empty(), machine)),
+        ("Kernel", or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel)))),
         ("Observed for", about(seen.until_ns.since(seen.from_ns)).to_string()),
         ("Clock", format!("{}, from {} ns to {} ns", visible(&seen.clock), count(seen.from_ns.ns()), count(seen.until_ns.ns()))),
         ("Tasks", count(model.tasks.len() as u64)),

@@ -10,6 +10,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+/// Where there is no name or command line. No text at all would say that it is a thread of the kernel.
+const UNKNOWN: &str = "(unknown)";
+
 /// What is known of a thread. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
@@ -38,7 +41,7 @@ impl Infos {
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                notes.count("events without infos: name and policy of the thread are not known");
+                notes.count("events without infos: name and policy of the thread are not known, it is taken as SCHED_OTHER");
                 return Ok(Infos::default());
             }
             Err(error) => return Err(Error::io(&path, &error)),
@@ -47,7 +50,7 @@ impl Infos {
             Ok(infos) => infos,
             // LiME writes the infos last: it may have been killed meanwhile.
             Err(error) if error.is_eof() => {
-                notes.say(format!("{name} ends too early: name and policy of the thread are not known"));
+                notes.say(format!("{name} ends too early: name and policy of the thread are not known, it is taken as SCHED_OTHER"));
                 return Ok(Infos::default());
             }
             Err(error) => return Err(Error::malformed(&path, format!("it does not say what a thread is: {error}"))),
@@ -74,7 +77,7 @@ impl Infos {
             sequence: 0,
             at,
             begin: was.map_or(Begin::Seen, |was| self.begin(was)),
-            name: self.comm.as_deref().unwrap_or_default().trim().to_owned(),
+            name: self.comm.as_deref().unwrap_or(UNKNOWN).trim().to_owned(),
             command: self.command(),
             policy,
             priority: match policy {
@@ -129,7 +132,7 @@ impl Infos {
         match &self.cmd {
             Value::String(line) => line.trim().to_owned(),
             Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
-            _ => String::new(),
+            _ => UNKNOWN.to_owned(),
         }
     }
 }

@@ -166,7 +166,7 @@ impl Threads {
             at: seen.at,
             begin,
             name,
-            command: String::new(),
+            command: "(unknown)".into(),
             policy: policy(priority),
             priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
             nice: (100..140).contains(&priority).then_some(priority as i32 - 120),
