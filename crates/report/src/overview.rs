@@ -61,11 +61,22 @@ pub fn summary(model: &TimingModel) -> String {
         }
     };
     format!(
-        "Observed for {} on {machine}: {}, {}, {loss}.\n",
-        about(observation.until_ns.since(observation.from_ns)),
+        "{} on {machine}: {}, {}, {loss}.\n",
+        how_long(model),
         counted(model.tasks.len() as u64, "task"),
         counted(observation.records, "record"),
     )
+}
+
+/// How long was observed. Of several recordings that is not what lies between the first and the last.
+pub(crate) fn how_long(model: &TimingModel) -> String {
+    let mut recordings: Vec<&str> = model.tasks.iter().filter_map(|task| task.recording.as_deref()).collect();
+    recordings.sort_unstable();
+    recordings.dedup();
+    match recordings.len() {
+        0 => format!("Observed for {}", about(model.observation.until_ns.since(model.observation.from_ns))),
+        count => format!("Observed in {}", counted(count as u64, "recording")),
+    }
 }
 
 /// The stream that is shown for a task.

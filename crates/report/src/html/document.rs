@@ -4,7 +4,8 @@ use super::data;
 use super::jobs::Jobs;
 use super::overview::{order, table};
 use super::task::{section, transitions};
-use crate::figure::{about, count, counted};
+use crate::figure::{count, counted};
+use crate::overview::how_long;
 use crate::visible;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -83,7 +84,7 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
     let facts = [
         ("Machine", or_unknown(!platform.machine.is_empty(), machine)),
         ("Kernel", or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel)))),
-        ("Observed for", about(seen.until_ns.since(seen.from_ns)).to_string()),
+        ("Observed", how_long(model).trim_start_matches("Observed ").to_owned()),
         ("Clock", format!("{}, from {} ns to {} ns", visible(&seen.clock), count(seen.from_ns.ns()), count(seen.until_ns.ns()))),
         ("Tasks", count(model.tasks.len() as u64)),
         ("Records", count(seen.records)),

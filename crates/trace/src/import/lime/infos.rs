@@ -211,7 +211,8 @@ mod tests {
             read(json!({"pid": 41, "tgid": 40, "ppid": null, "comm": null, "cmd": null, "policy": "SCHED_OTHER", "affinity_mask": null,
             "first_event_time": {"boottime_ns": 1_000, "iso8601": "1970-01-01T00:00:01.000000000Z"}, "last_event_time": null}));
         let task = infos.task(41, Instant::from_ns(5), None);
-        assert_eq!((task.pid, task.name.as_str(), task.policy, task.affinity.as_str()), (40, "", Policy::Other, ""));
+        let said = (task.pid, task.name.as_str(), task.command.as_str(), task.policy, task.affinity.as_str());
+        assert_eq!(said, (40, UNKNOWN, UNKNOWN, Policy::Other, ""));
         assert_eq!(infos.clock_zero(), Some(999_999_000));
         let deadline = json!({"SCHED_DEADLINE": {"runtime": 1, "period": 3, "deadline": 2}});
         let later = Infos { policy: deadline, ..infos.clone() };
