@@ -141,6 +141,7 @@ fn a_packet_that_is_a_second_old_gets_to_the_disk() {
     recorder.record(&Record::Exit { tid: 1, sequence: 1, at: Instant::from_ns(1 << 50) }).unwrap();
     recorder.finish(Instant::from_ns(1 << 60), totals(0)).unwrap();
     let reader = Reader::open(&folder).unwrap();
-    assert_eq!(read_all(&reader).len(), 2);
+    let new = read_all(&reader).into_iter().filter(|record| !matches!(record, Record::Known(_)));
+    assert_eq!(new.count(), 2);
     assert_eq!((reader.until(), reader.complete()), (Instant::from_ns(1 << 60), true));
 }

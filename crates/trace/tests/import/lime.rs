@@ -156,7 +156,7 @@ fn infos_may_say_little() {
     assert_eq!(open.about().from, Instant::from_ns(1_003_000_000));
     let (records, imported) = import(folder.path()).expect("imported");
     let task = tasks(&records)[0];
-    assert_eq!((task.pid, task.name.as_str(), task.affinity.as_str()), (39, "", "0,2"));
+    assert_eq!((task.pid, task.name.as_str(), task.affinity.as_str()), (39, "(unknown)", "0,2"));
     assert_eq!(imported.notes.iter().filter(|note| note.contains("without a policy")).count(), 1, "{:?}", imported.notes);
 }
 
