@@ -276,7 +276,8 @@ impl Extractor {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         thread.take_name();
         self.gaps += 1;
-        let until = thread.task.last_seen();
+        // An estimated start may lie before what the task begins with.
+        let until = thread.task.last_seen().max(thread.task.about().at);
         let about = TaskRecord { at: until, ..thread.task.about().clone() };
         let phase = thread.task.phase() + 1;
         self.keep(thread.task.into_model(until, EndedBy::Loss));
