@@ -2,6 +2,7 @@
 
 mod format;
 mod header;
+mod source;
 mod threads;
 
 use super::error::{Error, ErrorKind};
@@ -10,13 +11,15 @@ use super::table::Machine;
 use super::{Imported, Options};
 use crate::{About, Record, Totals};
 use format::Format;
-use linux_perf_data::linux_perf_event_reader::{EventRecord, PerfClock};
-use linux_perf_data::{Endianness, Feature, PerfFile, PerfFileReader, PerfFileRecord, PerfRecordIter};
+use linux_perf_data::linux_perf_event_reader::{EventRecord, PerfClock, RawEventRecord, RecordType};
+use linux_perf_data::{Feature, PerfFile, PerfFileReader, PerfFileRecord, PerfRecordIter};
 use punctual_model::{Instant, Platform};
+use source::Source;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use threads::Threads;
@@ -25,77 +28,46 @@ use threads::Threads;
 const SWITCH: &str = "sched_switch";
 /// Those of system calls.
 const ENTER: &str = "sys_enter";
+/// What tells a priority that a lock lends from one that was set.
+const LEND: &str = "sched_pi_setprio";
 
 /// A file that perf recorded.
 pub struct Trace {
     path: PathBuf,
-    file: PerfFile,
-    records: PerfRecordIter<BufReader<Counted>>,
-    position: Rc<Cell<u64>>,
-    bytes: u64,
+    opened: Opened,
     formats: HashMap<u16, Format>,
     about: About,
     notes: Notes,
     threads: Threads,
 }
 
-/// A file that knows how far it has been read.
-struct Counted {
-    file: File,
+/// As the library gives it, with how far it has been read, and how far there is.
+struct Opened {
+    file: PerfFile,
+    records: PerfRecordIter<Source>,
     position: Rc<Cell<u64>>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.position.set(self.position.get() + read as u64);
-        Ok(read)
-    }
-}
-
-impl Seek for Counted {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = self.file.seek(to)?;
-        self.position.set(position);
-        Ok(position)
-    }
+    bytes: u64,
 }
 
 impl Trace {
     /// Reads the headers.
     pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
-        let file = File::open(path).map_err(|error| Error::io(path, &error))?;
-        let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
-        header::check(&file, bytes).map_err(|why| Error::malformed(path, why))?;
-        let position = Rc::new(Cell::new(0));
-        let reader = BufReader::new(Counted { file, position: Rc::clone(&position) });
-        let broken = |error: linux_perf_data::Error| Error::malformed(path, format!("it cannot be read as a perf.data file: {error}"));
-        let PerfFileReader { perf_file, record_iter } = PerfFileReader::parse_file(reader).map_err(broken)?;
-        if perf_file.endian() != Endianness::LittleEndian {
-            return Err(Error::malformed(path, "it was recorded on a big-endian machine, whose tracepoints cannot be read here"));
-        }
-        let formats = format::formats(perf_file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
+        let opened = open(path)?;
+        let formats = format::formats(opened.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
         if !formats.values().any(|format| format.name == SWITCH) {
             let why =
                 "it has no tracepoint sched:sched_switch; record with perf sched record, or perf record -e 'sched:*,raw_syscalls:*' -a";
             return Err(Error::new(ErrorKind::Malformed, format!("{}: {why}", path.display())));
         }
         let mut notes = Notes::default();
-        let about = about(&perf_file, &mut notes);
+        let mut about = about(&opened.file, &mut notes);
+        if about.from.ns() == 0 {
+            about.from = first_sample(path)?;
+        }
         let machine = Machine::of(&about.platform.machine);
-        let has_calls = formats.values().any(|format| format.name == ENTER);
-        say_what_is_missing(&mut notes, has_calls, machine.is_some());
-        Ok(Trace {
-            path: path.to_path_buf(),
-            file: perf_file,
-            records: record_iter,
-            position,
-            bytes,
-            formats,
-            about,
-            notes,
-            threads: Threads::new(options.include_best_effort, machine),
-        })
+        let has = |name: &str| formats.values().any(|format| format.name == name);
+        say_what_is_missing(&mut notes, has(ENTER), has(LEND), machine.is_some());
+        Ok(Trace { path: path.to_path_buf(), opened, formats, about, notes, threads: Threads::new(options.include_best_effort, machine) })
     }
 
     pub fn about(&self) -> &About {
@@ -103,30 +75,35 @@ impl Trace {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.opened.bytes
     }
 
     /// Hands on everything, in the order that perf's own rounds give.
     pub fn run(mut self, each: &mut dyn FnMut(&Record) -> bool, progress: &mut dyn FnMut(u64)) -> Result<Imported, Error> {
         let mut goes_on = true;
         let mut until = self.about.from;
-        let mut lost = 0;
+        let mut lost = 0_u64;
         let mut taken = 0_u64;
         while goes_on {
-            let record = match self.records.next_record(&mut self.file) {
+            let record = match self.opened.records.next_record(&mut self.opened.file) {
                 Ok(Some(record)) => record,
                 Ok(None) => break,
                 Err(error) => {
-                    let at = self.position.get().min(self.bytes);
-                    self.notes
-                        .say(format!("{}: what follows byte {at} or so cannot be read ({error}) and is left out", self.path.display()));
+                    // The library had read on before it put things in order.
+                    let at = self.opened.position.get().min(self.opened.bytes);
+                    self.notes.say(format!(
+                        "{}, byte {at} or so: it cannot be read any further ({error}); what follows is left out, and what came just before",
+                        self.path.display()
+                    ));
+                    lost += 1;
+                    self.threads.lose();
                     break;
                 }
             };
             let PerfFileRecord::EventRecord { record, .. } = record else { continue };
             let at = record.timestamp().map_or(until, Instant::from_ns);
             let mut out = |record: Record| goes_on = goes_on && each(&record);
-            match record.parse() {
+            match parse(&record) {
                 Ok(EventRecord::Sample(sample)) => {
                     let Some(raw) = sample.raw else { continue };
                     let bytes = raw.as_slice();
@@ -148,31 +125,79 @@ impl Trace {
                 Ok(EventRecord::Comm(comm)) => {
                     let name = comm.name.as_slice();
                     let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
-                    self.threads.name(comm.pid, comm.tid, &name, &mut out);
+                    self.threads.name(comm.pid, comm.tid, &name, comm.is_execve.then(|| at.max(until)), &mut out);
                 }
                 Ok(EventRecord::Fork(fork)) => self.threads.born(fork.pid, fork.tid),
                 Ok(EventRecord::Exit(exit)) => self.threads.ended(exit.tid, at.max(until), &mut out),
                 Ok(EventRecord::Lost(gap)) => {
-                    lost += gap.count;
+                    lost = lost.saturating_add(gap.count);
+                    self.threads.lose();
+                }
+                Ok(EventRecord::Raw(raw)) if raw.record_type == RecordType::LOST_SAMPLES => {
+                    let bytes = raw.data.as_slice();
+                    let count = bytes.first_chunk().map_or(1, |count| u64::from_le_bytes(*count));
+                    lost = lost.saturating_add(count);
                     self.threads.lose();
                 }
                 Ok(_) => {}
-                Err(error) => self.notes.count(&format!("records that cannot be read: {error}")),
+                Err(error) => {
+                    self.notes.count(&format!("records that cannot be read: {error}; tasks end there"));
+                    lost = lost.saturating_add(1);
+                    self.threads.lose();
+                }
             }
             until = until.max(at);
             taken += 1;
             if taken % 65_536 == 0 {
-                progress(self.position.get());
+                progress(self.opened.position.get());
             }
         }
         let mut out = |record: Record| goes_on = goes_on && each(&record);
         self.threads.finish(until, &mut out);
         if lost > 0 {
-            self.notes.say(format!("perf lost {lost} events; tasks end there"));
+            self.notes.say(format!("{lost} events were lost; tasks end there"));
         }
         let totals = Totals { lost, ..Totals::default() };
         Ok(Imported { until, totals, notes: self.notes.into_list() })
     }
+}
+
+/// The content of a record. The library multiplies a length of the file by eight without looking, which panics where that is checked.
+fn parse<'a>(record: &RawEventRecord<'a>) -> Result<EventRecord<'a>, std::io::Error> {
+    catch_unwind(AssertUnwindSafe(|| record.parse())).unwrap_or_else(|_| Err(std::io::ErrorKind::InvalidData.into()))
+}
+
+/// A file whose header was looked at before the library did.
+fn open(path: &Path) -> Result<Opened, Error> {
+    let mut file = File::open(path).map_err(|error| Error::io(path, &error))?;
+    let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
+    let mut magic = [0; 8];
+    if file.read_exact(&mut magic).is_ok() && &magic == b"2ELIFREP" {
+        return Err(Error::malformed(path, "it was recorded on a big-endian machine, whose tracepoints cannot be read here"));
+    }
+    let data = header::check(&file, bytes).map_err(|why| Error::malformed(path, why))?;
+    let mut source = Source::new(file, data);
+    let position = source.position();
+    std::io::Seek::rewind(&mut source).map_err(|error| Error::io(path, &error))?;
+    let PerfFileReader { perf_file, record_iter } = PerfFileReader::parse_file(source).map_err(|error| broken(path, &error))?;
+    Ok(Opened { file: perf_file, records: record_iter, position, bytes })
+}
+
+fn broken(path: &Path, error: &linux_perf_data::Error) -> Error {
+    Error::malformed(path, format!("it cannot be read as a perf.data file: {error}"))
+}
+
+/// When the first event happened, where the header does not say (`perf record -B`).
+fn first_sample(path: &Path) -> Result<Instant, Error> {
+    let Opened { mut file, mut records, .. } = open(path)?;
+    // What is broken is said when the rest is read.
+    while let Ok(Some(record)) = records.next_record(&mut file) {
+        let PerfFileRecord::EventRecord { record, .. } = record else { continue };
+        if let (RecordType::SAMPLE, Some(time)) = (record.record_type, record.timestamp()) {
+            return Ok(Instant::from_ns(time));
+        }
+    }
+    Ok(Instant::from_ns(0))
 }
 
 fn about(file: &PerfFile, notes: &mut Notes) -> About {
@@ -206,9 +231,11 @@ fn about(file: &PerfFile, notes: &mut Notes) -> About {
     }
 }
 
-fn say_what_is_missing(notes: &mut Notes, has_calls: bool, is_known_machine: bool) {
+fn say_what_is_missing(notes: &mut Notes, has_calls: bool, has_loans: bool, is_known_machine: bool) {
     notes.say("perf does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, affinity, command lines");
-    notes.say("priorities are those of the moment: one that a lock lends a thread begins a task");
+    if !has_loans {
+        notes.say("priorities are those of the moment: one that a lock lends a thread begins a task (sched:sched_pi_setprio would tell)");
+    }
     notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
     match (has_calls, is_known_machine) {
         (false, _) => notes.say("it has no system calls: every sleep divides jobs; perf record -e 'sched:*,raw_syscalls:*' -a has them"),

@@ -1,7 +1,7 @@
 //! System calls by number and arguments: which separate jobs, on what. Without the memory that arguments point to.
 
 use super::thread::Entry;
-use punctual_model::{Call, FileClass, Object, Separator};
+use punctual_model::{Call, Duration, FileClass, Instant, Object, Separator};
 
 /// A machine whose numbers of system calls are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub fn restarts(machine: Machine, number: i64) -> bool {
 }
 
 /// What a call with these arguments is; `None` if it separates nothing. `deadline` says whether the thread is under SCHED_DEADLINE.
-pub fn entry(machine: Machine, number: i64, arguments: [u64; 6], deadline: bool) -> Option<Entry> {
+pub fn entry(machine: Machine, number: i64, arguments: [u64; 6], deadline: bool, at: Instant) -> Option<Entry> {
     const TIMER_ABSTIME: u64 = 1;
     const MSG_DONTWAIT: u64 = 0x40;
     const IPC_NOWAIT: u64 = 0o4000;
@@ -113,7 +113,10 @@ pub fn entry(machine: Machine, number: i64, arguments: [u64; 6], deadline: bool)
         Call::SchedYield if !deadline => return None,
         _ => (call, Object::None, true),
     };
-    Some(Entry { separator: Separator { call, object }, arrival: None, always })
+    // A wait for nothing at all is a sleep, whose end is no secret.
+    let sleeps = call == Call::Poll && b == 0 && int(c) > 0;
+    let arrival = sleeps.then(|| at + Duration::from_ms(c & 0x7fff_ffff));
+    Some(Entry { separator: Separator { call, object }, arrival, always })
 }
 
 /// Of futex operations, those that wait.
@@ -124,5 +127,33 @@ fn futex(operation: u64) -> Option<Call> {
         9 => Some(Call::FutexWaitBitset),
         11 => Some(Call::FutexWaitRequeuePi),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(number: i64, arguments: [u64; 6]) -> Option<(Call, Object, Option<u64>, bool)> {
+        let entry = entry(Machine::X86, number, arguments, false, Instant::from_ns(7))?;
+        Some((entry.separator.call, entry.separator.object, entry.arrival.map(Instant::ns), entry.always))
+    }
+
+    #[test]
+    fn calls_are_known_by_number_and_arguments() {
+        let clock = Object::Clock { id: 1, absolute: true };
+        assert_eq!(call(230, [1, 1, 0x7ffc_0000, 0, 0, 0]), Some((Call::ClockNanosleep, clock, None, true)));
+        let file = |class, fd| Object::File { class, fd, identity: 0 };
+        assert_eq!(call(0, [3, 0, 8, 0, 0, 0]), Some((Call::Read, file(FileClass::Other, 3), None, false)));
+        assert_eq!(call(45, [3, 0, 8, 0x40, 0, 0]), None);
+        assert_eq!(call(232, [4, 0, 8, u64::MAX, 0, 0]), Some((Call::EpollWait, file(FileClass::Epoll, 4), None, true)));
+        assert_eq!(call(232, [4, 0, 8, 0, 0, 0]), None);
+        assert_eq!(call(202, [0x1004, 393, 0, 0, 0, 0]), Some((Call::FutexWaitBitset, Object::Address(0x1000), None, true)));
+        assert_eq!(call(202, [0x1004, 129, 0, 0, 0, 0]), None);
+        assert_eq!(call(7, [0, 0, 5, 0, 0, 0]), Some((Call::Poll, Object::None, Some(5_000_007), true)));
+        assert_eq!(call(7, [0, 1, u64::from(u32::MAX), 0, 0, 0]), Some((Call::Poll, Object::None, None, true)));
+        // To yield says something under SCHED_DEADLINE only; other calls say nothing.
+        assert_eq!((call(24, [0; 6]), call(1, [0; 6]), call(-1, [0; 6])), (None, None, None));
+        assert!(entry(Machine::Arm, 124, [0; 6], true, Instant::from_ns(7)).is_some());
     }
 }

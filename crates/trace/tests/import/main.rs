@@ -2,6 +2,7 @@
 
 mod lime;
 mod perf;
+mod perf_file;
 
 use punctual_trace::import::{ErrorKind, Import, Imported, Options};
 use punctual_trace::{Activation, Record};
@@ -18,8 +19,12 @@ macro_rules! skipped {
 use skipped;
 
 fn import(path: &Path) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
+    import_with(path, &Options::default())
+}
+
+fn import_with(path: &Path, options: &Options) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
     let mut records = Vec::new();
-    let import = Import::open(path, &Options::default())?;
+    let import = Import::open(path, options)?;
     let imported = import.run(
         &mut |record| {
             records.push(record.clone());

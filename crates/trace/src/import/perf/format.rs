@@ -28,8 +28,8 @@ impl Format {
     /// One number of an array of them.
     pub fn element(&self, field: &str, index: usize, record: &[u8]) -> Option<u64> {
         let field = self.fields.get(field)?;
-        let from = field.offset.checked_add(index * 8).filter(|from| from + 8 <= field.offset + field.size)?;
-        Some(u64::from_le_bytes(record.get(from..from + 8)?.try_into().ok()?))
+        let all = record.get(field.offset..field.offset.checked_add(field.size)?)?;
+        Some(u64::from_le_bytes(all.get(8 * index..8 * index + 8)?.try_into().ok()?))
     }
 
     /// A text with a zero at its end.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 /// Where the sections and the flags of features are in the header.
@@ -9,8 +10,8 @@ const SECTIONS: [u64; 3] = [24, 40, 56];
 const DATA: u64 = 40;
 const FLAGS: u64 = 72;
 
-/// Says what of the file lies outside of it, or is impossible.
-pub fn check(file: &File, bytes: u64) -> Result<(), String> {
+/// Where the records are; or says what of the file lies outside of it, or is impossible.
+pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
     let number = |at: u64| {
         let mut number = [0; 8];
         file.read_exact_at(&mut number, at).map(|()| u64::from_le_bytes(number))
@@ -21,6 +22,10 @@ pub fn check(file: &File, bytes: u64) -> Result<(), String> {
         let end = offset.checked_add(size).filter(|end| *end <= bytes);
         end.map(|_| (offset, size)).ok_or_else(|| format!("byte {at}: {what} does not lie within the file"))
     };
+    const PIPE: u64 = 16;
+    if number(8).map_err(cut_off)? == PIPE {
+        return Err("perf wrote it to a pipe, without what is needed here; record with perf record -o FILE".to_owned());
+    }
     for at in SECTIONS {
         within(at, "a section")?;
     }
@@ -33,12 +38,24 @@ pub fn check(file: &File, bytes: u64) -> Result<(), String> {
     if size == 0 {
         return Err("perf was interrupted while it recorded, and did not write where its data end".to_owned());
     }
-    let mut place = offset + size;
+    let data = offset..offset + size;
+    let mut place = data.end;
+    // Each of them is read into memory.
+    let mut all = 0_u64;
+    let mut has_events = false;
     for feature in 0..256 {
         if number(FLAGS + 8 * (feature / 64)).map_err(cut_off)? >> (feature % 64) & 1 == 0 {
             continue;
         }
+        if feature == COMPRESSED {
+            return Err("it is compressed, which is not read here; record without -z".to_owned());
+        }
         let (offset, size) = within(place, "a section")?;
+        all += size;
+        if all > bytes {
+            return Err(format!("byte {place}: the sections are larger than the file"));
+        }
+        has_events |= feature == EVENTS;
         let (name, right) = match feature {
             HOST..=ARCHITECTURE => ("a text", text(file, offset, size)),
             EVENTS => ("the list of events", events(file, offset, size)),
@@ -49,13 +66,17 @@ pub fn check(file: &File, bytes: u64) -> Result<(), String> {
         }
         place += 16;
     }
-    Ok(())
+    if !has_events {
+        return Err("it does not say which events it has".to_owned());
+    }
+    Ok(data)
 }
 
 /// Features whose content is read: texts of the machine, and what was recorded.
 const HOST: u64 = 3;
 const ARCHITECTURE: u64 = 6;
 const EVENTS: u64 = 12;
+const COMPRESSED: u64 = 27;
 
 fn word(file: &File, at: u64) -> io::Result<u64> {
     let mut word = [0; 4];
@@ -72,7 +93,7 @@ fn events(file: &File, offset: u64, size: u64) -> io::Result<bool> {
     let end = offset + size;
     let (count, attribute) = (word(file, offset)?, word(file, offset + 4)?);
     let mut at = offset + 8;
-    if count.saturating_mul(attribute.max(1)) > size {
+    if attribute < 64 || count.saturating_mul(attribute) > size {
         return Ok(false);
     }
     for _ in 0..count {

@@ -39,6 +39,7 @@ impl Seen<'_> {
 /// A thread that is followed, and what it was last seen as.
 struct Followed {
     thread: Thread,
+    /// The kernel's own, without what a lock lent it.
     priority: i64,
 }
 
@@ -51,6 +52,8 @@ pub struct Threads {
     gone: HashSet<i32>,
     pids: HashMap<i32, i32>,
     names: HashMap<i32, String>,
+    /// The priorities that threads have for as long as they hold a lock that a more urgent one waits for.
+    lent: HashMap<i32, i64>,
 }
 
 impl Threads {
@@ -62,6 +65,7 @@ impl Threads {
             gone: HashSet::new(),
             pids: HashMap::new(),
             names: HashMap::new(),
+            lent: HashMap::new(),
         }
     }
 
@@ -91,6 +95,17 @@ impl Threads {
                     followed.thread.leave(seen.at, seen.number("ret"), out);
                 }
             }
+            "sched_pi_setprio" => {
+                if let (Some(tid), Some(before), Some(priority)) = (seen.tid("pid"), seen.number("oldprio"), seen.number("newprio")) {
+                    let own = self.followed.get(&tid).map_or(before, |followed| followed.priority);
+                    // What is given back is no more than its own.
+                    if priority < own {
+                        self.lent.insert(tid, priority);
+                    } else {
+                        self.lent.remove(&tid);
+                    }
+                }
+            }
             "sched_process_exit" => {
                 if let Some(tid) = seen.tid("pid") {
                     self.ended(tid, seen.at, out);
@@ -101,7 +116,8 @@ impl Threads {
     }
 
     fn leave_processor(&mut self, seen: &Seen, out: Out) {
-        const DEAD: i64 = 0x10 | 0x20 | 0x40 | 0x80;
+        // As tracepoints report them, which is not how the kernel keeps them: parked (0x40) and idle (0x80) are sleeps.
+        const DEAD: i64 = 0x10 | 0x20;
         /// Preempted while it was about to sleep, or running.
         const PREEMPTED: i64 = 0x100;
         let (Some(tid), Some(priority), Some(state)) = (seen.tid("prev_pid"), seen.number("prev_prio"), seen.number("prev_state")) else {
@@ -137,7 +153,7 @@ impl Threads {
         }
         let argument = |index| seen.format.element("args", index, seen.bytes).unwrap_or(0);
         let arguments = [argument(0), argument(1), argument(2), argument(3), argument(4), argument(5)];
-        let entry = table::entry(machine, number, arguments, followed.priority == -1);
+        let entry = table::entry(machine, number, arguments, followed.priority == -1, seen.at);
         followed.thread.enter(seen.at, entry, out);
     }
 
@@ -147,7 +163,7 @@ impl Threads {
             return None;
         }
         let known = self.followed.get(&tid).map(|followed| followed.priority);
-        if known == Some(priority) {
+        if known == Some(priority) || self.lent.get(&tid) == Some(&priority) {
             return self.followed.get_mut(&tid);
         }
         if known.is_none() && priority >= 100 && !self.include_best_effort {
@@ -159,20 +175,7 @@ impl Threads {
             Some(before) if policy(before) != policy(priority) => Begin::Policy,
             Some(_) => Begin::Priority,
         };
-        let task = TaskRecord {
-            tid: u32::try_from(tid).ok()?,
-            pid: self.pids.get(&tid).copied().and_then(|pid| u32::try_from(pid).ok()).unwrap_or(u32::try_from(tid).ok()?),
-            sequence: 0,
-            at: seen.at,
-            begin,
-            name,
-            command: "(unknown)".into(),
-            policy: policy(priority),
-            priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
-            nice: (100..140).contains(&priority).then_some(priority as i32 - 120),
-            reservation: None,
-            affinity: String::new(),
-        };
+        let task = self.task(tid, priority, seen.at, begin, name)?;
         match self.followed.get_mut(&tid) {
             Some(followed) => {
                 followed.priority = priority;
@@ -185,13 +188,42 @@ impl Threads {
         self.followed.get_mut(&tid)
     }
 
-    /// A thread has this name, and belongs to this process.
-    pub fn name(&mut self, pid: i32, tid: i32, name: &str, out: Out) {
+    /// A thread has this name, and belongs to this process; by another program that it executes, or otherwise.
+    pub fn name(&mut self, pid: i32, tid: i32, name: &str, at: Option<Instant>, out: Out) {
+        self.gone.remove(&tid);
         self.pids.insert(tid, pid);
-        if let Some(followed) = self.followed.get_mut(&tid) {
-            followed.thread.rename(name, out);
-        }
         self.names.insert(tid, name.to_owned());
+        let Some(followed) = self.followed.get_mut(&tid) else { return };
+        match at {
+            Some(at) => {
+                let priority = followed.priority;
+                if let Some(task) = self.task(tid, priority, at, Begin::Exec, name.to_owned()) {
+                    if let Some(followed) = self.followed.get_mut(&tid) {
+                        followed.thread.change(task, out);
+                    }
+                }
+            }
+            None => followed.thread.rename(name, out),
+        }
+    }
+
+    fn task(&self, tid: i32, priority: i64, at: Instant, begin: Begin, name: String) -> Option<TaskRecord> {
+        let tid_number = u32::try_from(tid).ok()?;
+        Some(TaskRecord {
+            tid: tid_number,
+            pid: self.pids.get(&tid).and_then(|pid| u32::try_from(*pid).ok()).unwrap_or(tid_number),
+            sequence: 0,
+            at,
+            begin,
+            name,
+            // No text at all would say that it is a thread of the kernel.
+            command: "(unknown)".into(),
+            policy: policy(priority),
+            priority: if (0..100).contains(&priority) { 99 - priority as u32 } else { 0 },
+            nice: (100..140).contains(&priority).then(|| priority as i32 - 120),
+            reservation: None,
+            affinity: String::new(),
+        })
     }
 
     /// A thread is created. Its name is its creator's until it says otherwise.
@@ -211,10 +243,14 @@ impl Threads {
         }
         self.names.remove(&tid);
         self.pids.remove(&tid);
+        self.lent.remove(&tid);
     }
 
     /// Events are missing: whose is not known, so nobody's models go on across it.
     pub fn lose(&mut self) {
+        // Births and locks may be among them.
+        self.gone.clear();
+        self.lent.clear();
         self.followed.values_mut().for_each(|followed| followed.thread.lose());
     }
 

@@ -1,0 +1,212 @@
+//! Makes perf.data files, record by record, so that what is in them is known.
+
+/// Numbers of the tracepoints.
+pub const SWITCH: u16 = 300;
+pub const WAKING: u16 = 301;
+pub const ENTER: u16 = 302;
+pub const EXIT: u16 = 303;
+pub const LEND: u16 = 304;
+
+/// As the kernel describes them.
+const FORMATS: &str = "name: sched_switch\nID: 300\nformat:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+
+\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;
+\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;
+\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;
+\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;
+\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;
+\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;
+\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+name: sched_waking\nID: 301\nformat:
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+name: sys_enter\nID: 302\nformat:
+\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;
+\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;
+
+print fmt: \"\"
+name: sys_exit\nID: 303\nformat:
+\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;
+\tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;
+
+print fmt: \"\"
+name: sched_pi_setprio\nID: 304\nformat:
+\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;
+\tfield:int oldprio;\toffset:12;\tsize:4;\tsigned:1;
+\tfield:int newprio;\toffset:16;\tsize:4;\tsigned:1;
+
+print fmt: \"\"
+";
+
+/// What goes to sleep, is preempted, or dies, as tracepoints report it.
+pub const SLEEPS: i64 = 1;
+pub const WAITS_FOR_DISK: i64 = 2;
+pub const IDLES: i64 = 0x80;
+pub const DIES: i64 = 0x10;
+pub const IS_PREEMPTED: i64 = 0x100;
+
+/// A recording in the making. Times are in microseconds.
+#[derive(Default)]
+pub struct File {
+    data: Vec<u8>,
+}
+
+impl File {
+    fn record(&mut self, kind: u32, misc: u16, body: &[u8]) {
+        let mut body = body.to_vec();
+        body.resize(body.len().next_multiple_of(8), 0);
+        self.data.extend(kind.to_le_bytes());
+        self.data.extend(misc.to_le_bytes());
+        self.data.extend((body.len() as u16 + 8).to_le_bytes());
+        self.data.extend(body);
+    }
+
+    /// Who ran, when, and where: what every record says.
+    fn sample_id(pid: i32, tid: i32, us: u64, cpu: u32) -> Vec<u8> {
+        let mut bytes = [pid.to_le_bytes(), tid.to_le_bytes()].concat();
+        bytes.extend((us * 1_000).to_le_bytes());
+        bytes.extend(cpu.to_le_bytes());
+        bytes.extend([0; 4]);
+        bytes
+    }
+
+    fn sample(&mut self, us: u64, tid: i32, number: u16, fields: &[u8]) {
+        let mut raw = number.to_le_bytes().to_vec();
+        raw.resize(8, 0);
+        raw.extend(fields);
+        let mut body = Self::sample_id(tid, tid, us, 1);
+        body.extend((raw.len() as u32).to_le_bytes());
+        body.extend(raw);
+        self.record(9, 0, &body);
+    }
+
+    /// From one thread with its priority and state to another.
+    pub fn switch(&mut self, us: u64, (from, priority, state): (i32, i32, i64), (to, next_priority): (i32, i32)) -> &mut Self {
+        let name = |tid: i32| {
+            let mut name = format!("thread-{tid}").into_bytes();
+            name.resize(16, 0);
+            name
+        };
+        let mut fields = name(from);
+        fields.extend(from.to_le_bytes());
+        fields.extend(priority.to_le_bytes());
+        fields.extend(state.to_le_bytes());
+        fields.extend(name(to));
+        fields.extend(to.to_le_bytes());
+        fields.extend(next_priority.to_le_bytes());
+        self.sample(us, from, SWITCH, &fields);
+        self
+    }
+
+    pub fn waking(&mut self, us: u64, by: i32, tid: i32) -> &mut Self {
+        self.sample(us, by, WAKING, &tid.to_le_bytes());
+        self
+    }
+
+    pub fn enter(&mut self, us: u64, tid: i32, call: i64, arguments: [u64; 6]) -> &mut Self {
+        let arguments: Vec<u8> = arguments.iter().flat_map(|argument| argument.to_le_bytes()).collect();
+        self.sample(us, tid, ENTER, &[&call.to_le_bytes()[..], &arguments].concat());
+        self
+    }
+
+    pub fn leave(&mut self, us: u64, tid: i32, call: i64, result: i64) -> &mut Self {
+        self.sample(us, tid, EXIT, &[call.to_le_bytes(), result.to_le_bytes()].concat());
+        self
+    }
+
+    pub fn lend(&mut self, us: u64, tid: i32, before: i32, after: i32) -> &mut Self {
+        self.sample(us, 0, LEND, &[tid.to_le_bytes(), before.to_le_bytes(), after.to_le_bytes()].concat());
+        self
+    }
+
+    pub fn name(&mut self, us: u64, pid: i32, tid: i32, name: &str, executes: bool) -> &mut Self {
+        let mut body = [pid.to_le_bytes(), tid.to_le_bytes()].concat();
+        body.extend(name.bytes());
+        body.resize((body.len() + 1).next_multiple_of(8), 0);
+        body.extend(Self::sample_id(pid, tid, us, 0));
+        self.record(3, if executes { 1 << 13 } else { 0 }, &body);
+        self
+    }
+
+    pub fn lost(&mut self, us: u64, count: u64) -> &mut Self {
+        let mut body = [0_u64.to_le_bytes(), count.to_le_bytes()].concat();
+        body.extend(Self::sample_id(0, 0, us, 0));
+        self.record(2, 0, &body);
+        self
+    }
+
+    /// What the kernel had no room to say, by a record that is younger than the one above.
+    pub fn lost_samples(&mut self, us: u64, count: u64) -> &mut Self {
+        self.record(13, 0, &[&count.to_le_bytes()[..], &Self::sample_id(0, 0, us, 0)].concat());
+        self
+    }
+
+    /// What a processor's own tracing unit recorded: the size of what follows is not in the header.
+    pub fn traced_by_the_processor(&mut self, size: u64) -> &mut Self {
+        self.record(71, 0, &[&size.to_le_bytes()[..], &[0; 32]].concat());
+        self
+    }
+
+    /// What came before is in order, but for what came since the last time.
+    pub fn round(&mut self) -> &mut Self {
+        self.record(68, 0, &[]);
+        self
+    }
+
+    /// The whole file.
+    pub fn bytes(&self) -> Vec<u8> {
+        // Tracepoints, with thread, time, processor and what they say, in all records.
+        let mut attribute = Vec::new();
+        for word in [2_u32, 64] {
+            attribute.extend(word.to_le_bytes());
+        }
+        let format = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 10;
+        for number in [u64::from(SWITCH), 1, format, 0, 1 << 18] {
+            attribute.extend(number.to_le_bytes());
+        }
+        attribute.resize(64, 0);
+        let text = |text: &str| {
+            let mut bytes = 64_u32.to_le_bytes().to_vec();
+            bytes.extend(text.bytes());
+            bytes.resize(4 + 64, 0);
+            bytes
+        };
+        let mut events: Vec<u8> = [1_u32, 64].iter().flat_map(|word| word.to_le_bytes()).collect();
+        events.extend(&attribute);
+        events.extend(1_u32.to_le_bytes());
+        events.extend(text("sched:sched_switch"));
+        events.extend(17_u64.to_le_bytes());
+        let features = [
+            (1, FORMATS.as_bytes().to_vec()),
+            (3, text("machine")),
+            (4, text("6.12.0-rt")),
+            (5, text("6.1")),
+            (6, text("x86_64")),
+            (7, [4_u32.to_le_bytes(), 2_u32.to_le_bytes()].concat()),
+            (12, events),
+        ];
+        const HEADER: u64 = 104;
+        let data = (HEADER, self.data.len() as u64);
+        let table = data.0 + data.1;
+        let mut file = b"PERFILE2".to_vec();
+        let set = features.iter().fold(0_u64, |set, (feature, _)| set | 1 << feature);
+        for number in [HEADER, 80, HEADER, 0, data.0, data.1, 0, 0, set, 0, 0, 0] {
+            file.extend(number.to_le_bytes());
+        }
+        file.extend(&self.data);
+        let mut place = table + 16 * features.len() as u64;
+        for (_, bytes) in &features {
+            file.extend(place.to_le_bytes());
+            file.extend((bytes.len() as u64).to_le_bytes());
+            place += bytes.len() as u64;
+        }
+        features.iter().for_each(|(_, bytes)| file.extend(bytes));
+        file
+    }
+}
