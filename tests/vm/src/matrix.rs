@@ -1,0 +1,240 @@
+//! The kernels that people have, by the names that they know them by; each comes as a package of a distribution, or as a file.
+//! How packages are fetched is `scripts/debian`; how kernels are booted is [`crate::machine`].
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// What a kernel, and all that runs on it, is compiled for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Arch {
+    /// x86-64, as Debian calls it.
+    Amd64,
+    /// AArch64, as Debian calls it.
+    Arm64,
+}
+
+impl Arch {
+    /// The name that Debian has for it.
+    pub fn debian(self) -> &'static str {
+        match self {
+            Arch::Amd64 => "amd64",
+            Arch::Arm64 => "arm64",
+        }
+    }
+
+    /// The name that cargo and the cross compilers have for it.
+    pub fn target(self) -> &'static str {
+        match self {
+            Arch::Amd64 => "x86_64-unknown-linux-gnu",
+            Arch::Arm64 => "aarch64-unknown-linux-gnu",
+        }
+    }
+}
+
+/// A kernel that can be booted.
+#[derive(Debug)]
+pub struct Kernel {
+    /// The name that it was asked for by: one of [`names`], or a path.
+    pub name: String,
+    /// What it is compiled for.
+    pub arch: Arch,
+    /// The file that QEMU boots.
+    pub image: PathBuf,
+    /// What it was configured with, where that is known.
+    pub config: Option<PathBuf>,
+    /// Its modules, as in `/lib/modules/RELEASE`, where they are known.
+    pub modules: Option<PathBuf>,
+}
+
+/// A kernel that cannot be had here, and why.
+#[derive(Debug)]
+pub struct Missing {
+    /// The reason, in a line that needs no more context than the kernel's name.
+    pub reason: String,
+}
+
+/// Where a kernel comes from.
+struct Source {
+    name: &'static str,
+    /// A release, as `scripts/debian` takes it.
+    release: &'static str,
+    arch: Arch,
+    /// The packages as extended regular expressions: the first has the kernel; the others have its modules and its configuration where these
+    /// are packages of their own, with the kernel's own release in place of `{}`.
+    packages: &'static [&'static str],
+}
+
+/// Cloud kernels where they exist: they are a quarter of the size, and differ in drivers only.
+const SOURCES: &[Source] = &[
+    Source { name: "5.10", release: "bullseye-security", arch: Arch::Amd64, packages: &[r"linux-image-5\.10\.0-[0-9]+-cloud-amd64"] },
+    // Debian never released it. Boards have it, and Ubuntu.
+    Source {
+        name: "5.15",
+        release: "ubuntu:jammy-updates",
+        arch: Arch::Amd64,
+        packages: &[r"linux-image-5\.15\.0-[0-9]+-generic", "linux-modules-{}"],
+    },
+    Source { name: "6.1", release: "bookworm", arch: Arch::Amd64, packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-amd64"] },
+    Source { name: "6.12-rt", release: "trixie", arch: Arch::Amd64, packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-rt-amd64"] },
+    Source {
+        name: "7.2",
+        release: "sid",
+        arch: Arch::Amd64,
+        packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-cloud-amd64", LATER[0], LATER[1]],
+    },
+    Source {
+        name: "7.2-rt",
+        release: "sid",
+        arch: Arch::Amd64,
+        packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-rt-amd64", LATER[0], LATER[1]],
+    },
+    // Its ftrace cannot call BPF programs, so they have only tracepoints.
+    Source { name: "6.1-arm64", release: "bookworm", arch: Arch::Arm64, packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-arm64"] },
+    Source { name: "6.12-arm64", release: "trixie", arch: Arch::Arm64, packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-cloud-arm64"] },
+];
+
+/// Since 7.0, Debian has them apart: configuration, modules.
+const LATER: [&str; 2] = ["linux-base-{}", "linux-modules-{}"];
+
+/// The names of all kernels of the matrix.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SOURCES.iter().map(|source| source.name)
+}
+
+/// The kernel of that name, which is one of [`names`] or the path of a `bzImage` or `Image`; it is downloaded if it has not been.
+pub fn get(name: &str) -> Result<Kernel, Missing> {
+    match SOURCES.iter().find(|source| source.name == name) {
+        Some(source) => from_packages(source),
+        None if name.contains('/') || Path::new(name).exists() => from_file(name),
+        None => {
+            let names = names().collect::<Vec<_>>().join(", ");
+            Err(missing(format!("no such kernel: there are {names}, and any image by its path")))
+        }
+    }
+}
+
+fn missing(reason: String) -> Missing {
+    Missing { reason }
+}
+
+fn from_packages(source: &Source) -> Result<Kernel, Missing> {
+    let package = unpacked(source, source.packages[0])?;
+    let lacks = || missing(format!("the package has no kernel in it: {}", package.display()));
+    // In packages without `/boot`, the kernel lies beside its modules.
+    let (image, release) = versioned(&package.join("boot"), "vmlinuz-")
+        .or_else(|| {
+            let (modules, release) = versioned(&package.join("usr/lib/modules"), "")?;
+            Some((modules.join("vmlinuz"), release))
+        })
+        .filter(|(image, _)| image.is_file())
+        .ok_or_else(lacks)?;
+    let mut folders = vec![package.clone()];
+    for pattern in &source.packages[1..] {
+        folders.push(unpacked(source, &pattern.replace("{}", &escaped(&release)))?);
+    }
+    let configs = [format!("boot/config-{release}"), format!("usr/lib/modules/{release}/config")];
+    let modules = [format!("lib/modules/{release}/kernel"), format!("usr/lib/modules/{release}/kernel")];
+    Ok(Kernel {
+        name: source.name.to_owned(),
+        arch: source.arch,
+        image,
+        config: first(&folders, &configs),
+        modules: first(&folders, &modules).and_then(|kernel| kernel.parent().map(Path::to_owned)),
+    })
+}
+
+/// The first of these files that one of the folders has.
+fn first(folders: &[PathBuf], files: &[String]) -> Option<PathBuf> {
+    folders.iter().flat_map(|folder| files.iter().map(|file| folder.join(file))).find(|path| path.exists())
+}
+
+/// The entry of a folder whose name begins so, and the rest of its name.
+fn versioned(folder: &Path, prefix: &str) -> Option<(PathBuf, String)> {
+    fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
+        let release = entry.file_name().to_str()?.strip_prefix(prefix)?.to_owned();
+        Some((entry.path(), release))
+    })
+}
+
+/// A release as an extended regular expression: `6.12.3+deb13` has two signs that mean more.
+fn escaped(release: &str) -> String {
+    release.replace('.', r"\.").replace('+', r"\+")
+}
+
+/// The folder with the newest package of that name.
+fn unpacked(source: &Source, pattern: &str) -> Result<PathBuf, Missing> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/debian");
+    let ran = Command::new(&script)
+        .args(["unpack", source.release, source.arch.debian(), pattern])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| missing(format!("{} cannot be started: {error}", script.display())))?;
+    let said = String::from_utf8_lossy(&ran.stderr);
+    if !ran.status.success() {
+        let reason = said.lines().last().map_or_else(|| format!("scripts/debian ended with {}", ran.status), str::to_owned);
+        return Err(missing(reason));
+    }
+    eprint!("{said}");
+    Ok(PathBuf::from(String::from_utf8_lossy(&ran.stdout).trim_end()))
+}
+
+fn from_file(path: &str) -> Result<Kernel, Missing> {
+    let mut header = Vec::new();
+    // Both kinds say what they are in less.
+    File::open(path)
+        .and_then(|file| file.take(0x400).read_to_end(&mut header))
+        .map_err(|error| missing(format!("it cannot be read: {error}")))?;
+    let image = fs::canonicalize(path).map_err(|error| missing(format!("it cannot be found: {error}")))?;
+    Ok(Kernel { name: path.to_owned(), arch: arch_of(&header)?, image, config: None, modules: None })
+}
+
+/// What a kernel is compiled for, by the first kilobyte of its file. Formats: the kernel's `arch/x86/boot.rst`, `arch/arm64/booting.rst`.
+fn arch_of(header: &[u8]) -> Result<Arch, Missing> {
+    let has = |offset: usize, magic: &[u8]| header.get(offset..offset + magic.len()) == Some(magic);
+    if has(0x202, b"HdrS") {
+        Ok(Arch::Amd64)
+    } else if has(0x38, b"ARM\x64") || has(0, b"\x1f\x8b") {
+        // Arm kernels are compressed as a whole, and QEMU decompresses them; a compressed bzImage is none.
+        Ok(Arch::Arm64)
+    } else if has(0, b"MZ") && has(4, b"zimg") {
+        Err(missing("it decompresses itself under EFI, which the lab has none of: take the Image that it was made from".to_owned()))
+    } else if has(0, b"\x7fELF") {
+        Err(missing("it is a vmlinux: take the bzImage (x86-64) or Image (arm64) that was made from it".to_owned()))
+    } else {
+        Err(missing("it is neither a bzImage (x86-64) nor an Image (arm64)".to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_known_by_their_headers() {
+        let header = |offset: usize, magic: &[u8]| {
+            let mut bytes = vec![0; 0x400];
+            bytes[offset..offset + magic.len()].copy_from_slice(magic);
+            arch_of(&bytes).map_err(|missing| missing.reason)
+        };
+        assert_eq!(header(0x202, b"HdrS"), Ok(Arch::Amd64));
+        assert_eq!(header(0x38, b"ARM\x64"), Ok(Arch::Arm64));
+        assert_eq!(header(0, b"\x1f\x8b\x08"), Ok(Arch::Arm64));
+        assert!(header(0, b"\x7fELF").is_err_and(|reason| reason.contains("vmlinux")));
+        assert!(header(0, b"MZ\0\0zimg").is_err_and(|reason| reason.contains("EFI")));
+        assert!(header(0, b"nothing").is_err());
+        assert!(arch_of(b"MZ").is_err(), "a short file");
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_missing_with_a_reason() {
+        assert!(get("4.4").is_err_and(|missing| missing.reason.contains("6.12-rt")));
+        assert!(get("./no/such/image").is_err_and(|missing| missing.reason.contains("cannot be read")));
+    }
+
+    #[test]
+    fn releases_match_only_themselves() {
+        assert_eq!(escaped("7.2.13+deb14-rt-amd64"), r"7\.2\.13\+deb[0-9]+-rt-amd64");
+    }
+}
