@@ -107,11 +107,12 @@ impl Piece {
     fn begin(&mut self, record: &Record) {
         let (Some(events), Some(sequence)) = (self.threads.get_mut(&record.tid()), sequence(record)) else { return };
         events.records += 1;
+        // Those repeat what is known, again and again: no task ends by one.
         if !matches!(record, Record::Known(_)) {
             events.next = sequence.wrapping_add(1);
+            // A gap before it, and what it says itself.
+            self.ends += 2;
         }
-        // A gap before it, and what it says itself.
-        self.ends += 2;
         match record {
             Record::Known(_) if events.known == Some(true) => return,
             // Says nothing if the thread was known before, as is most likely.

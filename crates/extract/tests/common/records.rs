@@ -250,7 +250,8 @@ pub fn sleep(tid: u32, sequence: u32, stop: u64, release: u64) -> Activation {
 }
 
 /// Threads as they mostly are, each with its own period and for the whole time: sleeps until known times and waits for events, some of
-/// which have happened already or end unseen, sleeps inside jobs, and what a recording repeats now and then.
+/// which have happened already or end unseen, sleeps inside jobs, and what a recording repeats now and then: more often than one does, so
+/// that a short one repeats as much as one of millions.
 pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
     let mut random = 1_u64;
     let mut below = move |limit: u64| {
@@ -261,7 +262,7 @@ pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
         (0..threads).map(|tid| (u64::from(1 + tid % 7) * 1_000_000, Thread { tid, sequence: 0, cpu: 0, alive: true })).collect();
     let mut records: Vec<Record> = all.iter_mut().map(|(_, thread)| begins(thread.tid, next(thread), 1_000)).collect();
     for number in 0..activations {
-        if number % 5_000 == 4_999 {
+        if number % 25 == 24 {
             let knows = |thread: &Thread, now| match begins(thread.tid, thread.sequence, now) {
                 Record::Task(task) => Record::Known(task),
                 other => other,
