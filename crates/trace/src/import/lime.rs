@@ -77,7 +77,7 @@ impl Folder {
         }
         let mut notes = Notes::default();
         if protobuf > 0 {
-            notes.say(format!("{protobuf} files of events in protobuf (.events.pb) are left out"));
+            notes.say(format!("events in protobuf are left out (files *.events.pb: {protobuf})"));
         }
         let mut threads = Vec::new();
         for (tid, mut versions) in files {

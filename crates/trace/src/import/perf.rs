@@ -155,7 +155,7 @@ impl Trace {
         let mut out = |record: Record| goes_on = goes_on && each(&record);
         self.threads.finish(until, &mut out);
         if lost > 0 {
-            self.notes.say(format!("{lost} events were lost; tasks end there"));
+            self.notes.say(format!("events lost: {lost}; tasks end there"));
         }
         let totals = Totals { lost, ..Totals::default() };
         Ok(Imported { until, totals, notes: self.notes.into_list() })

@@ -265,11 +265,11 @@ fn damage_is_said_with_its_place() {
         assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains(why), "{error}");
     };
     let bytes = whole.bytes();
-    refused(&bytes[..bytes.len() - 1], "does not lie within the file");
-    refused(&bytes[..20], "cut off in its header");
+    refused(&bytes[..bytes.len() - 1], "does not lie within the file: it was cut short, or perf was killed before it finished; copy all");
+    refused(&bytes[..20], "cut off in its header; copy all of it, or run perf record to its end");
     let patched = |at: usize, with: &[u8]| [&bytes[..at], with, &bytes[at + with.len()..]].concat();
-    refused(&patched(48, &[0; 8]), "interrupted");
-    refused(&patched(8, &16_u64.to_le_bytes()), "-o FILE");
+    refused(&patched(48, &[0; 8]), "killed while it recorded");
+    refused(&patched(8, &16_u64.to_le_bytes()), "to a pipe, which leaves out what is needed here; record into a file with perf record -o FILE");
     refused(&patched(0, b"2ELIFREP"), "big-endian");
     refused(&patched(72, &(1_u64 << 27).to_le_bytes()), "without -z");
     let name = bytes.windows(12).position(|bytes| bytes == b"sched_switch").expect("its name");

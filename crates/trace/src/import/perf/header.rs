@@ -10,21 +10,27 @@ const SECTIONS: [u64; 3] = [24, 40, 56];
 const DATA: u64 = 40;
 const FLAGS: u64 = 72;
 
+/// What to do about a file that is not whole.
+const WHOLE: &str = "copy all of it, or run perf record to its end (Ctrl-C ends it well)";
+
 /// Where the records are; or says what of the file lies outside of it, or is impossible.
 pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
     let number = |at: u64| {
         let mut number = [0; 8];
         file.read_exact_at(&mut number, at).map(|()| u64::from_le_bytes(number))
     };
-    let cut_off = |_: io::Error| "it is cut off in its header".to_owned();
+    let cut_off = |_: io::Error| format!("it is cut off in its header; {WHOLE}");
     let within = |at: u64, what: &str| -> Result<(u64, u64), String> {
         let (offset, size) = (number(at).map_err(cut_off)?, number(at + 8).map_err(cut_off)?);
         let end = offset.checked_add(size).filter(|end| *end <= bytes);
-        end.map(|_| (offset, size)).ok_or_else(|| format!("byte {at}: {what} does not lie within the file"))
+        end.map(|_| (offset, size)).ok_or_else(|| {
+            let why = "it was cut short, or perf was killed before it finished";
+            format!("byte {at}: {what} does not lie within the file: {why}; {WHOLE}")
+        })
     };
     const PIPE: u64 = 16;
     if number(8).map_err(cut_off)? == PIPE {
-        return Err("perf wrote it to a pipe, without what is needed here; record with perf record -o FILE".to_owned());
+        return Err("perf wrote it to a pipe, which leaves out what is needed here; record into a file with perf record -o FILE".to_owned());
     }
     for at in SECTIONS {
         within(at, "a section")?;
@@ -36,7 +42,7 @@ pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
     // Where perf was interrupted, the size of the data was not written.
     let (offset, size) = within(DATA, "the data")?;
     if size == 0 {
-        return Err("perf was interrupted while it recorded, and did not write where its data end".to_owned());
+        return Err(format!("perf was killed while it recorded, before it wrote where its data end; {WHOLE}"));
     }
     let data = offset..offset + size;
     let mut place = data.end;
