@@ -1,6 +1,6 @@
 //! Which of a stream's arrival models says most to a person. All of them hold; this is a choice of what to show first.
 
-use punctual_model::{Duration, Periodic, Stream};
+use punctual_model::{Duration, Periodic, PeriodicOn, Stream};
 
 /// The arrival model to show.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,11 +26,11 @@ const LONGEST_BURST: usize = 64;
 const GAP: f64 = 4.0;
 
 impl<'a> Shape<'a> {
-    /// The shape of a stream's arrivals: periodic where releases stay within a period of it; else bursts, if there are any; else periodic
-    /// where the lateness does not wander off as it does when releases come at random; else sporadic.
+    /// The shape of a stream's arrivals: periodic where releases, or known arrivals, stay within a period of it; else bursts, if there are
+    /// any; else periodic where the lateness does not wander off as it does when releases come at random; else sporadic.
     pub(crate) fn of(stream: &'a Stream) -> Self {
         let periodic = stream.arrival.periodic.as_ref();
-        if let Some(periodic) = periodic.filter(|periodic| periodic.jitter_ns < periodic.period_ns) {
+        if let Some(periodic) = periodic.filter(|periodic| wandering(periodic, stream) < periodic.period_ns) {
             return Shape::Periodic(periodic);
         }
         // A few releases that were not seen may have been early or late by a whole period: that makes no bursts of a periodic task.
@@ -46,6 +46,16 @@ impl<'a> Shape<'a> {
         }
         let sporadic = stream.arrival.sporadic.as_ref();
         sporadic.map_or(Shape::Unknown, |sporadic| Shape::Sporadic(sporadic.min_separation_ns))
+    }
+}
+
+/// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late was also done late: what of the
+/// jitter is within the greatest response time is the machine's lateness, however many periods long, and the grid is as certain as before.
+/// What is beyond it are arrivals that keep to no grid.
+fn wandering(periodic: &Periodic, stream: &Stream) -> Duration {
+    match (periodic.on, &stream.response) {
+        (PeriodicOn::Arrival, Some(response)) => periodic.jitter_ns.saturating_sub(response.max_ns),
+        _ => periodic.jitter_ns,
     }
 }
 
@@ -68,7 +78,7 @@ fn bursts<'a>(delta_min: &[Duration]) -> Option<Shape<'a>> {
 mod tests {
     use super::*;
     use crate::example;
-    use punctual_model::Curve;
+    use punctual_model::{Curve, Response};
 
     fn stream(jitter_us: u64, delta_min_us: &[u64], releases: u64) -> Stream {
         let spans: Vec<Duration> = delta_min_us.iter().copied().map(Duration::from_us).collect();
@@ -87,6 +97,25 @@ mod tests {
     fn three_at_once_every_40_ms_are_bursts() {
         let bursty = stream(27_000, &[0, 2, 39_800, 39_802, 39_804, 79_700], 750);
         assert_eq!(Shape::of(&bursty), Shape::Bursts { jobs: 3, span: Duration::from_us(39_800) });
+    }
+
+    /// A timer that the machine served 12 ms late, after which two jobs had to be caught up with.
+    #[test]
+    fn known_arrivals_on_a_grid_are_periodic_however_late_their_releases() {
+        let mut late = stream(12_000, &[0, 1, 2_900, 7_900], 200);
+        late.response = Some(Response { max_ns: Duration::from_us(12_300), mean_ns: None });
+        assert!(matches!(Shape::of(&late), Shape::Periodic(_)));
+        // The same releases, not known when they were due.
+        late.arrival.periodic.as_mut().expect("periodic").on = PeriodicOn::Release;
+        assert!(matches!(Shape::of(&late), Shape::Bursts { jobs: 3, .. }));
+    }
+
+    /// Sleeps of random length until times that the thread asked for: known, but on no grid.
+    #[test]
+    fn known_arrivals_at_random_are_sporadic() {
+        let random = stream(160_000, &[1_000, 3_000, 6_000], 1_000);
+        assert_eq!(random.arrival.periodic.as_ref().map(|periodic| periodic.on), Some(PeriodicOn::Arrival));
+        assert!(matches!(Shape::of(&random), Shape::Sporadic(_)));
     }
 
     #[test]
