@@ -53,7 +53,12 @@ pub(crate) fn count(number: u64) -> String {
 
 /// A count and what is counted: `1 task`, `1,200 tasks`.
 pub fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+    format!("{} {noun}{}", count(number), agreeing(number, "", "s"))
+}
+
+/// What agrees with a count: `agreeing(1, "was", "were")`.
+pub(crate) fn agreeing<'a>(number: u64, one: &'a str, several: &'a str) -> &'a str {
+    if number == 1 { one } else { several }
 }
 
 #[cfg(test)]

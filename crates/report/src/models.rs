@@ -1,6 +1,6 @@
 //! Sentences about the models of one stream: when jobs come, what they need, how long they take.
 
-use crate::figure::{about, at_least, at_most, count, counted, frequency};
+use crate::figure::{about, agreeing, at_least, at_most, count, counted, frequency};
 use crate::shape::Shape;
 use crate::visible;
 use punctual_model::{Call, Choice, Duration, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task};
@@ -76,7 +76,7 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream) -> Vec<String> {
 }
 
 fn are(number: u64) -> String {
-    format!("{number} {}", if number == 1 { "is" } else { "are" })
+    format!("{number} {}", agreeing(number, "is", "are"))
 }
 
 fn regular(periodic: &Periodic) -> Vec<String> {
@@ -188,7 +188,10 @@ fn suspension(stream: &Stream) -> Vec<String> {
         text.push(format!("{which}: {} (segmented self-suspension).", segments(vector)));
     }
     if model.segmented.len() > shown {
-        text.push(format!("{} more are in the model file.", counted((model.segmented.len() - shown) as u64, "such pattern")));
+        text.push({
+            let more = (model.segmented.len() - shown) as u64;
+            format!("{} more {} in the model file.", counted(more, "such pattern"), agreeing(more, "is", "are"))
+        });
     }
     text
 }

@@ -25,7 +25,7 @@ pub fn overview(model: &TimingModel, page: &Page, all: bool) -> String {
     let mut tasks: Vec<&Task> = model.tasks.iter().collect();
     tasks.sort_by_key(|task| {
         let thread = model.tasks.iter().filter(|other| same_thread(task, other)).map(urgency).min();
-        (thread, task.pid, task.tid, task.phase)
+        (thread, task.recording.as_deref(), task.pid, task.tid, task.phase)
     });
     let (shown, folded): (Vec<&Task>, Vec<&Task>) = tasks.into_iter().partition(|task| all || fold(model, task).is_none());
 
@@ -84,9 +84,9 @@ pub(crate) fn primary(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
 }
 
-/// Whether two tasks are phases of one thread.
+/// Whether two tasks are phases of one thread of one recording.
 pub(crate) fn same_thread(a: &Task, b: &Task) -> bool {
-    (a.pid, a.tid) == (b.pid, b.tid)
+    (a.pid, a.tid, &a.recording) == (b.pid, b.tid, &b.recording)
 }
 
 /// Policy and what goes with it, without the `SCHED_` that all of them share: `FIFO 80`, `DEADLINE`, `OTHER nice 5`.
@@ -282,6 +282,16 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs  800
         let all = overview(&tasks, &Page::default(), true);
         assert_eq!(all.lines().count(), 4, "{all}");
         assert!(all.contains("phase 1 of 2") && all.contains("phase 2 of 2"), "{all}");
+    }
+
+    #[test]
+    fn threads_of_other_recordings_are_no_phases() {
+        let (mut monday, mut tuesday) = (task("ctl", 1_202, 80), task("ctl", 1_202, 80));
+        monday.recording = Some("monday".into());
+        tuesday.recording = Some("tuesday".into());
+        let text = overview(&model(vec![monday, tuesday]), &Page::default(), false);
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(!text.contains("phase"), "{text}");
     }
 
     #[test]

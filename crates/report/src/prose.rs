@@ -1,6 +1,6 @@
 //! Everything known of one task, in words: the plain statement first, the paper's term and the exact figure in parentheses.
 
-use crate::figure::{about, at_most, count, counted};
+use crate::figure::{about, agreeing, at_most, count, counted};
 use crate::models::{arrivals, completion, demand};
 use crate::overview::{arrival, policy, primary, same_thread};
 use crate::{Page, visible, wrapped};
@@ -141,10 +141,9 @@ pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     if task.ended_by == EndedBy::Loss {
         text.push("Records of this thread were lost; this task ends before the gap, and no figure spans it.".into());
     } else if model.observation.lost_records > 0 {
-        text.push(format!(
-            "{} of the whole observation were lost, none inside this task.",
-            counted(model.observation.lost_records, "record")
-        ));
+        let lost = model.observation.lost_records;
+        let were = agreeing(lost, "was", "were");
+        text.push(format!("{} of the whole observation {were} lost, none inside this task.", counted(lost, "record")));
     }
     if task.separators_capped {
         text.push("It waited in more places than are told apart; the last ones share one stream of jobs (“others”).".into());
@@ -153,16 +152,20 @@ pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     let windows = stream.uncertain_releases.saturating_sub(stream.back_to_back);
     if windows > 0 {
         text.push(format!(
-            "{} of {} releases: not seen itself, only known to lie in an interval; every figure allows for all of it.",
+            "{} of {} {} not seen {}, only known to lie in {}; every figure allows for all of {}.",
             count(windows),
-            count(stream.releases)
+            counted(stream.releases, "release"),
+            agreeing(windows, "was", "were"),
+            agreeing(windows, "itself", "themselves"),
+            agreeing(windows, "an interval", "intervals"),
+            agreeing(windows, "it", "them"),
         ));
     }
     if stream.back_to_back > 0 {
         text.push(format!(
-            "{} of {} releases: came while the job before was still running, so the call did not wait; when exactly is not known, and every figure allows for the earliest and the latest instant.",
+            "{} of {} came while the job before was still running, so the call did not wait; when exactly is not known, and every figure allows for the earliest and the latest instant.",
             count(stream.back_to_back),
-            count(stream.releases)
+            counted(stream.releases, "release")
         ));
     }
     if stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.approximate) {
@@ -257,6 +260,31 @@ How long a job takes
         for part in ["What is uncertain", "2 records of the whole", "waited in more places", "3 of 2,001 releases", "7 of 2,001"] {
             assert!(text.contains(part), "{part}\n{text}");
         }
+    }
+
+    #[test]
+    fn one_is_told_as_one() {
+        let mut uncertain = task("ctl", 1_202, 80);
+        uncertain.streams[0].uncertain_releases = 1;
+        let mut model = model(vec![uncertain]);
+        model.observation.lost_records = 1;
+        let told = |model: &TimingModel| super::uncertain(model, &model.tasks[0]);
+        assert_eq!(
+            told(&model),
+            [
+                "1 record of the whole observation was lost, none inside this task.",
+                "1 of 2,001 releases was not seen itself, only known to lie in an interval; every figure allows for all of it.",
+            ]
+        );
+        model.observation.lost_records = 2;
+        model.tasks[0].streams[0].uncertain_releases = 6;
+        assert_eq!(
+            told(&model),
+            [
+                "2 records of the whole observation were lost, none inside this task.",
+                "6 of 2,001 releases were not seen themselves, only known to lie in intervals; every figure allows for all of them.",
+            ]
+        );
     }
 
     #[test]

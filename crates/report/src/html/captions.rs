@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::jobs::{Measure, StreamJobs};
-use crate::figure::{about, at_least, at_most, count, counted, period};
+use crate::figure::{about, agreeing, at_least, at_most, count, counted, period};
 use punctual_model::{Curve, Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, request};
 use std::fmt::Write;
 
@@ -53,8 +53,9 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     if jobs.windows > 0 {
         let _ = write!(
             text,
-            " {} not seen: a bar reaches from the earliest to the latest instant at which it may have been.",
-            if jobs.windows == 1 { "1 release was".into() } else { format!("{} releases were", count(jobs.windows)) },
+            " {} {} not seen: a bar reaches from the earliest to the latest instant at which it may have been.",
+            counted(jobs.windows, "release"),
+            agreeing(jobs.windows, "was", "were"),
         );
     }
     let together = jobs.raster.jobs_per_bucket();
@@ -79,7 +80,7 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
          Dashed lines are what simpler models allow; where they lie away from the curves, those models are pessimistic.",
     );
     if let Some((span, most)) = example(curve).and_then(|span| Some((span, curve.eta_max(span)?))) {
-        let _ = write!(text, " For example, in any {span} there are between {} and {} releases", curve.eta_min(span), most);
+        let _ = write!(text, " For example, in any {span} there are between {} and {}", curve.eta_min(span), counted(most, "release"));
         if let Some(separation) = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()).filter(|ns| *ns > 0) {
             let allowed = span.ns().div_ceil(separation);
             let _ = write!(text, "; the sporadic model (one every {} at most) allows {}", at_least(ns(separation)), count(allowed));
@@ -233,7 +234,7 @@ pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
             text,
             " {} of the recording {} outside of what the model allows: the two do not belong together, or only in part.",
             counted(jobs.outside, "job"),
-            if jobs.outside == 1 { "lies" } else { "lie" },
+            agreeing(jobs.outside, "lies", "lie"),
         );
     }
     (!text.is_empty()).then_some(text)

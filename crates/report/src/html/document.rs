@@ -4,7 +4,7 @@ use super::data;
 use super::jobs::Jobs;
 use super::overview::{order, table};
 use super::task::{section, transitions};
-use crate::figure::{count, counted};
+use crate::figure::{agreeing, count, counted};
 use crate::overview::how_long;
 use crate::visible;
 use base64::Engine;
@@ -47,7 +47,7 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> String {
                 (header(model, jobs, &title))
                 main {
                     (table(model, &order))
-                    (transitions(model))
+                    (transitions(model, &order))
                     @for &position in &order {
                         (section(model, position, jobs))
                     }
@@ -123,7 +123,7 @@ fn incomplete(seen: &Observation) -> Vec<String> {
             "{} {} lost. The task of a thread ends where one of its records is missing and another begins after it: every figure holds for what it \
              spans, and none spans a gap.",
             counted(seen.lost_records, "record"),
-            if seen.lost_records == 1 { "was" } else { "were" },
+            agreeing(seen.lost_records, "was", "were"),
         ));
     }
     if seen.untracked_threads > 0 {
@@ -158,7 +158,10 @@ fn recording(jobs: Option<&Jobs>) -> Markup {
             },
             Some(jobs) => @if jobs.unknown() > 0 {
                 div.note.warning role="note" {
-                    p { (counted(jobs.unknown(), "job")) " of the recording belong to no task of the model; they are not shown." }
+                    p {
+                        (counted(jobs.unknown(), "job")) " of the recording " (agreeing(jobs.unknown(), "belongs", "belong"))
+                        " to no task of the model and " (agreeing(jobs.unknown(), "is", "are")) " not shown."
+                    }
                 }
             },
         }
@@ -223,6 +226,21 @@ mod tests {
     fn a_model_without_tasks_has_a_page() {
         let page = page(&model(vec![]), None, "empty");
         assert!(page.contains("No task was seen.") && !page.contains("id=\"overview\""));
+    }
+
+    /// The table of all tasks, that of transitions, and the sections.
+    #[test]
+    fn tasks_are_in_the_same_order_everywhere() {
+        let (low, high) = (task("low", 7, 10), task("high", 8, 80));
+        let model = model(vec![low.clone(), high.clone(), best_effort_phase(low), best_effort_phase(high)]);
+        let page = page(&model, None, "report");
+        let places = |what: &str| -> Vec<usize> { (0..4).filter_map(|task| page.find(&what.replace('N', &task.to_string()))).collect() };
+        for what in ["<section class=\"task\" id=\"task-N\"", "<th scope=\"row\"><a href=\"#task-N\""] {
+            let places = places(what);
+            assert!(places.len() == 4 && places[1] < places[3] && places[3] < places[0] && places[0] < places[2], "{what}: {places:?}");
+        }
+        let (_, transitions) = page.split_once("id=\"transitions\"").expect("transitions");
+        assert!(transitions.find("#task-1") < transitions.find("#task-0"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::captions::mean;
 use crate::figure::{at_least, at_most, count, period};
 use crate::models::utilization;
-use crate::overview::{self, legend, notes, policy, primary, short};
+use crate::overview::{legend, notes, policy, primary, same_thread, short};
 use crate::shape::Shape;
 use crate::visible;
 use maud::{Markup, html};
@@ -101,11 +101,6 @@ pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
             }
         }
     }
-}
-
-/// Whether two tasks are phases of one thread of one recording.
-pub(crate) fn same_thread(a: &Task, b: &Task) -> bool {
-    overview::same_thread(a, b) && a.recording == b.recording
 }
 
 /// Whether there are too few jobs to say much.

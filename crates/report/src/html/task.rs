@@ -2,11 +2,11 @@
 
 use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
-use super::overview::{FEW_JOBS, brief, same_thread};
+use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
 use crate::figure::{about, at_least, at_most, count, counted};
 use crate::models::{arrivals, completion, demand, utilization};
-use crate::overview::{arrival, notes, policy, primary};
+use crate::overview::{arrival, notes, policy, primary, same_thread};
 use crate::prose::{identity, uncertain};
 use crate::visible;
 use maud::{Markup, html};
@@ -282,10 +282,11 @@ fn end(ended_by: EndedBy) -> &'static str {
     }
 }
 
-/// All threads with more than one phase, together.
-pub(crate) fn transitions(model: &TimingModel) -> Markup {
+/// All threads with more than one phase, together, in the order of the table of all tasks.
+pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
     let several = |task: &Task| model.tasks.iter().filter(|other| same_thread(task, other)).count() > 1;
-    let changing: Vec<(usize, &Task)> = model.tasks.iter().enumerate().filter(|(_, task)| several(task)).collect();
+    let tasks = order.iter().map(|&position| (position, &model.tasks[position]));
+    let changing: Vec<(usize, &Task)> = tasks.filter(|(_, task)| several(task)).collect();
     html! {
         @if !changing.is_empty() {
             section #transitions aria-labelledby="transitions-title" {
