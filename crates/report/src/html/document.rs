@@ -159,7 +159,7 @@ fn recording(jobs: Option<&Jobs>) -> Markup {
             Some(jobs) => @if jobs.unknown() > 0 {
                 div.note.warning role="note" {
                     p {
-                        (counted(jobs.unknown(), "job")) " of the recording " (agreeing(jobs.unknown(), "belongs", "belong"))
+                        (counted(jobs.unknown(), "job")) " of what was recorded " (agreeing(jobs.unknown(), "belongs", "belong"))
                         " to no task of the model and " (agreeing(jobs.unknown(), "is", "are")) " not shown."
                     }
                 }
@@ -248,7 +248,7 @@ mod tests {
         let model = model(vec![task("ctl", 7, 80)]);
         assert!(page(&model, None, "report").contains("punctual record -o DIR"));
         let unknown = page(&model, Some(&Jobs::new(&model)), "report");
-        assert!(!unknown.contains("punctual record") && unknown.contains("The recording has no job of this stream"));
+        assert!(!unknown.contains("punctual record") && unknown.contains("No recording that was given has a job of this stream"));
     }
 
     #[test]

@@ -194,7 +194,7 @@ fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>) -> Markup {
             (None, _) => p.missing {
                 "Not drawn: the release raster and the histograms of lateness, cost and response. They need " a href="#recording" { "a recording" } "."
             },
-            (Some(_), None) => p.missing { "Not drawn: the release raster and the histograms. The recording has no job of this stream." },
+            (Some(_), None) => p.missing { "Not drawn: the release raster and the histograms. No recording that was given has a job of this stream." },
             _ => {},
         }
     }

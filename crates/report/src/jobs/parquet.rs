@@ -39,7 +39,7 @@ pub struct List<W: Write + Send> {
 
 impl<W: Write + Send> List<W> {
     pub fn new(out: W, clock: &str) -> Result<Self, Error> {
-        let out = SerializedFileWriter::new(out, schema().map_err(Error::write)?, Arc::new(properties(clock))).map_err(Error::write)?;
+        let out = SerializedFileWriter::new(out, schema().map_err(failed)?, Arc::new(properties(clock))).map_err(failed)?;
         let columns = COLUMNS
             .iter()
             .map(|column| match column.kind {
@@ -90,12 +90,12 @@ impl<W: Write + Send> List<W> {
 
     pub fn finish(mut self) -> Result<W, Error> {
         self.write_group()?;
-        self.out.into_inner().map_err(Error::write)
+        self.out.into_inner().map_err(failed)
     }
 
     fn write_group(&mut self) -> Result<(), Error> {
         if self.rows > 0 {
-            write_columns(&mut self.out, &self.columns).map_err(Error::write)?;
+            write_columns(&mut self.out, &self.columns).map_err(failed)?;
         }
         for pending in &mut self.columns {
             match pending {
@@ -112,6 +112,14 @@ impl<W: Write + Send> List<W> {
         self.separators.clear();
         self.rows = 0;
         Ok(())
+    }
+}
+
+/// What the writer below said is enough; the library puts its own word before it.
+fn failed(error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(error) => Error::write(error),
+        error => Error::write(error),
     }
 }
 
