@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Watches live threads through eBPF and writes, for each, what it does in time: when its jobs come, what they need, how long
 /// they take. Without source code, annotations or changes to the program.
 #[derive(Parser, Debug)]
-#[command(name = "punctual", version, arg_required_else_help = false, disable_help_subcommand = true, max_term_width = 100, after_long_help = crate::failure::codes())]
+#[command(name = "punctual", version, arg_required_else_help = false, max_term_width = 100, after_long_help = crate::failure::codes())]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -30,6 +30,7 @@ pub enum Command {
     ///
     /// Looks at everything that observing needs, by trying it, and says what to do about what is missing. The exit code is 0 only if
     /// extraction can run.
+    #[command(after_long_help = crate::failure::codes())]
     Doctor {
         /// Print what was found as JSON
         #[arg(long)]
@@ -43,7 +44,8 @@ pub enum Command {
         shell: clap_complete::Shell,
     },
     /// Write the manual pages
-    #[command(hide = true)]
+    ///
+    /// For example: punctual man /usr/local/share/man/man1
     Man {
         /// The directory to write them to
         #[arg(value_hint = ValueHint::DirPath)]
@@ -121,7 +123,7 @@ pub struct Replay {
     pub stretch: Stretch,
 
     /// How many workers; the result is the same with any number [default: one for each processor]
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = workers)]
     pub jobs: Option<NonZeroUsize>,
 
     /// List every job too: FILE.csv or FILE.parquet
@@ -163,8 +165,8 @@ pub struct Import {
 
 /// Make a page to look at: tables and interactive plots
 ///
-/// Writes one HTML file that needs nothing else and no network. With the recording that the models were made from, it also shows every
-/// job: releases over time, and histograms.
+/// Writes one HTML file that needs nothing else and no network. With the recordings that the models were made from, or some of them, it
+/// also shows every job: releases over time, and histograms.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Report {
@@ -172,9 +174,9 @@ pub struct Report {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// The recording that it was made from
+    /// The recordings that it was made from
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
-    pub recording: Option<PathBuf>,
+    pub recordings: Vec<PathBuf>,
 
     /// Write the page to FILE; - is standard output [default: the name of the timing model, with .html]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -311,6 +313,7 @@ pub struct Target {
 ///
 /// Prints one line per task, or with --task everything known of one.
 #[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
 pub struct Show {
     /// The timing model (*.timing.json); - is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -364,6 +367,10 @@ fn offset(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|_| "expected a number with a unit, such as 0s, 500ms, 10s or 5min".into())
 }
 
+fn workers(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a number of workers, 1 or more".into())
+}
+
 fn limit(text: &str) -> Result<u64, String> {
     let size: bytesize::ByteSize = text.parse().map_err(|_| "expected a size such as 500MiB or 2GiB")?;
     Some(size.as_u64()).filter(|size| *size >= 8 << 20).ok_or_else(|| "expected at least 8MiB".into())
@@ -383,6 +390,14 @@ mod tests {
     #[test]
     fn the_parser_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_tells_the_exit_codes_but_those_that_print_texts() {
+        for command in Arguments::command().get_subcommands() {
+            let tells = command.get_after_long_help().is_some_and(|help| help.to_string().contains("Exit codes"));
+            assert_eq!(tells, !["completions", "man"].contains(&command.get_name()), "{}", command.get_name());
+        }
     }
 
     fn extract(line: &str) -> Result<Extract, clap::Error> {
@@ -416,6 +431,7 @@ mod tests {
         assert_eq!(buffer("4MiB"), Ok(4 << 20));
         assert!(buffer("1KiB").is_err() && buffer("8GiB").is_err() && buffer("much").is_err());
         assert_eq!(span("1min 30s"), Ok(Duration::from_secs(90)));
+        assert!(workers("0").is_err() && workers("-1").is_err() && workers("8").is_ok());
         assert!(span("0s").is_err() && span("10").is_err());
         assert_eq!((offset("0s"), offset("2s")), (Ok(Duration::ZERO), Ok(Duration::from_secs(2))));
         assert_eq!(limit("2GiB"), Ok(2 << 30));

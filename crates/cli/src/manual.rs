@@ -23,14 +23,42 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
         let mut command = Arguments::command();
         command.build();
         fs::write(directory.join("punctual.1"), page(&command)?)?;
-        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
             let name = format!("punctual-{}", subcommand.get_name());
-            let subcommand = subcommand.clone().display_name(name.clone()).version(env!("CARGO_PKG_VERSION"));
+            let usage = synopsis(subcommand);
+            let subcommand = subcommand.clone().display_name(name.clone()).version(env!("CARGO_PKG_VERSION")).override_usage(usage);
             fs::write(directory.join(format!("{name}.1")), page(&subcommand)?)?;
         }
         Ok(())
     };
     write().map_err(|error| Failure::file("write the manual pages to", directory.display(), reason(&error)))
+}
+
+/// How a subcommand is called: `punctual show [--all] [--task NAME] FILE`. The library's own synopsis leaves the values of options out.
+fn synopsis(command: &clap::Command) -> String {
+    let mut parts = vec![command.get_bin_name().unwrap_or(command.get_name()).to_owned()];
+    // Options first, as people write them.
+    for argument in command.get_opts().chain(command.get_arguments().filter(|argument| is_flag(argument))).chain(command.get_positionals())
+    {
+        let values = argument.get_num_args().filter(clap::builder::ValueRange::takes_values);
+        let flag = match (argument.get_short(), argument.get_long()) {
+            (Some(short), _) => Some(format!("-{short}")),
+            (None, Some(long)) => Some(format!("--{long}")),
+            (None, None) => argument.is_last_set().then(|| "--".to_owned()),
+        };
+        let value = values.map(|range| {
+            let names = argument.get_value_names().unwrap_or_default().join(" ");
+            names + if range.max_values() > 1 { "..." } else { "" }
+        });
+        let words: Vec<String> = flag.into_iter().chain(value).collect();
+        let words = words.join(" ");
+        parts.push(if argument.is_required_set() { words } else { format!("[{words}]") });
+    }
+    parts.join(" ")
+}
+
+fn is_flag(argument: &clap::Arg) -> bool {
+    !argument.is_positional() && argument.get_num_args().is_none_or(|range| !range.takes_values())
 }
 
 fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
@@ -56,4 +84,19 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
         ".TP\n\\fIDIR/metadata\\fR, \\fIDIR/stream_*\\fR\nRecordings, in the Common Trace Format 1.8. docs/recordings.md describes them."
     )?;
     Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_synopsis_names_the_values_of_options() {
+        let mut command = Arguments::command();
+        command.build();
+        let of = |name: &str| synopsis(command.find_subcommand(name).expect("a subcommand"));
+        assert_eq!(of("report"), "punctual report [-o FILE] [--force] [-q] [-h] FILE [TRACE...]");
+        assert!(of("extract").contains(" [--pid PID...] ") && of("extract").ends_with(" [-- COMMAND...]"), "{}", of("extract"));
+        assert_eq!(of("doctor"), "punctual doctor [--json] [-h]");
+    }
 }

@@ -89,8 +89,8 @@ impl Destination {
             file.keep().map_err(|error| error.error)
         });
         failure.message += &match rescued {
-            Ok((_, path)) => format!("; it is in {} instead", path.display()),
-            Err(_) => "; the models are lost: make room and observe again".into(),
+            Ok((_, path)) => format!("; what was to be in it is in {} instead", path.display()),
+            Err(_) => "; what was to be in it is lost, run this again then".into(),
         };
         Err(failure)
     }
@@ -133,6 +133,7 @@ impl Write for Pending<'_> {
             Unfinished::File(file) => file.write(bytes),
             Unfinished::Special(file) => file.write(bytes),
         }
+        .map_err(|error| plain(&error))
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -140,7 +141,18 @@ impl Write for Pending<'_> {
             Unfinished::File(file) => file.flush(),
             Unfinished::Special(file) => file.flush(),
         }
+        .map_err(|error| plain(&error))
     }
+}
+
+/// The error in words for whoever named the file: without the temporary file's name, with what to do. It goes through other libraries, which
+/// hand on nothing but its text.
+fn plain(error: &io::Error) -> io::Error {
+    let advice = match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room or choose another place",
+        _ => "",
+    };
+    io::Error::new(error.kind(), reason(error) + advice)
 }
 
 fn directory(path: &Path) -> &Path {
@@ -217,12 +229,19 @@ mod tests {
     }
 
     #[test]
+    fn a_full_disk_is_told_of_the_file_that_was_asked_for() {
+        let full = Destination::new(Path::new("/dev/full"), true).expect("fit");
+        let error = full.write(b"models").expect_err("there is no room");
+        assert_eq!(error.to_string(), "no space left on device; make room or choose another place");
+    }
+
+    #[test]
     fn what_cannot_be_written_is_rescued() {
         let folder = tempfile::tempdir().expect("a directory");
         let destination = Destination::new(&folder.path().join("a"), false).expect("fit");
         drop(folder);
         let failure = destination.write_or_rescue(b"models").expect_err("its directory has gone");
-        let (_, rest) = failure.message.split_once("; it is in ").expect("rescued");
+        let (_, rest) = failure.message.split_once("; what was to be in it is in ").expect("rescued");
         let path = rest.strip_suffix(" instead").expect("a path");
         assert_eq!(fs::read(path).expect("rescued"), b"models");
         fs::remove_file(path).expect("removed");

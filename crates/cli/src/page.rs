@@ -7,13 +7,16 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::replay::{Primaries, each_job};
 use crate::show::{is_standard_input, name, read_model};
+use punctual_model::{EndedBy, Instant, Task, TimingModel};
 use punctual_report::html::{Jobs, page};
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Everything that was asked for, checked as far as it can be before reading recordings.
 pub struct Plan {
     file: PathBuf,
-    recording: Option<Recording>,
+    recordings: Vec<Recording>,
     /// None is standard output.
     destination: Option<Destination>,
     quiet: bool,
@@ -29,7 +32,7 @@ impl Plan {
             None => Some(Destination::new(&beside(&arguments.file, ".timing.json", "html"), arguments.force)?),
         };
         Ok(Plan {
-            recording: arguments.recording.as_deref().map(|path| Recording::open(path, &whole)).transpose()?,
+            recordings: arguments.recordings.iter().map(|path| Recording::open(path, &whole)).collect::<Result<_, _>>()?,
             file: arguments.file,
             destination,
             quiet: arguments.quiet,
@@ -47,37 +50,12 @@ pub fn beside(path: &Path, ending: &str, other: &str) -> PathBuf {
 pub fn run(mut plan: Plan) -> Result<(), Failure> {
     let model = read_model(&plan.file)?;
     let mut jobs = None;
-    if let Some(recording) = &mut plan.recording {
+    if !plan.recordings.is_empty() {
         let file = name(&plan.file);
-        if model.tasks.iter().any(|task| task.recording.is_some()) {
-            let why = "it is about several recordings; make a model of each to see its jobs, or leave the recording out";
-            return Err(Failure::new(Code::Usage, format!("{file}: {why}")));
-        }
-        // A model of a stretch of it.
-        recording.narrow(model.observation.from_ns, model.observation.until_ns)?;
-        let bar = Bar::new(plan.quiet, "reading jobs", recording.activations(), "activations");
         let mut seen = Jobs::new(&model);
-        let primaries = Primaries::of(&model);
-        let merged = model.tasks.iter().any(|task| task.merged_transitions > 0);
-        let mut known = 0_u64;
-        each_job(
-            recording,
-            merged,
-            &bar,
-            |_| {},
-            |job| {
-                seen.job(job.tid, job.phase, &job.separator, job.number, job.job);
-                known += u64::from(primaries.is_primary(job));
-            },
-        )?;
-        drop(bar);
-        recording.warn();
-        if known == 0 {
-            let recording = recording.path().display();
-            return Err(Failure::new(
-                Code::File,
-                format!("{recording} has none of the jobs that {file} is about; are they of one observation?"),
-            ));
+        let names = names(&model, &plan.recordings, &file)?;
+        for (recording, name) in plan.recordings.iter_mut().zip(&names) {
+            draw(recording, name.as_deref(), &model, &file, &mut seen, plan.quiet)?;
         }
         jobs = Some(seen);
     }
@@ -93,4 +71,82 @@ pub fn run(mut plan: Plan) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// What the model calls each recording: nothing where it is about one alone, else the path by which it was replayed.
+fn names(model: &TimingModel, recordings: &[Recording], file: &str) -> Result<Vec<Option<String>>, Failure> {
+    let wrong = |why: String| Err(Failure::new(Code::Usage, format!("{file} {why}")));
+    let known: BTreeSet<&str> = model.tasks.iter().filter_map(|task| task.recording.as_deref()).collect();
+    if known.is_empty() {
+        return match recordings {
+            [_] => Ok(vec![None]),
+            _ => wrong("is about one recording; give that one alone".into()),
+        };
+    }
+    let mut names = Vec::new();
+    for recording in recordings {
+        let path = recording.path();
+        let is_it = |name: &&&str| {
+            Path::new(name) == path || fs::canonicalize(name).ok().is_some_and(|name| fs::canonicalize(path).ok() == Some(name))
+        };
+        let Some(name) = known.iter().find(is_it).map(|name| Some((*name).to_owned())) else {
+            let known: Vec<&str> = known.into_iter().collect();
+            return wrong(format!("is not about {}, but about {}", path.display(), known.join(", ")));
+        };
+        if names.contains(&name) {
+            return wrong(format!("has the jobs of {} once; give it once", path.display()));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Adds the jobs of a recording to those that the page shows.
+fn draw(
+    recording: &mut Recording,
+    name: Option<&str>,
+    model: &TimingModel,
+    file: &str,
+    seen: &mut Jobs,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let tasks: Vec<&Task> = model.tasks.iter().filter(|task| task.recording.as_deref() == name).collect();
+    // A model of a stretch of it.
+    let (from, until) = match name {
+        None => (model.observation.from_ns, model.observation.until_ns),
+        Some(_) => span(&tasks, recording),
+    };
+    recording.narrow(from, until)?;
+    let bar = Bar::new(quiet, "reading jobs", recording.activations(), "activations");
+    let merged = model.tasks.iter().any(|task| task.merged_transitions > 0);
+    let primaries = Primaries::of(tasks);
+    let mut known = 0_u64;
+    seen.recording(name);
+    each_job(
+        recording,
+        merged,
+        &bar,
+        |_| {},
+        |job| {
+            seen.job(job.tid, job.phase, &job.separator, job.number, job.job);
+            known += u64::from(primaries.is_primary(job));
+        },
+    )?;
+    drop(bar);
+    recording.warn();
+    if known == 0 {
+        let recording = recording.path().display();
+        return Err(Failure::new(
+            Code::File,
+            format!("{recording} has none of the jobs that {file} is about; are they of one observation?"),
+        ));
+    }
+    Ok(())
+}
+
+/// The stretch of one of several recordings that its tasks are of: the model says only when the first of all began and the last ended.
+fn span(tasks: &[&Task], recording: &Recording) -> (Instant, Instant) {
+    let from = tasks.iter().map(|task| task.from_ns).min();
+    let until = tasks.iter().find(|task| task.ended_by == EndedBy::ObservationEnd).map(|task| task.until_ns);
+    (from.unwrap_or(recording.from()), until.unwrap_or(recording.reader().until()))
 }

@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Recording {
     reader: Reader,
     path: PathBuf,
+    /// How long it is, where more of it was asked for.
+    shorter: Option<Duration>,
     /// What was found damaged while reading. A piece may be read twice: each is told once.
     damage: Mutex<BTreeMap<String, u64>>,
 }
@@ -23,6 +25,7 @@ pub struct Recording {
 impl Recording {
     pub fn open(path: &Path, stretch: &args::Stretch) -> Result<Recording, Failure> {
         let mut reader = Reader::open(path)?;
+        let mut shorter = None;
         if stretch.from.is_some() || stretch.until.is_some() {
             let begin = begin(&reader);
             let at = |offset: std::time::Duration| begin + Duration::from_ns(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX));
@@ -30,13 +33,14 @@ impl Recording {
             if from.zip(until).is_some_and(|(from, until)| from >= until) {
                 return Err(Failure::new(Code::Usage, "--from must come before --until"));
             }
+            let length = reader.until().since(begin);
             if from.is_some_and(|from| from >= reader.until()) {
-                let length = reader.until().since(begin);
                 return Err(Failure::new(Code::Usage, format!("{} is only {length} long; --from is behind its end", path.display())));
             }
+            shorter = until.filter(|until| *until > reader.until()).map(|_| length);
             reader.select(from, until)?;
         }
-        Ok(Recording { reader, path: path.to_path_buf(), damage: Mutex::default() })
+        Ok(Recording { reader, path: path.to_path_buf(), shorter, damage: Mutex::default() })
     }
 
     /// Only what lies between these, if that is less than all of it.
@@ -85,6 +89,9 @@ impl Recording {
     /// Says what is missing of it, however quiet.
     pub fn warn(&self) {
         let place = self.path.display();
+        if let Some(length) = self.shorter {
+            eprintln!("punctual: {place}: it ends before --until, {length} after its beginning");
+        }
         for damage in self.reader.damage() {
             eprintln!("punctual: {place}: {damage}");
         }

@@ -7,7 +7,7 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::results::{self, Observed, Results};
 use punctual_extract::{Extractor, JobSeen, Options, Replay, StreamOptions, replay};
-use punctual_model::{Separator, TimingModel};
+use punctual_model::{Separator, Task, TimingModel};
 use punctual_report::jobs::{Format, Row, Writer};
 use punctual_trace::{Record, Totals};
 use std::collections::HashMap;
@@ -145,10 +145,11 @@ fn merge(models: Vec<TimingModel>, recordings: &[Recording]) -> TimingModel {
 pub struct Primaries(HashMap<(u32, u32, u32), Separator>);
 
 impl Primaries {
-    pub fn of(model: &TimingModel) -> Primaries {
-        let primary = |task: &punctual_model::Task| Some(task.streams.get(task.primary?)?.separator.key());
-        let key = |task: &punctual_model::Task| (task.pid, task.tid, task.phase);
-        Primaries(model.tasks.iter().filter_map(|task| Some((key(task), primary(task)?))).collect())
+    /// Of tasks that are of one recording.
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Primaries {
+        let primary = |task: &Task| Some(task.streams.get(task.primary?)?.separator.key());
+        let key = |task: &Task| (task.pid, task.tid, task.phase);
+        Primaries(tasks.into_iter().filter_map(|task| Some((key(task), primary(task)?))).collect())
     }
 
     pub fn is_primary(&self, seen: &JobSeen<'_>) -> bool {
@@ -187,8 +188,8 @@ fn list_jobs(
     quiet: bool,
 ) -> Result<(), Failure> {
     let name = destination.path().display();
-    let failed = |error: &dyn std::fmt::Display| Failure::file("write", &name, error);
-    let primaries = Primaries::of(model);
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
+    let primaries = Primaries::of(&model.tasks);
     let pending = destination.begin().map_err(|error| Failure::file("write", &name, reason(&error)))?;
     let mut writer = Writer::new(pending, format, &model.observation.clock).map_err(|error| failed(&error))?;
     let bar = Bar::new(quiet, "listing jobs", recording.activations(), "activations");

@@ -7,7 +7,7 @@ use crate::terminal;
 use punctual_model::TimingModel;
 use punctual_report as report;
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 pub fn run(arguments: &Show) -> Result<(), Failure> {
@@ -50,8 +50,17 @@ fn read(path: &Path) -> Result<String, Failure> {
     } else {
         std::fs::read(path)
     };
-    let bytes = bytes.map_err(|error| Failure::file("read", name(path), reason(&error)))?;
+    let bytes = bytes.map_err(|error| Failure::file("read", name(path), why(path, &error)))?;
     String::from_utf8(bytes).map_err(|_| Failure::file("read", name(path), "it is not text"))
+}
+
+/// A folder is mostly a recording that was given where its model is expected.
+fn why(path: &Path, error: &io::Error) -> String {
+    if error.kind() != io::ErrorKind::IsADirectory {
+        return reason(error);
+    }
+    let folder = path.display();
+    format!("it is a folder; if it is a recording, punctual replay {folder} -o FILE.timing.json makes its timing model, which is read here")
 }
 
 pub fn is_standard_input(path: &Path) -> bool {

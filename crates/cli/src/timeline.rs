@@ -1,7 +1,7 @@
 //! `punctual timeline`: a recording for the Perfetto UI.
 
 use crate::args;
-use crate::failure::{Failure, reason};
+use crate::failure::{Code, Failure, reason};
 use crate::output::Destination;
 use crate::page::beside;
 use crate::progress::Bar;
@@ -37,7 +37,7 @@ impl Plan {
 pub fn run(plan: &Plan) -> Result<(), Failure> {
     let recording = &plan.recording;
     let name = plan.destination.path().display();
-    let failed = |error: &dyn std::fmt::Display| Failure::file("write", &name, error);
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
 
     // Which separator a task's jobs are shown by is known only at the end of all records.
     let mut extractor = Extractor::new(Options { stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 }, merge_transitions: false });
@@ -48,7 +48,7 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
     let (from, until, totals) = (recording.from(), recording.reader().until(), recording.reader().totals());
     let (platform, clock) = (about.platform.clone(), about.clock.clone());
     let model = results::model(extractor, Observed { platform, clock, from, until, records: 0, totals });
-    let primaries = Primaries::of(&model);
+    let primaries = Primaries::of(&model.tasks);
 
     let pending = plan.destination.begin().map_err(|error| Failure::file("write", &name, reason(&error)))?;
     let timeline = RefCell::new(Timeline::new(BufWriter::new(pending), about, &model).map_err(|error| failed(&error))?);
