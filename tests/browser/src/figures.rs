@@ -13,6 +13,7 @@ pub const ALL: &[Row] = &[
     ("figures: dragging zooms, a double click shows all again", WIDE, zoom),
     ("figures: buttons zoom, and scales become logarithmic", WIDE, buttons),
     ("figures: a series can be hidden", WIDE, hidden),
+    ("figures: a bound far above the curves leaves the curves readable", WIDE, cut),
     ("figures: keys move the cursor, zoom and show all again", WIDE, keys),
     ("figures: bounds are those of the model", WIDE, bounds),
     ("figures: histograms count every job, however they are zoomed", WIDE, counts),
@@ -163,6 +164,34 @@ fn hidden(page: &Opened) -> Result {
     ensure!(ink(page, &figure)? != before, "hiding a series changes nothing");
     page.click(&first)?;
     page.expect(&format!("document.querySelector('{first}').getAttribute('aria-pressed') === 'true'"))
+}
+
+/// Jobs that come 10 ms after each other, once 2 ms: the sporadic bound is far above the curves.
+fn cut(page: &Opened) -> Result {
+    let figure = figure(page, "random", "arrivals")?;
+    let plot = format!("figures.plots.get(document.querySelector('{figure}')).uplot");
+    let top = || page.number(&format!("{plot}.scales.y.max"));
+    let greatest = |label: &str| {
+        page.number(&format!("Math.max(...{plot}.data[{plot}.series.findIndex((one) => (one.label ?? '').startsWith({label:?}))])"))
+    };
+    let (most, sporadic) = (greatest("most observed")?, greatest("sporadic bound")?);
+    ensure!(sporadic > 2.5 * most, "this bound is not far above the curves: {sporadic}, {most}");
+    ensure!(top()? < 2.5 * most, "the axis goes to {}, the curves to {most}", top()?);
+    // Alone, or on a logarithmic scale, it is seen whole.
+    let series = page.number(&format!("document.querySelectorAll('{figure} .series button').length"))? as u32;
+    let toggle_others = || -> Result {
+        for place in (1..=series).filter(|place| *place != 3) {
+            page.click(&format!("{figure} .series li:nth-child({place}) button"))?;
+        }
+        page.ask("new Promise(requestAnimationFrame)")?;
+        Ok(())
+    };
+    toggle_others()?;
+    ensure!(top()? >= sporadic, "alone it is cut at {}", top()?);
+    toggle_others()?;
+    page.click(&format!("{figure} .tools button:nth-child(1)"))?;
+    ensure!(top()? >= greatest("sporadic bound")?, "on a logarithmic scale it is cut at {}", top()?);
+    page.click(&format!("{figure} .tools button:nth-child(1)"))
 }
 
 fn keys(page: &Opened) -> Result {

@@ -72,6 +72,9 @@ fn grid(numerator: u64, denominator: u64) -> String {
     }
 }
 
+/// How many times as high as the curves the sporadic bound is drawn, on a linear scale (plot.js).
+const MOST_ABOVE: u64 = 2;
+
 /// Arrival curves.
 pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
     let curve = stream.arrival.curve.as_ref()?;
@@ -79,11 +82,13 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
         "How many jobs are released in an interval of length Δ, wherever it lies: at most η⁺, at least η⁻. Both allow everything that was observed. \
          Dashed lines are what simpler models allow; where they lie away from the curves, those models are pessimistic.",
     );
+    let mut cut = false;
     if let Some((span, most)) = example(curve).and_then(|span| Some((span, curve.eta_max(span)?))) {
         let _ = write!(text, " For example, in any {span} there are between {} and {}", curve.eta_min(span), counted(most, "release"));
         if let Some(separation) = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()).filter(|ns| *ns > 0) {
             let allowed = span.ns().div_ceil(separation);
             let _ = write!(text, "; the sporadic model (one every {} at most) allows {}", at_least(ns(separation)), count(allowed));
+            cut = allowed > MOST_ABOVE * most;
         }
         if let Some(periodic) = &stream.arrival.periodic {
             let _ = write!(
@@ -95,6 +100,9 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
             );
         }
         text.push('.');
+    }
+    if cut {
+        text += " The sporadic line leaves the figure at the top; a logarithmic scale shows all of it.";
     }
     if stream.arrival.sporadic.as_ref().is_some_and(|sporadic| sporadic.min_separation_ns == Duration::ZERO) {
         text += " Two releases can coincide, so a least separation bounds nothing here: there is no sporadic line.";
@@ -306,6 +314,12 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_sporadic_line_that_is_cut_is_said_to_be() {
+        let cut = |stream: &Stream| arrivals(stream).is_some_and(|text| text.contains("The sporadic line leaves the figure at the top"));
+        assert!(cut(&migration()) && !cut(&example::stream(5_000_000, 41_000)));
     }
 
     #[test]

@@ -12,7 +12,8 @@ const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Escape shows
 //   limits     [from, until]                           what can be shown
 //   log        { x, y, range: [from, until] }          which axes can be logarithmic, and what of x is shown then
 //   logFirst   whether they are at first
-//   series     [{ label, colour, dash, draw, tell }]   draw: "step", "steps-before", "line", "points", "bars", "spans" (by drawMore)
+//   series     [{ label, colour, dash, draw, cut, tell }]   draw: "step", "steps-before", "line", "points", "bars", "spans" (by drawMore);
+//                                                      cut: on a linear axis it may leave the figure at the top
 //   data(from, until, points, log)                     [xs, ...ys] for what is seen
 //   where(plot, index)                                 the cursor's place in words
 //   stride     how many values an arrow key passes
@@ -165,7 +166,7 @@ class Plot {
       },
       scales: {
         x: { time: false, distr: logX ? 3 : 1, range: () => this.range },
-        y: { distr: logY ? 3 : 1, range: (u, min, max) => rangeOfY(kind, logY, min, max) },
+        y: { distr: logY ? 3 : 1, range: (u, min, max) => rangeOfY(kind, logY, min, logY ? max : topOf(kind, u, max)) },
       },
       axes: [axis(kind.x, logX, true), axis(kind.y, logY, false)],
       series: [{}, ...kind.series.map((series) => this.series(series, colour))],
@@ -326,6 +327,19 @@ class Plot {
       this.values[at].value = value === null || value === undefined ? "–" : series.tell(value, index);
     });
   }
+}
+
+// How many times as high as the others a series is drawn that may be cut.
+const MOST_ABOVE = 2;
+
+// The greatest value that a linear axis must show of the series in view.
+function topOf(kind, u, max) {
+  let top = -Infinity;
+  kind.series.forEach((series, index) => {
+    if (series.cut || !u.series[index + 1].show) return;
+    for (const value of u.data[index + 1]) if (value > top) top = value;
+  });
+  return top > 0 ? Math.min(max, MOST_ABOVE * top) : max;
 }
 
 function rangeOfY(kind, log, min, max) {
