@@ -326,14 +326,15 @@ fn usage() -> Result<Outcome> {
         &["extract", "--pid", "1", "--all-rt"],
         &["extract", "--all-rt", "--", "true"],
         &["show"],
+        &["replay", ".", "--jobs", "0"],
     ];
     for arguments in wrong {
         let ended = run(punctual(*arguments))?;
         ended.expect_code(USAGE)?;
         ensure!(!ended.stderr.is_empty() && ended.stdout.is_empty(), "{arguments:?}: {}", ended.all());
     }
-    for right in ["--help", "--version"] {
-        run(punctual([right]))?.expect_code(0)?;
+    for right in [&["--help"][..], &["--version"], &["help"], &["help", "show"]] {
+        run(punctual(right))?.expect_code(0)?;
     }
     Ok(Outcome::Completed)
 }

@@ -152,6 +152,10 @@ fn stretch() -> Result<Outcome> {
     ensure!(length == 1_000_000_000, "a second is {length} ns long");
     let (_, refused) = replay(&[&folder], "none.timing.json", &["--from", "1h"])?;
     refused.expect_code(2)?;
+    ensure!(refused.stderr.contains("--from is behind its end"), "{}", refused.all());
+    let (_, shorter) = replay(&[&folder], "shorter.timing.json", &["-q", "--until", "1h"])?;
+    shorter.expect_code(0)?;
+    ensure!(shorter.stderr.matches("it ends before --until").count() == 1, "it is not an hour long: {}", shorter.all());
     Ok(Outcome::Completed)
 }
 
@@ -167,6 +171,25 @@ fn several() -> Result<Outcome> {
         let tasks = both.tasks.iter().filter(|task| task.recording.as_ref() == Some(&name) && task.name.starts_with("task-")).count();
         ensure!(tasks == 3, "{tasks} tasks of {name}, expected three: {}", ended.all());
     }
+    let html = one.path().join("both.html");
+    let report = |folders: &[&Path]| -> Result<Ended> {
+        let mut report = punctual(["report", "--force", "-o"]);
+        report.arg(&html).arg(&file).args(folders);
+        run(report)
+    };
+    // A raster of each of six tasks, of three where one recording is left out.
+    for (folders, rasters) in [(&[&*first, &*second][..], 6), (&[&*second], 3)] {
+        report(folders)?.expect_code(0)?;
+        let text = fs::read_to_string(&html)?;
+        let found = text.matches("<h4>Release raster").count();
+        ensure!(found == rasters, "{found} rasters, expected {rasters}");
+        ensure!(!text.contains("outside of what the model allows"), "jobs are at another recording's tasks");
+    }
+    let unknown = directory()?;
+    let (third, _) = record(unknown.path(), &[], &["true"])?;
+    let refused = report(&[&first, &third])?;
+    refused.expect_code(2)?;
+    ensure!(refused.stderr.contains(&format!("is not about {}", third.display())), "{}", refused.all());
     Ok(Outcome::Completed)
 }
 
@@ -239,6 +262,12 @@ fn page() -> Result<Outcome> {
     let mut refused = punctual(["report", "-o"]);
     refused.arg(&html).arg(&model);
     run(refused)?.expect_code(5)?;
+    let mut recording = punctual(["report", "--force", "-o"]);
+    recording.arg(&html).arg(&folder);
+    let ended = run(recording)?;
+    ended.expect_code(5)?;
+    let hint = format!("punctual replay {} -o", folder.display());
+    ensure!(ended.stderr.contains(&hint), "it does not say what to do with a recording: {}", ended.all());
     Ok(Outcome::Completed)
 }
 
@@ -419,6 +448,16 @@ fn disk_full() -> Result<Outcome> {
         run(replay)?.expect_code(0)?;
         let jobs = primary(only_task(&read(&file)?, "ping")?)?.jobs;
         ensure!(jobs > 1000, "{jobs} jobs on a disk with room for thousands");
+        for name in ["jobs.csv", "jobs.parquet"] {
+            let list = mount.join(name);
+            let mut replay = punctual(["replay", "-q", "--jobs-out"]);
+            replay.arg(&list).arg(&folder);
+            let ended = run(replay)?;
+            ended.expect_code(5)?;
+            let said = format!("punctual: {}: cannot write the job list: no space left on device; make room", list.display());
+            let last = ended.stderr.lines().last().unwrap_or_default();
+            ensure!(last.starts_with(&said) && !last.contains(".punctual-"), "expected {said}: {}", ended.all());
+        }
         Ok(())
     };
     let checked = check();

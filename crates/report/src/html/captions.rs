@@ -72,7 +72,7 @@ fn grid(numerator: u64, denominator: u64) -> String {
     }
 }
 
-/// How many times as high as the curves the sporadic bound is drawn, on a linear scale (plot.js).
+/// How many times as high as the curves the simpler models' bounds are drawn, on a linear scale (plot.js).
 const MOST_ABOVE: u64 = 2;
 
 /// Arrival curves.
@@ -91,18 +91,20 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
             cut = allowed > MOST_ABOVE * most;
         }
         if let Some(periodic) = &stream.arrival.periodic {
+            let allowed = most_of_periodic(periodic, span);
             let _ = write!(
                 text,
                 ", the periodic one (every {}, up to {} late) {}",
                 period(periodic),
                 at_most(periodic.jitter_ns),
-                count(most_of_periodic(periodic, span))
+                count(allowed)
             );
+            cut |= allowed > MOST_ABOVE * most;
         }
         text.push('.');
     }
     if cut {
-        text += " The sporadic line leaves the figure at the top; a logarithmic scale shows all of it.";
+        text += " What a simpler model allows leaves the figure at the top; a logarithmic scale shows all of it.";
     }
     if stream.arrival.sporadic.as_ref().is_some_and(|sporadic| sporadic.min_separation_ns == Duration::ZERO) {
         text += " Two releases can coincide, so a least separation bounds nothing here: there is no sporadic line.";
@@ -317,8 +319,8 @@ mod tests {
     }
 
     #[test]
-    fn a_sporadic_line_that_is_cut_is_said_to_be() {
-        let cut = |stream: &Stream| arrivals(stream).is_some_and(|text| text.contains("The sporadic line leaves the figure at the top"));
+    fn a_bound_that_is_cut_is_said_to_be() {
+        let cut = |stream: &Stream| arrivals(stream).is_some_and(|text| text.contains("leaves the figure at the top"));
         assert!(cut(&migration()) && !cut(&example::stream(5_000_000, 41_000)));
     }
 

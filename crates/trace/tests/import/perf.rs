@@ -269,7 +269,10 @@ fn damage_is_said_with_its_place() {
     refused(&bytes[..20], "cut off in its header; copy all of it, or run perf record to its end");
     let patched = |at: usize, with: &[u8]| [&bytes[..at], with, &bytes[at + with.len()..]].concat();
     refused(&patched(48, &[0; 8]), "killed while it recorded");
-    refused(&patched(8, &16_u64.to_le_bytes()), "to a pipe, which leaves out what is needed here; record into a file with perf record -o FILE");
+    refused(
+        &patched(8, &16_u64.to_le_bytes()),
+        "to a pipe, which leaves out what is needed here; record into a file with perf record -o FILE",
+    );
     refused(&patched(0, b"2ELIFREP"), "big-endian");
     refused(&patched(72, &(1_u64 << 27).to_le_bytes()), "without -z");
     let name = bytes.windows(12).position(|bytes| bytes == b"sched_switch").expect("its name");

@@ -46,12 +46,12 @@ function arrivals(stream) {
     { label: "fewest observed, η⁻", colour: "--c2", draw: "step", tell: count, of: (span) => curves.etaMin(span) },
   ];
   if (curves.separation) {
-    // Two releases that once came close together make it so steep that nothing else could be seen beside all of it.
+    // Two releases that once came close together make this so steep that nothing else could be seen beside all of it.
     series.push({ label: "sporadic bound ⌈Δ/T⌉", colour: "--c3", dash: DASHED, width: 1.5, draw: "steps-before", cut: true, tell: count, of: (span) => curves.sporadic(span) });
   }
   if (curves.periodic) {
     series.push(
-      { label: "periodic bound ⌈(Δ+J)/T⌉", colour: "--c4", dash: DOTTED, width: 1.5, draw: "steps-before", tell: count, of: (span) => curves.periodicMax(span) },
+      { label: "periodic bound ⌈(Δ+J)/T⌉", colour: "--c4", dash: DOTTED, width: 1.5, draw: "steps-before", cut: true, tell: count, of: (span) => curves.periodicMax(span) },
       { label: "periodic bound ⌊(Δ−J)/T⌋", colour: "--c5", dash: DOTTED, width: 1.5, draw: "step", tell: count, of: (span) => curves.periodicMin(span) },
     );
   }
