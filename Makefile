@@ -16,12 +16,31 @@ COMPLETIONS := $(CARGO_TARGET_DIR)/completions
 SECONDS ?= 300
 # Observing needs privileges, building does not.
 SUDO ?= $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+KERNEL ?= 6.1
+LAB := CARGO=$(CARGO) $(CARGO_TARGET_DIR)/debug/lab
+
+ifeq ($(firstword $(MAKECMDGOALS)),vm-run)
+# What follows are words of a command, whatever targets there are. One with quotes: make vm-run COMMAND="sh -c 'uname -r; id'"
+COMMAND ?= $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+
+vm-run:
+	@$(MAKE) --silent lab
+	@$(LAB) run --kernel "$(KERNEL)" -- $(COMMAND)
+
+$(filter-out vm-run,$(MAKECMDGOALS)):
+	@:
+
+.PHONY: $(MAKECMDGOALS)
+else
 
 help:
 	@echo 'make demo             watch the demonstration workload for ten seconds, show what was found'
 	@echo 'make build            build the command: $(SHOWN)'
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
 	@echo 'make fuzz             the reader of recordings against libFuzzer, for SECONDS ($(SECONDS)); make test does it for a few'
+	@echo 'make vm-test          the end-to-end tests on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), TESTS="…"'
+	@echo 'make vm-run           one command on another kernel: make vm-run KERNEL=6.1 -- punctual doctor'
+	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
 	@echo 'make bench-overhead   what watching costs the watched'
 	@echo 'make bench-record     what recording costs beside extracting'
@@ -104,4 +123,19 @@ clean:
 	$(CARGO) clean
 	rm -rf demo.timing.json demo.html demo.recording
 
-.PHONY: help setup build workloads demo test fuzz check bench-overhead bench-record bench-replay bench-extract man completions install clean
+# The lab: other kernels in virtual machines (tests/vm).
+lab: setup
+	@scripts/setup lab
+	@$(CARGO) build --quiet -p punctual-lab
+
+vm-test: lab
+	@$(LAB) test $(if $(KERNELS),--kernel "$(KERNELS)") $(TESTS)
+
+vm-kernels: lab
+	@$(LAB) kernels
+
+vm-shell: lab
+	@$(LAB) shell --kernel "$(KERNEL)"
+
+.PHONY: help setup build workloads demo test fuzz check bench-overhead bench-record bench-replay bench-extract lab vm-test vm-kernels vm-shell man completions install clean
+endif

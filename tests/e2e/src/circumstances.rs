@@ -54,7 +54,10 @@ fn is_empty(directory: &Path) -> Result {
 /// A copy of the command that any user may run, wherever it was built.
 pub fn for_anyone(directory: &Path) -> Result<String> {
     let copy = directory.join("punctual");
-    fs::copy(crate::run::binary(), &copy)?;
+    // By a process of its own: a program that another test starts while we have the copy open would have it open too, and
+    // what is open for writing cannot be run.
+    let copied = Command::new("cp").arg(crate::run::binary()).arg(&copy).status()?;
+    ensure!(copied.success(), "cp failed: {copied}");
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
     Ok(copy.to_string_lossy().into_owned())
 }

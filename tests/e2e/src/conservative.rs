@@ -41,7 +41,11 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
         target,
         include_best_effort: false,
         switches: false,
-        attach: Attach::Auto,
+        attach: match crate::run::attach().as_deref() {
+            Some("fentry") => Attach::Fentry,
+            Some("tracepoint") => Attach::Tracepoint,
+            _ => Attach::Auto,
+        },
         buffer_bytes: 16 << 20,
         command_to_stderr: true,
     };

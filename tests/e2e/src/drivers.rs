@@ -7,6 +7,8 @@ use punctual_model::{Call, Choice, PeriodicOn, Policy, Stream, Task, TimingModel
 use serde_json::Value;
 use std::process::Command;
 
+mod together;
+
 /// What a separator must say that it waits on.
 #[derive(Clone, Copy)]
 enum On {
@@ -185,14 +187,22 @@ impl Done {
     }
 }
 
+fn period_us(driver: &str) -> &'static str {
+    if driver == "read_back_to_back" { "30000" } else { "10000" }
+}
+
 fn check_row(row: &Row) -> Result<Outcome> {
     if !list()?.iter().any(|driver| driver == row.driver) {
         return skip(format!("{}: no such system call on this kind of processor", row.driver));
     }
-    let period_us = if row.driver == "read_back_to_back" { "30000" } else { "10000" };
-    let path = workload("drivers");
-    let observed = observe(&[], &[&path, "run", row.driver, "--period-us", period_us, "--jobs", "50"])?;
-    let done = Done { said: observed.ended.said()? };
+    let (observed, done) = if together::wanted() {
+        together::observed(row.driver)?
+    } else {
+        let path = workload("drivers");
+        let observed = observe(&[], &[&path, "run", row.driver, "--period-us", period_us(row.driver), "--jobs", "50"])?;
+        let done = Done { said: observed.ended.said()? };
+        (observed, done)
+    };
     if let Some(reason) = done.said["skip"].as_str() {
         return skip(format!("{}: {reason}", row.driver));
     }

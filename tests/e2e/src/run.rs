@@ -25,9 +25,22 @@ pub fn binary() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(target).join("release/punctual")
 }
 
+/// How the observations of all tests are to see system calls; `None`: as they would by themselves.
+pub fn attach() -> Option<String> {
+    std::env::var("PUNCTUAL_E2E_ATTACH").ok()
+}
+
 /// A command line of Punctual's.
 pub fn punctual<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
     let mut command = Command::new(binary());
+    let mut arguments = arguments.into_iter();
+    if let Some(first) = arguments.next() {
+        command.arg(&first);
+        let observes = ["extract", "record"].iter().any(|name| first.as_ref() == *name);
+        if let Some(attach) = attach().filter(|_| observes) {
+            command.args(["--attach", &attach]);
+        }
+    }
     command.args(arguments);
     command
 }

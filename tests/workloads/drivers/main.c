@@ -159,6 +159,7 @@ static void print_done(void)
 	print_text("call", driver->call);
 	print_text("object", driver->object);
 	print_text("forbidden", driver->forbidden);
+	print_number("pid", getpid());
 	print_number("jobs", run.done);
 	print_number("burst", driver->burst ? driver->burst : 1);
 	print_number("interruptions", run.interruptions);

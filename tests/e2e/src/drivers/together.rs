@@ -1,0 +1,62 @@
+//! All drivers in one observation: where a machine is slow, beginning an observation for each would take most of the time.
+
+use super::{Done, list, period_us};
+use crate::run::{Ended, Observed, directory, observe, workload};
+use crate::{Result, fail};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// How many run at a time. They sleep most of it.
+const AT_A_TIME: &str = "4";
+
+/// Runs each driver (a word of its name and one of its period) into a file of its name.
+const SCRIPT: &str = r#"
+drivers=$1 folder=$2 at_a_time=$3 running=0
+shift 3
+while [ $# -gt 0 ]; do
+	"$drivers" run "$1" --period-us "$2" --jobs 50 >"$folder/$1" 2>"$folder/$1.errors" &
+	running=$((running + 1)) && shift 2
+	[ $((running % at_a_time)) != 0 ] || wait
+done
+wait
+"#;
+
+/// Whether the environment asks for it.
+pub fn wanted() -> bool {
+    std::env::var_os("PUNCTUAL_E2E_TOGETHER").is_some()
+}
+
+/// What all of them came to.
+struct All {
+    observed: Observed,
+    said: BTreeMap<String, String>,
+}
+
+/// The observation of one driver, cut out of that of all, and what it said.
+pub fn observed(driver: &str) -> Result<(Observed, Done)> {
+    static ALL: OnceLock<std::result::Result<All, String>> = OnceLock::new();
+    let all = ALL.get_or_init(|| observe_all().map_err(|failure| failure.message));
+    let all = all.as_ref().or_else(|message| fail(format!("the observation of all drivers: {message}")))?;
+    let ended = &all.observed.ended;
+    let stdout = all.said.get(driver).cloned().unwrap_or_default();
+    let ended = Ended { code: ended.code, stdout, stderr: ended.stderr.clone() };
+    let done = Done { said: ended.said()? };
+    let pid = done.said["pid"].as_u64();
+    let mut model = all.observed.model.clone();
+    model.tasks.retain(|task| Some(u64::from(task.pid)) == pid);
+    Ok((Observed { ended, model }, done))
+}
+
+fn observe_all() -> Result<All> {
+    let directory = directory()?;
+    let drivers = list()?;
+    let (path, folder) = (workload("drivers"), directory.path().to_string_lossy().into_owned());
+    let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, AT_A_TIME];
+    command.extend(drivers.iter().flat_map(|driver| [driver.as_str(), period_us(driver)]));
+    let observed = observe(&[], &command)?;
+    let mut said = BTreeMap::new();
+    for driver in &drivers {
+        said.insert(driver.clone(), std::fs::read_to_string(directory.path().join(driver))?);
+    }
+    Ok(All { observed, said })
+}

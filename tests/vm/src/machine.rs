@@ -1,0 +1,195 @@
+//! One run of one virtual machine: QEMU, what the job in it says, what its kernel says.
+
+use crate::channel::{self, Packet};
+use crate::error::{Error, Result, cannot};
+use crate::log;
+use crate::matrix::{Arch, Kernel};
+use crate::root::Root;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How a machine is to be.
+pub struct Machine<'a> {
+    pub kernel: &'a Kernel,
+    /// Processors; with `counting` there is one.
+    pub processors: u32,
+    pub memory_mib: u64,
+    /// One instruction takes one nanosecond, and nothing is random.
+    pub counting: bool,
+    /// It is ended after this time.
+    pub limit: Duration,
+    /// For options of the kernel.
+    pub append: &'a str,
+}
+
+/// What a run left behind.
+#[derive(Default)]
+pub struct Ended {
+    pub release: Option<String>,
+    /// `None`: the machine was gone before its job had ended.
+    pub status: Option<ExitStatus>,
+    pub kernel_log: String,
+    pub complaints: Vec<String>,
+    /// Why it was ended, if it was.
+    pub stopped: Option<String>,
+}
+
+impl Ended {
+    /// The exit code for whoever ran the job: its own, 128 and the signal, or 125 where there is none.
+    pub fn code(&self) -> u8 {
+        use std::os::unix::process::ExitStatusExt;
+        let status = self.status.as_ref();
+        let code = status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
+        code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125)
+    }
+
+    /// What was wrong beside what the job itself says.
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults: Vec<String> = self.stopped.iter().chain(&self.complaints).cloned().collect();
+        faults.extend(log::faults(&self.kernel_log).into_iter().map(|line| format!("the kernel said: {}", line.trim_end())));
+        if self.status.is_none() && self.stopped.is_none() {
+            faults.push("the machine ended before its job".into());
+        }
+        faults
+    }
+}
+
+/// Where the output of a job goes.
+pub type Told<'a> = dyn FnMut(bool, &[u8]) -> std::io::Result<()> + 'a;
+
+impl Machine<'_> {
+    fn command(&self, initramfs: &Path, console: &Path, channel: &str) -> Command {
+        let kernel = self.kernel;
+        let (program, board, first, second) = match kernel.arch {
+            Arch::Amd64 => ("qemu-system-x86_64", "q35", "ttyS0", "/dev/ttyS1"),
+            Arch::Arm64 => ("qemu-system-aarch64", "virt", "ttyAMA0", "/dev/ttyS0"),
+        };
+        let mut command = Command::new(program);
+        command.args(["-M", board, "-nodefaults", "-display", "none", "-no-reboot", "-m", &self.memory_mib.to_string()]);
+        let mut append = format!("console={first} lab_channel={second} panic=-1 loglevel=4 {}", self.append);
+        if self.counting {
+            command.args(["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-seed", "42"]);
+            command.args(["-rtc", "base=2026-01-01,clock=vm"]);
+            command.args(["-cpu", if kernel.arch == Arch::Amd64 { "max,rdrand=off,rdseed=off" } else { "max" }]);
+            append.push_str(" nokaslr norandmaps random.trust_cpu=off");
+        } else {
+            command.args(["-smp", &self.processors.to_string(), "-accel", "tcg,thread=multi", "-cpu", "max"]);
+        }
+        command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initramfs).args(["-append", append.trim_end()]);
+        command.arg("-serial").arg(format!("file:{}", console.display()));
+        command.args(["-chardev", channel]);
+        match kernel.arch {
+            Arch::Amd64 => command.args(["-serial", "chardev:channel"]),
+            Arch::Arm64 => command.args(["-device", "pci-serial,chardev=channel"]),
+        };
+        command
+    }
+
+    /// Runs the job that is in `root`, telling what it prints as it comes. The kernel's log is left in `folder`.
+    pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
+        let (console, initramfs) = (folder.join("console.log"), folder.join("root.cpio"));
+        root.text("/lab/job", words("run", job), 0o600);
+        root.pack(&initramfs)?;
+        let mut command = self.command(&initramfs, &console, "stdio,id=channel,signal=off");
+        let errors = folder.join("qemu.log");
+        let created = File::create(&errors).map_err(|error| cannot("create", &errors, error))?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
+        let mut child = start(&mut command)?;
+        let Some(output) = child.stdout.take() else { return Err(Error("QEMU has no output".into())) };
+        let mut output = BufReader::new(output);
+        let timer = Timer::start(&child, self.limit);
+
+        let mut ended = Ended::default();
+        let read = loop {
+            match channel::next(&mut output) {
+                Ok(Some(Packet::Output(bytes))) => told(false, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?,
+                Ok(Some(Packet::Errors(bytes))) => told(true, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?,
+                Ok(Some(Packet::Log(record))) => ended.kernel_log.push_str(&log::readable(&String::from_utf8_lossy(&record))),
+                Ok(Some(Packet::Release(release))) => ended.release = Some(release),
+                Ok(Some(Packet::Complaint(complaint))) => ended.complaints.push(format!("PID 1: {complaint}")),
+                Ok(Some(Packet::Status(status))) => ended.status = Some(std::os::unix::process::ExitStatusExt::from_raw(status)),
+                Ok(None) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        if read.is_err() {
+            let _ = child.kill();
+        }
+        let was_late = timer.stop();
+        let qemu = child.wait().map_err(|error| Error(format!("cannot wait for QEMU: {error}")))?;
+        if was_late {
+            ended.stopped = Some(format!("it was ended after {} s", self.limit.as_secs()));
+        } else if let Err(error) = read {
+            ended.stopped = Some(error.to_string());
+        } else if !qemu.success() {
+            let said = std::fs::read_to_string(&errors).unwrap_or_default();
+            return Err(Error(format!("QEMU failed ({qemu}): {}", said.trim_end())));
+        }
+        let console = std::fs::read(&console).map_err(|error| cannot("read", &console, error))?;
+        // A machine that ended in order has told its whole log; else what came to the console is all there is.
+        if ended.kernel_log.is_empty() {
+            ended.kernel_log = String::from_utf8_lossy(&console).into_owned();
+        }
+        let kept = folder.join("kernel.log");
+        std::fs::write(&kept, &ended.kernel_log).map_err(|error| cannot("write", &kept, error))?;
+        let _ = std::fs::remove_file(&initramfs);
+        Ok(ended)
+    }
+
+    /// A shell in the machine, at this terminal.
+    pub fn shell(&self, root: &mut Root, command: &[String], folder: &Path) -> Result {
+        let (console, initramfs) = (folder.join("console.log"), folder.join("root.cpio"));
+        root.text("/lab/job", words("shell", command), 0o600);
+        root.pack(&initramfs)?;
+        let status = start(&mut self.command(&initramfs, &console, "stdio,id=channel,signal=off"))?
+            .wait()
+            .map_err(|error| Error(format!("cannot wait for QEMU: {error}")))?;
+        let _ = std::fs::remove_file(&initramfs);
+        if status.success() { Ok(()) } else { Err(Error(format!("QEMU failed ({status})"))) }
+    }
+}
+
+fn start(command: &mut Command) -> Result<Child> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    command.spawn().map_err(|error| Error(format!("cannot start {program}: {error} (make vm-setup installs it)")))
+}
+
+fn words(mode: &str, job: &[String]) -> Vec<u8> {
+    let mut words = format!("{mode}\0").into_bytes();
+    for word in job {
+        words.extend_from_slice(word.as_bytes());
+        words.push(0);
+    }
+    words
+}
+
+/// Ends QEMU after a time, unless dropped before.
+struct Timer {
+    done: Option<mpsc::Sender<()>>,
+    thread: Option<thread::JoinHandle<bool>>,
+}
+
+impl Timer {
+    fn start(child: &Child, limit: Duration) -> Timer {
+        let pid = Pid::from_child(child);
+        let (done, is_done) = mpsc::channel::<()>();
+        let thread = thread::spawn(move || {
+            let is_late = is_done.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
+            // It has not been waited for yet, so the number is still its own.
+            is_late && kill_process(pid, Signal::KILL).is_ok()
+        });
+        Timer { done: Some(done), thread: Some(thread) }
+    }
+
+    /// Whether it had to end it. To be asked before the process is waited for.
+    fn stop(mut self) -> bool {
+        drop(self.done.take());
+        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(false)
+    }
+}

@@ -1,0 +1,152 @@
+//! The lab: runs what is to be tested on other kernels, in virtual machines. ARCHITECTURE.md, "The lab", says how.
+
+mod channel;
+mod elf;
+mod error;
+mod log;
+mod machine;
+mod matrix;
+mod programs;
+mod results;
+mod root;
+mod suite;
+mod table;
+
+use clap::{Parser, Subcommand};
+use error::{Error, Result, cannot};
+use machine::Machine;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use suite::Suite;
+
+#[derive(Parser)]
+#[command(name = "lab", about = "Runs Punctual on other kernels, in virtual machines", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Action,
+}
+
+#[derive(clap::Args)]
+struct Where {
+    /// A name of the matrix (see `lab kernels`), or the path of a bzImage or Image
+    #[arg(long, default_value = "6.1")]
+    kernel: String,
+    /// One processor on which an instruction takes a nanosecond, and nothing is random
+    #[arg(long)]
+    icount: bool,
+    /// MiB of memory
+    #[arg(long, default_value_t = 1024)]
+    memory: u64,
+    /// Further options of the kernel
+    #[arg(long, default_value = "")]
+    append: String,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Run one command in a machine; its output and exit code are the command's
+    Run {
+        #[command(flatten)]
+        machine: Where,
+        /// End the machine after so many seconds
+        #[arg(long, default_value_t = 600)]
+        limit: u64,
+        #[arg(required = true, trailing_var_arg = true)]
+        words: Vec<String>,
+    },
+    /// The end-to-end tests on each kernel; prints a table kernel × test
+    Test {
+        /// Names of the matrix, or paths of images; all of the matrix, if none is given
+        #[arg(long = "kernel", value_delimiter = ' ')]
+        kernels: Vec<String>,
+        /// How system calls are to be seen; both ways, if none is given
+        #[arg(long, value_enum)]
+        attach: Vec<suite::Attach>,
+        /// MiB of memory of each machine
+        #[arg(long, default_value_t = 1024)]
+        memory: u64,
+        /// End a machine after so many seconds
+        #[arg(long, default_value_t = 3600)]
+        limit: u64,
+        /// Tests whose name contains one of these; all, if none is given
+        tests: Vec<String>,
+    },
+    /// The kernels, and whether they are here
+    Kernels,
+    /// A shell in a machine (leave it with exit)
+    Shell {
+        #[command(flatten)]
+        machine: Where,
+    },
+}
+
+/// A folder of its own for a run.
+fn folder(name: &str) -> Result<PathBuf> {
+    let folder = programs::folder().join("runs").join(name);
+    let made = std::fs::remove_dir_all(&folder).or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
+    made.and_then(|()| std::fs::create_dir_all(&folder)).map_err(|error| cannot("create", &folder, error))?;
+    Ok(folder)
+}
+
+fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine<'a> {
+    Machine { kernel, processors: 2, memory_mib: at.memory, counting: at.icount, limit: Duration::from_secs(limit), append: &at.append }
+}
+
+fn run() -> Result<ExitCode> {
+    match Arguments::parse().command {
+        Action::Run { machine: at, limit, words } => {
+            let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
+            let mut root = programs::root(kernel.arch)?;
+            let folder = folder(&format!("run-{}", std::process::id()))?;
+            let ended = machine(&kernel, &at, limit).run(&mut root, &words, &folder, &mut |is_error, bytes| {
+                if is_error { std::io::stderr().write_all(bytes) } else { std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()) }
+            })?;
+            for fault in ended.faults() {
+                eprintln!("lab: {fault}");
+            }
+            if ended.faults().is_empty() {
+                let _ = std::fs::remove_dir_all(&folder);
+            } else {
+                eprintln!("lab: the kernel's log is in {}", folder.join("kernel.log").display());
+            }
+            Ok(ExitCode::from(ended.code()))
+        }
+        Action::Test { kernels, attach, memory, limit, tests } => {
+            let suite = Suite {
+                kernels: if kernels.is_empty() { matrix::names().map(str::to_owned).collect() } else { kernels },
+                attach: if attach.is_empty() { vec![suite::Attach::Fentry, suite::Attach::Tracepoint] } else { attach },
+                tests,
+                memory_mib: memory,
+                limit: Duration::from_secs(limit),
+            };
+            let report = suite.run()?;
+            print!("{}", table::text(&report));
+            Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Action::Kernels => {
+            for name in matrix::names() {
+                match matrix::get(name) {
+                    Ok(kernel) => println!("{name}: {}", kernel.image.display()),
+                    Err(missing) => println!("{name}: missing: {}", missing.reason),
+                }
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::Shell { machine: at } => {
+            let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
+            let mut root = programs::root(kernel.arch)?;
+            let folder = folder(&format!("shell-{}", std::process::id()))?;
+            machine(&kernel, &at, 0).shell(&mut root, &["bash".into(), "-i".into()], &folder)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    run().unwrap_or_else(|error| {
+        eprintln!("lab: {error}");
+        ExitCode::from(125)
+    })
+}

@@ -1,0 +1,196 @@
+//! The end-to-end tests on every kernel of the matrix, each way of attaching a run of its own.
+
+use crate::error::{Result, cannot};
+use crate::machine::Machine;
+use crate::matrix::{self, Arch, Kernel};
+use crate::programs;
+use crate::results::{Outcome, Results};
+use crate::root::Root;
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How Punctual sees system calls in a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Attach {
+    /// Programs on the functions of the calls
+    Fentry,
+    /// Programs on the tracepoints of all calls
+    Tracepoint,
+}
+
+impl Attach {
+    pub fn name(self) -> &'static str {
+        match self {
+            Attach::Fentry => "fentry",
+            Attach::Tracepoint => "tracepoint",
+        }
+    }
+}
+
+/// What is to be run, and how.
+pub struct Suite {
+    pub kernels: Vec<String>,
+    pub attach: Vec<Attach>,
+    /// Tests whose name contains one of these; all, if there is none.
+    pub tests: Vec<String>,
+    pub memory_mib: u64,
+    pub limit: Duration,
+}
+
+/// A run: one kernel, one way of attaching.
+pub struct Run {
+    pub kernel: String,
+    pub attach: Attach,
+    pub release: Option<String>,
+    pub results: Results,
+    /// What was wrong beside the tests.
+    pub faults: Vec<String>,
+    /// Where the kernel's log was left, if anything was wrong.
+    pub folder: Option<PathBuf>,
+    pub took: Duration,
+}
+
+impl Run {
+    pub fn is_good(&self) -> bool {
+        self.faults.is_empty() && !self.results.tests.values().any(|outcome| matches!(outcome, Outcome::Failed(_)))
+    }
+}
+
+/// All runs, and the kernels that could not be had, with the reason.
+#[derive(Default)]
+pub struct Report {
+    pub runs: Vec<Run>,
+    pub missing: Vec<(String, String)>,
+}
+
+impl Report {
+    /// Whether everything that could be run was good, and something could.
+    pub fn is_good(&self) -> bool {
+        !self.runs.is_empty() && self.runs.iter().all(Run::is_good)
+    }
+}
+
+impl Suite {
+    /// Runs everything, telling the progress on standard error.
+    pub fn run(&self) -> Result<Report> {
+        let mut report = Report::default();
+        let mut roots: BTreeMap<Arch, Root> = BTreeMap::new();
+        for name in &self.kernels {
+            let kernel = match matrix::get(name) {
+                Ok(kernel) => kernel,
+                Err(missing) => {
+                    eprintln!("SKIPPED: kernel {name}: {}", missing.reason);
+                    report.missing.push((name.clone(), missing.reason));
+                    continue;
+                }
+            };
+            if !roots.contains_key(&kernel.arch) {
+                roots.insert(kernel.arch, programs::root(kernel.arch)?);
+            }
+            let Some(root) = roots.get_mut(&kernel.arch) else { continue };
+            for attach in &self.attach {
+                report.runs.push(self.one(&kernel, *attach, root)?);
+            }
+        }
+        Ok(report)
+    }
+
+    fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
+        let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
+        let machine =
+            Machine { kernel, processors: 2, memory_mib: self.memory_mib, counting: false, limit: self.limit, append: "" };
+        let began = Instant::now();
+        let mut results = Results::default();
+        let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
+        let mut output = folder.join("output.log").into_log()?;
+        let mut lines = Lines::default();
+        let ended = machine.run(root, &self.job(attach), &folder, &mut |_, bytes| {
+            output.write_all(bytes)?;
+            lines.take(bytes, |line| results.line(line));
+            progress.tell(&results);
+            Ok(())
+        })?;
+        progress.end();
+        let mut faults = ended.faults();
+        let left = results.announced.unwrap_or(0).saturating_sub(results.tests.len());
+        match results.announced {
+            None => faults.push("the tests did not begin: see output.log".into()),
+            Some(_) if left > 0 => faults.push(format!("{left} tests did not end")),
+            Some(_) => {}
+        }
+        let failed = results.count(|outcome| matches!(outcome, Outcome::Failed(_))) > 0;
+        if !failed && faults.is_empty() && ended.code() != 0 {
+            faults.push(format!("the tests ended with exit code {}", ended.code()));
+        }
+        let release = ended.release.clone();
+        let mut run = Run { kernel: kernel.name.clone(), attach, release, results, faults, folder: None, took: began.elapsed() };
+        if run.is_good() {
+            let _ = std::fs::remove_dir_all(&folder);
+        } else {
+            run.folder = Some(folder);
+        }
+        let (good, release) = (if run.is_good() { "good" } else { "NOT GOOD" }, run.release.as_deref().unwrap_or("?"));
+        eprintln!("{} ({release}) {}: {good}, {} s", run.kernel, attach.name(), run.took.as_secs());
+        Ok(run)
+    }
+
+    fn job(&self, attach: Attach) -> Vec<String> {
+        let attach = format!("PUNCTUAL_E2E_ATTACH={}", attach.name());
+        // Where programs run fifty times slower, to begin an observation for each driver would take an hour.
+        let mut job = vec!["env".to_string(), attach, "PUNCTUAL_E2E_TOGETHER=1".into(), "PUNCTUAL=/usr/local/bin/punctual".into(), "e2e".into(), "--color".into(), "never".into()];
+        job.extend(self.tests.iter().cloned());
+        job
+    }
+}
+
+trait IntoLog {
+    fn into_log(self) -> Result<std::fs::File>;
+}
+
+impl IntoLog for PathBuf {
+    fn into_log(self) -> Result<std::fs::File> {
+        let path: &Path = &self;
+        std::fs::File::create(path).map_err(|error| cannot("create", path, error))
+    }
+}
+
+/// Bytes in, whole lines out.
+#[derive(Default)]
+struct Lines(Vec<u8>);
+
+impl Lines {
+    fn take(&mut self, bytes: &[u8], mut line: impl FnMut(&str)) {
+        self.0.extend_from_slice(bytes);
+        while let Some(end) = self.0.iter().position(|byte| *byte == b'\n') {
+            let whole: Vec<u8> = self.0.drain(..=end).collect();
+            line(String::from_utf8_lossy(&whole).trim_end_matches(['\n', '\r']));
+        }
+    }
+}
+
+/// A line on the terminal that says how far a run is.
+struct Progress {
+    what: String,
+    is_shown: bool,
+}
+
+impl Progress {
+    fn new(what: String) -> Progress {
+        Progress { what, is_shown: std::io::stderr().is_terminal() }
+    }
+
+    fn tell(&mut self, results: &Results) {
+        if self.is_shown {
+            let failed = results.count(|outcome| matches!(outcome, Outcome::Failed(_)));
+            eprint!("\r\x1b[K{}: {} of {} tests, {failed} failed", self.what, results.tests.len(), results.announced.unwrap_or(0));
+        }
+    }
+
+    fn end(&mut self) {
+        if self.is_shown {
+            eprint!("\r\x1b[K");
+        }
+    }
+}
