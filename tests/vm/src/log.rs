@@ -27,7 +27,8 @@ const HARMLESS: &[&str] = &[
 
 /// The lines of a log that are faults.
 pub fn faults(log: &str) -> Vec<&str> {
-    let is_fault = |line: &&str| FAULTS.iter().any(|fault| line.contains(fault)) && !HARMLESS.iter().any(|harmless| line.contains(harmless));
+    let is_fault =
+        |line: &&str| FAULTS.iter().any(|fault| line.contains(fault)) && !HARMLESS.iter().any(|harmless| line.contains(harmless));
     log.lines().filter(is_fault).collect()
 }
 

@@ -85,7 +85,8 @@ enum Action {
 /// A folder of its own for a run.
 fn folder(name: &str) -> Result<PathBuf> {
     let folder = programs::folder().join("runs").join(name);
-    let made = std::fs::remove_dir_all(&folder).or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
+    let made =
+        std::fs::remove_dir_all(&folder).or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
     made.and_then(|()| std::fs::create_dir_all(&folder)).map_err(|error| cannot("create", &folder, error))?;
     Ok(folder)
 }
@@ -101,7 +102,11 @@ fn run() -> Result<ExitCode> {
             let mut root = programs::root(kernel.arch)?;
             let folder = folder(&format!("run-{}", std::process::id()))?;
             let ended = machine(&kernel, &at, limit).run(&mut root, &words, &folder, &mut |is_error, bytes| {
-                if is_error { std::io::stderr().write_all(bytes) } else { std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()) }
+                if is_error {
+                    std::io::stderr().write_all(bytes)
+                } else {
+                    std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush())
+                }
             })?;
             for fault in ended.faults() {
                 eprintln!("lab: {fault}");

@@ -10,9 +10,46 @@ use std::process::Command;
 
 /// Programs of others that the tests use, and what one wants in a shell. Where this machine lacks one, so does the virtual one.
 const OTHERS: &[&str] = &[
-    "babeltrace2", "bash", "cat", "chmod", "chrt", "cp", "date", "dmesg", "echo", "env", "false", "grep", "head", "kill", "ls", "mkdir", "mount", "mv", "nproc",
-    "perf", "ps", "rm", "sed", "seq", "setpriv", "sh", "sleep", "sort", "stat", "strace", "tail", "taskset", "tee", "timeout", "touch", "true", "umount", "uname",
-    "unshare", "wc",
+    "babeltrace2",
+    "bash",
+    "cat",
+    "chmod",
+    "chrt",
+    "cp",
+    "date",
+    "dmesg",
+    "echo",
+    "env",
+    "false",
+    "grep",
+    "head",
+    "kill",
+    "ls",
+    "mkdir",
+    "mount",
+    "mv",
+    "nproc",
+    "perf",
+    "ps",
+    "rm",
+    "sed",
+    "seq",
+    "setpriv",
+    "sh",
+    "sleep",
+    "sort",
+    "stat",
+    "strace",
+    "tail",
+    "taskset",
+    "tee",
+    "timeout",
+    "touch",
+    "true",
+    "umount",
+    "uname",
+    "unshare",
+    "wc",
 ];
 
 /// The repository, which lies at the same path in the machine as far as the tests need it.
@@ -59,7 +96,11 @@ struct Built {
 }
 
 fn run(command: &mut Command) -> Result<Vec<u8>> {
-    let name = format!("{} {}", command.get_program().to_string_lossy(), command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "));
+    let name = format!(
+        "{} {}",
+        command.get_program().to_string_lossy(),
+        command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    );
     let output = command.stderr(std::process::Stdio::inherit()).output().map_err(|error| Error(format!("cannot run {name}: {error}")))?;
     if output.status.success() { Ok(output.stdout) } else { Err(Error(format!("{name} failed: see above"))) }
 }
@@ -146,7 +187,8 @@ impl Others {
 
     fn libraries(&self, arch: Arch) -> Libraries {
         let triplet = arch.triplet();
-        let folders = [format!("usr/lib/{triplet}"), format!("lib/{triplet}"), "lib64".into(), "usr/lib64".into(), "lib".into(), "usr/lib".into()];
+        let folders =
+            [format!("usr/lib/{triplet}"), format!("lib/{triplet}"), "lib64".into(), "usr/lib64".into(), "lib".into(), "usr/lib".into()];
         Libraries { folders: folders.iter().map(|folder| self.folder.join(folder)).collect() }
     }
 
@@ -164,7 +206,10 @@ impl Others {
         // Everything else that a shell needs, in one program.
         if let Some(busybox) = self.find("busybox") {
             root.program(Path::new("/usr/bin/busybox"), &busybox)?;
-            for applet in ["cut", "df", "dd", "find", "free", "hexdump", "id", "ip", "less", "ln", "mknod", "od", "pidof", "sysctl", "top", "tr", "vi", "which", "xargs"] {
+            for applet in [
+                "cut", "df", "dd", "find", "free", "hexdump", "id", "ip", "less", "ln", "mknod", "od", "pidof", "sysctl", "top", "tr",
+                "vi", "which", "xargs",
+            ] {
                 root.link(&Path::new("/usr/sbin").join(applet), Path::new("/usr/bin/busybox"));
             }
         }

@@ -31,7 +31,9 @@ impl Results {
             if let Some(outcome) = outcome(said) {
                 self.tests.insert(name.trim_end().to_owned(), outcome);
             }
-        } else if let Some(number) = line.strip_prefix("running ").and_then(|rest| rest.strip_suffix(" tests").or(rest.strip_suffix(" test"))) {
+        } else if let Some(number) =
+            line.strip_prefix("running ").and_then(|rest| rest.strip_suffix(" tests").or(rest.strip_suffix(" test")))
+        {
             self.announced = number.parse().ok();
         } else if line == "failures:" || line.starts_with("test result:") {
             self.failing = None;

@@ -33,7 +33,8 @@ impl Root {
     pub fn new(libraries: Libraries, triplet: &str) -> Root {
         let library_folder = Path::new("/usr/lib").join(triplet);
         let mut root = Root { entries: BTreeMap::new(), libraries, library_folder };
-        for folder in ["/dev", "/proc", "/sys", "/run", "/etc", "/root", "/lab", "/mnt", "/usr/bin", "/usr/sbin", "/usr/lib64", "/var/tmp"] {
+        for folder in ["/dev", "/proc", "/sys", "/run", "/etc", "/root", "/lab", "/mnt", "/usr/bin", "/usr/sbin", "/usr/lib64", "/var/tmp"]
+        {
             root.folder(Path::new(folder), 0o755);
         }
         root.folder(Path::new("/tmp"), 0o1777);

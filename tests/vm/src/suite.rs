@@ -99,8 +99,7 @@ impl Suite {
 
     fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
-        let machine =
-            Machine { kernel, processors: 2, memory_mib: self.memory_mib, counting: false, limit: self.limit, append: "" };
+        let machine = Machine { kernel, processors: 2, memory_mib: self.memory_mib, counting: false, limit: self.limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
@@ -139,7 +138,15 @@ impl Suite {
     fn job(&self, attach: Attach) -> Vec<String> {
         let attach = format!("PUNCTUAL_E2E_ATTACH={}", attach.name());
         // Where programs run fifty times slower, to begin an observation for each driver would take an hour.
-        let mut job = vec!["env".to_string(), attach, "PUNCTUAL_E2E_TOGETHER=1".into(), "PUNCTUAL=/usr/local/bin/punctual".into(), "e2e".into(), "--color".into(), "never".into()];
+        let mut job = vec![
+            "env".to_string(),
+            attach,
+            "PUNCTUAL_E2E_TOGETHER=1".into(),
+            "PUNCTUAL=/usr/local/bin/punctual".into(),
+            "e2e".into(),
+            "--color".into(),
+            "never".into(),
+        ];
         job.extend(self.tests.iter().cloned());
         job
     }
