@@ -7,7 +7,7 @@ use crate::matrix::{Arch, Kernel};
 use crate::root::Root;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -60,6 +60,9 @@ impl Ended {
     }
 }
 
+/// The channel at our own input and output.
+const TERMINAL: &str = "stdio,id=channel,signal=off";
+
 /// Where the output of a job goes.
 pub type Told<'a> = dyn FnMut(bool, &[u8]) -> std::io::Result<()> + 'a;
 
@@ -91,19 +94,27 @@ impl Machine<'_> {
         command
     }
 
-    /// Runs the job that is in `root`, telling what it prints as it comes. The kernel's log is left in `folder`.
+    /// Runs the job that is in `root`, telling what it prints as it comes; with `counting`, when it is over. The kernel's log is left in
+    /// `folder`.
     pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
-        let (console, initramfs) = (folder.join("console.log"), folder.join("root.cpio"));
+        let (console, initramfs, packets) = (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
         root.text("/lab/job", words("run", job), 0o600);
         root.pack(&initramfs)?;
-        let mut command = self.command(&initramfs, &console, "stdio,id=channel,signal=off");
+        // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a file never is.
+        let channel = if self.counting { format!("file,id=channel,path={}", packets.display()) } else { TERMINAL.into() };
+        let mut command = self.command(&initramfs, &console, &channel);
         let errors = folder.join("qemu.log");
         let created = File::create(&errors).map_err(|error| cannot("create", &errors, error))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
         let mut child = start(&mut command)?;
         let Some(output) = child.stdout.take() else { return Err(Error("QEMU has no output".into())) };
-        let mut output = BufReader::new(output);
+        let mut output: Box<dyn Read> = Box::new(BufReader::new(output));
         let timer = Timer::start(&child, self.limit);
+        if self.counting {
+            // QEMU says nothing; its output ends when it does.
+            io::copy(&mut output, &mut io::sink()).map_err(|error| Error(format!("cannot wait for QEMU: {error}")))?;
+            output = Box::new(BufReader::new(File::open(&packets).map_err(|error| cannot("read", &packets, error))?));
+        }
 
         let mut ended = Ended::default();
         let read = loop {
@@ -138,7 +149,9 @@ impl Machine<'_> {
         }
         let kept = folder.join("kernel.log");
         std::fs::write(&kept, &ended.kernel_log).map_err(|error| cannot("write", &kept, error))?;
-        let _ = std::fs::remove_file(&initramfs);
+        for file in [initramfs, packets] {
+            let _ = std::fs::remove_file(file);
+        }
         Ok(ended)
     }
 
@@ -147,7 +160,7 @@ impl Machine<'_> {
         let (console, initramfs) = (folder.join("console.log"), folder.join("root.cpio"));
         root.text("/lab/job", words("shell", command), 0o600);
         root.pack(&initramfs)?;
-        let status = start(&mut self.command(&initramfs, &console, "stdio,id=channel,signal=off"))?
+        let status = start(&mut self.command(&initramfs, &console, TERMINAL))?
             .wait()
             .map_err(|error| Error(format!("cannot wait for QEMU: {error}")))?;
         let _ = std::fs::remove_file(&initramfs);

@@ -7,6 +7,7 @@ mod log;
 mod machine;
 mod matrix;
 mod programs;
+mod repeat;
 mod results;
 mod root;
 mod suite;
@@ -64,6 +65,9 @@ enum Action {
         /// How system calls are to be seen; both ways, if none is given
         #[arg(long, value_enum)]
         attach: Vec<suite::Attach>,
+        /// One processor on which an instruction takes a nanosecond, and nothing is random
+        #[arg(long)]
+        icount: bool,
         /// MiB of memory of each machine
         #[arg(long, default_value_t = 1024)]
         memory: u64,
@@ -72,6 +76,17 @@ enum Action {
         limit: u64,
         /// Tests whose name contains one of these; all, if none is given
         tests: Vec<String>,
+    },
+    /// Run one command twice with --icount, and compare every byte of its output and of the kernel's log
+    Repeat {
+        #[command(flatten)]
+        machine: Where,
+        /// End the machine after so many seconds
+        #[arg(long, default_value_t = 600)]
+        limit: u64,
+        /// The command; one that asks for whatever may differ, if none is given
+        #[arg(trailing_var_arg = true)]
+        words: Vec<String>,
     },
     /// The kernels, and whether they are here
     Kernels,
@@ -118,17 +133,23 @@ fn run() -> Result<ExitCode> {
             }
             Ok(ExitCode::from(ended.code()))
         }
-        Action::Test { kernels, attach, memory, limit, tests } => {
+        Action::Test { kernels, attach, icount, memory, limit, tests } => {
             let suite = Suite {
                 kernels: if kernels.is_empty() { matrix::names().map(str::to_owned).collect() } else { kernels },
                 attach: if attach.is_empty() { vec![suite::Attach::Fentry, suite::Attach::Tracepoint] } else { attach },
                 tests,
                 memory_mib: memory,
+                counting: icount,
                 limit: Duration::from_secs(limit),
             };
             let report = suite.run()?;
             print!("{}", table::text(&report));
             Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Action::Repeat { machine: mut at, limit, words } => {
+            at.icount = true;
+            let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
+            repeat::check(&machine(&kernel, &at, limit), &mut programs::root(kernel.arch)?, &words)
         }
         Action::Kernels => {
             for name in matrix::names() {

@@ -155,10 +155,11 @@ pub fn root(arch: Arch) -> Result<Root> {
         root.program(&Path::new("/usr/local/bin").join(name), &small)?;
     }
     for entry in std::fs::read_dir(&built.workloads).map_err(|error| cannot("read", &built.workloads, error))? {
-        let path = entry.map_err(|error| cannot("read", &built.workloads, error))?.path();
-        root.program(&path, &path)?;
+        let entry = entry.map_err(|error| cannot("read", &built.workloads, error))?;
+        root.program(&Path::new("/workloads").join(entry.file_name()), &entry.path())?;
     }
-    root.link(Path::new("/workloads"), &built.workloads);
+    // Where the tests look for them.
+    root.link(&built.workloads, Path::new("/workloads"));
 
     // What the tests read of the repository.
     let repository = repository();

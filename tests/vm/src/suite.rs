@@ -36,6 +36,8 @@ pub struct Suite {
     /// Tests whose name contains one of these; all, if there is none.
     pub tests: Vec<String>,
     pub memory_mib: u64,
+    /// On one processor, the same every time.
+    pub counting: bool,
     pub limit: Duration,
 }
 
@@ -99,7 +101,8 @@ impl Suite {
 
     fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
-        let machine = Machine { kernel, processors: 2, memory_mib: self.memory_mib, counting: false, limit: self.limit, append: "" };
+        let (memory_mib, counting, limit) = (self.memory_mib, self.counting, self.limit);
+        let machine = Machine { kernel, processors: 2, memory_mib, counting, limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
