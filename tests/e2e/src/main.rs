@@ -6,6 +6,7 @@
 mod circumstances;
 mod conservative;
 mod demo;
+mod doctor;
 mod drivers;
 mod ending;
 mod failure;
@@ -64,7 +65,7 @@ fn alone(name: &str, test: Test) -> Trial {
 }
 
 fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = circumstances::ALL.iter().map(|(name, test)| shared(*name, test)).collect();
+    let mut trials: Vec<Trial> = circumstances::ALL.iter().chain(doctor::ALL).map(|(name, test)| shared(*name, test)).collect();
     let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
     trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));
@@ -74,6 +75,18 @@ fn trials() -> Vec<Trial> {
     let wanted: Vec<&str> = wanted.split_whitespace().collect();
     trials.retain(|trial| wanted.is_empty() || wanted.iter().any(|part| trial.name().contains(part)));
     trials
+}
+
+/// Where functions cannot be traced, a run that is to do so skips what it cannot do: everything but what asks whether that is true.
+fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
+    let reason = match doctor::without_function_tracing() {
+        Ok(None) => return trials,
+        Ok(Some(reason)) => reason,
+        Err(failure) => failure.message,
+    };
+    let skipped = |name: String, reason: String| Trial::ignorable_test(name, move || told(skip(reason)));
+    let skipped = |trial: Trial| if trial.name().starts_with("doctor::") { trial } else { skipped(trial.name().to_owned(), reason.clone()) };
+    trials.into_iter().map(skipped).collect()
 }
 
 /// Neither a test's failure nor its skipping would say this as plainly.
@@ -100,6 +113,8 @@ fn main() -> ExitCode {
         let names: Vec<String> = trials.iter().map(|trial| trial.name().to_owned()).collect();
         let reason = "observing needs root";
         trials = names.into_iter().map(|name| Trial::ignorable_test(name, move || told(skip(reason)))).collect();
+    } else if !arguments.list && run::attach().as_deref() == Some("fentry") {
+        trials = without_function_tracing(trials);
     }
     let _witnesses = (!arguments.list).then(Witnesses::start);
     libtest_mimic::run(&arguments, trials).exit_code()

@@ -50,7 +50,8 @@ fn coherent(model: &TimingModel) -> Result {
         let next = model.tasks[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);
         if let Some(next) = next {
             let ordered = task.phase < next.phase && task.until_ns <= next.from_ns;
-            ensure!(ordered, "tasks of {} overlap or are out of order", task.name);
+            let told = |task: &Task| format!("phase {} from {:?} to {:?} ({:?})", task.phase, task.from_ns, task.until_ns, task.ended_by);
+            ensure!(ordered, "tasks of {} overlap or are out of order: {}; {}", task.name, told(task), told(next));
         }
     }
     Ok(())

@@ -204,6 +204,7 @@ struct task_struct {
 #define SCHED_FIFO 1
 #define SCHED_RR 2
 #define SCHED_DEADLINE 6
+#define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000

@@ -71,6 +71,9 @@ static __always_inline bool wanted(struct task_struct *task)
 		return false;
 	if (task->pid == 0)
 		return false;
+	/* One that was told to be gone still runs for a while, and may be preempted: it does not begin again. */
+	if (task->flags & PF_EXITING)
+		return false;
 	seen = pid_namespace ? seen_number(BPF_CORE_READ(task, group_leader), task->tgid) : (__u32)task->tgid;
 	if (seen == own_tgid)
 		return false;

@@ -1,0 +1,58 @@
+//! What `doctor` says that works here, beside what works when it is tried.
+
+use crate::run::{Ended, binary, directory, run, workload};
+use crate::{Outcome, Result, Test, ensure, fail};
+use serde_json::Value;
+use std::process::Command;
+
+pub const ALL: &[(&str, Test)] =
+    &[("doctor::is_right_about_tracepoints", tracepoints), ("doctor::is_right_about_function_tracing", function_tracing)];
+
+fn doctor() -> Result<(Ended, Value)> {
+    let mut command = Command::new(binary());
+    command.args(["doctor", "--json"]);
+    let ended = run(command)?;
+    let said = ended.json()?;
+    Ok((ended, said))
+}
+
+fn check<'a>(said: &'a Value, name: &str) -> Result<&'a Value> {
+    let mut checks = said["checks"].as_array().into_iter().flatten();
+    let found = checks.find(|check| check["name"].as_str().is_some_and(|found| found.starts_with(name)));
+    found.map_or_else(|| fail(format!("doctor does not say anything of {name}: {said}")), Ok)
+}
+
+/// Why function tracing cannot be had here, as `doctor` says it; `None` where it can.
+pub fn without_function_tracing() -> Result<Option<String>> {
+    let (_, said) = doctor()?;
+    let check = check(&said, "function tracing")?;
+    Ok((check["verdict"] != "works").then(|| format!("no function tracing: {}", check["detail"].as_str().unwrap_or_default())))
+}
+
+/// Whether a short observation that attaches in this way finds what there is.
+fn works(attach: &str) -> Result<(bool, Ended)> {
+    let directory = directory()?;
+    let file = directory.path().join("tried.timing.json");
+    let mut command = Command::new(binary());
+    command.args(["extract", "--quiet", "--attach", attach, "-o"]).arg(&file).arg("--");
+    command.args([&workload("drivers"), "run", "sleep_absolute", "--period-us", "10000", "--jobs", "20"]);
+    let ended = run(command)?;
+    let found = file.exists() && crate::model::only_task(&crate::model::read(&file)?, "drv").is_ok();
+    Ok((found && ended.code == Some(0), ended))
+}
+
+fn tracepoints() -> Result<Outcome> {
+    let (doctor, said) = doctor()?;
+    let (works, ended) = works("tracepoint")?;
+    let claimed = check(&said, "tracepoints")?["verdict"] == "works" && said["extraction"] == true && doctor.code == Some(0);
+    ensure!(claimed == works, "doctor says {said}, but observing through tracepoints came to: {}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+fn function_tracing() -> Result<Outcome> {
+    let refused = without_function_tracing()?;
+    let (works, ended) = works("fentry")?;
+    ensure!(refused.is_none() == works, "doctor says {refused:?}, but observing through functions came to: {}", ended.all());
+    ensure!(works || ended.code == Some(3), "what this kernel refuses is exit code 3, but: {}", ended.all());
+    Ok(Outcome::Completed)
+}
