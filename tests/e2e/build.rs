@@ -9,8 +9,15 @@ fn main() {
     let out = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("workloads");
     println!("cargo::rerun-if-changed={}", source.display());
     println!("cargo::rustc-env=WORKLOADS={}", out.display());
-    let made = Command::new("make").arg("--silent").arg("-C").arg(&source).arg(format!("OUT={}", out.display())).status();
-    match made {
+    let mut make = Command::new("make");
+    make.arg("--silent").arg("-C").arg(&source).arg(format!("OUT={}", out.display()));
+    // The workloads run beside the tests, so what the tests are compiled for is what they are compiled for.
+    println!("cargo::rerun-if-env-changed=TARGET_CC");
+    if env::var_os("TARGET") != env::var_os("HOST") {
+        let compiler = env::var("TARGET_CC").expect("a cross build needs TARGET_CC, the C compiler for the target: scripts/cross sets it");
+        make.arg(format!("CC={compiler}"));
+    }
+    match make.status() {
         Ok(status) if status.success() => {}
         Ok(_) => panic!("the workloads do not compile: see above"),
         Err(error) => panic!("make cannot be started ({error}): install make and a C compiler"),
