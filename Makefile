@@ -6,10 +6,14 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-PUNCTUAL := $(CARGO_TARGET_DIR)/release/punctual
+# What to build for, where it is another machine: aarch64-unknown-linux-gnu.
+TARGET ?=
+BUILT := $(CARGO_TARGET_DIR)$(TARGET:%=/%)
+CROSS := $(if $(TARGET),scripts/cross $(TARGET))
+PUNCTUAL := $(BUILT)/release/punctual
 # As one would type it.
 SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
-WORKLOADS := $(CARGO_TARGET_DIR)/workloads
+WORKLOADS := $(BUILT)/workloads
 MANUALS := $(CARGO_TARGET_DIR)/man
 COMPLETIONS := $(CARGO_TARGET_DIR)/completions
 # How long `make fuzz` tries.
@@ -35,7 +39,7 @@ else
 
 help:
 	@echo 'make demo             watch the demonstration workload for ten seconds, show what was found'
-	@echo 'make build            build the command: $(SHOWN)'
+	@echo 'make build            build the command: $(SHOWN); with TARGET=aarch64-unknown-linux-gnu for 64-bit Arm'
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
 	@echo 'make fuzz             the reader of recordings against libFuzzer, for SECONDS ($(SECONDS)); make test does it for a few'
 	@echo 'make vm-test          the end-to-end tests on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), TESTS="…"'
@@ -52,12 +56,13 @@ help:
 
 setup:
 	@scripts/setup build
+	@$(if $(TARGET),scripts/setup cross $(TARGET))
 
 build: setup
-	$(CARGO) build --release -p punctual-cli
+	$(CROSS) $(CARGO) build --release -p punctual-cli $(TARGET:%=--target %)
 
 workloads: setup
-	@$(MAKE) --silent -C tests/workloads OUT=$(WORKLOADS) all
+	@$(CROSS) $(MAKE) --silent -C tests/workloads OUT=$(WORKLOADS) $(if $(TARGET),CC='$$(TARGET_CC)') all
 
 demo: build workloads
 	@scripts/setup observe
@@ -82,7 +87,7 @@ check:
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
-	shellcheck scripts/setup scripts/test scripts/demo .ci/run
+	shellcheck scripts/setup scripts/test scripts/demo scripts/debian scripts/cross .ci/run
 
 bench-overhead: build workloads
 	@scripts/setup observe
