@@ -14,4 +14,4 @@ mod system;
 pub use doctor::{Check, Verdict, doctor};
 pub use error::{Error, ErrorKind};
 pub use observer::{Observer, Options, Statistics, Summary, Target};
-pub use program::Attach;
+pub use program::{Attach, Attached};

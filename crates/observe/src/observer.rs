@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::interface::{self, Entry};
-use crate::program::{self, Attach, Loaded, Settings};
+use crate::program::{self, Attach, Attached, Loaded, Settings};
 use crate::system;
 use libbpf_rs::{MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 use punctual_model::Instant;
@@ -74,7 +74,7 @@ pub struct Statistics {
 }
 
 /// What an observation came to.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Summary {
     /// What was counted.
     pub statistics: Statistics,
@@ -86,6 +86,8 @@ pub struct Summary {
     pub command_status: Option<ExitStatus>,
     /// The command, if it was asked to end and goes on all the same.
     pub command_left: Option<u32>,
+    /// What is still to leave the kernel. Results come first: keep it until they are out.
+    pub attached: Attached,
 }
 
 /// What the ring buffer's callback leaves for the reader.
@@ -241,7 +243,7 @@ impl Observer {
     /// Detaches, hands on everything that was seen, and ends the command if it still runs.
     pub fn finish(mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
         let statistics_of_programs = self.loaded.programs();
-        self.loaded.links.clear();
+        let attached = self.loaded.stop();
         let until = system::now();
         self.drain(each)?;
         let threads = &self.loaded.skeleton.maps.threads;
@@ -259,7 +261,7 @@ impl Observer {
         let command_left = self.end_command();
         let mut statistics = self.statistics();
         (statistics.missed, statistics.program_ns) = statistics_of_programs;
-        Ok(Summary { statistics, from: self.from, until, command_status: self.command_status, command_left })
+        Ok(Summary { statistics, from: self.from, until, command_status: self.command_status, command_left, attached })
     }
 
     /// Asks the command to end and waits a little; gives its number if it does not.

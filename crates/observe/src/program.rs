@@ -57,11 +57,38 @@ pub struct Loaded {
     pub skeleton: ObserveSkel<'static>,
     pub links: Vec<Link>,
     pub attach: Attach,
-    /// Just before the first program was attached.
+    /// Since when they do something: all of them were attached by then.
     pub from: Instant,
 }
 
+/// Programs that are still attached and do nothing any more. Dropping it detaches them, for which the kernel may take seconds: each function
+/// waits until no processor is in it.
+#[derive(Default)]
+pub struct Attached(#[allow(dead_code)] Vec<Link>);
+
+impl std::fmt::Debug for Attached {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} programs", self.0.len())
+    }
+}
+
 impl Loaded {
+    /// Tells all programs at once to work or not to.
+    fn set_active(&mut self, active: bool) {
+        if let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() {
+            // SAFETY: a byte of memory that is shared with the kernel side, which only reads it.
+            unsafe { (&raw mut bss.active).cast::<bool>().write_volatile(active) };
+        }
+    }
+
+    /// Nothing is recorded from here on.
+    pub fn stop(&mut self) -> Attached {
+        self.set_active(false);
+        // Programs that began before may be halfway; they take microseconds.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        Attached(std::mem::take(&mut self.links))
+    }
+
     /// Runs that the kernel skipped, and nanoseconds spent (where it counts them), over all programs.
     pub fn programs(&self) -> (u64, u64) {
         let loaded = self.skeleton.object().progs().filter(|program| program.autoload());
@@ -121,9 +148,10 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
             || if attach == Attach::Fentry { traces_calls && !traces_all } else { traces_all }
     })?;
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
-    let from = system::now();
     let links = attach_all(&skeleton)?;
-    Ok(Loaded { skeleton, links, attach, from })
+    let mut loaded = Loaded { skeleton, links, attach, from: system::now() };
+    loaded.set_active(true);
+    Ok(loaded)
 }
 
 fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserveSkel<'static>, Error> {

@@ -75,7 +75,7 @@ impl Machine<'_> {
         };
         let mut command = Command::new(program);
         command.args(["-M", board, "-nodefaults", "-display", "none", "-no-reboot", "-m", &self.memory_mib.to_string()]);
-        let mut append = format!("console={first} lab_channel={second} panic=-1 loglevel=4 {}", self.append);
+        let mut append = format!("console={first} lab_channel={second} panic=-1 oops=panic softlockup_panic=1 loglevel=5 {}", self.append);
         if self.counting {
             command.args(["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-seed", "42"]);
             command.args(["-rtc", "base=2026-01-01,clock=vm"]);

@@ -3,6 +3,9 @@
 #ifndef PUNCTUAL_EMIT_H
 #define PUNCTUAL_EMIT_H
 
+/* Set once all programs are attached, cleared before the first is detached: some of them without the others would see half of what happens. */
+volatile bool active = false;
+
 /* Set before loading. */
 const volatile __u32 target = TARGET_ALL_REAL_TIME;
 const volatile bool best_effort_too = false;

@@ -67,6 +67,8 @@ static __always_inline bool wanted(struct task_struct *task)
 {
 	__u32 seen;
 
+	if (!active)
+		return false;
 	if (!is_real_time(task->policy) && !(best_effort_too && target != TARGET_ALL_REAL_TIME))
 		return false;
 	if (task->pid == 0)

@@ -10,7 +10,7 @@ static __always_inline __u8 call_of(unsigned long number)
 
 static __always_inline struct thread *watched(__u32 tid)
 {
-	return bpf_map_lookup_elem(&threads, &tid);
+	return active ? bpf_map_lookup_elem(&threads, &tid) : NULL;
 }
 
 /* Processor time of the running thread now; between two switches the kernel's account is only as fresh as the last tick. */
