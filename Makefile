@@ -45,6 +45,7 @@ help:
 	@echo 'make vm-test          the end-to-end tests on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), TESTS="…"'
 	@echo 'make vm-run           one command on another kernel: make vm-run KERNEL=6.1 -- punctual doctor'
 	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
+	@echo 'make vm-bench         what an observed event costs, in instructions, beside strace, perf and ftrace; KERNELS="…"'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
 	@echo 'make bench-overhead   what watching costs the watched'
 	@echo 'make bench-record     what recording costs beside extracting'
@@ -136,11 +137,14 @@ lab: setup
 vm-test: lab
 	@$(LAB) test $(if $(KERNELS),--kernel "$(KERNELS)") $(TESTS)
 
+vm-bench: lab
+	@$(LAB) bench $(if $(KERNELS),--kernel "$(KERNELS)")
+
 vm-kernels: lab
 	@$(LAB) kernels
 
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test fuzz check bench-overhead bench-record bench-replay bench-extract lab vm-test vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test fuzz check bench-overhead bench-record bench-replay bench-extract lab vm-test vm-bench vm-kernels vm-shell man completions install clean
 endif

@@ -1,5 +1,6 @@
 //! The lab: runs what is to be tested on other kernels, in virtual machines. ARCHITECTURE.md, "The lab", says how.
 
+mod bench;
 mod channel;
 mod elf;
 mod error;
@@ -77,6 +78,21 @@ enum Action {
         /// Tests whose name contains one of these; all, if none is given
         tests: Vec<String>,
     },
+    /// Count the instructions that observed events cost; puts the table into docs/benchmarks.md
+    Bench {
+        /// Names of the matrix, or paths of images
+        #[arg(long = "kernel", value_delimiter = ' ', default_value = "6.1 7.2-rt")]
+        kernels: Vec<String>,
+        /// How often each event's loop is run, of which the median counts
+        #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=1000))]
+        batches: u32,
+        /// MiB of memory of each machine
+        #[arg(long, default_value_t = 1024)]
+        memory: u64,
+        /// End a machine after so many seconds
+        #[arg(long, default_value_t = 1800)]
+        limit: u64,
+    },
     /// Run one command twice with --icount, and compare every byte of its output and of the kernel's log
     Repeat {
         #[command(flatten)]
@@ -145,6 +161,10 @@ fn run() -> Result<ExitCode> {
             let report = suite.run()?;
             print!("{}", table::text(&report));
             Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Action::Bench { kernels, batches, memory, limit } => {
+            bench::run(&kernels, batches, memory, Duration::from_secs(limit))?;
+            Ok(ExitCode::SUCCESS)
         }
         Action::Repeat { machine: mut at, limit, words } => {
             at.icount = true;

@@ -167,6 +167,8 @@ pub fn root(arch: Arch) -> Result<Root> {
         root.tree(&repository.join(part), &repository.join(part))?;
     }
     root.folder(&repository.join("tests/e2e"), 0o755);
+    let measure = repository.join("tests/vm/guest/measure.sh");
+    root.file(Path::new("/lab/measure.sh"), &measure)?;
     others.add(&mut root)?;
     root.text("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n", 0o644);
     root.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n", 0o644);
