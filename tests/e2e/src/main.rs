@@ -85,7 +85,8 @@ fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
         Err(failure) => failure.message,
     };
     let skipped = |name: String, reason: String| Trial::ignorable_test(name, move || told(skip(reason)));
-    let skipped = |trial: Trial| if trial.name().starts_with("doctor::") { trial } else { skipped(trial.name().to_owned(), reason.clone()) };
+    let skipped =
+        |trial: Trial| if trial.name().starts_with("doctor::") { trial } else { skipped(trial.name().to_owned(), reason.clone()) };
     trials.into_iter().map(skipped).collect()
 }
 

@@ -5,6 +5,7 @@ use crate::error::{Error, Result, cannot};
 use crate::matrix::Arch;
 use crate::root::Root;
 use serde_json::Value;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -108,7 +109,11 @@ fn run(command: &mut Command) -> Result<Vec<u8>> {
 /// Builds with cargo, and takes from what it says where things are.
 fn build(arch: Arch) -> Result<Built> {
     let cargo = || {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(if arch.is_ours() { &cargo } else { OsStr::new("scripts/cross") });
+        if !arch.is_ours() {
+            command.arg(arch.target()).arg(&cargo);
+        }
         command.current_dir(repository());
         command
     };
@@ -145,7 +150,13 @@ pub fn root(arch: Arch) -> Result<Root> {
 
     let init = folder.join(format!("init-{}", arch.triplet()));
     let source = repository().join("tests/vm/guest/init.c");
-    run(Command::new(arch.tool("gcc")).args(["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&init).arg(source))?;
+    let mut compile = Command::new(if arch.is_ours() { "cc" } else { "scripts/cross" });
+    if !arch.is_ours() {
+        // It says which compiler in TARGET_CC.
+        compile.args([arch.target(), "sh", "-c", "$TARGET_CC \"$@\"", "cc"]);
+    }
+    compile.current_dir(repository()).args(["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
+    run(compile.arg(&init).arg(source))?;
     root.file(Path::new("/init"), &init)?;
 
     // Without what debuggers want, which is most of them, and would be memory of the machine.
@@ -177,27 +188,41 @@ pub fn root(arch: Arch) -> Result<Root> {
 
 /// The programs of others: of this machine, or from Debian's packages for another architecture.
 struct Others {
-    folder: PathBuf,
+    /// Roots of systems, in the order in which they are searched.
+    roots: Vec<PathBuf>,
 }
+
+/// What has them, and what Punctual links to, in Debian.
+const PACKAGES: &[&str] =
+    &["libelf-dev", "babeltrace2", "bash", "busybox", "coreutils", "dash", "grep", "mount", "procps", "sed", "strace", "util-linux"];
+
+/// The release that `scripts/cross` links against.
+const RELEASE: &str = "bookworm";
 
 impl Others {
     fn of(arch: Arch) -> Result<Others> {
         if arch.is_ours() {
-            return Ok(Others { folder: "/".into() });
+            return Ok(Others { roots: vec!["/".into()] });
         }
-        Err(Error(format!("programs for {} are not to be had yet", arch.triplet())))
+        let unpack = |package: &&str| {
+            let mut command = Command::new(repository().join("scripts/debian"));
+            let said = run(command.args(["unpack", "--with-dependencies", RELEASE, arch.debian(), package]))?;
+            Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end()))
+        };
+        Ok(Others { roots: PACKAGES.iter().map(unpack).collect::<Result<_>>()? })
     }
 
     fn libraries(&self, arch: Arch) -> Libraries {
         let triplet = arch.triplet();
         let folders =
             [format!("usr/lib/{triplet}"), format!("lib/{triplet}"), "lib64".into(), "usr/lib64".into(), "lib".into(), "usr/lib".into()];
-        Libraries { folders: folders.iter().map(|folder| self.folder.join(folder)).collect() }
+        Libraries { folders: self.roots.iter().flat_map(|root| folders.iter().map(|folder| root.join(folder))).collect() }
     }
 
     fn find(&self, name: &str) -> Option<PathBuf> {
         let folders = ["usr/local/bin", "usr/bin", "bin", "usr/sbin", "sbin"];
-        folders.iter().map(|folder| self.folder.join(folder).join(name)).find(|path| path.is_file())
+        let places = self.roots.iter().flat_map(|root| folders.iter().map(|folder| root.join(folder).join(name)));
+        places.into_iter().find(|path| path.is_file())
     }
 
     fn add(&self, root: &mut Root) -> Result {
@@ -218,11 +243,13 @@ impl Others {
         }
         // babeltrace2 loads the readers of formats by name; the one for Python would need all of Python.
         let triplets = [Arch::Amd64, Arch::Arm64].map(|arch| format!("usr/lib/{}/babeltrace2/plugins", arch.triplet()));
-        for plugins in triplets.iter().map(|path| self.folder.join(path)).filter(|path| path.is_dir()) {
-            for entry in std::fs::read_dir(&plugins).map_err(|error| cannot("read", &plugins, error))? {
-                let path = entry.map_err(|error| cannot("read", &plugins, error))?.path();
-                let inside = Path::new("/").join(path.strip_prefix(&self.folder).unwrap_or(&path));
-                root.program(&inside, &path)?;
+        for from in &self.roots {
+            for plugins in triplets.iter().map(|path| from.join(path)).filter(|path| path.is_dir()) {
+                for entry in std::fs::read_dir(&plugins).map_err(|error| cannot("read", &plugins, error))? {
+                    let path = entry.map_err(|error| cannot("read", &plugins, error))?.path();
+                    let inside = Path::new("/").join(path.strip_prefix(from).unwrap_or(&path));
+                    root.program(&inside, &path)?;
+                }
             }
         }
         Ok(())

@@ -37,6 +37,17 @@ pub fn text(report: &Report) -> String {
     for (kernel, reason) in &report.missing {
         let _ = writeln!(out, "{kernel}: skipped: {reason}");
     }
+    let count = |is: fn(&Outcome) -> bool| report.runs.iter().map(|run| run.results.count(is)).sum::<usize>();
+    let faults: usize = report.runs.iter().map(|run| run.faults.len()).sum();
+    // As the tests of crates end, so that a sum over all can be made.
+    let _ = writeln!(
+        out,
+        "\ntest result: {}. {} passed; {} failed; {} ignored",
+        if report.is_good() { "ok" } else { "FAILED" },
+        count(|outcome| *outcome == Outcome::Passed),
+        count(|outcome| matches!(outcome, Outcome::Failed(_))) + faults,
+        count(|outcome| matches!(outcome, Outcome::Skipped(_))) + report.missing.len(),
+    );
     out
 }
 
