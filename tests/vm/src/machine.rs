@@ -82,7 +82,8 @@ impl Machine<'_> {
             command.args(["-cpu", if kernel.arch == Arch::Amd64 { "max,rdrand=off,rdseed=off" } else { "max" }]);
             append.push_str(" nokaslr norandmaps random.trust_cpu=off");
         } else {
-            command.args(["-smp", &self.processors.to_string(), "-accel", "tcg,thread=multi", "-cpu", "max"]);
+            let threads = if self.processors == 1 { "tcg,thread=single" } else { "tcg,thread=multi" };
+            command.args(["-smp", &self.processors.to_string(), "-accel", threads, "-cpu", "max"]);
         }
         command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initramfs).args(["-append", append.trim_end()]);
         command.arg("-serial").arg(format!("file:{}", console.display()));
@@ -169,8 +170,12 @@ impl Machine<'_> {
 }
 
 fn start(command: &mut Command) -> Result<Child> {
+    use std::os::unix::process::CommandExt;
     let program = command.get_program().to_string_lossy().into_owned();
-    command.spawn().map_err(|error| Error(format!("cannot start {program}: {error} (make vm-setup installs it)")))
+    let dies_with_us = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?);
+    // SAFETY: between fork and exec it makes one system call, and takes no lock or memory.
+    unsafe { command.pre_exec(dies_with_us) };
+    command.spawn().map_err(|error| Error(format!("cannot start {program}: {error} (scripts/setup lab installs it)")))
 }
 
 fn words(mode: &str, job: &[String]) -> Vec<u8> {

@@ -38,6 +38,9 @@ struct Where {
     /// One processor on which an instruction takes a nanosecond, and nothing is random
     #[arg(long)]
     icount: bool,
+    /// How many processors (one with --icount)
+    #[arg(long, default_value_t = 2)]
+    processors: u32,
     /// MiB of memory
     #[arg(long, default_value_t = 1024)]
     memory: u64,
@@ -126,7 +129,14 @@ fn folder(name: &str) -> Result<PathBuf> {
 }
 
 fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine<'a> {
-    Machine { kernel, processors: 2, memory_mib: at.memory, counting: at.icount, limit: Duration::from_secs(limit), append: &at.append }
+    Machine {
+        kernel,
+        processors: at.processors,
+        memory_mib: at.memory,
+        counting: at.icount,
+        limit: Duration::from_secs(limit),
+        append: &at.append,
+    }
 }
 
 fn run() -> Result<ExitCode> {

@@ -21,6 +21,15 @@ pub enum Attach {
 }
 
 impl Attach {
+    /// How many processors a machine has. To trace a function is to rewrite its first bytes while other processors may be at them; of two that QEMU
+    /// emulates in threads of their own, one sometimes keeps what it has translated before, and traps there for ever.
+    pub fn processors(self) -> u32 {
+        match self {
+            Attach::Fentry => 1,
+            Attach::Tracepoint => 2,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Attach::Fentry => "fentry",
@@ -102,7 +111,7 @@ impl Suite {
     fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
         let (memory_mib, counting, limit) = (self.memory_mib, self.counting, self.limit);
-        let machine = Machine { kernel, processors: 2, memory_mib, counting, limit, append: "" };
+        let machine = Machine { kernel, processors: attach.processors(), memory_mib, counting, limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
