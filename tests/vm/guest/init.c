@@ -106,7 +106,6 @@ static void mount_all(void)
 	mount_at("devpts", "/dev/pts", 0, NULL);
 	mount_at("tmpfs", "/dev/shm", 0, "mode=1777");
 	mount_at("tmpfs", "/run", 0, "mode=755");
-	mount_at("tmpfs", "/tmp", 0, "mode=1777,size=80%");
 	mount_at("cgroup2", "/sys/fs/cgroup", 0, NULL);
 	mount_at("tracefs", "/sys/kernel/tracing", 0, NULL);
 	mount_at("bpf", "/sys/fs/bpf", 0, NULL);

@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn packets_are_read_one_by_one_until_the_machine_is_gone() {
-        let mut bytes: &[u8] = b"r\x03\0\0\06.1o\x05\0\0\0hellos\x04\0\0\0\0\x02\0\0o\xff\0\0\0cut";
+        let mut bytes: &[u8] = b"r\x03\0\0\x006.1o\x05\0\0\0hellos\x04\0\0\0\0\x02\0\0o\xff\0\0\0cut";
         assert_eq!(next(&mut bytes).unwrap(), Some(Packet::Release("6.1".into())));
         assert_eq!(next(&mut bytes).unwrap(), Some(Packet::Output(b"hello".to_vec())));
         assert_eq!(next(&mut bytes).unwrap(), Some(Packet::Status(2 << 8)));

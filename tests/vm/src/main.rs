@@ -139,6 +139,14 @@ fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine
     }
 }
 
+/// What of a kernel's configuration makes a difference to Punctual.
+fn what_it_has(kernel: &matrix::Kernel) -> String {
+    let config = kernel.config.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let options = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "DYNAMIC_FTRACE_WITH_DIRECT_CALLS", "SCHED_CLASS_EXT"];
+    let has = options.into_iter().filter(|option| config.lines().any(|line| line == format!("CONFIG_{option}=y")));
+    has.collect::<Vec<_>>().join(", ")
+}
+
 fn run() -> Result<ExitCode> {
     match Arguments::parse().command {
         Action::Run { machine: at, limit, words } => {
@@ -188,7 +196,7 @@ fn run() -> Result<ExitCode> {
         Action::Kernels => {
             for name in matrix::names() {
                 match matrix::get(name) {
-                    Ok(kernel) => println!("{name}: {}", kernel.image.display()),
+                    Ok(kernel) => println!("{name}: {}: {}", what_it_has(&kernel), kernel.image.display()),
                     Err(missing) => println!("{name}: missing: {}", missing.reason),
                 }
             }

@@ -44,8 +44,6 @@ pub struct Kernel {
     pub image: PathBuf,
     /// What it was configured with, where that is known.
     pub config: Option<PathBuf>,
-    /// Its modules, as in `/lib/modules/RELEASE`, where they are known.
-    pub modules: Option<PathBuf>,
 }
 
 /// A kernel that cannot be had here, and why.
@@ -61,8 +59,8 @@ struct Source {
     /// A release, as `scripts/debian` takes it.
     release: &'static str,
     arch: Arch,
-    /// The packages as extended regular expressions: the first has the kernel; the others have its modules and its configuration where these
-    /// are packages of their own, with the kernel's own release in place of `{}`.
+    /// The packages as extended regular expressions: the first has the kernel; the others have its configuration where that
+    /// is a package of its own, with the kernel's own release in place of `{}`.
     packages: &'static [&'static str],
 }
 
@@ -78,25 +76,15 @@ const SOURCES: &[Source] = &[
     },
     Source { name: "6.1", release: "bookworm", arch: Arch::Amd64, packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-amd64"] },
     Source { name: "6.12-rt", release: "trixie", arch: Arch::Amd64, packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-rt-amd64"] },
-    Source {
-        name: "7.2",
-        release: "sid",
-        arch: Arch::Amd64,
-        packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-cloud-amd64", LATER[0], LATER[1]],
-    },
-    Source {
-        name: "7.2-rt",
-        release: "sid",
-        arch: Arch::Amd64,
-        packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-rt-amd64", LATER[0], LATER[1]],
-    },
+    Source { name: "7.2", release: "sid", arch: Arch::Amd64, packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-cloud-amd64", LATER] },
+    Source { name: "7.2-rt", release: "sid", arch: Arch::Amd64, packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-rt-amd64", LATER] },
     // Its ftrace cannot call BPF programs, so they have only tracepoints.
     Source { name: "6.1-arm64", release: "bookworm", arch: Arch::Arm64, packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-arm64"] },
     Source { name: "6.12-arm64", release: "trixie", arch: Arch::Arm64, packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-cloud-arm64"] },
 ];
 
-/// Since 7.0, Debian has them apart: configuration, modules.
-const LATER: [&str; 2] = ["linux-base-{}", "linux-modules-{}"];
+/// Since 7.0, Debian has the configuration apart.
+const LATER: &str = "linux-base-{}";
 
 /// The names of all kernels of the matrix.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -135,14 +123,7 @@ fn from_packages(source: &Source) -> Result<Kernel, Missing> {
         folders.push(unpacked(source, &pattern.replace("{}", &escaped(&release)))?);
     }
     let configs = [format!("boot/config-{release}"), format!("usr/lib/modules/{release}/config")];
-    let modules = [format!("lib/modules/{release}/kernel"), format!("usr/lib/modules/{release}/kernel")];
-    Ok(Kernel {
-        name: source.name.to_owned(),
-        arch: source.arch,
-        image,
-        config: first(&folders, &configs),
-        modules: first(&folders, &modules).and_then(|kernel| kernel.parent().map(Path::to_owned)),
-    })
+    Ok(Kernel { name: source.name.to_owned(), arch: source.arch, image, config: first(&folders, &configs) })
 }
 
 /// The first of these files that one of the folders has.
@@ -187,7 +168,7 @@ fn from_file(path: &str) -> Result<Kernel, Missing> {
         .and_then(|file| file.take(0x400).read_to_end(&mut header))
         .map_err(|error| missing(format!("it cannot be read: {error}")))?;
     let image = fs::canonicalize(path).map_err(|error| missing(format!("it cannot be found: {error}")))?;
-    Ok(Kernel { name: path.to_owned(), arch: arch_of(&header)?, image, config: None, modules: None })
+    Ok(Kernel { name: path.to_owned(), arch: arch_of(&header)?, image, config: None })
 }
 
 /// What a kernel is compiled for, by the first kilobyte of its file. Formats: the kernel's `arch/x86/boot.rst`, `arch/arm64/booting.rst`.
@@ -235,6 +216,6 @@ mod tests {
 
     #[test]
     fn releases_match_only_themselves() {
-        assert_eq!(escaped("7.2.13+deb14-rt-amd64"), r"7\.2\.13\+deb[0-9]+-rt-amd64");
+        assert_eq!(escaped("7.2.13+deb14-rt-amd64"), r"7\.2\.13\+deb14-rt-amd64");
     }
 }

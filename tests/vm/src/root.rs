@@ -108,16 +108,6 @@ impl Root {
         Ok(())
     }
 
-    /// How many bytes of files there are: what the machine needs memory for.
-    pub fn size(&self) -> u64 {
-        let size = |entry: &Entry| match entry {
-            Entry::Text { bytes, .. } => bytes.len() as u64,
-            Entry::Copy { of, .. } => fs::metadata(of).map_or(0, |about| about.len()),
-            _ => 0,
-        };
-        self.entries.values().map(size).sum()
-    }
-
     /// Writes the initramfs. Nothing in it depends on when it is made.
     pub fn pack(&self, to: &Path) -> Result {
         let file = File::create(to).map_err(|error| cannot("create", to, error))?;

@@ -7,6 +7,7 @@ use crate::programs;
 use crate::results::{Outcome, Results};
 use crate::root::Root;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,13 +22,11 @@ pub enum Attach {
 }
 
 impl Attach {
-    /// How many processors a machine has. To trace a function is to rewrite its first bytes while other processors may be at them; of two that QEMU
-    /// emulates in threads of their own, one sometimes keeps what it has translated before, and traps there for ever.
-    pub fn processors(self) -> u32 {
-        match self {
-            Attach::Fentry => 1,
-            Attach::Tracepoint => 2,
-        }
+    /// Whether a machine has one processor and counts instructions. To trace a function is to rewrite its first bytes while other processors may be at
+    /// them; of two that QEMU emulates in threads of their own, one sometimes keeps what it has translated before, and traps there for ever.
+    /// Counting also keeps the time of such a machine whole, whatever else this one does.
+    pub fn counts(self) -> bool {
+        self == Attach::Fentry
     }
 
     pub fn name(self) -> &'static str {
@@ -97,10 +96,10 @@ impl Suite {
                     continue;
                 }
             };
-            if !roots.contains_key(&kernel.arch) {
-                roots.insert(kernel.arch, programs::root(kernel.arch)?);
-            }
-            let Some(root) = roots.get_mut(&kernel.arch) else { continue };
+            let root = match roots.entry(kernel.arch) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(programs::root(kernel.arch)?),
+            };
             for attach in &self.attach {
                 report.runs.push(self.one(&kernel, *attach, root)?);
             }
@@ -110,8 +109,8 @@ impl Suite {
 
     fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
-        let (memory_mib, counting, limit) = (self.memory_mib, self.counting, self.limit);
-        let machine = Machine { kernel, processors: attach.processors(), memory_mib, counting, limit, append: "" };
+        let (memory_mib, counting, limit) = (self.memory_mib, self.counting || attach.counts(), self.limit);
+        let machine = Machine { kernel, processors: 2, memory_mib, counting, limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
@@ -128,6 +127,7 @@ impl Suite {
         let left = results.announced.unwrap_or(0).saturating_sub(results.tests.len());
         match results.announced {
             None => faults.push("the tests did not begin: see output.log".into()),
+            Some(0) => faults.push("no test has such a name".into()),
             Some(_) if left > 0 => faults.push(format!("{left} tests did not end")),
             Some(_) => {}
         }
