@@ -180,6 +180,9 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
         return fail(format!("no model was written: {}", ended.all()));
     }
     let model = crate::model::read(&file)?;
+    // Where the way of attaching is being tried: on this kernel every program must run whenever it is due.
+    let skipped = model.observation.skipped_events;
+    ensure!(attach().is_none() || skipped == 0, "the kernel skipped {skipped} runs of the programs (misses): {}", ended.all());
     Ok(Observed { ended, model })
 }
 

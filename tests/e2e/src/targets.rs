@@ -125,6 +125,11 @@ fn show() -> Result<Outcome> {
 
 fn doctor() -> Result<Outcome> {
     let ended = run(punctual(["doctor"]))?;
+    if ended.code == Some(3) {
+        // Whether that is true is what the tests of `doctor.rs` ask.
+        let why = ended.stdout.lines().find(|line| line.starts_with('✗')).unwrap_or_default().split_whitespace();
+        return crate::skip(format!("doctor says that nothing works here: {}", why.collect::<Vec<_>>().join(" ")));
+    }
     ended.expect_code(0)?;
     ensure!(ended.stdout.lines().count() > 3, "it says too little: {}", ended.all());
     let observed = observe(&[], &[&workload("drivers"), "run", "sleep_absolute", "--jobs", "5"])?;

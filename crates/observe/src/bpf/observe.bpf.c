@@ -145,7 +145,7 @@ int BPF_PROG(waking_told, struct task_struct *task)
 
 static __always_inline bool yields(struct thread *thread, struct task_struct *task, __u64 now)
 {
-	mend_call(thread, task, now);
+	mend_call(thread, task, now, true);
 	return thread->call == CALL_SCHED_YIELD;
 }
 
@@ -156,7 +156,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 		return;
 	if (!preempted && state) {
 		emit_switch(thread, state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0, now);
-		mend_call(thread, task, now);
+		mend_call(thread, task, now, state & TASK_INTERRUPTIBLE);
 		fall_asleep(thread, task, now, state & TASK_INTERRUPTIBLE ? SLEEP_INTERRUPTIBLE : SLEEP_UNINTERRUPTIBLE);
 	} else if (!preempted && task->policy == SCHED_DEADLINE && task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
 		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be seen. */

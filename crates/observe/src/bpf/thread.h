@@ -222,7 +222,7 @@ static __always_inline void begin_call(struct thread *thread, struct task_struct
  * and another thread enters on the same processor, and calls without arguments have no function that can be traced. Which call
  * the thread is in stands in its registers.
  */
-static __noinline int mend_call(struct thread *thread, struct task_struct *task, __u64 now)
+static __noinline int mend_call(struct thread *thread, struct task_struct *task, __u64 now, bool interruptible)
 {
 	struct call_info info = { .call = CALL_NONE };
 	struct pt_regs *regs;
@@ -243,6 +243,12 @@ static __noinline int mend_call(struct thread *thread, struct task_struct *task,
 		return 0;
 	info.call = call_of(number);
 	if (info.call == CALL_NONE || info.call == CALL_RESTART || info.call == CALL_SET)
+		return 0;
+	/*
+	 * A call whose end is not seen ends when the thread runs again. What it may still stop for on its way out, the kernel's own locks on PREEMPT_RT,
+	 * is no other such call: those wait for events.
+	 */
+	if (unhooked[number & 511] && !interruptible)
 		return 0;
 	info.system_call = number;
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);

@@ -121,7 +121,8 @@ impl Index {
         let missing = header.sequence.wrapping_sub(before).wrapping_sub(1);
         let activations = header.activations_before.saturating_sub(activations);
         let packets = if missing == 1 { "one packet".to_owned() } else { format!("{missing} packets") };
-        let how_many = format!("{packets} with {activations} activations");
+        let counted = if activations == 1 { "one activation".to_owned() } else { format!("{activations} activations") };
+        let how_many = format!("{packets} with {counted}");
         let file = stream.number.checked_sub(1).filter(|file| self.number.is_some_and(|number| number < *file));
         let said = match (missing, found, file) {
             (0, found, _) => found,
