@@ -33,7 +33,8 @@ fn check(row: &Value, task: &Task) -> Result {
     let wcet = stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).map_or(0, |wcet| wcet.ns());
     ensure!(wcet >= number("cost_ns"), "WCET {wcet} ns, configured {} ns", number("cost_ns"));
     let suspended = stream.suspension.as_ref().map_or(0, |suspension| suspension.dynamic_ns.ns());
-    ensure!(suspended >= number("suspension_ns"), "suspended for {suspended} ns at most, configured {} ns", number("suspension_ns"));
+    // It has set the timer before it stops; on an undisturbed machine nothing makes up for that moment.
+    ensure!(suspended * 100 >= number("suspension_ns") * 99, "suspended for {suspended} ns at most, configured {} ns", number("suspension_ns"));
 
     of_time(check_arrivals(row, stream))
 }
