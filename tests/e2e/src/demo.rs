@@ -34,7 +34,11 @@ fn check(row: &Value, task: &Task) -> Result {
     ensure!(wcet >= number("cost_ns"), "WCET {wcet} ns, configured {} ns", number("cost_ns"));
     let suspended = stream.suspension.as_ref().map_or(0, |suspension| suspension.dynamic_ns.ns());
     // It has set the timer before it stops; on an undisturbed machine nothing makes up for that moment.
-    ensure!(suspended * 100 >= number("suspension_ns") * 99, "suspended for {suspended} ns at most, configured {} ns", number("suspension_ns"));
+    ensure!(
+        suspended * 100 >= number("suspension_ns") * 99,
+        "suspended for {suspended} ns at most, configured {} ns",
+        number("suspension_ns")
+    );
 
     of_time(check_arrivals(row, stream))
 }
