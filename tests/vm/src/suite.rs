@@ -91,7 +91,7 @@ impl Suite {
             let kernel = match matrix::get(name) {
                 Ok(kernel) => kernel,
                 Err(missing) => {
-                    eprintln!("SKIPPED: kernel {name}: {}", missing.reason);
+                    eprintln!("kernel {name} is skipped: {}", missing.reason);
                     report.missing.push((name.clone(), missing.reason));
                     continue;
                 }

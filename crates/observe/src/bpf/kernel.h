@@ -240,6 +240,7 @@ struct task_struct {
 #define FUTEX_LOCK_PI2 13
 
 #define EAGAIN 11
+#define EEXIST 17
 #define ENOMEM 12
 #define ETIMEDOUT 110
 #define ERESTARTSYS 512

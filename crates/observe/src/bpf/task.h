@@ -215,10 +215,13 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 
 	fresh.tid = tid;
 	fresh.call = CALL_NONE;
-	result = bpf_map_update_elem(&threads, &tid, &fresh, BPF_ANY);
+	result = bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST);
 	if (result) {
-		/* Short of memory for the moment: there is another chance at its next switch. */
-		if (result != -ENOMEM)
+		/*
+		 * Short of memory for the moment, or a program that this one interrupted (or that interrupts this one) has just begun to watch the same
+		 * thread: there is another chance at its next switch.
+		 */
+		if (result != -ENOMEM && result != -EEXIST)
 			count(COUNTER_UNTRACKED);
 		return NULL;
 	}
