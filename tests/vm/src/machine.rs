@@ -10,7 +10,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -95,7 +96,7 @@ impl Machine<'_> {
         command
     }
 
-    /// Runs the job that is in `root`, telling what it prints as it comes; with `counting`, when it is over. The kernel's log is left in
+    /// Runs the job that is in `root`, telling what it prints as it comes. The kernel's log is left in
     /// `folder`.
     pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
         let (console, initramfs, packets) = (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
@@ -103,19 +104,19 @@ impl Machine<'_> {
         root.pack(&initramfs)?;
         // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a file never is.
         let channel = if self.counting { format!("file,id=channel,path={}", packets.display()) } else { TERMINAL.into() };
+        let written = self.counting.then(|| File::create_new(&packets).and_then(|_| File::open(&packets))).transpose();
+        let written = written.map_err(|error| cannot("create", &packets, error))?;
         let mut command = self.command(&initramfs, &console, &channel);
         let errors = folder.join("qemu.log");
         let created = File::create(&errors).map_err(|error| cannot("create", &errors, error))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
         let mut child = start(&mut command)?;
         let Some(output) = child.stdout.take() else { return Err(Error("QEMU has no output".into())) };
-        let mut output: Box<dyn Read> = Box::new(BufReader::new(output));
         let timer = Timer::start(&child, self.limit);
-        if self.counting {
-            // QEMU says nothing; its output ends when it does.
-            io::copy(&mut output, &mut io::sink()).map_err(|error| Error(format!("cannot wait for QEMU: {error}")))?;
-            output = Box::new(BufReader::new(File::open(&packets).map_err(|error| cannot("read", &packets, error))?));
-        }
+        let mut output: Box<dyn Read> = match written {
+            Some(file) => Box::new(BufReader::new(Followed::start(file, output))),
+            None => Box::new(BufReader::new(output)),
+        };
 
         let mut ended = Ended::default();
         let read = loop {
@@ -185,6 +186,40 @@ fn words(mode: &str, job: &[String]) -> Vec<u8> {
         words.push(0);
     }
     words
+}
+
+/// A file that QEMU writes, read as it grows.
+struct Followed {
+    file: File,
+    /// Set when QEMU has ended.
+    is_over: Arc<AtomicBool>,
+}
+
+impl Followed {
+    /// QEMU says nothing on its `output`, which ends when it does.
+    fn start(file: File, mut output: impl Read + Send + 'static) -> Followed {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let tell = Arc::clone(&is_over);
+        thread::spawn(move || {
+            let _ = io::copy(&mut output, &mut io::sink());
+            tell.store(true, Ordering::Release);
+        });
+        Followed { file, is_over }
+    }
+}
+
+impl Read for Followed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // Asked before reading: what was written before the end is read yet.
+            let is_over = self.is_over.load(Ordering::Acquire);
+            let length = self.file.read(buffer)?;
+            if length > 0 || is_over {
+                return Ok(length);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
 }
 
 /// Ends QEMU after a time, unless dropped before.
