@@ -104,7 +104,7 @@ impl Machine<'_> {
         root.pack(&initramfs)?;
         // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a file never is.
         let channel = if self.counting { format!("file,id=channel,path={}", packets.display()) } else { TERMINAL.into() };
-        let written = self.counting.then(|| File::create_new(&packets).and_then(|_| File::open(&packets))).transpose();
+        let written = self.counting.then(|| File::create(&packets).and_then(|_| File::open(&packets))).transpose();
         let written = written.map_err(|error| cannot("create", &packets, error))?;
         let mut command = self.command(&initramfs, &console, &channel);
         let errors = folder.join("qemu.log");
