@@ -116,14 +116,21 @@ impl Suite {
         let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
         let mut output = folder.join("output.log").into_log()?;
         let mut lines = Lines::default();
+        let mut skipped = Vec::new();
         let ended = machine.run(root, &self.job(attach), &folder, &mut |_, bytes| {
             output.write_all(bytes)?;
-            lines.take(bytes, |line| results.line(line));
+            lines.take(bytes, |line| {
+                results.line(line);
+                if let Some(misses) = line.split_once("MISSES: ").map(|(_, misses)| misses) {
+                    skipped.push(format!("the kernel skipped runs of the programs (misses): {misses}"));
+                }
+            });
             progress.tell(&results);
             Ok(())
         })?;
         progress.end();
         let mut faults = ended.faults();
+        faults.extend(skipped);
         let left = results.announced.unwrap_or(0).saturating_sub(results.tests.len());
         match results.announced {
             None => faults.push("the tests did not begin: see output.log".into()),
