@@ -215,6 +215,8 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 
 	fresh.tid = tid;
 	fresh.call = CALL_NONE;
+	/* Before others see it: a program that interrupts this one would take what is not filled in yet for a transition. */
+	changed(&fresh, task);
 	result = bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST);
 	if (result) {
 		/*
@@ -228,7 +230,6 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 	thread = bpf_map_lookup_elem(&threads, &tid);
 	if (!thread)
 		return NULL;
-	changed(thread, task);
 	thread->command_told = with_command;
 	emit_task(thread, task, begin, now, with_command);
 	return thread;
