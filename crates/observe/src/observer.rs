@@ -240,10 +240,10 @@ impl Observer {
         }
     }
 
-    /// Detaches, hands on everything that was seen, and ends the command if it still runs.
+    /// Stops, hands on everything that was seen, and ends the command if it still runs. What detaches comes back with the rest.
     pub fn finish(mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
         let statistics_of_programs = self.loaded.programs();
-        let attached = self.loaded.stop();
+        let attached = self.loaded.stop()?;
         let until = system::now();
         self.drain(each)?;
         let threads = &self.loaded.skeleton.maps.threads;

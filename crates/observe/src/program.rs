@@ -74,19 +74,21 @@ impl std::fmt::Debug for Attached {
 
 impl Loaded {
     /// Tells all programs at once to work or not to.
-    fn set_active(&mut self, active: bool) {
-        if let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() {
-            // SAFETY: a byte of memory that is shared with the kernel side, which only reads it.
-            unsafe { (&raw mut bss.active).cast::<bool>().write_volatile(active) };
-        }
+    fn set_active(&mut self, active: bool) -> Result<(), Error> {
+        let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() else {
+            return Err(Error::new(ErrorKind::Kernel, "this kernel does not share the eBPF programs' variables with user space"));
+        };
+        // SAFETY: a byte of memory that is shared with the kernel side, which only reads it.
+        unsafe { (&raw mut bss.active).cast::<bool>().write_volatile(active) };
+        Ok(())
     }
 
     /// Nothing is recorded from here on.
-    pub fn stop(&mut self) -> Attached {
-        self.set_active(false);
+    pub fn stop(&mut self) -> Result<Attached, Error> {
+        self.set_active(false)?;
         // Programs that began before may be halfway; they take microseconds.
         std::thread::sleep(std::time::Duration::from_millis(1));
-        Attached(std::mem::take(&mut self.links))
+        Ok(Attached(std::mem::take(&mut self.links)))
     }
 
     /// Runs that the kernel skipped, and nanoseconds spent (where it counts them), over all programs.
@@ -150,7 +152,7 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
     let links = attach_all(&skeleton)?;
     let mut loaded = Loaded { skeleton, links, attach, from: system::now() };
-    loaded.set_active(true);
+    loaded.set_active(true)?;
     Ok(loaded)
 }
 
