@@ -19,16 +19,9 @@ const FAULTS: &[&str] = &[
     "Out of memory",
 ];
 
-/// Lines that only look like one.
-const HARMLESS: &[&str] = &[
-    // Announcements of PREEMPT_RT and tracing at boot, in frames of stars; they begin with other words.
-    "** NOTICE",
-];
-
 /// The lines of a log that are faults.
 pub fn faults(log: &str) -> Vec<&str> {
-    let is_fault =
-        |line: &&str| FAULTS.iter().any(|fault| line.contains(fault)) && !HARMLESS.iter().any(|harmless| line.contains(harmless));
+    let is_fault = |line: &&str| FAULTS.iter().any(|fault| line.contains(fault));
     log.lines().filter(is_fault).collect()
 }
 

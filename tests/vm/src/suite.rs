@@ -8,8 +8,9 @@ use crate::results::{Outcome, Results};
 use crate::root::Root;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fs::File;
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How Punctual sees system calls in a run.
@@ -114,7 +115,8 @@ impl Suite {
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
-        let mut output = folder.join("output.log").into_log()?;
+        let kept = folder.join("output.log");
+        let mut output = File::create(&kept).map_err(|error| cannot("create", &kept, error))?;
         let mut lines = Lines::default();
         let mut skipped = Vec::new();
         let ended = machine.run(root, &self.job(attach), &folder, &mut |_, bytes| {
@@ -166,17 +168,6 @@ impl Suite {
         let mut job = vec!["env".to_owned()];
         job.extend(settings.into_iter().chain(command));
         job
-    }
-}
-
-trait IntoLog {
-    fn into_log(self) -> Result<std::fs::File>;
-}
-
-impl IntoLog for PathBuf {
-    fn into_log(self) -> Result<std::fs::File> {
-        let path: &Path = &self;
-        std::fs::File::create(path).map_err(|error| cannot("create", path, error))
     }
 }
 
