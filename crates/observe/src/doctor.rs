@@ -68,9 +68,7 @@ fn without_advice(error: &Error) -> String {
 fn kernel_release() -> Check {
     let (name, needed_for) = ("kernel", "observing");
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    match version >= (5, 15) {
+    match system::kernel_version() >= (5, 15) {
         true => Check::works(name, needed_for, format!("Linux {release}")),
         false => Check::fails(name, needed_for, Verdict::Missing, format!("Linux {release}"), "boot Linux 5.15 or newer"),
     }
@@ -117,6 +115,11 @@ fn functions() -> Check {
     let (name, needed_for) = (FUNCTIONS, FULL_SPEED);
     let tried = system::require_privileges().and_then(|()| system::kernel_types()).and_then(|btf| program::try_fentry(&btf));
     match tried {
+        Ok(()) if system::may_be_preempted() => Check::works(
+            name,
+            needed_for,
+            "works; but this kernel preempts threads in it and then skips it for others, so tracepoints are used unless it is asked for",
+        ),
         Ok(()) => Check::works(name, needed_for, "the functions of system calls can be traced"),
         Err(error) => Check::fails(
             name,

@@ -9,6 +9,13 @@ pub const CALL_RESTART: u8 = 61;
 pub const CALL_SET: u8 = 62;
 pub const CALL_NONE: u8 = 255;
 
+/// `enum counter` of the kernel side: records that found no room.
+pub const COUNTER_DROPPED: usize = 0;
+/// Threads that found no room.
+pub const COUNTER_UNTRACKED: usize = 1;
+/// Processes that were to be watched and have ended.
+pub const COUNTER_ENDED: usize = 2;
+
 const RECORD_TASK: u8 = 1;
 const RECORD_ACTIVATION: u8 = 2;
 const RECORD_RENAMED: u8 = 3;

@@ -134,10 +134,11 @@ impl Observer {
             }
             Target::Command(_) => settings.target = 1,
         }
-        let loaded = program::load(&settings, options.attach)?;
+        let mut loaded = program::load(&settings, options.attach)?;
         for pid in &pids {
             watch_process(&loaded, *pid, false)?;
         }
+        loaded.begin_to_count();
         let inbox = Rc::new(RefCell::new(Inbox::default()));
         let ring = open_ring(&loaded, Rc::clone(&inbox))?;
         let from = loaded.from;
@@ -148,23 +149,19 @@ impl Observer {
         Ok(observer)
     }
 
-    /// The child is watched from its creation on: the kernel side follows what this process starts, for just that moment.
+    /// The child is watched from its creation on: the kernel side follows what this process starts, which is nothing else.
     fn start_command(&mut self, words: &[OsString], to_stderr: bool) -> Result<(), Error> {
         let Some((name, arguments)) = words.split_first() else {
             return Err(Error::new(ErrorKind::CommandFailed, "there is no command after --"));
         };
-        let own = std::process::id();
-        watch_process(&self.loaded, own, true)?;
+        watch_process(&self.loaded, std::process::id(), true)?;
+        self.loaded.begin_to_count();
         let mut command = Command::new(name);
         command.args(arguments);
         if to_stderr {
             command.stdout(std::io::stderr());
         }
-        let child = command.spawn();
-        // A failure leaves one entry that matches nothing, since this process is never watched.
-        let _ = self.loaded.skeleton.maps.processes.delete(&own.to_ne_bytes());
-        let child = child.map_err(|error| cannot_start(name, &error))?;
-        self.child = Some(child);
+        self.child = Some(command.spawn().map_err(|error| cannot_start(name, &error))?);
         Ok(())
     }
 
@@ -214,6 +211,7 @@ impl Observer {
             return true;
         }
         !self.pids.is_empty()
+            && self.loaded.counted(interface::COUNTER_ENDED) > 0
             && self.pids.iter().all(|pid| matches!(self.loaded.skeleton.maps.processes.lookup(&pid.to_ne_bytes(), MapFlags::ANY), Ok(None)))
     }
 
@@ -224,16 +222,11 @@ impl Observer {
 
     /// What has been counted so far.
     pub fn statistics(&self) -> Statistics {
-        let counters = |which: u32| {
-            let values = self.loaded.skeleton.maps.counters.lookup_percpu(&which.to_ne_bytes(), MapFlags::ANY);
-            let of_cpu = |bytes: &Vec<u8>| bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-            values.ok().flatten().map_or(0, |values| values.iter().map(of_cpu).sum())
-        };
         let (missed, program_ns) = self.loaded.programs();
         Statistics {
             records: self.records,
-            lost: counters(0) + self.inbox.borrow().broken,
-            untracked: counters(1),
+            lost: self.loaded.counted(interface::COUNTER_DROPPED) + self.inbox.borrow().broken,
+            untracked: self.loaded.counted(interface::COUNTER_UNTRACKED),
             missed,
             program_ns,
             attach: self.loaded.attach,

@@ -22,7 +22,7 @@ pub enum Attach {
     Auto,
     /// By tracing the functions of the calls that matter: no cost for all others.
     Fentry,
-    /// By the tracepoints of all system calls: works everywhere, and every call on the machine takes a little longer.
+    /// By the tracepoints of system calls: works everywhere, and every call on the machine takes a little longer.
     Tracepoint,
 }
 
@@ -59,6 +59,7 @@ pub struct Loaded {
     pub attach: Attach,
     /// Since when they do something: all of them were attached by then.
     pub from: Instant,
+    missed_before: u64,
 }
 
 /// Programs that are still attached and do nothing any more. Dropping it detaches them, for which the kernel may take seconds: each function
@@ -91,14 +92,31 @@ impl Loaded {
         Ok(Attached(std::mem::take(&mut self.links)))
     }
 
+    /// What the kernel side has counted.
+    pub fn counted(&self, which: usize) -> u64 {
+        let Some(bss) = self.skeleton.maps.bss_data.as_deref() else { return 0 };
+        // SAFETY: memory that is shared with the kernel side, which adds to it in whole words.
+        bss.counters.get(which).map_or(0, |counter| unsafe { std::ptr::from_ref(counter).read_volatile() })
+    }
+
     /// Runs that the kernel skipped, and nanoseconds spent (where it counts them), over all programs.
     pub fn programs(&self) -> (u64, u64) {
-        let loaded = self.skeleton.object().progs().filter(|program| program.autoload());
-        loaded.fold((0, 0), |(missed, spent), program| {
-            let about = information(program.as_fd());
-            (missed + about.recursion_misses, spent + about.run_time_ns)
-        })
+        let (missed, spent) = run_so_far(&self.skeleton);
+        (missed.saturating_sub(self.missed_before), spent)
     }
+
+    /// What was skipped until now is no loss: nothing was watched yet.
+    pub fn begin_to_count(&mut self) {
+        self.missed_before = run_so_far(&self.skeleton).0;
+    }
+}
+
+fn run_so_far(skeleton: &ObserveSkel<'static>) -> (u64, u64) {
+    let loaded = skeleton.object().progs().filter(|program| program.autoload());
+    loaded.fold((0, 0), |(missed, spent), program| {
+        let about = information(program.as_fd());
+        (missed + about.recursion_misses, spent + about.run_time_ns)
+    })
 }
 
 /// What the kernel says of a program; zeros if it says nothing.
@@ -108,6 +126,37 @@ fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
     // SAFETY: `about` has room for `length` bytes, and all its pointers and their counts are zero.
     unsafe { libbpf_sys::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut about).cast(), &mut length) };
     about
+}
+
+/// What sees the system calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hooks {
+    /// The functions behind those that matter.
+    Functions,
+    /// The tracepoint of all.
+    Tracepoint,
+    /// The same, by way of perf: dearer, and no run is skipped where the kernel lets threads be preempted in the other.
+    Unpreempted,
+}
+
+impl Hooks {
+    fn of(attach: Attach) -> Hooks {
+        match attach {
+            Attach::Fentry => Hooks::Functions,
+            _ if system::may_preempt_tracepoints() && system::names_tracepoints() => Hooks::Unpreempted,
+            _ => Hooks::Tracepoint,
+        }
+    }
+
+    /// Whether this program, if it is about system calls, is one of theirs.
+    fn need(self, program: &str) -> bool {
+        let what = program.strip_prefix("enter_").or_else(|| program.strip_prefix("exit_"));
+        what.is_some_and(|what| match what {
+            "any" => self == Hooks::Tracepoint,
+            "unpreempted" => self == Hooks::Unpreempted,
+            _ => self == Hooks::Functions,
+        })
+    }
 }
 
 const SCHEDULER_PROGRAMS: [&str; 5] = ["switched", "forked", "executed", "exited", "renamed"];
@@ -120,18 +169,19 @@ pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
     match attach {
         Attach::Fentry => load_with(settings, Attach::Fentry, &btf),
         Attach::Tracepoint => load_with(settings, Attach::Tracepoint, &btf),
-        Attach::Auto => match try_fentry(&btf) {
-            Ok(()) => load_with(settings, Attach::Fentry, &btf).or_else(|_| load_with(settings, Attach::Tracepoint, &btf)),
-            Err(_) => load_with(settings, Attach::Tracepoint, &btf),
-        },
+        // Where threads are preempted in the kernel, only tracepoints see every call.
+        Attach::Auto if !system::may_be_preempted() && try_fentry(&btf).is_ok() => {
+            load_with(settings, Attach::Fentry, &btf).or_else(|_| load_with(settings, Attach::Tracepoint, &btf))
+        }
+        Attach::Auto => load_with(settings, Attach::Tracepoint, &btf),
     }
 }
 
 /// Whether this kernel lets the functions of system calls be traced: tries it with one of them.
 pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
     quiet();
-    let mut open = open(&Settings { buffer_bytes: 4096, ..Settings::default() }, Attach::Fentry, btf)?;
-    let chosen = choose(&mut open, Attach::Fentry, btf, |name| name == "enter_nanosleep")?;
+    let mut open = open(&Settings { buffer_bytes: 4096, ..Settings::default() }, Hooks::Functions, btf)?;
+    let chosen = choose(&mut open, btf, |name| name == "enter_nanosleep")?;
     if chosen == 0 {
         return Err(Error::new(ErrorKind::Kernel, "this kernel's types do not name the functions of system calls"));
     }
@@ -140,23 +190,18 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
 }
 
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
-    let mut open = open(settings, attach, btf)?;
+    let hooks = Hooks::of(attach);
+    let mut open = open(settings, hooks, btf)?;
     let waking = if settings.switches && system::shows_interrupts() { "waking_told" } else { "waking" };
-    choose(&mut open, attach, btf, |name| {
-        let traces_calls = name.starts_with("enter_") || name.starts_with("exit_");
-        let traces_all = name == "enter_any" || name == "exit_any";
-        name == waking
-            || SCHEDULER_PROGRAMS.contains(&name)
-            || if attach == Attach::Fentry { traces_calls && !traces_all } else { traces_all }
-    })?;
+    choose(&mut open, btf, |name| name == waking || SCHEDULER_PROGRAMS.contains(&name) || hooks.need(name))?;
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
     let links = attach_all(&skeleton)?;
-    let mut loaded = Loaded { skeleton, links, attach, from: system::now() };
+    let mut loaded = Loaded { skeleton, links, attach, from: system::now(), missed_before: 0 };
     loaded.set_active(true)?;
     Ok(loaded)
 }
 
-fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserveSkel<'static>, Error> {
+fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenObserveSkel<'static>, Error> {
     // One observation per process: the few bytes of the handle may live as long as it.
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
     let mut open = ObserveSkelBuilder::default().open(storage).map_err(|error| refused("reading the eBPF program", &error))?;
@@ -175,7 +220,7 @@ fn open(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<OpenObserv
     rodata.switch_has_state = has_state;
     rodata.with_switches = settings.switches;
     rodata.call_of_number = calls::table();
-    if attach == Attach::Fentry {
+    if hooks == Hooks::Functions {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some()).map(u8::from);
     }
     if btf.type_by_name::<Struct<'_>>("bpf_mem_alloc").is_some() {
@@ -194,13 +239,13 @@ fn function_of(btf: &Btf<'_>, call: &str) -> Option<String> {
 }
 
 /// Marks for loading the programs that are `wanted` and that this kernel has a place for; returns how many these are.
-fn choose(open: &mut OpenObserveSkel<'static>, attach: Attach, btf: &Btf<'_>, wanted: impl Fn(&str) -> bool) -> Result<usize, Error> {
+fn choose(open: &mut OpenObserveSkel<'static>, btf: &Btf<'_>, wanted: impl Fn(&str) -> bool) -> Result<usize, Error> {
     let mut chosen = 0;
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let section = program.section().to_string_lossy().into_owned();
         let mut load = wanted(&name);
-        if let Some((_, call)) = section.split_once("/sys_").filter(|_| load && attach == Attach::Fentry) {
+        if let Some(call) = section.strip_prefix("fentry/sys_").or_else(|| section.strip_prefix("fexit/sys_")).filter(|_| load) {
             let function = function_of(btf, call);
             load = function.is_some();
             if let Some(function) = function {

@@ -245,7 +245,8 @@ enum sleep_kind {
 enum counter {
 	COUNTER_DROPPED = 0,   /* records that found no room */
 	COUNTER_UNTRACKED = 1, /* threads that found no room */
-	COUNTERS = 2,
+	COUNTER_ENDED = 2,     /* processes that were to be watched and have ended */
+	COUNTERS = 3,
 };
 
 enum target {

@@ -184,6 +184,7 @@ struct task_struct {
 /* Number and arguments of a system call, by the ABI of each machine. */
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_NUMBER(registers) ((registers)->orig_ax)
+#define SYSCALL_RESULT(registers) ((registers)->ax)
 #define ARGUMENT_1(registers) ((registers)->di)
 #define ARGUMENT_2(registers) ((registers)->si)
 #define ARGUMENT_3(registers) ((registers)->dx)
@@ -192,6 +193,7 @@ struct task_struct {
 #define ARGUMENT_6(registers) ((registers)->r9)
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL_NUMBER(registers) ((registers)->syscallno)
+#define SYSCALL_RESULT(registers) ((registers)->regs[0])
 #define ARGUMENT_1(registers) ((registers)->orig_x0)
 #define ARGUMENT_2(registers) ((registers)->regs[1])
 #define ARGUMENT_3(registers) ((registers)->regs[2])
