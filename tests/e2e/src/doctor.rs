@@ -29,6 +29,13 @@ pub fn without_function_tracing() -> Result<Option<String>> {
     Ok((check["verdict"] != "works").then(|| format!("no function tracing: {}", check["detail"].as_str().unwrap_or_default())))
 }
 
+/// Whether this kernel skips programs on functions where it preempts threads in them, as `doctor` says it. Punctual then uses tracepoints by
+/// itself.
+pub fn skips_functions() -> bool {
+    let said = doctor().and_then(|(_, said)| Ok(check(&said, "function tracing")?["detail"].to_string()));
+    said.is_ok_and(|detail| detail.contains("skips it for others"))
+}
+
 /// Whether a short observation that attaches in this way finds what there is.
 fn works(attach: &str) -> Result<(bool, Ended)> {
     let directory = directory()?;

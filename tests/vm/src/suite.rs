@@ -24,10 +24,10 @@ pub enum Attach {
 
 impl Attach {
     /// Whether a machine has one processor and counts instructions. To trace a function is to rewrite its first bytes while other processors may be at
-    /// them; of two that QEMU emulates in threads of their own, one sometimes keeps what it has translated before, and traps there for ever.
-    /// Counting also keeps the time of such a machine whole, whatever else this one does.
-    pub fn counts(self) -> bool {
-        self == Attach::Fentry
+    /// them, and kernels since 7.0 rewrite for tracepoints too; of two that QEMU emulates in threads of their own, one sometimes keeps what it has
+    /// translated before, and traps there for ever. Counting also keeps the time of such a machine whole, whatever else this one does.
+    pub fn counts(self, kernel: &Kernel) -> bool {
+        self == Attach::Fentry || kernel.version().is_some_and(|version| version >= (7, 0))
     }
 
     pub fn name(self) -> &'static str {
@@ -58,6 +58,8 @@ pub struct Run {
     pub results: Results,
     /// What was wrong beside the tests.
     pub faults: Vec<String>,
+    /// What is worth knowing, and no fault.
+    pub notes: Vec<String>,
     /// Where the kernel's log was left, if anything was wrong.
     pub folder: Option<PathBuf>,
     pub took: Duration,
@@ -110,7 +112,7 @@ impl Suite {
 
     fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
-        let (memory_mib, counting, limit) = (self.memory_mib, self.counting || attach.counts(), self.limit);
+        let (memory_mib, counting, limit) = (self.memory_mib, self.counting || attach.counts(kernel), self.limit);
         let machine = Machine { kernel, processors: 2, memory_mib, counting, limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
@@ -118,13 +120,16 @@ impl Suite {
         let kept = folder.join("output.log");
         let mut output = File::create(&kept).map_err(|error| cannot("create", &kept, error))?;
         let mut lines = Lines::default();
-        let mut skipped = Vec::new();
+        let (mut skipped, mut notes) = (Vec::new(), Vec::new());
         let ended = machine.run(root, &self.job(attach), &folder, &mut |_, bytes| {
             output.write_all(bytes)?;
             lines.take(bytes, |line| {
                 results.line(line);
-                if let Some(misses) = line.split_once("MISSES: ").map(|(_, misses)| misses) {
+                if let Some((_, misses)) = line.split_once("MISSES: ") {
                     skipped.push(format!("the kernel skipped runs of the programs (misses): {misses}"));
+                }
+                if let Some((_, skips)) = line.split_once("SKIPS: ") {
+                    notes.push(format!("skipped by this kernel, as `doctor` says it does where functions are traced: {skips}"));
                 }
             });
             progress.tell(&results);
@@ -145,7 +150,7 @@ impl Suite {
             faults.push(format!("the tests ended with exit code {}", ended.code()));
         }
         let release = ended.release.clone();
-        let mut run = Run { kernel: kernel.name.clone(), attach, release, results, faults, folder: None, took: began.elapsed() };
+        let mut run = Run { kernel: kernel.name.clone(), attach, release, results, faults, notes, folder: None, took: began.elapsed() };
         if run.is_good() {
             let _ = std::fs::remove_dir_all(&folder);
         } else {

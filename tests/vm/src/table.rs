@@ -33,6 +33,9 @@ pub fn text(report: &Report) -> String {
     out.push('\n');
     for run in &report.runs {
         let _ = writeln!(out, "{}", summary(run));
+        for note in &run.notes {
+            let _ = writeln!(out, "  {note}");
+        }
     }
     for (kernel, reason) in &report.missing {
         let _ = writeln!(out, "{kernel}: skipped: {reason}");

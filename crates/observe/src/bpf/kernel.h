@@ -202,6 +202,15 @@ struct task_struct {
 #define ARGUMENT_6(registers) ((registers)->regs[5])
 #endif
 
+/* Whether the call that the registers name has returned already, where they tell. */
+#if defined(__TARGET_ARCH_x86)
+#define HAS_RETURNED(registers) ((registers)->ax != (unsigned long)-ENOSYS) /* there from the entry on, until the result takes its place */
+#define KNOWS_RETURN true
+#else
+#define HAS_RETURNED(registers) false
+#define KNOWS_RETURN false
+#endif
+
 /* <linux/sched.h> and others; part of the kernel's ABI to tools, or stable since long. */
 #define SCHED_FIFO 1
 #define SCHED_RR 2
@@ -242,6 +251,7 @@ struct task_struct {
 #define FUTEX_LOCK_PI2 13
 
 #define EAGAIN 11
+#define ENOSYS 38
 #define EEXIST 17
 #define ENOMEM 12
 #define ETIMEDOUT 110

@@ -54,11 +54,11 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	return 0;
 }
 
-/* Whether the call may be restarted after a signal. Calls that wait for a handler to run always end so: for them it is the end. */
+/* Whether the call may be restarted after a signal. */
 static __always_inline bool left_for_signal(struct thread *thread, long result)
 {
 	if (result == -ERESTARTNOHAND)
-		return thread->call != CALL_PAUSE && thread->call != CALL_RT_SIGSUSPEND;
+		return !ends_so(thread, result);
 	return result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTART_RESTARTBLOCK;
 }
 

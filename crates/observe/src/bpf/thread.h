@@ -151,6 +151,12 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 	}
 }
 
+/* Calls that wait for a handler to run have no other end: the signal was there already. */
+static __always_inline bool ends_so(struct thread *thread, long result)
+{
+	return result == -ERESTARTNOHAND && (thread->call == CALL_PAUSE || thread->call == CALL_RT_SIGSUSPEND);
+}
+
 /* The call is over, or known to be: one record, and none if it separated nothing. */
 static __always_inline void finish_call(struct thread *thread, __u64 voluntary_switches, long result, __u64 now)
 {
@@ -173,7 +179,7 @@ static __always_inline void finish_call(struct thread *thread, __u64 voluntary_s
 		if (thread->arrival > thread->latest)
 			thread->arrival = 0; /* ended before its time, by a signal */
 		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
-	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT) {
+	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT || ends_so(thread, result)) {
 		if (thread->arrival > now)
 			thread->arrival = 0;
 		emit_call(thread, ACTIVATION_RESUMED);
@@ -245,13 +251,13 @@ static __noinline int mend_call(struct thread *thread, struct task_struct *task,
 	if (info.call == CALL_NONE || info.call == CALL_RESTART || info.call == CALL_SET)
 		return 0;
 	/*
-	 * A call whose end is not seen ends when the thread runs again. What it may still stop for on its way out, the kernel's own locks on PREEMPT_RT,
-	 * is no other such call: those wait for events.
+	 * What a thread may still stop for on its way out of a call, the kernel's own locks on PREEMPT_RT, is no other such call. A call whose end is
+	 * not seen ends when the thread runs again.
 	 */
-	if (unhooked[number & 511] && !interruptible)
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	if (HAS_RETURNED(regs) || (!interruptible && (!KNOWS_RETURN || unhooked[number & 511])))
 		return 0;
 	info.system_call = number;
-	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	classify(thread, &info, regs, now);
 	if (info.call != CALL_NONE)
 		begin_call(thread, task, &info, now);

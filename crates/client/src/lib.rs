@@ -1,0 +1,1 @@
+//! The daemon, from programs: in Rust, and in C through `libpunctual`.

@@ -1,0 +1,1 @@
+//! `punctuald`: who may have what, what is admitted, what the kernel is told, and how all of it is undone.
