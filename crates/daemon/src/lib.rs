@@ -1,1 +1,3 @@
 //! `punctuald`: who may have what, what is admitted, what the kernel is told, and how all of it is undone.
+
+pub mod access;

@@ -1,0 +1,142 @@
+//! The question "may they?": what the registry asks, and what the rules (`rules.rs`) answer from. What the rules say is not this file's business.
+
+use punctual_model::Duration;
+use punctual_schedule::Parameters;
+
+/// Who asks, as the socket says: effective user and group, and the supplementary groups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// Effective user.
+    pub user: u32,
+    /// Effective group.
+    pub group: u32,
+    /// Supplementary groups; the effective one may be among them.
+    pub groups: Vec<u32>,
+}
+
+impl Who {
+    /// Whether rules do not hold for them.
+    pub fn is_root(&self) -> bool {
+        self.user == 0
+    }
+
+    /// Whether a rule for that domain is a rule for them.
+    pub fn is_in(&self, domain: Domain) -> bool {
+        match domain {
+            Domain::Everyone => true,
+            Domain::User(user) => self.user == user,
+            Domain::Group(group) => self.group == group || self.groups.contains(&group),
+        }
+    }
+
+    /// All domains that they are in, each once.
+    pub fn domains(&self) -> impl Iterator<Item = Domain> + '_ {
+        let other = self.groups.iter().enumerate().filter(|&(at, group)| *group != self.group && !self.groups[..at].contains(group));
+        [Domain::Everyone, Domain::User(self.user), Domain::Group(self.group)]
+            .into_iter()
+            .chain(other.map(|(_, &group)| Domain::Group(group)))
+    }
+}
+
+/// Whom a rule is for (ReTiF, Section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Domain {
+    /// `-`
+    Everyone,
+    /// A user's name, in the file.
+    User(u32),
+    /// `@` and a group's name, in the file.
+    Group(u32),
+}
+
+/// A share of processors, in 2⁻⁶⁴ of one: sums are exact, and whatever was added can be taken away again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share(pub u128);
+
+impl Share {
+    /// One processor.
+    pub const ONE: Share = Share(1 << 64);
+
+    /// `runtime` / min(period, deadline), rounded up once; nothing where no period or deadline is declared (ReTiF, Equation 1).
+    pub fn of(runtime: Option<Duration>, parameters: &Parameters) -> Share {
+        match (runtime, window(parameters)) {
+            (Some(runtime), Some(window)) if window > Duration::ZERO => {
+                let (runtime, window) = (u128::from(runtime.ns()) << 64, u128::from(window.ns()));
+                Share(runtime.div_ceil(window))
+            }
+            _ => Share::default(),
+        }
+    }
+
+    /// The longest runtime in each min(period, deadline) that is not more than this; `None` where neither is declared.
+    pub fn runtime(self, parameters: &Parameters) -> Option<Duration> {
+        // More than 2⁶³ processors is as good as 2⁶³.
+        let share = self.0.min(1 << 127);
+        window(parameters).map(|window| {
+            let (whole, part) = (share >> 64, share & u128::from(u64::MAX));
+            let window = u128::from(window.ns());
+            Duration::from_ns(u64::try_from(whole * window + ((part * window) >> 64)).unwrap_or(u64::MAX))
+        })
+    }
+}
+
+/// min(T, D), of those that are declared.
+fn window(parameters: &Parameters) -> Option<Duration> {
+    parameters.period.into_iter().chain(parameters.deadline).min()
+}
+
+/// How much is in use now, as far as rules have to know. The spec that is to be replaced counts as gone.
+pub trait Usage {
+    /// The sum of accepted shares of all specs of a domain, under that plugin or under any. O(1).
+    fn share(&self, domain: Domain, plugin: Option<&str>) -> Share;
+}
+
+/// What is allowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Grant {
+    /// A runtime may not be accepted beyond this, whatever is desired; `None`: no rule limits it.
+    pub greatest_runtime: Option<Duration>,
+}
+
+/// What is not, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denied {
+    /// What was asked, what is allowed: a sentence.
+    pub reason: String,
+    /// The line that decides, as written, with its file and number; `None` where no rule allows anything.
+    pub rule: Option<String>,
+}
+
+/// The rules. They are not asked about root.
+pub trait Access: std::fmt::Debug {
+    /// Whether a spec of these parameters may go to that plugin. All rules that match must allow it; where none matches, it is denied. A runtime that is
+    /// declared is within the grant; the desired one may be beyond it, and is then cut.
+    fn check(&self, who: &Who, plugin: &str, parameters: &Parameters, usage: &dyn Usage) -> Result<Grant, Denied>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn domains_come_once() {
+        let who = Who { user: 1000, group: 100, groups: vec![4, 100, 24, 4] };
+        let domains: Vec<Domain> = who.domains().collect();
+        assert_eq!(domains, [Domain::Everyone, Domain::User(1000), Domain::Group(100), Domain::Group(4), Domain::Group(24)]);
+        assert!(domains.iter().all(|&domain| who.is_in(domain)));
+        assert!(!who.is_in(Domain::User(1)) && !who.is_in(Domain::Group(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_runtime_within_a_share_is_never_more_than_it(runtime in 0u64.., period in 1u64.., share in 0u128..1 << 66) {
+            let parameters = Parameters { period: Some(Duration::from_ns(period)), ..Parameters::default() };
+            prop_assume!(share >> 64 <= 3);
+            let greatest = Share(share).runtime(&parameters).unwrap();
+            prop_assert!(Share::of(Some(greatest), &parameters) <= Share(share));
+            let runtime = Duration::from_ns(runtime);
+            prop_assert_eq!(runtime <= greatest || greatest.ns() == u64::MAX, Share::of(Some(runtime), &parameters) <= Share(share) || greatest.ns() == u64::MAX);
+        }
+    }
+}
