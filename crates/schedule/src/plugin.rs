@@ -87,8 +87,14 @@ pub trait Plugin: std::fmt::Debug {
     fn name(&self) -> &str;
     /// The admission test. `replacing` counts as gone.
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer;
-    /// Takes a spec in, as offered.
+    /// Takes a spec in, as offered. If the offer's processor is not one of the plugin's (any more), the spec is not taken in, and has no assignment.
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer);
+    /// As [`admit`](Plugin::admit), for a spec that an earlier daemon admitted and scheduled as `was`; that is kept where possible, so that the guarantees of
+    /// then hold where priorities had to be shared, and no thread need be touched.
+    fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
+        let _ = was;
+        self.admit(spec, parameters, offer);
+    }
     /// Forgets a spec. Unknown ones are none of its business.
     fn release(&mut self, spec: SpecId);
     /// What holds for a spec now; it may change when others come and go.
