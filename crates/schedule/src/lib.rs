@@ -2,8 +2,19 @@
 //!
 //! Pure: no I/O, no clock, no kernel. What a plugin decides, the daemon sets.
 
+mod books;
+mod edf;
+mod fixed;
+mod levels;
 mod parameters;
+mod partitioned;
 mod plugin;
+mod rm;
+mod settings;
+mod task;
+mod utilization;
 
 pub use parameters::{Bound, Limits, Parameters};
 pub use plugin::{Answer, Assignment, Load, Offer, Plugin, Policy, Refusal, SpecId};
+pub use settings::{Kind, Settings, Test, plugin};
+pub use utilization::Utilization;

@@ -1,0 +1,52 @@
+//! What a processor carries: sums that are brought up to date with each spec that comes or goes, so that asking costs nothing.
+
+use crate::task::Task;
+use crate::{Load, Utilization};
+
+/// One processor's, for one plugin.
+#[derive(Clone, Debug)]
+pub(crate) struct Books {
+    pub(crate) processor: u32,
+    /// U_k: the sum of Q^a / min(T, D) (ReTiF, Equation 2).
+    pub(crate) utilization: Utilization,
+    /// The sum of Q^a / T.
+    pub(crate) rate: Utilization,
+    /// Those whose runtime and period are known.
+    pub(crate) known: usize,
+    pub(crate) specs: usize,
+}
+
+impl Books {
+    pub(crate) fn new(processor: u32) -> Self {
+        Self { processor, utilization: Utilization::ZERO, rate: Utilization::ZERO, known: 0, specs: 0 }
+    }
+
+    pub(crate) fn enter(&mut self, task: Option<&Task>) {
+        self.specs += 1;
+        if let Some(task) = task {
+            self.known += 1;
+            self.utilization += task.utilization();
+            self.rate += task.rate;
+        }
+    }
+
+    pub(crate) fn strike(&mut self, task: Option<&Task>) {
+        self.specs -= 1;
+        if let Some(task) = task {
+            self.known -= 1;
+            self.utilization -= task.utilization();
+            self.rate -= task.rate;
+        }
+    }
+
+    pub(crate) fn load(&self) -> Load {
+        Load { processor: self.processor, utilization: self.utilization.as_f64(), specs: self.specs }
+    }
+}
+
+/// Places in `books`, the least loaded first by `measure`; worst fit takes the first. Equal ones stay in the order of the configuration.
+pub(crate) fn least_loaded<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> K) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..books.len()).collect();
+    places.sort_by_cached_key(|&at| measure(&books[at]));
+    places
+}

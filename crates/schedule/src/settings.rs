@@ -1,0 +1,188 @@
+//! How a built-in plugin is made, as an administrator configures it (ReTiF, Section 3.5).
+
+use crate::edf::Edf;
+use crate::fixed::Fixed;
+use crate::rm::RateMonotonic;
+use crate::{Limits, Plugin, Utilization};
+use std::fmt;
+use std::str::FromStr;
+
+/// The built-in plugins (ReTiF, Section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Earliest deadline first, by SCHED_DEADLINE.
+    Edf,
+    /// Rate monotonic, by SCHED_FIFO.
+    Rm,
+    /// Fixed priorities as requested, by SCHED_FIFO.
+    Fp,
+    /// As FP, by SCHED_RR.
+    Rr,
+}
+
+impl Kind {
+    /// All there are.
+    pub const ALL: [Kind; 4] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Edf => "EDF",
+            Kind::Rm => "RM",
+            Kind::Fp => "FP",
+            Kind::Rr => "RR",
+        })
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let kind = Kind::ALL.into_iter().find(|kind| kind.to_string().eq_ignore_ascii_case(name));
+        kind.ok_or_else(|| format!("there is no built-in plugin `{name}`; there are EDF, RM, FP and RR"))
+    }
+}
+
+/// Which admission test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Test {
+    /// The paper's: the sum of Q / min(T, D) up to the threshold for EDF and RM, none for FP and RR.
+    Utilization,
+    /// Processor demand for EDF, response times for RM, FP and RR, where runtime and period are known; the sum of Q / T up to the threshold as well.
+    #[default]
+    Exact,
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Test::Utilization => "utilization",
+            Test::Exact => "exact",
+        })
+    }
+}
+
+impl FromStr for Test {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "utilization" => Ok(Test::Utilization),
+            "exact" => Ok(Test::Exact),
+            _ => Err(format!("there is no admission test `{name}`; there are `utilization` and `exact`")),
+        }
+    }
+}
+
+/// One plugin's settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The name under which it is asked for.
+    pub name: String,
+    /// Those that it may use. Among equally loaded ones the first is taken.
+    pub processors: Vec<u32>,
+    /// From and to, both included. EDF has no use for them.
+    pub priorities: (u32, u32),
+    /// U^thr: how much of each processor may be taken at most, above 0 and up to 1.
+    pub threshold: f64,
+    /// Which admission test.
+    pub test: Test,
+    /// The kernel's.
+    pub limits: Limits,
+}
+
+impl Settings {
+    /// What is wrong with them for this kind of plugin, if anything is.
+    pub fn check(&self, kind: Kind) -> Result<(), String> {
+        let name = &self.name;
+        if self.processors.is_empty() {
+            return Err(format!("plugin `{name}`: it needs one processor at least"));
+        }
+        let mut sorted = self.processors.clone();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("plugin `{name}`: processor {} is there twice", twice[0]));
+        }
+        if self.threshold > 1.0 || Utilization::limit(self.threshold).is_none() {
+            return Err(format!("plugin `{name}`: the threshold is {}, but has to be above 0 and at most 1", self.threshold));
+        }
+        let (lowest, highest) = self.priorities;
+        let (least, greatest) = self.limits.priorities;
+        if kind != Kind::Edf && !(least.max(1) <= lowest && lowest <= highest && highest <= greatest) {
+            return Err(format!(
+                "plugin `{name}`: priorities {lowest} to {highest} are no range within {least} to {greatest}, which the kernel has"
+            ));
+        }
+        Ok(())
+    }
+
+    /// U^thr. Settings that passed [`check`](Self::check) have one.
+    pub(crate) fn limit(&self) -> Utilization {
+        Utilization::limit(self.threshold).unwrap_or_default()
+    }
+}
+
+/// A built-in plugin with empty books. Errors are sentences for administrators.
+pub fn plugin(kind: Kind, settings: Settings) -> Result<Box<dyn Plugin>, String> {
+    settings.check(kind)?;
+    Ok(match kind {
+        Kind::Edf => Box::new(Edf::new(settings)),
+        Kind::Rm => Box::new(RateMonotonic::new(settings)),
+        Kind::Fp => Box::new(Fixed::fifo(settings)),
+        Kind::Rr => Box::new(Fixed::round_robin(settings)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> Settings {
+        Settings {
+            name: "A".into(),
+            processors: vec![0, 1],
+            priorities: (1, 50),
+            threshold: 0.9,
+            test: Test::default(),
+            limits: Limits::default(),
+        }
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+        }
+        assert_eq!("edf".parse(), Ok(Kind::Edf));
+        assert!("CBS".parse::<Kind>().is_err());
+        for test in [Test::Utilization, Test::Exact] {
+            assert_eq!(test.to_string().parse(), Ok(test));
+        }
+        assert!("".parse::<Test>().is_err());
+    }
+
+    #[test]
+    fn every_kind_is_made_under_its_name() {
+        for kind in Kind::ALL {
+            let plugin = plugin(kind, settings()).unwrap();
+            assert_eq!(plugin.name(), "A");
+            assert_eq!(plugin.loads().iter().map(|load| load.processor).collect::<Vec<_>>(), [0, 1]);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        let refused = |kind, settings| plugin(kind, settings).map(|_| ()).unwrap_err();
+        assert!(refused(Kind::Edf, Settings { processors: vec![], ..settings() }).contains("one processor"));
+        assert!(refused(Kind::Edf, Settings { processors: vec![1, 0, 1], ..settings() }).contains("processor 1"));
+        for threshold in [0.0, -1.0, 1.1, f64::NAN] {
+            assert!(refused(Kind::Edf, Settings { threshold, ..settings() }).contains("threshold"));
+        }
+        for priorities in [(0, 9), (9, 8), (1, 100)] {
+            assert!(refused(Kind::Rm, Settings { priorities, ..settings() }).contains("priorities"));
+        }
+        assert!(plugin(Kind::Edf, Settings { priorities: (100, 100), ..settings() }).is_ok(), "the paper's own example");
+    }
+}
