@@ -1,0 +1,434 @@
+//! From the text of `punctuald.toml` to a [`Config`]: TOML first, then whether it makes sense on this machine.
+
+use super::{Admission, Config, Error, Kind, Machine, PluginConfig, Quotas, Socket, processor_list};
+use crate::text::Problem;
+use serde::Deserialize;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use toml::{Spanned, Value};
+
+/// More would only slow every request down.
+const MOST_PLUGINS: usize = 64;
+/// `rtf_params` and `rtf_plugin_info` have 32 bytes for a plugin's name, with the zero at its end.
+const LONGEST_NAME: usize = 31;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default)]
+    socket: SocketTable,
+    #[serde(default)]
+    state: StateTable,
+    #[serde(default)]
+    rules: RulesTable,
+    #[serde(default)]
+    quotas: QuotasTable,
+    #[serde(default)]
+    kernel: KernelTable,
+    #[serde(default)]
+    plugin: Vec<PluginTable>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct SocketTable {
+    path: Option<Spanned<PathBuf>>,
+    mode: Option<Spanned<String>>,
+    group: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct StateTable {
+    directory: Option<Spanned<PathBuf>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RulesTable {
+    file: Option<Spanned<PathBuf>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct QuotasTable {
+    connections: Option<Spanned<i64>>,
+    connections_per_user: Option<Spanned<i64>>,
+    specs: Option<Spanned<i64>>,
+    specs_per_user: Option<Spanned<i64>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct KernelTable {
+    lift_realtime_limit: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PluginTable {
+    name: Spanned<String>,
+    kind: Option<Spanned<String>>,
+    object: Option<Spanned<PathBuf>>,
+    priorities: Option<Spanned<Value>>,
+    processors: Option<Spanned<Value>>,
+    utilization: Option<Spanned<Value>>,
+    admission: Option<Spanned<String>>,
+}
+
+/// Where the file is read, and what was found on the way.
+struct Reader<'a> {
+    text: &'a str,
+    path: &'a Path,
+    machine: &'a Machine,
+    errors: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
+
+pub(super) fn parse(text: &str, path: &Path, machine: &Machine) -> Result<(Config, Vec<Problem>), Error> {
+    let document: Document = toml::from_str(text).map_err(|error| {
+        // The parser's message may have lines; ours are one each.
+        let message = error.message().trim().replace('\n', "; ");
+        Error(vec![match error.span() {
+            Some(span) => Problem::at(path, text, span.start, message),
+            None => Problem::of_file(path, message),
+        }])
+    })?;
+    let mut reader = Reader { text, path, machine, errors: Vec::new(), warnings: Vec::new() };
+    let config = reader.config(document);
+    match reader.errors.is_empty() {
+        true => Ok((config, reader.warnings)),
+        false => {
+            reader.errors.sort_by_key(|problem| problem.at);
+            Err(Error(reader.errors))
+        }
+    }
+}
+
+impl Reader<'_> {
+    fn problem(&self, span: Range<usize>, message: impl Into<String>) -> Problem {
+        Problem::at(self.path, self.text, span.start, message)
+    }
+
+    fn error(&mut self, span: Range<usize>, message: impl Into<String>) {
+        let problem = self.problem(span, message);
+        self.errors.push(problem);
+    }
+
+    fn warning(&mut self, span: Range<usize>, message: impl Into<String>) {
+        let problem = self.problem(span, message);
+        self.warnings.push(problem);
+    }
+
+    fn written<T>(&self, given: &Spanned<T>) -> &str {
+        self.text.get(given.span()).unwrap_or_default()
+    }
+
+    fn config(&mut self, document: Document) -> Config {
+        let quotas = self.quotas(&document.quotas);
+        let socket = self.socket(document.socket);
+        let state = document.state.directory.map_or_else(|| "/run/punctual".into(), |path| self.path_of(path));
+        let rules = document.rules.file.map(|path| self.path_of(path));
+        let lift_realtime_limit = document.kernel.lift_realtime_limit.unwrap_or(true);
+        let plugins = self.plugins(document.plugin, lift_realtime_limit);
+        Config { socket, state, rules, quotas, lift_realtime_limit, plugins }
+    }
+
+    /// A path; a relative one is relative to the folder of the configuration, wherever the daemon is started.
+    fn path_of(&mut self, path: Spanned<PathBuf>) -> PathBuf {
+        let span = path.span();
+        let path = path.into_inner();
+        if path.as_os_str().is_empty() || path.to_string_lossy().contains('\0') {
+            self.error(span, "expected a path");
+        }
+        self.path.parent().unwrap_or(Path::new("")).join(path)
+    }
+
+    fn socket(&mut self, table: SocketTable) -> Socket {
+        let path = match table.path {
+            None => super::DEFAULT_SOCKET.into(),
+            Some(path) => {
+                let span = path.span();
+                let path = self.path_of(path);
+                // `sun_path` has 108 bytes, with the zero at its end.
+                if path.as_os_str().len() > 107 {
+                    self.error(span, format!("{} is too long for a socket, whose path has at most 107 bytes", path.display()));
+                }
+                path
+            }
+        };
+        let mode = table.mode.map_or(0o666, |mode| match u32::from_str_radix(mode.get_ref(), 8) {
+            Ok(bits) if bits <= 0o777 => bits,
+            _ => {
+                self.error(mode.span(), format!("mode '{}' is none; expected octal digits such as \"0660\"", mode.get_ref()));
+                0
+            }
+        });
+        let group = table.group.and_then(|group| {
+            let found = nix::unistd::Group::from_name(group.get_ref()).ok().flatten().map(|found| found.gid.as_raw());
+            if found.is_none() {
+                self.error(group.span(), format!("there is no group '{}' here", group.get_ref()));
+            }
+            found
+        });
+        Socket { path, mode, group }
+    }
+
+    fn quotas(&mut self, table: &QuotasTable) -> Quotas {
+        let default = Quotas::default();
+        let mut quota = |name: &str, given: &Option<Spanned<i64>>, default: usize, most: usize| {
+            let Some(given) = given else { return default };
+            match usize::try_from(*given.get_ref()) {
+                Ok(number) if (1..=most).contains(&number) => number,
+                _ => {
+                    self.error(given.span(), format!("{name} = {} is out of range; expected 1 to {most}", given.get_ref()));
+                    default
+                }
+            }
+        };
+        Quotas {
+            connections: quota("connections", &table.connections, default.connections, 65_536),
+            connections_per_user: quota("connections_per_user", &table.connections_per_user, default.connections_per_user, 65_536),
+            specs: quota("specs", &table.specs, default.specs, 65_536),
+            specs_per_user: quota("specs_per_user", &table.specs_per_user, default.specs_per_user, 65_536),
+        }
+    }
+
+    fn plugins(&mut self, tables: Vec<PluginTable>, lift_realtime_limit: bool) -> Vec<PluginConfig> {
+        if tables.is_empty() {
+            self.errors
+                .push(Problem::of_file(self.path, "names no plugin, so nothing could be admitted; expected at least one [[plugin]]"));
+        }
+        if tables.len() > MOST_PLUGINS {
+            let span = tables[MOST_PLUGINS].name.span();
+            self.error(span, format!("more than {MOST_PLUGINS} plugins"));
+        }
+        let mut plugins: Vec<PluginConfig> = Vec::new();
+        for table in tables.into_iter().take(MOST_PLUGINS) {
+            let span = table.name.span();
+            if plugins.iter().any(|other| other.name == *table.name.get_ref()) {
+                self.error(
+                    span.clone(),
+                    format!("another plugin is called '{}' already; rules and clients know plugins by their names", table.name.get_ref()),
+                );
+            }
+            let plugin = self.plugin(table);
+            if plugin.kind == Kind::Edf && !lift_realtime_limit && self.machine.processors.len() > 1 {
+                self.warning(
+                    span.clone(),
+                    format!(
+                        "plugin '{}' will refuse every spec: with more than one processor, threads under SCHED_DEADLINE can be pinned only while \
+                         sched_rt_runtime_us is -1, which kernel.lift_realtime_limit = false forbids",
+                        plugin.name
+                    ),
+                );
+            }
+            for other in &plugins {
+                if let Some(message) = overlap(other, &plugin) {
+                    self.warning(span.clone(), message);
+                }
+            }
+            plugins.push(plugin);
+        }
+        plugins
+    }
+
+    fn plugin(&mut self, table: PluginTable) -> PluginConfig {
+        let name = table.name.get_ref().clone();
+        if let Err(why) = plugin_name(&name) {
+            self.error(table.name.span(), why);
+        }
+        let kind = self.kind(&name, table.name.span(), table.kind, table.object);
+        let priorities = match &table.priorities {
+            None => self.machine.priorities,
+            Some(given) => self.priorities(given),
+        };
+        if let (Kind::Edf, Some(given)) = (&kind, &table.priorities) {
+            self.warning(given.span(), format!("priorities mean nothing to '{name}': SCHED_DEADLINE comes before every priority"));
+        }
+        let processors = match &table.processors {
+            None => self.machine.processors.clone(),
+            Some(given) => self.processors(given),
+        };
+        let utilization_ppb = match &table.utilization {
+            // What the kernel leaves to real-time threads by itself (sched_rt_runtime_us / sched_rt_period_us), so that they never meet that
+            // throttle; and where it is lifted, what keeps a processor usable by everything else.
+            None => 950_000_000,
+            Some(given) => self.utilization(given),
+        };
+        let admission = match table.admission.as_ref().map(|given| (given.get_ref().as_str(), given.span())) {
+            None | Some(("exact", _)) => Admission::Exact,
+            Some(("utilization", _)) => Admission::Utilization,
+            Some((other, span)) => {
+                self.error(span, format!("admission '{other}' is unknown; expected \"exact\" or \"utilization\""));
+                Admission::Exact
+            }
+        };
+        PluginConfig { name, kind, priorities, processors, utilization_ppb, admission }
+    }
+
+    fn kind(&mut self, name: &str, at: Range<usize>, kind: Option<Spanned<String>>, object: Option<Spanned<PathBuf>>) -> Kind {
+        match (kind, object) {
+            (Some(kind), None) => match kind.get_ref().as_str() {
+                "EDF" => Kind::Edf,
+                "RM" => Kind::Rm,
+                "FP" => Kind::Fp,
+                "RR" => Kind::Rr,
+                other => {
+                    let hint = if other.ends_with(".so") { "; a shared object goes to object = \"…\"" } else { "" };
+                    self.error(kind.span(), format!("kind '{other}' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"{hint}"));
+                    Kind::Fp
+                }
+            },
+            (None, Some(object)) => Kind::Object(self.path_of(object)),
+            (Some(_), Some(object)) => {
+                self.error(object.span(), format!("plugin '{name}' has both kind and object; expected one of them"));
+                Kind::Fp
+            }
+            (None, None) => {
+                self.error(
+                    at,
+                    format!(
+                        "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\" or \"RR\", or object = \"/path/plugin.so\""
+                    ),
+                );
+                Kind::Fp
+            }
+        }
+    }
+
+    fn priorities(&mut self, given: &Spanned<Value>) -> (u32, u32) {
+        let range = self.machine.priorities;
+        let ends = given.get_ref().as_array().and_then(|ends| match ends.as_slice() {
+            [least, greatest] => Some((least.as_integer()?, greatest.as_integer()?)),
+            _ => None,
+        });
+        let within = |priority: i64| u32::try_from(priority).ok().filter(|priority| (range.0..=range.1).contains(priority));
+        match ends.map(|(least, greatest)| (within(least), within(greatest))) {
+            Some((Some(least), Some(greatest))) if least <= greatest => return (least, greatest),
+            Some((Some(least), Some(greatest))) => {
+                self.error(given.span(), format!("priorities = [{least}, {greatest}] is empty; the least comes first"));
+            }
+            Some(_) => self.error(
+                given.span(),
+                format!(
+                    "priorities = {} is out of range; SCHED_FIFO and SCHED_RR have {} to {} here",
+                    self.written(given),
+                    range.0,
+                    range.1
+                ),
+            ),
+            None => self.error(given.span(), format!("expected priorities = [least, greatest], of {} to {}", range.0, range.1)),
+        }
+        range
+    }
+
+    fn processors(&mut self, given: &Spanned<Value>) -> Vec<u32> {
+        let online = &self.machine.processors;
+        let list = match given.get_ref() {
+            Value::String(text) => processor_list(text),
+            Value::Array(numbers) => numbers
+                .iter()
+                .map(|number| number.as_integer().and_then(|number| u32::try_from(number).ok()))
+                .collect::<Option<Vec<u32>>>()
+                .ok_or_else(|| "expected processors such as [0, 2, 3] or \"0,2-3\"".into()),
+            _ => Err("expected processors such as [0, 2, 3] or \"0,2-3\"".into()),
+        };
+        let list = list.and_then(|mut list| {
+            list.sort_unstable();
+            list.dedup();
+            match list.iter().find(|processor| !online.contains(processor)) {
+                Some(missing) => Err(format!("processor {missing} is not online here; there are {}", listed(online))),
+                None if list.is_empty() => Err("no processor; leave processors out for all of them".into()),
+                None => Ok(list),
+            }
+        });
+        list.unwrap_or_else(|why| {
+            self.error(given.span(), why);
+            Vec::new()
+        })
+    }
+
+    fn utilization(&mut self, given: &Spanned<Value>) -> u32 {
+        let number = match given.get_ref() {
+            Value::Float(number) => *number,
+            Value::Integer(number) => *number as f64,
+            _ => f64::NAN,
+        };
+        // In 10⁻⁹ it is the decimal number that was written, and not the binary one beside it.
+        let ppb = (number * 1e9).round();
+        if (1.0..=1e9).contains(&ppb) {
+            return ppb as u32;
+        }
+        self.error(
+            given.span(),
+            format!(
+                "utilization = {} is out of range; expected a share of each processor above 0 and at most 1, such as 0.95",
+                self.written(given)
+            ),
+        );
+        0
+    }
+}
+
+/// Whether a name can stand in a rule, in ReTiF's structures and in a message.
+fn plugin_name(name: &str) -> Result<(), String> {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        return Err(format!("a plugin's name has 1 to {LONGEST_NAME} bytes (ReTiF's programs have room for no more)"));
+    }
+    if name == "-" {
+        return Err("'-' means any plugin in a rule; expected another name".into());
+    }
+    match name.chars().find(|c| !(c.is_ascii_alphanumeric() || "_.-+".contains(*c))) {
+        Some(wrong) => Err(format!("{wrong:?} cannot be in a plugin's name; expected letters, digits, and any of _.-+")),
+        None => Ok(()),
+    }
+}
+
+/// What it means that two plugins share processors (ReTiF, Section 7.2: each keeps books of its own).
+fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
+    let shared: Vec<u32> = first.processors.iter().copied().filter(|processor| second.processors.contains(processor)).collect();
+    if shared.is_empty() {
+        return None;
+    }
+    let before = |one: &PluginConfig, other: &PluginConfig| match (&one.kind, &other.kind) {
+        (Kind::Object(_), _) | (_, Kind::Object(_)) => None,
+        (Kind::Edf, Kind::Edf) => None,
+        (Kind::Edf, _) => Some(true),
+        (_, Kind::Edf) => Some(false),
+        _ if one.priorities.0 > other.priorities.1 => Some(true),
+        _ if one.priorities.1 < other.priorities.0 => Some(false),
+        _ => None,
+    };
+    let what = match before(first, second) {
+        Some(first_wins) => {
+            let (winner, loser) = if first_wins { (first, second) } else { (second, first) };
+            format!("whatever '{}' admits runs before what '{}' admits, which '{}' does not count", winner.name, loser.name, loser.name)
+        }
+        None => "threads of either may run before those of the other, and neither counts them".into(),
+    };
+    let sum = u64::from(first.utilization_ppb) + u64::from(second.utilization_ppb);
+    let whole = if sum > 1_000_000_000 { format!("; together they may give out {} of each", sum as f64 / 1e9) } else { String::new() };
+    Some(format!(
+        "'{}' and '{}' share processor{} {}: {what}{whole}. What they promise holds only on processors of their own",
+        first.name,
+        second.name,
+        if shared.len() == 1 { "" } else { "s" },
+        listed(&shared)
+    ))
+}
+
+/// Processors as the kernel writes them.
+pub(super) fn listed(processors: &[u32]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut at = 0;
+    while at < processors.len() {
+        let from = at;
+        while at + 1 < processors.len() && processors[at + 1] == processors[at] + 1 {
+            at += 1;
+        }
+        parts.push(if from == at { processors[at].to_string() } else { format!("{}-{}", processors[from], processors[at]) });
+        at += 1;
+    }
+    parts.join(",")
+}

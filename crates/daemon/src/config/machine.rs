@@ -1,0 +1,67 @@
+//! What this machine has, as far as a configuration can be wrong about it.
+
+/// Processors and priorities.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The processors that are online, ascending.
+    pub processors: Vec<u32>,
+    /// `sched_get_priority_min/max(2)` of SCHED_FIFO and SCHED_RR, which have the same range on Linux.
+    pub priorities: (u32, u32),
+}
+
+/// Beyond every kernel's `NR_CPUS`: a bound on what a list of processors may make.
+const GREATEST_PROCESSOR: u32 = 8191;
+
+impl Machine {
+    /// This one.
+    pub fn here() -> Machine {
+        let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+        let processors = processor_list(online.trim_end()).unwrap_or_else(|_| {
+            // Without sysfs: as many as there are, numbered as they are where none was taken away.
+            let count = std::thread::available_parallelism().map_or(1, usize::from);
+            (0..u32::try_from(count).unwrap_or(1)).collect()
+        });
+        // SAFETY: both take a number and touch no memory.
+        let (least, greatest) = unsafe { (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO)) };
+        let or = |given: i32, otherwise: u32| u32::try_from(given).unwrap_or(otherwise);
+        Machine { processors, priorities: (or(least, 1), or(greatest, 99)) }
+    }
+}
+
+/// Processors as the kernel writes them, `0,2-3`: ascending, each once.
+pub fn processor_list(text: &str) -> Result<Vec<u32>, String> {
+    let mut processors = Vec::new();
+    for part in text.split(',').map(str::trim) {
+        let (from, to) = part.split_once('-').unwrap_or((part, part));
+        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number <= GREATEST_PROCESSOR);
+        match (number(from), number(to)) {
+            (Some(from), Some(to)) if from <= to => processors.extend(from..=to),
+            _ => return Err(format!("'{part}' is no processor and no range of them; expected such as 0,2-3")),
+        }
+        // However often a range is repeated.
+        processors.sort_unstable();
+        processors.dedup();
+    }
+    Ok(processors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors_are_the_kernels() {
+        assert_eq!(processor_list("0,2-3"), Ok(vec![0, 2, 3]));
+        assert_eq!(processor_list("3, 1 - 2,2"), Ok(vec![1, 2, 3]));
+        for wrong in ["", "x", "1-", "-1", "3-1", "0,,1", "99999", "0-99999999999"] {
+            assert!(processor_list(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn this_machine_has_a_processor_and_the_usual_priorities() {
+        let here = Machine::here();
+        assert!(!here.processors.is_empty());
+        assert_eq!(here.priorities, (1, 99));
+    }
+}

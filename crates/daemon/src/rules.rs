@@ -1,0 +1,100 @@
+//! Who may have what: the rules that administrators write (ReTiF, Section 4). Denied is what no rule allows; of all rules that match, all must hold.
+//!
+//! Who asks, and how much is in use, is said by others.
+
+mod explain;
+mod file;
+mod rule;
+
+pub use explain::{Explanation, Limit};
+pub use file::{Names, SystemNames};
+pub use rule::{Property, Rule};
+
+use crate::access::{Access, Denied, Domain, Grant, Usage, Who};
+use crate::config::{Error, Machine};
+use crate::text::{self, Problem};
+use punctual_schedule::Parameters;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Where the rules are, if the configuration does not say otherwise.
+pub const DEFAULT_PATH: &str = "/etc/punctual/rules.conf";
+
+/// A file of rules. Without any, everything is denied.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules {
+    path: PathBuf,
+    /// In the file's order.
+    rules: Vec<Rule>,
+    /// Which of them are for a domain: what a request costs does not depend on how many there are for others.
+    by_domain: HashMap<Domain, Vec<usize>>,
+}
+
+impl Rules {
+    /// Reads rules. `plugins` are the names that there are; without them, any name is taken for one. The file must be root's or the reader's own, and
+    /// nobody else's to write.
+    pub fn load(path: &Path, plugins: Option<&[&str]>) -> Result<(Rules, Vec<Problem>), Error> {
+        let text = text::read(path).map_err(|problem| Error(vec![problem]))?;
+        Rules::parse(&text, path, plugins, &SystemNames, &Machine::here())
+    }
+
+    /// Rules from their text; `path` is for messages.
+    pub fn parse(
+        text: &str,
+        path: &Path,
+        plugins: Option<&[&str]>,
+        names: &dyn Names,
+        machine: &Machine,
+    ) -> Result<(Rules, Vec<Problem>), Error> {
+        let (rules, warnings) = file::parse(text, path, plugins, names, machine.priorities)?;
+        let mut by_domain: HashMap<Domain, Vec<usize>> = HashMap::new();
+        for (index, rule) in rules.iter().enumerate() {
+            by_domain.entry(rule.domain).or_default().push(index);
+        }
+        Ok((Rules { path: path.to_owned(), rules, by_domain }, warnings))
+    }
+
+    /// All rules that are for somebody, in the file's order.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// A rule with its place, as messages show it.
+    pub fn cite(&self, rule: &Rule) -> String {
+        format!("{}:{}: {}", self.path.display(), rule.line, rule.text)
+    }
+
+    /// The rules for somebody and a plugin, in the file's order.
+    fn matching(&self, who: &Who, plugin: &str) -> Vec<&Rule> {
+        let mut indices: Vec<usize> = who.domains().filter_map(|domain| self.by_domain.get(&domain)).flatten().copied().collect();
+        indices.retain(|&index| self.rules[index].is_for(plugin));
+        indices.sort_unstable();
+        indices.into_iter().map(|index| &self.rules[index]).collect()
+    }
+
+    fn decide(&self, matching: &[&Rule], who: &Who, plugin: &str, parameters: &Parameters, usage: &dyn Usage) -> Result<Grant, Denied> {
+        if !matching.iter().any(|rule| rule.property.allows()) {
+            let reason = format!("no rule allows user {} plugin '{plugin}'", who.user);
+            return Err(Denied { reason, rule: None });
+        }
+        let mut grant = Grant::default();
+        for rule in matching {
+            match rule.check(parameters, usage) {
+                Ok(None) => (),
+                Ok(Some(limit)) => grant.greatest_runtime = Some(grant.greatest_runtime.map_or(limit, |other| other.min(limit))),
+                Err(reason) => return Err(Denied { reason, rule: Some(self.cite(rule)) }),
+            }
+        }
+        if parameters.ignore_admission && !matching.iter().any(|rule| rule.property == Property::IgnoreAdmission(true)) {
+            let reason = format!("no rule lets user {} ignore the admission test of '{plugin}' (ignore_adm_test)", who.user);
+            return Err(Denied { reason, rule: None });
+        }
+        Ok(grant)
+    }
+}
+
+impl Access for Rules {
+    fn check(&self, who: &Who, plugin: &str, parameters: &Parameters, usage: &dyn Usage) -> Result<Grant, Denied> {
+        self.decide(&self.matching(who, plugin), who, plugin, parameters, usage)
+    }
+}

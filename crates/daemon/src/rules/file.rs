@@ -1,0 +1,180 @@
+//! The file of rules: four columns, as in `limits.conf` (ReTiF, Listing 3).
+
+use super::{Property, Rule};
+use crate::access::{Domain, Share};
+use crate::config::Error;
+use crate::text::Problem;
+use punctual_model::Duration;
+use std::path::Path;
+
+/// Whom names stand for.
+pub trait Names {
+    /// A user's number.
+    fn user(&self, name: &str) -> Option<u32>;
+    /// A group's number.
+    fn group(&self, name: &str) -> Option<u32>;
+}
+
+/// As this machine knows them.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemNames;
+
+impl Names for SystemNames {
+    fn user(&self, name: &str) -> Option<u32> {
+        nix::unistd::User::from_name(name).ok().flatten().map(|user| user.uid.as_raw())
+    }
+
+    fn group(&self, name: &str) -> Option<u32> {
+        nix::unistd::Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw())
+    }
+}
+
+pub(super) fn parse(
+    text: &str,
+    path: &Path,
+    plugins: Option<&[&str]>,
+    names: &dyn Names,
+    priorities: (u32, u32),
+) -> Result<(Vec<Rule>, Vec<Problem>), Error> {
+    let (mut rules, mut warnings, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, written) in text.lines().enumerate() {
+        let line = at + 1;
+        let columns: Vec<&str> = written.split('#').next().unwrap_or("").split_whitespace().collect();
+        if columns.is_empty() {
+            continue;
+        }
+        match rule(&columns, plugins, names, priorities) {
+            Ok(Ok((domain, plugin, property))) => rules.push(Rule { line, text: columns.join(" "), domain, plugin, property }),
+            Ok(Err(nobody)) => warnings.push(Problem::of_line(path, line, nobody)),
+            Err(why) => errors.push(Problem::of_line(path, line, why)),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(Error(errors));
+    }
+    warnings.extend(doubtful(&rules).into_iter().map(|(line, why)| Problem::of_line(path, line, why)));
+    warnings.sort_by_key(|problem| problem.at);
+    Ok((rules, warnings))
+}
+
+type Meaning = (Domain, Option<String>, Property);
+
+/// What a line says; the inner error is a name that nobody has. That is no reason to refuse all rules: accounts come and go without this file, and at
+/// boot their directory may not answer yet. Nobody else gets anything by it.
+fn rule(columns: &[&str], plugins: Option<&[&str]>, names: &dyn Names, priorities: (u32, u32)) -> Result<Result<Meaning, String>, String> {
+    let &[domain, plugin, key, value] = columns else {
+        return Err(format!("expected four columns (user, @group or -; plugin or -; property; value), found {}", columns.len()));
+    };
+    let plugin = match (plugin, plugins) {
+        ("-", _) => None,
+        (name, Some(known)) if !known.contains(&name) => {
+            return Err(format!("there is no plugin '{name}'; the configuration has {}", known.join(", ")));
+        }
+        (name, _) => Some(name.to_owned()),
+    };
+    let property = property(key, value, priorities)?;
+    Ok(self::domain(domain, names)?.map(|domain| (domain, plugin, property)))
+}
+
+fn domain(text: &str, names: &dyn Names) -> Result<Result<Domain, String>, String> {
+    // A name that consists of digits is a name first, as with chown(1).
+    let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    Ok(match text.strip_prefix('@') {
+        _ if text == "-" => Ok(Domain::Everyone),
+        Some("") => return Err("'@' is no group; expected @ and its name".into()),
+        Some(group) => names
+            .group(group)
+            .or_else(|| number(group))
+            .map(Domain::Group)
+            .ok_or_else(|| format!("there is no group '{group}' here, so this rule is for nobody until the rules are read again")),
+        None => names
+            .user(text)
+            .or_else(|| number(text))
+            .map(Domain::User)
+            .ok_or_else(|| format!("there is no user '{text}' here, so this rule is for nobody until the rules are read again")),
+    })
+}
+
+fn property(key: &str, value: &str, priorities: (u32, u32)) -> Result<Property, String> {
+    let time = || match value.parse::<u64>().ok().and_then(|us| us.checked_mul(1000)) {
+        Some(ns) if ns > 0 && value.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Duration::from_ns(ns)),
+        _ => Err(format!("{key} is '{value}'; expected whole microseconds, 1 to {}", u64::MAX / 1000)),
+    };
+    let priority = || match value.parse::<u32>() {
+        Ok(number) if (priorities.0..=priorities.1).contains(&number) => Ok(number),
+        _ => Err(format!("{key} is '{value}'; expected a priority of this machine, {} to {}", priorities.0, priorities.1)),
+    };
+    match key {
+        "max_utilization" => share(value).map(Property::MaxUtilization),
+        "max_runtime" => time().map(Property::MaxRuntime),
+        "min_period" => time().map(Property::MinPeriod),
+        "max_period" => time().map(Property::MaxPeriod),
+        "min_deadline" => time().map(Property::MinDeadline),
+        "max_deadline" => time().map(Property::MaxDeadline),
+        "min_priority" => priority().map(Property::MinPriority),
+        "max_priority" => priority().map(Property::MaxPriority),
+        "ignore_adm_test" => match value {
+            "true" => Ok(Property::IgnoreAdmission(true)),
+            "false" => Ok(Property::IgnoreAdmission(false)),
+            _ => Err(format!("ignore_adm_test is '{value}'; expected true or false")),
+        },
+        _ => Err(format!(
+            "'{key}' is no property; expected max_utilization, max_runtime, min_period, max_period, min_deadline, max_deadline, min_priority, \
+             max_priority or ignore_adm_test"
+        )),
+    }
+}
+
+/// A decimal number of processors, exactly, rounded up to 2⁻⁶⁴.
+fn share(value: &str) -> Result<Share, String> {
+    let wrong =
+        || format!("max_utilization is '{value}'; expected a number of processors above 0, such as 0.7 (at most 65536, and 12 decimals)");
+    let (whole, part) = value.split_once('.').unwrap_or((value, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 12 || value.starts_with('.') || value.ends_with('.') {
+        return Err(wrong());
+    }
+    let whole: u128 = whole.parse().map_err(|_| wrong())?;
+    let part: u128 = format!("{part:0<12}").parse().map_err(|_| wrong())?;
+    let scaled = Some(whole).filter(|whole| *whole <= 65_536).map(|whole| whole * 1_000_000_000_000 + part).ok_or_else(wrong)?;
+    match scaled {
+        0 => Err(wrong()),
+        _ => Ok(Share((scaled << 64).div_ceil(1_000_000_000_000))),
+    }
+}
+
+/// What is allowed to be written, and hardly meant: properties said twice, and bounds that leave nothing.
+fn doubtful(rules: &[Rule]) -> Vec<(usize, String)> {
+    let mut said: std::collections::HashMap<(Domain, Option<&str>, &str), &Rule> = std::collections::HashMap::new();
+    let mut found = Vec::new();
+    for rule in rules {
+        let subject = (rule.domain, rule.plugin.as_deref());
+        if let Some(before) = said.insert((subject.0, subject.1, rule.property.key()), rule) {
+            found.push((
+                rule.line,
+                format!("line {} says {} for the same subject too; the stricter one holds", before.line, rule.property.key()),
+            ));
+        }
+        for other in ["min_period", "max_period", "min_deadline", "max_deadline", "min_priority", "max_priority"] {
+            if let Some(other) = said.get(&(subject.0, subject.1, other)) {
+                if nothing_between(rule.property, other.property) {
+                    found.push((
+                        rule.line,
+                        format!("with line {} this leaves nothing: {} is {}", other.line, other.property.key(), other.property),
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn nothing_between(one: Property, other: Property) -> bool {
+    use Property::{MaxDeadline, MaxPeriod, MaxPriority, MinDeadline, MinPeriod, MinPriority};
+    match (one, other) {
+        (MinPeriod(least), MaxPeriod(greatest)) | (MaxPeriod(greatest), MinPeriod(least)) => least > greatest,
+        (MinDeadline(least), MaxDeadline(greatest)) | (MaxDeadline(greatest), MinDeadline(least)) => least > greatest,
+        (MinPriority(least), MaxPriority(greatest)) | (MaxPriority(greatest), MinPriority(least)) => least > greatest,
+        _ => false,
+    }
+}

@@ -1,0 +1,133 @@
+//! Files that administrators write: read safely, and problems in them that say where.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Nobody writes this much by hand.
+const GREATEST: u64 = 1 << 20;
+
+/// Something about a file that is wrong, or may be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub path: PathBuf,
+    /// Line and column, both from 1; the column in characters, 0 if the whole line is meant. `None` if the whole file is.
+    pub at: Option<(usize, usize)>,
+    /// What, and what would be right.
+    pub message: String,
+}
+
+impl Problem {
+    /// About a whole file.
+    pub fn of_file(path: &Path, message: impl Into<String>) -> Problem {
+        Problem { path: path.to_owned(), at: None, message: message.into() }
+    }
+
+    /// About a line of it.
+    pub fn of_line(path: &Path, line: usize, message: impl Into<String>) -> Problem {
+        Problem { path: path.to_owned(), at: Some((line, 0)), message: message.into() }
+    }
+
+    /// About the byte of a text at an offset.
+    pub fn at(path: &Path, text: &str, offset: usize, message: impl Into<String>) -> Problem {
+        let mut offset = offset.min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let before = &text[..offset];
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        Problem { path: path.to_owned(), at: Some((line, column)), message: message.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        match self.at {
+            Some((line, 0)) => write!(f, ":{line}")?,
+            Some((line, column)) => write!(f, ":{line}:{column}")?,
+            None => (),
+        }
+        write!(f, ": {}", self.message)
+    }
+}
+
+/// The text of a file that only root, or whoever runs this, can have written (ReTiF, Section 4.1: only administrators administer).
+pub fn read(path: &Path) -> Result<String, Problem> {
+    let cannot = |error: std::io::Error| Problem::of_file(path, format!("cannot be read: {}", reason(&error)));
+    let file = File::open(path).map_err(cannot)?;
+    let about = file.metadata().map_err(cannot)?;
+    if !about.is_file() {
+        return Err(Problem::of_file(path, "is no regular file"));
+    }
+    trusted(&about).map_err(|why| Problem::of_file(path, why))?;
+    let mut bytes = Vec::new();
+    file.take(GREATEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    if bytes.len() as u64 > GREATEST {
+        return Err(Problem::of_file(path, format!("has more than {GREATEST} bytes, which nobody writes by hand")));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let valid = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
+        Problem::at(path, &valid, at, "is not UTF-8 from here on")
+    })
+}
+
+/// Whether only root and the user of this process can change a file: owner and permissions.
+pub fn trusted(about: &std::fs::Metadata) -> Result<(), String> {
+    let me = nix::unistd::geteuid().as_raw();
+    if about.uid() != 0 && about.uid() != me {
+        return Err(format!("belongs to user {}; it must be root's, or the daemon's own", about.uid()));
+    }
+    if about.mode() & 0o022 != 0 {
+        return Err(format!("may be written by others (mode {:03o}); chmod go-w it", about.mode() & 0o777));
+    }
+    Ok(())
+}
+
+/// An operating system's error without its number, which says nothing to most readers.
+pub fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_lines_and_columns_of_characters() {
+        let path = Path::new("x");
+        let at = |offset| Problem::at(path, "ab\nπc\n", offset, "m").to_string();
+        assert_eq!([at(0), at(3), at(5), at(4), at(7), at(99)], ["x:1:1: m", "x:2:1: m", "x:2:2: m", "x:2:1: m", "x:3:1: m", "x:3:1: m"]);
+    }
+
+    #[test]
+    fn what_others_may_write_is_not_believed() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rules.conf");
+        std::fs::write(&path, "# nothing\n").unwrap();
+        for (mode, fine) in [(0o644, true), (0o600, true), (0o664, false), (0o646, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read(&path).is_ok(), fine, "{mode:o}: {:?}", read(&path));
+        }
+    }
+
+    #[test]
+    fn no_file_no_text_and_too_much_are_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = |path: &Path| read(path).unwrap_err().to_string();
+        assert!(said(&folder.path().join("none")).ends_with("none: cannot be read: no such file or directory"));
+        assert!(said(folder.path()).ends_with("is no regular file"));
+        let path = folder.path().join("much");
+        std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
+        assert!(said(&path).contains("more than 1048576 bytes"));
+        std::fs::write(&path, b"# \xff").unwrap();
+        assert!(said(&path).ends_with("much:1:3: is not UTF-8 from here on"), "{}", said(&path));
+    }
+}

@@ -1,0 +1,234 @@
+//! The configuration: what is understood, what is refused and how that is said.
+
+use proptest::prelude::*;
+use punctual_daemon::config::{Admission, Config, DEFAULT_TEXT, Kind, Machine, Quotas};
+use std::path::Path;
+
+fn machine() -> Machine {
+    Machine { processors: vec![0, 1, 2, 3], priorities: (1, 99) }
+}
+
+fn parse(text: &str) -> Result<(Config, Vec<String>), String> {
+    Config::parse(text, Path::new("/etc/p/p.toml"), &machine())
+        .map(|(config, warnings)| (config, warnings.iter().map(ToString::to_string).collect()))
+        .map_err(|error| error.to_string())
+}
+
+const RM: &str = "[[plugin]]\nname = \"RM\"\nkind = \"RM\"\n";
+
+#[test]
+fn the_default_is_valid_without_a_warning_and_lifts_nothing() {
+    let (config, warnings) = parse(DEFAULT_TEXT).unwrap();
+    assert_eq!(warnings, [""; 0]);
+    assert_eq!(config.plugin_names(), ["RM"]);
+    assert!(config.plugins.iter().all(|plugin| plugin.kind != Kind::Edf), "with EDF, sched_rt_runtime_us would be lifted");
+    assert_eq!(config.plugins[0].priorities, (1, 49), "below the kernel's threaded interrupts");
+    assert_eq!(config.rules.as_deref(), Some(Path::new("/etc/punctual/rules.conf")));
+}
+
+#[test]
+fn what_the_default_shows_as_comments_is_what_holds_without() {
+    // Uncomment all that is `#key = value` or `#[[plugin]]`; prose has a space after the sign.
+    let uncommented: Vec<&str> =
+        DEFAULT_TEXT.lines().map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line)).collect();
+    let (shown, _) = parse(&uncommented.join("\n")).unwrap();
+    let (bare, _) = parse(RM).unwrap();
+    assert_eq!(
+        Config { rules: None, plugins: Vec::new(), ..shown.clone() },
+        Config { plugins: Vec::new(), socket: shown.socket.clone(), ..bare.clone() }
+    );
+    assert_eq!((&shown.socket.path, shown.socket.mode), (&bare.socket.path, bare.socket.mode));
+    assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "mine"]);
+    let (shown, bare) = (&shown.plugins[0], &bare.plugins[0]);
+    assert_eq!((shown.utilization_ppb, shown.admission), (bare.utilization_ppb, bare.admission));
+}
+
+#[test]
+fn every_key_is_understood() {
+    let text = r#"
+        [socket]
+        path = "s"
+        mode = "0660"
+        group = "root"
+        [state]
+        directory = "/run/x"
+        [rules]
+        file = "r.conf"
+        [quotas]
+        connections = 7
+        connections_per_user = 6
+        specs = 5
+        specs_per_user = 4
+        [kernel]
+        lift_realtime_limit = false
+        [[plugin]]
+        name = "one"
+        kind = "RM"
+        priorities = [10, 20]
+        processors = "0,2-3"
+        utilization = 0.7
+        admission = "utilization"
+        [[plugin]]
+        name = "two"
+        object = "lib/two.so"
+        processors = [1]
+        utilization = 1
+    "#;
+    let (config, warnings) = parse(text).unwrap();
+    assert_eq!(warnings, [""; 0]);
+    assert_eq!(config.socket.path, Path::new("/etc/p/s"));
+    assert_eq!((config.socket.mode, config.socket.group), (0o660, Some(0)));
+    assert_eq!((config.state.as_path(), config.rules.as_deref()), (Path::new("/run/x"), Some(Path::new("/etc/p/r.conf"))));
+    assert_eq!(config.quotas, Quotas { connections: 7, connections_per_user: 6, specs: 5, specs_per_user: 4 });
+    assert!(!config.lift_realtime_limit);
+    let [one, two] = config.plugins.as_slice() else { panic!("{:?}", config.plugins) };
+    assert_eq!((one.kind.clone(), one.priorities, one.processors.as_slice()), (Kind::Rm, (10, 20), &[0, 2, 3][..]));
+    assert_eq!((one.utilization_ppb, one.admission), (700_000_000, Admission::Utilization));
+    assert_eq!((two.kind.clone(), two.priorities), (Kind::Object("/etc/p/lib/two.so".into()), (1, 99)));
+    assert_eq!((two.utilization_ppb, two.admission), (1_000_000_000, Admission::Exact));
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let plugin = |rest: &str| format!("[[plugin]]\nname = \"X\"\nkind = \"RM\"\n{rest}\n");
+    let cases: Vec<(String, &str)> = vec![
+        ("".into(), "p.toml: names no plugin"),
+        ("[[plugin]\n".into(), "p.toml:1:"),
+        ("sockets = 1\n".into(), "p.toml:1:1: unknown field `sockets`, expected one of"),
+        (plugin("prio = 3"), "p.toml:4:1: unknown field `prio`, expected one of"),
+        ("[[plugin]]\nkind = \"RM\"\n".into(), "missing field `name`"),
+        ("[[plugin]]\nname = \"X\"\n".into(), "p.toml:2:8: plugin 'X' is nothing yet; expected kind ="),
+        (
+            "[[plugin]]\nname = \"X\"\nkind = \"rm\"\n".into(),
+            "p.toml:3:8: kind 'rm' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"",
+        ),
+        ("[[plugin]]\nname = \"X\"\nkind = \"EDF.so\"\n".into(), "; a shared object goes to object"),
+        (plugin("object = \"/x.so\""), "p.toml:4:10: plugin 'X' has both kind and object"),
+        (format!("{RM}{RM}"), "p.toml:5:8: another plugin is called 'RM' already"),
+        (plugin("priorities = [0, 50]"), "p.toml:4:14: priorities = [0, 50] is out of range; SCHED_FIFO and SCHED_RR have 1 to 99 here"),
+        (plugin("priorities = [50, 100]"), "out of range"),
+        (plugin("priorities = [50, 1]"), "priorities = [50, 1] is empty; the least comes first"),
+        (plugin("priorities = [50]"), "expected priorities = [least, greatest], of 1 to 99"),
+        (plugin("priorities = \"1-50\""), "expected priorities = [least, greatest]"),
+        (plugin("processors = [4]"), "p.toml:4:14: processor 4 is not online here; there are 0-3"),
+        (plugin("processors = \"2-9\""), "processor 4 is not online here"),
+        (plugin("processors = []"), "no processor; leave processors out for all of them"),
+        (plugin("processors = [-1]"), "expected processors such as [0, 2, 3] or \"0,2-3\""),
+        (plugin("processors = \"a\""), "'a' is no processor and no range of them"),
+        (plugin("processors = 1.5"), "expected processors such as"),
+        (plugin("utilization = 0"), "p.toml:4:15: utilization = 0 is out of range"),
+        (plugin("utilization = 1.01"), "utilization = 1.01 is out of range"),
+        (plugin("utilization = -0.5"), "out of range"),
+        (plugin("utilization = nan"), "out of range"),
+        (plugin("utilization = inf"), "out of range"),
+        (plugin("utilization = \"0.5\""), "out of range; expected a share of each processor above 0 and at most 1, such as 0.95"),
+        (plugin("admission = \"none\""), "admission 'none' is unknown; expected \"exact\" or \"utilization\""),
+        ("[[plugin]]\nname = \"-\"\nkind = \"RM\"\n".into(), "'-' means any plugin in a rule"),
+        ("[[plugin]]\nname = \"a b\"\nkind = \"RM\"\n".into(), "' ' cannot be in a plugin's name"),
+        ("[[plugin]]\nname = \"\"\nkind = \"RM\"\n".into(), "a plugin's name has 1 to 31 bytes"),
+        (format!("[[plugin]]\nname = \"{}\"\nkind = \"RM\"\n", "x".repeat(32)), "a plugin's name has 1 to 31 bytes"),
+        (format!("[quotas]\nspecs = 0\n{RM}"), "p.toml:2:9: specs = 0 is out of range; expected 1 to 65536"),
+        (format!("[quotas]\nconnections = -3\n{RM}"), "connections = -3 is out of range"),
+        (format!("[socket]\nmode = \"888\"\n{RM}"), "mode '888' is none; expected octal digits such as \"0660\""),
+        (format!("[socket]\nmode = \"10000\"\n{RM}"), "mode '10000' is none"),
+        (format!("[socket]\nmode = 666\n{RM}"), "invalid type: integer `666`, expected a string"),
+        (format!("[socket]\ngroup = \"no-such-group\"\n{RM}"), "p.toml:2:9: there is no group 'no-such-group' here"),
+        (format!("[socket]\npath = \"\"\n{RM}"), "expected a path"),
+        (format!("[socket]\npath = \"/{}\"\n{RM}", "x".repeat(107)), "is too long for a socket, whose path has at most 107 bytes"),
+        ((0..65).map(|n| format!("[[plugin]]\nname = \"p{n}\"\nkind = \"FP\"\n")).collect(), "more than 64 plugins"),
+    ];
+    for (text, expected) in cases {
+        let said = parse(&text).expect_err(&text);
+        assert!(said.contains(expected) && said.starts_with("/etc/p/p.toml:"), "{text}\nsaid     {said}\nexpected {expected}");
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once_and_in_order() {
+    let said = parse("[socket]\nmode = \"9\"\n[quotas]\nspecs = 0\n[[plugin]]\nname = \"X\"\nkind = \"Y\"\nutilization = 2\n").unwrap_err();
+    let places: Vec<&str> = said.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(places, ["/etc/p/p.toml:2:8", "/etc/p/p.toml:4:9", "/etc/p/p.toml:7:8", "/etc/p/p.toml:8:15"]);
+}
+
+#[test]
+fn shared_processors_are_warned_of_with_who_comes_first() {
+    let two = |one: &str, other: &str| {
+        let (_, warnings) = parse(&format!("[[plugin]]\nname = \"A\"\n{one}\n[[plugin]]\nname = \"B\"\n{other}\n")).unwrap();
+        warnings
+    };
+    assert_eq!(two("kind = \"RM\"\nprocessors = [0, 1]", "kind = \"RM\"\nprocessors = \"2-3\""), [""; 0]);
+    assert_eq!(
+        two("kind = \"RM\"\nprocessors = [0, 1, 3]\nutilization = 0.5", "kind = \"EDF\"\nprocessors = \"1-3\"\nutilization = 0.5"),
+        [
+            "/etc/p/p.toml:7:8: 'A' and 'B' share processors 1,3: whatever 'B' admits runs before what 'A' admits, which 'A' does not count. \
+          What they promise holds only on processors of their own"
+        ]
+    );
+    let said = two("kind = \"RM\"\npriorities = [50, 99]\nprocessors = [2]", "kind = \"FP\"\npriorities = [1, 49]");
+    assert!(said[0].contains("share processor 2: whatever 'A' admits runs before what 'B' admits, which 'B' does not count; together they may give out 1.9 of each"), "{said:?}");
+    let said = two("kind = \"RM\"\npriorities = [50, 99]", "kind = \"FP\"\npriorities = [1, 50]");
+    assert!(
+        said[0].contains("share processors 0-3: threads of either may run before those of the other, and neither counts them"),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn edf_that_cannot_be_is_warned_of() {
+    let text = "[kernel]\nlift_realtime_limit = false\n[[plugin]]\nname = \"EDF\"\nkind = \"EDF\"\npriorities = [1, 2]\n";
+    let (_, warnings) = parse(text).unwrap();
+    assert!(
+        warnings.iter().any(|warning| warning.contains(":4:8: plugin 'EDF' will refuse every spec: with more than one processor")),
+        "{warnings:?}"
+    );
+    assert!(warnings.iter().any(|warning| warning.contains(":6:14: priorities mean nothing to 'EDF'")), "{warnings:?}");
+    let one = Machine { processors: vec![0], priorities: (1, 99) };
+    let (_, warnings) = Config::parse(text, Path::new("x"), &one).unwrap();
+    assert!(!warnings.iter().any(|warning| warning.message.contains("refuse every spec")), "{warnings:?}");
+}
+
+#[test]
+fn a_file_is_loaded_for_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("punctuald.toml");
+    std::fs::write(&path, RM).unwrap();
+    let (config, _) = Config::load(&path).unwrap();
+    assert_eq!(config.plugins[0].processors, Machine::here().processors);
+    assert_eq!(config.rules, None);
+    assert!(Config::load(&folder.path().join("none")).unwrap_err().to_string().contains("no such file"));
+}
+
+/// Text that is nearly a configuration: pieces of the default, and of what is wrong in it.
+fn nearly() -> impl Strategy<Value = String> {
+    let words: Vec<String> =
+        DEFAULT_TEXT.split_inclusive(|c: char| c.is_whitespace() || c == '=').map(|word| word.trim_start_matches('#').to_owned()).collect();
+    let odd =
+        ["[", "]]", "\"", "'''", "=", "\0", "π", "-1", "1e999", "9223372036854775808", "0x", "\n", "{", "1979-05-27", "name=", "\u{feff}"];
+    let word =
+        prop_oneof![4 => prop::sample::select(words), 1 => prop::sample::select(odd.map(str::to_owned).to_vec()), 1 => any::<String>()];
+    prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn no_text_makes_the_reader_panic_and_every_error_names_the_file(text in nearly()) {
+        match Config::parse(&text, Path::new("/f"), &machine()) {
+            Ok((config, _)) => prop_assert!(!config.plugins.is_empty()),
+            Err(error) => prop_assert!(!error.0.is_empty() && error.to_string().lines().all(|line| line.starts_with("/f:")), "{error}"),
+        }
+    }
+
+    #[test]
+    fn a_byte_changed_in_the_default_is_refused_or_means_something(at in 0..DEFAULT_TEXT.len(), byte in any::<u8>()) {
+        let mut bytes = DEFAULT_TEXT.as_bytes().to_vec();
+        bytes[at] = byte;
+        if let Ok((config, _)) = Config::parse(&String::from_utf8_lossy(&bytes), Path::new("/f"), &machine()) {
+            for plugin in &config.plugins {
+                prop_assert!(plugin.priorities.0 >= 1 && plugin.priorities.0 <= plugin.priorities.1 && plugin.priorities.1 <= 99);
+                prop_assert!((1..=1_000_000_000).contains(&plugin.utilization_ppb) && !plugin.processors.is_empty());
+            }
+        }
+    }
+}

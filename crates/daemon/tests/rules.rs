@@ -1,0 +1,386 @@
+//! The rules: what is understood, what is allowed, and by which line.
+
+use proptest::prelude::*;
+use punctual_daemon::access::{Access, Domain, Grant, Share, Usage, Who};
+use punctual_daemon::config::Machine;
+use punctual_daemon::rules::{Names, Property, Rules};
+use punctual_model::Duration;
+use punctual_schedule::Parameters;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// user1 to user9 are 1001 to 1009, group1 to group9 are 101 to 109, cdrom is 24.
+struct Town;
+
+impl Names for Town {
+    fn user(&self, name: &str) -> Option<u32> {
+        name.strip_prefix("user")?.parse().ok().filter(|n| (1..10).contains(n)).map(|n: u32| 1000 + n)
+    }
+
+    fn group(&self, name: &str) -> Option<u32> {
+        match name {
+            "cdrom" => Some(24),
+            _ => name.strip_prefix("group")?.parse().ok().filter(|n| (1..10).contains(n)).map(|n: u32| 100 + n),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Books(HashMap<(Domain, Option<String>), u128>);
+
+impl Usage for Books {
+    fn share(&self, domain: Domain, plugin: Option<&str>) -> Share {
+        Share(self.0.get(&(domain, plugin.map(str::to_owned))).copied().unwrap_or(0))
+    }
+}
+
+impl Books {
+    /// What the registry does when a spec is admitted.
+    fn add(&mut self, who: &Who, plugin: &str, share: Share) {
+        for domain in who.domains() {
+            *self.0.entry((domain, None)).or_default() += share.0;
+            *self.0.entry((domain, Some(plugin.to_owned()))).or_default() += share.0;
+        }
+    }
+}
+
+const PLUGINS: [&str; 4] = ["EDF", "RM", "FP", "RR"];
+
+fn machine() -> Machine {
+    Machine { processors: vec![0, 1], priorities: (1, 99) }
+}
+
+fn parse(text: &str) -> Result<(Rules, Vec<String>), String> {
+    Rules::parse(text, Path::new("/r"), Some(&PLUGINS), &Town, &machine())
+        .map(|(rules, warnings)| (rules, warnings.iter().map(ToString::to_string).collect()))
+        .map_err(|error| error.to_string())
+}
+
+fn rules(text: &str) -> Rules {
+    parse(text).expect("valid rules").0
+}
+
+fn user(number: u32) -> Who {
+    Who { user: 1000 + number, group: 500, groups: vec![] }
+}
+
+/// Times in microseconds, as in the file.
+fn needs(runtime: Option<u64>, period: Option<u64>) -> Parameters {
+    Parameters { runtime: runtime.map(Duration::from_us), period: period.map(Duration::from_us), ..Parameters::default() }
+}
+
+fn priority(priority: u32) -> Parameters {
+    Parameters { priority: Some(priority), ..Parameters::default() }
+}
+
+/// Allowed, or the number of the line that decides; 0 for none.
+fn line(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters) -> Result<Grant, usize> {
+    line_with(rules, who, plugin, parameters, &Books::default())
+}
+
+fn line_with(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, usage: &Books) -> Result<Grant, usize> {
+    rules.check(who, plugin, parameters, usage).map_err(|denied| match denied.rule {
+        Some(rule) => rule.split(':').nth(1).unwrap().parse().unwrap(),
+        None => 0,
+    })
+}
+
+const FREE: Result<Grant, usize> = Ok(Grant { greatest_runtime: None });
+
+#[test]
+fn without_a_rule_all_is_denied() {
+    let denied = rules("").check(&user(1), "RM", &needs(Some(1), Some(10)), &Books::default()).unwrap_err();
+    assert_eq!((denied.reason.as_str(), denied.rule), ("no rule allows user 1001 plugin 'RM'", None));
+}
+
+#[test]
+fn the_papers_listing_3_does_what_its_comments_say() {
+    let rules = rules(
+        "# Domain Plugin-name Property Value\n# Limit the aggregate utilization of user1 on EDF to 70%\n  user1 EDF max_utilization 0.7\n\
+         # Limit the CDROM group task period using any plugin to 9 ms\n  @cdrom - max_period 9000\n",
+    );
+    let mut books = Books::default();
+    let seventy = |books: &Books, runtime| line_with(&rules, &user(1), "EDF", &needs(Some(runtime), Some(1000)), books);
+    assert_eq!(seventy(&books, 700).map(|grant| grant.greatest_runtime), Ok(Some(Duration::from_us(700))));
+    assert_eq!(seventy(&books, 701), Err(3));
+    for _ in 0..7 {
+        assert!(seventy(&books, 100).is_ok());
+        books.add(&user(1), "EDF", Share::of(Some(Duration::from_us(100)), &needs(None, Some(1000))));
+    }
+    assert_eq!(seventy(&books, 1), Err(3));
+    assert_eq!(line(&rules, &user(1), "RM", &needs(Some(1), Some(10))), Err(0), "the rule is about EDF");
+    let cdrom = Who { group: 24, ..user(2) };
+    assert_eq!([9000, 9001].map(|us| line(&rules, &cdrom, "RM", &needs(None, Some(us)))), [FREE, Err(5)]);
+    assert_eq!(line(&rules, &user(2), "RM", &needs(None, Some(9000))), Err(0));
+}
+
+#[test]
+fn the_papers_example_of_intersection() {
+    // Section 4.3: u1 at most 0.5 on any plugin, p1 at most 0.3 for anybody; so u1 has at most 0.3 on p1.
+    let rules = rules("user1 - max_utilization 0.5\n- EDF max_utilization 0.3\n");
+    let ask = |books: &Books, plugin, us| line_with(&rules, &user(1), plugin, &needs(Some(us), Some(1000)), books);
+    let mut books = Books::default();
+    assert_eq!(ask(&books, "EDF", 301), Err(2));
+    assert!(ask(&books, "EDF", 300).is_ok());
+    assert_eq!(ask(&books, "RM", 501), Err(1));
+    books.add(&user(1), "EDF", Share(3 * (1 << 64) / 10));
+    assert_eq!(ask(&books, "RM", 201), Err(1), "0.3 of the 0.5 are on EDF");
+    assert!(ask(&books, "RM", 200).is_ok());
+    let other = |us| line_with(&rules, &user(2), "EDF", &needs(Some(us), Some(1000)), &books);
+    assert_eq!(other(1), Err(2), "the sum of the rule for everyone is everyone's");
+}
+
+#[test]
+fn each_property_bounds_what_it_says() {
+    let deadline = |us| Parameters { deadline: Some(Duration::from_us(us)), ..needs(Some(10), Some(100_000)) };
+    let cases = [
+        ("max_runtime 500", needs(Some(500), Some(9999)), needs(Some(501), Some(9999))),
+        ("min_period 1000", needs(None, Some(1000)), needs(None, Some(999))),
+        ("max_period 1000", needs(None, Some(1000)), needs(None, Some(1001))),
+        ("min_deadline 1000", deadline(1000), deadline(999)),
+        ("max_deadline 1000", deadline(1000), deadline(1001)),
+        ("min_priority 10", priority(10), priority(9)),
+        ("max_priority 10", priority(10), priority(11)),
+        ("max_utilization 1.5", needs(Some(15), Some(10)), needs(Some(16), Some(10))),
+        // The deadline is the period where none is declared.
+        ("min_deadline 1000", needs(None, Some(1000)), needs(None, Some(999))),
+        ("max_deadline 1000", needs(None, Some(1000)), needs(None, Some(1001))),
+    ];
+    for (property, within, beyond) in cases {
+        let rules = rules(&format!("user1 - {property}"));
+        assert!(line(&rules, &user(1), "RM", &within).is_ok(), "{property}");
+        assert_eq!(line(&rules, &user(1), "RM", &beyond), Err(1), "{property}");
+    }
+}
+
+#[test]
+fn what_may_take_all_there_is_must_be_declared_where_it_is_limited() {
+    for property in ["max_utilization 64", "max_runtime 1000000"] {
+        let rules = rules(&format!("user1 - {property}"));
+        assert_eq!(line(&rules, &user(1), "FP", &priority(10)), Err(1), "{property}: of unknown runtime");
+        let denied = rules.check(&user(1), "FP", &priority(10), &Books::default()).unwrap_err();
+        assert!(denied.reason.contains("declare"), "{denied:?}");
+    }
+    let rules = rules("user1 - max_period 9000\nuser1 - min_priority 50");
+    assert_eq!(line(&rules, &user(1), "FP", &priority(50)), FREE, "nothing is said of a period that is not declared");
+}
+
+#[test]
+fn the_desired_runtime_is_cut_and_not_refused() {
+    let rules = rules("user1 - max_runtime 500\nuser1 - max_utilization 0.25");
+    let wish = |period| Parameters { desired_runtime: Some(Duration::from_us(10_000)), ..needs(Some(100), Some(period)) };
+    let grant = |period| line(&rules, &user(1), "EDF", &wish(period)).map(|grant| grant.greatest_runtime);
+    assert_eq!(grant(10_000), Ok(Some(Duration::from_us(500))));
+    assert_eq!(grant(1000), Ok(Some(Duration::from_us(250))));
+    assert_eq!(grant(399), Err(2));
+}
+
+#[test]
+fn ignoring_the_admission_test_needs_a_rule_that_says_so_and_none_that_forbids() {
+    let ask = |text, ignore_admission| line(&rules(text), &user(1), "RM", &Parameters { ignore_admission, ..needs(None, Some(1000)) });
+    assert_eq!(ask("user1 - max_period 9000", false), FREE);
+    assert_eq!(ask("user1 - max_period 9000", true), Err(0));
+    assert_eq!(ask("user1 - ignore_adm_test true", true), FREE);
+    assert_eq!(ask("user1 - ignore_adm_test true\n- RM ignore_adm_test false", true), Err(2));
+    assert_eq!(ask("user1 - ignore_adm_test true\n- EDF ignore_adm_test false", true), FREE, "not about RM");
+    assert_eq!(ask("user1 - ignore_adm_test false", false), Err(0), "to forbid something is not to allow the rest");
+}
+
+#[test]
+fn all_groups_count_and_each_user_once() {
+    let rules = rules("@group1 - max_period 1000\n@group2 - max_period 500\n");
+    let member = |group, groups: &[u32]| Who { user: 1007, group, groups: groups.to_vec() };
+    let ask = |who: &Who, us| line(&rules, who, "RM", &needs(None, Some(us)));
+    assert_eq!(ask(&member(101, &[]), 1000), FREE, "the effective group");
+    assert_eq!(ask(&member(9, &[101]), 1000), FREE, "a supplementary one");
+    assert_eq!(ask(&member(101, &[102, 101]), 1000), Err(2), "a group more is a rule more, never less");
+    assert_eq!(ask(&member(9, &[8]), 1000), Err(0));
+}
+
+#[test]
+fn numbers_stand_for_themselves() {
+    let rules = rules("4711 - max_period 1000\n@4712 RM max_period 2000\n");
+    let who = Who { user: 4711, group: 4712, groups: vec![] };
+    assert_eq!(line(&rules, &who, "RM", &needs(None, Some(1001))), Err(1));
+    assert_eq!(line(&rules, &Who { user: 1, ..who }, "RM", &needs(None, Some(1001))), FREE);
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line() {
+    let cases = [
+        ("user1 - max_period", "/r:1: expected four columns (user, @group or -; plugin or -; property; value), found 3"),
+        ("user1 - max_period 1 2", "found 5"),
+        ("\n# x\nuser1 XX max_period 1", "/r:3: there is no plugin 'XX'; the configuration has EDF, RM, FP, RR"),
+        ("user1 - maxperiod 1", "'maxperiod' is no property; expected max_utilization, max_runtime,"),
+        ("user1 - max_period 0", "max_period is '0'; expected whole microseconds, 1 to 18446744073709551"),
+        ("user1 - max_period -1", "max_period is '-1'"),
+        ("user1 - max_period +1", "max_period is '+1'"),
+        ("user1 - max_period 9ms", "max_period is '9ms'"),
+        ("user1 - max_period 18446744073709552", "expected whole microseconds"),
+        ("user1 - max_priority 100", "max_priority is '100'; expected a priority of this machine, 1 to 99"),
+        ("user1 - min_priority 0", "min_priority is '0'"),
+        ("user1 - ignore_adm_test yes", "ignore_adm_test is 'yes'; expected true or false"),
+        ("user1 - max_utilization 0", "max_utilization is '0'; expected a number of processors above 0, such as 0.7"),
+        ("user1 - max_utilization 0.0000000000001", "12 decimals"),
+        ("user1 - max_utilization nan", "max_utilization is 'nan'"),
+        ("user1 - max_utilization 1e3", "max_utilization is '1e3'"),
+        ("user1 - max_utilization .5", "max_utilization is '.5'"),
+        ("user1 - max_utilization 99999999999999999999999999999999999999999", "at most 65536"),
+        ("@ - max_period 1", "'@' is no group"),
+    ];
+    for (text, expected) in cases {
+        let said = parse(text).expect_err(text);
+        assert!(said.contains(expected) && said.starts_with("/r:"), "{text}\nsaid     {said}\nexpected {expected}");
+    }
+    assert_eq!(parse("a\nb\n").unwrap_err().lines().count(), 2, "all of them at once");
+}
+
+#[test]
+fn doubtful_lines_are_warned_of() {
+    let warned = |text| parse(text).unwrap().1;
+    assert_eq!(
+        warned("nobody - max_period 1"),
+        ["/r:1: there is no user 'nobody' here, so this rule is for nobody until the rules are read again"]
+    );
+    assert!(warned("@nobody - max_period 1")[0].contains("there is no group 'nobody' here"));
+    assert_eq!(
+        warned("user1 - max_period 1\nuser1 - max_period 2"),
+        ["/r:2: line 1 says max_period for the same subject too; the stricter one holds"]
+    );
+    assert_eq!(warned("user1 - max_period 5\nuser1 - min_period 6"), ["/r:2: with line 1 this leaves nothing: max_period is 5 µs"]);
+    assert_eq!(warned("user1 - max_priority 5\nuser1 RM min_priority 6\nuser1 - min_priority 5"), [""; 0]);
+    let (rules, _) = parse("nobody - max_period 1").unwrap();
+    assert_eq!(line(&rules, &user(1), "RM", &needs(None, Some(1))), Err(0));
+}
+
+#[test]
+fn explanations_name_the_strictest_rule_of_each_property() {
+    let rules = rules(
+        "user1 - max_period 9000\n- - max_period 5000 # for all\n@group1 RM max_period 7000\n- - max_utilization 0.5\nuser1 RM max_utilization 0.7\n",
+    );
+    let who = Who { group: 101, ..user(1) };
+    let explained = rules.explain(&who, "RM", None, &Books::default());
+    assert_eq!(explained.outcome, Ok(Grant::default()));
+    let shown: Vec<(String, String)> = explained.limits.iter().map(|limit| (limit.property.to_string(), limit.rule.clone())).collect();
+    let expected =
+        [("5000 µs", "/r:2: - - max_period 5000"), ("0.5", "/r:4: - - max_utilization 0.5"), ("0.7", "/r:5: user1 RM max_utilization 0.7")];
+    assert_eq!(shown, expected.map(|(value, rule)| (value.to_owned(), rule.to_owned())));
+    let request = needs(Some(1), Some(6000));
+    let denied = rules.explain(&who, "RM", Some(&request), &Books::default()).outcome.unwrap_err();
+    assert_eq!(denied.rule.as_deref(), Some("/r:2: - - max_period 5000"));
+    assert_eq!(denied.reason, "max_period is 5000 µs, and 6000 µs was asked for");
+    let root = Who { user: 0, group: 0, groups: vec![] };
+    assert_eq!(Rules::default().explain(&root, "RM", Some(&request), &Books::default()).outcome, Ok(Grant::default()));
+}
+
+fn a_rule() -> impl Strategy<Value = String> {
+    let domain = prop::sample::select(vec!["-", "user1", "user2", "@group1", "@group2"]);
+    let plugin = prop::sample::select(vec!["-", "EDF", "RM"]);
+    let times = prop::sample::select(vec!["max_runtime", "min_period", "max_period", "min_deadline", "max_deadline"]);
+    let property = prop_oneof![
+        (times, 1u64..5000).prop_map(|(key, us)| format!("{key} {us}")),
+        (prop::sample::select(vec!["min_priority", "max_priority"]), 1u32..100).prop_map(|(key, priority)| format!("{key} {priority}")),
+        (1u32..3000).prop_map(|milli| format!("max_utilization {}.{:03}", milli / 1000, milli % 1000)),
+        any::<bool>().prop_map(|may| format!("ignore_adm_test {may}")),
+    ];
+    (domain, plugin, property).prop_map(|(domain, plugin, property)| format!("{domain} {plugin} {property}\n"))
+}
+
+fn some_who() -> impl Strategy<Value = Who> {
+    (1u32..4, prop::sample::select(vec![101u32, 102, 500]), prop::collection::vec(prop::sample::select(vec![101u32, 102, 103]), 0..3))
+        .prop_map(|(number, group, groups)| Who { group, groups, ..user(number) })
+}
+
+fn some_parameters() -> impl Strategy<Value = Parameters> {
+    let time = || prop::option::of((1u64..6000).prop_map(Duration::from_us));
+    (time(), time(), time(), time(), prop::option::of(1u32..100), any::<bool>()).prop_map(
+        |(runtime, desired_runtime, period, deadline, priority, ignore_admission)| Parameters {
+            runtime,
+            desired_runtime,
+            period,
+            deadline,
+            priority,
+            plugin: None,
+            ignore_admission,
+        },
+    )
+}
+
+/// The semantics again, written as one reads the paper: over all rules, without an index.
+fn read_off(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, books: &Books) -> bool {
+    let all: Vec<_> =
+        rules.rules().iter().filter(|rule| who.is_in(rule.domain) && rule.plugin.as_deref().is_none_or(|name| name == plugin)).collect();
+    let may_ignore = all.iter().any(|rule| rule.property == Property::IgnoreAdmission(true));
+    let opened = all.iter().any(|rule| rule.property != Property::IgnoreAdmission(false));
+    let window = parameters.period.into_iter().chain(parameters.deadline).min();
+    let deadline = parameters.deadline.or(parameters.period);
+    opened
+        && (!parameters.ignore_admission || may_ignore)
+        && all.iter().all(|rule| match rule.property {
+            Property::MaxUtilization(Share(limit)) => match (parameters.runtime, window) {
+                (Some(runtime), Some(window)) => {
+                    let used = books.share(rule.domain, rule.plugin.as_deref()).0;
+                    used + (u128::from(runtime.ns()) << 64).div_ceil(u128::from(window.ns())) <= limit + (1 << 14)
+                }
+                _ => false,
+            },
+            Property::MaxRuntime(limit) => parameters.runtime.is_some_and(|runtime| runtime <= limit),
+            Property::MinPeriod(limit) => parameters.period.is_none_or(|period| period >= limit),
+            Property::MaxPeriod(limit) => parameters.period.is_none_or(|period| period <= limit),
+            Property::MinDeadline(limit) => deadline.is_none_or(|deadline| deadline >= limit),
+            Property::MaxDeadline(limit) => deadline.is_none_or(|deadline| deadline <= limit),
+            Property::MinPriority(limit) => parameters.priority.is_none_or(|priority| priority >= limit),
+            Property::MaxPriority(limit) => parameters.priority.is_none_or(|priority| priority <= limit),
+            Property::IgnoreAdmission(may) => may || !parameters.ignore_admission,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_request_is_allowed_exactly_where_all_matching_rules_hold(
+        text in prop::collection::vec(a_rule(), 0..8), who in some_who(), parameters in some_parameters(), plugin in prop::sample::select(vec!["EDF", "RM", "FP"]),
+        others in prop::collection::vec((some_who(), prop::sample::select(vec!["EDF", "RM"]), 0u64..1 << 63), 0..4),
+    ) {
+        let rules = rules(&text.concat());
+        let mut books = Books::default();
+        for (who, plugin, share) in others {
+            books.add(&who, plugin, Share(u128::from(share)));
+        }
+        let allowed = rules.check(&who, plugin, &parameters, &books);
+        prop_assert_eq!(allowed.is_ok(), read_off(&rules, &who, plugin, &parameters, &books), "{:?}", allowed);
+        if let Ok(Grant { greatest_runtime: Some(greatest) }) = allowed {
+            // All that is granted is allowed, and not only what is declared.
+            prop_assert!(Some(greatest) >= parameters.runtime);
+            let greatest = Parameters { runtime: Some(greatest), ..parameters };
+            prop_assert!(rules.check(&who, plugin, &greatest, &books).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_rule_more_allows_no_more_to_whom_something_was_allowed(
+        text in prop::collection::vec(a_rule(), 1..6), more in a_rule(), who in some_who(), parameters in some_parameters(),
+    ) {
+        let before = rules(&text.concat());
+        let after = rules(&(text.concat() + &more));
+        let opened = before.explain(&who, "RM", None, &Books::default()).outcome.is_ok();
+        let books = Books::default();
+        let parameters = Parameters { ignore_admission: false, ..parameters };
+        if opened && after.check(&who, "RM", &parameters, &books).is_ok() {
+            prop_assert!(before.check(&who, "RM", &parameters, &books).is_ok());
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(words in prop::collection::vec(prop_oneof![
+        Just("user1".to_owned()), Just("-".to_owned()), Just("@group1".to_owned()), Just("max_period".to_owned()), Just("max_utilization".to_owned()), Just("\n".to_owned()),
+        Just("#".to_owned()), Just("0.5".to_owned()), Just("18446744073709551615".to_owned()), Just("\r\n".to_owned()), Just("\0".to_owned()), "[0-9.]{1,40}", any::<String>(),
+    ], 0..30)) {
+        let text = words.join(" ");
+        match Rules::parse(&text, Path::new("/r"), None, &Town, &machine()) {
+            Ok((rules, _)) => prop_assert!(rules.rules().len() <= text.lines().count()),
+            Err(error) => prop_assert!(error.to_string().starts_with("/r:")),
+        }
+    }
+}
