@@ -7,7 +7,7 @@ mod machine;
 mod plugins;
 
 pub use machine::{Machine, processor_list};
-pub use plugins::{Admission, Kind, PluginConfig};
+pub use plugins::{Kind, PluginConfig};
 
 use crate::rules::Rules;
 use crate::text::{self, Problem};
@@ -23,6 +23,8 @@ pub const DEFAULT_TEXT: &str = include_str!("../../../dist/punctuald.toml");
 /// All that an administrator decides, but for who may have what.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
+    /// Where it was read from, for messages.
+    pub path: PathBuf,
     /// Where to listen.
     pub socket: Socket,
     /// The folder of the journal.

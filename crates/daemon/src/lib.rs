@@ -3,4 +3,5 @@
 pub mod access;
 pub mod config;
 pub mod rules;
+pub mod shared;
 pub mod text;

@@ -1,7 +1,8 @@
 //! The configuration: what is understood, what is refused and how that is said.
 
 use proptest::prelude::*;
-use punctual_daemon::config::{Admission, Config, DEFAULT_TEXT, Kind, Machine, Quotas};
+use punctual_daemon::config::{Config, DEFAULT_TEXT, Kind, Machine, Quotas};
+use punctual_schedule::{Kind as BuiltIn, Limits, Test};
 use std::path::Path;
 
 fn machine() -> Machine {
@@ -21,7 +22,7 @@ fn the_default_is_valid_without_a_warning_and_lifts_nothing() {
     let (config, warnings) = parse(DEFAULT_TEXT).unwrap();
     assert_eq!(warnings, [""; 0]);
     assert_eq!(config.plugin_names(), ["RM"]);
-    assert!(config.plugins.iter().all(|plugin| plugin.kind != Kind::Edf), "with EDF, sched_rt_runtime_us would be lifted");
+    assert!(config.plugins.iter().all(|plugin| !plugin.kind.is_edf()), "with EDF, sched_rt_runtime_us would be lifted");
     assert_eq!(config.plugins[0].priorities, (1, 49), "below the kernel's threaded interrupts");
     assert_eq!(config.rules.as_deref(), Some(Path::new("/etc/punctual/rules.conf")));
 }
@@ -40,7 +41,7 @@ fn what_the_default_shows_as_comments_is_what_holds_without() {
     assert_eq!((&shown.socket.path, shown.socket.mode), (&bare.socket.path, bare.socket.mode));
     assert_eq!(shown.plugin_names(), ["RM", "FP", "RR", "EDF", "mine"]);
     let (shown, bare) = (&shown.plugins[0], &bare.plugins[0]);
-    assert_eq!((shown.utilization_ppb, shown.admission), (bare.utilization_ppb, bare.admission));
+    assert_eq!((shown.threshold, shown.test), (bare.threshold, bare.test));
 }
 
 #[test]
@@ -82,10 +83,10 @@ fn every_key_is_understood() {
     assert_eq!(config.quotas, Quotas { connections: 7, connections_per_user: 6, specs: 5, specs_per_user: 4 });
     assert!(!config.lift_realtime_limit);
     let [one, two] = config.plugins.as_slice() else { panic!("{:?}", config.plugins) };
-    assert_eq!((one.kind.clone(), one.priorities, one.processors.as_slice()), (Kind::Rm, (10, 20), &[0, 2, 3][..]));
-    assert_eq!((one.utilization_ppb, one.admission), (700_000_000, Admission::Utilization));
+    assert_eq!((one.kind.clone(), one.priorities, one.processors.as_slice()), (Kind::BuiltIn(BuiltIn::Rm), (10, 20), &[0, 2, 3][..]));
+    assert_eq!((one.threshold, one.test), (0.7, Test::Utilization));
     assert_eq!((two.kind.clone(), two.priorities), (Kind::Object("/etc/p/lib/two.so".into()), (1, 99)));
-    assert_eq!((two.utilization_ppb, two.admission), (1_000_000_000, Admission::Exact));
+    assert_eq!((two.threshold, two.test), (1.0, Test::Exact));
 }
 
 #[test]
@@ -99,8 +100,8 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[[plugin]]\nkind = \"RM\"\n".into(), "missing field `name`"),
         ("[[plugin]]\nname = \"X\"\n".into(), "p.toml:2:8: plugin 'X' is nothing yet; expected kind ="),
         (
-            "[[plugin]]\nname = \"X\"\nkind = \"rm\"\n".into(),
-            "p.toml:3:8: kind 'rm' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"",
+            "[[plugin]]\nname = \"X\"\nkind = \"RMS\"\n".into(),
+            "p.toml:3:8: kind 'RMS' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"",
         ),
         ("[[plugin]]\nname = \"X\"\nkind = \"EDF.so\"\n".into(), "; a shared object goes to object"),
         (plugin("object = \"/x.so\""), "p.toml:4:10: plugin 'X' has both kind and object"),
@@ -165,7 +166,7 @@ fn shared_processors_are_warned_of_with_who_comes_first() {
         ]
     );
     let said = two("kind = \"RM\"\npriorities = [50, 99]\nprocessors = [2]", "kind = \"FP\"\npriorities = [1, 49]");
-    assert!(said[0].contains("share processor 2: whatever 'A' admits runs before what 'B' admits, which 'B' does not count; together they may give out 1.9 of each"), "{said:?}");
+    assert!(said[0].contains("share processor 2: whatever 'A' admits runs before what 'B' admits, which 'B' does not count; together they may give out 1.90 of each"), "{said:?}");
     let said = two("kind = \"RM\"\npriorities = [50, 99]", "kind = \"FP\"\npriorities = [1, 50]");
     assert!(
         said[0].contains("share processors 0-3: threads of either may run before those of the other, and neither counts them"),
@@ -185,6 +186,17 @@ fn edf_that_cannot_be_is_warned_of() {
     let one = Machine { processors: vec![0], priorities: (1, 99) };
     let (_, warnings) = Config::parse(text, Path::new("x"), &one).unwrap();
     assert!(!warnings.iter().any(|warning| warning.message.contains("refuse every spec")), "{warnings:?}");
+}
+
+#[test]
+fn plugins_are_made_in_their_order() {
+    let text = "[[plugin]]\nname = \"b\"\nkind = \"RM\"\n[[plugin]]\nname = \"a\"\nkind = \"EDF\"\nprocessors = [1]\n";
+    let plugins = parse(text).unwrap().0.plugins(Limits::default()).unwrap();
+    let shown: Vec<(&str, usize)> = plugins.iter().map(|plugin| (plugin.name(), plugin.loads().len())).collect();
+    assert_eq!(shown, [("b", 4), ("a", 1)]);
+    let (config, _) = parse("[[plugin]]\nname = \"mine\"\nobject = \"/no/such.so\"\n").unwrap();
+    let said = config.plugins(Limits::default()).unwrap_err().to_string();
+    assert!(said.starts_with("/etc/p/p.toml: plugin 'mine' cannot be made: /no/such.so"), "{said}");
 }
 
 #[test]
@@ -227,7 +239,7 @@ proptest! {
         if let Ok((config, _)) = Config::parse(&String::from_utf8_lossy(&bytes), Path::new("/f"), &machine()) {
             for plugin in &config.plugins {
                 prop_assert!(plugin.priorities.0 >= 1 && plugin.priorities.0 <= plugin.priorities.1 && plugin.priorities.1 <= 99);
-                prop_assert!((1..=1_000_000_000).contains(&plugin.utilization_ppb) && !plugin.processors.is_empty());
+                prop_assert!(plugin.threshold > 0.0 && plugin.threshold <= 1.0 && !plugin.processors.is_empty());
             }
         }
     }

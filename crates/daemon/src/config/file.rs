@@ -1,7 +1,8 @@
 //! From the text of `punctuald.toml` to a [`Config`]: TOML first, then whether it makes sense on this machine.
 
-use super::{Admission, Config, Error, Kind, Machine, PluginConfig, Quotas, Socket, processor_list};
+use super::{Config, Error, Kind, Machine, PluginConfig, Quotas, Socket, processor_list};
 use crate::text::Problem;
+use punctual_schedule::Test;
 use serde::Deserialize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -131,7 +132,7 @@ impl Reader<'_> {
         let rules = document.rules.file.map(|path| self.path_of(path));
         let lift_realtime_limit = document.kernel.lift_realtime_limit.unwrap_or(true);
         let plugins = self.plugins(document.plugin, lift_realtime_limit);
-        Config { socket, state, rules, quotas, lift_realtime_limit, plugins }
+        Config { path: self.path.to_owned(), socket, state, rules, quotas, lift_realtime_limit, plugins }
     }
 
     /// A path; a relative one is relative to the folder of the configuration, wherever the daemon is started.
@@ -213,7 +214,7 @@ impl Reader<'_> {
                 );
             }
             let plugin = self.plugin(table);
-            if plugin.kind == Kind::Edf && !lift_realtime_limit && self.machine.processors.len() > 1 {
+            if plugin.kind.is_edf() && !lift_realtime_limit && self.machine.processors.len() > 1 {
                 self.warning(
                     span.clone(),
                     format!(
@@ -243,47 +244,42 @@ impl Reader<'_> {
             None => self.machine.priorities,
             Some(given) => self.priorities(given),
         };
-        if let (Kind::Edf, Some(given)) = (&kind, &table.priorities) {
+        if let (true, Some(given)) = (kind.is_edf(), &table.priorities) {
             self.warning(given.span(), format!("priorities mean nothing to '{name}': SCHED_DEADLINE comes before every priority"));
         }
         let processors = match &table.processors {
             None => self.machine.processors.clone(),
             Some(given) => self.processors(given),
         };
-        let utilization_ppb = match &table.utilization {
+        let threshold = match &table.utilization {
             // What the kernel leaves to real-time threads by itself (sched_rt_runtime_us / sched_rt_period_us), so that they never meet that
             // throttle; and where it is lifted, what keeps a processor usable by everything else.
-            None => 950_000_000,
+            None => 0.95,
             Some(given) => self.utilization(given),
         };
-        let admission = match table.admission.as_ref().map(|given| (given.get_ref().as_str(), given.span())) {
-            None | Some(("exact", _)) => Admission::Exact,
-            Some(("utilization", _)) => Admission::Utilization,
+        let test = match table.admission.as_ref().map(|given| (given.get_ref().as_str(), given.span())) {
+            None | Some(("exact", _)) => Test::Exact,
+            Some(("utilization", _)) => Test::Utilization,
             Some((other, span)) => {
                 self.error(span, format!("admission '{other}' is unknown; expected \"exact\" or \"utilization\""));
-                Admission::Exact
+                Test::Exact
             }
         };
-        PluginConfig { name, kind, priorities, processors, utilization_ppb, admission }
+        PluginConfig { name, kind, priorities, processors, threshold, test }
     }
 
     fn kind(&mut self, name: &str, at: Range<usize>, kind: Option<Spanned<String>>, object: Option<Spanned<PathBuf>>) -> Kind {
         match (kind, object) {
-            (Some(kind), None) => match kind.get_ref().as_str() {
-                "EDF" => Kind::Edf,
-                "RM" => Kind::Rm,
-                "FP" => Kind::Fp,
-                "RR" => Kind::Rr,
-                other => {
-                    let hint = if other.ends_with(".so") { "; a shared object goes to object = \"…\"" } else { "" };
-                    self.error(kind.span(), format!("kind '{other}' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"{hint}"));
-                    Kind::Fp
-                }
-            },
+            (Some(kind), None) => kind.get_ref().parse().map(Kind::BuiltIn).unwrap_or_else(|_| {
+                let hint = if kind.get_ref().ends_with(".so") { "; a shared object goes to object = \"…\"" } else { "" };
+                let said = format!("kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"{hint}", kind.get_ref());
+                self.error(kind.span(), said);
+                Kind::BuiltIn(punctual_schedule::Kind::Fp)
+            }),
             (None, Some(object)) => Kind::Object(self.path_of(object)),
             (Some(_), Some(object)) => {
                 self.error(object.span(), format!("plugin '{name}' has both kind and object; expected one of them"));
-                Kind::Fp
+                Kind::BuiltIn(punctual_schedule::Kind::Fp)
             }
             (None, None) => {
                 self.error(
@@ -292,7 +288,7 @@ impl Reader<'_> {
                         "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\" or \"RR\", or object = \"/path/plugin.so\""
                     ),
                 );
-                Kind::Fp
+                Kind::BuiltIn(punctual_schedule::Kind::Fp)
             }
         }
     }
@@ -349,25 +345,21 @@ impl Reader<'_> {
         })
     }
 
-    fn utilization(&mut self, given: &Spanned<Value>) -> u32 {
+    fn utilization(&mut self, given: &Spanned<Value>) -> f64 {
         let number = match given.get_ref() {
             Value::Float(number) => *number,
             Value::Integer(number) => *number as f64,
             _ => f64::NAN,
         };
-        // In 10⁻⁹ it is the decimal number that was written, and not the binary one beside it.
-        let ppb = (number * 1e9).round();
-        if (1.0..=1e9).contains(&ppb) {
-            return ppb as u32;
+        if number > 0.0 && number <= 1.0 {
+            return number;
         }
-        self.error(
-            given.span(),
-            format!(
-                "utilization = {} is out of range; expected a share of each processor above 0 and at most 1, such as 0.95",
-                self.written(given)
-            ),
+        let said = format!(
+            "utilization = {} is out of range; expected a share of each processor above 0 and at most 1, such as 0.95",
+            self.written(given)
         );
-        0
+        self.error(given.span(), said);
+        0.0
     }
 }
 
@@ -392,10 +384,11 @@ fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
         return None;
     }
     let before = |one: &PluginConfig, other: &PluginConfig| match (&one.kind, &other.kind) {
+        // What a shared object gives out is its own.
         (Kind::Object(_), _) | (_, Kind::Object(_)) => None,
-        (Kind::Edf, Kind::Edf) => None,
-        (Kind::Edf, _) => Some(true),
-        (_, Kind::Edf) => Some(false),
+        (one, other) if one.is_edf() && other.is_edf() => None,
+        (one, _) if one.is_edf() => Some(true),
+        (_, other) if other.is_edf() => Some(false),
         _ if one.priorities.0 > other.priorities.1 => Some(true),
         _ if one.priorities.1 < other.priorities.0 => Some(false),
         _ => None,
@@ -407,8 +400,8 @@ fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
         }
         None => "threads of either may run before those of the other, and neither counts them".into(),
     };
-    let sum = u64::from(first.utilization_ppb) + u64::from(second.utilization_ppb);
-    let whole = if sum > 1_000_000_000 { format!("; together they may give out {} of each", sum as f64 / 1e9) } else { String::new() };
+    let sum = first.threshold + second.threshold;
+    let whole = if sum > 1.0 { format!("; together they may give out {sum:.2} of each") } else { String::new() };
     Some(format!(
         "'{}' and '{}' share processor{} {}: {what}{whole}. What they promise holds only on processors of their own",
         first.name,

@@ -1,5 +1,10 @@
 //! One plugin of the configuration, and how it comes to be.
 
+use super::{Config, Error};
+use crate::shared::Shared;
+use crate::text::Problem;
+use punctual_schedule::{Limits, Plugin, Settings, Test};
+use std::fmt;
 use std::path::PathBuf;
 
 /// What a plugin is configured to be.
@@ -13,60 +18,66 @@ pub struct PluginConfig {
     pub priorities: (u32, u32),
     /// The processors that it may pin threads to, ascending.
     pub processors: Vec<u32>,
-    /// How much of each processor it gives out at most, in 10⁻⁹.
-    pub utilization_ppb: u32,
+    /// How much of each processor it gives out at most: above 0, at most 1.
+    pub threshold: f64,
     /// How it decides.
-    pub admission: Admission,
+    pub test: Test,
 }
 
 /// Built in, or from where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// SCHED_DEADLINE, partitioned.
-    Edf,
-    /// SCHED_FIFO, priorities inversely to periods.
-    Rm,
-    /// SCHED_FIFO at declared priorities.
-    Fp,
-    /// SCHED_RR at declared priorities.
-    Rr,
+    /// One of `punctual_schedule`.
+    BuiltIn(punctual_schedule::Kind),
     /// A shared object (`punctual-plugin.h`).
     Object(PathBuf),
 }
 
-/// Which admission test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Admission {
-    /// Response-time analysis, or processor demand: yes exactly where deadlines hold.
-    Exact,
-    /// The sum of utilizations against the threshold, as in the paper.
-    Utilization,
+impl Kind {
+    /// Whether it schedules by SCHED_DEADLINE.
+    pub fn is_edf(&self) -> bool {
+        *self == Kind::BuiltIn(punctual_schedule::Kind::Edf)
+    }
+}
+
+/// As `ListPlugins` shows it.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Kind::BuiltIn(kind) => kind.fmt(f),
+            Kind::Object(path) => path.display().fmt(f),
+        }
+    }
 }
 
 impl PluginConfig {
-    /// The kind as the configuration and `ListPlugins` write it.
-    pub fn kind_name(&self) -> &str {
+    /// The plugin, with empty books. An error is a sentence without the plugin's name.
+    pub fn plugin(&self, limits: Limits) -> Result<Box<dyn Plugin>, String> {
+        let settings = Settings {
+            name: self.name.clone(),
+            processors: self.processors.clone(),
+            priorities: self.priorities,
+            threshold: self.threshold,
+            test: self.test,
+            limits,
+        };
         match &self.kind {
-            Kind::Edf => "EDF",
-            Kind::Rm => "RM",
-            Kind::Fp => "FP",
-            Kind::Rr => "RR",
-            Kind::Object(path) => path.file_name().and_then(std::ffi::OsStr::to_str).unwrap_or("object"),
+            Kind::BuiltIn(kind) => punctual_schedule::plugin(*kind, settings),
+            Kind::Object(path) => Shared::load(path, settings).map(|plugin| Box::new(plugin) as Box<dyn Plugin>),
         }
-    }
-
-    /// The threshold as a share of a processor.
-    pub fn threshold(&self) -> f64 {
-        f64::from(self.utilization_ppb) / 1e9
     }
 }
 
-impl Admission {
-    /// As the configuration and `ListPlugins` write it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Admission::Exact => "exact",
-            Admission::Utilization => "utilization",
+impl Config {
+    /// All plugins, in their order, with empty books.
+    pub fn plugins(&self, limits: Limits) -> Result<Vec<Box<dyn Plugin>>, Error> {
+        let made = self.plugins.iter().map(|config| {
+            config.plugin(limits).map_err(|why| Problem::of_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name)))
+        });
+        let (fine, wrong): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
+        match wrong.is_empty() {
+            true => Ok(fine.into_iter().flatten().collect()),
+            false => Err(Error(wrong.into_iter().filter_map(Result::err).collect())),
         }
     }
 }
