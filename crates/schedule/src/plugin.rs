@@ -102,6 +102,15 @@ pub trait Plugin: std::fmt::Debug {
     /// Whether the assignments of specs other than the one admitted or released may have changed since this was last asked. The daemon then looks at
     /// those whose threads are attached.
     fn shifted(&mut self) -> bool;
+    /// A spec's thread is scheduled as assigned from now on. For plugins that look after threads themselves (ReTiF, Table 4: attach); the number is a TID in
+    /// the daemon's PID namespace. Telling the kernel is the daemon's, and done.
+    fn attached(&mut self, spec: SpecId, thread: u32) {
+        let _ = (spec, thread);
+    }
+    /// It is so no longer; it may have ended.
+    fn detached(&mut self, spec: SpecId) {
+        let _ = spec;
+    }
     /// The books.
     fn loads(&self) -> Vec<Load>;
 }
