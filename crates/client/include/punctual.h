@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * libpunctual: declare what a thread needs in time, be admitted, be scheduled.
+ *
+ * A program connects to punctuald(8), creates a spec from the parameters that it declares, and attaches a thread to it. From then on that
+ * thread runs under a real-time policy of the kernel, as admitted. A spec belongs to the process (and user) that created it: it ends when it is
+ * released or when the process ends, not when a connection closes. Threads that an attached thread starts do not inherit its policy.
+ *
+ * Times are nanoseconds. Instants are those of CLOCK_MONOTONIC.
+ *
+ * Results: unless said otherwise, functions return PUNCTUAL_OK (0) or what they are asked for (0 and greater), and a negative enum punctual_error
+ * where they fail; punctual_last_error_message() then says what failed and why, for people. Functions that fail change nothing, also not where a
+ * result was to be stored.
+ *
+ * Threads: every function may be called from any thread at any time, with these exceptions. A handle must not be used any more, by any thread, once
+ * it is given to the function that ends it (punctual_disconnect, punctual_params_free, punctual_spec_release, punctual_spec_free). Parameters have
+ * no lock: while one thread sets them, no other uses them. The loop of a spec (punctual_spec_start, punctual_spec_wait_period) is for one thread
+ * at a time. Calls over one connection wait for one another; a thread that must not wait for others has a connection of its own.
+ *
+ * Real time: punctual_spec_wait_period, punctual_spec_get_accepted_runtime, punctual_spec_get_release and punctual_spec_get_deadline_misses take
+ * no lock, allocate nothing and do not ask the daemon: they are for the inside of a loop. All that take a connection or say "asks the daemon"
+ * block until it has answered or the time limit is over. No function is async-signal-safe.
+ *
+ * fork: a child must not use its parent's connections and specs; functions that would need to fail with PUNCTUAL_ERROR_FORKED. It may end the
+ * handles (which has no effect on the parent), and may connect anew.
+ */
+#ifndef PUNCTUAL_H
+#define PUNCTUAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Why something failed. Later versions may add to it. */
+enum punctual_error {
+	PUNCTUAL_OK = 0,
+	/* An argument is NULL or makes no sense; nothing was sent. */
+	PUNCTUAL_ERROR_INVALID = -1,
+	/* There is no daemon at the socket; nothing was done. */
+	PUNCTUAL_ERROR_UNREACHABLE = -2,
+	/* No answer came within the time limit. Whether it was done is not known: punctual_list_specs tells. */
+	PUNCTUAL_ERROR_TIMED_OUT = -3,
+	/* The daemon went away before it answered. Whether it was done is not known: punctual_list_specs tells. */
+	PUNCTUAL_ERROR_LOST = -4,
+	/* What came back is no answer that this version understands. */
+	PUNCTUAL_ERROR_PROTOCOL = -5,
+	/* The handle belongs to the parent process. */
+	PUNCTUAL_ERROR_FORKED = -6,
+	/* No plugin takes it: parameters are missing, or the admission test says no. Less may be admitted, or later. */
+	PUNCTUAL_ERROR_NOT_ADMITTED = -7,
+	/* The administrator's rules say no. */
+	PUNCTUAL_ERROR_NOT_PERMITTED = -8,
+	/* A parameter is beyond a bound that nothing can lift. */
+	PUNCTUAL_ERROR_OUT_OF_BOUNDS = -9,
+	/* There is no such spec, or no longer. */
+	PUNCTUAL_ERROR_NO_SUCH_SPEC = -10,
+	/* There is no such thread, or no longer. */
+	PUNCTUAL_ERROR_NO_SUCH_THREAD = -11,
+	/* There is no plugin of that name. */
+	PUNCTUAL_ERROR_NO_SUCH_PLUGIN = -12,
+	/* The spec or the thread is another user's or process's. */
+	PUNCTUAL_ERROR_NOT_OWNER = -13,
+	/* The spec has a thread already, or the thread a spec. */
+	PUNCTUAL_ERROR_ALREADY_ATTACHED = -14,
+	/* The spec has no thread. */
+	PUNCTUAL_ERROR_NOT_ATTACHED = -15,
+	/* The kernel refused what was admitted. */
+	PUNCTUAL_ERROR_KERNEL_REFUSED = -16,
+	/* The user or process has as many connections or specs as it may have. */
+	PUNCTUAL_ERROR_TOO_MANY = -17,
+	/* A bug in libpunctual. */
+	PUNCTUAL_ERROR_INTERNAL = -18
+};
+
+/* How a thread is scheduled: the numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE in <sched.h>. */
+enum punctual_policy {
+	PUNCTUAL_POLICY_FIFO = 1,
+	PUNCTUAL_POLICY_RR = 2,
+	PUNCTUAL_POLICY_DEADLINE = 6
+};
+
+/* A connection to the daemon. */
+struct punctual;
+/* What is declared of a task. */
+struct punctual_params;
+/* A spec of this process. */
+struct punctual_spec;
+
+/*
+ * The error of the last function that failed in the calling thread; PUNCTUAL_OK if none has. Functions that succeed leave it as it is. Never fails.
+ */
+int punctual_last_error(void);
+
+/*
+ * What failed, on what, why, and what to do: one line of UTF-8 without an end of line; "" if nothing has failed in the calling thread. The library
+ * owns the string, which is valid until the next function fails in the same thread. Never fails.
+ */
+const char *punctual_last_error_message(void);
+
+/*
+ * The name of an error, such as "PUNCTUAL_ERROR_LOST"; "PUNCTUAL_OK" for 0 and greater. A constant. Never fails.
+ */
+const char *punctual_error_name(int error);
+
+/*
+ * Connects to the daemon at `socket`, and puts a handle at `connection`, which the caller owns and ends with punctual_disconnect. Where `socket` is
+ * NULL, it is the value of the environment variable PUNCTUALD_SOCKET (which programs with more privileges than their caller ignore), else
+ * /run/punctuald/io.punctual.Scheduler1.
+ *
+ * Should the daemon be started again later, the next call connects anew by itself and finds the specs of this process as they were.
+ *
+ * PUNCTUAL_ERROR_UNREACHABLE: there is none. PUNCTUAL_ERROR_INVALID: `connection` is NULL.
+ */
+int punctual_connect(const char *socket, struct punctual **connection);
+
+/*
+ * Ends the handle. The specs that were created through it are untouched, and their handles stay valid. NULL is ignored. Never fails.
+ */
+void punctual_disconnect(struct punctual *connection);
+
+/*
+ * How long each later call over the connection waits for its answer, in nanoseconds; 0: for ever. It is 5 s at first.
+ */
+int punctual_set_timeout(struct punctual *connection, uint64_t timeout_ns);
+
+/*
+ * Asks the daemon for nothing: whether it is there and answers.
+ */
+int punctual_ping(struct punctual *connection);
+
+/*
+ * Parameters of which none is declared. The caller owns them and ends them with punctual_params_free. They are this program's own: setting them
+ * asks nobody, and a spec keeps what they were when it was created or changed. Never NULL.
+ */
+struct punctual_params *punctual_params_new(void);
+
+/* Ends the handle. NULL is ignored. Never fails. */
+void punctual_params_free(struct punctual_params *params);
+
+/* Nothing is declared any more. */
+int punctual_params_clear(struct punctual_params *params);
+
+/*
+ * Setters declare a parameter; which of them are needed depends on the plugins (punctuald(8)). Values are checked when a spec is created or changed:
+ * zero is a value, and out of bounds.
+ *
+ * Getters return 1 and store the value where the parameter is declared, else 0, storing nothing. `ns`, `priority` and `plugin` may be NULL.
+ *
+ * All return PUNCTUAL_ERROR_INVALID where `params` is NULL.
+ */
+
+/* Q: what a job takes at most, in nanoseconds of processor time. */
+int punctual_params_set_runtime(struct punctual_params *params, uint64_t ns);
+int punctual_params_get_runtime(const struct punctual_params *params, uint64_t *ns);
+
+/* Q^d, no less than Q: what a job would like to have. What is accepted lies between. */
+int punctual_params_set_desired_runtime(struct punctual_params *params, uint64_t ns);
+int punctual_params_get_desired_runtime(const struct punctual_params *params, uint64_t *ns);
+
+/* T: the least time between two releases. */
+int punctual_params_set_period(struct punctual_params *params, uint64_t ns);
+int punctual_params_get_period(const struct punctual_params *params, uint64_t *ns);
+
+/* D: how long after its release a job has to be done; the period, if not declared. */
+int punctual_params_set_deadline(struct punctual_params *params, uint64_t ns);
+int punctual_params_get_deadline(const struct punctual_params *params, uint64_t *ns);
+
+/* P: greater is more urgent, as with sched_setscheduler(2). The kernel's priority may be another one; the order is kept. */
+int punctual_params_set_priority(struct punctual_params *params, uint32_t priority);
+int punctual_params_get_priority(const struct punctual_params *params, uint32_t *priority);
+
+/*
+ * The one plugin to ask, by its name in the daemon's configuration; NULL (as at first): all, in their order. The name is copied; it has 256 bytes at
+ * most. The getter copies it to `plugin`, which has room for `size` bytes: as much as fits, always ended.
+ */
+int punctual_params_set_plugin(struct punctual_params *params, const char *plugin);
+int punctual_params_get_plugin(const struct punctual_params *params, char *plugin, size_t size);
+
+/* Take the spec even if the admission test says no, where the rules allow that. The getter returns 1 or 0. */
+int punctual_params_set_ignore_admission(struct punctual_params *params, bool ignore);
+int punctual_params_get_ignore_admission(const struct punctual_params *params);
+
+/*
+ * Asks the daemon to admit a spec, and puts a handle at `spec`, which the caller owns and ends with punctual_spec_release or punctual_spec_free. No
+ * thread is scheduled by it yet. `name` is for people who look at lists; NULL: none; 256 bytes at most. `params` and `name` are copied.
+ *
+ * PUNCTUAL_ERROR_NOT_ADMITTED, NOT_PERMITTED, OUT_OF_BOUNDS, NO_SUCH_PLUGIN, TOO_MANY: the daemon says no; the message says which plugin, rule or
+ * bound. PUNCTUAL_ERROR_UNREACHABLE: it cannot be asked. TIMED_OUT, LOST: it may have been created nevertheless.
+ */
+int punctual_spec_create(struct punctual *connection, const struct punctual_params *params, const char *name, struct punctual_spec **spec);
+
+/*
+ * Asks the daemon to put all of `params` in place of all that was declared: after success it is scheduled by the new ones, perhaps by another plugin
+ * on another processor, and an attached thread goes over without being unscheduled between; after an error all is as it was. A loop that has begun
+ * goes on, with the new period from the next release on. Errors as of punctual_spec_create, and PUNCTUAL_ERROR_NO_SUCH_SPEC.
+ */
+int punctual_spec_change(struct punctual_spec *spec, const struct punctual_params *params);
+
+/*
+ * Asks the daemon to schedule a thread as admitted; when it returns, it is. `thread` is a TID (gettid(2)) in this PID namespace of a thread of this
+ * user, a process's PID for its first thread, or 0 for the calling thread. A spec has one thread, and a thread one spec.
+ *
+ * PUNCTUAL_ERROR_NO_SUCH_THREAD, NOT_OWNER, ALREADY_ATTACHED, KERNEL_REFUSED, NO_SUCH_SPEC.
+ */
+int punctual_spec_attach(struct punctual_spec *spec, pid_t thread);
+
+/*
+ * Asks the daemon to put the spec's thread back to how it was scheduled before. The spec stays, and may be attached again.
+ * PUNCTUAL_ERROR_NOT_ATTACHED, NO_SUCH_SPEC.
+ */
+int punctual_spec_detach(struct punctual_spec *spec);
+
+/*
+ * Asks the daemon to forget the spec, which puts its thread back first. Ends the handle where it returns PUNCTUAL_OK or
+ * PUNCTUAL_ERROR_NO_SUCH_SPEC; after any other error the handle stays valid, to try again or for punctual_spec_free.
+ */
+int punctual_spec_release(struct punctual_spec *spec);
+
+/*
+ * Ends the handle and nothing else: the spec lives on until the process ends. NULL is ignored. Never fails.
+ */
+void punctual_spec_free(struct punctual_spec *spec);
+
+/* The daemon's number for the spec, as `punctual ctl list` shows it. */
+uint64_t punctual_spec_get_id(const struct punctual_spec *spec);
+
+/*
+ * Returns 1 and stores at `ns` the runtime that was accepted when the spec was created or changed: between the runtime and the desired one. Returns 0
+ * where no runtime was declared.
+ */
+int punctual_spec_get_accepted_runtime(const struct punctual_spec *spec, uint64_t *ns);
+
+/*
+ * What the daemon answered when the spec was created, changed or attached: the plugin that took it (its name, as much as fits into `size` bytes,
+ * always ended), the processor that its thread is pinned to, the policy (enum punctual_policy), its priority (0 under PUNCTUAL_POLICY_DEADLINE; later
+ * specs of others may shift it: punctual_list_specs asks), 1 or 0 for whether a recommended parameter was missing, and for whether the admission
+ * test said no and was ignored. They do not ask the daemon.
+ */
+int punctual_spec_get_plugin(const struct punctual_spec *spec, char *plugin, size_t size);
+int punctual_spec_get_processor(const struct punctual_spec *spec);
+int punctual_spec_get_policy(const struct punctual_spec *spec);
+int punctual_spec_get_policy_priority(const struct punctual_spec *spec);
+int punctual_spec_is_partial(const struct punctual_spec *spec);
+int punctual_spec_is_admission_ignored(const struct punctual_spec *spec);
+
+/*
+ * Begins a periodic loop in the calling thread: its first job is released now. Sets the count of missed deadlines to 0. Called once before the loop,
+ * after the thread is attached. PUNCTUAL_ERROR_INVALID: the spec has no period.
+ */
+int punctual_spec_start(struct punctual_spec *spec);
+
+/*
+ * Ends the job at hand, and sleeps until the release of the next one, a period after the last release; handled signals do not end the sleep. Releases
+ * never shift: after a job that took longer than the period it returns at once, until the loop has caught up.
+ *
+ * Returns 0 if the job that ended met its deadline, 1 if it missed it. PUNCTUAL_ERROR_INVALID: there is no period, or the loop has not begun.
+ */
+int punctual_spec_wait_period(struct punctual_spec *spec);
+
+/* Returns 1 and stores at `ns` when the job at hand was released; 0 where the loop has not begun. */
+int punctual_spec_get_release(const struct punctual_spec *spec, uint64_t *ns);
+
+/* How many jobs of the loop have missed their deadlines since it began. Any thread may ask. */
+uint64_t punctual_spec_get_deadline_misses(const struct punctual_spec *spec);
+
+/*
+ * Lists. The caller owns a list and ends it with the function that is named after it (NULL is ignored); all that it points to ends with it. Later
+ * versions may add fields at the end of what items point to, so copy fields, not items.
+ */
+
+/* What a processor carries on behalf of a plugin. No fields will be added. */
+struct punctual_processor {
+	uint32_t number;
+	/* How many specs. */
+	uint32_t specs;
+	/* Sum of accepted runtime / min(period, deadline) over the specs that declare both. */
+	double utilization;
+};
+
+/* A plugin as configured. */
+struct punctual_plugin {
+	const char *name;
+	/* "edf", "rm", "fp", "rr", or what a shared object calls itself. */
+	const char *kind;
+	/* Its admission test. */
+	const char *admission;
+	/* The priorities that it gives. */
+	uint32_t priority_min;
+	uint32_t priority_max;
+	/* The utilization that it fills a processor to. */
+	double threshold;
+	size_t processor_count;
+	const struct punctual_processor *processors;
+};
+
+struct punctual_plugin_list {
+	size_t count;
+	const struct punctual_plugin *const *items;
+};
+
+/* A spec, of whatever process. */
+struct punctual_spec_info {
+	uint64_t id;
+	/* NULL if it has none. */
+	const char *name;
+	const char *plugin;
+	/* What was declared; for the getters of parameters. */
+	const struct punctual_params *params;
+	uid_t user;
+	pid_t process;
+	/* 0 if none is attached. */
+	pid_t thread;
+	uint32_t processor;
+	/* enum punctual_policy. */
+	int policy;
+	/* 0 under PUNCTUAL_POLICY_DEADLINE. */
+	uint32_t policy_priority;
+	/* 0 if no runtime was declared. */
+	uint64_t accepted_runtime_ns;
+	bool partial;
+	bool admission_ignored;
+};
+
+struct punctual_spec_list {
+	size_t count;
+	const struct punctual_spec_info *const *items;
+};
+
+/* A process that is connected, or has specs. */
+struct punctual_client {
+	pid_t process;
+	uid_t user;
+	uint32_t specs;
+	const char *command;
+};
+
+struct punctual_client_list {
+	size_t count;
+	const struct punctual_client *const *items;
+};
+
+/* Asks for the plugins, in the order in which they are asked. */
+int punctual_list_plugins(struct punctual *connection, struct punctual_plugin_list **list);
+void punctual_plugin_list_free(struct punctual_plugin_list *list);
+
+/* Asks for the specs of this user; for root, those of all. */
+int punctual_list_specs(struct punctual *connection, struct punctual_spec_list **list);
+void punctual_spec_list_free(struct punctual_spec_list *list);
+
+/* Asks for the clients of this user; for root, all. */
+int punctual_list_clients(struct punctual *connection, struct punctual_client_list **list);
+void punctual_client_list_free(struct punctual_client_list *list);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,164 @@
+//! Error codes of the C interface, and the last failure of each thread.
+
+use crate::error::{Error, Refusal};
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The codes of `enum punctual_error`. They are part of the ABI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub(crate) enum Code {
+    Invalid = -1,
+    Unreachable = -2,
+    TimedOut = -3,
+    Lost = -4,
+    Protocol = -5,
+    Forked = -6,
+    NotAdmitted = -7,
+    NotPermitted = -8,
+    OutOfBounds = -9,
+    NoSuchSpec = -10,
+    NoSuchThread = -11,
+    NoSuchPlugin = -12,
+    NotOwner = -13,
+    AlreadyAttached = -14,
+    NotAttached = -15,
+    KernelRefused = -16,
+    TooMany = -17,
+    Internal = -18,
+}
+
+/// Names of the codes, from -1 on; as in the header.
+const NAMES: [&CStr; 18] = [
+    c"PUNCTUAL_ERROR_INVALID",
+    c"PUNCTUAL_ERROR_UNREACHABLE",
+    c"PUNCTUAL_ERROR_TIMED_OUT",
+    c"PUNCTUAL_ERROR_LOST",
+    c"PUNCTUAL_ERROR_PROTOCOL",
+    c"PUNCTUAL_ERROR_FORKED",
+    c"PUNCTUAL_ERROR_NOT_ADMITTED",
+    c"PUNCTUAL_ERROR_NOT_PERMITTED",
+    c"PUNCTUAL_ERROR_OUT_OF_BOUNDS",
+    c"PUNCTUAL_ERROR_NO_SUCH_SPEC",
+    c"PUNCTUAL_ERROR_NO_SUCH_THREAD",
+    c"PUNCTUAL_ERROR_NO_SUCH_PLUGIN",
+    c"PUNCTUAL_ERROR_NOT_OWNER",
+    c"PUNCTUAL_ERROR_ALREADY_ATTACHED",
+    c"PUNCTUAL_ERROR_NOT_ATTACHED",
+    c"PUNCTUAL_ERROR_KERNEL_REFUSED",
+    c"PUNCTUAL_ERROR_TOO_MANY",
+    c"PUNCTUAL_ERROR_INTERNAL",
+];
+
+/// A failure on its way to C.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub code: Code,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn invalid(message: impl Into<String>) -> Failure {
+        Failure { code: Code::Invalid, message: message.into() }
+    }
+
+    pub fn forked() -> Failure {
+        let message = "this connection belongs to the parent process; connect anew in the child".into();
+        Failure { code: Code::Forked, message }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let code = match &error {
+            Error::Unreachable { .. } => Code::Unreachable,
+            Error::TimedOut { .. } => Code::TimedOut,
+            Error::Lost { .. } => Code::Lost,
+            Error::Protocol(_) => Code::Protocol,
+            Error::Refused(refusal) => match refusal {
+                Refusal::NotAdmitted { .. } => Code::NotAdmitted,
+                Refusal::NotPermitted { .. } | Refusal::PermissionDenied {} => Code::NotPermitted,
+                Refusal::OutOfBounds { .. } | Refusal::InvalidParameter { .. } => Code::OutOfBounds,
+                Refusal::NoSuchSpec { .. } => Code::NoSuchSpec,
+                Refusal::NoSuchThread { .. } => Code::NoSuchThread,
+                Refusal::NoSuchPlugin { .. } => Code::NoSuchPlugin,
+                Refusal::NotOwner { .. } => Code::NotOwner,
+                Refusal::AlreadyAttached { .. } => Code::AlreadyAttached,
+                Refusal::NotAttached { .. } => Code::NotAttached,
+                Refusal::KernelRefused { .. } => Code::KernelRefused,
+                Refusal::TooMany { .. } => Code::TooMany,
+            },
+        };
+        Failure { code, message: error.to_string() }
+    }
+}
+
+thread_local! {
+    static LAST: RefCell<(c_int, CString)> = RefCell::new((0, CString::default()));
+}
+
+/// Remembers a failure for `punctual_last_error`; its code. At a thread's very end there is nothing left to remember it with.
+pub(crate) fn said(failure: Failure) -> c_int {
+    let code = failure.code as c_int;
+    let _ = LAST.try_with(|last| *last.borrow_mut() = (code, text(&failure.message)));
+    code
+}
+
+/// Runs what a C function does. A panic ends there: it is a bug of ours, and no reason to take the caller's process along.
+pub(crate) fn guarded(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(done)) => done,
+        Ok(Err(failure)) => said(failure),
+        Err(_) => said(Failure { code: Code::Internal, message: "this is a bug in libpunctual, please report it".into() }),
+    }
+}
+
+/// A C string; C cannot have a NUL inside.
+pub(crate) fn text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn punctual_last_error() -> c_int {
+    LAST.try_with(|last| last.borrow().0).unwrap_or(0)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn punctual_last_error_message() -> *const c_char {
+    LAST.try_with(|last| last.borrow().1.as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn punctual_error_name(error: c_int) -> *const c_char {
+    let index = usize::try_from(-i64::from(error)).ok().and_then(|index| index.checked_sub(1));
+    match index.and_then(|index| NAMES.get(index)) {
+        Some(name) => name.as_ptr(),
+        None if error >= 0 => c"PUNCTUAL_OK".as_ptr(),
+        None => c"an unknown error".as_ptr(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_go_with_codes() {
+        let name = |code: c_int| {
+            // SAFETY: the function gives a string constant.
+            unsafe { CStr::from_ptr(punctual_error_name(code)) }.to_str().expect("ASCII")
+        };
+        assert_eq!(name(Code::Invalid as c_int), "PUNCTUAL_ERROR_INVALID");
+        assert_eq!(name(Code::Forked as c_int), "PUNCTUAL_ERROR_FORKED");
+        assert_eq!(name(Code::Internal as c_int), "PUNCTUAL_ERROR_INTERNAL");
+        assert_eq!((name(0), name(1)), ("PUNCTUAL_OK", "PUNCTUAL_OK"));
+        assert_eq!((name(-19), name(c_int::MIN)), ("an unknown error", "an unknown error"));
+    }
+
+    #[test]
+    fn a_panic_becomes_an_error() {
+        assert_eq!(guarded(|| panic!("on purpose")), Code::Internal as c_int);
+        assert_eq!(punctual_last_error(), Code::Internal as c_int);
+    }
+}

@@ -1,0 +1,291 @@
+//! `struct punctual_spec`: a spec of this process, what was admitted, and its periodic loop.
+
+use super::connection::{Shared, shared};
+use super::failure::{Code, Failure, guarded};
+use super::parameters::{bounded_text, name};
+use crate::pace::{Ended, Pace, now, sleep_until};
+use crate::protocol::{Admission, Answer, Parameters, Policy, SpecId};
+use punctual_model::{Duration, Instant};
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// No time: none was declared, or the loop has not been started.
+const NONE: u64 = u64::MAX;
+
+/// Its loop is in atomics, so that a real-time thread never waits for a thread that asks or changes the spec.
+#[derive(Debug)]
+pub(super) struct Spec {
+    client: Arc<Shared>,
+    id: SpecId,
+    admission: Mutex<Admission>,
+    accepted_runtime: AtomicU64,
+    period: AtomicU64,
+    deadline: AtomicU64,
+    release: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Spec {
+    fn new(client: Arc<Shared>, declared: &Parameters, admission: Admission) -> Spec {
+        let spec = Spec {
+            client,
+            id: admission.spec,
+            admission: Mutex::new(admission.clone()),
+            accepted_runtime: AtomicU64::new(NONE),
+            period: AtomicU64::new(NONE),
+            deadline: AtomicU64::new(NONE),
+            release: AtomicU64::new(NONE),
+            misses: AtomicU64::new(0),
+        };
+        spec.declare(declared);
+        spec.admit(admission);
+        spec
+    }
+
+    fn declare(&self, declared: &Parameters) {
+        let period = declared.period.map_or(NONE, Duration::ns);
+        self.period.store(period, Ordering::Relaxed);
+        self.deadline.store(declared.deadline.map_or(period, Duration::ns), Ordering::Relaxed);
+    }
+
+    fn admit(&self, admission: Admission) {
+        self.accepted_runtime.store(admission.accepted_runtime.map_or(NONE, Duration::ns), Ordering::Relaxed);
+        *self.admission.lock().unwrap_or_else(PoisonError::into_inner) = admission;
+    }
+
+    fn admission(&self) -> Result<MutexGuard<'_, Admission>, Failure> {
+        if !self.client.is_ours() {
+            return Err(Failure::forked());
+        }
+        Ok(self.admission.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// # Safety
+/// `spec` is NULL or what C may use.
+unsafe fn with(spec: *const Spec, work: impl FnOnce(&Spec) -> Result<c_int, Failure>) -> c_int {
+    guarded(|| {
+        // SAFETY: by this function's contract.
+        work(unsafe { spec.as_ref() }.ok_or_else(|| Failure::invalid("the spec is NULL"))?)
+    })
+}
+
+/// # Safety
+/// `params` is NULL or what C may read.
+unsafe fn declared<'a>(params: *const Parameters) -> Result<&'a Parameters, Failure> {
+    // SAFETY: by this function's contract.
+    unsafe { params.as_ref() }.ok_or_else(|| Failure::invalid("the parameters are NULL"))
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_create(
+    connection: *const Shared,
+    params: *const Parameters,
+    called: *const c_char,
+    spec: *mut *mut Spec,
+) -> c_int {
+    guarded(|| {
+        if spec.is_null() {
+            return Err(Failure::invalid("there is no place for the spec: the pointer to it is NULL"));
+        }
+        // SAFETY: the header demands a live connection, valid parameters, and a string or NULL.
+        let (client, params, called) = unsafe { (shared(connection)?, declared(params)?, name("the name of the spec", called)?) };
+        let admission = client.with(|client| client.create_spec(params, called.as_deref()))?;
+        let made = Box::new(Spec::new(client, params, admission));
+        // SAFETY: the header demands a valid place.
+        unsafe { *spec = Box::into_raw(made) };
+        Ok(0)
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_change(spec: *const Spec, params: *const Parameters) -> c_int {
+    // SAFETY: the header demands a live spec and valid parameters.
+    unsafe {
+        with(spec, |spec| {
+            let params = declared(params)?;
+            let admission = spec.client.with(|client| client.change_spec(spec.id, params))?;
+            spec.declare(params);
+            spec.admit(admission);
+            Ok(0)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_attach(spec: *const Spec, thread: libc::pid_t) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe {
+        with(spec, |spec| {
+            let thread = match thread {
+                0 => rustix::thread::gettid().as_raw_nonzero().get(),
+                thread => thread,
+            };
+            let thread = u32::try_from(thread).map_err(|_| Failure::invalid(format!("{thread} is no thread's number")))?;
+            let admission = spec.client.with(|client| client.attach_thread(spec.id, thread))?;
+            spec.admit(admission);
+            Ok(0)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_detach(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe { with(spec, |spec| spec.client.with(|client| client.detach_thread(spec.id)).map(|()| 0)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_release(spec: *mut Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    let released = unsafe { with(spec, |spec| spec.client.with(|client| client.release_spec(spec.id)).map(|()| 0)) };
+    if released == 0 || released == Code::NoSuchSpec as c_int {
+        // SAFETY: it is live, not NULL (which is invalid), and by the header not used again.
+        unsafe { punctual_spec_free(spec) };
+    }
+    released
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_free(spec: *mut Spec) {
+    if !spec.is_null() {
+        // SAFETY: the header demands what punctual_spec_create gave, and that it is not used again.
+        drop(unsafe { Box::from_raw(spec) });
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_id(spec: *const Spec) -> u64 {
+    // SAFETY: the header demands a live spec.
+    unsafe { spec.as_ref() }.map_or(0, |spec| spec.id)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_accepted_runtime(spec: *const Spec, ns: *mut u64) -> c_int {
+    // SAFETY: the header demands a live spec and a valid place.
+    unsafe {
+        with(spec, |spec| {
+            let accepted = spec.accepted_runtime.load(Ordering::Relaxed);
+            if accepted == NONE {
+                return Ok(0);
+            }
+            if let Some(ns) = ns.as_mut() {
+                *ns = accepted;
+            }
+            Ok(1)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_plugin(spec: *const Spec, plugin: *mut c_char, size: usize) -> c_int {
+    // SAFETY: the header demands a live spec and a buffer of that size.
+    unsafe {
+        with(spec, |spec| {
+            bounded_text(spec.admission()?.plugin.as_bytes(), plugin, size);
+            Ok(0)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_processor(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe { with(spec, |spec| Ok(spec.admission()?.processor as c_int)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_policy(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe { with(spec, |spec| Ok(policy(spec.admission()?.policy))) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_policy_priority(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe { with(spec, |spec| Ok(spec.admission()?.policy_priority.unwrap_or(0) as c_int)) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_is_partial(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe { with(spec, |spec| Ok((spec.admission()?.answer == Answer::Partial).into())) }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_is_admission_ignored(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe { with(spec, |spec| Ok(spec.admission()?.admission_ignored.into())) }
+}
+
+/// `enum punctual_policy`: the numbers of `<sched.h>`.
+pub(super) fn policy(policy: Policy) -> c_int {
+    match policy {
+        Policy::Fifo => libc::SCHED_FIFO,
+        Policy::Rr => libc::SCHED_RR,
+        Policy::Deadline => libc::SCHED_DEADLINE,
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_start(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe {
+        with(spec, |spec| {
+            if spec.period.load(Ordering::Relaxed) == NONE {
+                return Err(Failure::invalid("the spec has no period"));
+            }
+            spec.misses.store(0, Ordering::Relaxed);
+            spec.release.store(now().ns(), Ordering::Relaxed);
+            Ok(0)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_wait_period(spec: *const Spec) -> c_int {
+    // SAFETY: the header demands a live spec.
+    unsafe {
+        with(spec, |spec| {
+            let (period, release) = (spec.period.load(Ordering::Relaxed), spec.release.load(Ordering::Relaxed));
+            if period == NONE {
+                return Err(Failure::invalid("the spec has no period"));
+            }
+            if release == NONE {
+                return Err(Failure::invalid("the loop has not begun: punctual_spec_start begins it"));
+            }
+            let deadline = Duration::from_ns(spec.deadline.load(Ordering::Relaxed));
+            let (period, release) = (Duration::from_ns(period), Instant::from_ns(release));
+            let mut pace = Pace { period, deadline, release, misses: 0 };
+            let ended = pace.end(now());
+            spec.misses.fetch_add(pace.misses, Ordering::Relaxed);
+            spec.release.store(pace.release.ns(), Ordering::Relaxed);
+            sleep_until(pace.release);
+            Ok((ended == Ended::Late).into())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_release(spec: *const Spec, ns: *mut u64) -> c_int {
+    // SAFETY: the header demands a live spec and a valid place.
+    unsafe {
+        with(spec, |spec| {
+            let release = spec.release.load(Ordering::Relaxed);
+            if release == NONE {
+                return Ok(0);
+            }
+            if let Some(ns) = ns.as_mut() {
+                *ns = release;
+            }
+            Ok(1)
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn punctual_spec_get_deadline_misses(spec: *const Spec) -> u64 {
+    // SAFETY: the header demands a live spec.
+    unsafe { spec.as_ref() }.map_or(0, |spec| spec.misses.load(Ordering::Relaxed))
+}

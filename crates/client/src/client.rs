@@ -1,0 +1,224 @@
+//! The daemon's methods, as methods.
+
+use crate::connection::{Connection, Fault};
+use crate::error::{Error, Refusal};
+use crate::protocol::{
+    Admission, AttachThread, Call, ChangeSpec, ClientInfo, Clients, CreateSpec, INTERFACE, NoParameters, Nothing, OfSpec, OneAdmission,
+    OneSpec, Parameters, Plugin, Plugins, Spec, SpecId, Specs, Status,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the daemon is, unless [`SOCKET_VARIABLE`] says otherwise.
+pub const DEFAULT_SOCKET: &str = "/run/punctuald/io.punctual.Scheduler1";
+/// The environment variable with the path of another socket.
+pub const SOCKET_VARIABLE: &str = "PUNCTUALD_SOCKET";
+/// How long a call waits for its answer, unless told otherwise.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A client of the daemon. Its calls block until they are answered, or their time is up.
+///
+/// Specs live with the process, not with the connection: where the daemon was started again, the next call connects again and finds the
+/// process's specs as they were. A child of `fork(2)` speaks for itself: its first call makes a connection of its own.
+#[derive(Debug)]
+pub struct Client {
+    socket: PathBuf,
+    timeout: Option<Duration>,
+    connection: Option<Connection>,
+    /// Who made the connection.
+    process: u32,
+    message: Vec<u8>,
+}
+
+/// Whether asking twice is as good as asking once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Question,
+    Action,
+}
+
+#[derive(Deserialize)]
+struct Reply<'a> {
+    #[serde(borrow, default)]
+    error: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    parameters: Option<&'a RawValue>,
+}
+
+/// The socket that [`Client::connect`] takes. A program with more privileges than who started it does not take one from the environment.
+pub fn default_socket() -> PathBuf {
+    // SAFETY: it reads a value that the kernel left to the process.
+    let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
+    let other = std::env::var_os(SOCKET_VARIABLE).filter(|path| !privileged && !path.is_empty());
+    other.map_or_else(|| DEFAULT_SOCKET.into(), PathBuf::from)
+}
+
+impl Client {
+    /// Connects to the daemon at [`default_socket`].
+    pub fn connect() -> Result<Client, Error> {
+        Self::connect_to(&default_socket())
+    }
+
+    /// Connects to the daemon at `socket`.
+    pub fn connect_to(socket: &Path) -> Result<Client, Error> {
+        Self::connect_within(socket, Some(DEFAULT_TIMEOUT))
+    }
+
+    /// [`Client::connect_to`], with another time limit than [`DEFAULT_TIMEOUT`] for this and all calls; `None` waits for ever.
+    pub fn connect_within(socket: &Path, timeout: Option<Duration>) -> Result<Client, Error> {
+        let timeout = timeout.map(at_least_something);
+        let mut client = Client { socket: socket.to_owned(), timeout, connection: None, process: 0, message: Vec::new() };
+        client.open()?;
+        Ok(client)
+    }
+
+    /// Another time limit for the calls to come; `None` waits for ever.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout.map(at_least_something);
+        // The kernel keeps the limit with the socket.
+        self.connection = None;
+    }
+
+    /// Where the daemon is.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Has a spec admitted. No thread is scheduled by it yet. The name is for people.
+    pub fn create_spec(&mut self, parameters: &Parameters, name: Option<&str>) -> Result<Admission, Error> {
+        let reply: OneAdmission = self.call("CreateSpec", CreateSpec { parameters, name }, Kind::Action)?;
+        Ok(reply.admission)
+    }
+
+    /// All new parameters or, after an error, all old ones. An attached thread goes over at once.
+    pub fn change_spec(&mut self, spec: SpecId, parameters: &Parameters) -> Result<Admission, Error> {
+        let reply: OneAdmission = self.call("ChangeSpec", ChangeSpec { spec, parameters }, Kind::Action)?;
+        Ok(reply.admission)
+    }
+
+    /// Detaches a spec's thread, if any, and forgets it.
+    pub fn release_spec(&mut self, spec: SpecId) -> Result<(), Error> {
+        self.call("ReleaseSpec", OfSpec { spec }, Kind::Action).map(|Nothing {}| ())
+    }
+
+    /// Schedules a thread, by its TID in this PID namespace, as admitted.
+    pub fn attach_thread(&mut self, spec: SpecId, thread: u32) -> Result<Admission, Error> {
+        let reply: OneAdmission = self.call("AttachThread", AttachThread { spec, thread }, Kind::Action)?;
+        Ok(reply.admission)
+    }
+
+    /// Puts a spec's thread back to how it was scheduled before.
+    pub fn detach_thread(&mut self, spec: SpecId) -> Result<(), Error> {
+        self.call("DetachThread", OfSpec { spec }, Kind::Action).map(|Nothing {}| ())
+    }
+
+    /// A spec as it is now.
+    pub fn get_spec(&mut self, spec: SpecId) -> Result<Spec, Error> {
+        let reply: OneSpec = self.call("GetSpec", OfSpec { spec }, Kind::Question)?;
+        Ok(reply.spec)
+    }
+
+    /// The specs of this user; for root those of all.
+    pub fn list_specs(&mut self) -> Result<Vec<Spec>, Error> {
+        let reply: Specs = self.call("ListSpecs", NoParameters {}, Kind::Question)?;
+        Ok(reply.specs)
+    }
+
+    /// The plugins, in the order in which they are asked.
+    pub fn list_plugins(&mut self) -> Result<Vec<Plugin>, Error> {
+        let reply: Plugins = self.call("ListPlugins", NoParameters {}, Kind::Question)?;
+        Ok(reply.plugins)
+    }
+
+    /// The clients of this user; for root all.
+    pub fn list_clients(&mut self) -> Result<Vec<ClientInfo>, Error> {
+        let reply: Clients = self.call("ListClients", NoParameters {}, Kind::Question)?;
+        Ok(reply.clients)
+    }
+
+    /// How the daemon is.
+    pub fn status(&mut self) -> Result<Status, Error> {
+        self.call("GetStatus", NoParameters {}, Kind::Question)
+    }
+
+    /// Does nothing; what an exchange costs.
+    pub fn ping(&mut self) -> Result<(), Error> {
+        self.call("Ping", NoParameters {}, Kind::Question).map(|Nothing {}| ())
+    }
+
+    /// Asks, and where an old connection turns out to be dead, once more with a new one, if that cannot do anything twice.
+    fn call<P: Serialize, R: DeserializeOwned>(&mut self, method: &'static str, parameters: P, kind: Kind) -> Result<R, Error> {
+        let full = [INTERFACE, ".", method].concat();
+        self.message.clear();
+        serde_json::to_writer(&mut self.message, &Call { method: &full, parameters })
+            .map_err(|error| Error::Protocol(format!("{method} cannot be written: {error}")))?;
+        self.message.push(0);
+        let mut fresh = self.open()?;
+        loop {
+            let Some(connection) = self.connection.as_mut() else {
+                fresh = self.open()?;
+                continue;
+            };
+            let fault = match connection.exchange(&self.message) {
+                Ok(answer) => {
+                    let read = read(method, answer);
+                    if matches!(read, Err(Error::Protocol(_))) {
+                        self.connection = None;
+                    }
+                    return read;
+                }
+                Err(fault) => fault,
+            };
+            self.connection = None;
+            match fault {
+                Fault::Unread if !fresh => {}
+                Fault::Unanswered if !fresh && kind == Kind::Question => {}
+                Fault::Unread => {
+                    let source = io::ErrorKind::ConnectionReset.into();
+                    return Err(Error::Unreachable { socket: self.socket.clone(), source });
+                }
+                Fault::Unanswered => return Err(Error::Lost { method }),
+                Fault::TimedOut => return Err(Error::TimedOut { method, after: self.timeout.unwrap_or_default() }),
+                Fault::Nonsense(what) => return Err(Error::Protocol(what.into())),
+                Fault::Kernel(error) => return Err(Error::Unreachable { socket: self.socket.clone(), source: error.into() }),
+            }
+        }
+    }
+
+    /// Connects where there is no connection of this process; whether it did.
+    fn open(&mut self) -> Result<bool, Error> {
+        let process = std::process::id();
+        if self.connection.is_some() && self.process == process {
+            return Ok(false);
+        }
+        let opened = Connection::open(&self.socket, self.timeout);
+        let opened = opened.map_err(|source: io::Error| Error::Unreachable { socket: self.socket.clone(), source })?;
+        (self.connection, self.process) = (Some(opened), process);
+        Ok(true)
+    }
+}
+
+/// To the kernel, no time at all means all of it.
+fn at_least_something(limit: Duration) -> Duration {
+    limit.max(Duration::from_micros(1))
+}
+
+fn read<R: DeserializeOwned>(method: &str, answer: &[u8]) -> Result<R, Error> {
+    let nonsense = |error: serde_json::Error| Error::Protocol(format!("the answer to {method} cannot be read: {error}"));
+    let reply: Reply<'_> = serde_json::from_slice(answer).map_err(nonsense)?;
+    if let Some(name) = reply.error {
+        return Err(match serde_json::from_slice::<Refusal>(answer) {
+            Ok(refusal) => refusal.into(),
+            Err(_) => {
+                let about = reply.parameters.map_or("", RawValue::get);
+                Error::Protocol(format!("{method} failed with {name} {about}, which this version does not know"))
+            }
+        });
+    }
+    serde_json::from_str(reply.parameters.map_or("{}", RawValue::get)).map_err(nonsense)
+}
