@@ -44,9 +44,26 @@ impl Books {
     }
 }
 
+/// The sentence for a processor that would be taken beyond the threshold (Equation 3).
+pub(crate) fn beyond(threshold: Utilization, processor: u32, taken: Utilization, needed: Utilization) -> String {
+    format!("utilization, processor {processor}: {needed} are needed, {taken} are taken, and the threshold is {threshold}")
+}
+
 /// Places in `books`, the least loaded first by `measure`; worst fit takes the first. Equal ones stay in the order of the configuration.
 pub(crate) fn least_loaded<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> K) -> Vec<usize> {
     let mut places: Vec<usize> = (0..books.len()).collect();
     places.sort_by_cached_key(|&at| measure(&books[at]));
     places
+}
+
+/// The first place that passes a test, with what it found; else why the first of all does not pass.
+pub(crate) fn first_that<T>(places: &[usize], mut test: impl FnMut(usize) -> Result<T, String>) -> Result<(usize, T), String> {
+    let mut reason = None;
+    for &place in places {
+        match test(place) {
+            Ok(found) => return Ok((place, found)),
+            Err(why) => reason = reason.or(Some(why)),
+        }
+    }
+    Err(reason.unwrap_or_default())
 }

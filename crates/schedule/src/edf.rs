@@ -1,8 +1,10 @@
 //! The plugin EDF: partitioned, worst fit, on SCHED_DEADLINE (ReTiF, Section 5.1).
 
-use crate::books::{Books, least_loaded};
+use crate::books::{Books, beyond, first_that, least_loaded};
+use crate::demand::longest_runtime;
 use crate::task::Task;
-use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Utilization};
+use crate::work::Work;
+use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization};
 use punctual_model::Duration;
 use std::collections::BTreeMap;
 
@@ -11,13 +13,20 @@ use std::collections::BTreeMap;
 pub(crate) struct Edf {
     settings: Settings,
     threshold: Utilization,
-    books: Vec<Books>,
+    processors: Vec<Processor>,
     specs: BTreeMap<SpecId, Admitted>,
 }
 
 #[derive(Debug)]
+struct Processor {
+    books: Books,
+    /// By deadline.
+    tasks: BTreeMap<(Duration, SpecId), Task>,
+}
+
+#[derive(Debug)]
 struct Admitted {
-    /// Its place in `books`.
+    /// Its place in `processors`.
     place: usize,
     task: Task,
 }
@@ -43,30 +52,51 @@ impl Request {
 
 impl Edf {
     pub(crate) fn new(settings: Settings) -> Self {
-        let books = settings.processors.iter().map(|&processor| Books::new(processor)).collect();
-        Self { threshold: settings.limit(), books, specs: BTreeMap::new(), settings }
+        let processor = |&number| Processor { books: Books::new(number), tasks: BTreeMap::new() };
+        let processors = settings.processors.iter().map(processor).collect();
+        Self { threshold: settings.limit(), processors, specs: BTreeMap::new(), settings }
     }
 
     fn books_without(&self, replaced: Option<SpecId>) -> Vec<Books> {
-        let mut books = self.books.clone();
+        let mut books: Vec<_> = self.processors.iter().map(|processor| processor.books.clone()).collect();
         if let Some(admitted) = replaced.and_then(|spec| self.specs.get(&spec)) {
             books[admitted.place].strike(Some(&admitted.task));
         }
         books
     }
 
-    /// Q^a on this processor by Equations 3 and 4.
+    /// Q^a by Equations 3 and 4.
     fn by_utilization(&self, request: &Request, books: &Books) -> Result<Duration, String> {
-        let window = request.period.min(request.deadline);
+        self.within_threshold(request, request.period.min(request.deadline), books.utilization, books.processor)
+    }
+
+    /// The longest runtime in every `window` that keeps the threshold.
+    fn within_threshold(&self, request: &Request, window: Duration, taken: Utilization, processor: u32) -> Result<Duration, String> {
         let needed = Utilization::of(request.least, window);
-        let free = self.threshold - books.utilization;
+        let free = self.threshold - taken;
         if needed > free {
-            return Err(format!(
-                "utilization test: {needed} of processor {} are needed; {} are taken, and the threshold is {}",
-                books.processor, books.utilization, self.threshold
-            ));
+            return Err(beyond(self.threshold, processor, taken, needed));
         }
         Ok(request.most.min(free.runtime_in(window)))
+    }
+
+    /// Q^a by processor demand: Equation 4 in spirit, the longest that passes.
+    fn by_demand(
+        &self,
+        request: &Request,
+        books: &Books,
+        place: usize,
+        replaced: Option<SpecId>,
+        work: &mut Work,
+    ) -> Result<Duration, String> {
+        let most = self.within_threshold(request, request.period, books.rate, books.processor)?.min(request.deadline);
+        let task = Task::new(most, request.period, request.deadline, true);
+        if books.utilization + task.utilization() <= Utilization::ONE {
+            return Ok(most);
+        }
+        let others = self.processors[place].tasks.iter().filter(|((_, spec), _)| Some(*spec) != replaced);
+        let others: Vec<Task> = others.map(|(_, &task)| task).collect();
+        longest_runtime(&others, task, request.least, work).map_err(|unproven| unproven.on("processor demand", books.processor))
     }
 }
 
@@ -81,35 +111,45 @@ impl Plugin for Edf {
             Err(refusal) => return Answer::No(refusal),
         };
         let books = self.books_without(replacing);
-        let place = least_loaded(&books, |books| (books.utilization, books.specs))[0];
-        let processor = books[place].processor;
-        match self.by_utilization(&request, &books[place]) {
-            Ok(accepted) => Answer::Ok(Offer { processor, accepted_runtime: Some(accepted), ignored: false }),
-            Err(_) if parameters.ignore_admission => Answer::Ok(Offer { processor, accepted_runtime: Some(request.least), ignored: true }),
+        let places = least_loaded(&books, |books| (books.utilization, books.specs));
+        let offer = |place: usize, runtime, ignored| Offer { processor: books[place].processor, accepted_runtime: Some(runtime), ignored };
+        let mut work = Work::default();
+        let found = match self.settings.test {
+            // No other processor can say yes where the least loaded one does not.
+            Test::Utilization => first_that(&places[..1], |place| self.by_utilization(&request, &books[place])),
+            Test::Exact => first_that(&places, |place| self.by_demand(&request, &books[place], place, replacing, &mut work)),
+        };
+        match found {
+            Ok((place, accepted)) => Answer::Ok(offer(place, accepted, false)),
+            Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], request.least, true)),
             Err(why) => Answer::No(Refusal::Unschedulable(why)),
         }
     }
 
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer) {
         self.release(spec);
-        let place = self.books.iter().position(|books| books.processor == offer.processor);
+        let place = self.processors.iter().position(|processor| processor.books.processor == offer.processor);
         let task = Task::of(parameters, offer.accepted_runtime.or(parameters.runtime), !offer.ignored);
         if let (Some(place), Some(task)) = (place, task) {
-            self.books[place].enter(Some(&task));
+            let processor = &mut self.processors[place];
+            processor.books.enter(Some(&task));
+            processor.tasks.insert((task.deadline, spec), task);
             self.specs.insert(spec, Admitted { place, task });
         }
     }
 
     fn release(&mut self, spec: SpecId) {
         if let Some(admitted) = self.specs.remove(&spec) {
-            self.books[admitted.place].strike(Some(&admitted.task));
+            let processor = &mut self.processors[admitted.place];
+            processor.books.strike(Some(&admitted.task));
+            processor.tasks.remove(&(admitted.task.deadline, spec));
         }
     }
 
     fn assignment(&self, spec: SpecId) -> Option<Assignment> {
         let Admitted { place, task } = self.specs.get(&spec)?;
         let policy = Policy::Deadline { runtime: task.runtime, deadline: task.deadline, period: task.period };
-        Some(Assignment { processor: self.books[*place].processor, policy })
+        Some(Assignment { processor: self.processors[*place].books.processor, policy })
     }
 
     fn shifted(&mut self) -> bool {
@@ -117,6 +157,6 @@ impl Plugin for Edf {
     }
 
     fn loads(&self) -> Vec<Load> {
-        self.books.iter().map(Books::load).collect()
+        self.processors.iter().map(|processor| processor.books.load()).collect()
     }
 }

@@ -1,29 +1,56 @@
 //! The plugins FP and RR: priorities as requested, of SCHED_FIFO or SCHED_RR, on the processor with the fewest specs (ReTiF, Section 5.3).
 
-use crate::partitioned::{Partitioned, Urgency, worst_fit};
-use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId};
+use crate::books::{Books, beyond, first_that, least_loaded};
+use crate::partitioned::{Partitioned, Urgency};
+use crate::task::Task;
+use crate::work::Work;
+use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization};
 
 /// Fixed priorities. Their order is kept as long as the range allows (Equation 6), and they themselves where they are free.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     settings: Settings,
+    threshold: Utilization,
     partitioned: Partitioned,
 }
 
 impl Fixed {
     /// FP.
     pub(crate) fn fifo(settings: Settings) -> Self {
-        Self { partitioned: Partitioned::new(&settings, Policy::Fifo), settings }
+        Self::new(settings, Policy::Fifo)
     }
 
     /// RR.
     pub(crate) fn round_robin(settings: Settings) -> Self {
-        Self { partitioned: Partitioned::new(&settings, Policy::RoundRobin), settings }
+        Self::new(settings, Policy::RoundRobin)
+    }
+
+    fn new(settings: Settings, policy: fn(u32) -> Policy) -> Self {
+        Self { threshold: settings.limit(), partitioned: Partitioned::new(&settings, policy), settings }
     }
 
     fn urgency(parameters: &Parameters) -> Option<Urgency> {
         let priority = parameters.priority?;
         Some(Urgency { key: u64::from(u32::MAX - priority), wish: Some(priority) })
+    }
+
+    /// Where a spec declares neither period nor runtime, as it may here, nothing can be said of those below it: then there is no test, as in the paper.
+    fn test(
+        &self,
+        place: usize,
+        books: &Books,
+        task: Task,
+        urgency: Urgency,
+        replacing: Option<SpecId>,
+        work: &mut Work,
+    ) -> Result<(), String> {
+        if books.known < books.specs {
+            return Ok(());
+        }
+        if books.rate + task.rate > self.threshold {
+            return Err(beyond(self.threshold, books.processor, books.rate, task.rate));
+        }
+        self.partitioned.prove(place, task, urgency, replacing, work)
     }
 }
 
@@ -36,12 +63,19 @@ impl Plugin for Fixed {
         if let Err(bound) = parameters.check(&self.settings.limits) {
             return Answer::No(Refusal::Bound(bound));
         }
-        if parameters.priority.is_none() {
-            return Answer::No(Refusal::Lacks("priority"));
-        }
+        let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("priority")) };
         let books = self.partitioned.books_without(replacing);
-        let books = &books[worst_fit(&books, |books| books.specs)];
-        Answer::Ok(Offer { processor: books.processor, accepted_runtime: parameters.runtime, ignored: false })
+        let places = least_loaded(&books, |books| books.specs);
+        let offer = |place: usize, ignored| Offer { processor: books[place].processor, accepted_runtime: parameters.runtime, ignored };
+        let task = Task::of(parameters, parameters.runtime, true).filter(|_| self.settings.test == Test::Exact);
+        let Some(task) = task else { return Answer::Ok(offer(places[0], false)) };
+
+        let mut work = Work::default();
+        match first_that(&places, |place| self.test(place, &books[place], task, urgency, replacing, &mut work)) {
+            Ok((place, ())) => Answer::Ok(offer(place, false)),
+            Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], true)),
+            Err(why) => Answer::No(Refusal::Unschedulable(why)),
+        }
     }
 
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer) {

@@ -59,7 +59,6 @@ impl Levels {
         level.keys.binary_search_by_key(&key, |&(key, _)| key).is_ok().then_some(level.priority)
     }
 
-    #[allow(dead_code, reason = "the exact tests come next")]
     /// The least urgent key of each level, from the most urgent level.
     pub(crate) fn last_keys(&self) -> impl Iterator<Item = u64> {
         self.levels.iter().map(Level::last)

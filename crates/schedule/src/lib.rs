@@ -3,16 +3,19 @@
 //! Pure: no I/O, no clock, no kernel. What a plugin decides, the daemon sets.
 
 mod books;
+mod demand;
 mod edf;
 mod fixed;
 mod levels;
 mod parameters;
 mod partitioned;
 mod plugin;
+mod response;
 mod rm;
 mod settings;
 mod task;
 mod utilization;
+mod work;
 
 pub use parameters::{Bound, Limits, Parameters};
 pub use plugin::{Answer, Assignment, Load, Offer, Plugin, Policy, Refusal, SpecId};

@@ -1,9 +1,12 @@
 //! What RM, FP and RR have in common: specs on processors, each with a key of urgency that becomes a priority (see `levels`).
 
-use crate::books::{Books, least_loaded};
+use crate::books::Books;
 use crate::levels::Levels;
+use crate::response::FixedPriorities;
 use crate::task::Task;
+use crate::work::{Unproven, Work};
 use crate::{Assignment, Offer, Parameters, Policy, Settings, SpecId};
+use punctual_model::Duration;
 use std::collections::BTreeMap;
 
 /// Books, levels and admitted specs.
@@ -19,6 +22,8 @@ pub(crate) struct Partitioned {
 struct Processor {
     books: Books,
     levels: Levels,
+    /// Those of which enough is known to test them, from the most urgent.
+    tasks: BTreeMap<(u64, SpecId), Task>,
 }
 
 #[derive(Debug)]
@@ -39,7 +44,7 @@ pub(crate) struct Urgency {
 impl Partitioned {
     pub(crate) fn new(settings: &Settings, policy: fn(u32) -> Policy) -> Self {
         let (lowest, highest) = settings.priorities;
-        let processor = |&number| Processor { books: Books::new(number), levels: Levels::new(lowest, highest) };
+        let processor = |&number| Processor { books: Books::new(number), levels: Levels::new(lowest, highest), tasks: BTreeMap::new() };
         Self { processors: settings.processors.iter().map(processor).collect(), specs: BTreeMap::new(), policy, shifted: false }
     }
 
@@ -50,6 +55,56 @@ impl Partitioned {
             books[admitted.place].strike(admitted.task.as_ref());
         }
         books
+    }
+
+    /// Whether a task and all that it disturbs keep their deadlines on the processor at `place`, by response-time analysis. Specs of which too little is known
+    /// count as none. What is tested are the levels as they will be: the same is done to a copy of them as will be done to them.
+    pub(crate) fn prove(
+        &self,
+        place: usize,
+        task: Task,
+        urgency: Urgency,
+        replaced: Option<SpecId>,
+        work: &mut Work,
+    ) -> Result<(), String> {
+        let processor = &self.processors[place];
+        let mut levels = processor.levels.clone();
+        let replaced = replaced.and_then(|spec| Some((self.specs.get(&spec).filter(|admitted| admitted.place == place)?.key, spec)));
+        if let Some((key, _)) = replaced {
+            levels.remove(key);
+        }
+        levels.insert(urgency.key, urgency.wish);
+
+        let mut kept = processor.tasks.iter().filter(|&(id, _)| Some(*id) != replaced).map(|(&(key, _), &task)| (key, task)).peekable();
+        let mut tasks = FixedPriorities::default();
+        let mut added = Some(task);
+        let (mut first, mut place_of_added) = (0, 0);
+        for (level, last) in levels.last_keys().enumerate() {
+            while let Some((_, task)) = kept.next_if(|&(key, _)| key <= last) {
+                tasks.push(task);
+            }
+            if urgency.key <= last {
+                if let Some(task) = added.take() {
+                    (first, place_of_added) = (level, tasks.tasks().len());
+                    tasks.push(task);
+                }
+            }
+            tasks.end_level();
+        }
+        tasks.prove(first, work).map_err(|unproven| {
+            let processor = processor.books.processor;
+            match unproven {
+                Unproven::Late { task, response } => {
+                    let whose = if task == place_of_added { "this spec" } else { "a spec that was admitted before" };
+                    let Task { runtime, deadline, .. } = tasks.tasks()[task];
+                    format!(
+                        "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline {deadline}) could take {} or more",
+                        Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
+                    )
+                }
+                other => other.on("response-time analysis", processor),
+            }
+        })
     }
 
     pub(crate) fn admit(&mut self, spec: SpecId, parameters: &Parameters, urgency: Urgency, offer: Offer) {
@@ -68,6 +123,9 @@ impl Partitioned {
         let processor = &mut self.processors[place];
         processor.books.enter(task.as_ref());
         self.shifted |= insert(&mut processor.levels);
+        if let Some(task) = task {
+            processor.tasks.insert((key, spec), task);
+        }
         self.specs.insert(spec, Admitted { place, key, task });
     }
 
@@ -75,6 +133,7 @@ impl Partitioned {
         if let Some(admitted) = self.specs.remove(&spec) {
             let processor = &mut self.processors[admitted.place];
             processor.books.strike(admitted.task.as_ref());
+            processor.tasks.remove(&(admitted.key, spec));
             self.shifted |= processor.levels.remove(admitted.key);
         }
     }
@@ -93,9 +152,4 @@ impl Partitioned {
     pub(crate) fn loads(&self) -> Vec<crate::Load> {
         self.processors.iter().map(|processor| processor.books.load()).collect()
     }
-}
-
-/// The first of them by `measure`.
-pub(crate) fn worst_fit<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> K) -> usize {
-    least_loaded(books, measure)[0]
 }

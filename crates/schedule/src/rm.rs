@@ -1,7 +1,10 @@
 //! The plugin RM: partitioned, worst fit, rate-monotonic priorities of SCHED_FIFO (ReTiF, Section 5.2).
 
-use crate::partitioned::{Partitioned, Urgency, worst_fit};
-use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Utilization};
+use crate::books::{Books, beyond, first_that, least_loaded};
+use crate::partitioned::{Partitioned, Urgency};
+use crate::task::Task;
+use crate::work::Work;
+use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization};
 
 /// Rate monotonic: the shorter a period, the higher the priority.
 #[derive(Debug)]
@@ -20,6 +23,13 @@ impl RateMonotonic {
     fn urgency(parameters: &Parameters) -> Option<Urgency> {
         Some(Urgency { key: parameters.period?.ns(), wish: None })
     }
+
+    fn fits(&self, books: &Books, taken: Utilization, needed: Utilization) -> Result<(), String> {
+        if taken + needed <= self.threshold {
+            return Ok(());
+        }
+        Err(beyond(self.threshold, books.processor, taken, needed))
+    }
 }
 
 impl Plugin for RateMonotonic {
@@ -31,24 +41,26 @@ impl Plugin for RateMonotonic {
         if let Err(bound) = parameters.check(&self.settings.limits) {
             return Answer::No(Refusal::Bound(bound));
         }
-        let Some(period) = parameters.period else { return Answer::No(Refusal::Lacks("period_ns")) };
+        let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
         let books = self.partitioned.books_without(replacing);
-        let books = &books[worst_fit(&books, |books| (books.utilization, books.specs))];
-        let mut offer = Offer { processor: books.processor, accepted_runtime: parameters.runtime, ignored: false };
-        let Some(runtime) = parameters.runtime else { return Answer::Partial(offer) };
+        let places = least_loaded(&books, |books| (books.utilization, books.specs));
+        let offer = |place: usize, ignored| Offer { processor: books[place].processor, accepted_runtime: parameters.runtime, ignored };
+        let Some(task) = Task::of(parameters, parameters.runtime, true) else { return Answer::Partial(offer(places[0], false)) };
 
-        let needed = Utilization::of(runtime, parameters.deadline.map_or(period, |deadline| deadline.min(period)));
-        if books.utilization + needed <= self.threshold {
-            return Answer::Ok(offer);
+        let mut work = Work::default();
+        let found = match self.settings.test {
+            // No other processor can say yes where the least loaded one does not.
+            Test::Utilization => first_that(&places[..1], |place| self.fits(&books[place], books[place].utilization, task.utilization())),
+            Test::Exact => first_that(&places, |place| {
+                self.fits(&books[place], books[place].rate, task.rate)?;
+                self.partitioned.prove(place, task, urgency, replacing, &mut work)
+            }),
+        };
+        match found {
+            Ok((place, ())) => Answer::Ok(offer(place, false)),
+            Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], true)),
+            Err(why) => Answer::No(Refusal::Unschedulable(why)),
         }
-        if parameters.ignore_admission {
-            offer.ignored = true;
-            return Answer::Ok(offer);
-        }
-        Answer::No(Refusal::Unschedulable(format!(
-            "utilization test: {needed} of processor {} are needed; {} are taken, and the threshold is {}",
-            books.processor, books.utilization, self.threshold
-        )))
     }
 
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer) {

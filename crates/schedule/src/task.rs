@@ -10,7 +10,6 @@ pub(crate) struct Task {
     pub(crate) period: Duration,
     pub(crate) deadline: Duration,
     /// Whether its own deadlines are to be kept; not, where its admission was ignored. It disturbs others all the same.
-    #[allow(dead_code, reason = "the exact tests come next")]
     pub(crate) guaranteed: bool,
     /// Q^a / T.
     pub(crate) rate: Utilization,

@@ -46,12 +46,16 @@ impl Utilization {
         Duration::from_ns(((self.0 * u128::from(window.ns())) >> 64) as u64)
     }
 
-    #[allow(dead_code, reason = "the exact tests come next")]
     /// This share of `span`, rounded up.
     pub(crate) fn part_of(self, span: u64) -> u128 {
         let (whole, fraction) = (self.0 >> 64, self.0 & (Self::ONE.0 - 1));
         let part = (fraction * u128::from(span)).div_ceil(1 << 64);
         whole.saturating_mul(u128::from(span)).saturating_add(part)
+    }
+
+    /// Whole 2⁻⁶⁴ of a processor.
+    pub(crate) fn raw(self) -> u128 {
+        self.0
     }
 
     /// This less `other`; nothing, if that is more.

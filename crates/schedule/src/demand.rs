@@ -1,0 +1,233 @@
+//! The processor-demand test for preemptive EDF on one processor, deadlines no longer than periods (Baruah, Rosier and Howell 1990), by Quick
+//! Processor-demand Analysis (Zhang and Burns 2009).
+//!
+//! > All deadlines are kept if and only if h(t) = Σ (⌊(t − D_i) / T_i⌋ + 1) · Q_i over all tasks with D_i ≤ t never exceeds t.
+//!
+//! The runtime of the task that is to be admitted may be open. QPA goes from long intervals to short ones, and where an interval has too much
+//! demand, the runtime is cut until it has not; what was passed before stays passed, since less is demanded there too. So one descent finds the longest runtime
+//! that is possible at all.
+
+use crate::Utilization;
+use crate::task::Task;
+use crate::work::{Unproven, Work};
+use punctual_model::Duration;
+
+/// The longest runtime from `least` to `task.runtime` with which `task` can be scheduled beside `others`, which are sorted by deadline.
+pub(crate) fn longest_runtime(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
+    let place = others.partition_point(|other| other.deadline <= task.deadline);
+    if suffices(others, &task, place) {
+        return Ok(task.runtime);
+    }
+    let tasks = Tasks { others, task: &task };
+    let mut runtime = task.runtime.ns();
+    let shortest = others.first().map_or(task.deadline, |first| first.deadline.min(task.deadline)).ns();
+    let bound = tasks.bound(work)?;
+    let mut interval = tasks.last_deadline(bound.saturating_add(1), work)?;
+    while let Some(t) = interval {
+        let (demand, jobs) = tasks.demand(t, work)?;
+        let mut total = demand + jobs * u128::from(runtime);
+        if total > u128::from(t) {
+            // What a job may have at most; nothing helps where the others alone have too much, or where it has no job.
+            let shorter = u128::from(t).checked_sub(demand).and_then(|free| free.checked_div(jobs)).unwrap_or(0);
+            if shorter < u128::from(least.ns()) {
+                return Err(Unproven::Demand { interval: Duration::from_ns(t), demand: demand + jobs * u128::from(least.ns()) });
+            }
+            runtime = shorter as u64;
+            total = demand + jobs * shorter;
+        }
+        if total <= u128::from(shortest) {
+            break;
+        }
+        let total = total as u64;
+        interval = if total < t { Some(total) } else { tasks.last_deadline(t, work)? };
+    }
+    Ok(Duration::from_ns(runtime))
+}
+
+/// A sufficient test in one pass: each task's demand by a line from its first deadline on (Devi 2003; the first step of Albers and Slomka's
+/// approximation). Between deadlines the lines' sum rises no faster than time, so it is looked at there.
+fn suffices(others: &[Task], task: &Task, place: usize) -> bool {
+    let sorted = others[..place].iter().chain([task]).chain(&others[place..]);
+    let (mut demand, mut rate, mut at) = (0u128, Utilization::ZERO, 0);
+    for task in sorted {
+        let deadline = task.deadline.ns();
+        demand += rate.part_of(deadline - at) + u128::from(task.runtime.ns());
+        rate += task.rate;
+        at = deadline;
+        if demand > u128::from(deadline) || rate > Utilization::ONE {
+            return false;
+        }
+    }
+    true
+}
+
+struct Tasks<'a> {
+    others: &'a [Task],
+    /// Its runtime is what it is at most.
+    task: &'a Task,
+}
+
+impl Tasks<'_> {
+    fn all(&self) -> impl Iterator<Item = &Task> {
+        self.others.iter().chain([self.task])
+    }
+
+    /// h(t) of the others, and the number of jobs of the task itself.
+    fn demand(&self, t: u64, work: &mut Work) -> Result<(u128, u128), Unproven> {
+        work.spend(self.others.len() + 1)?;
+        let jobs = |task: &Task| t.checked_sub(task.deadline.ns()).map_or(0, |beyond| u128::from(beyond / task.period.ns().max(1)) + 1);
+        // They are sorted: those behind have no deadline within t.
+        let begun = self.others.iter().take_while(|task| task.deadline.ns() <= t);
+        Ok((begun.map(|task| jobs(task) * u128::from(task.runtime.ns())).sum(), jobs(self.task)))
+    }
+
+    /// The greatest absolute deadline below `t`, if all tasks begin at 0.
+    fn last_deadline(&self, t: u64, work: &mut Work) -> Result<Option<u64>, Unproven> {
+        work.spend(self.others.len() + 1)?;
+        let last = |task: &Task| {
+            let (deadline, period) = (task.deadline.ns(), task.period.ns().max(1));
+            let beyond = t.checked_sub(deadline)?.checked_sub(1)?;
+            Some(deadline + beyond / period * period)
+        };
+        Ok(self.all().filter_map(last).max())
+    }
+
+    /// No interval longer than this need be looked at: the lesser of the bound by utilization and the synchronous busy period.
+    fn bound(&self, work: &mut Work) -> Result<u64, Unproven> {
+        let by_utilization = self.bound_by_utilization();
+        // The busy period is often shorter, but its search is long when little is free. So it is given up soon if there is the other bound.
+        const ROUNDS: usize = 16;
+        let mut busy = self.all().fold(0u64, |sum, task| sum.saturating_add(task.runtime.ns())).max(1);
+        for round in 0.. {
+            match by_utilization {
+                Some(bound) if busy >= bound || round >= ROUNDS => return Ok(bound),
+                _ => work.spend(self.others.len() + 1)?,
+            }
+            let released = |task: &Task| u128::from(busy.div_ceil(task.period.ns().max(1))) * u128::from(task.runtime.ns());
+            let demand: u128 = self.all().map(released).sum();
+            if demand <= u128::from(busy) {
+                break;
+            }
+            busy = u64::try_from(demand).map_err(|_| Unproven::TooMuch)?;
+        }
+        Ok(busy)
+    }
+
+    /// max(D_max, Σ (T_i − D_i) · U_i / (1 − U)), where that is a number of 64 bits.
+    fn bound_by_utilization(&self) -> Option<u64> {
+        let rate: Utilization = self.all().map(|task| task.rate).sum();
+        let shortened = |task: &Task| u128::from(task.period.saturating_sub(task.deadline).ns()).checked_mul(task.rate.raw());
+        let shortened = self.all().try_fold(0u128, |sum, task| sum.checked_add(shortened(task)?))?;
+        let longest = self.all().map(|task| task.deadline.ns()).max()?;
+        let free = (Utilization::ONE - rate).raw();
+        let bound = u64::try_from(shortened.checked_add(free)?.checked_div(free)?).ok()?;
+        Some(bound.max(longest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use response_time_analysis as published;
+
+    fn task((runtime, period, deadline): (u64, u64, u64)) -> Task {
+        Task::new(Duration::from_ns(runtime), Duration::from_ns(period), Duration::from_ns(deadline), true)
+    }
+
+    /// The last one is asked about.
+    fn longest(tasks: &[(u64, u64, u64)], least: u64) -> Result<u64, Unproven> {
+        let (&last, others) = tasks.split_last().unwrap();
+        let mut others: Vec<_> = others.iter().copied().map(task).collect();
+        others.sort_by_key(|task| task.deadline);
+        longest_runtime(&others, task(last), Duration::from_ns(least), &mut Work::unlimited()).map(Duration::ns)
+    }
+
+    #[test]
+    fn buttazzo_processor_demand() {
+        let tasks = [(2, 6, 4), (2, 8, 5), (3, 9, 7)];
+        let all: Vec<_> = tasks.into_iter().map(task).collect();
+        let tasks_of = Tasks { others: &all[..2], task: &all[2] };
+        // L* = 25, rounded up.
+        assert!((25..=26).contains(&tasks_of.bound_by_utilization().unwrap()));
+        assert!(tasks_of.bound(&mut Work::default()).unwrap() <= 25);
+        let demand = |t| tasks_of.demand(t, &mut Work::default()).map(|(others, jobs)| others + jobs * 3).unwrap();
+        assert_eq!([4, 5, 7, 10, 13, 16, 21, 22].map(demand), [2, 4, 7, 9, 11, 16, 18, 20]);
+        assert_eq!(longest(&tasks, 3), Ok(3));
+        // Nothing is left at 7.
+        assert_eq!(longest(&[(2, 6, 4), (2, 8, 5), (4, 12, 7)], 3), Ok(3));
+        assert!(matches!(longest(&[(2, 6, 4), (2, 8, 5), (4, 12, 7)], 4), Err(Unproven::Demand { demand: 8.., .. })));
+    }
+
+    #[test]
+    fn all_of_a_processor_can_be_had() {
+        assert_eq!(longest(&[(1, 2, 2), (1, 4, 4), (2, 8, 8)], 1), Ok(2));
+        assert_eq!(longest(&[(1, 2, 2), (2, 4, 4)], 1), Ok(2));
+        assert_eq!(longest(&[(1, 2, 1), (2, 4, 4)], 1), Ok(2));
+        assert_eq!(longest(&[(1, 2, 1), (1, 4, 1)], 1), Err(Unproven::Demand { interval: Duration::from_ns(1), demand: 2 }));
+    }
+
+    #[test]
+    fn great_numbers_neither_wrap_nor_take_for_ever() {
+        let great = i64::MAX as u64;
+        let work = &mut Work::default();
+        let others = [task((1, 2, 1)), task((great / 4, great, great / 2))];
+        let said = longest_runtime(&others, task((great / 4, great, great - 1)), Duration::from_ns(great / 4), work);
+        assert!(!matches!(said, Ok(runtime) if runtime.ns() > great / 4));
+    }
+
+    /// Whether each task's response time is within its deadline, by the published analysis.
+    fn published_says(tasks: &[(u64, u64, u64)]) -> Option<bool> {
+        use published::{arrival::Sporadic, demand::RBF, edf::fully_preemptive, time::Service, wcet::Scalar};
+        let bounds: Vec<_> = tasks
+            .iter()
+            .map(|&(runtime, period, _)| {
+                let arrivals = Sporadic { min_inter_arrival: period.into(), jitter: 0.into() };
+                RBF::new(arrivals, Scalar::new(Service::from(runtime)))
+            })
+            .collect();
+        for (at, &(_, _, deadline)) in tasks.iter().enumerate() {
+            let of = |other: usize| fully_preemptive::Task { rbf: &bounds[other], deadline: tasks[other].2.into() };
+            let others: Vec<_> = (0..tasks.len()).filter(|&other| other != at).map(of).collect();
+            let response = fully_preemptive::dedicated_uniproc_rta(&of(at), &others, 200_000.into()).ok()?;
+            if u64::from(response) > deadline {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    fn tasks() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
+        let period = prop_oneof![2..20u64, 2..300u64];
+        let task = (period, 0.0..0.6f64, 0.0..=1.0f64).prop_map(|(period, share, tight)| {
+            let runtime = ((period as f64 * share) as u64).max(1);
+            (runtime, period, runtime + ((period - runtime) as f64 * tight) as u64)
+        });
+        prop::collection::vec(task, 1..6)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn exactly_what_the_published_analysis_says(tasks in tasks()) {
+            // QPA is asked only where the others can be scheduled and the threshold is kept.
+            let rate: Utilization = tasks.iter().map(|&spec| task(spec).rate).sum();
+            prop_assume!(rate <= Utilization::ONE);
+            let (last, others) = tasks.split_last().unwrap();
+            let Some(said) = published_says(&tasks) else { return Ok(()) };
+            prop_assert_eq!(longest(&tasks, last.0).is_ok(), said);
+            // With a runtime that is open, the longest that is possible is found.
+            let longer = (last.0..=last.2).take_while(|&runtime| {
+                let with: Vec<_> = others.iter().copied().chain([(runtime, last.1, last.2)]).collect();
+                with.iter().map(|&spec| task(spec).rate).sum::<Utilization>() <= Utilization::ONE && published_says(&with) == Some(true)
+            });
+            if let Some(expected) = longer.last() {
+                let rates: Utilization = others.iter().map(|&spec| task(spec).rate).sum();
+                let most = (Utilization::ONE - rates).runtime_in(Duration::from_ns(last.1)).ns().min(last.2);
+                let open: Vec<_> = others.iter().copied().chain([(most, last.1, last.2)]).collect();
+                prop_assert_eq!(longest(&open, 1), Ok(expected));
+            }
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Response-time analysis for preemptive fixed priorities on one processor (Joseph and Pandya 1986; Audsley et al. 1993; Lehoczky 1990).
+//!
+//! Tasks are sporadic and independent. Those that share a priority count as disturbing each other: that is right for every order among them, so for
+//! SCHED_FIFO as for SCHED_RR. Then all tasks of one level have the same demand
+//!
+//! > W(t) = Σ ⌈t / T_j⌉ · Q_j over all tasks of this level and of more urgent ones,
+//!
+//! and the least t with W(t) ≤ t is the level's longest busy period. No job of it takes longer than that; and if it ends within a task's period, then this is
+//! the task's exact response time, for the order among equals that is worst for it. So a level is tested at once, however many tasks it has.
+//!
+//! Deadlines beyond the period are dealt with exactly too, job by job through the busy period (Lehoczky).
+//!
+//! The `response-time-analysis` crate has the same analysis for arrival curves. Its numbers wrap in release builds, its work has no bound, and it sees one
+//! task at a time, so n tasks take n² terms an iteration; here it is what the property tests compare with.
+
+use crate::task::Task;
+use crate::work::{Unproven, Work};
+
+/// What is tested: tasks from the most urgent, in levels of equal priority.
+#[derive(Debug, Default)]
+pub(crate) struct FixedPriorities {
+    tasks: Vec<Task>,
+    /// By themselves, because the sums run over them and nothing else.
+    periods: Vec<u64>,
+    runtimes: Vec<u64>,
+    /// Where each level ends in `tasks`.
+    ends: Vec<usize>,
+}
+
+impl FixedPriorities {
+    /// The next task, of the same level as the one before unless [`end_level`](Self::end_level) was called between.
+    pub(crate) fn push(&mut self, task: Task) {
+        self.periods.push(task.period.ns().max(1));
+        self.runtimes.push(task.runtime.ns());
+        self.tasks.push(task);
+    }
+
+    /// What comes now is less urgent.
+    pub(crate) fn end_level(&mut self) {
+        self.ends.push(self.tasks.len());
+    }
+
+    pub(crate) fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// Whether all guaranteed tasks of level `first` and of less urgent ones keep their deadlines. Those above are not looked at: nothing below disturbs them.
+    pub(crate) fn prove(&self, first: usize, work: &mut Work) -> Result<(), Unproven> {
+        let mut linear = Linear::default();
+        let mut begin = 0;
+        let mut busy = 0;
+        for (level, &end) in self.ends.iter().enumerate() {
+            let members = begin..end;
+            members.clone().for_each(|task| linear.add(&self.tasks[task]));
+            begin = end;
+            let at_stake = |task: &usize| self.tasks[*task].guaranteed;
+            if level < first || members.clone().filter(at_stake).all(|task| linear.suffices_for(&self.tasks[task])) {
+                continue;
+            }
+            busy = self.prove_level(members.filter(at_stake), end, busy, work)?;
+        }
+        Ok(())
+    }
+
+    /// For guaranteed tasks of the level that ends at `end`. `busy` is no longer than this level's busy period; returned is a greater such number.
+    fn prove_level(&self, members: impl Iterator<Item = usize> + Clone, end: usize, busy: u64, work: &mut Work) -> Result<u64, Unproven> {
+        let bound = |task: usize| self.tasks[task].deadline.min(self.tasks[task].period).ns();
+        let Some(tightest) = members.clone().min_by_key(|&task| bound(task)) else { return Ok(busy) };
+        // One sum is often enough: if all that can come until then is done by then, the busy period is over.
+        if self.demand(bound(tightest), end, work)? <= u128::from(bound(tightest)) {
+            return Ok(busy);
+        }
+        let constrained = |task: &usize| self.tasks[*task].deadline <= self.tasks[*task].period;
+        let most = match members.clone().filter(constrained).min_by_key(|&task| bound(task)) {
+            Some(task) => (task, bound(task)),
+            None => (tightest, members.clone().map(bound).max().unwrap_or_default()),
+        };
+        let begin = busy.max(self.runtimes[..end].iter().fold(0, |sum, &runtime| sum.saturating_add(runtime)));
+        let busy = match self.busy_period(begin, most.1, end, work)? {
+            Ok(busy) => busy,
+            Err(response) if constrained(&most.0) => return Err(Unproven::Late { task: most.0, response }),
+            Err(_) => u64::MAX,
+        };
+        for task in members.filter(|&task| bound(task) < busy) {
+            self.prove_jobs(task, end, work)?;
+        }
+        Ok(if busy == u64::MAX { begin } else { busy })
+    }
+
+    /// The least t ≥ `begin` with W(t) ≤ t; an error with what it exceeds, once that is more than `most`.
+    fn busy_period(&self, begin: u64, most: u64, end: usize, work: &mut Work) -> Result<Result<u64, u128>, Unproven> {
+        let mut t = begin.max(1);
+        while t <= most {
+            let demand = self.demand(t, end, work)?;
+            if demand <= u128::from(t) {
+                return Ok(Ok(t));
+            }
+            match u64::try_from(demand) {
+                Ok(demand) => t = demand,
+                Err(_) => return Ok(Err(demand)),
+            }
+        }
+        Ok(Err(t.into()))
+    }
+
+    /// One task's jobs through the busy period of its level, where its period is shorter than that (Lehoczky).
+    fn prove_jobs(&self, task: usize, end: usize, work: &mut Work) -> Result<(), Unproven> {
+        let (runtime, period, deadline) = (self.runtimes[task], self.periods[task], self.tasks[task].deadline.ns());
+        let mut t = self.runtimes[..end].iter().fold(0, |sum: u64, &runtime| sum.saturating_add(runtime));
+        for job in 1u64.. {
+            let release = (job - 1).checked_mul(period).ok_or(Unproven::TooMuch)?;
+            let latest = release.checked_add(deadline).ok_or(Unproven::TooMuch)?;
+            let own = u128::from(job) * u128::from(runtime);
+            loop {
+                // W counts ⌈t / T⌉ jobs of this task; only those up to this one are ahead of its end.
+                let counted = u128::from(t.div_ceil(period)) * u128::from(runtime);
+                let demand = self.demand(t, end, work)? - counted + own;
+                if demand <= u128::from(t) {
+                    break;
+                }
+                if demand > u128::from(latest) {
+                    return Err(Unproven::Late { task, response: demand - u128::from(release) });
+                }
+                t = demand as u64;
+            }
+            if t > latest {
+                return Err(Unproven::Late { task, response: u128::from(t - release) });
+            }
+            if t - release <= period {
+                break;
+            }
+            t = t.saturating_add(runtime);
+        }
+        Ok(())
+    }
+
+    /// W(t) over the tasks before `end`.
+    fn demand(&self, t: u64, end: usize, work: &mut Work) -> Result<u128, Unproven> {
+        work.spend(end)?;
+        let terms = self.periods[..end].iter().zip(&self.runtimes[..end]);
+        Ok(terms.map(|(&period, &runtime)| u128::from(t.div_ceil(period)) * u128::from(runtime)).sum())
+    }
+}
+
+/// An upper bound on response times that is linear in the sums over all tasks so far, so it costs the same whatever their number (Bini, Nguyen, Richard and
+/// Baruah 2009): R_i ≤ (Q_i + Σ Q_j (1 − U_j)) / (1 − Σ U_j), for deadlines of any length as long as Σ U_j + U_i ≤ 1.
+#[derive(Debug, Default)]
+struct Linear {
+    /// Σ Q_j (1 − U_j), rounded up.
+    carried: u128,
+    rate: crate::Utilization,
+}
+
+impl Linear {
+    fn add(&mut self, task: &Task) {
+        let runtime = task.runtime.ns();
+        // The rate is rounded up, by less than what 1 ns makes up for.
+        let less = task.rate.part_of(runtime).saturating_sub(2);
+        self.carried += u128::from(runtime).saturating_sub(less);
+        self.rate += task.rate;
+    }
+
+    /// Whether one of the tasks that were added keeps its deadline, if all others are more urgent.
+    fn suffices_for(&self, task: &Task) -> bool {
+        let deadline = task.deadline.ns();
+        let others = (self.rate - task.rate).part_of(deadline);
+        let carried = self.carried + task.rate.part_of(task.runtime.ns());
+        self.rate <= crate::Utilization::ONE && carried.saturating_add(others) <= u128::from(deadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use punctual_model::Duration;
+    use response_time_analysis as published;
+
+    /// (runtime, period, deadline) from the most urgent, each on a level of its own.
+    fn set(tasks: &[(u64, u64, u64)]) -> FixedPriorities {
+        let mut set = FixedPriorities::default();
+        for &(runtime, period, deadline) in tasks {
+            set.push(Task::new(Duration::from_ns(runtime), Duration::from_ns(period), Duration::from_ns(deadline), true));
+            set.end_level();
+        }
+        set
+    }
+
+    /// The least deadline with which the last task is proved, and the others as they are.
+    fn response(tasks: &[(u64, u64)]) -> u64 {
+        let mut tasks: Vec<_> = tasks.iter().map(|&(runtime, period)| (runtime, period, u64::MAX >> 2)).collect();
+        let last = tasks.len() - 1;
+        (1..10_000)
+            .find(|&deadline| {
+                tasks[last].2 = deadline;
+                set(&tasks).prove(last, &mut Work::unlimited()).is_ok()
+            })
+            .expect("it has a response time")
+    }
+
+    #[test]
+    fn burns_and_wellings() {
+        let tasks = [(3, 7), (3, 12), (5, 20)];
+        assert_eq!([response(&tasks[..1]), response(&tasks[..2]), response(&tasks)], [3, 6, 20]);
+    }
+
+    #[test]
+    fn buttazzo_deadline_monotonic() {
+        let mut tasks = vec![(1, 4, 3), (1, 5, 4), (2, 6, 5), (1, 11, 10)];
+        assert_eq!(set(&tasks).prove(0, &mut Work::default()), Ok(()));
+        assert_eq!(response(&[(1, 4), (1, 5), (2, 6), (1, 11)]), 10);
+        tasks[3].2 = 9;
+        assert!(matches!(set(&tasks).prove(0, &mut Work::default()), Err(Unproven::Late { task: 3, response: 10.. })));
+    }
+
+    #[test]
+    fn lehoczky_arbitrary_deadlines() {
+        // The first job of the second task takes 114, its fifth 118; the busy period ends with the seventh.
+        assert_eq!(response(&[(26, 70), (62, 100)]), 118);
+    }
+
+    #[test]
+    fn full_use_of_harmonic_periods() {
+        assert_eq!(set(&[(1, 2, 2), (1, 4, 4), (1, 8, 8), (1, 8, 8)]).prove(0, &mut Work::default()), Ok(()));
+        assert!(set(&[(1, 2, 2), (1, 4, 4), (1, 8, 8), (2, 8, 8)]).prove(0, &mut Work::default()).is_err());
+    }
+
+    #[test]
+    fn equals_disturb_each_other() {
+        let tasks =
+            [(2, 10, 4), (2, 10, 3)].map(|(q, t, d)| Task::new(Duration::from_ns(q), Duration::from_ns(t), Duration::from_ns(d), true));
+        let mut shared = FixedPriorities::default();
+        tasks.iter().for_each(|&task| shared.push(task));
+        shared.end_level();
+        assert!(matches!(shared.prove(0, &mut Work::default()), Err(Unproven::Late { task: 1, response: 4 })));
+        // The one whose admission was ignored may be late itself.
+        let mut shared = FixedPriorities::default();
+        shared.push(tasks[0]);
+        shared.push(Task { guaranteed: false, ..tasks[1] });
+        shared.end_level();
+        assert_eq!(shared.prove(0, &mut Work::default()), Ok(()));
+    }
+
+    #[test]
+    fn great_numbers_neither_wrap_nor_take_for_ever() {
+        let great = i64::MAX as u64;
+        let tasks = vec![(great / 2, great, great); 3];
+        assert!(matches!(set(&tasks).prove(0, &mut Work::default()), Err(Unproven::Late { task: 2, .. })));
+        // The last one's busy period takes a step for each of 2⁶² jobs.
+        let endless = [(1, 2, 2), (great / 2 - 1, great, great)];
+        assert_eq!(set(&endless).prove(0, &mut Work::default()), Ok(()));
+        let endless = [(2, 3, 3), (great / 3, great, great - 7)];
+        assert!(set(&endless).prove(0, &mut Work::default()).is_err());
+    }
+
+    /// What the published analysis says; `None` if it finds nothing within a long time.
+    fn published_response(tasks: &[(u64, u64)]) -> Option<u64> {
+        use published::{arrival::Sporadic, demand::RBF, wcet::Scalar};
+        let bound = |&(runtime, period): &(u64, u64)| {
+            let arrivals = Sporadic { min_inter_arrival: period.into(), jitter: 0.into() };
+            RBF::new(arrivals, Scalar::new(published::time::Service::from(runtime)))
+        };
+        let (last, others) = tasks.split_last()?;
+        let others: Vec<_> = others.iter().map(bound).collect();
+        let response = published::fixed_priority::fully_preemptive::dedicated_uniproc_rta(&bound(last), &others, 200_000.into());
+        response.ok().map(u64::from)
+    }
+
+    fn tasks() -> impl Strategy<Value = Vec<(u64, u64)>> {
+        let period = prop_oneof![2..20u64, 2..400u64];
+        let task = (period, 0.0..0.6f64).prop_map(|(period, share)| (((period as f64 * share) as u64).max(1), period));
+        prop::collection::vec(task, 1..7)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn exactly_what_the_published_analysis_says(tasks in tasks()) {
+            let responses: Vec<_> = (1..=tasks.len()).map(|n| published_response(&tasks[..n])).collect();
+            let known = responses.iter().take_while(|response| response.is_some()).count();
+            let with = |responses: &[Option<u64>]| -> Vec<_> {
+                tasks.iter().zip(responses).map(|(&(q, t), response)| (q, t, response.unwrap_or(1))).collect()
+            };
+            prop_assert_eq!(set(&with(&responses[..known])).prove(0, &mut Work::unlimited()), Ok(()));
+            for task in (0..known).filter(|&task| responses[task] > Some(1)) {
+                let mut shorter = responses[..known].to_vec();
+                shorter[task] = shorter[task].map(|response| response - 1);
+                let said = set(&with(&shorter)).prove(task, &mut Work::unlimited());
+                prop_assert!(matches!(said, Err(Unproven::Late { task: late, response }) if late == task && response <= responses[task].unwrap().into()), "{:?}", said);
+            }
+            if known < tasks.len() {
+                let mut lax = responses[..=known].to_vec();
+                lax[known] = Some(150_000);
+                prop_assert!(set(&with(&lax)).prove(known, &mut Work::unlimited()).is_err());
+            }
+        }
+
+        #[test]
+        fn a_limit_on_work_only_makes_it_say_no(tasks in tasks(), steps in 0..200usize) {
+            let tasks: Vec<_> = tasks.into_iter().map(|(q, t)| (q, t, t)).collect();
+            let mut work = Work::unlimited();
+            work.spend(usize::MAX - steps).unwrap();
+            if set(&tasks).prove(0, &mut work).is_ok() {
+                prop_assert_eq!(set(&tasks).prove(0, &mut Work::unlimited()), Ok(()));
+            }
+        }
+    }
+}
