@@ -69,9 +69,9 @@ enum Action {
         /// How system calls are to be seen; both ways, if none is given
         #[arg(long, value_enum)]
         attach: Vec<suite::Attach>,
-        /// One processor on which an instruction takes a nanosecond, and nothing is random
-        #[arg(long)]
-        icount: bool,
+        /// How many processors; of more than one, times mean nothing, and QEMU may lose its way where functions are traced or kernels are new
+        #[arg(long, default_value_t = 1)]
+        processors: u32,
         /// MiB of memory of each machine
         #[arg(long, default_value_t = 1024)]
         memory: u64,
@@ -170,13 +170,13 @@ fn run() -> Result<ExitCode> {
             }
             Ok(ExitCode::from(ended.code()))
         }
-        Action::Test { kernels, attach, icount, memory, limit, missing_is_fine, tests } => {
+        Action::Test { kernels, attach, processors, memory, limit, missing_is_fine, tests } => {
             let suite = Suite {
                 kernels: if kernels.is_empty() { matrix::names().map(str::to_owned).collect() } else { kernels },
                 attach: if attach.is_empty() { vec![suite::Attach::Fentry, suite::Attach::Tracepoint] } else { attach },
                 tests,
                 memory_mib: memory,
-                counting: icount,
+                processors: processors.max(1),
                 limit: Duration::from_secs(limit),
             };
             let report = suite.run()?;

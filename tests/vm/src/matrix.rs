@@ -46,22 +46,6 @@ pub struct Kernel {
     pub config: Option<PathBuf>,
 }
 
-impl Kernel {
-    /// Its version and patch level, if the file says it: what begins a `bzImage` does (Documentation/arch/x86/boot.rst).
-    pub fn version(&self) -> Option<(u32, u32)> {
-        let mut begin = vec![0; 0x8000];
-        let length = File::open(&self.image).and_then(|mut image| image.read(&mut begin)).ok()?;
-        begin.truncate(length);
-        if begin.get(0x202..0x206)? != b"HdrS" {
-            return None;
-        }
-        let at = usize::from(u16::from_le_bytes([*begin.get(0x20e)?, *begin.get(0x20f)?])) + 0x200;
-        let text: String = begin.get(at..)?.iter().take(20).map(|byte| char::from(*byte)).collect();
-        let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok());
-        Some((numbers.next()?, numbers.next()?))
-    }
-}
-
 /// A kernel that cannot be had here, and why.
 #[derive(Debug)]
 pub struct Missing {

@@ -23,13 +23,6 @@ pub enum Attach {
 }
 
 impl Attach {
-    /// Whether a machine has one processor and counts instructions. To trace a function is to rewrite its first bytes while other processors may be at
-    /// them, and kernels since 7.0 rewrite for tracepoints too; of two that QEMU emulates in threads of their own, one sometimes keeps what it has
-    /// translated before, and traps there for ever. Counting also keeps the time of such a machine whole, whatever else this one does.
-    pub fn counts(self, kernel: &Kernel) -> bool {
-        self == Attach::Fentry || kernel.version().is_some_and(|version| version >= (7, 0))
-    }
-
     pub fn name(self) -> &'static str {
         match self {
             Attach::Fentry => "fentry",
@@ -45,8 +38,10 @@ pub struct Suite {
     /// Tests whose name contains one of these; all, if there is none.
     pub tests: Vec<String>,
     pub memory_mib: u64,
-    /// On one processor, the same every time.
-    pub counting: bool,
+    /// One processor counts instructions: its time is whole, whatever else this machine does, and its output the same every time. More run in threads
+    /// of their own, whose times mean nothing; and of those, one sometimes keeps code that another has rewritten, which is what tracing a function
+    /// does, and since 7.0 a tracepoint too, and traps there for ever.
+    pub processors: u32,
     pub limit: Duration,
 }
 
@@ -112,8 +107,8 @@ impl Suite {
 
     fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
-        let (memory_mib, counting, limit) = (self.memory_mib, self.counting || attach.counts(kernel), self.limit);
-        let machine = Machine { kernel, processors: 2, memory_mib, counting, limit, append: "" };
+        let (processors, memory_mib, limit) = (self.processors, self.memory_mib, self.limit);
+        let machine = Machine { kernel, processors, memory_mib, counting: processors == 1, limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
