@@ -1,7 +1,7 @@
 //! However an observation ends, its models are written.
 
 use crate::model::{only_task, primary, read, tasks};
-use crate::run::{Running, children, directory, punctual, run, sleeps, wait_until, workload};
+use crate::run::{Running, attach, children, directory, punctual, run, sleeps, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, fail, of_time};
 use punctual_model::EndedBy;
 use rustix::process::Signal;
@@ -89,9 +89,11 @@ fn by_command() -> Result<Outcome> {
 fn process_ends() -> Result<Outcome> {
     let directory = directory()?;
     let file = directory.path().join("process.timing.json");
-    let workload = Running::start(periodic("2"))?;
+    // To attach to functions takes seconds on some kernels.
+    let (lives, limit) = if attach().as_deref() == Some("fentry") { ("12", "20s") } else { ("2", "4s") };
+    let workload = Running::start(periodic(lives))?;
     wait_until("the workload to run", || sleeps(workload.pid(), "task-2").is_some())?;
-    let mut extract = punctual(["extract", "--for", "4s", "-o"]);
+    let mut extract = punctual(["extract", "--for", limit, "-o"]);
     extract.arg(&file).args(["--pid", &workload.pid().to_string()]);
     let ended = run(extract)?;
     ended.expect_code(0)?;
