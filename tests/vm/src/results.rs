@@ -18,6 +18,8 @@ pub struct Results {
     pub tests: BTreeMap<String, Outcome>,
     /// How many there were to be run, once that was said.
     pub announced: Option<usize>,
+    /// The test that runs, where tests run one after the other: what it prints itself may come between its name and its outcome.
+    running: Option<String>,
     /// The test whose message is being read.
     failing: Option<String>,
 }
@@ -28,9 +30,12 @@ impl Results {
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" ----")) {
             self.failing = Some(name.to_owned());
         } else if let Some((name, said)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
-            if let Some(outcome) = outcome(said) {
-                self.tests.insert(name.trim_end().to_owned(), outcome);
+            match outcome(said) {
+                Some(outcome) => drop(self.tests.insert(name.trim_end().to_owned(), outcome)),
+                None => self.running = Some(name.trim_end().to_owned()),
             }
+        } else if let (Some(_), Some(outcome)) = (&self.running, outcome(line)) {
+            self.tests.extend(self.running.take().map(|name| (name, outcome)));
         } else if let Some(number) =
             line.strip_prefix("running ").and_then(|rest| rest.strip_suffix(" tests").or(rest.strip_suffix(" test")))
         {
@@ -70,6 +75,8 @@ mod tests {
         let said = "running 3 tests\ntest driver::poll   ... ok\ntest loss::all ... ignored (needs root)\ntest demo::all ... FAILED\n\nfailures:\n\n---- demo::all ----\nno period\nat all\n\n\nfailures:\n    demo::all\n\ntest result: FAILED. 1 passed; 1 failed; 1 ignored\n";
         said.lines().for_each(|line| results.line(line));
         assert_eq!(results.announced, Some(3));
+        ["test loss::more ... {\"rounds\": 3}", "something", "ok", "ok"].iter().for_each(|line| results.line(line));
+        assert_eq!(results.tests["loss::more"], Outcome::Passed);
         assert_eq!(results.tests["driver::poll"], Outcome::Passed);
         assert_eq!(results.tests["loss::all"], Outcome::Skipped("needs root".into()));
         assert_eq!(results.tests["demo::all"], Outcome::Failed("no period\nat all\n\n\n".into()));
