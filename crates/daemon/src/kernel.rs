@@ -1,0 +1,320 @@
+//! What the kernel is asked and told: scheduling, affinity, and the setting that SCHED_DEADLINE on one processor needs.
+
+use punctual_model::Duration;
+use punctual_schedule::{Limits, Policy};
+use std::fmt;
+use std::fs;
+use std::io;
+
+/// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. Utilization clamps, which came later, are never touched.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    size: u32,
+    /// `SCHED_OTHER`, …
+    pub policy: u32,
+    /// `SCHED_FLAG_…`
+    pub flags: u64,
+    /// Of SCHED_OTHER and SCHED_BATCH.
+    pub nice: i32,
+    /// Of SCHED_FIFO and SCHED_RR.
+    pub priority: u32,
+    /// Of SCHED_DEADLINE; of others a time slice, on kernels since 6.12.
+    pub runtime_ns: u64,
+    /// Of SCHED_DEADLINE.
+    pub deadline_ns: u64,
+    /// Of SCHED_DEADLINE.
+    pub period_ns: u64,
+}
+
+const SCHEDULING_SIZE: u32 = 48;
+const RESET_ON_FORK: u64 = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+
+/// The processors that a thread may run on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Processors([u64; Processors::MOST / 64]);
+
+impl Processors {
+    /// More than any machine has that Punctual was ever seen on; where there are more, nothing is attached.
+    pub const MOST: usize = 2048;
+
+    /// Just that one.
+    pub fn one(number: u32) -> Option<Self> {
+        let mut words = [0; Self::MOST / 64];
+        *words.get_mut(number as usize / 64)? |= 1 << (number % 64);
+        Some(Self(words))
+    }
+
+    /// As the journal has them.
+    pub fn from_words(words: [u64; Self::MOST / 64]) -> Self {
+        Self(words)
+    }
+
+    /// As the journal has them.
+    pub fn words(&self) -> [u64; Self::MOST / 64] {
+        self.0
+    }
+}
+
+impl fmt::Debug for Processors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries((0..Self::MOST).filter(|at| self.0[at / 64] >> (at % 64) & 1 == 1)).finish()
+    }
+}
+
+impl Scheduling {
+    /// What a policy is to the kernel. What the thread starts does not inherit it.
+    pub fn of(policy: Policy) -> Self {
+        let none = Self { size: SCHEDULING_SIZE, flags: RESET_ON_FORK, ..Self::default() };
+        match policy {
+            Policy::Deadline { runtime, deadline, period } => Self {
+                policy: libc::SCHED_DEADLINE as u32,
+                runtime_ns: runtime.ns(),
+                deadline_ns: deadline.ns(),
+                period_ns: period.ns(),
+                ..none
+            },
+            Policy::Fifo(priority) => Self { policy: libc::SCHED_FIFO as u32, priority, ..none },
+            Policy::RoundRobin(priority) => Self { policy: libc::SCHED_RR as u32, priority, ..none },
+        }
+    }
+
+    /// The policy that it was made of.
+    pub fn assigned(&self) -> Option<Policy> {
+        let [runtime, deadline, period] = [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
+        match self.policy as i32 {
+            libc::SCHED_DEADLINE => Some(Policy::Deadline { runtime, deadline, period }),
+            libc::SCHED_FIFO => Some(Policy::Fifo(self.priority)),
+            libc::SCHED_RR => Some(Policy::RoundRobin(self.priority)),
+            _ => None,
+        }
+    }
+
+    /// SCHED_OTHER, as any thread begins.
+    pub fn ordinary() -> Self {
+        Self { size: SCHEDULING_SIZE, ..Self::default() }
+    }
+
+    /// Whether a thread that is scheduled like that is scheduled as was told here.
+    pub fn is_as_told(&self, told: &Scheduling) -> bool {
+        self.policy == told.policy
+            && match self.policy as i32 {
+                libc::SCHED_DEADLINE => {
+                    (self.runtime_ns, self.deadline_ns, self.period_ns) == (told.runtime_ns, told.deadline_ns, told.period_ns)
+                }
+                libc::SCHED_FIFO | libc::SCHED_RR => self.priority == told.priority,
+                _ => self.nice == told.nice,
+            }
+    }
+
+    /// Whether it is SCHED_DEADLINE.
+    pub fn is_deadline(&self) -> bool {
+        self.policy as i32 == libc::SCHED_DEADLINE
+    }
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.policy as i32 {
+            libc::SCHED_DEADLINE => {
+                let [runtime, deadline, period] = [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
+                write!(f, "SCHED_DEADLINE, {runtime} in {period}, deadline {deadline}")
+            }
+            libc::SCHED_FIFO => write!(f, "SCHED_FIFO, priority {}", self.priority),
+            libc::SCHED_RR => write!(f, "SCHED_RR, priority {}", self.priority),
+            libc::SCHED_OTHER => write!(f, "SCHED_OTHER, nice {}", self.nice),
+            libc::SCHED_BATCH => write!(f, "SCHED_BATCH, nice {}", self.nice),
+            libc::SCHED_IDLE => write!(f, "SCHED_IDLE"),
+            other => write!(f, "policy {other}"),
+        }
+    }
+}
+
+/// A call that the kernel refused.
+#[derive(Debug)]
+pub struct Refused {
+    /// Which call, on what, with what.
+    what: String,
+    error: io::Error,
+}
+
+impl Refused {
+    fn last(what: String) -> Self {
+        Self { what, error: io::Error::last_os_error() }
+    }
+
+    /// Whether the thread is not there any more.
+    pub fn is_gone(&self) -> bool {
+        self.error.raw_os_error() == Some(libc::ESRCH)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.error)?;
+        match self.error.raw_os_error() {
+            Some(libc::EPERM) if self.what.contains("SCHED_DEADLINE") => {
+                write!(f, "; punctuald needs CAP_SYS_NICE, and kernel.sched_rt_runtime_us has to be -1")
+            }
+            Some(libc::EPERM) => {
+                write!(
+                    f,
+                    "; punctuald needs CAP_SYS_NICE, and the thread's control group real-time bandwidth (cpu.rt_runtime_us), where the kernel has that"
+                )
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// How a thread is scheduled; 0 is the caller.
+pub fn scheduling(thread: u32) -> Result<Scheduling, Refused> {
+    let mut told = Scheduling::default();
+    // SAFETY: the kernel writes at most the size that is said, which is that of the struct.
+    match unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut told, SCHEDULING_SIZE, 0) } {
+        0 => Ok(told),
+        _ => Err(Refused::last(format!("sched_getattr of thread {thread}"))),
+    }
+}
+
+/// Tells how a thread is scheduled from now on.
+pub fn schedule(thread: u32, told: &Scheduling) -> Result<(), Refused> {
+    let told = Scheduling { size: SCHEDULING_SIZE, ..*told };
+    // SAFETY: the kernel reads as much as `size` says, which is that of the struct.
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const told, 0) } {
+        0 => Ok(()),
+        _ => Err(Refused::last(format!("sched_setattr({told}) of thread {thread}"))),
+    }
+}
+
+/// Where a thread may run.
+pub fn processors(thread: u32) -> Result<Processors, Refused> {
+    let mut words = [0u64; Processors::MOST / 64];
+    // SAFETY: the kernel writes at most the size that is said, which is that of the array.
+    match unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&words), words.as_mut_ptr()) } {
+        -1 => Err(Refused::last(format!("sched_getaffinity of thread {thread}"))),
+        _ => Ok(Processors(words)),
+    }
+}
+
+/// Tells where a thread may run.
+pub fn pin(thread: u32, to: &Processors) -> Result<(), Refused> {
+    // SAFETY: the kernel reads at most the size that is said, which is that of the array.
+    match unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size_of_val(&to.0), to.0.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(Refused::last(format!("sched_setaffinity({to:?}) of thread {thread}"))),
+    }
+}
+
+/// A thread's whole scheduling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// How.
+    pub scheduling: Scheduling,
+    /// Where.
+    pub processors: Processors,
+}
+
+impl State {
+    /// As it is now.
+    pub fn of(thread: u32) -> Result<Self, Refused> {
+        Ok(Self { scheduling: scheduling(thread)?, processors: processors(thread)? })
+    }
+
+    /// Makes a thread so, wherever it was: both parts, or an error. It is never unscheduled between.
+    pub fn enact(&self, thread: u32) -> Result<(), Refused> {
+        // SCHED_DEADLINE with the kernel's own admission test lets a thread be pinned before it, not after.
+        pin(thread, &self.processors)?;
+        schedule(thread, &self.scheduling)
+    }
+
+    /// Puts a thread back to what it was, part by part, as far as each part is still one of `made`. Whoever changed it since had the right to.
+    pub fn restore(&self, thread: u32, made: &[State]) -> Result<(), Refused> {
+        let now = State::of(thread)?;
+        let scheduling = made.iter().any(|made| now.scheduling.is_as_told(&made.scheduling)).then_some(self.scheduling);
+        let processors = made.iter().any(|made| now.processors == made.processors).then_some(self.processors);
+        // A thread under SCHED_DEADLINE can be refused another place, before and after: so that policy is taken first and given last.
+        let mut scheduled = Ok(());
+        if let Some(to) = scheduling.filter(|to| !to.is_deadline()) {
+            scheduled = schedule(thread, &to.without_slice());
+        }
+        if let Some(to) = processors {
+            // What was allowed may not be there any more (hotplug, cpusets); anywhere is then better than here.
+            pin(thread, &to)
+                .or_else(|error| if error.is_gone() { Err(error) } else { pin(thread, &Processors([u64::MAX; Processors::MOST / 64])) })?;
+        }
+        if let Some(to) = scheduling.filter(Scheduling::is_deadline) {
+            scheduled = schedule(thread, &to).or_else(|error| schedule(thread, &Scheduling::ordinary()).and(Err(error)));
+        }
+        scheduled
+    }
+}
+
+impl Scheduling {
+    /// Kernels since 6.12 tell everybody's time slice, and take one as a wish. The default is not to become a wish.
+    fn without_slice(self) -> Self {
+        use std::sync::OnceLock;
+        static DEFAULT: OnceLock<u64> = OnceLock::new();
+        let default = *DEFAULT.get_or_init(|| scheduling(1).map_or(0, |first| first.runtime_ns));
+        Self { runtime_ns: if self.runtime_ns == default { 0 } else { self.runtime_ns }, ..self }
+    }
+}
+
+const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
+
+/// What share of a period real-time threads may have, in µs; −1: all of it, and SCHED_DEADLINE's own admission test is off.
+pub fn rt_runtime() -> Result<i64, Refused> {
+    let what = || format!("reading {RT_RUNTIME}");
+    let text = fs::read_to_string(RT_RUNTIME).map_err(|error| Refused { what: what(), error })?;
+    text.trim().parse().map_err(|_| Refused { what: what(), error: io::ErrorKind::InvalidData.into() })
+}
+
+/// Sets it.
+pub fn set_rt_runtime(to: i64) -> Result<(), Refused> {
+    fs::write(RT_RUNTIME, format!("{to}\n")).map_err(|error| Refused { what: format!("writing {to} to {RT_RUNTIME}"), error })
+}
+
+/// What this kernel accepts at all.
+pub fn limits() -> Limits {
+    let sysctl = |name: &str, otherwise: u64| {
+        let read = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok().and_then(|text| text.trim().parse().ok());
+        Duration::from_us(read.unwrap_or(otherwise))
+    };
+    let priority = |bound: i32, otherwise: u32| u32::try_from(bound).unwrap_or(otherwise);
+    // SAFETY: no memory is involved.
+    let (least, greatest) = unsafe { (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO)) };
+    Limits {
+        least_runtime: Duration::from_ns(1 << 10),
+        // Kernels before 5.4 have no such settings and no such bounds; these are the defaults of those that have.
+        least_period: sysctl("sched_deadline_period_min_us", 100),
+        greatest_period: sysctl("sched_deadline_period_max_us", 1 << 22),
+        priorities: (priority(least, 1), priority(greatest, 99)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_thread_can_be_read() {
+        let state = State::of(0).unwrap();
+        assert!(state.scheduling.is_as_told(&state.scheduling));
+        assert_ne!(state.processors.words(), [0; 32]);
+    }
+
+    #[test]
+    fn one_processor_is_one_bit() {
+        assert_eq!(format!("{:?}", Processors::one(70).unwrap()), "{70}");
+        assert!(Processors::one(2048).is_none());
+    }
+
+    #[test]
+    fn messages_say_what_was_refused() {
+        let error = schedule(u32::MAX >> 1, &Scheduling::of(Policy::Fifo(7))).unwrap_err();
+        assert!(error.is_gone());
+        assert!(error.to_string().starts_with("sched_setattr(SCHED_FIFO, priority 7) of thread 2147483647: No such process"), "{error}");
+    }
+}
