@@ -1,0 +1,361 @@
+//! What survives the daemon: each spec, its thread, and what that was before, in a mapped file of fixed slots. What is written stays, at whatever
+//! instruction the daemon is killed; that costs no system call.
+//!
+//! A slot has two cells, written in turns, each with a sequence number and a checksum. So one of them is always whole.
+
+use crate::record::Record;
+use memmap2::MmapMut;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Bytes of a cell: checksum (4), length (4), sequence number (8), content.
+pub(crate) const CELL: usize = 1024;
+const CONTENT: usize = 16;
+const SLOT: usize = 2 * CELL;
+/// Specs, at most.
+pub const SLOTS: usize = 1 << 16;
+/// Slots for which memory is taken at once: a full `/run` is an error then, not a signal at the next write.
+const CHUNK: usize = 256;
+const MAGIC: &[u8; 8] = b"punctual";
+const VERSION: u32 = 1;
+/// Numbers of specs that are set aside at once.
+const NUMBERS: u64 = 1024;
+
+/// What went wrong with the journal: what was done, on which file, and why.
+#[derive(Debug)]
+pub struct Error {
+    what: String,
+    error: io::Error,
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.what, self.error)
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let what = format!("{what} {}", path.display());
+    move |error| Error { what, error }
+}
+
+/// The journal of a running daemon. Nobody else has it.
+#[derive(Debug)]
+pub struct Journal {
+    map: MmapMut,
+    file: File,
+    path: PathBuf,
+    head: Head,
+    /// Slots without a spec.
+    free: Vec<usize>,
+    /// Numbers up to this one are not given again, killed or not.
+    next_number: u64,
+    /// Holds the lock.
+    _lock: File,
+}
+
+/// What is known of all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Head {
+    boot: [u8; 36],
+    /// Chunks of slots in use.
+    chunks: u64,
+    /// Numbers of specs below it may have been given.
+    numbers: u64,
+    /// What `sched_rt_runtime_us` was before it was set to −1.
+    rt_runtime: Option<i64>,
+}
+
+impl Head {
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(80);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&self.boot);
+        bytes.extend_from_slice(&self.chunks.to_le_bytes());
+        bytes.extend_from_slice(&self.numbers.to_le_bytes());
+        bytes.push(self.rt_runtime.is_some().into());
+        bytes.extend_from_slice(&self.rt_runtime.unwrap_or_default().to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (magic, bytes) = bytes.split_first_chunk()?;
+        let (version, bytes) = bytes.split_first_chunk()?;
+        let (boot, bytes) = bytes.split_first_chunk()?;
+        let (chunks, bytes) = bytes.split_first_chunk()?;
+        let (numbers, bytes) = bytes.split_first_chunk()?;
+        let (has, bytes) = bytes.split_first()?;
+        let rt_runtime = i64::from_le_bytes(*bytes.first_chunk()?);
+        (magic == MAGIC && u32::from_le_bytes(*version) == VERSION).then_some(Self {
+            boot: *boot,
+            chunks: u64::from_le_bytes(*chunks).min((SLOTS / CHUNK) as u64),
+            numbers: u64::from_le_bytes(*numbers),
+            rt_runtime: (*has == 1).then_some(rt_runtime),
+        })
+    }
+}
+
+/// What a daemon before left.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Specs, with the slots that they are in.
+    pub records: Vec<(usize, Record)>,
+    /// What is to be told of it: slots that cannot be read, a journal of another version.
+    pub remarks: Vec<String>,
+}
+
+impl Journal {
+    /// Opens the journal of a folder, or begins one, and says what is in it. Refuses a folder that another daemon works with.
+    pub fn open(folder: &Path) -> Result<(Self, Left), Error> {
+        fs::create_dir_all(folder).map_err(failed("creating the state folder", folder))?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let lock_path = folder.join("lock");
+        let lock = options.open(&lock_path).map_err(failed("opening", &lock_path))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            rustix::io::Errno::AGAIN => failed("another punctuald is running with the state folder", folder)(error.into()),
+            _ => failed("locking", &lock_path)(error.into()),
+        })?;
+        let path = folder.join("journal");
+        let file = options.open(&path).map_err(failed("opening", &path))?;
+        file.set_len((SLOT * (1 + SLOTS)) as u64).map_err(failed("sizing", &path))?;
+        rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SLOT as u64)
+            .map_err(|error| failed("taking room for", &path)(error.into()))?;
+        // SAFETY: the file is this process's alone, by the lock; whoever else truncates it has to be root, and gets what they asked for.
+        let map = unsafe { MmapMut::map_mut(&file) }.map_err(failed("mapping", &path))?;
+        let boot = boot_id()?;
+        let mut left = Left::default();
+        let head = match read(&map[..SLOT]).map(Head::decode) {
+            Some(Some(head)) if head.boot == boot => head,
+            // The machine was started again: no thread of then is there.
+            Some(Some(head)) => Head { boot, chunks: 0, numbers: head.numbers, rt_runtime: None },
+            Some(None) => {
+                left.remarks.push(format!("{} is of another version of punctuald: what that did is not undone", path.display()));
+                Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
+            }
+            None => Head { boot, chunks: 0, numbers: 1, rt_runtime: None },
+        };
+        let mut journal = Self { map, file, path, next_number: head.numbers, head, free: Vec::new(), _lock: lock };
+        journal.look(&mut left);
+        journal.set_head(head);
+        Ok((journal, left))
+    }
+
+    fn look(&mut self, left: &mut Left) {
+        for slot in (0..self.head.chunks as usize * CHUNK).rev() {
+            let cells = self.cells(slot);
+            match read(cells) {
+                None if cells.iter().all(|&byte| byte == 0) => self.free.push(slot),
+                Some([]) => self.free.push(slot),
+                content => match content.and_then(Record::decode) {
+                    Some(record) => left.records.push((slot, record)),
+                    None => {
+                        left.remarks.push(format!("slot {slot} of {} is damaged: its spec is forgotten", self.path.display()));
+                        self.free.push(slot);
+                    }
+                },
+            }
+        }
+        left.records.reverse();
+    }
+
+    fn cells(&self, slot: usize) -> &[u8] {
+        &self.map[(1 + slot) * SLOT..][..SLOT]
+    }
+
+    fn set_head(&mut self, head: Head) {
+        self.head = head;
+        write(&mut self.map[..SLOT], &head.encode());
+    }
+
+    /// A number that no spec ever had.
+    pub fn number(&mut self) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        if self.next_number >= self.head.numbers {
+            self.set_head(Head { numbers: self.next_number + NUMBERS, ..self.head });
+        }
+        number
+    }
+
+    /// A slot to write to. Fails when all are taken, or the file system is full.
+    pub fn take(&mut self) -> Result<usize, Error> {
+        if self.free.is_empty() {
+            let chunk = self.head.chunks as usize;
+            if (chunk + 1) * CHUNK > SLOTS {
+                return Err(failed("all slots are taken in", &self.path)(io::ErrorKind::StorageFull.into()));
+            }
+            let from = (SLOT * (1 + chunk * CHUNK)) as u64;
+            rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), from, (SLOT * CHUNK) as u64)
+                .map_err(|error| failed("taking room for", &self.path)(error.into()))?;
+            // What is there is of a machine that was started again since, or of another version.
+            self.map[from as usize..][..SLOT * CHUNK].fill(0);
+            self.set_head(Head { chunks: chunk as u64 + 1, ..self.head });
+            self.free.extend((chunk * CHUNK..(chunk + 1) * CHUNK).rev());
+        }
+        Ok(self.free.pop().expect("a chunk was added just now"))
+    }
+
+    /// Writes a slot. From the return on, it is there whatever happens to this process.
+    pub fn write(&mut self, slot: usize, record: &Record) {
+        let mut content = [0; CELL - CONTENT];
+        let length = record.encode(&mut content);
+        write(&mut self.map[(1 + slot) * SLOT..][..SLOT], &content[..length]);
+    }
+
+    /// Forgets what is in a slot, and gives it back.
+    pub fn clear(&mut self, slot: usize) {
+        write(&mut self.map[(1 + slot) * SLOT..][..SLOT], &[]);
+        self.free.push(slot);
+    }
+
+    /// What `sched_rt_runtime_us` was before the daemon changed it.
+    pub fn rt_runtime(&self) -> Option<i64> {
+        self.head.rt_runtime
+    }
+
+    /// Sets that; to be done before it is changed, and after it is restored.
+    pub fn set_rt_runtime(&mut self, before: Option<i64>) {
+        self.set_head(Head { rt_runtime: before, ..self.head });
+    }
+}
+
+fn boot_id() -> Result<[u8; 36], Error> {
+    let path = Path::new("/proc/sys/kernel/random/boot_id");
+    let text = fs::read(path).map_err(failed("reading", path))?;
+    text.first_chunk().copied().ok_or_else(|| failed("reading", path)(io::ErrorKind::InvalidData.into()))
+}
+
+/// The sequence number and content of a cell that is whole.
+fn whole(cell: &[u8]) -> Option<(u64, &[u8])> {
+    let checksum = u32::from_le_bytes(*cell.first_chunk()?);
+    let length = u32::from_le_bytes(*cell.get(4..)?.first_chunk()?) as usize;
+    let sequence = u64::from_le_bytes(*cell.get(8..)?.first_chunk()?);
+    let checked = cell.get(4..CONTENT.checked_add(length)?)?;
+    (sequence > 0 && crc32fast::hash(checked) == checksum).then_some((sequence, &cell[CONTENT..CONTENT + length]))
+}
+
+/// What was last written to a slot.
+fn read(slot: &[u8]) -> Option<&[u8]> {
+    let (first, second) = slot.split_at(CELL);
+    match (whole(first), whole(second)) {
+        (Some((a, content)), Some((b, _))) if a > b => Some(content),
+        (_, Some((_, content))) | (Some((_, content)), None) => Some(content),
+        (None, None) => None,
+    }
+}
+
+/// Writes the cell that does not hold the last content, so that this stays until the new one is whole.
+fn write(slot: &mut [u8], content: &[u8]) {
+    let (first, second) = slot.split_at_mut(CELL);
+    let (a, b) = (whole(first).map_or(0, |it| it.0), whole(second).map_or(0, |it| it.0));
+    let cell = if a > b { second } else { first };
+    let mut head = [0; CONTENT];
+    head[4..8].copy_from_slice(&(content.len() as u32).to_le_bytes());
+    head[8..].copy_from_slice(&(a.max(b) + 1).to_le_bytes());
+    let mut checksum = crc32fast::Hasher::new();
+    checksum.update(&head[4..]);
+    checksum.update(content);
+    head[..4].copy_from_slice(&checksum.finalize().to_le_bytes());
+    cell[CONTENT..][..content.len()].copy_from_slice(content);
+    cell[..CONTENT].copy_from_slice(&head);
+    // The kernel is told next: not before this is in the map.
+    std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::example;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_was_written_is_there_when_it_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, left) = Journal::open(folder.path()).unwrap();
+        assert!(left.records.is_empty() && left.remarks.is_empty());
+        let mut slots = Vec::new();
+        let mut last = 0;
+        for _ in 0..CHUNK + 3 {
+            let slot = journal.take().unwrap();
+            last = journal.number();
+            journal.write(slot, &Record { spec: last, ..example() });
+            slots.push(slot);
+        }
+        journal.clear(slots[1]);
+        journal.set_rt_runtime(Some(950_000));
+        drop(journal);
+        let (mut journal, left) = Journal::open(folder.path()).unwrap();
+        assert_eq!(left.remarks, [""; 0]);
+        assert_eq!(left.records.len(), CHUNK + 2);
+        assert!(left.records.iter().all(|(slot, _)| slots.contains(slot) && *slot != slots[1]));
+        assert_eq!(left.records[0].1, Record { spec: left.records[0].1.spec, ..example() });
+        assert_eq!(journal.rt_runtime(), Some(950_000));
+        assert!(journal.number() > last, "numbers are not given again");
+    }
+
+    #[test]
+    fn one_folder_has_one_daemon() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = Journal::open(folder.path()).unwrap();
+        let error = Journal::open(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with("another punctuald is running with the state folder"), "{error}");
+    }
+
+    #[test]
+    fn another_boot_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(folder.path()).unwrap();
+        let slot = journal.take().unwrap();
+        journal.write(slot, &example());
+        let number = journal.number();
+        journal.set_head(Head { boot: [b'0'; 36], ..journal.head });
+        drop(journal);
+        let (mut journal, left) = Journal::open(folder.path()).unwrap();
+        assert!(left.records.is_empty());
+        assert!(journal.number() > number);
+        assert_eq!(
+            read(journal.cells(journal.free.last().copied().unwrap_or(0))).and_then(Record::decode),
+            read(journal.cells(0)).and_then(Record::decode)
+        );
+        journal.take().unwrap();
+        assert!(read(journal.cells(0)).is_none(), "the slot of then is cleared before it counts");
+    }
+
+    proptest! {
+        /// Killed while a cell is written: what is read is the content before or the one after, never anything else.
+        #[test]
+        fn a_torn_write_leaves_the_old_or_the_new(contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..6), torn in 0usize..220, order in any::<bool>()) {
+            let mut slot = vec![0; SLOT];
+            let (last, before) = contents.split_last().unwrap();
+            for content in before {
+                write(&mut slot, content);
+            }
+            let old = read(&slot).map(<[u8]>::to_vec);
+            let was = slot.clone();
+            write(&mut slot, last);
+            // Some of the bytes that changed are not there yet.
+            let changed: Vec<usize> = (0..SLOT).filter(|&at| slot[at] != was[at]).collect();
+            let keep = torn.min(changed.len());
+            let missing = if order { &changed[keep..] } else { &changed[..changed.len() - keep] };
+            for &at in missing {
+                slot[at] = was[at];
+            }
+            let found = read(&slot).map(<[u8]>::to_vec);
+            prop_assert!(found == old || found.as_deref() == Some(&last[..]));
+        }
+
+        #[test]
+        fn damage_is_never_a_panic(bytes in prop::collection::vec(any::<u8>(), SLOT)) {
+            let _ = read(&bytes).and_then(Record::decode);
+            let _ = Record::decode(&bytes);
+            let _ = Head::decode(&bytes);
+        }
+    }
+}
