@@ -1,0 +1,141 @@
+//! Processes: specs end with them.
+
+use super::Registry;
+use crate::access::Who;
+use crate::error::Error;
+use crate::log;
+use crate::poll::Token;
+use crate::thread;
+use punctual_schedule::SpecId;
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+
+/// Who sends a request.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// User and groups when they connected.
+    pub who: Rc<Who>,
+    /// The process that connected, by its number here; `None` where the daemon cannot see it.
+    pub process: Option<u64>,
+}
+
+/// A process that is connected, or has specs.
+#[derive(Debug)]
+pub struct Process {
+    /// Its number in the daemon's PID namespace.
+    pub number: u32,
+    /// When it started, in clock ticks since the machine did.
+    pub start: u64,
+    /// Its specs.
+    pub specs: BTreeSet<SpecId>,
+    /// Its connections.
+    pub connections: usize,
+    /// The user that it connected as.
+    pub user: u32,
+    pidfd: OwnedFd,
+}
+
+impl Registry {
+    /// A process connected, which is held by `pidfd`. Its number here.
+    pub fn connected(&mut self, number: u32, pidfd: OwnedFd, user: u32) -> io::Result<u64> {
+        let key = self.process(number, pidfd, user)?;
+        self.processes.get_mut(&key).expect("it was looked up").connections += 1;
+        Ok(key)
+    }
+
+    /// Looks a process up, and watches it if it is new.
+    pub(super) fn process(&mut self, number: u32, pidfd: OwnedFd, user: u32) -> io::Result<u64> {
+        if let Some(&key) = self.by_number.get(&number) {
+            if !thread::has_ended(self.processes[&key].pidfd.as_fd()) {
+                return Ok(key);
+            }
+            // Its number is another's already.
+            self.process_ended(key);
+        }
+        let start = thread::process_start(number)?;
+        if thread::has_ended(pidfd.as_fd()) {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        let key = self.next_process;
+        self.poll.add(&pidfd, Token::Process(key))?;
+        self.next_process += 1;
+        self.processes.insert(key, Process { number, start, specs: BTreeSet::new(), connections: 0, user, pidfd });
+        self.by_number.insert(number, key);
+        Ok(key)
+    }
+
+    /// A connection of a process was closed.
+    pub fn disconnected(&mut self, process: u64) {
+        if let Some(it) = self.processes.get_mut(&process) {
+            it.connections -= 1;
+            self.leave_if_idle(process);
+        }
+    }
+
+    /// Forgets a process that has nothing any more.
+    pub(super) fn leave_if_idle(&mut self, key: u64) {
+        if self.processes.get(&key).is_some_and(|process| process.connections == 0 && process.specs.is_empty()) {
+            self.drop_process(key);
+        }
+    }
+
+    fn drop_process(&mut self, key: u64) {
+        if let Some(process) = self.processes.remove(&key) {
+            if self.by_number.get(&process.number) == Some(&key) {
+                self.by_number.remove(&process.number);
+            }
+        }
+    }
+
+    /// A process is gone, and with it its specs. Who still holds its connections speaks for nobody.
+    pub fn process_ended(&mut self, key: u64) {
+        let Some(process) = self.processes.get_mut(&key) else { return };
+        let specs: Vec<SpecId> = std::mem::take(&mut process.specs).into_iter().collect();
+        self.forget(&specs);
+        self.drop_process(key);
+    }
+
+    /// The process that a caller speaks for, if it lives.
+    pub(super) fn living(&self, caller: &Caller) -> Result<u64, Error> {
+        let refused = |reason: &str| Error::NotPermitted { reason: reason.into(), rule: None };
+        let process =
+            caller.process.ok_or_else(|| refused("punctuald cannot see the process that connected: it is in another PID namespace"))?;
+        if !self.processes.contains_key(&process) {
+            return Err(refused("the process that connected has ended; who inherited the connection has to connect by itself"));
+        }
+        Ok(process)
+    }
+
+    /// A process, by its number here.
+    pub fn client(&self, key: u64) -> Option<&Process> {
+        self.processes.get(&key)
+    }
+
+    /// The processes that a caller may see, in the order of their numbers.
+    pub fn clients(&self, who: &Who) -> Vec<&Process> {
+        let mut clients: Vec<&Process> = self.processes.values().filter(|process| who.is_root() || process.user == who.user).collect();
+        clients.sort_unstable_by_key(|process| process.number);
+        clients
+    }
+
+    /// How many there are.
+    pub fn client_count(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Undoes everything: the daemon stops.
+    pub fn stop(&mut self) {
+        let mut specs: Vec<SpecId> = self.specs.keys().copied().collect();
+        specs.sort_unstable();
+        // All threads first: so nobody is told anything more while others go.
+        for &id in &specs {
+            self.put_back(id);
+        }
+        self.forget(&specs);
+        if !self.books.is_empty() {
+            log::error("the books are not empty after all specs were released; please report this");
+        }
+    }
+}

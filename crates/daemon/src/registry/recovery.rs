@@ -1,0 +1,147 @@
+//! After a daemon that was killed: whoever still lives is admitted exactly as before, everything else is undone.
+
+use super::{Admission, Held, Registry, Spec, cut, reason};
+use crate::access::{Share, Who};
+use crate::journal::Left;
+use crate::kernel::State;
+use crate::log;
+use crate::poll::Token;
+use crate::record::{Attached, Record, Told};
+use crate::thread::{self, Thread};
+use punctual_schedule::{Answer, Offer, Parameters, SpecId};
+use std::rc::Rc;
+
+impl Registry {
+    /// Takes over what a daemon before left.
+    pub fn recover(&mut self, left: Left) {
+        left.remarks.iter().for_each(|remark| log::warning(remark));
+        let found = left.records.len();
+        let mut kept = Vec::new();
+        let mut records = left.records;
+        records.sort_unstable_by_key(|(_, record)| record.spec);
+        for (slot, record) in records {
+            let (id, attached) = (SpecId(record.spec), record.thread);
+            match self.readmit_record(slot, record) {
+                Ok(()) => kept.push((id, attached)),
+                Err(why) => {
+                    log::info(&format!("spec {} of a punctuald before is undone: {why}", id.0));
+                    if let Some(attached) = attached {
+                        undo(id, &attached);
+                    }
+                    self.journal.clear(slot);
+                }
+            }
+        }
+        // What each is assigned is known when all are there.
+        for loaded in &mut self.setup.plugins {
+            loaded.plugin.shifted();
+        }
+        for &(id, attached) in &kept {
+            let taken_over = attached.map_or(Ok(()), |attached| self.take_over(id, &attached));
+            if let Err(why) = taken_over {
+                log::warning(&format!("spec {} has lost its thread: {why}", id.0));
+            }
+            self.note(id);
+        }
+        self.restore_limit();
+        if found > 0 {
+            log::info(&format!("{} of {found} specs of a punctuald before are kept", kept.len()));
+        }
+    }
+
+    /// Admits a spec again: as it was, or as it can be now if the configuration is another.
+    fn readmit_record(&mut self, slot: usize, record: Record) -> Result<(), String> {
+        let ended = || format!("process {} has ended", record.process);
+        let (pidfd, start) = thread::pin_process(record.process).map_err(|_| ended())?;
+        if start != record.process_start {
+            return Err(ended());
+        }
+        let plugin = self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == record.plugin);
+        let plugin = plugin.ok_or_else(|| format!("there is no plugin {} any more", record.plugin))?;
+        let groups = thread::groups(record.process).map_err(|_| ended())?;
+        let process = self.process(record.process, pidfd, record.user).map_err(|error| format!("process {}: {error}", record.process))?;
+        let id = SpecId(record.spec);
+        let offer = Offer { processor: record.processor, accepted_runtime: record.accepted_runtime, ignored: record.ignored };
+        let was = record.thread.map_or(record.assigned, |attached| attached.told);
+        let admission = self.admit_again(plugin, id, &record.parameters, offer, record.partial, Some(was));
+        let admission = admission.inspect_err(|_| self.leave_if_idle(process))?;
+        let who = Rc::new(Who { user: record.user, group: record.group, groups });
+        self.enter(Spec { id, name: record.name, who, process, parameters: record.parameters, admission, thread: None, slot });
+        Ok(())
+    }
+
+    /// Admits a spec as it was offered before, if that place is still there; else as the plugin offers now.
+    pub(super) fn admit_again(
+        &mut self,
+        plugin: usize,
+        id: SpecId,
+        declared: &Parameters,
+        offer: Offer,
+        partial: bool,
+        was: Option<Told>,
+    ) -> Result<Admission, String> {
+        let plugins = &mut self.setup.plugins[plugin].plugin;
+        let as_offered = cut(declared, offer.accepted_runtime);
+        let share = |offer: &Offer| Share::of(offer.accepted_runtime, declared);
+        let there = plugins.loads().iter().any(|load| load.processor == offer.processor);
+        if let Some(was) = was.and_then(|was| was.assignment()).filter(|_| there) {
+            plugins.restore(id, &as_offered, offer, was);
+            if plugins.assignment(id).is_some() {
+                return Ok(Admission { plugin, offer, partial, share: share(&offer) });
+            }
+        }
+        let (offer, partial) = match plugins.consider(&as_offered, None) {
+            Answer::Ok(offer) => (offer, false),
+            Answer::Partial(offer) => (offer, true),
+            Answer::No(refusal) => return Err(reason(&refusal)),
+        };
+        plugins.admit(id, &as_offered, offer);
+        Ok(Admission { plugin, offer, partial, share: share(&offer) })
+    }
+
+    /// Schedules a thread again that was attached.
+    fn take_over(&mut self, id: SpecId, attached: &Attached) -> Result<(), String> {
+        let thread = Thread::pin(attached.number).ok().filter(|thread| thread.start == attached.start);
+        let thread = thread.ok_or_else(|| format!("thread {} has ended", attached.number))?;
+        let now = State::of(attached.number).map_err(|error| error.to_string())?;
+        // Killed before the kernel was told, it is as it was before.
+        let mut known = made(attached);
+        known.push(attached.before);
+        if !known.iter().any(|known| now.scheduling.is_as_told(&known.scheduling)) {
+            return Err(format!("somebody else made thread {} {} since", attached.number, now.scheduling));
+        }
+        let told = self.assigned(id).map_err(|error| format!("{error:?}"))?;
+        if let Some(pidfd) = thread.pidfd() {
+            self.poll.add(pidfd, Token::Thread(id.0)).map_err(|error| error.to_string())?;
+        }
+        // Until it is told anew it may be either of two, or is as before.
+        let told_before = [Some(attached.told), attached.told_before].into_iter().flatten().find(|before| {
+            let as_before = before.state().is_some_and(|state| now.scheduling.is_as_told(&state.scheduling));
+            *before != told && as_before
+        });
+        self.hold(id, Held { thread, named: attached.named, before: attached.before, told, told_before });
+        let lifted = if told.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
+        let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
+            let state = told.state().ok_or_else(|| format!("there is no processor {}", told.processor))?;
+            state.enact(attached.number).map_err(|error| error.to_string())
+        });
+        match enacted {
+            Ok(()) => self.tell_plugin(id, attached.number),
+            Err(_) => self.put_back(id),
+        }
+        enacted
+    }
+}
+
+fn made(attached: &Attached) -> Vec<State> {
+    [Some(attached.told), attached.told_before].into_iter().flatten().filter_map(|told| told.state()).collect()
+}
+
+/// Puts a thread back whose spec is not kept.
+fn undo(id: SpecId, attached: &Attached) {
+    let Some(thread) = Thread::pin(attached.number).ok().filter(|thread| thread.start == attached.start) else { return };
+    match attached.before.restore(thread.number, &made(attached)) {
+        Err(error) if !error.is_gone() => log::warning(&format!("thread {} of spec {} cannot be put back: {error}", thread.number, id.0)),
+        _ => {}
+    }
+}

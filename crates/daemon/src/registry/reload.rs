@@ -1,0 +1,73 @@
+//! Another configuration, at once. Who can stay stays; what cannot is released.
+
+use super::{Registry, Setup};
+use crate::books::Books;
+use crate::log;
+use punctual_schedule::SpecId;
+
+impl Registry {
+    /// Works with `setup` from now on. Plugins whose settings are the same go on as they are; specs of others are admitted again if they can be, and
+    /// those of plugins that are gone end. Rules and quotas hold for what is asked from now on.
+    pub fn reload(&mut self, setup: Setup) {
+        let mut old = std::mem::replace(&mut self.setup, setup);
+        let mut ids: Vec<SpecId> = self.specs.keys().copied().collect();
+        ids.sort_unstable();
+        // Where each plugin of before is now, and whether it is still the same.
+        let mut now = Vec::new();
+        for loaded in &mut old.plugins {
+            let place = self.setup.plugins.iter().position(|new| new.plugin.name() == loaded.plugin.name());
+            let same = place.filter(|&at| self.setup.plugins[at].config == loaded.config);
+            if let Some(at) = same {
+                std::mem::swap(&mut self.setup.plugins[at].plugin, &mut loaded.plugin);
+            }
+            now.push((place, same.is_some()));
+        }
+        for &id in &ids {
+            let spec = &self.specs[&id];
+            let was = spec.admission;
+            let stays = match now[was.plugin] {
+                (Some(plugin), true) => Ok(super::Admission { plugin, ..was }),
+                (Some(at), false) => {
+                    let parameters = spec.parameters.clone();
+                    let told = spec.thread.as_ref().map(|held| held.told);
+                    let thread = spec.thread.as_ref().map(|held| held.thread.number);
+                    self.admit_again(at, id, &parameters, was.offer, was.partial, told).inspect(|_| {
+                        if let Some(thread) = thread {
+                            self.setup.plugins[at].plugin.attached(id, thread);
+                        }
+                    })
+                }
+                (None, _) => Err("its plugin is not configured any more".to_owned()),
+            };
+            match stays {
+                Ok(admission) => self.specs.get_mut(&id).expect("it was listed").admission = admission,
+                Err(why) => {
+                    log::warning(&format!("spec {} ends with the reload: {why}", id.0));
+                    self.end_without_plugin(id);
+                }
+            }
+        }
+        self.books = Books::default();
+        for spec in self.specs.values() {
+            self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
+        }
+        for loaded in &mut self.setup.plugins {
+            loaded.plugin.shifted();
+        }
+        for id in ids.into_iter().filter(|id| self.specs.contains_key(id)).collect::<Vec<_>>() {
+            self.note(id);
+            if let Err(error) = self.tell(id) {
+                log::error(&format!("spec {} is not scheduled as it should be now: {error:?}", id.0));
+            }
+        }
+        self.restore_limit();
+    }
+
+    /// Puts a spec's thread back, and forgets the spec, which no plugin has any more; the books are written anew after that.
+    fn end_without_plugin(&mut self, id: SpecId) {
+        self.specs.get_mut(&id).expect("it was listed").admission.plugin = usize::MAX;
+        self.put_back(id);
+        let Some(spec) = self.specs.remove(&id) else { return };
+        self.leave_everywhere(spec);
+    }
+}
