@@ -1,7 +1,21 @@
 //! `punctuald`: who may have what, what is admitted, what the kernel is told, and how all of it is undone.
 
 pub mod access;
+mod books;
 pub mod config;
+pub mod daemon;
+pub mod error;
+pub mod journal;
+pub mod kernel;
+pub mod log;
+mod manager;
+pub mod poll;
+pub mod protocol;
+pub mod record;
+pub mod registry;
 pub mod rules;
+pub mod server;
 pub mod shared;
+mod socket;
 pub mod text;
+pub mod thread;

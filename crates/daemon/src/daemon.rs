@@ -1,0 +1,187 @@
+//! `punctuald` from its start to its end: configuration, socket, journal, signals, the service manager.
+
+use crate::config::Config;
+use crate::journal::Journal;
+use crate::poll::Poll;
+use crate::registry::{Registry, Setup};
+use crate::server::Server;
+use crate::socket::SocketFile;
+use crate::{kernel, log, manager, socket};
+use clap::Parser;
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Admits real-time tasks by what they declare, and schedules them
+#[derive(Debug, Parser)]
+#[command(name = "punctuald", version)]
+pub struct Options {
+    /// The configuration; /etc/punctual/punctuald.toml, if not given
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Only say what is wrong with configuration and rules; exit 0 if nothing is
+    #[arg(long)]
+    pub check_config: bool,
+    /// Where to listen, instead of where the configuration says
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// The folder for what survives the daemon, instead of what the configuration says
+    #[arg(long, value_name = "FOLDER")]
+    pub state: Option<PathBuf>,
+}
+
+/// Why the daemon does not run: a message for people, and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    /// What failed, on what, why, what to do.
+    pub message: String,
+    /// 2 for the configuration, 1 for all else.
+    pub code: u8,
+}
+
+impl Failure {
+    fn configuration(error: impl ToString) -> Self {
+        Self { message: error.to_string(), code: 2 }
+    }
+
+    fn other(message: impl ToString) -> Self {
+        Self { message: message.to_string(), code: 1 }
+    }
+}
+
+impl Options {
+    /// Reads configuration and rules, and makes the plugins: all of it, or an error.
+    fn load(&self) -> Result<(Config, Setup), Failure> {
+        let (mut config, warnings) = match &self.config {
+            Some(path) => Config::load(path),
+            None => Config::load_default(),
+        }
+        .map_err(Failure::configuration)?;
+        let (setup, more) = Setup::load(&config, kernel::limits()).map_err(Failure::configuration)?;
+        warnings.iter().chain(&more).for_each(|warning| log::warning(&warning.to_string()));
+        if let Some(path) = &self.socket {
+            config.socket.path.clone_from(path);
+        }
+        if let Some(path) = &self.state {
+            config.state.clone_from(path);
+        }
+        Ok((config, setup))
+    }
+}
+
+/// Runs until a signal ends it.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let (config, setup) = options.load()?;
+    if options.check_config {
+        return Ok(());
+    }
+    if !rustix::process::geteuid().is_root() {
+        log::warning("not running as root: without CAP_SYS_NICE the kernel refuses whatever is attached");
+    }
+    raise_descriptors();
+    let signals = Signals::catch().map_err(|error| Failure::other(format!("catching signals: {error}")))?;
+    let (journal, left) = Journal::open(&config.state).map_err(Failure::other)?;
+    // Kept until the end, when its file is taken away.
+    let _file: Option<SocketFile>;
+    let listener = match manager::listener().map_err(|error| Failure::other(format!("the service manager's socket: {error}")))? {
+        Some(listener) => {
+            _file = None;
+            listener
+        }
+        None => {
+            let (listener, file) = socket::listen_at(&config.socket).map_err(Failure::other)?;
+            _file = Some(file);
+            listener
+        }
+    };
+    let watching = |error| Failure::other(format!("watching for events: {error}"));
+    let poll = Poll::new().map_err(watching)?;
+    let mut registry = Registry::new(setup, kernel::limits(), journal, poll.clone());
+    registry.recover(left);
+    let mut server = Server::new(poll, listener, &signals.pipe, registry).map_err(watching)?;
+    manager::notify("READY=1");
+    log::info(&format!("version {} is ready at {}", env!("CARGO_PKG_VERSION"), config.socket.path.display()));
+    let mut events = Vec::new();
+    let ended = loop {
+        match server.round(&mut events) {
+            Ok(false) => {}
+            Ok(true) => {
+                signals.drain();
+                if signals.stop.load(Ordering::Relaxed) {
+                    break Ok(());
+                }
+                if signals.reload.swap(false, Ordering::Relaxed) {
+                    reload(options, &config, &mut server.registry);
+                }
+            }
+            Err(error) => break Err(Failure::other(format!("waiting for events: {error}"))),
+        }
+    };
+    manager::notify("STOPPING=1");
+    server.registry.stop();
+    log::info("stopped; all threads are as they were before");
+    ended
+}
+
+/// Takes another configuration, or stays with the one before.
+fn reload(options: &Options, running: &Config, registry: &mut Registry) {
+    manager::notify(&manager::reloading());
+    match options.load() {
+        Ok((config, setup)) => {
+            if (&config.socket, &config.state) != (&running.socket, &running.state) {
+                log::warning("another socket or state folder is taken at the next start only");
+            }
+            registry.reload(setup);
+            registry.last_reload_error = None;
+            log::info("the configuration was read again");
+        }
+        Err(failure) => {
+            log::error(&format!("the configuration stays as it was, since the new one is wrong:\n{}", failure.message));
+            registry.last_reload_error = Some(failure.message);
+        }
+    }
+    manager::notify("READY=1");
+}
+
+/// As many descriptors as may be: each connection, process and thread takes one.
+fn raise_descriptors() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        log::warning(&format!("the limit of open files cannot be raised: {error}"));
+    }
+}
+
+/// What signals ask for.
+struct Signals {
+    stop: Arc<AtomicBool>,
+    reload: Arc<AtomicBool>,
+    /// Becomes readable with each signal.
+    pipe: UnixStream,
+}
+
+impl Signals {
+    fn catch() -> std::io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let (pipe, write) = UnixStream::pair()?;
+        pipe.set_nonblocking(true)?;
+        let signals = Self { stop: Arc::default(), reload: Arc::default(), pipe };
+        // Flags first: whoever reads the pipe finds them set.
+        for signal in [SIGTERM, SIGINT] {
+            signal_hook::flag::register(signal, signals.stop.clone())?;
+        }
+        signal_hook::flag::register(SIGHUP, signals.reload.clone())?;
+        for signal in [SIGTERM, SIGINT, SIGHUP] {
+            signal_hook::low_level::pipe::register(signal, write.try_clone()?)?;
+        }
+        Ok(signals)
+    }
+
+    fn drain(&self) {
+        let mut buffer = [0; 64];
+        while (&self.pipe).read(&mut buffer).is_ok_and(|count| count > 0) {}
+    }
+}

@@ -1,0 +1,224 @@
+//! What a message asks, read strictly: what is not known is an error that names it.
+
+use crate::error::Error;
+use punctual_model::Duration;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// A call. Its parameters are read when the method is known.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call<'a> {
+    /// Interface and name.
+    #[serde(borrow)]
+    pub method: Cow<'a, str>,
+    /// An object.
+    #[serde(borrow, default)]
+    pub parameters: Option<&'a RawValue>,
+    /// No reply is wanted.
+    #[serde(default, deserialize_with = "flag")]
+    pub oneway: bool,
+    /// Several replies would be taken; there is one.
+    #[serde(default, deserialize_with = "flag")]
+    pub more: bool,
+    /// Something else is to be spoken then; nothing is.
+    #[serde(default, deserialize_with = "flag")]
+    pub upgrade: bool,
+}
+
+/// A flag may be null, which is as if it were not there.
+fn flag<'de, D: serde::Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Option::<bool>::deserialize(from).map(Option::unwrap_or_default)
+}
+
+/// Reads a message, without its NUL.
+pub fn parse(message: &[u8]) -> Result<Call<'_>, Error> {
+    let call: Call<'_> = serde_json::from_slice(message)
+        .map_err(|error| Error::InvalidParameter { parameter: format!("the message is no call: {error}") })?;
+    if call.upgrade {
+        return Err(Error::InvalidParameter { parameter: "upgrade".into() });
+    }
+    Ok(call)
+}
+
+/// Reads the parameters of a call.
+pub(super) fn read<T: DeserializeOwned>(parameters: Option<&RawValue>) -> Result<T, Error> {
+    let text = parameters.map_or("{}", RawValue::get);
+    // Objects only: serde would take a list too, in the order of the fields.
+    if !text.starts_with('{') {
+        return Err(Error::InvalidParameter { parameter: "parameters".into() });
+    }
+    serde_json::from_str(text).map_err(|_| Error::InvalidParameter { parameter: culprit::<T>(text) })
+}
+
+/// There are to be none.
+pub(super) fn none(parameters: Option<&RawValue>) -> Result<(), Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    match parameters {
+        None => Ok(()),
+        Some(_) => read::<Nothing>(parameters).map(|Nothing {}| ()),
+    }
+}
+
+/// The parameter that could not be read. Slow, for errors only.
+fn culprit<T: DeserializeOwned>(text: &str) -> String {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else { return "parameters".into() };
+    let said = error.inner().to_string();
+    let named =
+        ["unknown field `", "missing field `", "duplicate field `"].iter().find_map(|start| said.strip_prefix(start)?.split('`').next());
+    let place = error.path().to_string();
+    match (place.as_str(), named) {
+        (".", None) => "parameters".into(),
+        (".", Some(named)) => named.into(),
+        // The path of an unknown field ends with it already.
+        (place, Some(named)) if place.ends_with(named) => place.into(),
+        (place, Some(named)) => format!("{place}.{named}"),
+        (place, None) => place.into(),
+    }
+}
+
+/// Declared timing needs, as they go over the wire.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Parameters {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    runtime_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    desired_runtime_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    period_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    priority: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    plugin: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ignore_admission: Option<bool>,
+}
+
+impl From<Parameters> for punctual_schedule::Parameters {
+    fn from(it: Parameters) -> Self {
+        Self {
+            runtime: it.runtime_ns.map(Duration::from_ns),
+            desired_runtime: it.desired_runtime_ns.map(Duration::from_ns),
+            period: it.period_ns.map(Duration::from_ns),
+            deadline: it.deadline_ns.map(Duration::from_ns),
+            priority: it.priority,
+            plugin: it.plugin,
+            ignore_admission: it.ignore_admission.unwrap_or_default(),
+        }
+    }
+}
+
+impl From<&punctual_schedule::Parameters> for Parameters {
+    fn from(it: &punctual_schedule::Parameters) -> Self {
+        Self {
+            runtime_ns: it.runtime.map(Duration::ns),
+            desired_runtime_ns: it.desired_runtime.map(Duration::ns),
+            period_ns: it.period.map(Duration::ns),
+            deadline_ns: it.deadline.map(Duration::ns),
+            priority: it.priority,
+            plugin: it.plugin.clone(),
+            ignore_admission: it.ignore_admission.then_some(true),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CreateCall {
+    pub(super) parameters: Parameters,
+    #[serde(default)]
+    pub(super) name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChangeCall {
+    pub(super) spec: u64,
+    pub(super) parameters: Parameters,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AttachCall {
+    pub(super) spec: u64,
+    pub(super) thread: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SpecCall {
+    pub(super) spec: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn create(text: &str) -> Result<CreateCall, Error> {
+        let message = format!(r#"{{"method":"m","parameters":{text}}}"#);
+        read(parse(message.as_bytes())?.parameters)
+    }
+
+    #[track_caller]
+    fn culprit_of(text: &str) -> String {
+        match create(text) {
+            Err(Error::InvalidParameter { parameter }) => parameter,
+            Err(other) => panic!("{other:?}"),
+            Ok(_) => panic!("it was taken"),
+        }
+    }
+
+    #[test]
+    fn wrong_parameters_are_named() {
+        assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":1.5}}"#), "parameters.runtime_ns");
+        assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":-1}}"#), "parameters.runtime_ns");
+        assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":99999999999999999999}}"#), "parameters.runtime_ns");
+        assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":1e3}}"#), "parameters.runtime_ns");
+        assert_eq!(culprit_of(r#"{"parameters":{"runtime":1}}"#), "parameters.runtime");
+        assert_eq!(culprit_of(r#"{"parameters":{"priority":4294967296}}"#), "parameters.priority");
+        assert_eq!(culprit_of(r#"{"parameters":{"period_ns":1,"period_ns":1}}"#), "parameters.period_ns");
+        assert_eq!(culprit_of(r#"{"parameters":{},"nam":""}"#), "nam");
+        assert_eq!(culprit_of(r#"{"name":""}"#), "parameters");
+        assert_eq!(culprit_of(r#"{"parameters":{},"name":7}"#), "name");
+        assert_eq!(culprit_of("[{}]"), "parameters");
+        assert_eq!(culprit_of("7"), "parameters");
+    }
+
+    #[test]
+    fn null_is_as_if_it_were_not_there() {
+        let call = create(r#"{"parameters":{"runtime_ns":null,"plugin":null,"ignore_admission":null},"name":null}"#).ok().unwrap();
+        assert_eq!(punctual_schedule::Parameters::from(call.parameters), punctual_schedule::Parameters::default());
+        let call = parse(br#"{"method":"m","oneway":null,"parameters":null}"#).unwrap();
+        assert!(!call.oneway && call.parameters.is_none());
+    }
+
+    #[test]
+    fn what_is_no_call_is_said_to_be_none() {
+        let deep = "[".repeat(60_000);
+        let deep_parameters = format!(r#"{{"method":"m","parameters":{deep}"#);
+        for bad in [
+            &b""[..],
+            b"{",
+            b"null",
+            b"[]",
+            b"\xff\xfe",
+            b"{\"method\":7}",
+            b"{\"method\":\"\xff\"}",
+            b"{\"methd\":\"m\"}",
+            deep.as_bytes(),
+            deep_parameters.as_bytes(),
+        ] {
+            assert!(matches!(parse(bad), Err(Error::InvalidParameter { .. })));
+        }
+        assert!(parse(br#"{"method":"m","upgrade":true}"#).is_err());
+        assert!(parse(br#"{"method":"m"} x"#).is_err());
+    }
+}
