@@ -12,41 +12,77 @@ use crate::task::Task;
 use crate::work::{Unproven, Work};
 use punctual_model::Duration;
 
-/// The longest runtime from `least` to `task.runtime` with which `task` can be scheduled beside `others`, which are sorted by deadline.
+/// The longest runtime from `least` to `task.runtime` with which `task` can be scheduled beside `others`, which are sorted by deadline; `least`, if finding
+/// the longest takes too much work.
 pub(crate) fn longest_runtime(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
-    let place = others.partition_point(|other| other.deadline <= task.deadline);
-    if suffices(others, &task, place) {
+    if suffices(others, &task) {
+        return Ok(task.runtime);
+    }
+    let longest = cut_by_first_deadlines(others, &task, least, work)?;
+    if longest == least {
+        return descend(others, task.with_runtime(least), least, work);
+    }
+    match descend(others, task.with_runtime(longest), least, &mut work.half()) {
+        Err(Unproven::TooMuch) => descend(others, task.with_runtime(least), least, work),
+        said => said,
+    }
+}
+
+/// QPA, which cuts the runtime to what is possible.
+fn descend(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
+    if suffices(others, &task) {
         return Ok(task.runtime);
     }
     let tasks = Tasks { others, task: &task };
-    let mut runtime = task.runtime.ns();
+    let mut runtime = task.runtime;
     let shortest = others.first().map_or(task.deadline, |first| first.deadline.min(task.deadline)).ns();
     let bound = tasks.bound(work)?;
     let mut interval = tasks.last_deadline(bound.saturating_add(1), work)?;
     while let Some(t) = interval {
         let (demand, jobs) = tasks.demand(t, work)?;
-        let mut total = demand + jobs * u128::from(runtime);
-        if total > u128::from(t) {
-            // What a job may have at most; nothing helps where the others alone have too much, or where it has no job.
-            let shorter = u128::from(t).checked_sub(demand).and_then(|free| free.checked_div(jobs)).unwrap_or(0);
-            if shorter < u128::from(least.ns()) {
-                return Err(Unproven::Demand { interval: Duration::from_ns(t), demand: demand + jobs * u128::from(least.ns()) });
-            }
-            runtime = shorter as u64;
-            total = demand + jobs * shorter;
-        }
-        if total <= u128::from(shortest) {
+        runtime = cut(t, demand, jobs, runtime, least)?;
+        // Not above t any more, so a number of 64 bits.
+        let total = (demand + jobs * u128::from(runtime.ns())) as u64;
+        if total <= shortest {
             break;
         }
-        let total = total as u64;
         interval = if total < t { Some(total) } else { tasks.last_deadline(t, work)? };
     }
-    Ok(Duration::from_ns(runtime))
+    Ok(runtime)
+}
+
+/// The longest runtime up to `runtime` with which an interval has no more demand than it is long.
+fn cut(t: u64, demand: u128, jobs: u128, runtime: Duration, least: Duration) -> Result<Duration, Unproven> {
+    let t = u128::from(t);
+    if demand + jobs * u128::from(runtime.ns()) <= t {
+        return Ok(runtime);
+    }
+    if demand + jobs * u128::from(least.ns()) > t {
+        return Err(Unproven::Demand { interval: Duration::from_ns(t as u64), demand: demand + jobs * u128::from(least.ns()) });
+    }
+    // There are jobs, since it matters what they take; and the quotient lies between two runtimes.
+    Ok(Duration::from_ns(((t - demand) / jobs.max(1)) as u64))
+}
+
+/// A runtime that takes all that is left leaves QPA endless intervals to look at. The first deadlines often forbid it; some of them are looked at before.
+fn cut_by_first_deadlines(others: &[Task], task: &Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
+    const SOME: usize = 8;
+    let tasks = Tasks { others, task };
+    let later = &others[others.partition_point(|other| other.deadline < task.deadline)..];
+    let step = later.len().div_ceil(SOME).max(1);
+    let deadlines = std::iter::once(task.deadline).chain(later.iter().step_by(step).map(|other| other.deadline));
+    let mut runtime = task.runtime;
+    for deadline in deadlines.map(Duration::ns) {
+        let (demand, jobs) = tasks.demand(deadline, work)?;
+        runtime = cut(deadline, demand, jobs, runtime, least)?;
+    }
+    Ok(runtime)
 }
 
 /// A sufficient test in one pass: each task's demand by a line from its first deadline on (Devi 2003; the first step of Albers and Slomka's
 /// approximation). Between deadlines the lines' sum rises no faster than time, so it is looked at there.
-fn suffices(others: &[Task], task: &Task, place: usize) -> bool {
+fn suffices(others: &[Task], task: &Task) -> bool {
+    let place = others.partition_point(|other| other.deadline <= task.deadline);
     let sorted = others[..place].iter().chain([task]).chain(&others[place..]);
     let (mut demand, mut rate, mut at) = (0u128, Utilization::ZERO, 0);
     for task in sorted {

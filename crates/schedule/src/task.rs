@@ -27,6 +27,11 @@ impl Task {
         Self { runtime, period, deadline, guaranteed, rate: Utilization::of(runtime, period) }
     }
 
+    /// The same with another runtime.
+    pub(crate) fn with_runtime(self, runtime: Duration) -> Self {
+        Self::new(runtime, self.period, self.deadline, self.guaranteed)
+    }
+
     /// U = Q^a / min(T, D) (ReTiF, Equation 1).
     pub(crate) fn utilization(&self) -> Utilization {
         if self.deadline >= self.period { self.rate } else { Utilization::of(self.runtime, self.deadline) }

@@ -22,6 +22,13 @@ impl Work {
         Ok(())
     }
 
+    /// Parts with half of what is left.
+    pub(crate) fn half(&mut self) -> Self {
+        let half = self.0 / 2;
+        self.0 -= half;
+        Self(half)
+    }
+
     #[cfg(test)]
     pub(crate) fn unlimited() -> Self {
         Self(u64::MAX)

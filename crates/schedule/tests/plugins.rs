@@ -1,0 +1,211 @@
+//! The plugins as ReTiF's Section 5 has them, in numbers that can be followed by hand.
+
+use punctual_model::Duration;
+use punctual_schedule::{Answer, Assignment, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, plugin};
+
+fn house(kind: Kind, test: Test, processors: &[u32], priorities: (u32, u32), threshold: f64) -> Box<dyn Plugin> {
+    let settings =
+        Settings { name: kind.to_string(), processors: processors.to_vec(), priorities, threshold, test, limits: Limits::default() };
+    plugin(kind, settings).unwrap()
+}
+
+/// Runtime, period and deadline in milliseconds.
+fn task(runtime: u64, period: u64, deadline: u64) -> Parameters {
+    let ms = |ms| Some(Duration::from_ms(ms));
+    Parameters { runtime: ms(runtime), period: ms(period), deadline: ms(deadline), ..Parameters::default() }
+}
+
+fn with_priority(priority: u32) -> Parameters {
+    Parameters { priority: Some(priority), ..Parameters::default() }
+}
+
+fn offered(answer: Answer) -> Offer {
+    match answer {
+        Answer::Ok(offer) | Answer::Partial(offer) => offer,
+        Answer::No(refusal) => panic!("{refusal:?}"),
+    }
+}
+
+fn refused(answer: Answer) -> String {
+    match answer {
+        Answer::No(Refusal::Unschedulable(why)) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn take(plugin: &mut dyn Plugin, spec: u64, parameters: &Parameters) -> Offer {
+    let offer = offered(plugin.consider(parameters, None));
+    plugin.admit(SpecId(spec), parameters, offer);
+    offer
+}
+
+fn priority(plugin: &dyn Plugin, spec: u64) -> u32 {
+    match plugin.assignment(SpecId(spec)).unwrap().policy {
+        Policy::Fifo(priority) | Policy::RoundRobin(priority) => priority,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn edf_takes_the_least_loaded_processor() {
+    let mut edf = house(Kind::Edf, Test::Utilization, &[4, 5], (1, 1), 0.9);
+    assert_eq!(take(&mut *edf, 1, &task(3, 10, 10)).processor, 4);
+    assert_eq!(take(&mut *edf, 2, &task(5, 10, 10)).processor, 5);
+    assert_eq!(take(&mut *edf, 3, &task(1, 10, 10)).processor, 4);
+    // Equation 1: 2 ms in every 4 ms, since the deadline is shorter than the period. On 4 there is 0.4 already; 0.9 is the threshold.
+    assert_eq!(take(&mut *edf, 4, &task(2, 10, 4)).processor, 4);
+    let loads: Vec<_> = edf.loads().iter().map(|load| (load.processor, (load.utilization * 1000.0).round() as u64, load.specs)).collect();
+    assert_eq!(loads, [(4, 900, 3), (5, 500, 1)]);
+    // Equation 3.
+    let why = refused(edf.consider(&task(5, 10, 10), None));
+    assert_eq!(why, "utilization, processor 5: 50.00 % are needed, 50.00 % are taken, and the threshold is 90.00 %");
+    let ms = Duration::from_ms;
+    let policy = Policy::Deadline { runtime: ms(2), deadline: ms(4), period: ms(10) };
+    assert_eq!(edf.assignment(SpecId(4)), Some(Assignment { processor: 4, policy }));
+}
+
+#[test]
+fn edf_accepts_up_to_the_desired_runtime() {
+    for test in [Test::Utilization, Test::Exact] {
+        let mut edf = house(Kind::Edf, test, &[0], (1, 1), 0.9);
+        take(&mut *edf, 1, &task(5, 10, 10));
+        let desiring = |desired| Parameters { desired_runtime: Some(Duration::from_ms(desired)), ..task(1, 10, 10) };
+        // Equation 4: (0.9 − 0.5) · 10 ms.
+        assert_eq!(offered(edf.consider(&desiring(8), None)).accepted_runtime, Some(Duration::from_ms(4)));
+        assert_eq!(offered(edf.consider(&desiring(3), None)).accepted_runtime, Some(Duration::from_ms(3)));
+        // With the test ignored it is the least.
+        let ignoring = Parameters { ignore_admission: true, desired_runtime: Some(Duration::from_ms(8)), ..task(6, 10, 10) };
+        let offer = Offer { processor: 0, accepted_runtime: Some(Duration::from_ms(6)), ignored: true };
+        assert_eq!(edf.consider(&ignoring, None), Answer::Ok(offer));
+    }
+}
+
+#[test]
+fn edf_proves_what_density_cannot() {
+    // Buttazzo's example: 2/4 + 2/5 + 3/7 is more than one processor, and all deadlines are kept.
+    let tasks = [task(2, 6, 4), task(2, 8, 5), task(3, 9, 7)];
+    let mut by_utilization = house(Kind::Edf, Test::Utilization, &[0], (1, 1), 1.0);
+    let mut exact = house(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);
+    for spec in 0..2 {
+        take(&mut *by_utilization, spec, &tasks[spec as usize]);
+        take(&mut *exact, spec, &tasks[spec as usize]);
+    }
+    refused(by_utilization.consider(&tasks[2], None));
+    take(&mut *exact, 2, &tasks[2]);
+    // A change counts the old one as gone, and no more than that.
+    assert_eq!(offered(exact.consider(&tasks[2], Some(SpecId(2)))).accepted_runtime, Some(Duration::from_ms(3)));
+    let why = refused(exact.consider(&task(4, 12, 7), Some(SpecId(2))));
+    assert_eq!(why, "processor demand, processor 0: 8 ms could have to be done within 7 ms");
+    refused(exact.consider(&tasks[2], Some(SpecId(77))));
+    let open = Parameters { desired_runtime: Some(Duration::from_ms(9)), ..task(1, 9, 7) };
+    assert_eq!(offered(exact.consider(&open, Some(SpecId(2)))).accepted_runtime, Some(Duration::from_ms(3)));
+}
+
+#[test]
+fn edf_refuses_what_the_kernel_would() {
+    let edf = house(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);
+    let bound = |parameters: &Parameters| match edf.consider(parameters, None) {
+        Answer::No(Refusal::Bound(bound)) => bound.parameter,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(bound(&task(1, 5_000, 5_000)), "period_ns");
+    assert_eq!(bound(&task(1, 10, 11)), "deadline_ns");
+    assert_eq!(bound(&Parameters { runtime: Some(Duration::from_us(1)), ..task(1, 10, 10) }), "runtime_ns");
+}
+
+#[test]
+fn rm_keeps_priorities_inverse_to_periods() {
+    let mut rm = house(Kind::Rm, Test::Exact, &[0], (50, 53), 1.0);
+    let mut shifted = Vec::new();
+    for (spec, period) in [(1, 10), (2, 20), (3, 40), (4, 80), (5, 20)] {
+        take(&mut *rm, spec, &task(1, period, period));
+        shifted.push(rm.shifted());
+    }
+    assert_eq!([1, 2, 5, 3, 4].map(|spec| priority(&*rm, spec)), [53, 52, 52, 51, 50]);
+    assert_eq!(rm.assignment(SpecId(4)).unwrap().policy, Policy::Fifo(50));
+    // The first is put in the middle, so the third has to move two, and the fourth three.
+    assert_eq!(shifted, [false, false, true, true, false]);
+}
+
+#[test]
+fn rm_without_a_runtime_is_partial_and_carries_no_utilization() {
+    let mut rm = house(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
+    let unknown = Parameters { runtime: None, deadline: None, ..task(1, 10, 10) };
+    let answer = rm.consider(&unknown, None);
+    assert_eq!(answer, Answer::Partial(Offer { processor: 0, accepted_runtime: None, ignored: false }));
+    take(&mut *rm, 1, &unknown);
+    assert_eq!(rm.loads()[0].utilization, 0.0);
+    assert_eq!(take(&mut *rm, 2, &unknown).processor, 1, "equally loaded, so the one with fewer specs");
+    assert_eq!(rm.consider(&Parameters::default(), None), Answer::No(Refusal::Lacks("period_ns")));
+}
+
+#[test]
+fn rm_proves_what_utilization_cannot() {
+    // 2/5 + 4/7 is less than one processor, and yet the second one is late.
+    let mut exact = house(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
+    let mut necessary = house(Kind::Rm, Test::Utilization, &[0], (1, 99), 1.0);
+    take(&mut *necessary, 1, &task(2, 5, 5));
+    take(&mut *necessary, 2, &task(4, 7, 7));
+    take(&mut *exact, 1, &task(2, 5, 5));
+    take(&mut *exact, 2, &task(2, 5, 5));
+    let why = refused(exact.consider(&task(4, 7, 7), None));
+    assert_eq!(why, "response-time analysis, processor 0: this spec (runtime 4 ms, deadline 7 ms) could take 8 ms or more");
+    // The other way round it is the one that was there before; and where the least loaded processor cannot take it, another one is asked.
+    let mut exact = house(Kind::Rm, Test::Exact, &[0], (1, 99), 1.0);
+    take(&mut *exact, 1, &task(4, 7, 7));
+    let why = refused(exact.consider(&task(2, 5, 5), None));
+    assert_eq!(
+        why,
+        "response-time analysis, processor 0: a spec that was admitted before (runtime 4 ms, deadline 7 ms) could take 8 ms or more"
+    );
+    let mut exact = house(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
+    take(&mut *exact, 1, &task(4, 7, 7));
+    take(&mut *exact, 2, &task(6, 10, 10));
+    assert_eq!(take(&mut *exact, 3, &task(2, 10, 10)).processor, 0);
+    assert_eq!(take(&mut *exact, 4, &task(1, 10, 10)).processor, 1);
+    assert_eq!(offered(exact.consider(&task(1, 10, 8), None)).processor, 1);
+}
+
+#[test]
+fn fp_and_rr_take_the_processor_with_the_fewest_specs() {
+    for (kind, policy) in [(Kind::Fp, Policy::Fifo as fn(u32) -> Policy), (Kind::Rr, Policy::RoundRobin)] {
+        let mut plugin = house(kind, Test::Exact, &[1, 2], (1, 99), 1.0);
+        for spec in 0..4 {
+            assert_eq!(take(&mut *plugin, spec, &with_priority(10 + spec as u32)).processor, [1, 2][spec as usize % 2]);
+            assert_eq!(plugin.assignment(SpecId(spec)).unwrap().policy, policy(10 + spec as u32));
+        }
+        plugin.release(SpecId(2));
+        assert_eq!(offered(plugin.consider(&with_priority(99), None)).processor, 1);
+        assert_eq!(plugin.consider(&task(1, 2, 2), None), Answer::No(Refusal::Lacks("priority")));
+    }
+}
+
+#[test]
+fn fp_keeps_the_order_of_requests_while_the_range_allows() {
+    let mut fp = house(Kind::Fp, Test::Utilization, &[0], (1, 3), 1.0);
+    for (spec, request) in [(1, 70), (2, 90), (3, 80)] {
+        take(&mut *fp, spec, &with_priority(request));
+    }
+    assert_eq!([2, 3, 1].map(|spec| priority(&*fp, spec)), [3, 2, 1]);
+    // Equation 6 does not hold for a fourth one: it shares.
+    take(&mut *fp, 4, &with_priority(75));
+    let priorities = [2, 3, 4, 1].map(|spec| priority(&*fp, spec));
+    assert!(priorities.is_sorted_by(|a, b| a >= b), "{priorities:?}");
+}
+
+#[test]
+fn fp_is_tested_where_everything_is_known() {
+    let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
+    let mut fp = house(Kind::Fp, Test::Exact, &[0], (1, 99), 1.0);
+    take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
+    refused(fp.consider(&urgent(20, task(2, 5, 5)), None));
+    refused(fp.consider(&urgent(5, task(2, 5, 5)), None));
+    assert!(offered(fp.consider(&Parameters { ignore_admission: true, ..urgent(20, task(2, 5, 5)) }, None)).ignored);
+    // What declares nothing cannot be tested, nor can anything beside it.
+    take(&mut *fp, 2, &with_priority(1));
+    take(&mut *fp, 3, &urgent(20, task(2, 5, 5)));
+    // The paper's: no test at all.
+    let mut fp = house(Kind::Fp, Test::Utilization, &[0], (1, 99), 1.0);
+    take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
+    take(&mut *fp, 2, &urgent(20, task(4, 5, 5)));
+}
