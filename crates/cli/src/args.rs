@@ -26,6 +26,7 @@ pub enum Command {
     Show(Show),
     Report(Report),
     Timeline(Timeline),
+    Rules(crate::rules::Arguments),
     /// Say what of this kernel and these privileges lets which function work
     ///
     /// Looks at everything that observing needs, by trying it, and says what to do about what is missing. The exit code is 0 only if
@@ -354,7 +355,8 @@ pub enum Detail {
     Switches,
 }
 
-fn span(text: &str) -> Result<Duration, String> {
+/// A time that is not nothing.
+pub fn span(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(Duration::ZERO) => Err("it must be longer than nothing".into()),
         Ok(span) => Ok(span),

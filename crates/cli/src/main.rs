@@ -16,6 +16,7 @@ mod record;
 mod recording;
 mod replay;
 mod results;
+mod rules;
 mod show;
 mod stop;
 mod terminal;
@@ -61,6 +62,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Timeline(arguments) => timeline::run(&timeline::Plan::new(arguments)?),
         Command::Report(arguments) => page::run(page::Plan::new(arguments)?),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Rules(arguments) => rules::run(&arguments),
         Command::Doctor { json } => doctor::run(json),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),

@@ -23,15 +23,22 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
         let mut command = Arguments::command();
         command.build();
         fs::write(directory.join("punctual.1"), page(&command)?)?;
-        for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
-            let name = format!("punctual-{}", subcommand.get_name());
-            let usage = synopsis(subcommand);
-            let subcommand = subcommand.clone().display_name(name.clone()).version(env!("CARGO_PKG_VERSION")).override_usage(usage);
-            fs::write(directory.join(format!("{name}.1")), page(&subcommand)?)?;
-        }
+        subpages(directory, &command, "punctual")?;
         Ok(())
     };
     write().map_err(|error| Failure::file("write the manual pages to", directory.display(), reason(&error)))
+}
+
+/// A page for each subcommand, `punctual-show.1`, and for each of theirs, `punctual-rules-check.1`.
+fn subpages(directory: &Path, command: &clap::Command, prefix: &str) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
+        let name = format!("{prefix}-{}", subcommand.get_name());
+        subpages(directory, subcommand, &name)?;
+        let usage = synopsis(subcommand);
+        let subcommand = subcommand.clone().display_name(name.clone()).version(env!("CARGO_PKG_VERSION")).override_usage(usage);
+        fs::write(directory.join(format!("{name}.1")), page(&subcommand)?)?;
+    }
+    Ok(())
 }
 
 /// How a subcommand is called: `punctual show [--all] [--task NAME] FILE`. The library's own synopsis leaves the values of options out.
@@ -53,6 +60,9 @@ fn synopsis(command: &clap::Command) -> String {
         let words: Vec<String> = flag.into_iter().chain(value).collect();
         let words = words.join(" ");
         parts.push(if argument.is_required_set() { words } else { format!("[{words}]") });
+    }
+    if command.has_subcommands() {
+        parts.push("COMMAND".into());
     }
     parts.join(" ")
 }
@@ -97,6 +107,7 @@ mod tests {
         let of = |name: &str| synopsis(command.find_subcommand(name).expect("a subcommand"));
         assert_eq!(of("report"), "punctual report [-o FILE] [--force] [-q] [-h] FILE [TRACE...]");
         assert!(of("extract").contains(" [--pid PID...] ") && of("extract").ends_with(" [-- COMMAND...]"), "{}", of("extract"));
+        assert_eq!(of("rules"), "punctual rules [-h] COMMAND");
         assert_eq!(of("doctor"), "punctual doctor [--json] [-h]");
     }
 }

@@ -1,0 +1,125 @@
+//! `punctual rules` on the command line.
+
+use crate::args::span;
+use clap::{Args, Subcommand, ValueHint};
+use punctual_model::Duration;
+use punctual_schedule::Parameters;
+use std::path::PathBuf;
+
+/// Say what the daemon's rules allow, and which line decides
+///
+/// Reads the files that punctuald reads, and asks no daemon: so rules can be tried before they hold.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Action {
+    Check(Check),
+    Explain(Explain),
+}
+
+/// Look whether rules are right, and show whom they let in
+///
+/// The exit code is 0 if the daemon would take them. What it would take and warn of is told on standard error.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Check {
+    /// The rules [default: those of the configuration]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+
+    /// The configuration, which says which plugins there are [default: /etc/punctual/punctuald.toml; without it, any name is taken for a plugin]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Say what a user may ask for, and which rule decides
+///
+/// Of each plugin: whether a spec of these parameters would be permitted, the line that decides, and the limits that hold. Sums of
+/// utilization are as if nothing else were admitted. Whether the spec could also be scheduled is not asked.
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Explain {
+    /// The user, by name or number, with all its groups [default: you]
+    #[arg(short, long, value_name = "USER", value_hint = ValueHint::Username)]
+    pub user: Option<String>,
+
+    /// The effective group, where it is not the user's own
+    #[arg(short, long, value_name = "GROUP")]
+    pub group: Option<String>,
+
+    /// The rules [default: those of the configuration]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub rules: Option<PathBuf>,
+
+    /// The configuration, which says which plugins there are [default: /etc/punctual/punctuald.toml]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub spec: Spec,
+
+    /// Only of this plugin
+    #[arg(long, value_name = "NAME")]
+    pub plugin: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What would be declared; nothing of it: whether anything is permitted.
+#[derive(Args, Debug)]
+pub struct Spec {
+    /// What a job takes at most (2ms, 500us)
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub runtime: Option<Duration>,
+
+    /// What a job would like to have
+    #[arg(long, value_name = "TIME", value_parser = time, requires = "runtime")]
+    pub desired_runtime: Option<Duration>,
+
+    /// The least distance of two releases
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub period: Option<Duration>,
+
+    /// From a release to the latest end [default: the period]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub deadline: Option<Duration>,
+
+    /// Higher is more urgent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
+    pub priority: Option<u32>,
+
+    /// As if it were asked to ignore the admission test
+    #[arg(long)]
+    pub ignore_admission: bool,
+}
+
+impl Spec {
+    /// What is declared, if anything is.
+    pub fn parameters(&self) -> Option<Parameters> {
+        let parameters = Parameters {
+            runtime: self.runtime,
+            desired_runtime: self.desired_runtime,
+            period: self.period,
+            deadline: self.deadline,
+            priority: self.priority,
+            plugin: None,
+            ignore_admission: self.ignore_admission,
+        };
+        (parameters != Parameters::default()).then_some(parameters)
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    u64::try_from(span(text)?.as_nanos()).map(Duration::from_ns).map_err(|_| "that is more than 584 years".into())
+}

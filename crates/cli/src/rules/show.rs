@@ -1,0 +1,151 @@
+//! What `punctual rules` prints.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use nix::unistd::{Gid, Group, Uid, User};
+use punctual_daemon::access::{Domain, Who};
+use punctual_daemon::rules::{Explanation, Property, Rules};
+use punctual_daemon::text::Problem;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// How many rules there are, and whom they let in.
+pub fn check(path: &Path, rules: &Rules) -> String {
+    let count = rules.rules().len();
+    let mut text = match count {
+        0 => format!("{}: no rule, so nobody but root may do anything\n", path.display()),
+        1 => format!("{}: 1 rule\n", path.display()),
+        _ => format!("{}: {count} rules\n", path.display()),
+    };
+    if count > 0 {
+        let rows = subjects(rules).into_iter().map(|(domain, plugin, properties)| {
+            let limits: Vec<String> = properties.iter().map(|property| format!("{} {property}", property.key())).collect();
+            [named(domain), plugin.unwrap_or("any").to_owned(), limits.join(", ")]
+        });
+        text += &format!("\n{}", table(["FOR", "PLUGIN", "AS LONG AS"], rows));
+    }
+    text
+}
+
+pub fn check_json(path: &Path, rules: &Rules, warnings: &[Problem]) -> String {
+    let rules: Vec<Value> = rules
+        .rules()
+        .iter()
+        .map(|rule| {
+            let (unit, value) = value(rule.property);
+            json!({"line": rule.line, "for": named(rule.domain), "plugin": rule.plugin, "property": rule.property.key(), unit: value})
+        })
+        .collect();
+    let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    format!("{:#}\n", json!({"file": path, "rules": rules, "warnings": warnings}))
+}
+
+/// Of each plugin: yes or no, by which line, and what else holds.
+pub fn explain(who: &Who, explained: &[Explanation], declared: bool) -> String {
+    let mut text = format!("{}, {}\n", named(Domain::User(who.user)), groups(who));
+    if who.is_root() {
+        return text + "\nRules are not for root, who may do all.\n";
+    }
+    for explanation in explained {
+        let answer = match &explanation.outcome {
+            Ok(_) if declared => "permitted".to_owned(),
+            Ok(_) => "permitted, within these limits".to_owned(),
+            Err(denied) => format!("denied: {}", denied.reason),
+        };
+        text += &format!("\n{}: {answer}\n", explanation.plugin);
+        if let Err(denied) = &explanation.outcome {
+            if let Some(rule) = &denied.rule {
+                text += &format!("  by {rule}\n");
+            }
+        }
+        let rows =
+            explanation.limits.iter().map(|limit| [format!("  {}", limit.property.key()), limit.property.to_string(), limit.rule.clone()]);
+        if !explanation.limits.is_empty() {
+            text += &table(["  LIMIT", "VALUE", "BY"], rows);
+        }
+    }
+    text
+}
+
+pub fn explain_json(who: &Who, explained: &[Explanation]) -> String {
+    let plugins: Vec<Value> = explained
+        .iter()
+        .map(|explanation| {
+            let limits: Vec<Value> = explanation
+                .limits
+                .iter()
+                .map(|limit| {
+                    let (unit, value) = value(limit.property);
+                    json!({"property": limit.property.key(), unit: value, "rule": limit.rule})
+                })
+                .collect();
+            let denied = explanation.outcome.as_ref().err();
+            json!({
+                "plugin": explanation.plugin,
+                "permitted": denied.is_none(),
+                "reason": denied.map(|denied| &denied.reason),
+                "rule": denied.and_then(|denied| denied.rule.as_ref()),
+                "limits": limits,
+            })
+        })
+        .collect();
+    format!("{:#}\n", json!({"user": who.user, "group": who.group, "groups": who.groups, "root": who.is_root(), "plugins": plugins}))
+}
+
+/// A value and the field for it: nanoseconds, processors, priorities.
+fn value(property: Property) -> (&'static str, Value) {
+    match property {
+        Property::MaxUtilization(_) => ("value", property.to_string().parse::<f64>().map_or(Value::Null, |number| json!(number))),
+        Property::MaxRuntime(time)
+        | Property::MinPeriod(time)
+        | Property::MaxPeriod(time)
+        | Property::MinDeadline(time)
+        | Property::MaxDeadline(time) => ("value_ns", json!(time.ns())),
+        Property::MinPriority(priority) | Property::MaxPriority(priority) => ("value", json!(priority)),
+        Property::IgnoreAdmission(may) => ("value", json!(may)),
+    }
+}
+
+type Subject<'a> = (Domain, Option<&'a str>, Vec<Property>);
+
+/// Who is let in, in the order of the file, with all that is said of them.
+fn subjects(rules: &Rules) -> Vec<Subject<'_>> {
+    let mut subjects: Vec<Subject<'_>> = Vec::new();
+    for rule in rules.rules() {
+        let plugin = rule.plugin.as_deref();
+        match subjects.iter_mut().find(|subject| subject.0 == rule.domain && subject.1 == plugin) {
+            Some(subject) => subject.2.push(rule.property),
+            None => subjects.push((rule.domain, plugin, vec![rule.property])),
+        }
+    }
+    subjects
+}
+
+fn named(domain: Domain) -> String {
+    let or_number = |kind: &str, number: u32, name: Option<String>| match name {
+        Some(name) => format!("{kind} {name} ({number})"),
+        None => format!("{kind} {number}"),
+    };
+    match domain {
+        Domain::Everyone => "everyone".into(),
+        Domain::User(user) => or_number("user", user, User::from_uid(Uid::from_raw(user)).ok().flatten().map(|user| user.name)),
+        Domain::Group(group) => or_number("group", group, Group::from_gid(Gid::from_raw(group)).ok().flatten().map(|group| group.name)),
+    }
+}
+
+fn groups(who: &Who) -> String {
+    let names: Vec<String> = who.domains().filter(|domain| matches!(domain, Domain::Group(_))).map(named).collect();
+    names.join(", ")
+}
+
+/// Without borders, as all tables of this command.
+fn table<const N: usize>(titles: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(titles);
+    for row in rows {
+        table.add_row(row);
+    }
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
