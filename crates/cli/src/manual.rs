@@ -1,5 +1,7 @@
 //! Manual pages and completions, made from the parser, so that they cannot say something else than it does.
 
+mod daemon;
+
 use crate::args::Arguments;
 use crate::failure::{CODES, Failure, reason};
 use crate::output::print_bytes;
@@ -16,7 +18,7 @@ pub fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
     print_bytes(&text)
 }
 
-/// Writes `punctual.1` and a page for each subcommand.
+/// Writes `punctual.1`, a page for each subcommand, and the daemon's.
 pub fn pages(directory: &Path) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         fs::create_dir_all(directory)?;
@@ -24,6 +26,7 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
         command.build();
         fs::write(directory.join("punctual.1"), page(&command)?)?;
         subpages(directory, &command, "punctual")?;
+        fs::write(directory.join("punctuald.8"), daemon::page()?)?;
         Ok(())
     };
     write().map_err(|error| Failure::file("write the manual pages to", directory.display(), reason(&error)))
