@@ -6,8 +6,8 @@ use punctual_model::Duration;
 #[derive(Debug)]
 pub(crate) struct Work(u64);
 
-/// Enough for a hundred evaluations over 1,024 specs; less than a millisecond.
-const LIMIT: u64 = 100 << 10;
+/// Enough for 256 sums over 1,024 specs; less than a millisecond.
+const LIMIT: u64 = 256 << 10;
 
 impl Default for Work {
     fn default() -> Self {
