@@ -1,0 +1,138 @@
+//! `dist/`: what systemd makes of the units, and whether the capabilities that they leave are enough.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
+
+const DIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../dist");
+
+/// The units with the daemon that was built, in a folder of their own.
+fn units() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["punctuald.service", "punctuald.socket"] {
+        let text = std::fs::read_to_string(Path::new(DIST).join(name)).unwrap();
+        let text = text.replace("/usr/local/bin/punctuald", env!("CARGO_BIN_EXE_punctuald"));
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// What `systemd-analyze` says, or nothing where there is none.
+fn analyze(arguments: &[&str], unit: &Path) -> Option<(bool, String)> {
+    let Ok(said) = Command::new("systemd-analyze").args(arguments).arg(unit).output() else {
+        eprintln!("SKIPPED: there is no systemd-analyze here");
+        return None;
+    };
+    Some((said.status.success(), String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned()))
+}
+
+#[test]
+fn systemd_understands_the_units() {
+    let folder = units();
+    for unit in ["punctuald.service", "punctuald.socket"] {
+        let Some((fine, said)) = analyze(&["verify", "--man=no"], &folder.path().join(unit)) else { return };
+        // Units of the machine may be wrong too, which is not ours.
+        let ours: Vec<&str> = said.lines().filter(|line| line.contains("punctuald")).collect();
+        assert!(fine && ours.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn systemd_finds_little_exposed() {
+    let folder = units();
+    // Of 10 (unsafe) to 0. What is left is what the daemon is for; see the unit's comments.
+    let arguments = ["security", "--offline=true", "--no-pager", "--threshold=20"];
+    let Some((fine, said)) = analyze(&arguments, &folder.path().join("punctuald.service")) else { return };
+    if said.contains("unrecognized option") {
+        eprintln!("SKIPPED: this systemd-analyze looks at running units only");
+        return;
+    }
+    assert!(fine, "{said}");
+}
+
+/// Ends with the test.
+struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+/// A daemon with the capabilities that the unit leaves, and whether it is ready.
+fn start(folder: &Path) -> Option<(Daemon, PathBuf)> {
+    let unit = std::fs::read_to_string(Path::new(DIST).join("punctuald.service")).unwrap();
+    let left = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
+    let left: Vec<String> = left.split_whitespace().map(|name| format!("+{}", name.strip_prefix("CAP_").unwrap().to_lowercase())).collect();
+    let config = folder.join("p.toml");
+    std::fs::write(&config, "[rules]\nfile = \"r.conf\"\n[[plugin]]\nname = \"FP\"\nkind = \"FP\"\npriorities = [1, 3]\n").unwrap();
+    std::fs::write(folder.join("r.conf"), "4711 FP max_priority 3\n").unwrap();
+    let socket = folder.join("socket");
+    let mut daemon = Command::new("setpriv")
+        .arg(format!("--bounding-set=-all,{}", left.join(",")))
+        .args(["--inh-caps=-all", "--no-new-privs", env!("CARGO_BIN_EXE_punctuald"), "--config"])
+        .arg(&config)
+        .arg("--socket")
+        .arg(&socket)
+        .arg("--state")
+        .arg(folder.join("state"))
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let mut said = BufReader::new(daemon.stderr.take().unwrap()).lines();
+    let daemon = Daemon(daemon);
+    let ready = said.by_ref().map_while(Result::ok).find(|line| line.contains("is ready at"));
+    assert!(ready.is_some(), "the daemon ended");
+    // Whoever writes needs a reader.
+    std::thread::spawn(move || said.for_each(drop));
+    Some((daemon, socket))
+}
+
+fn call(socket: &mut UnixStream, method: &str, parameters: serde_json::Value) -> serde_json::Value {
+    let request = serde_json::json!({"method": format!("io.punctual.Scheduler1.{method}"), "parameters": parameters});
+    socket.write_all(format!("{request}\0").as_bytes()).unwrap();
+    let mut reply = Vec::new();
+    BufReader::new(&*socket).read_until(0, &mut reply).unwrap();
+    reply.pop();
+    serde_json::from_slice(&reply).unwrap()
+}
+
+#[test]
+fn the_capabilities_that_the_unit_leaves_are_enough_for_other_users() {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("SKIPPED: to be other users takes root");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).unwrap();
+    let Some((_daemon, socket)) = start(folder.path()) else {
+        eprintln!("SKIPPED: there is no setpriv here");
+        return;
+    };
+    let client = std::thread::spawn(move || {
+        // SAFETY: of this thread only, as the C library's function would not be; and no memory is involved.
+        let changed =
+            unsafe { libc::syscall(libc::SYS_setresgid, 4711, 4711, 4711) | libc::syscall(libc::SYS_setresuid, 4711, 4711, 4711) };
+        assert_eq!(changed, 0);
+        let mut socket = UnixStream::connect(socket).unwrap();
+        let priority = |priority: u32| serde_json::json!({"parameters": {"priority": priority}, "name": null});
+        let created = call(&mut socket, "CreateSpec", priority(2));
+        let denied = call(&mut socket, "CreateSpec", priority(4));
+        // SAFETY: no memory is involved.
+        let me = unsafe { libc::syscall(libc::SYS_gettid) };
+        let spec = &created["parameters"]["admission"]["spec"];
+        let attached = call(&mut socket, "AttachThread", serde_json::json!({"spec": spec, "thread": me}));
+        // SAFETY: no memory is involved.
+        let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+        (denied, attached, policy)
+    });
+    let (denied, attached, policy) = client.join().unwrap();
+    assert_eq!(denied["error"], "io.punctual.Scheduler1.NotPermitted", "{denied}");
+    let rule = denied["parameters"]["rule"].as_str().unwrap();
+    assert!(rule.ends_with("r.conf:1: 4711 FP max_priority 3"), "{rule}");
+    assert!(attached.get("error").is_none() && policy == libc::SCHED_FIFO, "{attached}");
+}
