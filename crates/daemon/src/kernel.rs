@@ -56,9 +56,20 @@ impl Processors {
     }
 }
 
+/// As the kernel lists them: `0-3,7`.
 impl fmt::Debug for Processors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries((0..Self::MOST).filter(|at| self.0[at / 64] >> (at % 64) & 1 == 1)).finish()
+        let has = |at: usize| at < Self::MOST && self.0[at / 64] >> (at % 64) & 1 == 1;
+        let mut separator = "";
+        for first in (0..Self::MOST).filter(|&at| has(at) && (at == 0 || !has(at - 1))) {
+            let last = (first..).find(|&at| !has(at + 1)).unwrap_or(first);
+            match first == last {
+                true => write!(f, "{separator}{first}")?,
+                false => write!(f, "{separator}{first}-{last}")?,
+            }
+            separator = ",";
+        }
+        Ok(())
     }
 }
 
@@ -204,7 +215,7 @@ pub fn pin(thread: u32, to: &Processors) -> Result<(), Refused> {
     // SAFETY: the kernel reads at most the size that is said, which is that of the array.
     match unsafe { libc::syscall(libc::SYS_sched_setaffinity, thread, size_of_val(&to.0), to.0.as_ptr()) } {
         0 => Ok(()),
-        _ => Err(Refused::last(format!("sched_setaffinity({to:?}) of thread {thread}"))),
+        _ => Err(Refused::last(format!("sched_setaffinity(processors {to:?}) of thread {thread}"))),
     }
 }
 
@@ -223,18 +234,26 @@ impl State {
         Ok(Self { scheduling: scheduling(thread)?, processors: processors(thread)? })
     }
 
-    /// Makes a thread so, wherever it was: both parts, or an error. It is never unscheduled between.
-    pub fn enact(&self, thread: u32) -> Result<(), Refused> {
-        // SCHED_DEADLINE with the kernel's own admission test lets a thread be pinned before it, not after.
-        pin(thread, &self.processors)?;
-        schedule(thread, &self.scheduling)
+    /// Makes a thread so that is `now`: both parts, or an error. It is never unscheduled between.
+    pub fn enact(&self, thread: u32, now: &State) -> Result<(), Refused> {
+        // With the kernel's own admission test, a thread under SCHED_DEADLINE can be pinned neither before it leaves that, nor after it comes to it.
+        let first = now.scheduling.is_deadline() && !self.scheduling.is_deadline();
+        if first {
+            schedule(thread, &self.scheduling)?;
+        }
+        // Some threads of the kernel may not even be told to stay where they are.
+        if now.processors != self.processors {
+            pin(thread, &self.processors)?;
+        }
+        if first { Ok(()) } else { schedule(thread, &self.scheduling) }
     }
 
     /// Puts a thread back to what it was, part by part, as far as each part is still one of `made`. Whoever changed it since had the right to.
     pub fn restore(&self, thread: u32, made: &[State]) -> Result<(), Refused> {
         let now = State::of(thread)?;
         let scheduling = made.iter().any(|made| now.scheduling.is_as_told(&made.scheduling)).then_some(self.scheduling);
-        let processors = made.iter().any(|made| now.processors == made.processors).then_some(self.processors);
+        let moved = now.processors != self.processors && made.iter().any(|made| now.processors == made.processors);
+        let processors = moved.then_some(self.processors);
         // A thread under SCHED_DEADLINE can be refused another place, before and after: so that policy is taken first and given last.
         let mut scheduled = Ok(());
         if let Some(to) = scheduling.filter(|to| !to.is_deadline()) {
@@ -307,7 +326,10 @@ mod tests {
 
     #[test]
     fn one_processor_is_one_bit() {
-        assert_eq!(format!("{:?}", Processors::one(70).unwrap()), "{70}");
+        assert_eq!(format!("{:?}", Processors::one(70).unwrap()), "70");
+        let mut words = [0; 32];
+        (words[0], words[31]) = (0b1_0111, u64::MAX);
+        assert_eq!(format!("{:?}", Processors::from_words(words)), "0-2,4,1984-2047");
         assert!(Processors::one(2048).is_none());
     }
 

@@ -201,16 +201,16 @@ impl Registry {
     pub fn change(&mut self, caller: &Caller, id: SpecId, parameters: Parameters) -> Result<&Spec, Error> {
         self.living(caller)?;
         let spec = self.get(&caller.who, id)?;
-        let (old, old_parameters) = (spec.admission, spec.parameters.clone());
+        let (old, old_parameters, was) = (spec.admission, spec.parameters.clone(), self.assignment(spec));
         let choice = self.choose(&caller.who, &parameters, Some(spec))?;
         let new = choice.admission;
-        self.readmit(id, parameters, &choice.parameters, new);
+        self.readmit(id, parameters, &choice.parameters, new, None);
         let enacted =
             self.enactable(id).and_then(|()| self.tell(id)).and_then(|()| self.settle(old.plugin)).and_then(|()| self.settle(new.plugin));
         if let Err(error) = enacted {
             // The books had room for the old one, as nothing came between; so its offer holds.
             let as_offered = cut(&old_parameters, old.offer.accepted_runtime);
-            self.readmit(id, old_parameters, &as_offered, old);
+            self.readmit(id, old_parameters, &as_offered, old, was);
             for done in [self.tell(id), self.settle(new.plugin), self.settle(old.plugin)] {
                 if let Err(Error::KernelRefused { reason }) = done {
                     log::error(&format!("undoing the change of spec {}: {reason}", id.0));
@@ -223,8 +223,8 @@ impl Registry {
         Ok(&self.specs[&id])
     }
 
-    /// Exchanges a spec's admission in all books.
-    fn readmit(&mut self, id: SpecId, parameters: Parameters, as_offered: &Parameters, new: Admission) {
+    /// Exchanges a spec's admission in all books. Where it goes back, it is to be as it `was`.
+    fn readmit(&mut self, id: SpecId, parameters: Parameters, as_offered: &Parameters, new: Admission, was: Option<Assignment>) {
         let spec = self.specs.get_mut(&id).expect("it was looked up");
         let old = std::mem::replace(&mut spec.admission, new);
         spec.parameters = parameters;
@@ -233,7 +233,10 @@ impl Registry {
             self.setup.plugins[old.plugin].plugin.detached(id);
         }
         self.setup.plugins[old.plugin].plugin.release(id);
-        self.setup.plugins[new.plugin].plugin.admit(id, as_offered, new.offer);
+        match was {
+            Some(was) => self.setup.plugins[new.plugin].plugin.restore(id, as_offered, new.offer, was),
+            None => self.setup.plugins[new.plugin].plugin.admit(id, as_offered, new.offer),
+        }
         if let Some(thread) = thread {
             self.setup.plugins[new.plugin].plugin.attached(id, thread);
         }

@@ -76,7 +76,7 @@ impl Registry {
         }
         self.hold(id, Held { thread, named, before, told, told_before: None });
         let enacted = match told.state() {
-            Some(state) => state.enact(number).map_err(|error| fate(error, named)),
+            Some(state) => state.enact(number, &before).map_err(|error| fate(error, named)),
             None => Err(too_far(told.processor)),
         };
         // Looked at again: it may have ended meanwhile, or become another user's.
@@ -192,7 +192,8 @@ impl Registry {
         }
         let (number, before) = (held.thread.number, held.told);
         // Whoever changed it since had the right to.
-        let as_told = kernel::scheduling(number).is_ok_and(|is| is.is_as_told(&before.scheduling));
+        let Ok(is) = State::of(number) else { return Ok(()) };
+        let as_told = is.scheduling.is_as_told(&before.scheduling);
         if now.scheduling.is_deadline() && as_told {
             self.lift_limit()?;
         }
@@ -200,14 +201,14 @@ impl Registry {
         if !as_told {
             return Ok(());
         }
-        let error = match now.state().map(|state| state.enact(number)) {
+        let error = match now.state().map(|state| state.enact(number, &is)) {
             Some(Ok(())) => return Ok(()),
             Some(Err(error)) if error.is_gone() => return Ok(()),
             Some(Err(error)) => refused(error),
             None => too_far(now.processor),
         };
         // Back to what it was told before; the caller puts the books back.
-        if let Some(Err(again)) = before.state().map(|state| state.enact(number)) {
+        if let Err(again) = State::of(number).and_then(|now| before.state().map_or(Ok(()), |state| state.enact(number, &now))) {
             log::error(&format!("thread {number} of spec {} cannot be put back: {again}", id.0));
         }
         self.set_told(id, before, None);

@@ -123,7 +123,7 @@ impl Registry {
         let lifted = if told.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
             let state = told.state().ok_or_else(|| format!("there is no processor {}", told.processor))?;
-            state.enact(attached.number).map_err(|error| error.to_string())
+            state.enact(attached.number, &now).map_err(|error| error.to_string())
         });
         match enacted {
             Ok(()) => self.tell_plugin(id, attached.number),

@@ -1,0 +1,193 @@
+//! Clients in processes of their own: this program again, told line by line what to do. So they can be other users, have threads, fork and be killed.
+
+use crate::rig::{Client, PATIENCE};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+
+/// Says that this is not the tests but an actor.
+const ROLE: &str = "PUNCTUAL_TEST_ACTOR";
+
+/// Plays the actor if it is one.
+pub fn play() -> bool {
+    if std::env::var_os(ROLE).is_none() {
+        return false;
+    }
+    let mut client: Option<Client> = None;
+    let mut partners = Vec::new();
+    let mut threads: HashMap<u32, (Sender<()>, std::thread::JoinHandle<()>)> = HashMap::new();
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let (command, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        let answer = match command {
+            "connect" => {
+                client = Some(Client::connect(Path::new(rest)));
+                "connected".to_owned()
+            }
+            "send" => {
+                let client = client.as_mut().unwrap();
+                client.send(rest.as_bytes());
+                client.send(b"\0");
+                "sent".to_owned()
+            }
+            "call" => {
+                let client = client.as_mut().unwrap();
+                client.send(rest.as_bytes());
+                client.send(b"\0");
+                client.receive().map_or_else(|| "null".to_owned(), |reply| reply.to_string())
+            }
+            // A thread that waits.
+            "thread" => {
+                let (end, ended) = channel::<()>();
+                let (tell, told) = channel();
+                let thread = std::thread::spawn(move || {
+                    tell.send(tid()).unwrap();
+                    let _ = ended.recv();
+                });
+                let number = told.recv().unwrap();
+                threads.insert(number, (end, thread));
+                number.to_string()
+            }
+            "end" => {
+                let (end, thread) = threads.remove(&rest.parse().unwrap()).unwrap();
+                drop(end);
+                thread.join().unwrap();
+                "ended".to_owned()
+            }
+            "load" => {
+                let (count, socket) = rest.split_once(' ').unwrap();
+                crate::faults::load(&mut partners, count.parse().unwrap(), Path::new(socket))
+            }
+            "tid" => tid().to_string(),
+            "become" => {
+                let mut ids = rest.split(' ').map(|id| id.parse::<u32>().unwrap());
+                let (real, effective) = (ids.next().unwrap(), ids.next().unwrap());
+                // SAFETY: no memory is involved.
+                let done = unsafe {
+                    libc::setgroups(0, std::ptr::null()) == 0
+                        && libc::setresgid(real, effective, effective) == 0
+                        && libc::setresuid(real, effective, 0) == 0
+                };
+                done.to_string()
+            }
+            // A child that holds the connection, and goes on as the actor.
+            "fork" => {
+                // SAFETY: there are no other threads, by the tests that use it.
+                match unsafe { libc::fork() } {
+                    0 => "child".to_owned(),
+                    -1 => panic!("fork failed"),
+                    _ => std::process::exit(0),
+                }
+            }
+            other => panic!("{other}?"),
+        };
+        println!("{answer}");
+    }
+    true
+}
+
+fn tid() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// Such a process, from outside.
+pub struct Actor {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Actor {
+    pub fn start() -> Self {
+        Self::by(Command::new(std::env::current_exe().unwrap()))
+    }
+
+    /// One in a PID namespace of its own.
+    pub fn in_namespace() -> Self {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child"]).arg(std::env::current_exe().unwrap());
+        Self::by(command)
+    }
+
+    fn by(mut command: Command) -> Self {
+        let mut child = command.env(ROLE, "1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        Self { child, to, from }
+    }
+
+    /// One of a user, connected.
+    pub fn of_user(user: u32, socket: &Path) -> Self {
+        let mut actor = Self::start();
+        assert_eq!(actor.tell(&format!("become {user} {user}")), "true");
+        actor.tell(&format!("connect {}", socket.display()));
+        actor
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has it do something; what it answers.
+    pub fn tell(&mut self, line: &str) -> String {
+        self.begin(line);
+        self.answer()
+    }
+
+    /// Has it do something that takes its time.
+    pub fn begin(&mut self, line: &str) {
+        writeln!(self.to, "{line}").unwrap();
+    }
+
+    /// What it answers to that.
+    pub fn answer(&mut self) -> String {
+        let mut answer = String::new();
+        self.from.read_line(&mut answer).unwrap();
+        answer.trim_end().to_owned()
+    }
+
+    /// Has it call a method; the whole reply.
+    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+        let mut message = crate::rig::message(method, parameters);
+        message.pop();
+        serde_json::from_str(&self.tell(&format!("call {}", String::from_utf8(message).unwrap()))).unwrap()
+    }
+
+    /// Has it call a method that succeeds.
+    #[track_caller]
+    pub fn ask(&mut self, method: &str, parameters: Value) -> Value {
+        let reply = self.call(method, parameters);
+        assert!(reply.get("error").is_none(), "{method}: {reply}");
+        reply["parameters"].clone()
+    }
+
+    /// The error of a call that fails, without its interface.
+    #[track_caller]
+    pub fn fail(&mut self, method: &str, parameters: Value) -> String {
+        let reply = self.call(method, parameters);
+        let name = reply["error"].as_str().unwrap_or_else(|| panic!("{method} succeeded: {reply}"));
+        name.rsplit('.').next().unwrap().to_owned()
+    }
+
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Waits until it has ended by itself.
+    pub fn wait(&mut self) {
+        let begin = std::time::Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < PATIENCE);
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Actor {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,60 @@
+//! `punctuald` against real processes, sockets and this kernel. Threads are looked at by `/proc`, not by what the daemon says of them.
+//!
+//! Whoever is not root cannot run these, and is told so.
+
+mod actor;
+mod faults;
+mod owners;
+mod restart;
+mod rig;
+mod start;
+mod undo;
+mod wire;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use std::process::ExitCode;
+use std::sync::RwLock;
+
+/// Held for writing by tests that change a setting of the whole machine.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+fn run(test: fn()) -> Result<Completion, Failed> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(Completion::ignored_with("punctuald's tests need root"));
+    }
+    match std::panic::catch_unwind(test) {
+        Ok(()) => Ok(Completion::Completed),
+        Err(what) => {
+            let text = what.downcast_ref::<String>().map(String::as_str).or(what.downcast_ref::<&str>().copied());
+            Err(Failed::from(text.unwrap_or("it panicked")))
+        }
+    }
+}
+
+fn tests(tests: &[(&str, fn())], alone: bool) -> Vec<Trial> {
+    let trials = tests.iter().map(|&(name, test)| {
+        Trial::ignorable_test(name, move || {
+            if alone {
+                let _machine = MACHINE.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+                return run(test);
+            }
+            let _machine = MACHINE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+            run(test)
+        })
+    });
+    trials.collect()
+}
+
+fn main() -> ExitCode {
+    if actor::play() {
+        return ExitCode::SUCCESS;
+    }
+    let mut trials = Vec::new();
+    for shared in [wire::TESTS, owners::TESTS, undo::TESTS, restart::TESTS, start::TESTS] {
+        trials.extend(tests(shared, false));
+    }
+    for alone in [undo::ALONE, restart::ALONE, faults::ALONE] {
+        trials.extend(tests(alone, true));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,114 @@
+//! Starting: twice, over a stale socket, with a wrong configuration, by a service manager.
+
+use crate::rig::{Client, Daemon, PLUGINS};
+use serde_json::json;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+
+pub const TESTS: &[(&str, fn())] = &[
+    ("start::a_second_daemon_refuses", a_second_daemon_refuses),
+    ("start::a_stale_socket_is_replaced_and_a_file_is_not", a_stale_socket_is_replaced_and_a_file_is_not),
+    ("start::configurations_are_checked", configurations_are_checked),
+    ("start::a_service_manager_may_hand_over_the_socket", a_service_manager_may_hand_over_the_socket),
+    ("start::the_socket_has_the_permissions_it_is_to_have", the_socket_has_the_permissions_it_is_to_have),
+];
+
+fn output(mut command: Command) -> (Output, String) {
+    let output = command.stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, said)
+}
+
+fn a_second_daemon_refuses() {
+    let daemon = Daemon::start(PLUGINS);
+    let (refused, said) = output(daemon.command());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("another punctuald is running with the state folder"), "{said}");
+    let mut elsewhere = daemon.command();
+    elsewhere.arg("--state").arg(daemon.path("other-state"));
+    // The last one of two is what counts on other command lines; here, two are an error.
+    assert_eq!(output(elsewhere).0.status.code(), Some(2));
+    let mut elsewhere = Command::new(env!("CARGO_BIN_EXE_punctuald"));
+    elsewhere
+        .arg("--config")
+        .arg(daemon.path("punctuald.toml"))
+        .arg("--socket")
+        .arg(daemon.socket())
+        .arg("--state")
+        .arg(daemon.path("other-state"));
+    let (refused, said) = output(elsewhere);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("somebody answers at"), "{said}");
+    daemon.connect().ask("Ping", json!({}));
+}
+
+fn a_stale_socket_is_replaced_and_a_file_is_not() {
+    let mut daemon = Daemon::start(PLUGINS);
+    daemon.kill();
+    assert!(daemon.socket().exists());
+    daemon.run();
+    daemon.connect().ask("Ping", json!({}));
+    assert!(daemon.stop().success());
+    std::fs::write(daemon.socket(), "mine").unwrap();
+    let (refused, said) = output(daemon.command());
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said.contains("no socket; it is not replaced"), "{said}");
+    assert_eq!(std::fs::read_to_string(daemon.socket()).unwrap(), "mine");
+}
+
+fn configurations_are_checked() {
+    let daemon = Daemon::start(PLUGINS);
+    let check = |daemon: &Daemon| {
+        let mut command = daemon.command();
+        command.arg("--check-config");
+        output(command)
+    };
+    assert_eq!(check(&daemon).0.status.code(), Some(0));
+    daemon.write("punctuald.toml", "[[plugin]]\nname = \"A\"\nkind = \"XX\"\n");
+    let (wrong, said) = check(&daemon);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(said.contains("punctuald.toml:3"), "{said}");
+    daemon.write("punctuald.toml", PLUGINS);
+    daemon.write("rules.conf", "nonsense\n");
+    let (wrong, said) = check(&daemon);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(said.contains("rules.conf:1"), "{said}");
+}
+
+fn a_service_manager_may_hand_over_the_socket() {
+    let mut daemon = Daemon::start(PLUGINS);
+    assert!(daemon.stop().success());
+    let listener = UnixListener::bind(daemon.path("handed-over")).unwrap();
+    // It waits already when the daemon starts.
+    let mut client = Client::connect(&daemon.path("handed-over"));
+    client.send(&crate::rig::message("Ping", json!({})));
+    let original = daemon.command();
+    let mut command = Command::new("sh");
+    command.args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\""]).arg(original.get_program()).args(original.get_args());
+    command.env("NOTIFY_SOCKET", daemon.path("notify")).stderr(Stdio::null());
+    let fd = listener.as_raw_fd();
+    // SAFETY: dup2 may be called between fork and exec.
+    unsafe {
+        command.pre_exec(move || match libc::dup2(fd, 3) {
+            3 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        });
+    }
+    let mut child = command.spawn().unwrap();
+    daemon.wait_for("READY=1");
+    assert_eq!(client.receive(), Some(json!({ "parameters": {} })));
+    assert!(!daemon.socket().exists());
+    // SAFETY: no memory is involved; the number is that of a child that was not waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGTERM) }, 0);
+    assert!(child.wait().unwrap().success());
+    daemon.wait_for("STOPPING=1");
+    assert!(daemon.path("handed-over").exists(), "it is the manager's");
+}
+
+fn the_socket_has_the_permissions_it_is_to_have() {
+    let daemon = Daemon::start(&format!("[socket]\nmode = \"0640\"\n{PLUGINS}"));
+    assert_eq!(std::fs::metadata(daemon.socket()).unwrap().permissions().mode() & 0o777, 0o640);
+}
