@@ -212,6 +212,16 @@ mod tests {
         assert!(!matches!(said, Ok(runtime) if runtime.ns() > great / 4));
     }
 
+    #[test]
+    fn where_the_longest_is_too_much_to_find_the_least_will_do() {
+        // All that the other one leaves: each interval that QPA looks at is hardly shorter than the one before.
+        let others = [task((99_999, 100_000, 99_999))];
+        let open = task((100_000, 10_000_000_000, 9_999_999_999));
+        let least = Duration::from_ns(5);
+        assert_eq!(longest_runtime(&others, open, least, &mut Work::default()), Ok(least));
+        assert!(longest_runtime(&others, open, least, &mut Work::unlimited()).unwrap() > Duration::from_us(99));
+    }
+
     /// Whether each task's response time is within its deadline, by the published analysis.
     fn published_says(tasks: &[(u64, u64, u64)]) -> Option<bool> {
         use published::{arrival::Sporadic, demand::RBF, edf::fully_preemptive, time::Service, wcet::Scalar};
