@@ -245,7 +245,7 @@ mod tests {
 
     fn tasks() -> impl Strategy<Value = Vec<(u64, u64, u64)>> {
         let period = prop_oneof![2..20u64, 2..300u64];
-        let task = (period, 0.0..0.6f64, 0.0..=1.0f64).prop_map(|(period, share, tight)| {
+        let task = (period, 0.0..0.5f64, 0.0..=1.0f64).prop_map(|(period, share, tight)| {
             let runtime = ((period as f64 * share) as u64).max(1);
             (runtime, period, runtime + ((period - runtime) as f64 * tight) as u64)
         });
@@ -259,7 +259,9 @@ mod tests {
         fn exactly_what_the_published_analysis_says(tasks in tasks()) {
             // QPA is asked only where the others can be scheduled and the threshold is kept.
             let rate: Utilization = tasks.iter().map(|&spec| task(spec).rate).sum();
-            prop_assume!(rate <= Utilization::ONE);
+            if rate > Utilization::ONE {
+                return Ok(());
+            }
             let (last, others) = tasks.split_last().unwrap();
             let Some(said) = published_says(&tasks) else { return Ok(()) };
             prop_assert_eq!(longest(&tasks, last.0).is_ok(), said);
