@@ -38,11 +38,11 @@ extern "C" {
 #define PUNCTUAL_PLUGIN_ABI 1u
 
 /* Which parameters a spec declares: bits of punctual_parameters.declared. A field whose bit is not set is 0. */
-#define PUNCTUAL_RUNTIME (1u << 0)
-#define PUNCTUAL_DESIRED_RUNTIME (1u << 1)
-#define PUNCTUAL_PERIOD (1u << 2)
-#define PUNCTUAL_DEADLINE (1u << 3)
-#define PUNCTUAL_PRIORITY (1u << 4)
+#define PUNCTUAL_PLUGIN_RUNTIME (1u << 0)
+#define PUNCTUAL_PLUGIN_DESIRED_RUNTIME (1u << 1)
+#define PUNCTUAL_PLUGIN_PERIOD (1u << 2)
+#define PUNCTUAL_PLUGIN_DEADLINE (1u << 3)
+#define PUNCTUAL_PLUGIN_PRIORITY (1u << 4)
 
 /*
  * What a client declares. What holds of it whatever plugin is asked (no zero times, runtime at most desired runtime, priority in the kernel's range) was
@@ -85,9 +85,9 @@ struct punctual_offer {
 };
 
 /* What the kernel is to be told of a spec's thread. */
-#define PUNCTUAL_POLICY_FIFO 1u
-#define PUNCTUAL_POLICY_RR 2u
-#define PUNCTUAL_POLICY_DEADLINE 6u
+#define PUNCTUAL_PLUGIN_POLICY_FIFO 1u
+#define PUNCTUAL_PLUGIN_POLICY_RR 2u
+#define PUNCTUAL_PLUGIN_POLICY_DEADLINE 6u
 
 struct punctual_assignment {
 	uint32_t size;
@@ -106,17 +106,17 @@ struct punctual_load {
 };
 
 /* Answers of accept() and change(). */
-#define PUNCTUAL_OK 0             /* all that is needed is known, and met */
-#define PUNCTUAL_PARTIAL 1        /* it can be taken, but a recommended parameter is missing */
-#define PUNCTUAL_NO 2             /* it cannot */
+#define PUNCTUAL_PLUGIN_OK 0             /* all that is needed is known, and met */
+#define PUNCTUAL_PLUGIN_PARTIAL 1        /* it can be taken, but a recommended parameter is missing */
+#define PUNCTUAL_PLUGIN_NO 2             /* it cannot */
 
 /*
  * A plugin. All functions but attach() and detach() must be there. `self` is what init() returned. A spec is a number that the daemon gives and never uses
  * again.
  */
-struct punctual_plugin {
+struct punctual_plugin_description {
 	uint32_t abi_version;         /* PUNCTUAL_PLUGIN_ABI */
-	uint32_t size;                /* sizeof(struct punctual_plugin) */
+	uint32_t size;                /* sizeof(struct punctual_plugin_description) */
 
 	/* Makes an instance. NULL: it cannot be, and `error` (of `room` bytes) says why; the daemon then does not start, or keeps its old configuration. */
 	void *(*init)(const struct punctual_configuration *configuration, char *error, size_t room);
@@ -125,7 +125,7 @@ struct punctual_plugin {
 	void (*destroy)(void *self);
 
 	/*
-	 * The admission test for a new spec. PUNCTUAL_OK or PUNCTUAL_PARTIAL: the offer is filled in. PUNCTUAL_NO: `reason` (of `room` bytes)
+	 * The admission test for a new spec. PUNCTUAL_PLUGIN_OK or PUNCTUAL_PLUGIN_PARTIAL: the offer is filled in. PUNCTUAL_PLUGIN_NO: `reason` (of `room` bytes)
 	 * says why: which test, on which processor, what was needed and what there is. It goes to the client. Changes nothing that could be seen.
 	 */
 	int (*accept)(void *self, const struct punctual_parameters *parameters, struct punctual_offer *offer, char *reason, size_t room);
@@ -159,7 +159,7 @@ struct punctual_plugin {
 };
 
 /* What a shared object exports. */
-const struct punctual_plugin *punctual_plugin(void);
+const struct punctual_plugin_description *punctual_plugin(void);
 
 #ifdef __cplusplus
 }

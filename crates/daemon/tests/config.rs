@@ -244,3 +244,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_the_documents_show_is_understood() {
+    let wide = Machine { processors: (0..8).collect(), priorities: (1, 99) };
+    let mut shown = 0;
+    for name in ["daemon.md", "from-rtkit.md"] {
+        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap();
+        for block in text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
+            if let Err(error) = Config::parse(block, Path::new(name), &wide) {
+                panic!("{error}\n{block}");
+            }
+            shown += 1;
+        }
+    }
+    assert_eq!(shown, 2);
+}

@@ -166,7 +166,7 @@ fn an_object_of_another_user_is_not_loaded() {
 
 #[test]
 fn a_description_may_end_before_what_is_newer_than_it() {
-    let size = "-DSIZE=offsetof(struct punctual_plugin,attach)";
+    let size = "-DSIZE=offsetof(struct punctual_plugin_description,attach)";
     let mut plugin = Shared::load(&compile("tests/plugins/odd.c", "short", &[size]), settings("short")).unwrap();
     assert!(create(&mut plugin, 1, &needs(1, 1000)));
     plugin.attached(SpecId(1), 5);

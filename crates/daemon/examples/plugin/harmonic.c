@@ -124,18 +124,18 @@ static int consider(struct harmonic *self, uint64_t replacing, const struct punc
 		[TOO_MANY_PERIODS] = "there are as many different periods as priorities",
 		[OVERLOADED] = "it would be overloaded",
 	};
-	const uint32_t needed = PUNCTUAL_RUNTIME | PUNCTUAL_PERIOD;
+	const uint32_t needed = PUNCTUAL_PLUGIN_RUNTIME | PUNCTUAL_PLUGIN_PERIOD;
 	enum fit fit = FITS;
 	share_t share, taken = 0;
 	uint32_t at;
 
 	if ((parameters->declared & needed) != needed) {
 		say(reason, room, "it needs runtime_ns and period_ns");
-		return PUNCTUAL_NO;
+		return PUNCTUAL_PLUGIN_NO;
 	}
-	if ((parameters->declared & PUNCTUAL_DEADLINE) && parameters->deadline_ns < parameters->period_ns) {
+	if ((parameters->declared & PUNCTUAL_PLUGIN_DEADLINE) && parameters->deadline_ns < parameters->period_ns) {
 		say(reason, room, "it takes deadlines at the end of the period only");
-		return PUNCTUAL_NO;
+		return PUNCTUAL_PLUGIN_NO;
 	}
 	share = share_of(parameters->runtime_ns, parameters->period_ns);
 	for (at = 0; at < self->processor_count; at++) {
@@ -146,12 +146,12 @@ static int consider(struct harmonic *self, uint64_t replacing, const struct punc
 	if (fit != FITS && !parameters->ignore_admission) {
 		say(reason, room, "harmonic test: on processor %u %s (%.6f are taken, %.6f are needed)", self->processors[self->processor_count - 1], why[fit],
 		    (double)taken / (double)WHOLE, (double)share / (double)WHOLE);
-		return PUNCTUAL_NO;
+		return PUNCTUAL_PLUGIN_NO;
 	}
 	offer->processor = self->processors[fit == FITS ? at : 0];
 	offer->accepted_runtime_ns = parameters->runtime_ns;
 	offer->ignored = fit != FITS;
-	if (fit == FITS && (parameters->declared & PUNCTUAL_DESIRED_RUNTIME)) {
+	if (fit == FITS && (parameters->declared & PUNCTUAL_PLUGIN_DESIRED_RUNTIME)) {
 		/* As much of what is desired as the processor has. What is left is less than 2^64, or the period's whole. */
 		share_t left = self->threshold - taken;
 		uint64_t most = left >= WHOLE ? parameters->period_ns : (uint64_t)((left * parameters->period_ns) >> 64);
@@ -161,7 +161,7 @@ static int consider(struct harmonic *self, uint64_t replacing, const struct punc
 		if (most > parameters->runtime_ns)
 			offer->accepted_runtime_ns = most;
 	}
-	return PUNCTUAL_OK;
+	return PUNCTUAL_PLUGIN_OK;
 }
 
 static int accept_spec(void *self, const struct punctual_parameters *parameters, struct punctual_offer *offer, char *reason, size_t room)
@@ -232,7 +232,7 @@ static int assignment(void *instance, uint64_t number, struct punctual_assignmen
 	if (shorter > self->priority_max - self->priority_min)
 		shorter = self->priority_max - self->priority_min;
 	out->processor = spec->processor;
-	out->policy = PUNCTUAL_POLICY_FIFO;
+	out->policy = PUNCTUAL_PLUGIN_POLICY_FIFO;
 	out->priority = self->priority_max - shorter;
 	return 0;
 }
@@ -266,9 +266,9 @@ static size_t loads(void *instance, struct punctual_load *loads, size_t room)
 	return count;
 }
 
-const struct punctual_plugin *punctual_plugin(void)
+const struct punctual_plugin_description *punctual_plugin(void)
 {
-	static const struct punctual_plugin plugin = {
+	static const struct punctual_plugin_description plugin = {
 		.abi_version = PUNCTUAL_PLUGIN_ABI,
 		.size = sizeof plugin,
 		.init = init,

@@ -167,12 +167,12 @@ mod tests {
             "punctual_offer" = COffer { size, processor, accepted_runtime_ns, ignored, reserved }
             "punctual_assignment" = CAssignment { size, processor, policy, priority, runtime_ns, deadline_ns, period_ns }
             "punctual_load" = CLoad { processor, specs, utilization }
-            "punctual_plugin" = CPlugin {
+            "punctual_plugin_description" = CPlugin {
                 abi_version, size, init, destroy, accept, change, schedule, release, assignment, shifted, loads, attach, detach
             }
         };
         let numbers = [
-            ("PLUGIN_ABI", VERSION),
+            ("ABI", VERSION),
             ("RUNTIME", RUNTIME),
             ("DESIRED_RUNTIME", DESIRED_RUNTIME),
             ("PERIOD", PERIOD),
@@ -186,7 +186,7 @@ mod tests {
             ("NO", NO as u32),
         ];
         for (name, value) in numbers {
-            let _ = writeln!(c, "say(\"{name}\", PUNCTUAL_{name});");
+            let _ = writeln!(c, "say(\"{name}\", PUNCTUAL_PLUGIN_{name});");
             let _ = writeln!(here, "{name} {value}");
         }
         let folder = tempfile::tempdir().unwrap();

@@ -47,10 +47,10 @@ static int accept_spec(void *self, const struct punctual_parameters *parameters,
 {
 	if (is(self, "refuses")) {
 		memset(reason, 'x', room); /* No zero at the end. */
-		return PUNCTUAL_NO;
+		return PUNCTUAL_PLUGIN_NO;
 	}
 	if (is(self, "refuses-silently"))
-		return PUNCTUAL_NO;
+		return PUNCTUAL_PLUGIN_NO;
 	if (is(self, "unknown-answer"))
 		return 17;
 	offer->processor = is(self, "foreign-processor") ? 4711 : ((struct odd *)self)->processor;
@@ -58,7 +58,7 @@ static int accept_spec(void *self, const struct punctual_parameters *parameters,
 				     is(self, "too-long")  ? parameters->desired_runtime_ns + 1 :
 							     parameters->runtime_ns;
 	offer->ignored = is(self, "ignores-unasked");
-	return is(self, "partial") ? PUNCTUAL_PARTIAL : PUNCTUAL_OK;
+	return is(self, "partial") ? PUNCTUAL_PLUGIN_PARTIAL : PUNCTUAL_PLUGIN_OK;
 }
 
 static int change(void *self, uint64_t spec, const struct punctual_parameters *parameters, struct punctual_offer *offer, char *reason, size_t room)
@@ -84,7 +84,7 @@ static int assignment(void *self, uint64_t spec, struct punctual_assignment *out
 	if (((struct odd *)self)->spec != spec)
 		return -1;
 	out->processor = is(self, "assigns-foreign") ? 4711 : ((struct odd *)self)->processor;
-	out->policy = is(self, "unknown-policy") ? 3 : is(self, "deadline") || is(self, "short-deadline") ? PUNCTUAL_POLICY_DEADLINE : PUNCTUAL_POLICY_RR;
+	out->policy = is(self, "unknown-policy") ? 3 : is(self, "deadline") || is(self, "short-deadline") ? PUNCTUAL_PLUGIN_POLICY_DEADLINE : PUNCTUAL_PLUGIN_POLICY_RR;
 	out->priority = is(self, "too-urgent") ? 99 : 15;
 	out->runtime_ns = is(self, "short-deadline") ? 1023 : 2000;
 	out->deadline_ns = out->period_ns = 1000000;
@@ -127,9 +127,9 @@ static void detach(void *self, uint64_t spec)
 #define CHANGE change
 #endif
 
-const struct punctual_plugin *SYMBOL(void)
+const struct punctual_plugin_description *SYMBOL(void)
 {
-	static const struct punctual_plugin plugin = {VERSION, SIZE,	  init,	   free,  accept_spec, CHANGE, schedule,
+	static const struct punctual_plugin_description plugin = {VERSION, SIZE,	  init,	   free,  accept_spec, CHANGE, schedule,
 						      release, assignment, shifted, loads, attach,      detach};
 
 	(void)change;
