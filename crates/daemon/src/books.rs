@@ -1,7 +1,7 @@
 //! How much of the processors each user, each group and everybody has, under each plugin and under all: what rules about the sum have to know.
 
 use crate::access::{Domain, Share, Usage, Who};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 
 /// Sums of accepted shares.
 #[derive(Debug, Default)]

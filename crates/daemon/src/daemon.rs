@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::journal::Journal;
-use crate::poll::Poll;
+use crate::poll::{Events, Poll};
 use crate::registry::{Registry, Setup};
 use crate::server::Server;
 use crate::socket::SocketFile;
@@ -104,7 +104,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let mut server = Server::new(poll, listener, &signals.pipe, registry).map_err(watching)?;
     manager::notify("READY=1");
     log::info(&format!("version {} is ready at {}", env!("CARGO_PKG_VERSION"), config.socket.path.display()));
-    let mut events = Vec::new();
+    let mut events = Events::default();
     let ended = loop {
         match server.round(&mut events) {
             Ok(false) => {}

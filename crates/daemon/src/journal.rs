@@ -53,6 +53,8 @@ pub struct Journal {
     head: Head,
     /// Slots without a spec.
     free: Vec<usize>,
+    /// The sequence number of what was last written, for the head and each slot: both their cells are whole, so they need not be read again.
+    sequences: Vec<u64>,
     /// Numbers up to this one are not given again, killed or not.
     next_number: u64,
     /// Holds the lock.
@@ -141,14 +143,18 @@ impl Journal {
             }
             None => Head { boot, chunks: 0, numbers: 1, rt_runtime: None },
         };
-        let mut journal = Self { map, file, path, next_number: head.numbers, head, free: Vec::new(), _lock: lock };
+        let mut journal = Self { map, file, path, next_number: head.numbers, head, free: Vec::new(), sequences: vec![0], _lock: lock };
+        journal.sequences[0] = last(&journal.map[..SLOT]);
         journal.look(&mut left);
         journal.set_head(head);
         Ok((journal, left))
     }
 
     fn look(&mut self, left: &mut Left) {
-        for slot in (0..self.head.chunks as usize * CHUNK).rev() {
+        let slots = self.head.chunks as usize * CHUNK;
+        self.sequences.resize(1 + slots, 0);
+        for slot in (0..slots).rev() {
+            self.sequences[1 + slot] = last(self.cells(slot));
             let cells = self.cells(slot);
             match read(cells) {
                 None if cells.iter().all(|&byte| byte == 0) => self.free.push(slot),
@@ -171,7 +177,12 @@ impl Journal {
 
     fn set_head(&mut self, head: Head) {
         self.head = head;
-        write(&mut self.map[..SLOT], &head.encode());
+        self.put(0, &head.encode());
+    }
+
+    fn put(&mut self, at: usize, content: &[u8]) {
+        self.sequences[at] += 1;
+        write(&mut self.map[at * SLOT..][..SLOT], self.sequences[at], content);
     }
 
     /// A number that no spec ever had.
@@ -196,6 +207,7 @@ impl Journal {
                 .map_err(|error| failed("taking room for", &self.path)(error.into()))?;
             // What is there is of a machine that was started again since, or of another version.
             self.map[from as usize..][..SLOT * CHUNK].fill(0);
+            self.sequences.resize(1 + (chunk + 1) * CHUNK, 0);
             self.set_head(Head { chunks: chunk as u64 + 1, ..self.head });
             self.free.extend((chunk * CHUNK..(chunk + 1) * CHUNK).rev());
         }
@@ -206,12 +218,12 @@ impl Journal {
     pub fn write(&mut self, slot: usize, record: &Record) {
         let mut content = [0; CELL - CONTENT];
         let length = record.encode(&mut content);
-        write(&mut self.map[(1 + slot) * SLOT..][..SLOT], &content[..length]);
+        self.put(1 + slot, &content[..length]);
     }
 
     /// Forgets what is in a slot, and gives it back.
     pub fn clear(&mut self, slot: usize) {
-        write(&mut self.map[(1 + slot) * SLOT..][..SLOT], &[]);
+        self.put(1 + slot, &[]);
         self.free.push(slot);
     }
 
@@ -251,14 +263,22 @@ fn read(slot: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// The greatest sequence number of cells that are whole. The next one goes to the other cell.
+fn last(slot: &[u8]) -> u64 {
+    let (first, second) = slot.split_at(CELL);
+    let [a, b] = [first, second].map(|cell| whole(cell).map_or(0, |it| it.0));
+    // Numbers have their cells: odd ones the first, even ones the second. Damage may have left one in the wrong cell; it is passed over then.
+    let greatest = a.max(b);
+    if greatest > 0 && (greatest % 2 == 1) != (a > b) { greatest + 1 } else { greatest }
+}
+
 /// Writes the cell that does not hold the last content, so that this stays until the new one is whole.
-fn write(slot: &mut [u8], content: &[u8]) {
+fn write(slot: &mut [u8], sequence: u64, content: &[u8]) {
     let (first, second) = slot.split_at_mut(CELL);
-    let (a, b) = (whole(first).map_or(0, |it| it.0), whole(second).map_or(0, |it| it.0));
-    let cell = if a > b { second } else { first };
+    let cell = if sequence % 2 == 1 { first } else { second };
     let mut head = [0; CONTENT];
     head[4..8].copy_from_slice(&(content.len() as u32).to_le_bytes());
-    head[8..].copy_from_slice(&(a.max(b) + 1).to_le_bytes());
+    head[8..].copy_from_slice(&sequence.to_le_bytes());
     let mut checksum = crc32fast::Hasher::new();
     checksum.update(&head[4..]);
     checksum.update(content);
@@ -335,11 +355,13 @@ mod tests {
             let mut slot = vec![0; SLOT];
             let (last, before) = contents.split_last().unwrap();
             for content in before {
-                write(&mut slot, content);
+                let sequence = super::last(&slot) + 1;
+                write(&mut slot, sequence, content);
             }
             let old = read(&slot).map(<[u8]>::to_vec);
             let was = slot.clone();
-            write(&mut slot, last);
+            let sequence = super::last(&slot) + 1;
+            write(&mut slot, sequence, last);
             // Some of the bytes that changed are not there yet.
             let changed: Vec<usize> = (0..SLOT).filter(|&at| slot[at] != was[at]).collect();
             let keep = torn.min(changed.len());

@@ -69,18 +69,36 @@ impl Poll {
     }
 
     /// Waits until something happens, at most for `timeout`. An empty answer is one too.
-    pub fn wait(&self, events: &mut Vec<(Token, Ready)>, timeout: Option<Timespec>) -> io::Result<()> {
-        events.clear();
-        let mut buffer = [epoll::Event { flags: Ready::empty(), data: epoll::EventData::new_u64(0) }; 256];
-        match epoll::wait(&*self.0, &mut buffer, timeout.as_ref()) {
-            Ok(count) => {
-                // The struct is packed: its fields are copied, not borrowed.
-                events.extend(buffer[..count].iter().map(|event| (Token::of({ event.data }.u64()), { event.flags })));
-                Ok(())
-            }
-            Err(rustix::io::Errno::INTR) => Ok(()),
+    pub fn wait(&self, events: &mut Events, timeout: Option<Timespec>) -> io::Result<()> {
+        events.buffer.clear();
+        match epoll::wait(&*self.0, rustix::buffer::spare_capacity(&mut events.buffer), timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// What happened; the room for it is used again.
+pub struct Events {
+    buffer: Vec<epoll::Event>,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self { buffer: Vec::with_capacity(256) }
+    }
+}
+
+impl Events {
+    /// Whom it is about, and what they are ready for.
+    pub fn iter(&self) -> impl Iterator<Item = (Token, Ready)> + '_ {
+        // The struct is packed: its fields are copied, not borrowed.
+        self.buffer.iter().map(|event| (Token::of({ event.data }.u64()), { event.flags }))
+    }
+
+    /// Whether nothing happened.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
     }
 }
 

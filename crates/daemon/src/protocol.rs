@@ -87,8 +87,8 @@ fn dispatch(call: &Call<'_>, caller: &Caller, about: &About, registry: &mut Regi
 }
 
 #[derive(Serialize)]
-struct Admitted {
-    admission: Admission,
+struct Admitted<'a> {
+    admission: Admission<'a>,
 }
 
 fn scheduler(
@@ -176,9 +176,9 @@ fn admitted(id: SpecId, caller: &Caller, registry: &Registry, out: &mut Vec<u8>)
 }
 
 #[derive(Serialize)]
-struct Admission {
+struct Admission<'a> {
     spec: u64,
-    plugin: String,
+    plugin: &'a str,
     answer: &'static str,
     admission_ignored: bool,
     processor: u32,
@@ -189,7 +189,7 @@ struct Admission {
     policy_priority: Option<u32>,
 }
 
-fn admission(spec: &Spec, registry: &Registry) -> Admission {
+fn admission<'a>(spec: &Spec, registry: &'a Registry) -> Admission<'a> {
     let (policy, policy_priority) = match registry.assignment(spec).map(|assignment| assignment.policy) {
         Some(Policy::Fifo(priority)) => ("fifo", Some(priority)),
         Some(Policy::RoundRobin(priority)) => ("rr", Some(priority)),
@@ -197,7 +197,7 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
     };
     Admission {
         spec: spec.id.0,
-        plugin: registry.plugins()[spec.admission.plugin].plugin.name().to_owned(),
+        plugin: &registry.plugins()[spec.admission.plugin].name,
         answer: if spec.admission.partial { "partial" } else { "ok" },
         admission_ignored: spec.admission.offer.ignored,
         processor: spec.admission.offer.processor,
@@ -209,7 +209,7 @@ fn admission(spec: &Spec, registry: &Registry) -> Admission {
 
 #[derive(Serialize)]
 struct Shown<'a> {
-    admission: Admission,
+    admission: Admission<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
     parameters: message::Parameters,
@@ -219,7 +219,7 @@ struct Shown<'a> {
     thread: Option<u32>,
 }
 
-fn shown<'a>(spec: &'a Spec, registry: &Registry) -> Shown<'a> {
+fn shown<'a>(spec: &'a Spec, registry: &'a Registry) -> Shown<'a> {
     Shown {
         admission: admission(spec, registry),
         name: spec.name.as_deref(),

@@ -4,6 +4,7 @@ use crate::journal::CELL;
 use crate::kernel::{Processors, Scheduling, State};
 use punctual_model::Duration;
 use punctual_schedule::{Assignment, Parameters};
+use std::rc::Rc;
 
 /// Bytes of a spec's name, and of a plugin's, at most.
 pub const LONGEST_NAME: usize = 64;
@@ -24,9 +25,9 @@ pub struct Record {
     /// What was declared.
     pub parameters: Parameters,
     /// Who took it.
-    pub plugin: String,
+    pub plugin: Rc<str>,
     /// As the client calls it.
-    pub name: Option<String>,
+    pub name: Option<Rc<str>>,
     /// Where.
     pub processor: u32,
     /// Q^a.
@@ -48,8 +49,8 @@ pub struct Attached {
     pub number: u32,
     /// Its number as the client said it, in another PID namespace perhaps.
     pub named: u32,
-    /// When it started, in clock ticks since the machine did.
-    pub start: u64,
+    /// Tells it from others that had its number before, or get it.
+    pub identity: u64,
     /// What it was before.
     pub before: State,
     /// What the kernel is told now, or was told last.
@@ -110,7 +111,7 @@ impl Record {
         if let Some(thread) = &self.thread {
             to.u32(thread.number);
             to.u32(thread.named);
-            to.u64(thread.start);
+            to.u64(thread.identity);
             to.scheduling(&thread.before.scheduling);
             thread.before.processors.words().into_iter().for_each(|word| to.u64(word));
             to.told(&thread.told);
@@ -134,7 +135,7 @@ impl Record {
         let priority = from.option()?.map(u32::try_from).transpose().ok()?;
         let (ignore_admission, partial, ignored) = (from.flag()?, from.flag()?, from.flag()?);
         let parameters = Parameters { runtime, desired_runtime, period, deadline, priority, plugin: from.text()?, ignore_admission };
-        let (plugin, name, processor) = (from.text()??, from.text()?, from.u32()?);
+        let (plugin, name, processor) = (from.text()??.into(), from.text()?.map(Rc::from), from.u32()?);
         let assigned = from.told()?;
         let thread = if from.flag()? { Some(from.attached()?) } else { None };
         Some(Self {
@@ -258,7 +259,7 @@ impl Reader<'_> {
     }
 
     fn attached(&mut self) -> Option<Attached> {
-        let (number, named, start, scheduling) = (self.u32()?, self.u32()?, self.u64()?, self.scheduling()?);
+        let (number, named, identity, scheduling) = (self.u32()?, self.u32()?, self.u64()?, self.scheduling()?);
         let mut words = [0; Processors::MOST / 64];
         for word in &mut words {
             *word = self.u64()?;
@@ -266,7 +267,7 @@ impl Reader<'_> {
         let before = State { scheduling, processors: Processors::from_words(words) };
         let told = self.told()?;
         let told_before = if self.flag()? { Some(self.told()?) } else { None };
-        Some(Attached { number, named, start, before, told, told_before })
+        Some(Attached { number, named, identity, before, told, told_before })
     }
 }
 
@@ -295,8 +296,8 @@ pub(crate) mod tests {
                 plugin: Some(name.clone()),
                 ignore_admission: true,
             },
-            plugin: name.clone(),
-            name: Some(name),
+            plugin: name.as_str().into(),
+            name: Some(name.into()),
             processor: 3,
             accepted_runtime: ns(2),
             partial: true,
@@ -305,7 +306,7 @@ pub(crate) mod tests {
             thread: Some(Attached {
                 number: 4712,
                 named: 2,
-                start: 43,
+                identity: 43,
                 before: State { scheduling: Scheduling::ordinary(), processors: Processors::from_words([3; 32]) },
                 told: told(50),
                 told_before: Some(told(51)),

@@ -19,7 +19,7 @@ use crate::record::{Attached, LONGEST_NAME, Record, Told};
 use crate::text::Problem;
 use punctual_model::Duration;
 use punctual_schedule::{Answer, Assignment, Limits, Offer, Parameters, Plugin, Refusal, SpecId};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap as HashMap;
 use std::rc::Rc;
 
 /// A plugin, and how it was configured.
@@ -27,6 +27,8 @@ use std::rc::Rc;
 pub struct Loaded {
     /// Decides.
     pub plugin: Box<dyn Plugin>,
+    /// As it is called.
+    pub name: Rc<str>,
     /// Shows at a reload whether it is still the same.
     pub config: PluginConfig,
 }
@@ -49,7 +51,11 @@ impl Setup {
     pub fn load(config: &Config, limits: Limits) -> Result<(Self, Vec<Problem>), config::Error> {
         let plugins = config.plugins(limits)?;
         let (rules, problems) = config.load_rules()?;
-        let plugins = plugins.into_iter().zip(&config.plugins).map(|(plugin, config)| Loaded { plugin, config: config.clone() });
+        let plugins = plugins.into_iter().zip(&config.plugins).map(|(plugin, config)| Loaded {
+            name: plugin.name().into(),
+            plugin,
+            config: config.clone(),
+        });
         let access = Box::new(rules);
         Ok((Self { plugins: plugins.collect(), access, quotas: config.quotas, may_lift_limit: config.lift_realtime_limit }, problems))
     }
@@ -61,7 +67,7 @@ pub struct Spec {
     /// Its number.
     pub id: SpecId,
     /// As the client calls it.
-    pub name: Option<String>,
+    pub name: Option<Rc<str>>,
     /// Whose it is.
     pub who: Rc<Who>,
     /// The process that it ends with, by its number here.
@@ -122,12 +128,12 @@ impl Registry {
             limits,
             journal,
             poll,
-            specs: HashMap::new(),
-            processes: HashMap::new(),
-            by_number: HashMap::new(),
+            specs: HashMap::default(),
+            processes: HashMap::default(),
+            by_number: HashMap::default(),
             next_process: 1,
-            threads: HashMap::new(),
-            specs_of_user: HashMap::new(),
+            threads: HashMap::default(),
+            specs_of_user: HashMap::default(),
             books: Books::default(),
             last_reload_error: None,
         }
@@ -186,7 +192,16 @@ impl Registry {
             Error::TooMany { what: "specs in the journal".into(), limit: self.specs.len() }
         })?;
         let id = SpecId(self.journal.number());
-        let spec = Spec { id, name, who: caller.who.clone(), process, parameters, admission: choice.admission, thread: None, slot };
+        let spec = Spec {
+            id,
+            name: name.map(Rc::from),
+            who: caller.who.clone(),
+            process,
+            parameters,
+            admission: choice.admission,
+            thread: None,
+            slot,
+        };
         self.setup.plugins[choice.admission.plugin].plugin.admit(id, &choice.parameters, choice.admission.offer);
         self.journal.write(slot, &self.record(&spec));
         self.enter(spec);
@@ -366,8 +381,8 @@ impl Registry {
     fn record(&self, spec: &Spec) -> Record {
         let process = self.processes.get(&spec.process);
         // During a reload a spec may have no plugin any more, for a moment.
-        let plugin = self.setup.plugins.get(spec.admission.plugin).map(|loaded| &loaded.plugin);
-        let assigned = spec.thread.as_ref().map(|held| held.told).or_else(|| plugin?.assignment(spec.id).map(Told::of));
+        let loaded = self.setup.plugins.get(spec.admission.plugin);
+        let assigned = spec.thread.as_ref().map(|held| held.told).or_else(|| loaded?.plugin.assignment(spec.id).map(Told::of));
         Record {
             spec: spec.id.0,
             user: spec.who.user,
@@ -375,7 +390,7 @@ impl Registry {
             process: process.map_or(0, |process| process.number),
             process_start: process.map_or(0, |process| process.start),
             parameters: spec.parameters.clone(),
-            plugin: plugin.map(|plugin| plugin.name().to_owned()).unwrap_or_default(),
+            plugin: loaded.map(|loaded| loaded.name.clone()).unwrap_or_default(),
             name: spec.name.clone(),
             processor: spec.admission.offer.processor,
             accepted_runtime: spec.admission.offer.accepted_runtime,
@@ -385,7 +400,7 @@ impl Registry {
             thread: spec.thread.as_ref().map(|held| Attached {
                 number: held.thread.number,
                 named: held.named,
-                start: held.thread.start,
+                identity: held.thread.identity,
                 before: held.before,
                 told: held.told,
                 told_before: held.told_before,

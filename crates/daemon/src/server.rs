@@ -5,14 +5,15 @@ pub mod peer;
 
 use crate::error::Error;
 use crate::log;
-use crate::poll::{Poll, Ready, Token};
+use crate::poll::{Events, Poll, Ready, Token};
 use crate::protocol::{self, About};
 use crate::registry::{Caller, Registry};
 use connection::{Connection, LONGEST_MESSAGE, Went};
+use rustc_hash::FxHashMap as HashMap;
 use rustix::event::Timespec;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with};
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -60,9 +61,9 @@ impl Server {
             poll,
             listener,
             registry,
-            connections: HashMap::new(),
+            connections: HashMap::default(),
             next: 1,
-            accounts: HashMap::new(),
+            accounts: HashMap::default(),
             backlog: VecDeque::new(),
             about: About { since: Instant::now() },
             reserve: reserve(),
@@ -73,7 +74,7 @@ impl Server {
     }
 
     /// One round. Whether a signal came.
-    pub fn round(&mut self, events: &mut Vec<(Token, Ready)>) -> io::Result<bool> {
+    pub fn round(&mut self, events: &mut Events) -> io::Result<bool> {
         let timeout = match (self.backlog.is_empty(), self.registry.has_unwatched()) {
             (false, _) => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
             (true, true) => Some(Timespec { tv_sec: 1, tv_nsec: 0 }),
@@ -83,12 +84,15 @@ impl Server {
         if events.is_empty() && self.backlog.is_empty() {
             self.registry.sweep();
         }
+        let (mut listener, mut signal) = (false, false);
         // Who ended, before who asks: a connection speaks for nobody then.
-        for &(token, _) in &*events {
+        for (token, _) in events.iter() {
             match token {
                 Token::Process(process) => self.registry.process_ended(process),
                 Token::Thread(spec) => self.registry.thread_ended(punctual_schedule::SpecId(spec)),
-                _ => {}
+                Token::Listener => listener = true,
+                Token::Signal => signal = true,
+                Token::Connection(_) => {}
             }
         }
         // Those with a message already, once each; who is put back to the end now has had its turn.
@@ -96,15 +100,15 @@ impl Server {
             let Some(number) = self.backlog.pop_front() else { break };
             self.serve_waiting(number);
         }
-        for &(token, ready) in &*events {
+        for (token, ready) in events.iter() {
             if let Token::Connection(number) = token {
                 self.serve(number, ready);
             }
         }
-        if events.iter().any(|&(token, _)| token == Token::Listener) {
+        if listener {
             self.accept();
         }
-        Ok(events.iter().any(|&(token, _)| token == Token::Signal))
+        Ok(signal)
     }
 
     /// How many connections there are.

@@ -66,9 +66,29 @@ enum Anchor {
 pub struct Thread {
     /// Its number.
     pub number: u32,
-    /// When it started, in clock ticks since the machine did.
-    pub start: u64,
+    /// Tells it from others that had its number before, or get it, as long as the machine runs: the number of its inode, where pidfds have a file system;
+    /// else when it started, in clock ticks since the machine did.
+    pub identity: u64,
     anchor: Anchor,
+}
+
+/// A thread's `stat`, and when it started.
+fn open_stat(number: u32) -> io::Result<(File, u64)> {
+    let mut stat = File::open(format!("/proc/{number}/task/{number}/stat")).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::from_raw_os_error(libc::ESRCH),
+        _ => error,
+    })?;
+    let start = start_of(&mut stat)?;
+    Ok((stat, start))
+}
+
+/// The inode of a pidfd, which is nobody else's as long as the machine runs; `None` where all pidfds share one.
+fn inode(pidfd: &OwnedFd) -> io::Result<Option<u64>> {
+    use std::sync::OnceLock;
+    const PID_FS: i64 = 0x5049_4446;
+    static HAS: OnceLock<bool> = OnceLock::new();
+    let has = *HAS.get_or_init(|| rustix::fs::fstatfs(pidfd).is_ok_and(|system| system.f_type == PID_FS));
+    Ok(if has { Some(rustix::fs::fstat(pidfd)?.st_ino) } else { None })
 }
 
 /// Whose a thread is.
@@ -84,23 +104,22 @@ impl Thread {
     /// Pins a thread that lives. ESRCH where there is none.
     pub fn pin(number: u32) -> io::Result<Self> {
         static WITHOUT: AtomicBool = AtomicBool::new(false);
-        let gone =
-            |error: io::Error| if error.kind() == io::ErrorKind::NotFound { io::Error::from_raw_os_error(libc::ESRCH) } else { error };
-        let path = format!("/proc/{number}/task/{number}/stat");
         if !WITHOUT.load(Ordering::Relaxed) {
             match pidfd_open(number, PIDFD_THREAD) {
                 Ok(pidfd) => {
-                    let start = start_of(&mut File::open(path).map_err(gone)?)?;
-                    let thread = Self { number, start, anchor: Anchor::Pidfd(pidfd) };
+                    let identity = match inode(&pidfd)? {
+                        Some(inode) => inode,
+                        None => open_stat(number)?.1,
+                    };
+                    let thread = Self { number, identity, anchor: Anchor::Pidfd(pidfd) };
                     return if thread.lives() { Ok(thread) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) };
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => WITHOUT.store(true, Ordering::Relaxed),
                 Err(error) => return Err(error),
             }
         }
-        let mut stat = File::open(path).map_err(gone)?;
-        let start = start_of(&mut stat)?;
-        Ok(Self { number, start, anchor: Anchor::Stat(stat) })
+        let (stat, identity) = open_stat(number)?;
+        Ok(Self { number, identity, anchor: Anchor::Stat(stat) })
     }
 
     /// Whether it still runs.
@@ -188,15 +207,17 @@ pub fn command(process: u32) -> String {
     String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned()
 }
 
-/// The number here of a thread that a process names by its own PID namespace. A number that cannot be translated is an error that says why.
+/// Whether a process is in the daemon's own PID namespace, where numbers mean the same. That never changes for a process.
+pub fn shares_namespace(process: u32) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let of = |path: String| fs::metadata(path).map(|file| (file.dev(), file.ino()));
+    Ok(of(format!("/proc/{process}/ns/pid"))? == of("/proc/self/ns/pid".to_owned())?)
+}
+
+/// The number here of a thread that a process names by a PID namespace of its own. A number that cannot be translated is an error that says why.
 pub fn translate(process: u32, thread: u32) -> Result<u32, String> {
     let theirs =
         File::open(format!("/proc/{process}/ns/pid")).map_err(|error| format!("the PID namespace of process {process}: {error}"))?;
-    let identity =
-        |file: io::Result<fs::Metadata>| file.map(|file| std::os::unix::fs::MetadataExt::ino(&file)).map_err(|error| error.to_string());
-    if identity(theirs.metadata())? == identity(fs::metadata("/proc/self/ns/pid"))? {
-        return Ok(thread);
-    }
     // NS_GET_PID_FROM_PIDNS, since Linux 6.11.
     const GET_PID: libc::c_ulong = 2 << 30 | 4 << 16 | 0xb7 << 8 | 6;
     let number = i32::try_from(thread).map_err(|_| format!("there is no thread {thread}"))?;
@@ -271,6 +292,7 @@ mod tests {
 
     #[test]
     fn numbers_of_this_namespace_are_themselves() {
+        assert!(shares_namespace(std::process::id()).unwrap());
         assert_eq!(translate(std::process::id(), this_thread()), Ok(this_thread()));
         assert_eq!(translate_among(std::process::id(), this_thread()), Ok(this_thread()));
         assert!(translate_among(std::process::id(), 1 << 30).unwrap_err().contains("is none"));

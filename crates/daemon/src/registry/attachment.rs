@@ -46,7 +46,7 @@ impl Registry {
             self.thread_ended(id);
         }
         let no_such = || Error::NoSuchThread { thread: named };
-        let number = thread::translate(self.processes[&process].number, named).map_err(refused)?;
+        let number = self.translate(process, named)?;
         if number == 0 || number > i32::MAX as u32 {
             return Err(no_such());
         }
@@ -94,6 +94,17 @@ impl Registry {
             }
         }
         enacted
+    }
+
+    /// The number here of a thread that a process names.
+    fn translate(&mut self, process: u64, named: u32) -> Result<u32, Error> {
+        let Some(process) = self.processes.get_mut(&process) else { return Ok(named) };
+        if process.shares_namespace.is_none() {
+            let shares = thread::shares_namespace(process.number);
+            process.shares_namespace =
+                Some(shares.map_err(|error| refused(format!("the PID namespace of process {}: {error}", process.number)))?);
+        }
+        if process.shares_namespace == Some(true) { Ok(named) } else { thread::translate(process.number, named).map_err(refused) }
     }
 
     /// Puts a spec's thread back to how it was.

@@ -34,6 +34,8 @@ pub struct Process {
     pub connections: usize,
     /// The user that it connected as.
     pub user: u32,
+    /// Whether its PID namespace is the daemon's; unknown until it is asked.
+    pub(super) shares_namespace: Option<bool>,
     pidfd: OwnedFd,
 }
 
@@ -61,7 +63,7 @@ impl Registry {
         let key = self.next_process;
         self.poll.add(&pidfd, Token::Process(key))?;
         self.next_process += 1;
-        self.processes.insert(key, Process { number, start, specs: BTreeSet::new(), connections: 0, user, pidfd });
+        self.processes.insert(key, Process { number, start, specs: BTreeSet::new(), connections: 0, user, shares_namespace: None, pidfd });
         self.by_number.insert(number, key);
         Ok(key)
     }

@@ -56,7 +56,7 @@ impl Registry {
         if start != record.process_start {
             return Err(ended());
         }
-        let plugin = self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == record.plugin);
+        let plugin = self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == &*record.plugin);
         let plugin = plugin.ok_or_else(|| format!("there is no plugin {} any more", record.plugin))?;
         let groups = thread::groups(record.process).map_err(|_| ended())?;
         let process = self.process(record.process, pidfd, record.user).map_err(|error| format!("process {}: {error}", record.process))?;
@@ -101,7 +101,7 @@ impl Registry {
 
     /// Schedules a thread again that was attached.
     fn take_over(&mut self, id: SpecId, attached: &Attached) -> Result<(), String> {
-        let thread = Thread::pin(attached.number).ok().filter(|thread| thread.start == attached.start);
+        let thread = Thread::pin(attached.number).ok().filter(|thread| thread.identity == attached.identity);
         let thread = thread.ok_or_else(|| format!("thread {} has ended", attached.number))?;
         let now = State::of(attached.number).map_err(|error| error.to_string())?;
         // Killed before the kernel was told, it is as it was before.
@@ -139,7 +139,7 @@ fn made(attached: &Attached) -> Vec<State> {
 
 /// Puts a thread back whose spec is not kept.
 fn undo(id: SpecId, attached: &Attached) {
-    let Some(thread) = Thread::pin(attached.number).ok().filter(|thread| thread.start == attached.start) else { return };
+    let Some(thread) = Thread::pin(attached.number).ok().filter(|thread| thread.identity == attached.identity) else { return };
     match attached.before.restore(thread.number, &made(attached)) {
         Err(error) if !error.is_gone() => log::warning(&format!("thread {} of spec {} cannot be put back: {error}", thread.number, id.0)),
         _ => {}
