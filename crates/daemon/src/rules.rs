@@ -66,9 +66,13 @@ impl Rules {
 
     /// The rules for somebody and a plugin, in the file's order.
     fn matching(&self, who: &Who, plugin: &str) -> Vec<&Rule> {
-        let mut indices: Vec<usize> = who.domains().filter_map(|domain| self.by_domain.get(&domain)).flatten().copied().collect();
+        let groups = who.groups.iter().copied().chain([who.group]).map(Domain::Group);
+        let domains = [Domain::Everyone, Domain::User(who.user)].into_iter().chain(groups);
+        let mut indices: Vec<usize> = domains.filter_map(|domain| self.by_domain.get(&domain)).flatten().copied().collect();
         indices.retain(|&index| self.rules[index].is_for(plugin));
         indices.sort_unstable();
+        // The effective group may be among the others.
+        indices.dedup();
         indices.into_iter().map(|index| &self.rules[index]).collect()
     }
 

@@ -210,6 +210,21 @@ fn a_file_is_loaded_for_this_machine() {
     assert!(Config::load(&folder.path().join("none")).unwrap_err().to_string().contains("no such file"));
 }
 
+#[test]
+fn deep_nesting_is_an_error_and_no_end() {
+    let deep = 200_000;
+    for text in [
+        format!("a = {}{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("a = {}", "{a = ".repeat(deep)),
+        format!("{}a = 1", "a.".repeat(deep)),
+        format!("[{}a]", "a.".repeat(deep)),
+        format!("[quotas]\nspecs = {}", "9".repeat(deep)),
+        "[[plugin]]\n".repeat(deep / 10),
+    ] {
+        assert!(parse(&text).is_err());
+    }
+}
+
 /// Text that is nearly a configuration: pieces of the default, and of what is wrong in it.
 fn nearly() -> impl Strategy<Value = String> {
     let words: Vec<String> =
