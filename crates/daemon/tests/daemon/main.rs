@@ -4,6 +4,7 @@
 
 mod actor;
 mod faults;
+mod objects;
 mod owners;
 mod restart;
 mod rig;
@@ -50,7 +51,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let mut trials = Vec::new();
-    for shared in [wire::TESTS, owners::TESTS, undo::TESTS, restart::TESTS, start::TESTS] {
+    for shared in [wire::TESTS, owners::TESTS, undo::TESTS, restart::TESTS, start::TESTS, objects::TESTS] {
         trials.extend(tests(shared, false));
     }
     for alone in [undo::ALONE, restart::ALONE, faults::ALONE] {
