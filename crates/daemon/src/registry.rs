@@ -329,6 +329,10 @@ impl Registry {
                     continue;
                 }
             };
+            if loaded.config.kind.is_edf() && !self.limit_can_be_lifted() {
+                reasons.push(format!("{name}: {}", attachment::NOT_LIFTED));
+                continue;
+            }
             refused += 1;
             let admission =
                 |offer: Offer, partial| Admission { plugin: at, offer, partial, share: Share::of(offer.accepted_runtime, parameters) };

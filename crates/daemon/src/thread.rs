@@ -98,6 +98,8 @@ pub struct Owner {
     pub real: u32,
     /// Effective user.
     pub effective: u32,
+    /// Its process.
+    pub process: u32,
 }
 
 impl Thread {
@@ -146,8 +148,9 @@ impl Thread {
         let text = fs::read_to_string(format!("/proc/{0}/task/{0}/status", self.number))?;
         let ids: Option<Vec<u32>> =
             line(&text, "Uid:").map(|line| line.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect());
-        match ids.as_deref() {
-            Some(&[real, effective, ..]) if self.lives() => Ok(Owner { real, effective }),
+        let process = line(&text, "Tgid:").and_then(|id| id.trim().parse().ok());
+        match (ids.as_deref(), process) {
+            (Some(&[real, effective, ..]), Some(process)) if self.lives() => Ok(Owner { real, effective, process }),
             _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
         }
     }
@@ -175,12 +178,14 @@ struct PidfdInfo {
 
 /// Whose a thread is, without the detour by text; `None` on kernels before 6.13.
 fn owner_by_pidfd(pidfd: BorrowedFd<'_>) -> Option<Owner> {
+    const NUMBERS: u64 = 1;
     const CREDENTIALS: u64 = 1 << 1;
     const GET_INFO: libc::c_ulong = 3 << 30 | (size_of::<PidfdInfo>() as libc::c_ulong) << 16 | 0xff << 8 | 11;
-    let mut info = PidfdInfo { mask: CREDENTIALS, ..PidfdInfo::default() };
+    let mut info = PidfdInfo { mask: NUMBERS | CREDENTIALS, ..PidfdInfo::default() };
     // SAFETY: the request's number holds the size of the struct, and the kernel writes no more.
     let answer = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) };
-    (answer == 0 && info.mask & CREDENTIALS != 0).then_some(Owner { real: info.ruid, effective: info.euid })
+    let asked = NUMBERS | CREDENTIALS;
+    (answer == 0 && info.mask & asked == asked).then_some(Owner { real: info.ruid, effective: info.euid, process: info.tgid })
 }
 
 /// What follows a name in a `status` file.
@@ -280,7 +285,7 @@ mod tests {
         let thread = Thread::pin(number).unwrap();
         assert!(thread.lives());
         let me = rustix::process::getuid().as_raw();
-        assert_eq!(thread.owner().unwrap(), Owner { real: me, effective: me });
+        assert_eq!(thread.owner().unwrap(), Owner { real: me, effective: me, process: std::process::id() });
         drop(end);
         other.join().unwrap();
         // join() returns before the kernel has quite forgotten the thread.

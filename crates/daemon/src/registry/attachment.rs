@@ -17,6 +17,8 @@ pub struct Held {
     pub thread: Thread,
     /// Its number as the client said it.
     pub named: u32,
+    /// The number of its process.
+    pub(super) process: u32,
     pub(super) before: State,
     pub(super) told: Told,
     pub(super) told_before: Option<Told>,
@@ -62,8 +64,9 @@ impl Registry {
             _ => refused(format!("looking at thread {number}: {error}")),
         };
         let thread = Thread::pin(number).map_err(failed)?;
-        let theirs = |is: Owner| caller.who.is_root() || is == Owner { real: owner, effective: owner };
-        if !theirs(thread.owner().map_err(failed)?) {
+        let theirs = |is: Owner| caller.who.is_root() || (is.real, is.effective) == (owner, owner);
+        let is = thread.owner().map_err(failed)?;
+        if !theirs(is) {
             return Err(Error::NotOwner { what: format!("thread {named}") });
         }
         let before = State::of(number).map_err(|error| fate(error, named))?;
@@ -74,7 +77,7 @@ impl Registry {
         if told.scheduling.is_deadline() {
             self.lift_limit()?;
         }
-        self.hold(id, Held { thread, named, before, told, told_before: None });
+        self.hold(id, Held { thread, named, process: is.process, before, told, told_before: None });
         let enacted = match told.state() {
             Some(state) => state.enact(number, &before).map_err(|error| fate(error, named)),
             None => Err(too_far(told.processor)),
@@ -157,9 +160,30 @@ impl Registry {
 
     /// A spec's thread is gone; the spec stays. A late event about a thread that was let go is none about the next one.
     pub fn thread_ended(&mut self, id: SpecId) {
-        if self.specs.get(&id).and_then(|spec| spec.thread.as_ref()).is_some_and(|held| !held.thread.lives()) {
-            self.let_go(id);
-            self.restore_limit();
+        let Some(held) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()).filter(|held| !held.thread.lives()) else { return };
+        let (process, number, before, made) = (held.process, held.thread.number, held.before, held.made());
+        self.let_go(id);
+        if process != number {
+            self.look_after_exec(process, &before, &made);
+        }
+        self.restore_limit();
+    }
+
+    /// A thread that is not its process's first takes that one's number with an exec, and its scheduling with it: then the first is now what this daemon made
+    /// of the other, and is put back, or told again what its own spec says.
+    fn look_after_exec(&mut self, process: u32, before: &State, made: &[State]) {
+        let Ok(now) = State::of(process) else { return };
+        if !made.iter().any(|made| now.scheduling.is_as_told(&made.scheduling) && now.processors == made.processors) {
+            return;
+        }
+        let own = self.threads.get(&process).and_then(|id| self.specs[id].thread.as_ref()).and_then(|held| held.told.state());
+        let done = match own {
+            Some(told) => told.enact(process, &now),
+            None => before.restore(process, made),
+        };
+        match done {
+            Err(error) if !error.is_gone() => log::warning(&format!("process {process}, after its exec: {error}")),
+            _ => {}
         }
     }
 
@@ -184,14 +208,12 @@ impl Registry {
     pub(super) fn enactable(&self, id: SpecId) -> Result<(), Error> {
         let told = self.assigned(id)?;
         told.state().ok_or_else(|| too_far(told.processor))?;
-        if told.scheduling.is_deadline()
-            && !self.setup.may_lift_limit
-            && self.journal.rt_runtime().is_none()
-            && !matches!(kernel::rt_runtime(), Ok(-1))
-        {
-            return Err(not_lifted());
-        }
-        Ok(())
+        if told.scheduling.is_deadline() && !self.limit_can_be_lifted() { Err(refused(NOT_LIFTED)) } else { Ok(()) }
+    }
+
+    /// Whether there can be SCHED_DEADLINE on one processor.
+    pub(super) fn limit_can_be_lifted(&self) -> bool {
+        self.setup.may_lift_limit || self.journal.rt_runtime().is_some() || matches!(kernel::rt_runtime(), Ok(-1))
     }
 
     /// Tells the kernel what a spec's thread is now, if that is something else than before. It is never unscheduled between.
@@ -267,7 +289,7 @@ impl Registry {
             return Ok(());
         }
         if !self.setup.may_lift_limit {
-            return Err(not_lifted());
+            return Err(refused(NOT_LIFTED));
         }
         self.journal.set_rt_runtime(Some(now));
         kernel::set_rt_runtime(-1).map_err(|error| {
@@ -303,9 +325,6 @@ fn too_far(processor: u32) -> Error {
     refused(format!("processor {processor} is beyond the {} that punctuald can name", kernel::Processors::MOST))
 }
 
-fn not_lifted() -> Error {
-    refused(
-        "SCHED_DEADLINE on one processor needs kernel.sched_rt_runtime_us = -1, which the configuration of punctuald forbids it to set; \
-         an administrator can set it, or allow it",
-    )
-}
+/// Why there is no SCHED_DEADLINE.
+pub(super) const NOT_LIFTED: &str = "SCHED_DEADLINE on one processor needs kernel.sched_rt_runtime_us = -1, which the configuration of punctuald forbids it to set \
+     (lift_realtime_limit); an administrator can set the one or allow the other";

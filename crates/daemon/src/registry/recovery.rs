@@ -24,7 +24,9 @@ impl Registry {
             match self.readmit_record(slot, record) {
                 Ok(()) => kept.push((id, attached)),
                 Err(why) => {
-                    log::info(&format!("spec {} of a punctuald before is undone: {why}", id.0));
+                    if let Some(why) = why {
+                        log::warning(&format!("spec {} of a punctuald before is undone: {why}", id.0));
+                    }
                     if let Some(attached) = attached {
                         undo(id, &attached);
                     }
@@ -45,20 +47,19 @@ impl Registry {
         }
         self.restore_limit();
         if found > 0 {
-            log::info(&format!("{} of {found} specs of a punctuald before are kept", kept.len()));
+            log::info(&format!("{} of {found} specs of a punctuald before are kept; the others are undone", kept.len()));
         }
     }
 
-    /// Admits a spec again: as it was, or as it can be now if the configuration is another.
-    fn readmit_record(&mut self, slot: usize, record: Record) -> Result<(), String> {
-        let ended = || format!("process {} has ended", record.process);
-        let (pidfd, start) = thread::pin_process(record.process).map_err(|_| ended())?;
+    /// Admits a spec again: as it was, or as it can be now if the configuration is another. Without a reason, it is just that its process has ended.
+    fn readmit_record(&mut self, slot: usize, record: Record) -> Result<(), Option<String>> {
+        let (pidfd, start) = thread::pin_process(record.process).map_err(|_| None)?;
         if start != record.process_start {
-            return Err(ended());
+            return Err(None);
         }
         let plugin = self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == &*record.plugin);
         let plugin = plugin.ok_or_else(|| format!("there is no plugin {} any more", record.plugin))?;
-        let groups = thread::groups(record.process).map_err(|_| ended())?;
+        let groups = thread::groups(record.process).map_err(|_| None)?;
         let process = self.process(record.process, pidfd, record.user).map_err(|error| format!("process {}: {error}", record.process))?;
         let id = SpecId(record.spec);
         let offer = Offer { processor: record.processor, accepted_runtime: record.accepted_runtime, ignored: record.ignored };
@@ -103,6 +104,7 @@ impl Registry {
     fn take_over(&mut self, id: SpecId, attached: &Attached) -> Result<(), String> {
         let thread = Thread::pin(attached.number).ok().filter(|thread| thread.identity == attached.identity);
         let thread = thread.ok_or_else(|| format!("thread {} has ended", attached.number))?;
+        let process = thread.owner().map_err(|error| error.to_string())?.process;
         let now = State::of(attached.number).map_err(|error| error.to_string())?;
         // Killed before the kernel was told, it is as it was before.
         let mut known = made(attached);
@@ -119,7 +121,7 @@ impl Registry {
             let as_before = before.state().is_some_and(|state| now.scheduling.is_as_told(&state.scheduling));
             *before != told && as_before
         });
-        self.hold(id, Held { thread, named: attached.named, before: attached.before, told, told_before });
+        self.hold(id, Held { thread, named: attached.named, process, before: attached.before, told, told_before });
         let lifted = if told.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
             let state = told.state().ok_or_else(|| format!("there is no processor {}", told.processor))?;

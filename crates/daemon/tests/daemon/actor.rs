@@ -45,7 +45,9 @@ pub fn play() -> bool {
                 let (tell, told) = channel();
                 let thread = std::thread::spawn(move || {
                     tell.send(tid()).unwrap();
-                    let _ = ended.recv();
+                    if ended.recv().is_ok() {
+                        panic!("{}", std::os::unix::process::CommandExt::exec(Command::new("sleep").arg("1000")));
+                    }
                 });
                 let number = told.recv().unwrap();
                 threads.insert(number, (end, thread));
@@ -60,6 +62,16 @@ pub fn play() -> bool {
             "load" => {
                 let (count, socket) = rest.split_once(' ').unwrap();
                 crate::faults::load(&mut partners, count.parse().unwrap(), Path::new(socket))
+            }
+            // The thread becomes another program.
+            "exec" => {
+                let (end, _) = &threads[&rest.parse().unwrap()];
+                println!("execs");
+                std::io::stdout().flush().unwrap();
+                end.send(()).unwrap();
+                loop {
+                    std::thread::park();
+                }
             }
             "tid" => tid().to_string(),
             "become" => {

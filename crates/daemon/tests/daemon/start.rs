@@ -2,10 +2,9 @@
 
 use crate::rig::{Client, Daemon, PLUGINS};
 use serde_json::json;
-use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 
 pub const TESTS: &[(&str, fn())] = &[
@@ -87,16 +86,9 @@ fn a_service_manager_may_hand_over_the_socket() {
     client.send(&crate::rig::message("Ping", json!({})));
     let original = daemon.command();
     let mut command = Command::new("sh");
-    command.args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\""]).arg(original.get_program()).args(original.get_args());
+    let hand_over = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\"";
+    command.args(["-c", hand_over]).arg(original.get_program()).args(original.get_args()).stdin(OwnedFd::from(listener));
     command.env("NOTIFY_SOCKET", daemon.path("notify")).stderr(Stdio::null());
-    let fd = listener.as_raw_fd();
-    // SAFETY: dup2 may be called between fork and exec.
-    unsafe {
-        command.pre_exec(move || match libc::dup2(fd, 3) {
-            3 => Ok(()),
-            _ => Err(std::io::Error::last_os_error()),
-        });
-    }
     let mut child = command.spawn().unwrap();
     daemon.wait_for("READY=1");
     assert_eq!(client.receive(), Some(json!({ "parameters": {} })));

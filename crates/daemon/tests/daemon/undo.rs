@@ -11,6 +11,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("undo::what_a_thread_was_before_is_what_it_is_after", what_a_thread_was_before_is_what_it_is_after),
     ("undo::who_was_changed_by_somebody_else_is_left_so", who_was_changed_by_somebody_else_is_left_so),
     ("undo::children_of_threads_are_ordinary", children_of_threads_are_ordinary),
+    ("undo::an_exec_by_another_thread_takes_nothing_along", an_exec_by_another_thread_takes_nothing_along),
     ("undo::a_client_that_ends_is_undone", a_client_that_ends_is_undone),
     ("undo::a_clean_stop_undoes_all", a_clean_stop_undoes_all),
     ("undo::plugins_that_go_release_theirs", plugins_that_go_release_theirs),
@@ -88,6 +89,30 @@ fn children_of_threads_are_ordinary() {
     client.schedule(json!({ "priority": 30 }), actor.pid());
     let child: u32 = actor.tell("thread").parse().unwrap();
     assert_eq!((seen(actor.pid()).0, seen(child).0), (FIFO, OTHER));
+}
+
+fn an_exec_by_another_thread_takes_nothing_along() {
+    let daemon = Daemon::start(PLUGINS);
+    let mut client = daemon.connect();
+    let mut actor = Actor::start();
+    let before = seen(actor.pid());
+    let thread: u32 = actor.tell("thread").parse().unwrap();
+    let spec = client.schedule(json!({ "priority": 30 }), thread);
+    actor.tell(&format!("exec {thread}"));
+    until("the exec", || std::fs::read_to_string(format!("/proc/{}/comm", actor.pid())).unwrap() == "sleep\n");
+    until("the end of the thread", || client.ask("GetStatus", json!({}))["attached"] == json!(0));
+    assert_eq!(seen(actor.pid()), before);
+    client.ask("AttachThread", json!({ "spec": spec, "thread": actor.pid() }));
+    // The first's own spec holds for it.
+    let mut actor = Actor::start();
+    let thread: u32 = actor.tell("thread").parse().unwrap();
+    client.schedule(json!({ "priority": 31 }), thread);
+    let own = client.schedule(json!({ "priority": 35 }), actor.pid());
+    actor.tell(&format!("exec {thread}"));
+    until("the end of the thread", || client.ask("GetStatus", json!({}))["attached"] == json!(2));
+    assert_eq!((seen(actor.pid()).0, seen(actor.pid()).1), (FIFO, 35));
+    client.ask("ReleaseSpec", json!({ "spec": own }));
+    assert_eq!(seen(actor.pid()), before);
 }
 
 fn a_client_that_ends_is_undone() {
@@ -336,12 +361,12 @@ fn where_the_limit_must_stay_edf_is_refused() {
     let daemon = Daemon::start(&format!("[kernel]\nlift_realtime_limit = false\n{WITH_EDF}"));
     let mut client = daemon.connect();
     let (error, details) = client.fail("CreateSpec", json!({ "parameters": deadline() }));
-    assert_eq!(error, "KernelRefused");
-    assert!(details["reason"].as_str().unwrap().contains("sched_rt_runtime_us"), "{details}");
+    assert_eq!(error, "NotAdmitted");
+    assert!(details["reasons"][0].as_str().unwrap().contains("sched_rt_runtime_us"), "{details}");
     // Another plugin that can do it gets it.
-    client.create(json!({ "priority": 30 }));
+    client.create(json!({ "priority": 30, "runtime_ns": 2_000_000, "period_ns": 20_000_000 }));
     let spec = client.create(json!({ "priority": 30 }));
-    assert_eq!(client.fail("ChangeSpec", json!({ "spec": spec, "parameters": deadline() })).0, "KernelRefused");
+    assert_eq!(client.fail("ChangeSpec", json!({ "spec": spec, "parameters": deadline() })).0, "NotAdmitted");
     assert_eq!(client.ask("GetSpec", json!({ "spec": spec }))["spec"]["admission"]["plugin"], json!("FP"));
 }
 
