@@ -27,6 +27,9 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
         fs::write(directory.join("punctual.1"), page(&command)?)?;
         subpages(directory, &command, "punctual")?;
         fs::write(directory.join("punctuald.8"), daemon::page()?)?;
+        for (name, page) in daemon::files()? {
+            fs::write(directory.join(name), page)?;
+        }
         Ok(())
     };
     write().map_err(|error| Failure::file("write the manual pages to", directory.display(), reason(&error)))

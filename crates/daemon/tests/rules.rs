@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use punctual_daemon::access::{Access, Domain, Grant, Share, Usage, Who};
 use punctual_daemon::config::Machine;
-use punctual_daemon::rules::{Names, Property, Rules};
+use punctual_daemon::rules::{DEFAULT_TEXT, Names, Property, Rules};
 use punctual_model::Duration;
 use punctual_schedule::Parameters;
 use std::collections::HashMap;
@@ -91,6 +91,18 @@ const FREE: Result<Grant, usize> = Ok(Grant { greatest_runtime: None });
 fn without_a_rule_all_is_denied() {
     let denied = rules("").check(&user(1), "RM", &needs(Some(1), Some(10)), &Books::default()).unwrap_err();
     assert_eq!((denied.reason.as_str(), denied.rule), ("no rule allows user 1001 plugin 'RM'", None));
+}
+
+#[test]
+fn the_installed_file_allows_nothing_and_its_examples_are_right() {
+    assert_eq!(rules(DEFAULT_TEXT).rules(), []);
+    let uncommented: String = DEFAULT_TEXT
+        .lines()
+        .filter_map(|line| line.strip_prefix('#'))
+        .filter(|line| !line.starts_with([' ', 'd']))
+        .fold(String::new(), |text, line| text + line.trim_start_matches('#') + "\n");
+    let (rules, warnings) = parse(&uncommented.replace("realtime", "group1").replace("alice", "user1")).unwrap();
+    assert_eq!((rules.rules().len(), warnings), (4, vec![]));
 }
 
 #[test]

@@ -59,6 +59,45 @@ pub fn page() -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
+/// The pages of the two files that administrators write: the files themselves, as they are installed, whose comments tell everything.
+pub fn files() -> io::Result<[(&'static str, Vec<u8>); 2]> {
+    let said = "The installed file, whose comments tell every key and its default. punctuald --check-config says what is wrong and where.";
+    let config = file("PUNCTUALD.TOML", "punctuald.toml", "configuration of punctuald", config::DEFAULT_PATH, said, config::DEFAULT_TEXT)?;
+    let said = "The installed file, whose comments tell its form. punctual rules check and punctual rules explain say what rules come to.";
+    let rules = file(
+        "PUNCTUAL-RULES.CONF",
+        "punctual-rules.conf",
+        "who may have what of punctuald",
+        rules::DEFAULT_PATH,
+        said,
+        rules::DEFAULT_TEXT,
+    )?;
+    Ok([("punctuald.toml.5", config), ("punctual-rules.conf.5", rules)])
+}
+
+fn file(title: &str, name: &str, about: &str, path: &str, said: &str, text: &str) -> io::Result<Vec<u8>> {
+    let mut page = Roff::new();
+    page.control("TH", [title, "5", "", concat!("punctual ", env!("CARGO_PKG_VERSION")), "Punctual"]);
+    page.control("SH", ["NAME"]).text([roman(format!("{name} - {about}"))]);
+    page.control("SH", ["SYNOPSIS"]).text([italic(path)]);
+    page.control("SH", ["DESCRIPTION"]).text([roman(said)]);
+    page.control("PP", []).control("nf", []);
+    for line in text.lines() {
+        page.text([roman(line)]);
+    }
+    page.control("fi", []);
+    page.control("SH", ["SEE ALSO"]).text([
+        bold("punctuald"),
+        roman("(8), "),
+        bold("punctual-rules"),
+        roman("(1), "),
+        italic("docs/daemon.md"),
+    ]);
+    let mut bytes = Vec::new();
+    page.to_writer(&mut bytes)?;
+    Ok(bytes)
+}
+
 const SIGNALS: [(&str, &str); 2] = [
     ("SIGHUP", "Reads configuration and rules again: all of both, or, if something is wrong with them, nothing. What was admitted stays."),
     ("SIGTERM, SIGINT", "Puts all threads back to how they were and ends."),
@@ -81,6 +120,14 @@ fn entries(title: &str, entries: &[(&str, &str)]) -> Roff {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_files_are_shown_as_they_are_installed() {
+        for (name, page) in super::files().expect("pages") {
+            let page = String::from_utf8(page).expect("text");
+            assert!(page.contains(".nf") && page.contains(if name.contains("toml") { "[[plugin]]" } else { "ignore_adm_test" }), "{page}");
+        }
+    }
+
     #[test]
     fn the_page_tells_options_files_and_codes() {
         let page = String::from_utf8(super::page().expect("a page")).expect("text");
