@@ -214,15 +214,12 @@ impl Reader<'_> {
                 );
             }
             let plugin = self.plugin(table);
-            if plugin.kind.is_edf() && !lift_realtime_limit && self.machine.processors.len() > 1 {
-                self.warning(
-                    span.clone(),
-                    format!(
-                        "plugin '{}' will refuse every spec: with more than one processor, threads under SCHED_DEADLINE can be pinned only while \
-                         sched_rt_runtime_us is -1, which kernel.lift_realtime_limit = false forbids",
-                        plugin.name
-                    ),
+            if plugin.kind.is_edf() && !lift_realtime_limit {
+                let said = format!(
+                    "plugin '{}' refuses every spec as long as sched_rt_runtime_us is not -1, which kernel.lift_realtime_limit = false forbids to set",
+                    plugin.name
                 );
+                self.warning(span.clone(), said);
             }
             for other in &plugins {
                 if let Some(message) = overlap(other, &plugin) {
