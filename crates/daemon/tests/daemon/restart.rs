@@ -10,6 +10,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("restart::who_lives_keeps_everything", who_lives_keeps_everything),
     ("restart::who_ended_is_undone", who_ended_is_undone),
     ("restart::threads_that_somebody_changed_are_left_so", threads_that_somebody_changed_are_left_so),
+    ("restart::a_number_that_is_used_again_is_somebody_else", a_number_that_is_used_again_is_somebody_else),
     ("restart::a_damaged_journal_is_no_end", a_damaged_journal_is_no_end),
     ("restart::another_configuration_takes_what_it_can", another_configuration_takes_what_it_can),
 ];
@@ -85,6 +86,40 @@ fn threads_that_somebody_changed_are_left_so() {
     let mut client = daemon.connect();
     assert!(client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_none());
     assert_eq!(client.ask("GetStatus", json!({}))["attached"], json!(1));
+}
+
+/// A process with that number, if the kernel lets one be wished for.
+fn sleeper_with(number: u32) -> Option<Sleeper> {
+    (0..200).find_map(|_| {
+        std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;
+        Some(Sleeper::start()).filter(|sleeper| sleeper.tid() == number)
+    })
+}
+
+fn a_number_that_is_used_again_is_somebody_else() {
+    let mut daemon = Daemon::start(PLUGINS);
+    let mut client = daemon.connect();
+    for kill in [true, false] {
+        let sleeper = Sleeper::start();
+        let number = sleeper.tid();
+        let spec = client.schedule(json!({ "priority": 30 }), number);
+        let told = kernel::scheduling(number).unwrap();
+        if kill {
+            daemon.kill();
+        }
+        drop(sleeper);
+        let Some(other) = sleeper_with(number) else { return eprintln!("SKIPPED: numbers of processes cannot be wished for here") };
+        // Even if it looks like what the daemon made.
+        kernel::schedule(other.tid(), &told).unwrap();
+        let before = seen(other.tid());
+        if kill {
+            daemon.run();
+            client = daemon.connect();
+        }
+        assert!(client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_none());
+        client.ask("ReleaseSpec", json!({ "spec": spec }));
+        assert_eq!(seen(other.tid()), before);
+    }
 }
 
 fn a_damaged_journal_is_no_end() {
