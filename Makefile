@@ -11,6 +11,9 @@ TARGET ?=
 BUILT := $(CARGO_TARGET_DIR)$(TARGET:%=/%)
 CROSS := $(if $(TARGET),scripts/cross $(TARGET))
 PUNCTUAL := $(BUILT)/release/punctual
+PUNCTUALD := $(BUILT)/release/punctuald
+# libpunctual.so and its pkg-config file.
+LIBRARY := $(BUILT)/client
 # As one would type it.
 SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
 WORKLOADS := $(BUILT)/workloads
@@ -39,7 +42,7 @@ else
 
 help:
 	@echo 'make demo             watch the demonstration workload for ten seconds, show what was found'
-	@echo 'make build            build the command: $(SHOWN); with TARGET=aarch64-unknown-linux-gnu for 64-bit Arm'
+	@echo 'make build            build the command, the daemon and its library: $(SHOWN); with TARGET=aarch64-unknown-linux-gnu for 64-bit Arm'
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
 	@echo 'make fuzz             the reader of recordings against libFuzzer, for SECONDS ($(SECONDS)); make test does it for a few'
 	@echo 'make vm-test          the end-to-end tests on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), TESTS="…"'
@@ -52,7 +55,7 @@ help:
 	@echo 'make bench-replay     how fast recordings are replayed, and how large they are'
 	@echo 'make bench-extract    how many jobs per second extraction takes in'
 	@echo 'make man completions  manual pages and shell completions'
-	@echo 'make install          command, manual pages and completions, to PREFIX ($(PREFIX))'
+	@echo 'make install          command, daemon, library, units, manual pages and completions, to PREFIX ($(PREFIX))'
 	@echo 'make clean            remove all that was built'
 
 setup:
@@ -60,7 +63,8 @@ setup:
 	@$(if $(TARGET),scripts/setup cross $(TARGET))
 
 build: setup
-	$(CROSS) $(CARGO) build --release -p punctual-cli $(TARGET:%=--target %)
+	$(CROSS) $(CARGO) build --release -p punctual-cli -p punctual-daemon -p punctual-client $(TARGET:%=--target %)
+	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
 
 workloads: setup
 	@$(CROSS) $(MAKE) --silent -C tests/workloads OUT=$(WORKLOADS) $(if $(TARGET),CC='$$(TARGET_CC)') all
@@ -120,7 +124,14 @@ completions: build
 
 install: man completions
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 $(MANUALS)/*.1
+	install -D -m 755 $(PUNCTUALD) $(DESTDIR)$(PREFIX)/bin/punctuald
+	@$(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include crates/daemon/include/punctual-plugin.h
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf
+	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctuald.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/punctuald.service
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system dist/punctuald.socket
+	for section in 1 5 8; do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$$section $(MANUALS)/*.$$section || exit; done
 	install -D -m 644 $(COMPLETIONS)/punctual $(DESTDIR)$(PREFIX)/share/bash-completion/completions/punctual
 	install -D -m 644 $(COMPLETIONS)/_punctual $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_punctual
 	install -D -m 644 $(COMPLETIONS)/punctual.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/punctual.fish
