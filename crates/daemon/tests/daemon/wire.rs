@@ -17,6 +17,7 @@ pub const TESTS: &[(&str, fn())] = &[
     ("wire::a_half_closed_connection_is_answered", a_half_closed_connection_is_answered),
     ("wire::who_does_not_read_is_not_read_from", who_does_not_read_is_not_read_from),
     ("wire::two_thousand_connections", two_thousand_connections),
+    ("wire::closed_connections_leave_nothing", closed_connections_leave_nothing),
     ("wire::connections_have_a_limit_for_each_user", connections_have_a_limit_for_each_user),
     ("wire::without_descriptors_it_goes_on", without_descriptors_it_goes_on),
     ("wire::who_dies_before_the_answer_leaves_nothing", who_dies_before_the_answer_leaves_nothing),
@@ -195,6 +196,25 @@ fn two_thousand_connections() {
     assert_eq!(clients[7].ask("GetStatus", json!({}))["clients"], json!(1), "they are one process");
     drop(clients);
     daemon.connect().ask("Ping", json!({}));
+}
+
+fn closed_connections_leave_nothing() {
+    let daemon = Daemon::start(PLUGINS);
+    let open = || std::fs::read_dir(format!("/proc/{}/fd", daemon.pid())).unwrap().count();
+    let mut other = daemon.connect();
+    other.ask("Ping", json!({}));
+    let before = open();
+    let heap = message("Ping", json!({})).repeat(3);
+    // Closed at once, behind one message, several, a part of one, nothing; with an answer that nobody reads.
+    for at in 0..500 {
+        let mut client = daemon.connect();
+        client.send(&heap[..at * 7 % heap.len()]);
+        if at % 3 == 0 {
+            client.stream.shutdown(Shutdown::Write).unwrap();
+        }
+    }
+    until("the end of closed connections", || open() == before);
+    assert_eq!(other.ask("GetStatus", json!({}))["clients"], json!(1));
 }
 
 fn connections_have_a_limit_for_each_user() {
