@@ -27,6 +27,7 @@ pub enum Command {
     Report(Report),
     Timeline(Timeline),
     Rules(crate::rules::Arguments),
+    Ctl(crate::ctl::args::Ctl),
     /// Say what of this kernel and these privileges lets which function work
     ///
     /// Looks at everything that observing needs, by trying it, and says what to do about what is missing. The exit code is 0 only if

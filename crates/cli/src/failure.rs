@@ -13,16 +13,23 @@ pub enum Code {
     CannotHere = 3,
     Target = 4,
     File = 5,
+    Refused = 6,
+    Daemon = 7,
 }
 
 /// The exit codes as help and manual page tell them.
-pub const CODES: [(&str, &str); 6] = [
-    ("0", "Done. The exit status of COMMAND is reported on standard error and does not change this one."),
+pub const CODES: [(&str, &str); 8] = [
+    (
+        "0",
+        "Done. The exit status of COMMAND is reported on standard error and does not change this one; of punctual ctl run it is this one.",
+    ),
     ("1", "Something else failed."),
     ("2", "The arguments make no sense."),
     ("3", "This kernel or these privileges do not allow it; punctual doctor says what is missing."),
     ("4", "A process, cgroup or thread was not found, or COMMAND could not be started."),
     ("5", "A file or recording could not be read or written, or is none."),
+    ("6", "punctuald says no: not admitted, not permitted, or no such spec."),
+    ("7", "punctuald cannot be reached, or did not answer."),
 ];
 
 /// The exit codes at the end of the help.

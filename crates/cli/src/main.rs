@@ -1,6 +1,7 @@
 //! The command `punctual`: arguments in, rooms called, errors out. What it shows, observes and infers is in the rooms.
 
 mod args;
+mod ctl;
 mod doctor;
 mod extract;
 mod failure;
@@ -63,6 +64,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Report(arguments) => page::run(page::Plan::new(arguments)?),
         Command::Show(arguments) => show::run(&arguments),
         Command::Rules(arguments) => rules::run(&arguments),
+        Command::Ctl(arguments) => ctl::run(arguments),
         Command::Doctor { json } => doctor::run(json),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man { directory } => manual::pages(&directory),

@@ -110,7 +110,7 @@ const char *punctual_error_name(int error);
 /*
  * Connects to the daemon at `socket`, and puts a handle at `connection`, which the caller owns and ends with punctual_disconnect. Where `socket` is
  * NULL, it is the value of the environment variable PUNCTUALD_SOCKET (which programs with more privileges than their caller ignore), else
- * /run/punctuald/io.punctual.Scheduler1.
+ * /run/punctual/io.punctual.Scheduler1.
  *
  * Should the daemon be started again later, the next call connects anew by itself and finds the specs of this process as they were.
  *

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where the daemon is, unless [`SOCKET_VARIABLE`] says otherwise.
-pub const DEFAULT_SOCKET: &str = "/run/punctuald/io.punctual.Scheduler1";
+pub const DEFAULT_SOCKET: &str = "/run/punctual/io.punctual.Scheduler1";
 /// The environment variable with the path of another socket.
 pub const SOCKET_VARIABLE: &str = "PUNCTUALD_SOCKET";
 /// How long a call waits for its answer, unless told otherwise.

@@ -6,6 +6,7 @@
 
 mod checklist;
 mod comparison;
+pub mod daemon;
 mod figure;
 pub mod html;
 pub mod jobs;

@@ -1,0 +1,81 @@
+//! `punctual ctl`: the daemon from a shell.
+
+pub mod args;
+mod model;
+mod run;
+mod threads;
+
+use crate::failure::{Code, Failure};
+use crate::output::print;
+use crate::terminal;
+use args::{Command, Ctl};
+use punctual_client::{Client, Error, default_socket};
+use punctual_report::daemon;
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::json;
+
+pub fn run(arguments: Ctl) -> Result<(), Failure> {
+    let socket = arguments.socket.unwrap_or_else(default_socket);
+    // What cannot be run need not ask the daemon.
+    let plan = match arguments.command {
+        Command::Run(arguments) => Plan::Run(run::Plan::new(arguments)?),
+        other => Plan::Ask(other),
+    };
+    let mut client = Client::connect_to(&socket)?;
+    match plan {
+        Plan::Run(plan) => run::run(plan, client),
+        Plan::Ask(command) => ask(&command, &mut client),
+    }
+}
+
+enum Plan {
+    Run(run::Plan),
+    Ask(Command),
+}
+
+fn ask(command: &Command, client: &mut Client) -> Result<(), Failure> {
+    let page = terminal::page();
+    match command {
+        Command::Status { json: true } => {
+            let (status, clients) = (client.status()?, client.list_clients()?);
+            print(&format!("{:#}\n", json!({"status": status, "clients": clients})))
+        }
+        Command::Status { json: false } => {
+            let (status, clients) = (client.status()?, client.list_clients()?);
+            print(&(daemon::status(&status, now()) + &daemon::clients(&clients, &page)))
+        }
+        Command::List { json: true } => print(&format!("{:#}\n", json!({"specs": client.list_specs()?}))),
+        Command::List { json: false } => print(&daemon::specs(&client.list_specs()?, &page)),
+        Command::Plugins { json: true } => print(&format!("{:#}\n", json!({"plugins": client.list_plugins()?}))),
+        Command::Plugins { json: false } => print(&daemon::plugins(&client.list_plugins()?, &page)),
+        Command::Release { specs } => release(specs, client),
+        // It is planned before anybody is asked.
+        Command::Run(_) => Ok(()),
+    }
+}
+
+/// Each that can be released is, whatever becomes of the others.
+fn release(specs: &[u64], client: &mut Client) -> Result<(), Failure> {
+    let refused: Vec<Error> = specs.iter().filter_map(|&spec| client.release_spec(spec).err()).collect();
+    let Some(worst) = refused.iter().map(code).max_by_key(|code| *code as u8) else { return Ok(()) };
+    let said: Vec<String> = refused.iter().map(Error::to_string).collect();
+    Err(Failure::new(worst, said.join("; ")))
+}
+
+fn now() -> punctual_model::Instant {
+    let now = clock_gettime(ClockId::Monotonic);
+    punctual_model::Instant::from_ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
+}
+
+fn code(error: &Error) -> Code {
+    match error {
+        Error::Refused(_) => Code::Refused,
+        Error::Unreachable { .. } | Error::TimedOut { .. } | Error::Lost { .. } | Error::Protocol(_) => Code::Daemon,
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::new(code(&error), error.to_string())
+    }
+}

@@ -1,0 +1,133 @@
+//! `punctual ctl run`: a command under admitted specs.
+
+use super::args::Run;
+use super::model::{self, Need};
+use super::threads::Watcher;
+use crate::failure::{Code, Failure, reason};
+use crate::show::read_model;
+use punctual_client::{Client, Parameters};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::iterator::SignalsInfo;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::low_level::siginfo::Cause;
+use std::ffi::OsString;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command};
+
+pub struct Plan {
+    command: Vec<OsString>,
+    quiet: bool,
+    how: How,
+}
+
+enum How {
+    /// One spec, for the command's first thread.
+    Own { parameters: Parameters, name: String },
+    /// One for each thread that the model has.
+    Model { needs: Vec<Need>, unfit: Vec<String> },
+}
+
+impl Plan {
+    pub fn new(arguments: Run) -> Result<Plan, Failure> {
+        let Run { command, quiet, .. } = arguments;
+        let declared = Parameters {
+            plugin: arguments.plugin,
+            ignore_admission: arguments.ignore_admission.then_some(true),
+            runtime: arguments.runtime,
+            desired_runtime: arguments.desired_runtime,
+            period: arguments.period,
+            deadline: arguments.deadline,
+            priority: arguments.priority,
+        };
+        let how = match arguments.model {
+            None => How::Own { parameters: declared, name: arguments.name.unwrap_or_else(|| name_of(&command)) },
+            Some(file) => {
+                let model = read_model(&file)?;
+                let (needs, unfit) = model::needs(&model, arguments.margin, &declared);
+                if needs.is_empty() {
+                    let file = file.display();
+                    let why = if unfit.is_empty() { String::new() } else { format!(": {}", unfit.join("; ")) };
+                    return Err(Failure::new(Code::File, format!("{file} has no thread with a period and a runtime{why}")));
+                }
+                How::Model { needs, unfit }
+            }
+        };
+        Ok(Plan { command, quiet, how })
+    }
+}
+
+fn name_of(command: &[OsString]) -> String {
+    let path = command.first().map(std::path::Path::new);
+    path.and_then(|path| path.file_name()).unwrap_or_default().to_string_lossy().into_owned()
+}
+
+pub fn run(plan: Plan, client: Client) -> Result<(), Failure> {
+    match plan.how {
+        How::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
+        How::Model { needs, unfit } => {
+            for thread in &unfit {
+                eprintln!("punctual: {thread}: it stays as it is");
+            }
+            accompany(&plan.command, needs, client, plan.quiet)
+        }
+    }
+}
+
+fn cannot_start(command: &[OsString], error: &std::io::Error) -> Failure {
+    let name = command.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+    Failure::new(Code::Target, format!("{name} cannot be started: {}", reason(error)))
+}
+
+/// A spec belongs to a process, and a process stays the same through exec: so the command has it for as long as it lives.
+fn become_command(command: &[OsString], parameters: &Parameters, name: &str, mut client: Client) -> Result<(), Failure> {
+    let spec = client.create_spec(parameters, Some(name))?.spec;
+    // This is the only thread of this process.
+    client.attach_thread(spec, std::process::id())?;
+    let mut program = Command::new(&command[0]);
+    let error = program.args(&command[1..]).exec();
+    // The spec ends with this process.
+    Err(cannot_start(command, &error))
+}
+
+/// The command is a child; the specs are this process's, which stays until the command has ended.
+fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: bool) -> Result<(), Failure> {
+    let mut specs = Vec::new();
+    for need in needs {
+        let spec = client.create_spec(&need.parameters, Some(&need.name)).map_err(|error| {
+            let Failure { code, message } = error.into();
+            Failure::new(code, format!("thread {}, {}: {message}; nothing was started", need.name, need.told()))
+        })?;
+        specs.push((need, spec.spec));
+    }
+    let listened = [SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH];
+    let mut signals = SignalsInfo::<WithOrigin>::new(listened)
+        .map_err(|error| Failure::new(Code::Other, format!("cannot handle signals: {}", reason(&error))))?;
+    let mut child = Command::new(&command[0]).args(&command[1..]).spawn().map_err(|error| cannot_start(command, &error))?;
+    let watcher = Watcher::start(child.id(), specs, client, quiet);
+    let status = await_end(&mut child, &mut signals)?;
+    for unmatched in watcher.stop() {
+        eprintln!("punctual: {unmatched}");
+    }
+    // Specs end with this process.
+    std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
+}
+
+/// Waits for the command's end, and passes on what somebody sends. What the terminal sends, the command gets by itself.
+fn await_end(child: &mut Child, signals: &mut SignalsInfo<WithOrigin>) -> Result<std::process::ExitStatus, Failure> {
+    let lost = |error: std::io::Error| Failure::new(Code::Other, format!("lost sight of the command: {}", reason(&error)));
+    loop {
+        if let Some(status) = child.try_wait().map_err(lost)? {
+            return Ok(status);
+        }
+        for origin in signals.wait() {
+            if origin.signal != SIGCHLD && matches!(origin.cause, Cause::Sent(_)) {
+                let signal = rustix::process::Signal::from_named_raw(origin.signal);
+                let process = rustix::process::Pid::from_child(child);
+                if let Some(signal) = signal {
+                    // It has not been waited for, so the number is its own; and if it has ended, the next round says so.
+                    let _ = rustix::process::kill_process(process, signal);
+                }
+            }
+        }
+    }
+}

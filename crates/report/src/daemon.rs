@@ -1,0 +1,218 @@
+//! What the daemon says, as tables and a sentence.
+
+use crate::figure::{about, counted};
+use crate::table::{Column, Fit, Table, Tone, figures, words};
+use crate::{Page, visible};
+use punctual_client::{Admission, Answer, ClientInfo, Plugin, Policy, Spec, Status};
+use punctual_model::{Duration, Instant};
+
+const SPECS: [Column; 12] = [
+    figures("Spec", Fit::Keep),
+    words("Name", Fit::Keep),
+    words("Plugin", Fit::Keep),
+    figures("Processor", Fit::Drop(4)),
+    words("Policy", Fit::Drop(5)),
+    figures("Period", Fit::Keep),
+    figures("Runtime", Fit::Keep),
+    figures("Deadline", Fit::Drop(6)),
+    figures("User", Fit::Drop(8)),
+    figures("Process", Fit::Drop(7)),
+    figures("Thread", Fit::Keep),
+    words("Notes", Fit::Fold),
+];
+
+const PLUGINS: [Column; 8] = [
+    words("Plugin", Fit::Keep),
+    words("Kind", Fit::Drop(4)),
+    words("Admission", Fit::Drop(3)),
+    words("Priorities", Fit::Drop(2)),
+    figures("Processor", Fit::Keep),
+    figures("Specs", Fit::Keep),
+    figures("Utilization", Fit::Keep),
+    figures("At most", Fit::Drop(1)),
+];
+
+const CLIENTS: [Column; 4] =
+    [figures("Process", Fit::Keep), figures("User", Fit::Keep), figures("Specs", Fit::Keep), words("Command", Fit::Fold)];
+
+fn printed(table: &Table, page: &Page) -> String {
+    let (lines, left_out) = table.print(page);
+    match left_out.is_empty() {
+        true => lines,
+        false => lines + &format!("(the terminal is too narrow for: {})\n", left_out.join(", ")),
+    }
+}
+
+fn plain(cells: Vec<String>) -> Vec<(String, Tone)> {
+    cells.into_iter().map(|text| (text, Tone::Plain)).collect()
+}
+
+/// One line for each spec.
+pub fn specs(specs: &[Spec], page: &Page) -> String {
+    if specs.is_empty() {
+        return "There are no specs.\n".into();
+    }
+    let mut table = Table::new(&SPECS);
+    table.rows = specs.iter().map(spec).collect();
+    printed(&table, page)
+}
+
+fn spec(spec: &Spec) -> Vec<(String, Tone)> {
+    let (admission, declared) = (&spec.admission, &spec.parameters);
+    let time = |time: Option<Duration>| time.map_or("–".into(), |time| time.to_string());
+    let mut notes = Vec::new();
+    if spec.thread.is_none() {
+        notes.push("no thread yet".to_owned());
+    }
+    if admission.answer == Answer::Partial {
+        notes.push("partial: a recommended parameter is missing".into());
+    }
+    if admission.accepted_runtime != declared.runtime {
+        notes.push(format!("asked for {} to {}", time(declared.runtime), time(declared.desired_runtime)));
+    }
+    let mut row = plain(vec![
+        admission.spec.to_string(),
+        visible(spec.name.as_deref().unwrap_or("–")),
+        visible(&admission.plugin),
+        admission.processor.to_string(),
+        policy(admission),
+        time(declared.period),
+        time(admission.accepted_runtime),
+        time(declared.deadline.or(declared.period)),
+        spec.user.to_string(),
+        spec.process.to_string(),
+        spec.thread.map_or("–".into(), |thread| thread.to_string()),
+        notes.join("; "),
+    ]);
+    if admission.admission_ignored {
+        let note = if notes.is_empty() { "NOT SCHEDULABLE".into() } else { format!("NOT SCHEDULABLE; {}", notes.join("; ")) };
+        row[SPECS.len() - 1] = (note, Tone::Warning);
+    }
+    row
+}
+
+fn policy(admission: &Admission) -> String {
+    let priority = admission.policy_priority.map_or(String::new(), |priority| format!(" {priority}"));
+    match admission.policy {
+        Policy::Deadline => "DEADLINE".into(),
+        Policy::Fifo => format!("FIFO{priority}"),
+        Policy::Rr => format!("RR{priority}"),
+    }
+}
+
+/// One line for each processor of each plugin, in the order in which they are asked.
+pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
+    if plugins.is_empty() {
+        return "There are no plugins: nothing can be admitted.\n".into();
+    }
+    let mut table = Table::new(&PLUGINS);
+    for plugin in plugins {
+        for processor in &plugin.processors {
+            table.rows.push(plain(vec![
+                visible(&plugin.name),
+                visible(&plugin.kind),
+                visible(&plugin.admission),
+                format!("{}–{}", plugin.priority_min, plugin.priority_max),
+                processor.number.to_string(),
+                processor.specs.to_string(),
+                // Never less than it is.
+                format!("{:.3}", (processor.utilization * 1e3).ceil() / 1e3),
+                format!("{:.3}", plugin.threshold),
+            ]));
+        }
+    }
+    printed(&table, page)
+}
+
+/// One line for each client.
+pub fn clients(clients: &[ClientInfo], page: &Page) -> String {
+    if clients.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&CLIENTS);
+    table.rows = clients
+        .iter()
+        .map(|client| plain(vec![client.process.to_string(), client.user.to_string(), client.specs.to_string(), visible(&client.command)]))
+        .collect();
+    "\n".to_owned() + &printed(&table, page)
+}
+
+/// How the daemon is, in a sentence or two.
+pub fn status(status: &Status, now: Instant) -> String {
+    let mut text = format!(
+        "punctuald {} (process {}) has run for {}: {}, {} with a thread; {}.\n",
+        visible(&status.version),
+        status.pid,
+        about(now.since(status.since)),
+        counted(status.specs.into(), "spec"),
+        status.attached,
+        counted(status.clients.into(), "client"),
+    );
+    if let Some(error) = &status.last_reload_error {
+        text += &format!("The configuration was last reloaded in vain, so what held before still holds. The reason: {}\n", visible(error));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn a_spec() -> Spec {
+        let spec = json!({
+            "admission": {
+                "spec": 7, "plugin": "EDF", "answer": "ok", "admission_ignored": false, "processor": 1, "accepted_runtime_ns": 3_000_000,
+                "policy": "deadline"
+            },
+            "name": "con\u{1b}trol", "parameters": {"period_ns": 10_000_000, "runtime_ns": 2_000_000, "desired_runtime_ns": 4_000_000},
+            "user": 1000, "process": 12, "thread": 13
+        });
+        serde_json::from_value(spec).expect("a spec")
+    }
+
+    #[test]
+    fn a_spec_is_a_line_and_its_accepted_runtime_is_explained() {
+        let text = specs(&[a_spec()], &Page::default());
+        assert_eq!(text.lines().count(), 2, "{text}");
+        for part in ["con\\u{1b}trol", "DEADLINE", "10 ms", "3 ms", "1000", "asked for 2 ms to 4 ms"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_schedulable_is_said_loudly() {
+        let mut spec = a_spec();
+        (spec.admission.admission_ignored, spec.thread) = (true, None);
+        let text = specs(&[spec], &Page { width: None, colour: true });
+        assert!(text.contains("NOT SCHEDULABLE; no thread yet") && text.contains("\x1b["), "{text}");
+    }
+
+    #[test]
+    fn a_utilization_is_rounded_up() {
+        let plugin = json!({
+            "name": "RM", "kind": "rm", "admission": "exact", "priority_min": 1, "priority_max": 50, "threshold": 0.95,
+            "processors": [{"number": 0, "utilization": 0.50001, "specs": 2}, {"number": 1, "utilization": 0.0, "specs": 0}]
+        });
+        let text = plugins(&[serde_json::from_value(plugin).expect("a plugin")], &Page::default());
+        assert_eq!(text.lines().count(), 3);
+        assert!(text.contains("0.501") && text.contains("0.000") && text.contains("1–50"), "{text}");
+    }
+
+    #[test]
+    fn nothing_is_said_in_words() {
+        assert_eq!(specs(&[], &Page::default()), "There are no specs.\n");
+        assert_eq!(plugins(&[], &Page::default()), "There are no plugins: nothing can be admitted.\n");
+        assert_eq!(clients(&[], &Page::default()), "");
+    }
+
+    #[test]
+    fn a_reload_in_vain_is_told() {
+        let error = Some("punctuald.toml:3: no such kind".to_owned());
+        let since = Instant::from_ns(1_000_000_000);
+        let state = Status { version: "1".into(), pid: 5, since, specs: 1, clients: 2, attached: 0, last_reload_error: error };
+        let text = status(&state, Instant::from_ns(3_000_000_000));
+        assert!(text.contains("(process 5) has run for 2 s: 1 spec, 0 with a thread; 2 clients."), "{text}");
+        assert!(text.contains("reason: punctuald.toml:3: no such kind"), "{text}");
+    }
+}
