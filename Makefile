@@ -63,7 +63,9 @@ setup:
 	@$(if $(TARGET),scripts/setup cross $(TARGET))
 
 build: setup
-	$(CROSS) $(CARGO) build --release -p punctual-cli -p punctual-daemon -p punctual-client $(TARGET:%=--target %)
+	$(CROSS) $(CARGO) build --release -p punctual-cli -p punctual-daemon $(TARGET:%=--target %)
+	@# As a static library, which nobody else needs, for the C compiler to make the shared one of.
+	$(CROSS) $(CARGO) rustc --release -p punctual-client --lib --crate-type staticlib $(TARGET:%=--target %)
 	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
 
 workloads: setup
