@@ -7,18 +7,27 @@ use crate::error::Error;
 use crate::registry::{Caller, Registry, Spec};
 use crate::thread;
 use message::{AttachCall, ChangeCall, CreateCall, SpecCall};
+use punctual_model::Instant;
 use punctual_schedule::{Policy, SpecId};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::time::Instant;
 
 pub use message::{Call, parse};
 
 /// Of the daemon itself.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// Since when it runs.
+    /// Since when it runs, on CLOCK_MONOTONIC.
     pub since: Instant,
+}
+
+impl About {
+    /// Of a daemon that begins now.
+    pub fn now() -> About {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let ns = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
+        About { since: Instant::from_ns(ns) }
+    }
 }
 
 /// Answers one message, without its NUL. Appends the reply with its NUL to `out`; nothing for a `oneway` call. Whether that was Varlink:
@@ -153,7 +162,7 @@ fn scheduler(
                 Status {
                     version: env!("CARGO_PKG_VERSION"),
                     pid: std::process::id(),
-                    since_ns: u64::try_from(about.since.elapsed().as_nanos()).unwrap_or(u64::MAX),
+                    since_ns: about.since.ns(),
                     specs,
                     clients: registry.client_count(),
                     attached,

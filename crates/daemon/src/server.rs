@@ -65,7 +65,7 @@ impl Server {
             next: 1,
             accounts: HashMap::default(),
             backlog: VecDeque::new(),
-            about: About { since: Instant::now() },
+            about: About::now(),
             reserve: reserve(),
             told_of_descriptors: None,
             buffer: vec![0; LONGEST_MESSAGE + 1].into(),

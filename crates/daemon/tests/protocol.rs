@@ -11,7 +11,6 @@ use punctual_daemon::registry::{Caller, Registry, Setup};
 use serde_json::{Value, json};
 use std::process::{Child, Command};
 use std::rc::Rc;
-use std::time::Instant;
 
 const CONFIG: &str = r#"
 [quotas]
@@ -54,7 +53,7 @@ impl Rig {
         let (pidfd, _) = punctual_daemon::thread::pin_process(process.id()).unwrap();
         let key = registry.connected(process.id(), pidfd, NOBODY).unwrap();
         let caller = Caller { who: Rc::new(Who { user: NOBODY, group: NOBODY, groups: vec![] }), process: Some(key) };
-        Self { registry, caller, about: About { since: Instant::now() }, process, _folder: folder }
+        Self { registry, caller, about: About::now(), process, _folder: folder }
     }
 
     /// One message in; the reply, if there is one.

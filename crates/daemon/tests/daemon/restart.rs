@@ -72,13 +72,14 @@ fn who_ended_is_undone() {
 fn threads_that_somebody_changed_are_left_so() {
     let mut daemon = Daemon::start(PLUGINS);
     let (changed, detached) = (Sleeper::start(), Sleeper::start());
+    let before = kernel::scheduling(detached.tid()).unwrap();
     let mut client = daemon.connect();
     let spec = client.schedule(json!({ "priority": 30 }), changed.tid());
     client.schedule(json!({ "priority": 31 }), detached.tid());
     daemon.kill();
     kernel::schedule(changed.tid(), &Scheduling::of(punctual_schedule::Policy::RoundRobin(3))).unwrap();
     // As it is when the daemon is killed before it tells the kernel, or after it took back what it told.
-    kernel::schedule(detached.tid(), &Scheduling::ordinary()).unwrap();
+    kernel::schedule(detached.tid(), &before).unwrap();
     let now = seen(changed.tid());
     daemon.run();
     assert_eq!(seen(changed.tid()), now);
