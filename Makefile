@@ -79,7 +79,7 @@ demo: build workloads
 test: build workloads
 	@scripts/setup test
 	@scripts/setup observe
-	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) scripts/test
+	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) LIBPUNCTUAL=$(LIBRARY) scripts/test
 
 # The daemon under 200 clients, killed at any point, 100 times; make test does it five times.
 test-faults: setup

@@ -41,7 +41,7 @@ pub fn needs(model: &TimingModel, margin: u32, declared: &Parameters) -> (Vec<Ne
             }
             // Best-effort threads that were only just seen are none of anybody's concern.
             None if phases.iter().any(|task| is_real_time(task.policy)) => {
-                unfit.push(format!("thread {} of the model has no period or least distance, or no runtime", phases[0].name));
+                unfit.push(format!("thread {} of the model has no period and comes in bursts, or has no runtime", phases[0].name));
             }
             None => {}
         }
@@ -57,15 +57,19 @@ fn stream(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
 }
 
-/// The period, or else the least distance of two releases, and the runtime with its margin, rounded up.
+/// The period, rounded down, or else the least distance of two releases; and the runtime with its margin, rounded up. Releases closer to each other
+/// than a job is long are bursts, which no period describes.
 fn needed(stream: &Stream, margin: u32) -> Option<(Duration, Duration)> {
     let arrival = &stream.arrival;
-    let period = arrival.periodic.as_ref().map(|periodic| periodic.period_ns);
-    let period = period.or_else(|| arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns));
+    let period = arrival.periodic.as_ref().map(|periodic| match periodic.period_exact {
+        Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
+        _ => periodic.period_ns,
+    });
     let wcet = *stream.execution.as_ref()?.wcet_ns.first()?;
     let with_margin = (u128::from(wcet.ns()) * u128::from(100 + margin)).div_ceil(100);
     let runtime = Duration::from_ns(u64::try_from(with_margin).unwrap_or(u64::MAX));
-    period.filter(|period| *period > Duration::ZERO).map(|period| (period, runtime))
+    let distance = || arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns).filter(|distance| *distance >= runtime);
+    period.or_else(distance).filter(|period| *period > Duration::ZERO).map(|period| (period, runtime))
 }
 
 #[cfg(test)]
@@ -127,11 +131,13 @@ mod tests {
     fn what_has_no_period_is_said() {
         let model = model(vec![
             task("often", 2, 0, "SCHED_FIFO", stream(1, json!({}), json!([1]))),
+            task("bursts", 4, 0, "SCHED_FIFO", stream(9, json!({"sporadic": {"min_separation_ns": 5}}), json!([6]))),
             task("idle", 3, 0, "SCHED_OTHER", stream(1, json!({}), json!([1]))),
         ]);
         let (needs, unfit) = needs(&model, 10, &Parameters::default());
         assert!(needs.is_empty());
-        assert_eq!(unfit, ["thread often of the model has no period or least distance, or no runtime"]);
+        assert_eq!(unfit.len(), 2, "{unfit:?}");
+        assert_eq!(unfit[0], "thread often of the model has no period and comes in bursts, or has no runtime");
     }
 
     #[test]

@@ -1,0 +1,143 @@
+//! `libpunctual.so.1`: what it lets others see, and programs in C that use it.
+
+use crate::built::{built, root};
+use crate::server::{Server, said};
+use crate::{Outcome, Table, ensure, skip};
+use libtest_mimic::{Completion, Failed};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+
+pub const ALL: Table = &[
+    ("library::shows_what_its_headers_declare_and_nothing_else", shows),
+    ("library::headers_are_those_of_every_language", headers),
+    ("library::man_page_has_no_errors", manual),
+    ("library::and_daemon_mean_the_same_socket", same_socket),
+    ("library::does_what_punctual_h_promises", promises),
+    ("retif::listing_1_of_the_paper", listing),
+    ("retif::names_of_the_published_code", published),
+    ("retif::without_a_daemon", no_daemon),
+];
+
+fn include() -> PathBuf {
+    root().join("crates/client/include")
+}
+
+/// Compiles a program of `crates/client/tests/c`, as strictly as one may.
+fn compiled(server: &Server, name: &str) -> Result<PathBuf, Failed> {
+    let program = server.folder().join(name);
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I"]).arg(include()).arg("-o").arg(&program);
+    cc.arg(root().join(format!("crates/client/tests/c/{name}.c"))).arg("-L").arg(&built().library).arg("-lpunctual");
+    said(cc, 0)?;
+    Ok(program)
+}
+
+fn shows() -> Outcome {
+    let mut nm = Command::new("nm");
+    nm.args(["-D", "--defined-only", "--with-symbol-versions"]).arg(built().library.join("libpunctual.so.1"));
+    let (symbols, _) = said(nm, 0)?;
+    let shown: BTreeSet<String> = symbols.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect();
+    let mut declared = BTreeSet::new();
+    for header in ["punctual.h", "retif.h"] {
+        let text = std::fs::read_to_string(include().join(header))?;
+        // Prototypes begin in the first column, and are told from all else by that.
+        for line in text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()) && line.contains('(')) {
+            let name = line.split('(').next().unwrap_or_default();
+            let name = name.rsplit([' ', '*']).next().unwrap_or_default();
+            declared.insert(format!("{name}@@PUNCTUAL_1"));
+        }
+    }
+    let shown: BTreeSet<String> = shown.into_iter().filter(|name| !name.starts_with("PUNCTUAL_1")).collect();
+    ensure(shown == declared, || {
+        let differ: Vec<&String> = shown.symmetric_difference(&declared).collect();
+        format!("declared or shown, but not both: {differ:?}")
+    })?;
+    let mut readelf = Command::new("readelf");
+    readelf.arg("-d").arg(built().library.join("libpunctual.so.1"));
+    ensure(said(readelf, 0)?.0.contains("[libpunctual.so.1]"), || "its soname is another one".into())?;
+    Ok(Completion::Completed)
+}
+
+fn headers() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("both.c");
+    std::fs::write(
+        &source,
+        "#include <retif.h>\n#include <punctual.h>\n#include <retif.h>\nstruct rtf_spec s;\nint main(void) { struct rtf_params p = RTF_PARAM_INIT; s = RTF_SPEC_INIT; p = RTF_PARAM_INIT; return (int)p.period; }\n",
+    )?;
+    for (language, standard) in [("c", "c11"), ("c", "gnu17"), ("c++", "c++17")] {
+        let mut cc = Command::new("cc");
+        cc.args(["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", language, &format!("-std={standard}"), "-I"]);
+        cc.arg(include()).arg(&source);
+        said(cc, 0)?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn manual() -> Outcome {
+    let page = root().join("crates/client/man/punctual.3");
+    let mut man = Command::new("man");
+    man.args(["--warnings", "-l"]).arg(page).env("LC_ALL", "C.UTF-8").env("MANWIDTH", "100");
+    if Command::new("man").arg("--version").output().is_err() {
+        return skip("there is no man here");
+    }
+    let (text, warnings) = said(man, 0)?;
+    ensure(warnings.is_empty(), || warnings)?;
+    ensure(text.contains("punctual_spec_wait_period"), || text)?;
+    Ok(Completion::Completed)
+}
+
+fn same_socket() -> Outcome {
+    let (client, daemon) = (punctual_client::DEFAULT_SOCKET, punctual_daemon::config::DEFAULT_SOCKET);
+    ensure(client == daemon, || format!("a client looks at {client}, but the daemon listens at {daemon}"))?;
+    Ok(Completion::Completed)
+}
+
+/// Runs a program that checks for itself.
+fn checks(name: &str) -> Outcome {
+    let server = Server::start()?;
+    let (out, _) = said(server.program(compiled(&server, name)?), 0)?;
+    ensure(out == "all is so\n", || out)?;
+    Ok(Completion::Completed)
+}
+
+fn promises() -> Outcome {
+    checks("library")
+}
+
+fn published() -> Outcome {
+    checks("published")
+}
+
+fn listing() -> Outcome {
+    let server = Server::start()?;
+    let program = compiled(&server, "listing1")?;
+    // SCHED_FIFO is 1, SCHED_DEADLINE 6; the first takes no desired runtime, the second does.
+    let cases = [
+        ("RM", "5 jobs, 0 with options, accepted 1000, policy 1, after it 0\n"),
+        ("EDF", "5 jobs, 5 with options, accepted 2000, policy 6, after it 0\n"),
+    ];
+    for (plugin, expected) in cases {
+        let mut command = server.program(&program);
+        command.args(["1000", plugin]);
+        let (out, _) = said(command, 0)?;
+        ensure(out == expected, || format!("under {plugin}: {out}"))?;
+    }
+    // Longer than the deadline; more than nanoseconds can say.
+    for runtime in ["20000", "18446744073709551615"] {
+        let mut command = server.program(&program);
+        command.arg(runtime);
+        said(command, 11)?;
+    }
+    Ok(Completion::Completed)
+}
+
+fn no_daemon() -> Outcome {
+    let server = Server::start()?;
+    let program = compiled(&server, "listing1")?;
+    let mut command = server.program(program);
+    command.env("PUNCTUALD_SOCKET", server.folder().join("none"));
+    said(command, 10)?;
+    Ok(Completion::Completed)
+}

@@ -1,0 +1,55 @@
+//! systemd's own client of Varlink: the one of this machine, else that of Debian 13, run with its own libraries.
+
+use crate::built::root;
+use crate::server::{Server, said};
+use crate::{Outcome, Table, ensure, skip};
+use libtest_mimic::{Completion, Failed};
+use std::process::Command;
+
+pub const ALL: Table = &[("varlinkctl::introspects_and_calls", introspects)];
+
+/// How to run it; `Err` says why that cannot be.
+fn varlinkctl() -> Result<Command, String> {
+    if Command::new("varlinkctl").arg("--version").output().is_ok() {
+        return Ok(Command::new("varlinkctl"));
+    }
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => ("amd64", "lib64/ld-linux-x86-64.so.2", "x86_64-linux-gnu"),
+        "aarch64" => ("arm64", "lib/ld-linux-aarch64.so.1", "aarch64-linux-gnu"),
+        other => return Err(format!("there is no varlinkctl here, and none is fetched for {other}")),
+    };
+    let mut fetch = Command::new(root().join("scripts/debian"));
+    let fetched = fetch.args(["unpack", "--with-dependencies", "trixie", arch.0, "systemd"]).output();
+    let fetched = fetched.map_err(|error| format!("scripts/debian cannot be started: {error}"))?;
+    if !fetched.status.success() {
+        let why = String::from_utf8_lossy(&fetched.stderr);
+        return Err(format!("there is no varlinkctl here, and Debian's cannot be had: {}", why.lines().last().unwrap_or_default()));
+    }
+    let system = String::from_utf8_lossy(&fetched.stdout).trim().to_owned();
+    let mut command = Command::new(format!("{system}/{}", arch.1));
+    let libraries = ["usr/lib/{}", "usr/lib/{}/systemd", "lib/{}"].map(|folder| format!("{system}/{}", folder.replace("{}", arch.2)));
+    command.args(["--library-path", &libraries.join(":"), &format!("{system}/usr/bin/varlinkctl")]);
+    Ok(command)
+}
+
+fn introspects() -> Outcome {
+    let server = Server::start()?;
+    let socket = server.socket().display().to_string();
+    let ask = |arguments: &[&str]| -> Result<String, Failed> {
+        let mut command = varlinkctl()?;
+        command.args(arguments);
+        Ok(said(command, 0)?.0)
+    };
+    if let Err(reason) = varlinkctl() {
+        return skip(reason);
+    }
+    let text = ask(&["introspect", &socket, "io.punctual.Scheduler1"])?;
+    for word in ["CreateSpec", "NotAdmitted", "accepted_runtime_ns"] {
+        ensure(text.contains(word), || text.clone())?;
+    }
+    let info = ask(&["info", &socket])?;
+    ensure(info.contains("io.punctual.Scheduler1"), || info.clone())?;
+    let plugins = ask(&["call", "--json=short", &socket, "io.punctual.Scheduler1.ListPlugins", "{}"])?;
+    ensure(plugins.contains("\"EDF\""), || plugins.clone())?;
+    Ok(Completion::Completed)
+}
