@@ -1,5 +1,5 @@
 //! What an observed event costs, in instructions: runs `guest/measure.sh` with `--icount` and puts its figures into `docs/benchmarks.md`.
-//! Each kernel is measured twice; if a single byte differs, nothing is published. What the kinds of events are is said in
+//! Each kernel is measured until two runs in a row agree in every byte; if none do, nothing is published. What the kinds of events are is said in
 //! `tests/workloads/instructions.c`.
 
 use crate::error::{Error, Result, cannot};
@@ -22,16 +22,21 @@ const AGAIN: &str = "without, again";
 
 /// Measures, prints, publishes.
 pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -> Result {
-    let mut text = format!("Measured by `make vm-bench` in {}, each kernel twice, with the same bytes of output.\n", qemu());
+    let mut text =
+        format!("Measured by `make vm-bench` in {}, each kernel until two runs in a row had the same bytes of output.\n", qemu());
     for name in kernels {
         let kernel = matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))?;
         let mut root = programs::root(kernel.arch)?;
         let machine = Machine { kernel: &kernel, processors: 1, memory_mib, counting: true, limit, append: "" };
-        let mut said = Vec::new();
-        for round in ["once", "again"] {
+        let mut said: Vec<(String, String)> = Vec::new();
+        // Where the host is very busy, QEMU has been seen to serve an interrupt an instruction later.
+        for round in ["once", "again", "a third time", "a last time"] {
+            if said.len() > 1 && said[said.len() - 1] == said[said.len() - 2] {
+                break;
+            }
             eprintln!("{name}: measuring {round} …");
             let job = ["sh".into(), "/lab/measure.sh".into(), batches.to_string()];
-            let folder = crate::folder(&format!("bench-{}-{round}", name.replace('/', "_")))?;
+            let folder = crate::folder(&format!("bench-{}-{}", name.replace('/', "_"), said.len()))?;
             let mut output = Vec::new();
             let ended = machine.run(&mut root, &job, &folder, &mut |_, bytes| {
                 output.extend_from_slice(bytes);
@@ -46,10 +51,11 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
             let _ = fs::remove_dir_all(&folder);
             said.push((ended.release.unwrap_or_default(), output));
         }
-        if said[0] != said[1] {
-            return Err(Error(format!("{name}: the figures differ from run to run:\n{}\n{}", said[0].1, said[1].1)));
+        let [.., before, last] = said.as_slice() else { return Err(Error(format!("{name}: nothing was measured"))) };
+        if before != last {
+            return Err(Error(format!("{name}: the figures differ from run to run:\n{}\n{}", before.1, last.1)));
         }
-        let (release, output) = &said[0];
+        let (release, output) = last;
         let measured = Measured::parse(output).map_err(|why| Error(format!("{name}: {why} in\n{output}")))?;
         let _ = write!(text, "\nLinux {release}{}:\n\n{}", measured.tools(), measured.table());
     }
