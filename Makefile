@@ -31,6 +31,7 @@ ifeq ($(firstword $(MAKECMDGOALS)),vm-run)
 COMMAND ?= $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 
 vm-run:
+	$(if $(strip $(COMMAND)),,@echo 'vm-run: which command? make vm-run KERNEL=6.1 -- punctual doctor' >&2; exit 2)
 	@$(MAKE) --silent lab
 	@$(LAB) run --kernel "$(KERNEL)" -- $(COMMAND)
 

@@ -58,7 +58,8 @@ enum Action {
         /// End the machine after so many seconds
         #[arg(long, default_value_t = 600)]
         limit: u64,
-        #[arg(required = true, trailing_var_arg = true)]
+        /// The command and its arguments, as in: lab run --kernel 6.1 -- punctual doctor
+        #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
         words: Vec<String>,
     },
     /// The end-to-end tests on each kernel; prints a table kernel × test
@@ -153,6 +154,7 @@ fn run() -> Result<ExitCode> {
             let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
             let mut root = programs::root(kernel.arch)?;
             let folder = folder(&format!("run-{}", std::process::id()))?;
+            eprintln!("lab: booting {} …", at.kernel);
             let ended = machine(&kernel, &at, limit).run(&mut root, &words, &folder, &mut |is_error, bytes| {
                 if is_error {
                     std::io::stderr().write_all(bytes)
@@ -171,6 +173,13 @@ fn run() -> Result<ExitCode> {
             Ok(ExitCode::from(ended.code()))
         }
         Action::Test { kernels, attach, processors, memory, limit, missing_is_fine, tests } => {
+            // A name that is no kernel's is a mistake, not a kernel that cannot be had today.
+            if let Some(name) = kernels.iter().find(|name| !name.contains('/') && !matrix::names().any(|known| known == name.as_str())) {
+                let reason = matrix::get(name)
+                    .err()
+                    .map_or_else(|| "it is there, but is no kernel's name: give its path with a /".into(), |missing| missing.reason);
+                return Err(Error(format!("{name}: {reason}")));
+            }
             let suite = Suite {
                 kernels: if kernels.is_empty() { matrix::names().map(str::to_owned).collect() } else { kernels },
                 attach: if attach.is_empty() { vec![suite::Attach::Fentry, suite::Attach::Tracepoint] } else { attach },
@@ -196,8 +205,8 @@ fn run() -> Result<ExitCode> {
         Action::Kernels => {
             for name in matrix::names() {
                 match matrix::get(name) {
-                    Ok(kernel) => println!("{name}: {}: {}", what_it_has(&kernel), kernel.image.display()),
-                    Err(missing) => println!("{name}: missing: {}", missing.reason),
+                    Ok(kernel) => println!("{name:12}{}\n{:12}{}", what_it_has(&kernel), "", kernel.image.display()),
+                    Err(missing) => println!("{name:12}missing: {}", missing.reason),
                 }
             }
             Ok(ExitCode::SUCCESS)

@@ -110,6 +110,8 @@ fn run(command: &mut Command) -> Result<Vec<u8>> {
 
 /// Builds with cargo, and takes from what it says where things are.
 fn build(arch: Arch) -> Result<Built> {
+    // Minutes where something has changed; nothing of it is printed by cargo itself.
+    eprintln!("lab: building what goes into the machine, where it has changed …");
     let cargo = || {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(if arch.is_ours() { &cargo } else { OsStr::new("scripts/cross") });
