@@ -55,6 +55,7 @@ help:
 	@echo 'make bench-overhead   what watching costs the watched'
 	@echo 'make bench-record     what recording costs beside extracting'
 	@echo 'make bench-replay     how fast recordings are replayed, and how large they are'
+	@echo 'make bench-daemon     what asking punctuald costs, beside an exchange that does nothing and the direct system call'
 	@echo 'make bench-extract    how many jobs per second extraction takes in'
 	@echo 'make man completions  manual pages and shell completions'
 	@echo 'make install          command, daemon, library, units, manual pages and completions, to PREFIX ($(PREFIX))'
@@ -116,6 +117,12 @@ bench-replay: build
 	$(CARGO) build --release -p punctual-bench
 	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-replay
 
+# The daemon's client is in C, as most of them are.
+bench-daemon: build
+	$(CARGO) build --release -p punctual-bench --bin bench-daemon
+	$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -pthread -Icrates/client/include bench/c/daemon.c -L$(LIBRARY) -lpunctual -o $(CARGO_TARGET_DIR)/bench-daemon-client
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-daemon
+
 bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract
 
@@ -165,5 +172,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults fuzz check bench-overhead bench-record bench-replay bench-extract lab vm-test vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-bench vm-kernels vm-shell man completions install clean
 endif
