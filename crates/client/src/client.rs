@@ -42,6 +42,14 @@ enum Kind {
     Action,
 }
 
+/// An answer that is no error.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Success<R> {
+    parameters: R,
+}
+
+/// Any answer.
 #[derive(Deserialize)]
 struct Reply<'a> {
     #[serde(borrow, default)]
@@ -210,6 +218,12 @@ fn at_least_something(limit: Duration) -> Duration {
 
 fn read<R: DeserializeOwned>(method: &str, answer: &[u8]) -> Result<R, Error> {
     let nonsense = |error: serde_json::Error| Error::Protocol(format!("the answer to {method} cannot be read: {error}"));
+    // Nearly every answer is one that can be read in one go.
+    if answer.starts_with(br#"{"parameters":"#) {
+        if let Ok(Success { parameters }) = serde_json::from_slice(answer) {
+            return Ok(parameters);
+        }
+    }
     let reply: Reply<'_> = serde_json::from_slice(answer).map_err(nonsense)?;
     if let Some(name) = reply.error {
         return Err(match serde_json::from_slice::<Refusal>(answer) {
