@@ -142,10 +142,8 @@ fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine
 
 /// What of a kernel's configuration makes a difference to Punctual.
 fn what_it_has(kernel: &matrix::Kernel) -> String {
-    let config = kernel.config.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let options = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "DYNAMIC_FTRACE_WITH_DIRECT_CALLS", "SCHED_CLASS_EXT"];
-    let has = options.into_iter().filter(|option| config.lines().any(|line| line == format!("CONFIG_{option}=y")));
-    has.collect::<Vec<_>>().join(", ")
+    options.into_iter().filter(|option| kernel.has(option)).collect::<Vec<_>>().join(", ")
 }
 
 fn run() -> Result<ExitCode> {

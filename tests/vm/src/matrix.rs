@@ -46,6 +46,14 @@ pub struct Kernel {
     pub config: Option<PathBuf>,
 }
 
+impl Kernel {
+    /// Whether it was built with `CONFIG_` and this, as far as is known.
+    pub fn has(&self, option: &str) -> bool {
+        let config = self.config.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        config.lines().any(|line| line == format!("CONFIG_{option}=y"))
+    }
+}
+
 /// A kernel that cannot be had here, and why.
 #[derive(Debug)]
 pub struct Missing {

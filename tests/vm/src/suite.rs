@@ -133,6 +133,7 @@ impl Suite {
         progress.end();
         let mut faults = ended.faults();
         faults.extend(skipped);
+        faults.extend(refused(kernel, attach, &results));
         let left = results.announced.unwrap_or(0).saturating_sub(results.tests.len());
         match results.announced {
             None => faults.push("the tests did not begin: see output.log".into()),
@@ -173,6 +174,17 @@ impl Suite {
     }
 }
 
+/// Where a kernel is built to let programs be called from functions and the tests say that it refuses ours, that is no lack of the kernel's: the verifier,
+/// most likely. Those that are too old for all of it were not tried.
+fn refused(kernel: &Kernel, attach: Attach, results: &Results) -> Option<String> {
+    if attach != Attach::Fentry || !kernel.has("DYNAMIC_FTRACE_WITH_DIRECT_CALLS") {
+        return None;
+    }
+    let reasons = results.tests.values().filter_map(|outcome| if let Outcome::Skipped(reason) = outcome { Some(reason) } else { None });
+    let reason = reasons.into_iter().find(|reason| reason.starts_with("no function tracing") && !reason.contains("not tried"))?;
+    Some(format!("the kernel can trace functions, but refused the programs: {reason}"))
+}
+
 /// Bytes in, whole lines out.
 #[derive(Default)]
 struct Lines(Vec<u8>);
@@ -209,5 +221,30 @@ impl Progress {
         if self.is_shown {
             eprint!("\r\x1b[K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_that_a_kernel_refuses_are_a_fault_where_it_could_have_taken_them() {
+        let config = std::env::temp_dir().join(format!("lab-config-{}", std::process::id()));
+        let said = |config: &PathBuf, reason: &str| {
+            let kernel = Kernel { name: "6.1".into(), arch: Arch::Amd64, image: PathBuf::new(), config: Some(config.clone()) };
+            let mut results = Results::default();
+            results.line(&format!("test driver::poll ... ignored (no function tracing: {reason})"));
+            (refused(&kernel, Attach::Fentry, &results), refused(&kernel, Attach::Tracepoint, &results))
+        };
+        std::fs::write(&config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y\n").unwrap();
+        assert!(
+            said(&config, "loading: the kernel refused it (Invalid argument)").0.is_some_and(|fault| fault.contains("Invalid argument"))
+        );
+        assert_eq!(said(&config, "loading: the kernel refused it (Invalid argument)").1, None);
+        assert_eq!(said(&config, "not tried").0, None);
+        std::fs::write(&config, "# CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS is not set\n").unwrap();
+        assert_eq!(said(&config, "loading: the kernel refused it (unknown error 524)").0, None);
+        let _ = std::fs::remove_file(&config);
     }
 }
