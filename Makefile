@@ -19,7 +19,7 @@ SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
 WORKLOADS := $(BUILT)/workloads
 MANUALS := $(CARGO_TARGET_DIR)/man
 COMPLETIONS := $(CARGO_TARGET_DIR)/completions
-# How long `make fuzz` tries.
+# How long `make fuzz` tries each target.
 SECONDS ?= 300
 # Observing needs privileges, building does not.
 SUDO ?= $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -46,7 +46,7 @@ help:
 	@echo 'make build            build the command, the daemon and its library: $(SHOWN); with TARGET=aarch64-unknown-linux-gnu for 64-bit Arm'
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
 	@echo 'make test-faults      the daemon killed 100 times under 200 clients: every thread as it should be; make test does it 5 times'
-	@echo 'make fuzz             the reader of recordings against libFuzzer, for SECONDS ($(SECONDS)); make test does it for a few'
+	@echo 'make fuzz             what reads recordings, messages, configuration and rules, against libFuzzer, for SECONDS ($(SECONDS)) each; TARGETS="…" (of scripts/fuzz list)'
 	@echo 'make vm-test          the end-to-end tests on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), TESTS="…"'
 	@echo 'make vm-run           one command on another kernel: make vm-run KERNEL=6.1 -- punctual doctor'
 	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
@@ -89,9 +89,7 @@ test-faults: setup
 
 fuzz: setup
 	@scripts/setup fuzz
-	mkdir -p $(CARGO_TARGET_DIR)/fuzz-corpus
-	$(CARGO) fuzz run --fuzz-dir crates/trace/fuzz -s none reader $(CARGO_TARGET_DIR)/fuzz-corpus crates/trace/fuzz/corpus/reader -- \
-		-max_total_time=$(SECONDS) -max_len=32768 -rss_limit_mb=512
+	@CARGO='$(CARGO)' scripts/fuzz $(SECONDS) $(TARGETS)
 
 check:
 	@scripts/setup check
@@ -101,7 +99,7 @@ check:
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
-	shellcheck scripts/setup scripts/test scripts/demo scripts/debian scripts/cross .ci/run
+	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/debian scripts/cross .ci/run
 
 bench-overhead: build workloads
 	@scripts/setup observe

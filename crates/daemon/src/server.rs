@@ -9,6 +9,7 @@ use crate::poll::{Events, Poll, Ready, Token};
 use crate::protocol::{self, About};
 use crate::registry::{Caller, Registry};
 use connection::{Connection, LONGEST_MESSAGE, Went};
+use peer::Peer;
 use rustc_hash::FxHashMap as HashMap;
 use rustix::event::Timespec;
 use rustix::io::Errno;
@@ -127,7 +128,7 @@ impl Server {
                 Err(Errno::CONNABORTED | Errno::INTR) => continue,
                 Err(_) => return,
             };
-            if let Err(error) = self.admit(socket) {
+            if let Err(error) = peer::of(socket.as_fd()).and_then(|peer| self.admit(socket, peer)) {
                 self.tell_of_descriptors(&error);
             }
         }
@@ -149,8 +150,8 @@ impl Server {
         }
     }
 
-    fn admit(&mut self, socket: OwnedFd) -> io::Result<()> {
-        let peer = peer::of(socket.as_fd())?;
+    /// Serves a connection from now on, if its user may have one more. `socket` does not block.
+    pub fn admit(&mut self, socket: OwnedFd, peer: Peer) -> io::Result<()> {
         let user = peer.who.user;
         let quotas = *self.registry.quotas();
         let theirs = self.accounts.get(&user).map_or(0, |account| account.connections);
