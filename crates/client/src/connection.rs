@@ -95,7 +95,7 @@ impl Connection {
             match recv(&self.socket, &mut self.received[filled..], RecvFlags::empty()) {
                 Ok((0, _)) => return Err(Fault::Unanswered),
                 Ok((count, _)) => {
-                    let end = self.received[filled..filled + count].iter().position(|&byte| byte == 0);
+                    let end = memchr::memchr(0, &self.received[filled..filled + count]);
                     filled += count;
                     match end {
                         Some(end) if end + 1 == count => return Ok(filled - 1),

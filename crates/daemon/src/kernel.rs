@@ -3,8 +3,9 @@
 use punctual_model::Duration;
 use punctual_schedule::{Limits, Policy};
 use std::fmt;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 
 /// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. Utilization clamps, which came later, are never touched.
 #[repr(C)]
@@ -283,16 +284,33 @@ impl Scheduling {
 
 const RT_RUNTIME: &str = "/proc/sys/kernel/sched_rt_runtime_us";
 
+/// That file, if it may be written. Opening it costs more than reading and writing it, so it is done once.
+fn rt_runtime_file() -> Option<&'static File> {
+    use std::sync::OnceLock;
+    static KEPT: OnceLock<Option<File>> = OnceLock::new();
+    KEPT.get_or_init(|| File::options().read(true).write(true).open(RT_RUNTIME).ok()).as_ref()
+}
+
 /// What share of a period real-time threads may have, in µs; −1: all of it, and SCHED_DEADLINE's own admission test is off.
 pub fn rt_runtime() -> Result<i64, Refused> {
-    let what = || format!("reading {RT_RUNTIME}");
-    let text = fs::read_to_string(RT_RUNTIME).map_err(|error| Refused { what: what(), error })?;
-    text.trim().parse().map_err(|_| Refused { what: what(), error: io::ErrorKind::InvalidData.into() })
+    let refused = |error| Refused { what: format!("reading {RT_RUNTIME}"), error };
+    let mut bytes = [0; 32];
+    let length = match rt_runtime_file() {
+        Some(file) => file.read_at(&mut bytes, 0),
+        None => File::open(RT_RUNTIME).and_then(|mut file| file.read(&mut bytes)),
+    };
+    let text = std::str::from_utf8(&bytes[..length.map_err(refused)?]).unwrap_or_default();
+    text.trim().parse().map_err(|_| refused(io::ErrorKind::InvalidData.into()))
 }
 
 /// Sets it.
 pub fn set_rt_runtime(to: i64) -> Result<(), Refused> {
-    fs::write(RT_RUNTIME, format!("{to}\n")).map_err(|error| Refused { what: format!("writing {to} to {RT_RUNTIME}"), error })
+    let text = format!("{to}\n");
+    let written = match rt_runtime_file() {
+        Some(file) => file.write_all_at(text.as_bytes(), 0),
+        None => fs::write(RT_RUNTIME, text),
+    };
+    written.map_err(|error| Refused { what: format!("writing {to} to {RT_RUNTIME}"), error })
 }
 
 /// What this kernel accepts at all.

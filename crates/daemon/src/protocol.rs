@@ -6,7 +6,7 @@ mod service;
 use crate::error::Error;
 use crate::registry::{Caller, Registry, Spec};
 use crate::thread;
-use message::{AttachCall, ChangeCall, CreateCall, SpecCall};
+use message::{Request, SCHEDULER, SpecCall};
 use punctual_model::Instant;
 use punctual_schedule::{Policy, SpecId};
 use serde::Serialize;
@@ -33,6 +33,14 @@ impl About {
 /// Answers one message, without its NUL. Appends the reply with its NUL to `out`; nothing for a `oneway` call. Whether that was Varlink:
 /// if not, the reply says so, and the connection is to be closed after it.
 pub fn answer(message: &[u8], caller: &Caller, about: &About, registry: &mut Registry, out: &mut Vec<u8>) -> bool {
+    let before = out.len();
+    if let Some(request) = message::request_at_once(message) {
+        if let Err(error) = act(request, caller, registry, out) {
+            out.truncate(before);
+            reply_error(&error, out);
+        }
+        return true;
+    }
     let call = match parse(message) {
         Ok(call) => call,
         Err(error) => {
@@ -40,7 +48,6 @@ pub fn answer(message: &[u8], caller: &Caller, about: &About, registry: &mut Reg
             return false;
         }
     };
-    let before = out.len();
     if let Err(error) = dispatch(&call, caller, about, registry, out) {
         out.truncate(before);
         reply_error(&error, out);
@@ -80,7 +87,7 @@ fn reply(parameters: impl Serialize, out: &mut Vec<u8>) -> Result<(), Error> {
 fn dispatch(call: &Call<'_>, caller: &Caller, about: &About, registry: &mut Registry, out: &mut Vec<u8>) -> Result<(), Error> {
     let method = call.method.as_ref();
     let parameters = call.parameters;
-    if let Some(method) = method.strip_prefix("io.punctual.Scheduler1.") {
+    if let Some(method) = method.strip_prefix(SCHEDULER) {
         return scheduler(method, parameters, caller, about, registry, out);
     }
     match method {
@@ -95,11 +102,6 @@ fn dispatch(call: &Call<'_>, caller: &Caller, about: &About, registry: &mut Regi
     }
 }
 
-#[derive(Serialize)]
-struct Admitted<'a> {
-    admission: Admission<'a>,
-}
-
 fn scheduler(
     method: &str,
     parameters: Option<&RawValue>,
@@ -108,35 +110,14 @@ fn scheduler(
     registry: &mut Registry,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
+    if let Some(request) = message::request(method, parameters)? {
+        return act(request, caller, registry, out);
+    }
     let none = || message::none(parameters);
-    let spec = || message::read::<SpecCall>(parameters).map(|call| SpecId(call.spec));
     let who = &*caller.who;
     match method {
-        "CreateSpec" => {
-            let call: CreateCall = message::read(parameters)?;
-            let id = registry.create(caller, call.parameters.into(), call.name)?.id;
-            admitted(id, caller, registry, out)
-        }
-        "ChangeSpec" => {
-            let call: ChangeCall = message::read(parameters)?;
-            let id = registry.change(caller, SpecId(call.spec), call.parameters.into())?.id;
-            admitted(id, caller, registry, out)
-        }
-        "ReleaseSpec" => {
-            registry.release(caller, spec()?)?;
-            reply(Empty {}, out)
-        }
-        "AttachThread" => {
-            let call: AttachCall = message::read(parameters)?;
-            registry.attach(caller, SpecId(call.spec), call.thread)?;
-            admitted(SpecId(call.spec), caller, registry, out)
-        }
-        "DetachThread" => {
-            registry.detach(caller, spec()?)?;
-            reply(Empty {}, out)
-        }
         "GetSpec" => {
-            let spec = registry.get(who, spec()?)?;
+            let spec = registry.get(who, SpecId(message::read::<SpecCall>(parameters)?.spec))?;
             reply(GetSpec { spec: shown(spec, registry) }, out)
         }
         "ListSpecs" => {
@@ -175,13 +156,40 @@ fn scheduler(
             none()?;
             reply(Empty {}, out)
         }
-        _ => Err(Error::MethodNotFound { method: format!("io.punctual.Scheduler1.{method}") }),
+        _ => Err(Error::MethodNotFound { method: format!("{SCHEDULER}{method}") }),
+    }
+}
+
+/// Does what is asked of a spec.
+fn act(request: Request, caller: &Caller, registry: &mut Registry, out: &mut Vec<u8>) -> Result<(), Error> {
+    match request {
+        Request::Create { parameters, name } => {
+            let id = registry.create(caller, parameters, name)?.id;
+            admitted(id, caller, registry, out)
+        }
+        Request::Change { spec, parameters } => {
+            registry.change(caller, spec, parameters)?;
+            admitted(spec, caller, registry, out)
+        }
+        Request::Attach { spec, thread } => {
+            registry.attach(caller, spec, thread)?;
+            admitted(spec, caller, registry, out)
+        }
+        Request::Release { spec } => {
+            registry.release(caller, spec)?;
+            reply(Empty {}, out)
+        }
+        Request::Detach { spec } => {
+            registry.detach(caller, spec)?;
+            reply(Empty {}, out)
+        }
     }
 }
 
 fn admitted(id: SpecId, caller: &Caller, registry: &Registry, out: &mut Vec<u8>) -> Result<(), Error> {
     let spec = registry.get(&caller.who, id)?;
-    reply(Admitted { admission: admission(spec, registry) }, out)
+    admission(spec, registry).reply(out);
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -196,6 +204,35 @@ struct Admission<'a> {
     policy: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     policy_priority: Option<u32>,
+}
+
+impl Admission<'_> {
+    /// The reply of the methods that programs wait for, as serde would write it, in a fifth of its time.
+    fn reply(&self, out: &mut Vec<u8>) {
+        let number = |out: &mut Vec<u8>, name: &str, number: u64| {
+            out.extend_from_slice(name.as_bytes());
+            out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        };
+        number(out, r#"{"parameters":{"admission":{"spec":"#, self.spec);
+        out.extend_from_slice(br#","plugin":"#);
+        // Any name has its escapes; nothing fails in memory.
+        let _ = serde_json::to_writer(&mut *out, self.plugin);
+        out.extend_from_slice(br#","answer":""#);
+        out.extend_from_slice(self.answer.as_bytes());
+        let ignored: &[u8] = if self.admission_ignored { br#"","admission_ignored":true"# } else { br#"","admission_ignored":false"# };
+        out.extend_from_slice(ignored);
+        number(out, r#","processor":"#, self.processor.into());
+        if let Some(accepted) = self.accepted_runtime_ns {
+            number(out, r#","accepted_runtime_ns":"#, accepted);
+        }
+        out.extend_from_slice(br#","policy":""#);
+        out.extend_from_slice(self.policy.as_bytes());
+        out.push(b'"');
+        if let Some(priority) = self.policy_priority {
+            number(out, r#","policy_priority":"#, priority.into());
+        }
+        out.extend_from_slice(b"}}}\0");
+    }
 }
 
 fn admission<'a>(spec: &Spec, registry: &'a Registry) -> Admission<'a> {
@@ -313,4 +350,37 @@ struct Status<'a> {
     attached: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_reload_error: Option<&'a str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[derive(Serialize)]
+    struct Admitted<'a> {
+        admission: &'a Admission<'a>,
+    }
+
+    proptest! {
+        #[test]
+        fn an_admission_is_written_as_serde_would(
+            spec: u64, plugin: String, ignored: bool, processor: u32, accepted: Option<u64>, priority: Option<u32>,
+        ) {
+            let admission = Admission {
+                spec,
+                plugin: &plugin,
+                answer: "partial",
+                admission_ignored: ignored,
+                processor,
+                accepted_runtime_ns: accepted,
+                policy: "fifo",
+                policy_priority: priority,
+            };
+            let (mut by_hand, mut by_serde) = (Vec::new(), Vec::new());
+            admission.reply(&mut by_hand);
+            reply(Admitted { admission: &admission }, &mut by_serde).unwrap();
+            prop_assert_eq!(String::from_utf8(by_hand), String::from_utf8(by_serde));
+        }
+    }
 }

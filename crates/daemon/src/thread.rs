@@ -103,8 +103,8 @@ pub struct Owner {
 }
 
 impl Thread {
-    /// Pins a thread that lives. ESRCH where there is none.
-    pub fn pin(number: u32) -> io::Result<Self> {
+    /// Pins a thread, and says whose it is. ESRCH where there is none; one that has just ended may still be found.
+    pub fn pin(number: u32) -> io::Result<(Self, Owner)> {
         static WITHOUT: AtomicBool = AtomicBool::new(false);
         if !WITHOUT.load(Ordering::Relaxed) {
             match pidfd_open(number, PIDFD_THREAD) {
@@ -114,14 +114,17 @@ impl Thread {
                         None => open_stat(number)?.1,
                     };
                     let thread = Self { number, identity, anchor: Anchor::Pidfd(pidfd) };
-                    return if thread.lives() { Ok(thread) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) };
+                    let owner = thread.owner()?;
+                    return Ok((thread, owner));
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => WITHOUT.store(true, Ordering::Relaxed),
                 Err(error) => return Err(error),
             }
         }
         let (stat, identity) = open_stat(number)?;
-        Ok(Self { number, identity, anchor: Anchor::Stat(stat) })
+        let thread = Self { number, identity, anchor: Anchor::Stat(stat) };
+        let owner = thread.owner()?;
+        Ok((thread, owner))
     }
 
     /// Whether it still runs.
@@ -140,9 +143,9 @@ impl Thread {
         }
     }
 
-    /// Whose it is now.
+    /// Whose it is now. ESRCH where it does not live any more.
     pub fn owner(&self) -> io::Result<Owner> {
-        if let Some(owner) = self.pidfd().and_then(owner_by_pidfd) {
+        if let Some(owner) = self.pidfd().map_or(Ok(None), owner_by_pidfd)? {
             return Ok(owner);
         }
         let text = fs::read_to_string(format!("/proc/{0}/task/{0}/status", self.number))?;
@@ -176,16 +179,20 @@ struct PidfdInfo {
     exit_code: i32,
 }
 
-/// Whose a thread is, without the detour by text; `None` on kernels before 6.13.
-fn owner_by_pidfd(pidfd: BorrowedFd<'_>) -> Option<Owner> {
+/// Whose a thread is, without the detour by text; `None` on kernels before 6.13. ESRCH where it has ended.
+fn owner_by_pidfd(pidfd: BorrowedFd<'_>) -> io::Result<Option<Owner>> {
     const NUMBERS: u64 = 1;
     const CREDENTIALS: u64 = 1 << 1;
     const GET_INFO: libc::c_ulong = 3 << 30 | (size_of::<PidfdInfo>() as libc::c_ulong) << 16 | 0xff << 8 | 11;
     let mut info = PidfdInfo { mask: NUMBERS | CREDENTIALS, ..PidfdInfo::default() };
     // SAFETY: the request's number holds the size of the struct, and the kernel writes no more.
     let answer = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) };
+    if answer == -1 {
+        let error = io::Error::last_os_error();
+        return if error.raw_os_error() == Some(libc::ESRCH) { Err(error) } else { Ok(None) };
+    }
     let asked = NUMBERS | CREDENTIALS;
-    (answer == 0 && info.mask & asked == asked).then_some(Owner { real: info.ruid, effective: info.euid, process: info.tgid })
+    Ok((info.mask & asked == asked).then_some(Owner { real: info.ruid, effective: info.euid, process: info.tgid }))
 }
 
 /// What follows a name in a `status` file.
@@ -282,7 +289,7 @@ mod tests {
             let _ = ended.recv();
         });
         let number = told.recv().unwrap();
-        let thread = Thread::pin(number).unwrap();
+        let (thread, _) = Thread::pin(number).unwrap();
         assert!(thread.lives());
         let me = rustix::process::getuid().as_raw();
         assert_eq!(thread.owner().unwrap(), Owner { real: me, effective: me, process: std::process::id() });

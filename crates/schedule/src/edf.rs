@@ -6,6 +6,7 @@ use crate::task::Task;
 use crate::work::Work;
 use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization};
 use punctual_model::Duration;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Books and admitted specs.
@@ -14,7 +15,7 @@ pub(crate) struct Edf {
     settings: Settings,
     threshold: Utilization,
     processors: Vec<Processor>,
-    specs: BTreeMap<SpecId, Admitted>,
+    specs: FxHashMap<SpecId, Admitted>,
 }
 
 #[derive(Debug)]
@@ -54,7 +55,7 @@ impl Edf {
     pub(crate) fn new(settings: Settings) -> Self {
         let processor = |&number| Processor { books: Books::new(number), tasks: BTreeMap::new() };
         let processors = settings.processors.iter().map(processor).collect();
-        Self { threshold: settings.limit(), processors, specs: BTreeMap::new(), settings }
+        Self { threshold: settings.limit(), processors, specs: FxHashMap::default(), settings }
     }
 
     fn books_without(&self, replaced: Option<SpecId>) -> Vec<Books> {

@@ -7,13 +7,14 @@ use crate::task::Task;
 use crate::work::{Unproven, Work};
 use crate::{Assignment, Offer, Parameters, Policy, Settings, SpecId};
 use punctual_model::Duration;
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Books, levels and admitted specs.
 #[derive(Debug)]
 pub(crate) struct Partitioned {
     processors: Vec<Processor>,
-    specs: BTreeMap<SpecId, Admitted>,
+    specs: FxHashMap<SpecId, Admitted>,
     policy: fn(u32) -> Policy,
     shifted: bool,
 }
@@ -45,7 +46,7 @@ impl Partitioned {
     pub(crate) fn new(settings: &Settings, policy: fn(u32) -> Policy) -> Self {
         let (lowest, highest) = settings.priorities;
         let processor = |&number| Processor { books: Books::new(number), levels: Levels::new(lowest, highest), tasks: BTreeMap::new() };
-        Self { processors: settings.processors.iter().map(processor).collect(), specs: BTreeMap::new(), policy, shifted: false }
+        Self { processors: settings.processors.iter().map(processor).collect(), specs: FxHashMap::default(), policy, shifted: false }
     }
 
     /// The books with one spec counted as gone.

@@ -2,10 +2,14 @@
 
 use crate::error::Error;
 use punctual_model::Duration;
+use punctual_schedule::SpecId;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+
+/// What this daemon's own methods begin with.
+pub(super) const SCHEDULER: &str = "io.punctual.Scheduler1.";
 
 /// A call. Its parameters are read when the method is known.
 #[derive(Debug, Deserialize)]
@@ -132,24 +136,24 @@ impl From<&punctual_schedule::Parameters> for Parameters {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct CreateCall {
-    pub(super) parameters: Parameters,
+struct CreateCall {
+    parameters: Parameters,
     #[serde(default)]
-    pub(super) name: Option<String>,
+    name: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ChangeCall {
-    pub(super) spec: u64,
-    pub(super) parameters: Parameters,
+struct ChangeCall {
+    spec: u64,
+    parameters: Parameters,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AttachCall {
-    pub(super) spec: u64,
-    pub(super) thread: u32,
+struct AttachCall {
+    spec: u64,
+    thread: u32,
 }
 
 #[derive(Deserialize)]
@@ -158,9 +162,76 @@ pub(super) struct SpecCall {
     pub(super) spec: u64,
 }
 
+/// What is asked of a spec: the methods that a program calls while it works.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    Create { parameters: punctual_schedule::Parameters, name: Option<String> },
+    Change { spec: SpecId, parameters: punctual_schedule::Parameters },
+    Release { spec: SpecId },
+    Attach { spec: SpecId, thread: u32 },
+    Detach { spec: SpecId },
+}
+
+/// What such a method asks; `None` if it is another one.
+pub(super) fn request(method: &str, parameters: Option<&RawValue>) -> Result<Option<Request>, Error> {
+    let spec = || read::<SpecCall>(parameters).map(|call| SpecId(call.spec));
+    Ok(Some(match method {
+        "CreateSpec" => {
+            let CreateCall { parameters, name } = read(parameters)?;
+            Request::Create { parameters: parameters.into(), name }
+        }
+        "ChangeSpec" => {
+            let ChangeCall { spec, parameters } = read(parameters)?;
+            Request::Change { spec: SpecId(spec), parameters: parameters.into() }
+        }
+        "ReleaseSpec" => Request::Release { spec: spec()? },
+        "AttachThread" => {
+            let AttachCall { spec, thread } = read(parameters)?;
+            Request::Attach { spec: SpecId(spec), thread }
+        }
+        "DetachThread" => Request::Detach { spec: spec()? },
+        _ => return Ok(None),
+    }))
+}
+
+/// Reads such a call in one pass. `None` for whatever is not one as programs write it: that is to be read again, in two, where each error has its name.
+pub(super) fn request_at_once(message: &[u8]) -> Option<Request> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Call<'a> {
+        #[serde(borrow)]
+        method: &'a str,
+        parameters: AnyOf,
+    }
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct AnyOf {
+        spec: Option<u64>,
+        thread: Option<u32>,
+        name: Option<String>,
+        parameters: Option<Parameters>,
+    }
+    // serde would take lists for objects.
+    if memchr::memchr(b'[', message).is_some() {
+        return None;
+    }
+    let Call { method, parameters: AnyOf { spec, thread, name, parameters } } =
+        serde_json::from_str(std::str::from_utf8(message).ok()?).ok()?;
+    let (spec, parameters) = (spec.map(SpecId), parameters.map(Into::into));
+    Some(match (method.strip_prefix(SCHEDULER)?, spec, thread, name, parameters) {
+        ("CreateSpec", None, None, name, Some(parameters)) => Request::Create { parameters, name },
+        ("ChangeSpec", Some(spec), None, None, Some(parameters)) => Request::Change { spec, parameters },
+        ("ReleaseSpec", Some(spec), None, None, None) => Request::Release { spec },
+        ("AttachThread", Some(spec), Some(thread), None, None) => Request::Attach { spec, thread },
+        ("DetachThread", Some(spec), None, None, None) => Request::Detach { spec },
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn create(text: &str) -> Result<CreateCall, Error> {
         let message = format!(r#"{{"method":"m","parameters":{text}}}"#);
@@ -190,6 +261,57 @@ mod tests {
         assert_eq!(culprit_of(r#"{"parameters":{},"name":7}"#), "name");
         assert_eq!(culprit_of("[{}]"), "parameters");
         assert_eq!(culprit_of("7"), "parameters");
+    }
+
+    /// Values that some field would take, and others.
+    fn value() -> impl Strategy<Value = serde_json::Value> {
+        use serde_json::json;
+        let name = prop_oneof![Just(json!("RM")), any::<String>().prop_map(serde_json::Value::from)];
+        prop_oneof![4 => any::<u64>().prop_map(Into::into), 4 => any::<u8>().prop_map(Into::into), 2 => name, 1 => Just(json!(null)), 1 => Just(json!(true)),
+            1 => Just(json!([7])), 1 => Just(json!({"runtime_ns": 5, "plugin": "RM"})), 1 => Just(json!({}))]
+    }
+
+    fn object(names: &'static [&'static str]) -> impl Strategy<Value = serde_json::Value> {
+        proptest::collection::btree_map(proptest::sample::select(names), value(), 0..4).prop_map(|it| serde_json::to_value(it).unwrap())
+    }
+
+    const FIELDS: &[&str] = &["spec", "thread", "name", "parameters", "other"];
+    const DECLARED: &[&str] = &["runtime_ns", "period_ns", "priority", "plugin", "ignore_admission", "other"];
+    const METHODS: &[&str] = &["CreateSpec", "ChangeSpec", "ReleaseSpec", "AttachThread", "DetachThread", "GetSpec", "Ping"];
+
+    proptest! {
+        /// Or not at all, which costs time only.
+        #[test]
+        fn what_is_read_at_once_is_read_the_same(
+            method in proptest::sample::select(METHODS), mut parameters in object(FIELDS), declared in object(DECLARED), declares: bool, extra: bool,
+        ) {
+            if declares {
+                parameters["parameters"] = declared;
+            }
+            let mut message = serde_json::json!({"method": format!("{SCHEDULER}{method}"), "parameters": parameters});
+            if extra {
+                message["oneway"] = true.into();
+            }
+            let message = serde_json::to_vec(&message).unwrap();
+            if let Some(request_at_once) = request_at_once(&message) {
+                let call = parse(&message).unwrap();
+                prop_assert_eq!(request(method, call.parameters).unwrap(), Some(request_at_once));
+                prop_assert!(!extra, "a flag was passed over");
+            }
+        }
+    }
+
+    #[test]
+    fn calls_as_programs_write_them_are_read_at_once() {
+        for call in [
+            r#"{"method":"io.punctual.Scheduler1.CreateSpec","parameters":{"parameters":{"runtime_ns":1,"plugin":"RM"},"name":"a"}}"#,
+            r#"{"parameters":{"spec":1,"parameters":{}},"method":"io.punctual.Scheduler1.ChangeSpec"}"#,
+            r#"{"method":"io.punctual.Scheduler1.AttachThread","parameters":{"spec":1,"thread":2}}"#,
+            r#"{"method":"io.punctual.Scheduler1.ReleaseSpec","parameters":{"spec":1}}"#,
+            r#"{"method":"io.punctual.Scheduler1.DetachThread","parameters":{"spec":1}}"#,
+        ] {
+            assert!(request_at_once(call.as_bytes()).is_some(), "{call}");
+        }
     }
 
     #[test]

@@ -63,9 +63,8 @@ impl Registry {
             Some(libc::EMFILE | libc::ENFILE) => Error::TooMany { what: "open files of punctuald".into(), limit: 0 },
             _ => refused(format!("looking at thread {number}: {error}")),
         };
-        let thread = Thread::pin(number).map_err(failed)?;
+        let (thread, is) = Thread::pin(number).map_err(failed)?;
         let theirs = |is: Owner| caller.who.is_root() || (is.real, is.effective) == (owner, owner);
-        let is = thread.owner().map_err(failed)?;
         if !theirs(is) {
             return Err(Error::NotOwner { what: format!("thread {named}") });
         }

@@ -7,7 +7,7 @@ use crate::kernel::State;
 use crate::log;
 use crate::poll::Token;
 use crate::record::{Attached, Record, Told};
-use crate::thread::{self, Thread};
+use crate::thread::{self, Owner, Thread};
 use punctual_schedule::{Answer, Offer, Parameters, SpecId};
 use std::rc::Rc;
 
@@ -102,9 +102,7 @@ impl Registry {
 
     /// Schedules a thread again that was attached.
     fn take_over(&mut self, id: SpecId, attached: &Attached) -> Result<(), String> {
-        let thread = Thread::pin(attached.number).ok().filter(|thread| thread.identity == attached.identity);
-        let thread = thread.ok_or_else(|| format!("thread {} has ended", attached.number))?;
-        let process = thread.owner().map_err(|error| error.to_string())?.process;
+        let (thread, is) = pin(attached).ok_or_else(|| format!("thread {} has ended", attached.number))?;
         let now = State::of(attached.number).map_err(|error| error.to_string())?;
         // Killed before the kernel was told, it is as it was before.
         let mut known = made(attached);
@@ -121,7 +119,7 @@ impl Registry {
             let as_before = before.state().is_some_and(|state| now.scheduling.is_as_told(&state.scheduling));
             *before != told && as_before
         });
-        self.hold(id, Held { thread, named: attached.named, process, before: attached.before, told, told_before });
+        self.hold(id, Held { thread, named: attached.named, process: is.process, before: attached.before, told, told_before });
         let lifted = if told.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
             let state = told.state().ok_or_else(|| format!("there is no processor {}", told.processor))?;
@@ -135,13 +133,18 @@ impl Registry {
     }
 }
 
+/// The thread that was attached, if it lives.
+fn pin(attached: &Attached) -> Option<(Thread, Owner)> {
+    Thread::pin(attached.number).ok().filter(|(thread, _)| thread.identity == attached.identity && thread.lives())
+}
+
 fn made(attached: &Attached) -> Vec<State> {
     [Some(attached.told), attached.told_before].into_iter().flatten().filter_map(|told| told.state()).collect()
 }
 
 /// Puts a thread back whose spec is not kept.
 fn undo(id: SpecId, attached: &Attached) {
-    let Some(thread) = Thread::pin(attached.number).ok().filter(|thread| thread.identity == attached.identity) else { return };
+    let Some((thread, _)) = pin(attached) else { return };
     match attached.before.restore(thread.number, &made(attached)) {
         Err(error) if !error.is_gone() => log::warning(&format!("thread {} of spec {} cannot be put back: {error}", thread.number, id.0)),
         _ => {}
