@@ -216,13 +216,13 @@ impl Daemon {
         }
     }
 
-    /// Both users get what they would have got at the beginning.
+    /// Both users get what they would have got at the beginning: to the first the rules may allow no more than this.
     fn declare_afresh(&mut self) {
-        for client in [0, CLIENTS - 1] {
+        for (client, runtime_ns) in [(0, 15_000_000), (CLIENTS - 1, 3_000_000)] {
             let (number, pidfd) = setup::process(client);
             let who = setup::who(client);
             let process = self.server.registry.connected(number, pidfd, who.user).expect("a process");
-            let call = json!({ "parameters": { "plugin": "RM", "runtime_ns": 9_000_000, "period_ns": 20_000_000 } });
+            let call = json!({ "parameters": { "plugin": "RM", "runtime_ns": runtime_ns, "period_ns": 20_000_000 } });
             let reply = self.ask(&Caller { who: Rc::new(who), process: Some(process) }, "CreateSpec", &call);
             assert!(reply.get("error").is_none(), "{call}: {reply}");
         }
