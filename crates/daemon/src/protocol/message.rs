@@ -206,10 +206,18 @@ pub(super) fn request_at_once(message: &[u8]) -> Option<Request> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct AnyOf {
+        #[serde(default, deserialize_with = "given")]
         spec: Option<u64>,
+        #[serde(default, deserialize_with = "given")]
         thread: Option<u32>,
+        #[serde(default, deserialize_with = "given")]
         name: Option<String>,
+        #[serde(default, deserialize_with = "given")]
         parameters: Option<Parameters>,
+    }
+    /// Not null: that is a field too, which a method may not have.
+    fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+        T::deserialize(from).map(Some)
     }
     // serde would take lists for objects.
     if memchr::memchr(b'[', message).is_some() {
@@ -311,6 +319,21 @@ mod tests {
             r#"{"method":"io.punctual.Scheduler1.DetachThread","parameters":{"spec":1}}"#,
         ] {
             assert!(request_at_once(call.as_bytes()).is_some(), "{call}");
+        }
+    }
+
+    /// A field that a method does not have is none of its, whatever its value.
+    #[test]
+    fn null_does_not_hide_a_field_too_many() {
+        for (method, parameters) in [
+            ("CreateSpec", r#"{"parameters":{},"spec":null}"#),
+            ("CreateSpec", r#"{"parameters":{},"thread":null}"#),
+            ("ChangeSpec", r#"{"spec":1,"parameters":{},"name":null}"#),
+            ("ReleaseSpec", r#"{"spec":1,"parameters":null}"#),
+        ] {
+            let message = format!(r#"{{"method":"{SCHEDULER}{method}","parameters":{parameters}}}"#);
+            assert!(request(method, parse(message.as_bytes()).unwrap().parameters).is_err(), "{message}");
+            assert_eq!(request_at_once(message.as_bytes()), None, "{message}");
         }
     }
 
