@@ -34,6 +34,8 @@ const MOST_BYTES: usize = 1 << 20;
 pub fn read(data: &[u8]) {
     let Some((&setup, data)) = data.split_first() else { return };
     let mut daemon = Daemon::start(setup);
+    let plain: Vec<u8> = data.iter().copied().filter(|byte| matches!(byte, 0 | 8..)).collect();
+    plain.split(|byte| *byte == 0).for_each(|message| daemon.reads_alike(message));
     let (mut at, mut piece, mut bytes) = (0, Vec::new(), 0);
     for &byte in data {
         match byte {

@@ -4,7 +4,7 @@ use super::books::{self, Seen};
 use super::setup;
 use punctual_daemon::journal::Journal;
 use punctual_daemon::poll::{Events, Poll};
-use punctual_daemon::protocol::{About, answer};
+use punctual_daemon::protocol::{About, answer, parse};
 use punctual_daemon::registry::{Caller, Registry};
 use punctual_daemon::server::Server;
 use punctual_daemon::server::connection::LONGEST_MESSAGE;
@@ -141,6 +141,26 @@ impl Daemon {
         assert!(!client.closed || client.received.is_empty(), "half a reply");
         assert!(!client.closed || client.refused || self.blurred, "a connection was closed and nobody was told why");
         refused
+    }
+
+    /// A message that says in vain that one reply is enough is read in another way, and means the same. Asked by nobody, so that nothing changes.
+    pub fn reads_alike(&mut self, message: &[u8]) {
+        let nobody = Caller { who: Rc::new(setup::who(0)), process: None };
+        let about = About::now();
+        let mut answers = |message: &[u8]| {
+            let mut reply = Vec::new();
+            let goes_on = answer(message, &nobody, &about, &mut self.server.registry, &mut reply);
+            assert_eq!(goes_on, parse(message).is_ok());
+            reply
+        };
+        let plain = answers(message);
+        let Some(at) = message.iter().position(|byte| *byte == b'{') else { return };
+        // It may say so already, perhaps in other letters.
+        let says = message.contains(&b'\\') || message.windows(4).any(|word| word == b"more");
+        if parse(message).is_ok() && !says {
+            let longer = [&message[..=at], b"\"more\":false,", &message[at + 1..]].concat();
+            assert_eq!(String::from_utf8(plain), String::from_utf8(answers(&longer)), "{}", String::from_utf8_lossy(message));
+        }
     }
 
     /// A client closes its connection, and connects again.
