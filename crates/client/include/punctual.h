@@ -285,7 +285,7 @@ struct punctual_processor {
 /* A plugin as configured. */
 struct punctual_plugin {
 	const char *name;
-	/* "edf", "rm", "fp", "rr", or what a shared object calls itself. */
+	/* "EDF", "RM", "FP", "RR", or the file name of a shared object. */
 	const char *kind;
 	/* Its admission test. */
 	const char *admission;

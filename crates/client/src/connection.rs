@@ -58,8 +58,12 @@ impl Connection {
     pub fn exchange(&mut self, message: &[u8]) -> Result<&[u8], Fault> {
         // Asking the clock costs; it is asked only where one system call each way does not do.
         let mut begin = None;
-        self.send(message, &mut begin)?;
-        let length = self.receive(&mut begin)?;
+        let length = match self.send(message, &mut begin) {
+            Ok(()) => self.receive(&mut begin)?,
+            // Who is refused is told so without being asked; that may have come before the connection was closed.
+            Err(Fault::Unread) => self.receive(&mut begin).map_err(|_| Fault::Unread)?,
+            Err(fault) => return Err(fault),
+        };
         if begin.is_some() {
             // The next exchange has all of its time again.
             set_socket_timeout(&self.socket, Timeout::Send, self.limit).map_err(Fault::Kernel)?;

@@ -133,7 +133,13 @@ impl fmt::Display for Error {
                 let said = source.to_string();
                 let said = said.split(" (os error").next().unwrap_or(&said).to_lowercase();
                 let socket = socket.display();
-                write!(f, "punctuald cannot be reached at {socket}: {said}; start it, or say in PUNCTUALD_SOCKET where its socket is")
+                write!(f, "punctuald cannot be reached at {socket}: {said}")?;
+                match source.kind() {
+                    io::ErrorKind::PermissionDenied => {
+                        write!(f, "; whoever administers it says who may connect ([socket] in its configuration)")
+                    }
+                    _ => write!(f, "; start it, or say in PUNCTUALD_SOCKET where its socket is"),
+                }
             }
             Error::TimedOut { method, after } => {
                 write!(f, "punctuald did not answer {method} within {after:?}; whether it was done is not known")
@@ -154,11 +160,16 @@ impl fmt::Display for Refusal {
             Refusal::NotAdmitted { reasons } => write!(f, "not admitted: {}", reasons.join("; ")),
             Refusal::NotPermitted { reason, rule: Some(rule) } => write!(f, "not permitted: {reason} (rule: {rule})"),
             Refusal::NotPermitted { reason, rule: None } => write!(f, "not permitted: {reason}"),
-            Refusal::OutOfBounds { parameter, value, bound } => write!(f, "{parameter} is {value}, but has to be {bound}"),
+            Refusal::OutOfBounds { parameter, value, bound } => match (parameter.strip_suffix("_ns"), u64::try_from(*value)) {
+                (Some(time), Ok(ns)) => {
+                    write!(f, "{time} is {}, but has to be {}", punctual_model::Duration::from_ns(ns), bound.replace("_ns)", ")"))
+                }
+                _ => write!(f, "{parameter} is {value}, but has to be {bound}"),
+            },
             Refusal::NoSuchSpec { spec } => write!(f, "there is no spec {spec}"),
             Refusal::NoSuchThread { thread } => write!(f, "there is no thread {thread}"),
             Refusal::NoSuchPlugin { plugin } => write!(f, "there is no plugin named {plugin}"),
-            Refusal::NotOwner { what } => write!(f, "not the owner: {what}"),
+            Refusal::NotOwner { what } => write!(f, "not permitted: {what}"),
             Refusal::AlreadyAttached { spec, thread } => write!(f, "thread {thread} is attached to spec {spec} already"),
             Refusal::NotAttached { spec } => write!(f, "spec {spec} has no thread attached"),
             Refusal::KernelRefused { reason } => write!(f, "the kernel refused: {reason}"),

@@ -97,6 +97,9 @@ pub struct Spec {
     /// The attached thread.
     #[serde(default)]
     pub thread: Option<u32>,
+    /// How that is scheduled, in words, where somebody else has changed it since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_is: Option<String>,
 }
 
 /// What a processor carries on behalf of a plugin.

@@ -85,10 +85,14 @@ impl Config {
     /// What holds without a configuration file.
     pub fn built_in(machine: &Machine) -> Result<(Config, Vec<Problem>), Error> {
         let (mut config, mut warnings) = Config::parse(DEFAULT_TEXT, Path::new("(built-in configuration)"), machine)?;
-        if let Some(path) = config.rules.take_if(|path| !path.exists()) {
-            warnings.push(Problem::of_file(&path, "is not there, so nobody but root may do anything"));
-        }
+        warnings.extend(config.do_without_rules());
         Ok((config, warnings))
+    }
+
+    /// Where the file of rules is not there, there are none, which is safe: what is to be told of it.
+    pub fn do_without_rules(&mut self) -> Option<Problem> {
+        let path = self.rules.take_if(|path| !path.exists())?;
+        Some(Problem::of_file(&path, "is not there, so nobody but root may do anything"))
     }
 
     /// A configuration from its text. `path` is for messages, and what relative paths in it are relative to.

@@ -52,14 +52,24 @@ impl Failure {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    Start,
+    Reload,
+}
+
 impl Options {
     /// Reads configuration and rules, and makes the plugins: all of it, or an error.
-    fn load(&self) -> Result<(Config, Setup), Failure> {
-        let (mut config, warnings) = match &self.config {
+    fn load(&self, when: When) -> Result<(Config, Setup), Failure> {
+        let (mut config, mut warnings) = match &self.config {
             Some(path) => Config::load(path),
             None => Config::load_default(),
         }
         .map_err(Failure::configuration)?;
+        // Rules that have gone since are a mistake: nobody is to lose what they have for it.
+        if when == When::Start {
+            warnings.extend(config.do_without_rules());
+        }
         let (setup, more) = Setup::load(&config, kernel::limits()).map_err(Failure::configuration)?;
         warnings.iter().chain(&more).for_each(|warning| log::warning(&warning.to_string()));
         if let Some(path) = &self.socket {
@@ -74,7 +84,7 @@ impl Options {
 
 /// Runs until a signal ends it.
 pub fn run(options: &Options) -> Result<(), Failure> {
-    let (config, setup) = options.load()?;
+    let (config, setup) = options.load(When::Start)?;
     if options.check_config {
         return Ok(());
     }
@@ -129,7 +139,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 /// Takes another configuration, or stays with the one before.
 fn reload(options: &Options, running: &Config, registry: &mut Registry) {
     manager::notify(&manager::reloading());
-    match options.load() {
+    match options.load(When::Reload) {
         Ok((config, setup)) => {
             if (&config.socket, &config.state) != (&running.socket, &running.state) {
                 log::warning("another socket or state folder is taken at the next start only");

@@ -4,11 +4,12 @@
 //! A slot has two cells, written in turns, each with a sequence number and a checksum. So one of them is always whole.
 
 use crate::record::Record;
+use crate::text::trusted;
 use memmap2::MmapMut;
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a cell: checksum (4), length (4), sequence number (8), content.
@@ -115,13 +116,18 @@ pub struct Left {
 impl Journal {
     /// Opens the journal of a folder, or begins one, and says what is in it. Refuses a folder that another daemon works with.
     pub fn open(folder: &Path) -> Result<(Self, Left), Error> {
-        fs::create_dir_all(folder).map_err(failed("creating the state folder", folder))?;
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed("creating the state folder", folder))?;
+        // Whoever could write here could have this daemon undo what it never did.
+        let about = fs::metadata(folder).map_err(failed("looking at the state folder", folder))?;
+        trusted(&about).map_err(|why| failed("the state folder", folder)(io::Error::other(why)))?;
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         let lock_path = folder.join("lock");
         let lock = options.open(&lock_path).map_err(failed("opening", &lock_path))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            rustix::io::Errno::AGAIN => failed("another punctuald is running with the state folder", folder)(error.into()),
+            rustix::io::Errno::AGAIN => failed("the state folder", folder)(io::Error::other(
+                "another punctuald is running with it; give this one another (--state)",
+            )),
             _ => failed("locking", &lock_path)(error.into()),
         })?;
         let path = folder.join("journal");
@@ -141,7 +147,12 @@ impl Journal {
                 left.remarks.push(format!("{} is of another version of punctuald: what that did is not undone", path.display()));
                 Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
             }
-            None => Head { boot, chunks: 0, numbers: 1, rt_runtime: None },
+            None => {
+                if map[..SLOT].iter().any(|&byte| byte != 0) {
+                    left.remarks.push(format!("{} is damaged: what the daemon before did is not undone", path.display()));
+                }
+                Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
+            }
         };
         let mut journal = Self { map, file, path, next_number: head.numbers, head, free: Vec::new(), sequences: vec![0], _lock: lock };
         journal.sequences[0] = last(&journal.map[..SLOT]);

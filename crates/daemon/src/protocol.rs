@@ -4,7 +4,7 @@ mod message;
 mod service;
 
 use crate::error::Error;
-use crate::registry::{Caller, Registry, Spec};
+use crate::registry::{Caller, Held, Registry, Spec};
 use crate::thread;
 use message::{Request, SCHEDULER, SpecCall};
 use punctual_model::Instant;
@@ -263,6 +263,8 @@ struct Shown<'a> {
     process: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     thread: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread_is: Option<String>,
 }
 
 fn shown<'a>(spec: &'a Spec, registry: &'a Registry) -> Shown<'a> {
@@ -273,6 +275,7 @@ fn shown<'a>(spec: &'a Spec, registry: &'a Registry) -> Shown<'a> {
         user: spec.who.user,
         process: registry.client(spec.process).map_or(0, |process| process.number),
         thread: spec.thread.as_ref().map(|held| held.named),
+        thread_is: spec.thread.as_ref().and_then(Held::otherwise),
     }
 }
 

@@ -169,7 +169,11 @@ impl Registry {
     /// A spec that the caller may see, which are those that they may change.
     pub fn get(&self, who: &Who, id: SpecId) -> Result<&Spec, Error> {
         let spec = self.specs.get(&id).ok_or(Error::NoSuchSpec { spec: id.0 })?;
-        if who.is_root() || spec.who.user == who.user { Ok(spec) } else { Err(Error::NotOwner { what: format!("spec {}", id.0) }) }
+        if who.is_root() || spec.who.user == who.user {
+            Ok(spec)
+        } else {
+            Err(Error::NotOwner { what: format!("spec {} is another user's", id.0) })
+        }
     }
 
     /// Admits a spec.
@@ -325,7 +329,10 @@ impl Registry {
                 Ok(seen) => seen,
                 Err((reason, rule)) => {
                     reasons.push(format!("{name}: not permitted: {reason}"));
-                    denied.get_or_insert((reason, rule));
+                    // The one that a rule decided tells more than those that no rule is about.
+                    if denied.as_ref().is_none_or(|(_, other): &(String, Option<String>)| other.is_none() && rule.is_some()) {
+                        denied = Some((reason, rule));
+                    }
                     continue;
                 }
             };
@@ -351,7 +358,11 @@ impl Registry {
         }
         match (partial, denied, bound) {
             (Some(choice), _, _) => Ok(choice),
-            (None, Some((reason, rule)), _) if refused == 0 => Err(Error::NotPermitted { reason, rule }),
+            (None, Some((reason, rule)), _) if refused == 0 => {
+                // Which of the plugins was meant, only the caller knows.
+                let reason = if reasons.len() == 1 { reason } else { reasons.join("; ").replace(": not permitted: ", ": ") };
+                Err(Error::NotPermitted { reason, rule })
+            }
             (None, None, Some(bound)) if refused == 1 => Err(bound.into()),
             _ => match &parameters.plugin {
                 Some(plugin) if reasons.is_empty() => Err(Error::NoSuchPlugin { plugin: plugin.clone() }),

@@ -84,17 +84,25 @@ impl Rules {
             return Err(Denied { reason, rule: None });
         }
         let mut grant = Grant::default();
-        for rule in matching {
-            match rule.check(parameters, usage) {
-                Ok(None) => (),
-                Ok(Some(limit)) => grant.greatest_runtime = Some(grant.greatest_runtime.map_or(limit, |other| other.min(limit))),
-                Err(reason) => return Err(Denied { reason, rule: Some(self.cite(rule)) }),
-            }
-        }
+        let mut hold = |rules: &[&Rule]| {
+            rules.iter().try_for_each(|rule| match rule.check(parameters, usage) {
+                Ok(None) => Ok(()),
+                Ok(Some(limit)) => {
+                    grant.greatest_runtime = Some(grant.greatest_runtime.map_or(limit, |other| other.min(limit)));
+                    Ok(())
+                }
+                Err(reason) => Err(Denied { reason, rule: Some(self.cite(rule)) }),
+            })
+        };
+        // What no waiting helps against is told first: a sum in use may be less in a moment.
+        let (passing, lasting): (Vec<&Rule>, Vec<&Rule>) =
+            matching.iter().copied().partition(|rule| matches!(rule.property, Property::MaxUtilization(_)));
+        hold(&lasting)?;
         if parameters.ignore_admission && !matching.iter().any(|rule| rule.property == Property::IgnoreAdmission(true)) {
             let reason = format!("no rule lets user {} ignore the admission test of '{plugin}' (ignore_adm_test)", who.user);
             return Err(Denied { reason, rule: None });
         }
+        hold(&passing)?;
         Ok(grant)
     }
 }

@@ -26,6 +26,9 @@ const MOST_BYTES: (usize, usize) = (16 << 20, 256 << 20);
 /// Connections taken in a round, so that those who have one are not kept waiting.
 const ACCEPTED_AT_ONCE: usize = 32;
 
+/// Refused connections that stay open until so many others were refused: whoever has not asked yet would else find the connection broken, and not read why.
+const REFUSED: usize = 64;
+
 /// What a user has of the server.
 #[derive(Debug, Default)]
 struct Account {
@@ -45,6 +48,8 @@ pub struct Server {
     accounts: HashMap<u32, Account>,
     /// Connections with a whole message that waits for its turn.
     backlog: VecDeque<u64>,
+    /// Those who were told why there is no room for them. Nothing is read from them.
+    refused: VecDeque<Connection>,
     about: About,
     /// For when there are no more descriptors: given up to take a connection and close it, as it would else be there for ever.
     reserve: Option<OwnedFd>,
@@ -66,6 +71,7 @@ impl Server {
             next: 1,
             accounts: HashMap::default(),
             backlog: VecDeque::new(),
+            refused: VecDeque::new(),
             about: About::now(),
             reserve: reserve(),
             told_of_descriptors: None,
@@ -167,6 +173,8 @@ impl Server {
             protocol::refuse(&Error::TooMany { what, limit }, &mut self.reply);
             // Whoever does not take it at once is not told.
             connection.send(&self.reply);
+            self.refused.truncate(REFUSED - 1);
+            self.refused.push_front(connection);
             return Ok(());
         }
         let process = match peer.process {

@@ -84,9 +84,11 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
         spec.thread.map_or("–".into(), |thread| thread.to_string()),
         notes.join("; "),
     ]);
-    if admission.admission_ignored {
-        let note = if notes.is_empty() { "NOT SCHEDULABLE".into() } else { format!("NOT SCHEDULABLE; {}", notes.join("; ")) };
-        row[SPECS.len() - 1] = (note, Tone::Warning);
+    let changed = spec.thread_is.as_ref().map(|is| format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)));
+    let ignored = admission.admission_ignored.then(|| "NOT SCHEDULABLE when it was admitted".to_owned());
+    if changed.is_some() || ignored.is_some() {
+        let notes: Vec<String> = changed.into_iter().chain(ignored).chain(notes).collect();
+        row[SPECS.len() - 1] = (notes.join("; "), Tone::Warning);
     }
     row
 }
@@ -112,7 +114,8 @@ pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
                 visible(&plugin.name),
                 visible(&plugin.kind),
                 visible(&plugin.admission),
-                format!("{}–{}", plugin.priority_min, plugin.priority_max),
+                // SCHED_DEADLINE has none.
+                if plugin.kind == "EDF" { "–".into() } else { format!("{}–{}", plugin.priority_min, plugin.priority_max) },
                 processor.number.to_string(),
                 processor.specs.to_string(),
                 // Never less than it is.
@@ -185,7 +188,13 @@ mod tests {
         let mut spec = a_spec();
         (spec.admission.admission_ignored, spec.thread) = (true, None);
         let text = specs(&[spec], &Page { width: None, colour: true });
-        assert!(text.contains("NOT SCHEDULABLE; no thread yet") && text.contains("\x1b["), "{text}");
+        assert!(text.contains("NOT SCHEDULABLE when it was admitted; no thread yet") && text.contains("\x1b["), "{text}");
+    }
+
+    #[test]
+    fn a_thread_that_somebody_changed_is_not_said_to_be_as_admitted() {
+        let spec = Spec { thread_is: Some("SCHED_OTHER, nice 0".into()), ..a_spec() };
+        assert!(specs(&[spec], &Page::default()).contains("CHANGED BY SOMEBODY ELSE: its thread is SCHED_OTHER, nice 0"));
     }
 
     #[test]

@@ -34,7 +34,9 @@ pub struct Page {
 
 /// Text of a thread or program, with control characters made visible: whoever names a thread must not write to the reader's terminal.
 fn visible(text: &str) -> String {
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
+    // Marks that turn the direction of writing are no control characters to Unicode, and hide what follows as well.
+    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    text.chars().flat_map(|c| if c.is_control() || turns(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
 }
 
 /// How prose is wrapped: between words, so that the names of threads and calls stay whole.
@@ -49,6 +51,6 @@ mod example;
 mod tests {
     #[test]
     fn control_characters_of_a_name_do_not_reach_the_terminal() {
-        assert_eq!(super::visible("a\x1b[31mb µ"), "a\\u{1b}[31mb µ");
+        assert_eq!(super::visible("a\x1b[31mb µ\u{202e}"), "a\\u{1b}[31mb µ\\u{202e}");
     }
 }

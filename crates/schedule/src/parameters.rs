@@ -41,7 +41,7 @@ pub struct Bound {
     pub parameter: &'static str,
     /// What was asked for.
     pub value: u64,
-    /// What it has to be, for people: "at least 1024 (SCHED_DEADLINE's least runtime)".
+    /// What it has to be, for people: "at least 1.024 µs (SCHED_DEADLINE's least runtime)".
     pub bound: String,
 }
 
@@ -129,14 +129,14 @@ fn at_least(parameter: &'static str, value: Duration, least: Duration, whence: &
     if value >= least {
         return Ok(());
     }
-    Err(Bound { parameter, value: value.ns(), bound: format!("at least {} ({whence})", least.ns()) })
+    Err(Bound { parameter, value: value.ns(), bound: format!("at least {least} ({whence})") })
 }
 
 fn at_most(parameter: &'static str, value: Duration, greatest: Duration, whence: &str) -> Result<(), Bound> {
     if value <= greatest {
         return Ok(());
     }
-    Err(Bound { parameter, value: value.ns(), bound: format!("at most {} ({whence})", greatest.ns()) })
+    Err(Bound { parameter, value: value.ns(), bound: format!("at most {greatest} ({whence})") })
 }
 
 #[cfg(test)]
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_message_says_what_where_and_why() {
         let bound = Parameters { runtime: ns(1_000), ..Parameters::default() }.check_deadline_class(&Limits::default()).unwrap_err();
-        assert_eq!(bound.to_string(), "runtime_ns is 1000, but has to be at least 1024 (SCHED_DEADLINE's least runtime)");
+        assert_eq!(bound.to_string(), "runtime_ns is 1000, but has to be at least 1.024 µs (SCHED_DEADLINE's least runtime)");
     }
 
     /// The kernel's own condition, as written there (kernel/sched/deadline.c, `__checkparam_dl`).

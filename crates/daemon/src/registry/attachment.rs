@@ -25,6 +25,15 @@ pub struct Held {
 }
 
 impl Held {
+    /// How the thread is scheduled, if that is not what it was told: for people.
+    pub fn otherwise(&self) -> Option<String> {
+        let (is, told) = (State::of(self.thread.number).ok()?, self.told.state()?);
+        if !is.scheduling.is_as_told(&told.scheduling) {
+            return Some(is.scheduling.to_string());
+        }
+        (is.processors != told.processors).then(|| format!("on processors {:?}", is.processors))
+    }
+
     /// What the thread may have been made by this daemon.
     fn made(&self) -> Vec<State> {
         [Some(self.told), self.told_before].into_iter().flatten().filter_map(|told| told.state()).collect()
@@ -52,12 +61,6 @@ impl Registry {
         if number == 0 || number > i32::MAX as u32 {
             return Err(no_such());
         }
-        if let Some(&other) = self.threads.get(&number) {
-            if self.specs[&other].thread.as_ref().is_some_and(|held| held.thread.lives()) {
-                return Err(Error::AlreadyAttached { spec: other.0, thread: named });
-            }
-            self.thread_ended(other);
-        }
         let failed = |error: io::Error| match error.raw_os_error() {
             Some(libc::ESRCH | libc::ENOENT) => no_such(),
             Some(libc::EMFILE | libc::ENFILE) => Error::TooMany { what: "open files of punctuald".into(), limit: 0 },
@@ -66,7 +69,13 @@ impl Registry {
         let (thread, is) = Thread::pin(number).map_err(failed)?;
         let theirs = |is: Owner| caller.who.is_root() || (is.real, is.effective) == (owner, owner);
         if !theirs(is) {
-            return Err(Error::NotOwner { what: format!("thread {named}") });
+            return Err(not_theirs(named));
+        }
+        if let Some(&other) = self.threads.get(&number) {
+            if self.specs[&other].thread.as_ref().is_some_and(|held| held.thread.lives()) {
+                return Err(Error::AlreadyAttached { spec: other.0, thread: named });
+            }
+            self.thread_ended(other);
         }
         let before = State::of(number).map_err(|error| fate(error, named))?;
         let told = self.assigned(id)?;
@@ -85,7 +94,7 @@ impl Registry {
         let held = self.specs[&id].thread.as_ref().expect("it is held since the lines above");
         let enacted = enacted.and_then(|()| match held.thread.owner() {
             Ok(is) if held.thread.lives() && theirs(is) => Ok(()),
-            Ok(_) if held.thread.lives() => Err(Error::NotOwner { what: format!("thread {named}") }),
+            Ok(_) if held.thread.lives() => Err(not_theirs(named)),
             _ => Err(no_such()),
         });
         match enacted {
@@ -314,6 +323,10 @@ impl Registry {
             Err(error) => log::warning(&format!("kernel.sched_rt_runtime_us stays -1, it was {before}: {error}")),
         }
     }
+}
+
+fn not_theirs(thread: u32) -> Error {
+    Error::NotOwner { what: format!("thread {thread} is another user's, really or effectively") }
 }
 
 fn fate(error: Refused, named: u32) -> Error {
