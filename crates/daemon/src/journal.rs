@@ -332,11 +332,38 @@ mod tests {
     }
 
     #[test]
+    fn a_damaged_head_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Journal::open(folder.path()).unwrap());
+        let file = OpenOptions::new().write(true).open(folder.path().join("journal")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &[0x5a; SLOT], 0).unwrap();
+        let (_, left) = Journal::open(folder.path()).unwrap();
+        assert_eq!(left.remarks.len(), 1, "{:?}", left.remarks);
+        assert!(left.remarks[0].contains("journal is damaged"), "{:?}", left.remarks);
+    }
+
+    #[test]
+    fn folders_that_others_may_write_to_and_links_are_refused() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        fs::create_dir(&state).unwrap();
+        fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(Journal::open(&state).unwrap_err().to_string().contains("may be written by others"));
+        fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
+        let precious = folder.path().join("precious");
+        fs::write(&precious, "precious").unwrap();
+        symlink(&precious, state.join("journal")).unwrap();
+        Journal::open(&state).unwrap_err();
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    }
+
+    #[test]
     fn one_folder_has_one_daemon() {
         let folder = tempfile::tempdir().unwrap();
         let _first = Journal::open(folder.path()).unwrap();
         let error = Journal::open(folder.path()).unwrap_err().to_string();
-        assert!(error.starts_with("another punctuald is running with the state folder"), "{error}");
+        assert!(error.starts_with("the state folder") && error.contains(": another punctuald is running with it"), "{error}");
     }
 
     #[test]

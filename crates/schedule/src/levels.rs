@@ -64,6 +64,11 @@ impl Levels {
         self.levels.iter().map(Level::last)
     }
 
+    /// Whether different keys have one priority.
+    pub(crate) fn shares(&self) -> bool {
+        self.levels.iter().any(|level| level.keys.len() > 1)
+    }
+
     /// How many levels begin at `key` or a more urgent one.
     fn above(&self, key: u64) -> usize {
         self.levels.partition_point(|level| level.first() <= key)

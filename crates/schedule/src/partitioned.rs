@@ -92,6 +92,8 @@ impl Partitioned {
             }
             tasks.end_level();
         }
+        let shared =
+            if levels.shares() { "; its plugin has fewer priorities than there are different urgencies, so some share one" } else { "" };
         tasks.prove(first, work).map_err(|unproven| {
             let processor = processor.books.processor;
             match unproven {
@@ -99,7 +101,7 @@ impl Partitioned {
                     let whose = if task == place_of_added { "this spec" } else { "a spec that was admitted before" };
                     let Task { runtime, deadline, .. } = tasks.tasks()[task];
                     format!(
-                        "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline {deadline}) could take {} or more",
+                        "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline {deadline}) could take {} or more{shared}",
                         Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
                     )
                 }

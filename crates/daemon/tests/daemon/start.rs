@@ -25,7 +25,7 @@ fn a_second_daemon_refuses() {
     let daemon = Daemon::start(PLUGINS);
     let (refused, said) = output(daemon.command());
     assert_eq!(refused.status.code(), Some(1));
-    assert!(said.contains("another punctuald is running with the state folder"), "{said}");
+    assert!(said.contains(": another punctuald is running with it"), "{said}");
     let mut elsewhere = daemon.command();
     elsewhere.arg("--state").arg(daemon.path("other-state"));
     // The last one of two is what counts on other command lines; here, two are an error.
