@@ -21,7 +21,7 @@ pub enum Code {
 pub const CODES: [(&str, &str); 8] = [
     (
         "0",
-        "Done. The exit status of COMMAND is reported on standard error and does not change this one; of punctual ctl run it is this one.",
+        "Done. An observed COMMAND may have failed all the same, which is said on standard error; punctual ctl run ends as its COMMAND does.",
     ),
     ("1", "Something else failed."),
     ("2", "The arguments make no sense."),

@@ -22,7 +22,8 @@ pub fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 pub fn pages(directory: &Path) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         fs::create_dir_all(directory)?;
-        let mut command = Arguments::command();
+        // Where the library's own `help` is not left out, pages refer to pages about it.
+        let mut command = Arguments::command().disable_help_subcommand(true).mut_subcommands(|it| it.disable_help_subcommand(true));
         command.build();
         fs::write(directory.join("punctual.1"), page(&command)?)?;
         subpages(directory, &command, "punctual")?;
