@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 const ROUNDS: &str = "300";
 const SIZES: [u32; 4] = [0, 128, 512, 1024];
-const CASES: [(&str, &str); 7] = [
+const CASES: [(&str, &str); 8] = [
     ("EDF", "utilization"),
     ("EDF", "exact"),
     ("RM", "utilization"),
@@ -18,6 +18,7 @@ const CASES: [(&str, &str); 7] = [
     ("FP", "utilization"),
     ("FP", "exact"),
     ("RR", "utilization"),
+    ("RR", "exact"),
 ];
 const PROCESSORS: [(&str, &str); 2] = [("1", "1"), ("2", "0-1")];
 const KINDS: [&str; 5] = ["create", "attach", "change", "release", "ping"];
