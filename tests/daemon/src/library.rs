@@ -5,6 +5,8 @@ use crate::server::{Server, said};
 use crate::{Outcome, Table, ensure, skip};
 use libtest_mimic::{Completion, Failed};
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -17,6 +19,7 @@ pub const ALL: Table = &[
     ("retif::listing_1_of_the_paper", listing),
     ("retif::names_of_the_published_code", published),
     ("retif::without_a_daemon", no_daemon),
+    ("retif::by_the_rules_for_another_user", another_user),
 ];
 
 fn include() -> PathBuf {
@@ -130,6 +133,30 @@ fn listing() -> Outcome {
         command.arg(runtime);
         said(command, 11)?;
     }
+    Ok(Completion::Completed)
+}
+
+/// Who has no privileges is scheduled in real time as far as a rule lets them, and is told when none does.
+fn another_user() -> Outcome {
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        return skip("another user's programs can be run by root only");
+    }
+    let mut server = Server::start()?;
+    // All that they need is where they may read: the folder of a build may be nobody's but its owner's.
+    std::fs::set_permissions(server.folder(), std::fs::Permissions::from_mode(0o755))?;
+    let program = compiled(&server, "listing1")?;
+    std::fs::copy(built().library.join("libpunctual.so.1"), server.folder().join("libpunctual.so.1"))?;
+    let theirs = |server: &Server| {
+        let mut command = server.program(&program);
+        command.args(["1000", "RM"]).env("LD_LIBRARY_PATH", server.folder()).current_dir("/").uid(NOBODY).gid(NOBODY);
+        command
+    };
+    let (out, _) = said(theirs(&server), 0)?;
+    ensure(out == "5 jobs, 0 with options, accepted 1000, policy 1, after it 0\n", || out)?;
+    std::fs::write(server.folder().join("rules.conf"), "- EDF max_utilization 8\n")?;
+    server.restart()?;
+    said(theirs(&server), 12)?;
     Ok(Completion::Completed)
 }
 
