@@ -85,7 +85,7 @@ static int life(struct punctual *connection)
 	punctual_params_set_period(params, 20 * MS);
 	punctual_params_set_runtime(params, 0);
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) == PUNCTUAL_ERROR_OUT_OF_BOUNDS && !spec);
-	CHECK(strstr(punctual_last_error_message(), "runtime_ns"));
+	CHECK(strstr(punctual_last_error_message(), "runtime is 0 ns"));
 	punctual_params_set_runtime(params, UINT64_MAX);
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) == PUNCTUAL_ERROR_OUT_OF_BOUNDS && !spec);
 	punctual_params_set_runtime(params, 1 * MS);
