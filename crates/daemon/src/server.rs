@@ -25,6 +25,8 @@ use std::time::{Duration, Instant};
 const MOST_BYTES: (usize, usize) = (16 << 20, 256 << 20);
 /// Connections taken in a round, so that those who have one are not kept waiting.
 const ACCEPTED_AT_ONCE: usize = 32;
+/// How often threads are looked at that the kernel says nothing of.
+const SWEEP: Duration = Duration::from_secs(1);
 
 /// Refused connections that stay open until so many others were refused: whoever has not asked yet would else find the connection broken, and not read why.
 const REFUSED: usize = 64;
@@ -54,6 +56,8 @@ pub struct Server {
     /// For when there are no more descriptors: given up to take a connection and close it, as it would else be there for ever.
     reserve: Option<OwnedFd>,
     told_of_descriptors: Option<Instant>,
+    /// When such threads were last looked at.
+    swept: Instant,
     buffer: Box<[u8]>,
     reply: Vec<u8>,
 }
@@ -75,6 +79,7 @@ impl Server {
             about: About::now(),
             reserve: reserve(),
             told_of_descriptors: None,
+            swept: Instant::now(),
             buffer: vec![0; LONGEST_MESSAGE + 1].into(),
             reply: Vec::new(),
         })
@@ -82,14 +87,17 @@ impl Server {
 
     /// One round. Whether a signal came.
     pub fn round(&mut self, events: &mut Events) -> io::Result<bool> {
-        let timeout = match (self.backlog.is_empty(), self.registry.has_unwatched()) {
+        let has_unwatched = self.registry.has_unwatched();
+        let timeout = match (self.backlog.is_empty(), has_unwatched) {
             (false, _) => Some(Timespec { tv_sec: 0, tv_nsec: 0 }),
-            (true, true) => Some(Timespec { tv_sec: 1, tv_nsec: 0 }),
+            (true, true) => Some(Timespec { tv_sec: SWEEP.as_secs() as _, tv_nsec: 0 }),
             (true, false) => None,
         };
         self.poll.wait(events, timeout)?;
-        if events.is_empty() && self.backlog.is_empty() {
+        // By the clock: where somebody asks all the time, there is no round without events.
+        if has_unwatched && self.swept.elapsed() >= SWEEP {
             self.registry.sweep();
+            self.swept = Instant::now();
         }
         let (mut listener, mut signal) = (false, false);
         // Who ended, before who asks: a connection speaks for nobody then.
