@@ -69,3 +69,8 @@ pub fn all() -> Result<(), String> {
     }
     BUILT.set(Built { punctuald, punctual, library }).map_err(|_| "built twice".into())
 }
+
+/// A C program that was compiled before, where that was done because the machine has no compiler (PUNCTUAL_COMPILED, a folder).
+pub fn compiled(name: &str) -> Option<PathBuf> {
+    std::env::var_os("PUNCTUAL_COMPILED").map(|folder| PathBuf::from(folder).join(name))
+}

@@ -109,27 +109,12 @@ fn survives() -> Outcome {
 
 /// A program with threads of these names, which runs until its standard input ends.
 fn program_with_threads(server: &Server) -> Result<String, Failed> {
-    let (source, program) = (server.folder().join("named.c"), server.folder().join("named"));
-    std::fs::write(
-        &source,
-        r#"
-#define _GNU_SOURCE
-#include <pthread.h>
-#include <stdio.h>
-#include <unistd.h>
-static void *idle(void *name) { pthread_setname_np(pthread_self(), name); for (;;) pause(); }
-int main(void)
-{
-	pthread_t thread;
-	char *names[] = {"control", "audio", "audio", "unknown"};
-	for (int i = 0; i < 4; i++) pthread_create(&thread, NULL, idle, names[i]);
-	while (getchar() != EOF) ;
-	return 9;
-}
-"#,
-    )?;
+    if let Some(program) = crate::built::compiled("named") {
+        return Ok(program.display().to_string());
+    }
+    let program = server.folder().join("named");
     let mut cc = Command::new("cc");
-    cc.args(["-pthread", "-o"]).arg(&program).arg(&source);
+    cc.args(["-D_GNU_SOURCE", "-pthread", "-o"]).arg(&program).arg(root().join("tests/daemon/c/named.c"));
     said(cc, 0)?;
     Ok(program.display().to_string())
 }

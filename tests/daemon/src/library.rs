@@ -28,6 +28,9 @@ fn include() -> PathBuf {
 
 /// Compiles a program of `crates/client/tests/c`, as strictly as one may.
 fn compiled(server: &Server, name: &str) -> Result<PathBuf, Failed> {
+    if let Some(program) = crate::built::compiled(name) {
+        return Ok(program);
+    }
     let program = server.folder().join(name);
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I"]).arg(include()).arg("-o").arg(&program);
@@ -37,6 +40,9 @@ fn compiled(server: &Server, name: &str) -> Result<PathBuf, Failed> {
 }
 
 fn shows() -> Outcome {
+    if crate::built::compiled("").is_some() {
+        return skip("what a library shows is the same everywhere");
+    }
     let mut nm = Command::new("nm");
     nm.args(["-D", "--defined-only", "--with-symbol-versions"]).arg(built().library.join("libpunctual.so.1"));
     let (symbols, _) = said(nm, 0)?;
@@ -63,6 +69,9 @@ fn shows() -> Outcome {
 }
 
 fn headers() -> Outcome {
+    if crate::built::compiled("").is_some() {
+        return skip("there is no compiler here");
+    }
     let folder = tempfile::tempdir()?;
     let source = folder.path().join("both.c");
     std::fs::write(

@@ -2,7 +2,7 @@
 /*
  * PID 1 of a virtual machine of the lab: prepares what a small system has, runs one job, tells how it ended, ends the machine.
  *
- * The job is in /lab/job: its words, each followed by a zero byte; the first is the mode, "run" or "shell". What the job prints, then the
+ * The job is in /lab/job: its words, each followed by a zero byte; the first is the mode: "run", "shell" or "systemd". What the job prints, then the
  * kernel's log, then how the job ended go to the channel (the second UART) in packets of a type, a length (4 bytes, little endian) and so
  * many bytes:
  *
@@ -12,7 +12,7 @@
  *	's'       wait status of the job (4 bytes); the last packet
  *	'!'       what PID 1 could not do
  *
- * In mode "shell" the channel is the terminal of the job, and there are no packets.
+ * In mode "shell" the channel is the terminal of the job, and there are no packets. In mode "systemd" PID 1 becomes systemd, and a child does all this.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -290,6 +290,11 @@ int main(int argc, char **argv)
 	setenv("HOME", "/root", 1);
 	setenv("TMPDIR", "/tmp", 1);
 
+	if (!strcmp(job[0], "systemd") && fork() > 0) {
+		execl("/usr/lib/systemd/systemd", "systemd", NULL);
+		complain("cannot become systemd: %s", strerror(errno));
+		end_machine();
+	}
 	if (is_shell) {
 		pid_t shell = fork();
 		int status;

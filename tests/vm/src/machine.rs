@@ -96,11 +96,20 @@ impl Machine<'_> {
         command
     }
 
-    /// Runs the job that is in `root`, telling what it prints as it comes. The kernel's log is left in
+    /// Runs a job in `root`, telling what it prints as it comes. The kernel's log is left in
     /// `folder`.
     pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
+        self.run_as("run", root, job, folder, told)
+    }
+
+    /// The same beside systemd, which is PID 1 then.
+    pub fn run_beside_systemd(&self, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
+        self.run_as("systemd", root, job, folder, told)
+    }
+
+    fn run_as(&self, mode: &str, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
         let (console, initramfs, packets) = (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
-        root.text("/lab/job", words("run", job), 0o600);
+        root.text("/lab/job", words(mode, job), 0o600);
         root.pack(&initramfs)?;
         // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a file never is.
         let channel = if self.counting { format!("file,id=channel,path={}", packets.display()) } else { TERMINAL.into() };

@@ -49,6 +49,26 @@ struct Where {
     append: String,
 }
 
+/// Tests that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum SuiteName {
+    /// Observing, recording, reporting: tests/e2e
+    EndToEnd,
+    /// punctuald and its clients: crates/daemon/tests, tests/daemon
+    Daemon,
+}
+
+/// The runs that are meant, on each kernel.
+fn runs_of(named: &[SuiteName], attach: &[suite::Attach]) -> Vec<suite::Tests> {
+    let attach = if attach.is_empty() { &[suite::Attach::Fentry, suite::Attach::Tracepoint] } else { attach };
+    let named = if named.is_empty() { &[SuiteName::EndToEnd, SuiteName::Daemon] } else { named };
+    let runs = named.iter().flat_map(|name| match name {
+        SuiteName::EndToEnd => attach.iter().copied().map(suite::Tests::EndToEnd).collect(),
+        SuiteName::Daemon => vec![suite::Tests::Daemon],
+    });
+    runs.collect()
+}
+
 #[derive(Subcommand)]
 enum Action {
     /// Run one command in a machine; its output and exit code are the command's
@@ -62,12 +82,15 @@ enum Action {
         #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
         words: Vec<String>,
     },
-    /// The end-to-end tests on each kernel; prints a table kernel × test
+    /// The end-to-end tests and those of the daemon on each kernel; prints a table kernel × test
     Test {
         /// Names of the matrix, or paths of images; all of the matrix, if none is given
         #[arg(long = "kernel", value_delimiter = ' ')]
         kernels: Vec<String>,
-        /// How system calls are to be seen; both ways, if none is given
+        /// Which tests; both, if none is given (the end-to-end tests, if --attach is)
+        #[arg(long = "suite", value_enum)]
+        suites: Vec<SuiteName>,
+        /// How the end-to-end tests are to see system calls; both ways, if none is given
         #[arg(long, value_enum)]
         attach: Vec<suite::Attach>,
         /// How many processors; of more than one, times mean nothing, and QEMU may lose its way where functions are traced or kernels are new
@@ -111,6 +134,21 @@ enum Action {
         #[arg(trailing_var_arg = true)]
         words: Vec<String>,
     },
+    /// The daemon's units under systemd, in small systems of Debian; or one command there, when systemd has started it
+    Systemd {
+        /// Debian's release; 12 and 13, if none is given
+        #[arg(long = "release", value_parser = ["bookworm", "trixie"])]
+        releases: Vec<String>,
+        /// What `make install DESTDIR=FOLDER` has installed
+        #[arg(long, value_name = "FOLDER")]
+        installed: PathBuf,
+        /// End a machine after so many seconds
+        #[arg(long, default_value_t = 600)]
+        limit: u64,
+        /// The command; the tests, if none is given
+        #[arg(trailing_var_arg = true)]
+        words: Vec<String>,
+    },
     /// The kernels, and whether they are here
     Kernels,
     /// A shell in a machine (leave it with exit)
@@ -146,6 +184,27 @@ fn what_it_has(kernel: &matrix::Kernel) -> String {
     options.into_iter().filter(|option| kernel.has(option)).collect::<Vec<_>>().join(", ")
 }
 
+/// What a job prints, to where it belongs.
+fn print(is_error: bool, bytes: &[u8]) -> std::io::Result<()> {
+    if is_error { std::io::stderr().write_all(bytes) } else { std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()) }
+}
+
+/// Tells what was wrong with a machine, and keeps its kernel's log if anything was. The job's exit code.
+fn finish(ended: &machine::Ended, folder: &std::path::Path) -> u8 {
+    for fault in ended.faults() {
+        eprintln!("lab: {fault}");
+    }
+    if ended.faults().is_empty() {
+        let _ = std::fs::remove_dir_all(folder);
+    } else {
+        eprintln!("lab: the kernel's log is in {}", folder.join("kernel.log").display());
+    }
+    ended.code()
+}
+
+/// Releases of Debian, and the kernel of each that the lab has.
+const SYSTEMS: &[(&str, &str)] = &[("bookworm", "6.1"), ("trixie", "6.12-rt")];
+
 fn run() -> Result<ExitCode> {
     match Arguments::parse().command {
         Action::Run { machine: at, limit, words } => {
@@ -153,24 +212,10 @@ fn run() -> Result<ExitCode> {
             let mut root = programs::root(kernel.arch)?;
             let folder = folder(&format!("run-{}", std::process::id()))?;
             eprintln!("lab: booting {} …", at.kernel);
-            let ended = machine(&kernel, &at, limit).run(&mut root, &words, &folder, &mut |is_error, bytes| {
-                if is_error {
-                    std::io::stderr().write_all(bytes)
-                } else {
-                    std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush())
-                }
-            })?;
-            for fault in ended.faults() {
-                eprintln!("lab: {fault}");
-            }
-            if ended.faults().is_empty() {
-                let _ = std::fs::remove_dir_all(&folder);
-            } else {
-                eprintln!("lab: the kernel's log is in {}", folder.join("kernel.log").display());
-            }
-            Ok(ExitCode::from(ended.code()))
+            let ended = machine(&kernel, &at, limit).run(&mut root, &words, &folder, &mut print)?;
+            Ok(ExitCode::from(finish(&ended, &folder)))
         }
-        Action::Test { kernels, attach, processors, memory, limit, missing_is_fine, tests } => {
+        Action::Test { kernels, mut suites, attach, processors, memory, limit, missing_is_fine, tests } => {
             // A name that is no kernel's is a mistake, not a kernel that cannot be had today.
             if let Some(name) = kernels.iter().find(|name| !name.contains('/') && !matrix::names().any(|known| known == name.as_str())) {
                 let reason = matrix::get(name)
@@ -178,9 +223,12 @@ fn run() -> Result<ExitCode> {
                     .map_or_else(|| "it is there, but is no kernel's name: give its path with a /".into(), |missing| missing.reason);
                 return Err(Error(format!("{name}: {reason}")));
             }
+            if suites.is_empty() && !attach.is_empty() {
+                suites.push(SuiteName::EndToEnd);
+            }
             let suite = Suite {
                 kernels: if kernels.is_empty() { matrix::names().map(str::to_owned).collect() } else { kernels },
-                attach: if attach.is_empty() { vec![suite::Attach::Fentry, suite::Attach::Tracepoint] } else { attach },
+                suites: runs_of(&suites, &attach),
                 tests,
                 memory_mib: memory,
                 processors: processors.max(1),
@@ -199,6 +247,24 @@ fn run() -> Result<ExitCode> {
             at.icount = true;
             let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
             repeat::check(&machine(&kernel, &at, limit), &mut programs::root(kernel.arch)?, &words)
+        }
+        Action::Systemd { releases, installed, limit, words } => {
+            let job = if words.is_empty() { vec!["sh".to_owned(), "/lab/systemd.sh".to_owned()] } else { words };
+            let mut fine = true;
+            for (release, kernel) in
+                SYSTEMS.iter().filter(|(release, _)| releases.is_empty() || releases.iter().any(|name| name == release))
+            {
+                let kernel = matrix::get(kernel).map_err(|missing| Error(format!("{kernel}: {}", missing.reason)))?;
+                let mut root = programs::system(release, &installed)?;
+                eprintln!("lab: booting {release} with {} …", kernel.name);
+                let append = "systemd.log_target=kmsg";
+                let limit = Duration::from_secs(limit);
+                let machine = Machine { kernel: &kernel, processors: 1, memory_mib: 2048, counting: true, limit, append };
+                let folder = folder(&format!("systemd-{release}"))?;
+                let ended = machine.run_beside_systemd(&mut root, &job, &folder, &mut print)?;
+                fine &= finish(&ended, &folder) == 0;
+            }
+            Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         Action::Kernels => {
             for name in matrix::names() {

@@ -17,6 +17,7 @@ const OTHERS: &[&str] = &[
     "chmod",
     "chrt",
     "cp",
+    "cut",
     "date",
     "dirname",
     "dmesg",
@@ -96,7 +97,24 @@ struct Built {
     punctual: PathBuf,
     tests: PathBuf,
     workloads: PathBuf,
+    daemon: Daemon,
 }
+
+/// The daemon, and what tests it.
+struct Daemon {
+    /// The program, where its tests look for it.
+    punctuald: PathBuf,
+    /// Programs that are tests, by what they are called in the machine.
+    tests: Vec<(&'static str, PathBuf)>,
+    /// The library and the C programs that its tests would compile themselves, if a machine had a compiler.
+    compiled: PathBuf,
+}
+
+/// C programs that use the library.
+const CLIENTS: &[&str] =
+    &["crates/client/tests/c/library.c", "crates/client/tests/c/listing1.c", "crates/client/tests/c/published.c", "tests/daemon/c/named.c"];
+/// A plugin of the daemon's, in C.
+const PLUGIN: &str = "crates/daemon/examples/plugin/harmonic.c";
 
 fn run(command: &mut Command) -> Result<Vec<u8>> {
     let name = format!(
@@ -108,19 +126,33 @@ fn run(command: &mut Command) -> Result<Vec<u8>> {
     if output.status.success() { Ok(output.stdout) } else { Err(Error(format!("{name} failed: see above"))) }
 }
 
+/// Cargo, for an architecture.
+fn cargo(arch: Arch) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(if arch.is_ours() { &cargo } else { OsStr::new("scripts/cross") });
+    if !arch.is_ours() {
+        command.arg(arch.target()).arg(&cargo);
+    }
+    command.current_dir(repository());
+    command
+}
+
+/// The C compiler, for an architecture.
+fn cc(arch: Arch) -> Command {
+    let mut command = Command::new(if arch.is_ours() { "cc" } else { "scripts/cross" });
+    if !arch.is_ours() {
+        // It says which compiler in TARGET_CC.
+        command.args([arch.target(), "sh", "-c", "$TARGET_CC \"$@\"", "cc"]);
+    }
+    command.current_dir(repository()).args(["-O2", "-Wall", "-Wextra", "-Werror"]);
+    command
+}
+
 /// Builds with cargo, and takes from what it says where things are.
 fn build(arch: Arch) -> Result<Built> {
     // Minutes where something has changed; nothing of it is printed by cargo itself.
     eprintln!("lab: building what goes into the machine, where it has changed …");
-    let cargo = || {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(if arch.is_ours() { &cargo } else { OsStr::new("scripts/cross") });
-        if !arch.is_ours() {
-            command.arg(arch.target()).arg(&cargo);
-        }
-        command.current_dir(repository());
-        command
-    };
+    let cargo = || cargo(arch);
     let target = if arch.is_ours() { vec![] } else { vec!["--target", arch.target()] };
     let said = run(cargo().args(["build", "--quiet", "--release", "-p", "punctual-cli", "--message-format=json"]).args(&target))?;
     let punctual = messages(&said).find_map(|message| executable(&message, "punctual"));
@@ -131,17 +163,120 @@ fn build(arch: Arch) -> Result<Built> {
         ours.then(|| message["out_dir"].as_str().map(|out| Path::new(out).join("workloads")))?
     });
     match (punctual, tests, workloads) {
-        (Some(punctual), Some(tests), Some(workloads)) => Ok(Built { punctual, tests, workloads }),
-        _ => Err(Error("cargo did not say where it put what it built".into())),
+        (Some(punctual), Some(tests), Some(workloads)) => Ok(Built { punctual, tests, workloads, daemon: build_daemon(arch, &target)? }),
+        _ => Err(unsaid()),
     }
 }
 
-fn messages(said: &[u8]) -> impl Iterator<Item = Value> {
+fn unsaid() -> Error {
+    Error("cargo did not say where it put what it built".into())
+}
+
+/// The same for the daemon and its clients, unoptimized: where a sum overflows, it says so.
+fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
+    let test = |package| {
+        run(cargo(arch).args(["test", "--quiet", "--no-run", "-p", package, "--message-format=json"]).args(target))
+            .map(|said| messages(&said))
+    };
+    let (own, clients): (Vec<Value>, Vec<Value>) = (test("punctual-daemon")?.collect(), test("punctual-daemon-tests")?.collect());
+    let find = |said: &[Value], name: &str, is_test: bool| {
+        let found = said.iter().filter(|message| message["profile"]["test"] == is_test).find_map(|message| executable(message, name));
+        found.ok_or_else(unsaid)
+    };
+    let punctuald = find(&own, "punctuald", false)?;
+    let tests = vec![
+        // What it asks and tells the kernel, each by itself; with real processes; with the capabilities of its unit; asked by real clients.
+        ("tests-1-parts", find(&own, "punctual_daemon", true)?),
+        ("tests-2-daemon", find(&own, "daemon", true)?),
+        ("tests-3-units", find(&own, "units", true)?),
+        ("tests-4-clients", find(&clients, "daemon", true)?),
+    ];
+
+    let said = run(cargo(arch)
+        .args(["rustc", "--quiet", "-p", "punctual-client", "--lib", "--crate-type", "staticlib", "--message-format=json"])
+        .args(target))?;
+    let archive = messages(&said).find_map(|message| {
+        let files = message["filenames"].as_array()?.iter().filter_map(Value::as_str).map(PathBuf::from).collect::<Vec<_>>();
+        files.into_iter().find(|file| file.extension() == Some(OsStr::new("a")))
+    });
+    let compiled = folder().join(format!("compiled-{}", arch.triplet()));
+    std::fs::create_dir_all(&compiled).map_err(|error| cannot("create", &compiled, error))?;
+    let with = |mut flag: std::ffi::OsString, path: &Path| {
+        flag.push(path);
+        flag
+    };
+    // As crates/client/Makefile links it; it wants a compiler by name.
+    let mut make = Command::new(if arch.is_ours() { "make" } else { "scripts/cross" });
+    if !arch.is_ours() {
+        make.args([arch.target(), "make", "CC=$(TARGET_CC)"]);
+    }
+    make.current_dir(repository()).args(["--silent", "-C", "crates/client"]);
+    run(make.arg(with("OUT=".into(), &compiled)).arg(with("ARCHIVE=".into(), &archive.ok_or_else(unsaid)?)))?;
+    for source in CLIENTS {
+        let mut compile = cc(arch);
+        compile.args(["-std=c11", "-D_GNU_SOURCE", "-pthread", "-Icrates/client/include", source, "-o"]).arg(compiled.join(stem(source)));
+        run(compile.arg(with("-L".into(), &compiled)).arg("-lpunctual"))?;
+    }
+    let mut compile = cc(arch);
+    compile.args(["-std=c11", "-fPIC", "-shared", "-Icrates/daemon/include", PLUGIN, "-o"]);
+    run(compile.arg(compiled.join(stem(PLUGIN)).with_extension("so")))?;
+    Ok(Daemon { punctuald, tests, compiled })
+}
+
+/// `harmonic` of `crates/daemon/examples/plugin/harmonic.c`.
+fn stem(source: &str) -> &OsStr {
+    Path::new(source).file_stem().unwrap_or_default()
+}
+
+fn messages(said: &[u8]) -> impl Iterator<Item = Value> + use<> {
     String::from_utf8_lossy(said).lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<Value>>().into_iter()
 }
 
 fn executable(message: &Value, target: &str) -> Option<PathBuf> {
     (message["target"]["name"] == target).then(|| message["executable"].as_str().map(PathBuf::from))?
+}
+
+/// PID 1.
+fn add_init(root: &mut Root, arch: Arch) -> Result {
+    let init = folder().join(format!("init-{}", arch.triplet()));
+    run(cc(arch).args(["-static", "tests/vm/guest/init.c", "-o"]).arg(&init))?;
+    root.file(Path::new("/init"), &init)
+}
+
+/// What a small system with systemd consists of, in Debian; with dependencies.
+const SYSTEM: &[&str] =
+    &["base-files", "bash", "coreutils", "dash", "grep", "libc-bin", "libelf-dev", "mount", "procps", "sed", "systemd", "util-linux"];
+
+/// Users and groups before systemd adds its own. alice may have real-time scheduling, bob may not.
+const USERS: &str =
+    "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\nalice:x:1000:1000::/:/bin/sh\nbob:x:1001:1001::/:/bin/sh\n";
+const GROUPS: &str = "root:x:0:\nnogroup:x:65534:\nalice:x:1000:\nbob:x:1001:\nrealtime:x:1100:alice\n";
+
+/// The root of a Debian with systemd, without a job; with what `make install` has put into the folder `installed`.
+pub fn system(release: &str, installed: &Path) -> Result<Root> {
+    let arch = Arch::Amd64;
+    let others = Others::of_release(release, SYSTEM, arch)?;
+    let mut root = Root::new(others.libraries(arch), arch.triplet());
+    std::fs::create_dir_all(folder()).map_err(|error| cannot("create", &folder(), error))?;
+    for from in others.roots.iter().map(PathBuf::as_path).chain([installed]) {
+        root.all_of(from)?;
+    }
+    add_init(&mut root, arch)?;
+    let plugin = folder().join("harmonic.so");
+    run(cc(arch).args(["-std=c11", "-fPIC", "-shared", "-Icrates/daemon/include", PLUGIN, "-o"]).arg(&plugin))?;
+    root.file(Path::new("/usr/lib/punctual/harmonic.so"), &plugin)?;
+    root.file(Path::new("/lab/systemd.sh"), &repository().join("tests/vm/guest/systemd.sh"))?;
+    root.file(Path::new("/lab/daemon.md"), &repository().join("docs/daemon.md"))?;
+    root.text("/etc/passwd", USERS, 0o644);
+    root.text("/etc/group", GROUPS, 0o644);
+    root.text("/etc/hostname", "lab\n", 0o644);
+    root.text("/etc/machine-id", "", 0o444);
+    root.link(Path::new("/etc/systemd/system/default.target"), Path::new("/usr/lib/systemd/system/multi-user.target"));
+    // Nobody logs in, there is no network, and the kernel's modules are not here.
+    for unit in ["getty.target", "systemd-logind.service", "systemd-networkd.service", "systemd-modules-load.service"] {
+        root.link(&Path::new("/etc/systemd/system").join(unit), Path::new("/dev/null"));
+    }
+    Ok(root)
 }
 
 /// The root for machines of an architecture, without a job.
@@ -152,23 +287,29 @@ pub fn root(arch: Arch) -> Result<Root> {
     let folder = folder();
     std::fs::create_dir_all(&folder).map_err(|error| cannot("create", &folder, error))?;
 
-    let init = folder.join(format!("init-{}", arch.triplet()));
-    let source = repository().join("tests/vm/guest/init.c");
-    let mut compile = Command::new(if arch.is_ours() { "cc" } else { "scripts/cross" });
-    if !arch.is_ours() {
-        // It says which compiler in TARGET_CC.
-        compile.args([arch.target(), "sh", "-c", "$TARGET_CC \"$@\"", "cc"]);
-    }
-    compile.current_dir(repository()).args(["-static", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]);
-    run(compile.arg(&init).arg(source))?;
-    root.file(Path::new("/init"), &init)?;
+    add_init(&mut root, arch)?;
 
     // Without what debuggers want, which is most of them, and would be memory of the machine.
-    for (program, name) in [(&built.punctual, "punctual"), (&built.tests, "e2e")] {
+    let bin = Path::new("/usr/local/bin");
+    let programs =
+        [(&built.punctual, bin.join("punctual")), (&built.tests, bin.join("e2e")), (&built.daemon.punctuald, bin.join("punctuald"))];
+    let tests = built.daemon.tests.iter().map(|(name, test)| (test, Path::new("/lab/daemon").join(name)));
+    for (program, place) in programs.into_iter().chain(tests) {
+        let name = place.file_name().unwrap_or_default().to_string_lossy();
         let small = folder.join(format!("{name}-{}", arch.triplet()));
         run(Command::new(arch.tool("objcopy")).arg("--strip-debug").arg(program).arg(&small))?;
-        root.program(&Path::new("/usr/local/bin").join(name), &small)?;
+        root.program(&place, &small)?;
     }
+    // Where its tests look for it.
+    root.link(&built.daemon.punctuald, &bin.join("punctuald"));
+    for source in CLIENTS {
+        // What they need beside the library, every program here does.
+        root.file(&Path::new("/lab/daemon").join(stem(source)), &built.daemon.compiled.join(stem(source)))?;
+    }
+    for object in [stem(PLUGIN).as_ref(), Path::new("libpunctual")].map(|name: &Path| name.with_extension("so")) {
+        root.program(&Path::new("/lab/daemon").join(&object), &built.daemon.compiled.join(&object))?;
+    }
+    root.link(Path::new("/lab/daemon/libpunctual.so.1"), Path::new("libpunctual.so"));
     for entry in std::fs::read_dir(&built.workloads).map_err(|error| cannot("read", &built.workloads, error))? {
         let entry = entry.map_err(|error| cannot("read", &built.workloads, error))?;
         root.program(&Path::new("/workloads").join(entry.file_name()), &entry.path())?;
@@ -181,9 +322,13 @@ pub fn root(arch: Arch) -> Result<Root> {
     for part in ["scripts", "tests/recordings"] {
         root.tree(&repository.join(part), &repository.join(part))?;
     }
-    root.folder(&repository.join("tests/e2e"), 0o755);
-    let measure = repository.join("tests/vm/guest/measure.sh");
-    root.file(Path::new("/lab/measure.sh"), &measure)?;
+    for part in ["tests/e2e", "tests/daemon", "crates/daemon"] {
+        root.folder(&repository.join(part), 0o755);
+    }
+    root.tree(&repository.join("dist"), &repository.join("dist"))?;
+    for script in ["measure.sh", "daemon.sh"] {
+        root.file(&Path::new("/lab").join(script), &repository.join("tests/vm/guest").join(script))?;
+    }
     others.add(&mut root)?;
     root.text("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n", 0o644);
     root.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n", 0o644);
@@ -208,12 +353,17 @@ impl Others {
         if arch.is_ours() {
             return Ok(Others { roots: vec!["/".into()] });
         }
+        Others::of_release(RELEASE, PACKAGES, arch)
+    }
+
+    /// Packages of a release of Debian, with all that they depend on.
+    fn of_release(release: &str, packages: &[&str], arch: Arch) -> Result<Others> {
         let unpack = |package: &&str| {
             let mut command = Command::new(repository().join("scripts/debian"));
-            let said = run(command.args(["unpack", "--with-dependencies", RELEASE, arch.debian(), package]))?;
+            let said = run(command.args(["unpack", "--with-dependencies", release, arch.debian(), package]))?;
             Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end()))
         };
-        Ok(Others { roots: PACKAGES.iter().map(unpack).collect::<Result<_>>()? })
+        Ok(Others { roots: packages.iter().map(unpack).collect::<Result<_>>()? })
     }
 
     fn libraries(&self, arch: Arch) -> Libraries {
@@ -239,8 +389,8 @@ impl Others {
         if let Some(busybox) = self.find("busybox") {
             root.program(Path::new("/usr/bin/busybox"), &busybox)?;
             for applet in [
-                "cut", "df", "dd", "find", "free", "hexdump", "id", "ip", "less", "ln", "mknod", "od", "pidof", "sysctl", "top", "tr",
-                "vi", "which", "xargs",
+                "df", "dd", "find", "free", "hexdump", "id", "ip", "less", "ln", "mknod", "od", "pidof", "sysctl", "top", "tr", "vi",
+                "which", "xargs",
             ] {
                 root.link(&Path::new("/usr/sbin").join(applet), Path::new("/usr/bin/busybox"));
             }

@@ -16,8 +16,10 @@ pub enum Outcome {
 #[derive(Default)]
 pub struct Results {
     pub tests: BTreeMap<String, Outcome>,
-    /// How many there were to be run, once that was said.
+    /// How many there were to be run, once that was said; the sum where one program after the other says it.
     pub announced: Option<usize>,
+    /// How many have ended.
+    pub ended: usize,
     /// The test that runs, where tests run one after the other: what it prints itself may come between its name and its outcome.
     running: Option<String>,
     /// The test whose message is being read.
@@ -31,21 +33,29 @@ impl Results {
             self.failing = Some(name.to_owned());
         } else if let Some((name, said)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
             match outcome(said) {
-                Some(outcome) => drop(self.tests.insert(name.trim_end().to_owned(), outcome)),
+                Some(outcome) => self.end(name.trim_end().to_owned(), outcome),
                 None => self.running = Some(name.trim_end().to_owned()),
             }
         } else if let (Some(_), Some(outcome)) = (&self.running, outcome(line)) {
-            self.tests.extend(self.running.take().map(|name| (name, outcome)));
+            if let Some(name) = self.running.take() {
+                self.end(name, outcome);
+            }
         } else if let Some(number) =
             line.strip_prefix("running ").and_then(|rest| rest.strip_suffix(" tests").or(rest.strip_suffix(" test")))
         {
-            self.announced = number.parse().ok();
+            let number: Option<usize> = number.parse().ok();
+            self.announced = number.map(|number| self.announced.unwrap_or(0) + number).or(self.announced);
         } else if line == "failures:" || line.starts_with("test result:") {
             self.failing = None;
         } else if let Some(Outcome::Failed(message)) = self.failing.as_ref().and_then(|name| self.tests.get_mut(name)) {
             message.push_str(line);
             message.push('\n');
         }
+    }
+
+    fn end(&mut self, name: String, outcome: Outcome) {
+        self.tests.insert(name, outcome);
+        self.ended += 1;
     }
 
     /// Tests that ended so.
@@ -80,5 +90,9 @@ mod tests {
         assert_eq!(results.tests["driver::poll"], Outcome::Passed);
         assert_eq!(results.tests["loss::all"], Outcome::Skipped("needs root".into()));
         assert_eq!(results.tests["demo::all"], Outcome::Failed("no period\nat all\n\n\n".into()));
+        // The next program.
+        assert_eq!(results.ended, 4);
+        ["running 2 tests", "test wire::more ... ok"].iter().for_each(|line| results.line(line));
+        assert_eq!((results.announced, results.ended), (Some(5), 5));
     }
 }

@@ -95,6 +95,18 @@ impl Root {
         Ok(())
     }
 
+    /// The root of another system, on top of what is there.
+    pub fn all_of(&mut self, of: &Path) -> Result {
+        for entry in fs::read_dir(of).map_err(|error| cannot("read", of, error))? {
+            let entry = entry.map_err(|error| cannot("read", of, error))?;
+            // Links of a merged /usr are here already.
+            if entry.file_type().map_err(|error| cannot("read", &entry.path(), error))?.is_dir() {
+                self.tree(&Path::new("/").join(entry.file_name()), &entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// A program, or a library that is loaded by name, with all that it needs.
     pub fn program(&mut self, path: &Path, of: &Path) -> Result {
         self.file(path, of)?;

@@ -1,4 +1,4 @@
-//! The end-to-end tests on every kernel of the matrix, each way of attaching a run of its own.
+//! The end-to-end tests on every kernel of the matrix, each way of attaching a run of its own; the daemon's tests one more.
 
 use crate::error::{Result, cannot};
 use crate::machine::Machine;
@@ -31,10 +31,28 @@ impl Attach {
     }
 }
 
+/// The tests of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tests {
+    /// The end-to-end tests of observing.
+    EndToEnd(Attach),
+    /// Those of the daemon that need a kernel: its own, and its clients'.
+    Daemon,
+}
+
+impl Tests {
+    pub fn name(self) -> &'static str {
+        match self {
+            Tests::EndToEnd(attach) => attach.name(),
+            Tests::Daemon => "daemon",
+        }
+    }
+}
+
 /// What is to be run, and how.
 pub struct Suite {
     pub kernels: Vec<String>,
-    pub attach: Vec<Attach>,
+    pub suites: Vec<Tests>,
     /// Tests whose name contains one of these; all, if there is none.
     pub tests: Vec<String>,
     pub memory_mib: u64,
@@ -45,10 +63,10 @@ pub struct Suite {
     pub limit: Duration,
 }
 
-/// A run: one kernel, one way of attaching.
+/// A run: one kernel, one suite.
 pub struct Run {
     pub kernel: String,
-    pub attach: Attach,
+    pub suite: Tests,
     pub release: Option<String>,
     pub results: Results,
     /// What was wrong beside the tests.
@@ -76,7 +94,7 @@ pub struct Report {
 impl Report {
     /// Whether everything that could be run was good, and something could.
     pub fn is_good(&self) -> bool {
-        !self.runs.is_empty() && self.runs.iter().all(Run::is_good)
+        self.runs.iter().any(|run| !run.results.tests.is_empty()) && self.runs.iter().all(Run::is_good)
     }
 }
 
@@ -98,30 +116,33 @@ impl Suite {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => place.insert(programs::root(kernel.arch)?),
             };
-            for attach in &self.attach {
-                report.runs.push(self.one(&kernel, *attach, root)?);
+            for suite in &self.suites {
+                report.runs.push(self.one(&kernel, *suite, root)?);
             }
         }
         Ok(report)
     }
 
-    fn one(&self, kernel: &Kernel, attach: Attach, root: &mut Root) -> Result<Run> {
-        let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), attach.name()))?;
+    fn one(&self, kernel: &Kernel, suite: Tests, root: &mut Root) -> Result<Run> {
+        let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), suite.name()))?;
         let (processors, memory_mib, limit) = (self.processors, self.memory_mib, self.limit);
         let machine = Machine { kernel, processors, memory_mib, counting: processors == 1, limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
-        let mut progress = Progress::new(format!("{} {}", kernel.name, attach.name()));
+        let mut progress = Progress::new(format!("{} {}", kernel.name, suite.name()));
         let kept = folder.join("output.log");
         let mut output = File::create(&kept).map_err(|error| cannot("create", &kept, error))?;
         let mut lines = Lines::default();
         let (mut skipped, mut notes) = (Vec::new(), Vec::new());
-        let ended = machine.run(root, &self.job(attach), &folder, &mut |_, bytes| {
+        let ended = machine.run(root, &self.job(suite), &folder, &mut |_, bytes| {
             output.write_all(bytes)?;
             lines.take(bytes, |line| {
                 results.line(line);
                 if let Some((_, misses)) = line.split_once("MISSES: ") {
                     skipped.push(format!("the kernel skipped runs of the programs (misses): {misses}"));
+                }
+                if let Some((_, reason)) = line.split_once("SKIPPED: ") {
+                    notes.push(format!("passed without being run: {reason}"));
                 }
                 if let Some((_, skips)) = line.split_once("SKIPS: ") {
                     notes.push(format!("skipped by this kernel, as `doctor` says it does where functions are traced: {skips}"));
@@ -133,11 +154,11 @@ impl Suite {
         progress.end();
         let mut faults = ended.faults();
         faults.extend(skipped);
-        faults.extend(refused(kernel, attach, &results));
-        let left = results.announced.unwrap_or(0).saturating_sub(results.tests.len());
+        faults.extend(refused(kernel, suite, &results));
+        let left = results.announced.unwrap_or(0).saturating_sub(results.ended);
         match results.announced {
             None => faults.push("the tests did not begin: see output.log".into()),
-            Some(0) => faults.push("no test has such a name".into()),
+            Some(0) => notes.push("no test here has such a name".into()),
             Some(_) if left > 0 => faults.push(format!("{left} tests did not end")),
             Some(_) => {}
         }
@@ -146,18 +167,25 @@ impl Suite {
             faults.push(format!("the tests ended with exit code {}", ended.code()));
         }
         let release = ended.release.clone();
-        let mut run = Run { kernel: kernel.name.clone(), attach, release, results, faults, notes, folder: None, took: began.elapsed() };
+        let mut run = Run { kernel: kernel.name.clone(), suite, release, results, faults, notes, folder: None, took: began.elapsed() };
         if run.is_good() {
             let _ = std::fs::remove_dir_all(&folder);
         } else {
             run.folder = Some(folder);
         }
         let (good, release) = (if run.is_good() { "good" } else { "NOT GOOD" }, run.release.as_deref().unwrap_or("?"));
-        eprintln!("{} ({release}) {}: {good}, {} s", run.kernel, attach.name(), run.took.as_secs());
+        eprintln!("{} ({release}) {}: {good}, {} s", run.kernel, suite.name(), run.took.as_secs());
         Ok(run)
     }
 
-    fn job(&self, attach: Attach) -> Vec<String> {
+    fn job(&self, suite: Tests) -> Vec<String> {
+        let attach = match suite {
+            Tests::EndToEnd(attach) => attach,
+            Tests::Daemon => {
+                let job = ["bash", "/lab/daemon.sh"].map(str::to_owned);
+                return job.into_iter().chain(self.tests.iter().cloned()).collect();
+            }
+        };
         let settings = [
             format!("PUNCTUAL_E2E_ATTACH={}", attach.name()),
             format!("PUNCTUAL_E2E_ONLY={}", self.tests.join(" ")),
@@ -176,8 +204,8 @@ impl Suite {
 
 /// Where a kernel is built to let programs be called from functions and the tests say that it refuses ours, that is no lack of the kernel's: the verifier,
 /// most likely. Those that are too old for all of it were not tried.
-fn refused(kernel: &Kernel, attach: Attach, results: &Results) -> Option<String> {
-    if attach != Attach::Fentry || !kernel.has("DYNAMIC_FTRACE_WITH_DIRECT_CALLS") {
+fn refused(kernel: &Kernel, suite: Tests, results: &Results) -> Option<String> {
+    if suite != Tests::EndToEnd(Attach::Fentry) || !kernel.has("DYNAMIC_FTRACE_WITH_DIRECT_CALLS") {
         return None;
     }
     let reasons = results.tests.values().filter_map(|outcome| if let Outcome::Skipped(reason) = outcome { Some(reason) } else { None });
@@ -235,7 +263,8 @@ mod tests {
             let kernel = Kernel { name: "6.1".into(), arch: Arch::Amd64, image: PathBuf::new(), config: Some(config.clone()) };
             let mut results = Results::default();
             results.line(&format!("test driver::poll ... ignored (no function tracing: {reason})"));
-            (refused(&kernel, Attach::Fentry, &results), refused(&kernel, Attach::Tracepoint, &results))
+            let by = |attach| refused(&kernel, Tests::EndToEnd(attach), &results);
+            (by(Attach::Fentry), by(Attach::Tracepoint))
         };
         std::fs::write(&config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y\n").unwrap();
         assert!(

@@ -55,7 +55,7 @@ pub fn text(report: &Report) -> String {
 }
 
 fn column(run: &Run) -> String {
-    format!("{} {}", run.kernel.rsplit('/').next().unwrap_or(&run.kernel), run.attach.name())
+    format!("{} {}", run.kernel.rsplit('/').next().unwrap_or(&run.kernel), run.suite.name())
 }
 
 fn summary(run: &Run) -> String {
