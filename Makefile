@@ -47,7 +47,8 @@ help:
 	@echo 'make test             all tests, the end-to-end ones against this kernel'
 	@echo 'make test-faults      the daemon killed 100 times under 200 clients: every thread as it should be; make test does it 5 times'
 	@echo 'make fuzz             what reads recordings, messages, configuration and rules, against libFuzzer, for SECONDS ($(SECONDS)) each; TARGETS="…" (of scripts/fuzz list)'
-	@echo 'make vm-test          the end-to-end tests on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), TESTS="…"'
+	@echo 'make vm-test          the end-to-end tests and those of the daemon on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), SUITE=…, TESTS="…"'
+	@echo 'make vm-systemd       the daemon under systemd, in virtual machines with Debian 12 and 13'
 	@echo 'make vm-run           one command on another kernel: make vm-run KERNEL=6.1 -- punctual doctor'
 	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
 	@echo 'make vm-bench         what an observed event costs, in instructions, beside strace, perf and ftrace; KERNELS="…"'
@@ -160,7 +161,13 @@ lab: setup
 	@$(CARGO) build --quiet -p punctual-lab
 
 vm-test: lab
-	@$(LAB) test $(if $(KERNELS),--kernel "$(KERNELS)") $(TESTS)
+	@$(LAB) test $(if $(KERNELS),--kernel "$(KERNELS)") $(SUITE:%=--suite %) $(TESTS)
+
+# What is installed, in small systems of Debian 12 and 13.
+vm-systemd: lab
+	@rm -rf $(CARGO_TARGET_DIR)/vm/installed
+	@$(MAKE) --silent install DESTDIR=$(CARGO_TARGET_DIR)/vm/installed PREFIX=/usr/local >$(CARGO_TARGET_DIR)/vm/install.log
+	@$(LAB) systemd --installed $(CARGO_TARGET_DIR)/vm/installed $(RELEASES:%=--release %)
 
 vm-bench: lab
 	@$(LAB) bench $(if $(KERNELS),--kernel "$(KERNELS)")
@@ -171,5 +178,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
 endif
