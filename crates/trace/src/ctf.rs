@@ -5,17 +5,17 @@
 //! records that were put in, a reader gets [`crate::Record::Known`] of threads that live, at the begin of a file and now and then.
 
 mod checksum;
-mod damage;
+pub(crate) mod damage;
 mod decode;
 mod encode;
 mod files;
 mod index;
 mod layout;
-mod metadata;
+pub(crate) mod metadata;
 mod reader;
 mod recorder;
 mod select;
-mod source;
+pub(crate) mod source;
 
 pub use damage::Damage;
 pub use reader::{Reader, Stretch};

@@ -15,7 +15,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    pub(super) fn new(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Damage {
+    pub(crate) fn new(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Damage {
         Damage { file: file.into(), offset, what: what.into(), activations: 0 }
     }
 

@@ -112,7 +112,7 @@ fn file_name(class: FileClass) -> &'static str {
 }
 
 /// A string of TSDL, which is one of C. A NUL has no place in it.
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars().filter(|letter| *letter != '\0') {
         match letter {
@@ -129,7 +129,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// What [`quoted`] was made from, if it is whole.
-fn unquoted(text: &str) -> Option<String> {
+pub(crate) fn unquoted(text: &str) -> Option<String> {
     let mut letters = text.strip_prefix('"')?.strip_suffix('"')?.chars();
     let mut plain = String::new();
     while let Some(letter) = letters.next() {

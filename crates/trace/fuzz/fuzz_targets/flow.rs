@@ -1,0 +1,5 @@
+#![no_main]
+
+mod flow_input;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| flow_input::read(data));

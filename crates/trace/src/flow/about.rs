@@ -1,0 +1,85 @@
+//! What is true of a whole trace.
+
+use std::collections::BTreeMap;
+
+/// How integers lie in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ByteOrder {
+    /// The least significant byte first.
+    #[default]
+    Little,
+    /// The most significant byte first.
+    Big,
+}
+
+/// Data on a channel can activate a task, alone or with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Connection {
+    /// The channel.
+    pub channel: u16,
+    /// The task.
+    pub task: u16,
+}
+
+/// What is true of a whole trace, as far as it says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Of the machine that wrote it.
+    pub byte_order: ByteOrder,
+    /// The clock's name.
+    pub clock: String,
+    /// Ticks of the clock in a second; greater than zero.
+    pub frequency: u64,
+    /// Real time at the clock's zero, in nanoseconds since 1970.
+    pub clock_zero: Option<u64>,
+    /// Names of channels.
+    pub channels: BTreeMap<u16, String>,
+    /// Names of tasks.
+    pub tasks: BTreeMap<u16, String>,
+    /// What was traced.
+    pub program: Option<String>,
+    /// Operating system and processor, for people.
+    pub platform: Option<String>,
+    /// Scheduling policy: `fifo`, `lifo`, `priority`.
+    pub policy: Option<String>,
+    /// How many executors there are.
+    pub executors: Option<u32>,
+    /// Names of producers, for people.
+    pub producers: BTreeMap<u32, String>,
+    /// The kernel's numbers of their threads.
+    pub threads: BTreeMap<u32, u32>,
+    /// Declared connections.
+    pub connections: Vec<Connection>,
+}
+
+impl Default for About {
+    fn default() -> About {
+        About {
+            byte_order: ByteOrder::default(),
+            clock: "CLOCK_MONOTONIC".into(),
+            frequency: 1_000_000_000,
+            clock_zero: None,
+            channels: BTreeMap::new(),
+            tasks: BTreeMap::new(),
+            program: None,
+            platform: None,
+            policy: None,
+            executors: None,
+            producers: BTreeMap::new(),
+            threads: BTreeMap::new(),
+            connections: Vec::new(),
+        }
+    }
+}
+
+impl About {
+    /// A channel as people know it.
+    pub fn channel(&self, number: u16) -> String {
+        self.channels.get(&number).cloned().unwrap_or_else(|| format!("channel {number}"))
+    }
+
+    /// A task as people know it.
+    pub fn task(&self, number: u16) -> String {
+        self.tasks.get(&number).cloned().unwrap_or_else(|| format!("task {number}"))
+    }
+}

@@ -1,0 +1,219 @@
+//! The file `metadata` of a flow trace: written, and read as far as it says something.
+
+use super::tsdl::{Value, Values};
+use super::{About, ByteOrder, Connection, OBJECTS};
+use crate::ctf::damage::Damage;
+use crate::ctf::metadata::{NAME, quoted};
+use crate::error::{Error, ErrorKind};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// Version of the format.
+pub const MAJOR: u64 = 1;
+pub const MINOR: u64 = 0;
+/// 65,536 channels and as many tasks with long names fit.
+pub const MOST_BYTES: u64 = 32 << 20;
+
+const TYPES: &str = "\
+typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
+typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := instant_t;
+/* The low half of the same. */
+typealias integer { size = 32; align = 8; signed = false; map = clock.monotonic.value; } := instant32_t;
+";
+
+const STREAM: &str = "\
+stream {
+	id = 0;
+	packet.context := struct {
+		instant_t timestamp_begin;
+		instant_t timestamp_end;
+		uint32_t content_size;
+		uint32_t packet_size;
+		uint32_t packet_seq_num;
+		uint32_t events_discarded;
+		uint32_t producer;
+		uint32_t zero;
+	};
+	event.header := struct {
+		instant32_t timestamp;
+		integer { size = 2; align = 1; signed = false; } id;
+	};
+	event.context := struct {
+		integer { size = 14; align = 1; signed = false; } number;
+	};
+};
+
+event { name = \"push\"; id = 0; stream_id = 0; fields := struct { enum channel channel; }; };
+event { name = \"activation\"; id = 1; stream_id = 0; fields := struct { enum task task; }; };
+event { name = \"start\"; id = 2; stream_id = 0; fields := struct { enum task task; }; };
+event { name = \"stop\"; id = 3; stream_id = 0; fields := struct { enum task task; }; };
+";
+
+/// The text for a trace.
+pub fn write(about: &About) -> String {
+    let order = match about.byte_order {
+        ByteOrder::Little => "le",
+        ByteOrder::Big => "be",
+    };
+    let mut text = format!(
+        "/* CTF 1.8 */\n\n/* A trace of a dataflow program: docs/flow-traces.md of Punctual is its format. */\n
+trace {{
+	major = 1;
+	minor = 8;
+	byte_order = {order};
+	packet.header := struct {{
+		integer {{ size = 32; align = 8; signed = false; base = 16; }} magic;
+		integer {{ size = 32; align = 8; signed = false; }} stream_id;
+	}};
+}};
+
+env {{\n"
+    );
+    env(&mut text, about);
+    let (name, frequency) = (quoted(&about.clock), about.frequency);
+    let _ = write!(text, "}};\n\nclock {{\n\tname = monotonic;\n\tdescription = {name};\n\tfreq = {frequency};\n");
+    if let Some(zero) = about.clock_zero {
+        let (seconds, rest) = (zero / 1_000_000_000, zero % 1_000_000_000);
+        let ticks = u128::from(rest) * u128::from(frequency) / 1_000_000_000;
+        let _ = write!(text, "\toffset_s = {seconds};\n\toffset = {ticks};\n\tabsolute = true;\n");
+    }
+    text.push_str("};\n\n");
+    text.push_str(TYPES);
+    enumeration(&mut text, "channel", &about.channels);
+    enumeration(&mut text, "task", &about.tasks);
+    text.push('\n');
+    text.push_str(STREAM);
+    text
+}
+
+fn env(text: &mut String, about: &About) {
+    let mut line = |key: &str, value: String| {
+        let _ = writeln!(text, "\t{key} = {value};");
+    };
+    line("domain", quoted("dataflow"));
+    line("tracer_name", quoted("punctual"));
+    line("tracer_major", MAJOR.to_string());
+    line("tracer_minor", MINOR.to_string());
+    for (key, value) in [("program", &about.program), ("platform", &about.platform), ("policy", &about.policy)] {
+        value.iter().for_each(|value| line(key, quoted(value)));
+    }
+    about.executors.iter().for_each(|executors| line("executors", executors.to_string()));
+    about.producers.iter().for_each(|(number, name)| line(&format!("producer_{number}"), quoted(name)));
+    about.threads.iter().for_each(|(number, thread)| line(&format!("thread_{number}"), thread.to_string()));
+    for (number, Connection { channel, task }) in about.connections.iter().enumerate() {
+        line(&format!("connection_{number}"), quoted(&format!("{channel} {task}")));
+    }
+}
+
+fn enumeration(text: &mut String, name: &str, labels: &BTreeMap<u16, String>) {
+    let _ = write!(text, "\nenum {name} : integer {{ size = 16; align = 8; signed = false; }} {{\n");
+    for (number, label) in labels {
+        let _ = writeln!(text, "\t{} = {number},", quoted(label));
+    }
+    // An enumeration without labels is none.
+    if labels.is_empty() {
+        let _ = writeln!(text, "\t\"{name} 0\" = 0,");
+    }
+    text.push_str("};\n");
+}
+
+/// What the file says.
+pub struct Metadata {
+    pub about: About,
+    /// Whether it says the byte order.
+    pub names_order: bool,
+    pub damage: Option<Damage>,
+}
+
+/// Reads the file; of one that was cut off, what is left. An error if it is none of a flow trace, which says what it is instead.
+pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
+    let text = String::from_utf8_lossy(bytes);
+    let values = Values::read(&text);
+    let damage = (!values.is_whole).then(|| {
+        let what = "the file is cut off here or damaged; what it does not say (names, connections) is left open";
+        Damage::new(NAME, bytes.len() as u64, what)
+    });
+    check_kind(&values, bytes, folder)?;
+    let order = values.word("trace.byte_order");
+    let mut about = About {
+        byte_order: match order {
+            Some("be" | "network") => ByteOrder::Big,
+            _ => ByteOrder::Little,
+        },
+        frequency: values.number("clock.freq").filter(|frequency| *frequency > 0).unwrap_or(1_000_000_000),
+        channels: labels(&values, "channel"),
+        tasks: labels(&values, "task"),
+        program: values.text("env.program").map(str::to_owned),
+        platform: values.text("env.platform").map(str::to_owned),
+        policy: values.text("env.policy").map(str::to_owned),
+        executors: values.number("env.executors").and_then(|number| number.try_into().ok()),
+        ..About::default()
+    };
+    let named = values.text("clock.description").or(values.text("clock.name")).or(values.word("clock.name"));
+    about.clock = named.map_or(about.clock, |name| if name == "monotonic" { "CLOCK_MONOTONIC".into() } else { name.to_owned() });
+    about.clock_zero = clock_zero(&values, about.frequency);
+    for (number, value) in values.numbered("env.producer_") {
+        about.producers.extend(as_text(value).map(|name| (number, name.to_owned())));
+    }
+    for (number, value) in values.numbered("env.thread_") {
+        about.threads.extend(as_text(value).and_then(|thread| Some((number, thread.parse().ok()?))));
+    }
+    about.connections = values.numbered("env.connection_").filter_map(|(_, value)| connection(as_text(value)?)).collect();
+    about.connections.sort_unstable();
+    about.connections.dedup();
+    Ok(Metadata { about, names_order: order.is_some(), damage })
+}
+
+fn as_text(value: &Value) -> Option<&str> {
+    match value {
+        Value::Text(text) | Value::Word(text) => Some(text),
+    }
+}
+
+/// `"CHANNEL TASK"`, by number.
+fn connection(text: &str) -> Option<Connection> {
+    let (channel, task) = text.trim().split_once(char::is_whitespace)?;
+    Some(Connection { channel: channel.parse().ok()?, task: task.trim().parse().ok()? })
+}
+
+fn labels(values: &Values, name: &str) -> BTreeMap<u16, String> {
+    let labels = values.enumeration_of(name).iter().take(OBJECTS);
+    labels.filter_map(|(label, number)| Some((u16::try_from(*number).ok()?, label.clone()))).collect()
+}
+
+fn clock_zero(values: &Values, frequency: u64) -> Option<u64> {
+    let (seconds, ticks) = (values.number("clock.offset_s"), values.number("clock.offset"));
+    if seconds.is_none() && ticks.is_none() {
+        return None;
+    }
+    let rest = u128::from(ticks.unwrap_or(0)) * 1_000_000_000 / u128::from(frequency);
+    u64::try_from(u128::from(seconds.unwrap_or(0)) * 1_000_000_000 + rest).ok()
+}
+
+/// Whether it is a flow trace of a version that is read here.
+fn check_kind(values: &Values, bytes: &[u8], folder: &Path) -> Result<(), Error> {
+    let place = folder.display();
+    let domain = values.text("env.domain");
+    let tracer = values.text("env.tracer_name");
+    let other = |what: String| Err(Error::new(ErrorKind::NotATrace, format!("{place} is no trace of a dataflow program: {what}")));
+    match (domain, tracer) {
+        (Some("dataflow"), _) => {}
+        (None, Some("punctual")) if values.get("env.format_version").is_some() => {
+            return other("it is a recording of threads, which punctual replay and punctual report read".into());
+        }
+        (Some(domain), Some(tracer)) => return other(format!("it is a trace by {tracer} of domain {domain:?}")),
+        (Some(domain), None) => return other(format!("it is a trace of domain {domain:?}")),
+        (None, Some(tracer)) if tracer != "punctual" => return other(format!("it is a trace by {tracer}")),
+        // Cut off before it says so; the packets have to show it.
+        (None, _) if !values.is_whole || bytes.is_empty() => {}
+        (None, _) => return other("its metadata do not say domain = \"dataflow\"".into()),
+    }
+    match values.number("env.tracer_major") {
+        Some(major) if major != MAJOR => {
+            let message = format!("{place} is of version {major} of the format of flow traces, and this Punctual reads version {MAJOR}");
+            Err(Error::new(ErrorKind::Version, message))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,222 @@
+//! Reads flow traces, also those that were cut off or damaged: whatever is whole of them, and what is missing.
+
+use super::header::{HEADER, Header};
+use super::merge::{Clock, merge};
+use super::stream::{Cursor, Found};
+use super::{About, ByteOrder, Item, metadata};
+use crate::ctf::damage::{Damage, Damages};
+use crate::ctf::source::{Bytes, Place, Stream};
+use crate::error::{Error, ErrorKind};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// As many producers are read.
+const MOST_STREAMS: usize = 4_096;
+/// Bytes that all streams together may keep in memory, and one.
+const MOST_WINDOWS: usize = 64 << 20;
+const MOST_WINDOW: usize = 256 << 10;
+
+/// A flow trace that is read, as often as wanted.
+pub struct Reader {
+    folder: PathBuf,
+    about: About,
+    streams: Vec<Stream>,
+    packet_bytes: usize,
+    damages: Vec<Damage>,
+}
+
+/// What was found in a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Events that were given.
+    pub events: u64,
+    /// Events that the tracer discarded.
+    pub discarded: u64,
+    /// Packets that are missing.
+    pub missing_packets: u64,
+    /// Packets that are there, but damaged, wholly or in part.
+    pub damaged_packets: u64,
+    /// What is damaged, one by one as far as it is not too much.
+    pub damages: Vec<Damage>,
+}
+
+impl Reader {
+    /// Opens a trace.
+    pub fn open(folder: &Path) -> Result<Reader, Error> {
+        let failed = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotADirectory => {
+                let what = what_file(folder);
+                Error::new(ErrorKind::NotATrace, format!("{} is no trace of a dataflow program: it is {what}", folder.display()))
+            }
+            _ => Error::io("read", folder, &error),
+        };
+        let mut streams = Vec::new();
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(number) = name.strip_prefix("stream_").and_then(|number| number.parse().ok()) else { continue };
+            let path = entry.path();
+            let about = fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?;
+            if about.is_file() {
+                streams.push(Stream { number, name, length: about.len(), place: Place::File(path) });
+            }
+            if streams.len() > MOST_STREAMS {
+                let message = format!("{} has more than {MOST_STREAMS} streams; so many producers are not read", folder.display());
+                return Err(Error::new(ErrorKind::NotATrace, message));
+            }
+        }
+        let path = folder.join(crate::ctf::metadata::NAME);
+        let text = match fs::metadata(&path) {
+            Ok(about) if !about.is_file() || about.len() > metadata::MOST_BYTES => {
+                let most = metadata::MOST_BYTES;
+                let message = format!("{} is no metadata of a flow trace: it is no file, or longer than {most} bytes", path.display());
+                return Err(Error::new(ErrorKind::NotATrace, message));
+            }
+            Ok(_) => fs::read(&path).map_err(|error| Error::io("read", &path, &error))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let message = format!("{} is no trace of a dataflow program: it has no file named metadata", folder.display());
+                return Err(Error::new(ErrorKind::NotATrace, message));
+            }
+            Err(error) => return Err(Error::io("read", &path, &error)),
+        };
+        Reader::new(folder, &text, streams)
+    }
+
+    /// A trace in memory: its metadata, and the streams by number. For tests.
+    pub fn in_memory(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) -> Result<Reader, Error> {
+        let stream = |(number, bytes): (u64, Vec<u8>)| Stream {
+            number,
+            name: format!("stream_{number}"),
+            length: bytes.len() as u64,
+            place: Place::Memory(bytes),
+        };
+        Reader::new(Path::new("(memory)"), metadata, streams.into_iter().map(stream).collect())
+    }
+
+    fn new(folder: &Path, text: &[u8], mut streams: Vec<Stream>) -> Result<Reader, Error> {
+        streams.sort_by_key(|stream| stream.number);
+        let metadata = metadata::read(text, folder)?;
+        let mut damages = Damages::default();
+        damages.extend(metadata.damage);
+        let failed = |error: io::Error| Error::io("read", folder, &error);
+        let first = first_packet(&streams).map_err(failed)?;
+        let mut about = metadata.about;
+        if let Some((order, _)) = first.filter(|(order, _)| *order != about.byte_order) {
+            if metadata.names_order {
+                let what = "it names a byte order that the packets do not have; they are read as they are";
+                damages.push(Damage::new(crate::ctf::metadata::NAME, 0, what));
+            }
+            about.byte_order = order;
+        }
+        if first.is_none() && streams.iter().any(|stream| stream.length > 0) {
+            let lengths = streams.iter().filter(|stream| stream.length > 0);
+            let what = "there is no whole packet in the file";
+            damages.extend(lengths.map(|stream| Damage::new(&stream.name, 0, what)));
+            streams.clear();
+        }
+        let packet_bytes = first.map_or(super::header::LEAST_PACKET, |(_, bytes)| bytes);
+        Ok(Reader { folder: folder.to_owned(), about, streams, packet_bytes, damages: damages.into_list() })
+    }
+
+    /// What is true of the trace as a whole.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Bytes of all streams together.
+    pub fn bytes(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.length).sum()
+    }
+
+    /// How many producers have a stream.
+    pub fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Gives all events and gaps, in the order of causes, and now and then tells how many bytes it has read.
+    pub fn read(&self, each: &mut (impl FnMut(Item) + ?Sized), progress: &mut dyn FnMut(u64)) -> Result<Totals, Error> {
+        let failed = |index: usize, error: io::Error| Error::io("read", &self.folder.join(&self.streams[index].name), &error);
+        let window = (MOST_WINDOWS / self.streams.len().max(1)).min(MOST_WINDOW);
+        let open = |(index, stream): (usize, _)| {
+            Cursor::new(stream, self.about.byte_order, self.packet_bytes, window).map_err(|error| failed(index, error))
+        };
+        let mut cursors = self.streams.iter().enumerate().map(open).collect::<Result<Vec<_>, Error>>()?;
+        let clock = Clock { frequency: self.about.frequency };
+        merge(&mut cursors, clock, each, progress).map_err(|(index, error)| failed(index, error))?;
+        let mut totals = Totals::default();
+        let mut damages = Damages::default();
+        damages.extend(self.damages.iter().cloned());
+        for cursor in cursors {
+            let Found { events, discarded, missing_packets, damaged_packets } = cursor.found;
+            totals.events += events;
+            totals.discarded += discarded;
+            totals.missing_packets += missing_packets;
+            totals.damaged_packets += damaged_packets;
+            damages.extend(cursor.damages.into_list());
+        }
+        totals.damages = damages.into_list();
+        Ok(totals)
+    }
+}
+
+/// Byte order and size of the packets: as the first one says behind which there is another of the same size, or the end of the file.
+fn first_packet(streams: &[Stream]) -> io::Result<Option<(ByteOrder, usize)>> {
+    let mut unconfirmed = None;
+    for stream in streams {
+        match packet_at(stream, &stream.open()?, 0)? {
+            Some((found, true)) => return Ok(Some(found)),
+            found => unconfirmed = unconfirmed.or(found.map(|(found, _)| found)),
+        }
+    }
+    // Damaged at the begin of every file: some packet will be whole. Packets are made of 8-byte words, at multiples of their size.
+    for stream in streams {
+        let bytes = stream.open()?;
+        let mut chunk = vec![0; usize::try_from(stream.length).unwrap_or(usize::MAX).min(1 << 20)];
+        let mut offset = 0;
+        while offset < stream.length {
+            let length = chunk.len().min(usize::try_from(stream.length - offset).unwrap_or(usize::MAX));
+            bytes.read(offset, &mut chunk[..length])?;
+            for (index, word) in chunk[..length].chunks_exact(8).enumerate() {
+                if ByteOrder::of_packet(word).is_some() {
+                    match packet_at(stream, &bytes, offset + 8 * index as u64)? {
+                        Some((found, true)) => return Ok(Some(found)),
+                        found => unconfirmed = unconfirmed.or(found.map(|(found, _)| found)),
+                    }
+                }
+            }
+            offset += length as u64;
+        }
+    }
+    Ok(unconfirmed)
+}
+
+/// Byte order and size of the packet there, if there can be one, and whether what is behind it says the same.
+fn packet_at(stream: &Stream, file: &Bytes<'_>, offset: u64) -> io::Result<Option<((ByteOrder, usize), bool)>> {
+    let Some((order, size)) = header_at(stream, file, offset)? else { return Ok(None) };
+    let behind = offset + size as u64;
+    let is_confirmed = behind == stream.length || header_at(stream, file, behind)? == Some((order, size));
+    Ok((offset % size as u64 == 0).then_some(((order, size), is_confirmed)))
+}
+
+fn header_at(stream: &Stream, file: &Bytes<'_>, offset: u64) -> io::Result<Option<(ByteOrder, usize)>> {
+    let mut bytes = [0; HEADER];
+    if offset + HEADER as u64 > stream.length {
+        return Ok(None);
+    }
+    file.read(offset, &mut bytes)?;
+    let Some(order) = ByteOrder::of_packet(&bytes) else { return Ok(None) };
+    Ok(Header::parse(&bytes, order).map(|header| (order, header.packet_bytes)))
+}
+
+/// What a file is that was given in place of a folder, by how it begins.
+fn what_file(path: &Path) -> &'static str {
+    let mut begin = [0; 256];
+    let length = fs::File::open(path).and_then(|mut file| io::Read::read(&mut file, &mut begin)).unwrap_or(0);
+    let begin = &begin[..length];
+    match begin {
+        [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => "a file of perf, which punctual import reads",
+        [first, ..] if first.is_ascii_whitespace() || *first == b'{' => "a file of JSON; a timing model is shown by punctual show",
+        _ => "a file, and a trace is a folder",
+    }
+}

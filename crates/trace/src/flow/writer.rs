@@ -1,0 +1,158 @@
+//! Writes flow traces: packets of one size, in one file for each producer.
+
+use super::header::{EVENT, HEADER, Header, LEAST_PACKET, MOST_PACKET, Raw};
+use super::{About, ByteOrder, Kind, NUMBERS, metadata as tsdl};
+use crate::error::{Error, ErrorKind};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The text of `metadata` for a trace.
+pub fn metadata(about: &About) -> String {
+    tsdl::write(about)
+}
+
+/// A trace that is written. Events of a producer must come in order; a packet is on the disk when it is full, or with [`Writer::flush`].
+pub struct Writer {
+    folder: PathBuf,
+    order: ByteOrder,
+    packet_bytes: usize,
+    producers: Vec<Producer>,
+}
+
+struct Producer {
+    file: File,
+    packet: Vec<u8>,
+    begin: u64,
+    end: u64,
+    /// Of the packet that is being filled, which is also its place in the file.
+    sequence: u32,
+    discarded: u32,
+    /// Whether the file has less of it than there is.
+    is_dirty: bool,
+}
+
+impl Producer {
+    fn has_events(&self) -> bool {
+        self.packet.len() > HEADER
+    }
+}
+
+impl Writer {
+    /// Makes the folder, which must not exist or be empty, with a stream for each producer. A packet has `packet_bytes`: 56 to 16 Mi.
+    pub fn create(folder: &Path, about: &About, producers: usize, packet_bytes: usize) -> Result<Writer, Error> {
+        if !(LEAST_PACKET..=MOST_PACKET).contains(&packet_bytes) || (packet_bytes - HEADER) % EVENT != 0 {
+            let message = format!("packets of {packet_bytes} bytes are none: {HEADER} bytes and at least one event of {EVENT}");
+            return Err(Error::new(ErrorKind::Options, message));
+        }
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if fs::read_dir(folder).map_err(|error| Error::io("write into", folder, &error))?.next().is_some() {
+                    let message = format!("cannot write into {}: it is not empty; name another folder, or remove it", folder.display());
+                    return Err(Error::new(ErrorKind::Exists, message));
+                }
+            }
+            made => made.map_err(|error| Error::io("make the folder", folder, &error))?,
+        }
+        let path = folder.join(crate::ctf::metadata::NAME);
+        let write = || File::create_new(&path)?.write_all(tsdl::write(about).as_bytes());
+        write().map_err(|error| Error::io("write", &path, &error))?;
+        let producer = |number: usize| {
+            let path = folder.join(format!("stream_{number}"));
+            let file = File::create_new(&path).map_err(|error| Error::io("write", &path, &error))?;
+            let packet = Vec::with_capacity(packet_bytes);
+            Ok(Producer { file, packet, begin: 0, end: 0, sequence: 0, discarded: 0, is_dirty: false })
+        };
+        let producers = (0..producers).map(producer).collect::<Result<_, Error>>()?;
+        Ok(Writer { folder: folder.to_owned(), order: about.byte_order, packet_bytes, producers })
+    }
+
+    /// Writes an event; `tick` is of the trace's clock and never less than that of the producer's event before it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such producer.
+    pub fn event(&mut self, producer: usize, tick: u64, kind: Kind, object: u16, number: u64) -> Result<(), Error> {
+        let this = &self.producers[producer];
+        if tick < this.end {
+            let message = format!("producer {producer}: an event at {tick} cannot follow one at {}", this.end);
+            return Err(Error::new(ErrorKind::Options, message));
+        }
+        let is_full = this.packet.len() + EVENT > self.packet_bytes;
+        if this.has_events() && (is_full || tick - this.begin > u64::from(u32::MAX)) {
+            self.close(producer)?;
+        }
+        let this = &mut self.producers[producer];
+        if !this.has_events() {
+            this.packet.resize(HEADER, 0);
+            this.begin = tick;
+        }
+        let raw = Raw { low: tick as u32, kind, number: (number % NUMBERS) as u16, object };
+        this.packet.extend(raw.to_bytes(self.order));
+        this.end = tick;
+        this.is_dirty = true;
+        Ok(())
+    }
+
+    /// Counts events for which there was no room: they belong behind all that were written.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such producer.
+    pub fn discard(&mut self, producer: usize, events: u32) -> Result<(), Error> {
+        if self.producers[producer].has_events() {
+            self.close(producer)?;
+        }
+        let this = &mut self.producers[producer];
+        this.discarded = this.discarded.wrapping_add(events);
+        this.is_dirty |= events > 0;
+        Ok(())
+    }
+
+    /// Writes what the packets hold that are being filled; they are written over when there is more.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        for producer in 0..self.producers.len() {
+            if self.producers[producer].is_dirty {
+                self.put(producer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the trace.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.flush()
+    }
+
+    fn close(&mut self, producer: usize) -> Result<(), Error> {
+        self.put(producer)?;
+        let this = &mut self.producers[producer];
+        this.packet.clear();
+        this.sequence = this.sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    fn put(&mut self, producer: usize) -> Result<(), Error> {
+        let this = &mut self.producers[producer];
+        // One without events tells only what was discarded.
+        let begin = if this.has_events() { this.begin } else { this.end };
+        this.packet.resize(this.packet.len().max(HEADER), 0);
+        let header = Header {
+            begin,
+            end: this.end,
+            content_bytes: this.packet.len(),
+            packet_bytes: self.packet_bytes,
+            sequence: this.sequence,
+            discarded: this.discarded,
+            producer: producer as u32,
+        };
+        this.packet[..HEADER].copy_from_slice(&header.to_bytes(self.order));
+        let content = this.packet.len();
+        this.packet.resize(self.packet_bytes, 0);
+        let written = this.file.write_all_at(&this.packet, u64::from(this.sequence) * self.packet_bytes as u64);
+        this.packet.truncate(content);
+        this.is_dirty = false;
+        written.map_err(|error| Error::io("write", &self.folder.join(format!("stream_{producer}")), &error))
+    }
+}

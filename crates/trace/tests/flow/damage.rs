@@ -1,0 +1,132 @@
+//! Traces that were cut off or damaged.
+
+use crate::generate::*;
+use punctual_trace::flow::{ByteOrder, Event, Item, Reader};
+use std::collections::HashSet;
+
+#[path = "../../fuzz/fuzz_targets/flow_input.rs"]
+mod input;
+
+const PACKET: usize = 256;
+const EVENTS_IN_PACKET: usize = (PACKET - 48) / 8;
+
+/// Streams by number.
+type Streams = Vec<(u64, Vec<u8>)>;
+
+fn trace(order: ByteOrder, number: u64) -> (Vec<u8>, Streams, Vec<Event>) {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("trace");
+    let written = rounds(number);
+    write(&folder, &some_about(order), PACKET, &written);
+    let (metadata, streams) = files(&folder);
+    (metadata, streams, written)
+}
+
+/// Whatever is cut off, what is whole of a stream before is there, and that more was there is said.
+#[test]
+fn a_stream_cut_off_anywhere_is_read_up_to_its_last_whole_packet() {
+    let (metadata, streams, written) = trace(ByteOrder::Little, 100);
+    let of = |events: &[Event], producer| events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>();
+    for length in 0..=streams[0].1.len() {
+        let mut cut = streams.clone();
+        cut[0].1.truncate(length);
+        let reader = Reader::in_memory(&metadata, cut).unwrap();
+        let (items, totals) = read(&reader);
+        let found = events(&items);
+        for producer in [1, 2] {
+            assert_eq!(of(&found, producer), of(&written, producer));
+        }
+        let whole = (length / PACKET * EVENTS_IN_PACKET).min(of(&written, 0).len());
+        assert_eq!(of(&found, 0), of(&written, 0)[..whole], "{length}");
+        assert_eq!(totals.damages.is_empty(), length % PACKET == 0, "{length}: {:?}", totals.damages);
+        assert_eq!(items.iter().any(|item| matches!(item, Item::Gap(_))), length % PACKET != 0, "{length}");
+    }
+}
+
+#[test]
+fn metadata_cut_off_anywhere_lose_names_at_most() {
+    for order in [ByteOrder::Little, ByteOrder::Big] {
+        let (metadata, streams, written) = trace(order, 10);
+        for length in 0..metadata.len() - 1 {
+            // At a tick, order does not depend on names either.
+            match Reader::in_memory(&metadata[..length], streams.clone()) {
+                Ok(reader) => assert_eq!(events(&read(&reader).0), written, "{length}"),
+                Err(error) => assert!(error.to_string().contains("do not say domain"), "{length}: {error}"),
+            }
+        }
+    }
+}
+
+/// A damaged packet costs its own events alone.
+#[test]
+fn a_damaged_header_costs_its_packet_alone() {
+    let (metadata, streams, written) = trace(ByteOrder::Little, 100);
+    let packets = streams[0].1.len() / PACKET;
+    let all: HashSet<String> = written.iter().map(|event| format!("{event:?}")).collect();
+    for packet in 0..packets {
+        for (at, bits) in
+            [(0, 1), (4, 8), (8, 16), (15, 128), (16, 64), (23, 128), (24, 4), (27, 1), (28, 16), (35, 64), (39, 128), (40, 1), (44, 2)]
+        {
+            let mut damaged = streams.clone();
+            damaged[0].1[packet * PACKET + at] ^= bits;
+            let (items, totals) = read(&Reader::in_memory(&metadata, damaged).unwrap());
+            let found = events(&items);
+            assert!(
+                written.len() - found.len() <= EVENTS_IN_PACKET,
+                "packet {packet}, byte {at}: {} left out",
+                written.len() - found.len()
+            );
+            // What is there was written, whatever is missing.
+            if (8..16).contains(&at) && found.len() == written.len() {
+                continue;
+            }
+            assert!(found.iter().all(|event| all.contains(&format!("{event:?}"))), "packet {packet}, byte {at}");
+            assert!(found.len() == written.len() || !totals.damages.is_empty(), "packet {packet}, byte {at}");
+        }
+    }
+}
+
+/// SplitMix64: numbers that are always the same.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
+    }
+
+    fn change(&mut self, input: &mut Vec<u8>) {
+        let at = self.below(input.len());
+        let to = (at + self.below(300)).min(input.len());
+        match self.below(6) {
+            _ if input.is_empty() => input.push(self.below(256) as u8),
+            0 | 1 => input[at] ^= 1 << self.below(8),
+            2 => input[at] = [0, 1, 0x7f, 0x80, 0xff][self.below(5)],
+            3 => input[at..to].fill(if self.below(2) == 0 { 0 } else { 0xff }),
+            4 => drop(input.drain(at..to)),
+            _ => input.truncate(at),
+        }
+    }
+}
+
+#[test]
+fn changed_traces_neither_panic_nor_run_away() {
+    let mut numbers = Numbers(6);
+    let traces = [ByteOrder::Little, ByteOrder::Big].map(|order| trace(order, 12));
+    for round in 0..5_000 {
+        let (metadata, streams, _) = &traces[round % 2];
+        let (mut metadata, mut streams) = (metadata.clone(), streams.clone());
+        for _ in 0..=numbers.below(4) {
+            match numbers.below(5) {
+                0 => numbers.change(&mut metadata),
+                _ => {
+                    let stream = numbers.below(streams.len());
+                    numbers.change(&mut streams[stream].1);
+                }
+            }
+        }
+        input::open(&metadata, streams);
+    }
+}
