@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What docs/flow.md says of activation. All of it with the scheduler's lock, except where said.
+//
+#include "activation.hpp"
+#include "tracing.hpp"
+
+namespace punctual::flow {
+
+void Input::told() noexcept
+{
+	Task &task = *task_;
+	if (!arming_.synchronised_ && (task.state_ != Task::State::idle || armed()))
+		return;
+	if (pushes_ == UINT32_MAX)
+		return;
+	if (++pushes_ == arming_.threshold_)
+		count_armed();
+	if (task.state_ == Task::State::idle)
+		task.activate_if_ready();
+}
+
+// The task keeps count of what is armed, so that no push has to look at all of its inputs.
+void Input::count_armed() noexcept
+{
+	task_->required_armed_ += !arming_.optional_;
+	task_->finals_armed_ += arming_.final_;
+}
+
+void Input::take() noexcept
+{
+	taken_ = armed() ? arming_.threshold_ : 0;
+	pushes_ = arming_.synchronised_ ? pushes_ - taken_ : 0;
+	if (armed())
+		count_armed();
+}
+
+void Task::activate_if_ready() noexcept
+{
+	if (scheduler_->state_.load(std::memory_order_relaxed) == Scheduler::State::running && ready())
+		Activation::activate(&object_);
+}
+
+void Task::rearm() noexcept
+{
+	state_ = State::idle;
+	activate_if_ready();
+}
+
+void Group::ran(Task &task) noexcept
+{
+	task.state_ = Task::State::held;
+	if (--to_run_ != 0)
+		return;
+	to_run_ = members_;
+	// All are idle before the first is activated: that one must not find another of the same round held.
+	for (Task *member = first_; member != nullptr; member = member->next_of_group_)
+		member->state_ = Task::State::idle;
+	for (Task *member = first_; member != nullptr; member = member->next_of_group_)
+		member->activate_if_ready();
+}
+
+void Channel::pass() noexcept
+{
+	arrived_ = 0;
+	for (Input *input = first_input_; input != nullptr; input = input->next_of_channel_)
+		input->told();
+}
+
+// Without the lock.
+void Channel::push() noexcept
+{
+	scheduler_->lock_.lock();
+	Activation::push(&object_);
+	scheduler_->unlock_and_wake();
+}
+
+// Without the lock.
+Status Barrier::set_count(std::uint32_t count) noexcept
+{
+	if (count == 0)
+		return {Error::count, name()};
+	scheduler_->lock_.lock();
+	count_ = count;
+	if (arrived_ >= count_)
+		pass();
+	scheduler_->unlock_and_wake();
+	return {};
+}
+
+// Without the lock.
+void Barrier::raise_count(std::uint32_t by) noexcept
+{
+	Locked locked(scheduler_->lock_);
+	count_ = by > UINT32_MAX - count_ ? UINT32_MAX : count_ + by;
+}
+
+void Scheduler::unlock_and_wake() noexcept
+{
+	// Within the lock, that nobody preempts a thread of low priority between an activation and the wake-up that it needs. Executors on their way count: each takes a task,
+	// and goes on until there are none.
+	while (idle_ != 0 && ready_.size() > waking_) {
+		unsigned executor = static_cast<unsigned>(__builtin_ctzll(idle_));
+		idle_ &= idle_ - 1;
+		++waking_;
+		parking_[executor].wake();
+	}
+	lock_.unlock();
+}
+
+Channel &Activation::channel_of(Object *object) noexcept
+{
+	return static_cast<Channel &>(*reinterpret_cast<Watched *>(object));
+}
+
+Task &Activation::task_of(Object *object) noexcept
+{
+	return static_cast<Task &>(*reinterpret_cast<Watched *>(object));
+}
+
+void Activation::push(Object *object) noexcept
+{
+	Channel &channel = channel_of(object);
+	Trace::push(*channel.scheduler_, *object);
+	++object->number;
+	if (++channel.arrived_ >= channel.count_)
+		channel.pass();
+}
+
+void Activation::activate(Object *object) noexcept
+{
+	Task &task = task_of(object);
+	Trace::activation(*task.scheduler_, *object);
+	task.state_ = Task::State::active;
+	task.required_armed_ = 0;
+	task.finals_armed_ = 0;
+	for (Input *input = task.first_input_; input != nullptr; input = input->next_of_task_)
+		input->take();
+	task.scheduler_->ready_.add(task);
+}
+
+void Activation::start(Object *object) noexcept
+{
+	Task &task = task_of(object);
+	Trace::start(*task.scheduler_, *object);
+	task.execute();
+}
+
+Task *Activation::stop(Object *object) noexcept
+{
+	Task &task = task_of(object);
+	Scheduler &scheduler = *task.scheduler_;
+	Trace::stop(scheduler, *object);
+	scheduler.lock_.lock();
+	++object->number;
+	if (task.group_ != nullptr)
+		task.group_->ran(task);
+	else
+		task.rearm();
+	Task *next = scheduler.executors_ != 0 ? scheduler.ready_.take() : nullptr;
+	scheduler.unlock_and_wake();
+	return next;
+}
+
+} // namespace punctual::flow

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#ifndef PUNCTUAL_FLOW_CONTEXT_HPP
+#define PUNCTUAL_FLOW_CONTEXT_HPP
+
+#include <cstdint>
+
+namespace punctual::flow {
+
+class Scheduler;
+
+// Whose thread the calling one is: of which scheduler, and its number there, executors first, then the timer. No scheduler's: the program's own.
+struct Context {
+	Scheduler *scheduler;
+	std::uint32_t number;
+};
+inline thread_local Context context{nullptr, 0};
+
+} // namespace punctual::flow
+
+#endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// Sleeping and waking: what of futex(2) the executors and the timer need.
+#ifndef PUNCTUAL_FLOW_FUTEX_HPP
+#define PUNCTUAL_FLOW_FUTEX_HPP
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace punctual::flow {
+
+// Tells the processor that this is a loop which waits.
+inline void pause() noexcept
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__) || defined(__arm__)
+	__asm__ __volatile__("yield" ::: "memory");
+#endif
+}
+
+inline std::int64_t monotonic_ns() noexcept
+{
+	timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+// Sleeps while *word is `value`, until it is woken or, where `until` is given, that moment of CLOCK_MONOTONIC. May return early.
+inline void futex_wait(std::atomic<std::uint32_t> &word, std::uint32_t value, const timespec *until = nullptr) noexcept
+{
+	syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+// Wakes one, or all.
+inline void futex_wake(std::atomic<std::uint32_t> &word, int count) noexcept
+{
+	syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
+}
+
+} // namespace punctual::flow
+
+#endif
