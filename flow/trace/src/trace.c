@@ -206,18 +206,25 @@ void punctual_trace_account(void)
 {
 	for (uint32_t number = 0; number < rings.producers; number++) {
 		struct punctual_trace_producer *const producer = &punctual_trace_shared.producers[number];
+		const uint64_t now = punctual_trace_port_clock();
+		uint32_t discarded = producer->discarded;
 		uint32_t said = 0;
 
+		/* Something could not be written. */
 		if (producer->begun != producer->freed)
 			continue;
 		if (producer->begun != 0)
 			said = packet_of(number, producer->begun - 1u)->events_discarded;
 		if (number == 0) {
-			producer->discarded += rings.of_nobody;
+			discarded += rings.of_nobody;
 			rings.of_nobody = 0;
 		}
-		if (said != producer->discarded)
-			(void)punctual_trace_next_packet(producer, punctual_trace_port_clock());
+		/* Readers take differences: the first packet cannot tell how many. */
+		if (producer->begun == 0 && discarded != 0)
+			(void)punctual_trace_next_packet(producer, now);
+		PUNCTUAL_TRACE_STORE(&producer->discarded, discarded);
+		if (said != discarded)
+			(void)punctual_trace_next_packet(producer, now);
 	}
 }
 

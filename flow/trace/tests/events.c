@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * All four kinds come back with the numbers, names and times that they were given; so do times that are far apart, and what is not in the tables.
+ */
+#include "punctual/trace.h"
+#include "reading.h"
+#include "test.h"
+
+#include <string.h>
+
+static const struct punctual_trace_name tasks[] = {{0, "cam1"}, {7, "na\"vi\\"}, {65535, "ter\n1"}};
+static const struct punctual_trace_name channels[] = {{0, "img"}, {65535, "p\xc3\xb6se"}};
+static const struct punctual_trace_connection connections[] = {{0, 7}, {65535, 65535}};
+
+struct expected {
+	uint64_t ticks;
+	uint32_t producer;
+	enum kind kind;
+	uint32_t number;
+	uint16_t object;
+	const char *name;
+};
+
+#define FAR UINT64_C(0x100000000)
+static const struct expected expected[] = {
+	{1000, 0, PUSH, 0, 0, "img"},
+	{1001, 0, ACTIVATION, 0, 0, "cam1"},
+	{1002, 0, START, 0, 7, "na\\\"vi\\\\"},
+	{1002, 0, STOP, 16383, 7, "na\\\"vi\\\\"},
+	/* Numbers are modulo 2¹⁴. */
+	{1003, 1, PUSH, 16384, 65535, "p\xc3\xb6se"},
+	{1004, 1, ACTIVATION, UINT32_MAX, 65535, "ter\\n1"},
+	{1005, 0, START, 16385, 12345, ""},
+	/* The low half of the clock wraps, within a packet of producer 1. */
+	{FAR - 1, 0, PUSH, 1, 0, "img"},
+	{FAR, 0, PUSH, 2, 0, "img"},
+	{FAR + 1002, 1, STOP, 3, 0, "cam1"},
+	/* As far from its packet's begin as can be, and one more. */
+	{FAR + 1003 - 1, 1, STOP, 4, 0, "cam1"},
+	{FAR + 1003, 1, STOP, 5, 0, "cam1"},
+	{3 * FAR + 5, 1, STOP, 6, 0, "cam1"},
+	{3 * FAR + 5, 0, STOP, 7, 0, "cam1"},
+	{UINT64_C(4000000000000000000), 0, STOP, 8, 0, "cam1"},
+};
+#define COUNT (sizeof expected / sizeof *expected)
+
+static void trace_one(const struct expected *event)
+{
+	static void (*const of_thread[])(uint16_t, uint32_t) = {
+		punctual_trace_push, punctual_trace_activation, punctual_trace_start, punctual_trace_stop};
+	static void (*const of_producer[])(uint32_t, uint16_t, uint32_t) = {
+		punctual_trace_push_by, punctual_trace_activation_by, punctual_trace_start_by, punctual_trace_stop_by};
+
+	test_ticks = event->ticks;
+	/* The thread is producer 0. */
+	if (event->producer == 0)
+		of_thread[event->kind](event->object, event->number);
+	else
+		of_producer[event->kind](event->producer, event->object, event->number);
+}
+
+static void compare(const struct reading *reading)
+{
+	CHECK(reading->count == COUNT, "%lu events instead of %lu", (unsigned long)reading->count, (unsigned long)COUNT);
+	CHECK(reading->discarded == 0 && reading->uncounted == 0 && reading->complaints == 0, "babeltrace2 complains");
+	for (size_t i = 0; i < COUNT; i++) {
+		const struct seen *const seen = &reading->events[i];
+
+		/* The order of time is that of the table but for one tick, at which the streams' order is babeltrace2's. */
+		const struct expected *event = &expected[i];
+		if (event->ticks == 3 * FAR + 5 && seen->producer != event->producer)
+			event = event->producer == 1 ? event + 1 : event - 1;
+		CHECK(seen->ticks == event->ticks, "event %lu at %llu", (unsigned long)i, (unsigned long long)seen->ticks);
+		CHECK(seen->producer == event->producer, "event %lu of %u", (unsigned long)i, seen->producer);
+		CHECK(seen->kind == event->kind, "event %lu is a %d", (unsigned long)i, seen->kind);
+		CHECK(seen->number == event->number % 16384u, "event %lu has number %u", (unsigned long)i, seen->number);
+		CHECK(seen->object == event->object, "event %lu on %u", (unsigned long)i, seen->object);
+		CHECK(strcmp(seen->name, event->name) == 0, "event %lu on %s", (unsigned long)i, seen->name);
+	}
+}
+
+static void check_metadata(const char *folder)
+{
+	static const char *const lines[] = {
+		"\tdomain = \"dataflow\";\n", "\ttracer_name = \"punctual\";\n", "\ttracer_major = 1;\n", "\tprogram = \"events \\\"1\\\"\";\n",
+		"\tpolicy = \"fifo\";\n", "\texecutors = 1;\n", "\tproducer_0 = \"executor 0\";\n", "\tproducer_1 = \"timer\";\n",
+		"\tconnection_0 = \"0 7\";\n", "\tconnection_1 = \"65535 65535\";\n", "\tfreq = 1000000000;\n", "\toffset_s = "};
+	static char text[65536];
+	char name[512];
+	FILE *file;
+
+	(void)snprintf(name, sizeof name, "%s/metadata", folder);
+	file = fopen(name, "r");
+	CHECK(file, "%s", name);
+	text[fread(text, 1, sizeof text - 1, file)] = '\0';
+	(void)fclose(file);
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+		CHECK(strstr(text, lines[i]), "no line %sin the metadata:\n%s", lines[i], text);
+}
+
+int main(int count, char **arguments)
+{
+	static const char *const names[] = {NULL, "timer"};
+	struct punctual_trace_config config = {0};
+	struct punctual_trace_statistics statistics;
+	struct reading reading;
+
+	CHECK(count == 2, "usage: events FOLDER");
+	config.tasks = tasks;
+	config.task_count = 3;
+	config.channels = channels;
+	config.channel_count = 2;
+	config.connections = connections;
+	config.connection_count = 2;
+	config.program = "events \"1\"";
+	config.policy = "fifo";
+	config.executors = 1;
+	config.producers = 2;
+	config.producer_names = names;
+	config.folder = arguments[1];
+	/* So small that a packet is full after ten events. */
+	config.packet_size = 128;
+
+	punctual_trace_set_producer(0);
+	/* Before a trace has begun, nothing happens. Twice, since one trace leaves nothing for the next. */
+	for (int round = 0; round < 2; round++) {
+		remove_trace(arguments[1]);
+		for (size_t i = 0; i < COUNT; i++)
+			trace_one(&expected[i]);
+		CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
+		CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_STATE, "begins twice");
+		for (size_t i = 0; i < COUNT; i++)
+			trace_one(&expected[i]);
+		CHECK(punctual_trace_statistics().events == COUNT, "%llu events", (unsigned long long)punctual_trace_statistics().events);
+		CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
+		/* Flushed, it is a whole trace already. */
+		reading = read_trace(arguments[1]);
+		compare(&reading);
+		free_reading(&reading);
+		CHECK(punctual_trace_end(&statistics) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
+		CHECK(punctual_trace_end(&statistics) == PUNCTUAL_TRACE_STATE, "ends twice");
+		CHECK(statistics.events == COUNT && statistics.discarded == 0 && statistics.unwritten == 0, "%llu events, %llu discarded",
+		      (unsigned long long)statistics.events, (unsigned long long)statistics.discarded);
+		reading = read_trace(arguments[1]);
+		compare(&reading);
+		free_reading(&reading);
+		check_metadata(arguments[1]);
+	}
+	return 0;
+}
