@@ -1,7 +1,9 @@
 //! `punctual ctl`: the daemon from a shell.
 
 pub mod args;
+mod beyond;
 mod model;
+mod remarks;
 mod run;
 mod threads;
 
@@ -18,7 +20,7 @@ pub fn run(arguments: Ctl) -> Result<(), Failure> {
     let socket = arguments.socket.unwrap_or_else(default_socket);
     // What cannot be run need not ask the daemon.
     let plan = match arguments.command {
-        Command::Run(arguments) => Plan::Run(run::Plan::new(arguments)?),
+        Command::Run(arguments) => Plan::Run(run::Plan::new(*arguments)?),
         other => Plan::Ask(other),
     };
     let mut client = Client::connect_to(&socket)?;

@@ -50,20 +50,28 @@ pub enum Command {
         #[arg(value_name = "ID", required = true)]
         specs: Vec<u64>,
     },
-    Run(Run),
+    Run(Box<Run>),
 }
+
+/// What is declared by hand. Options that speak of a model exclude each by itself: clap asks for no model where there cannot be one.
+const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline", "priority"];
 
 /// Run a command under admitted specs
 ///
-/// With --period, --priority and the like, COMMAND's first thread is scheduled by one spec; threads and processes that it starts are not. With
-/// --model, each thread of COMMAND (and of the processes that it starts) that has the name of one in the timing model is scheduled by a spec of its
-/// own; all specs are admitted before COMMAND is started. Nothing is run that is not admitted.
+/// With --period, --priority and the like, COMMAND's first thread is scheduled by one spec; threads and processes that it starts are not. Nothing is run
+/// that is not admitted.
+///
+/// With --model, each thread of COMMAND (and of the processes that it starts) that has the name of one in the timing model is scheduled by a spec of its
+/// own, with the period and the runtime of the task that tells most of that thread: of those in which it was real-time, or else of all, the one with the
+/// most jobs. All specs are admitted before COMMAND is started. Threads of one name get theirs in the order in which they start. What gets no spec is
+/// told, and stays as it is. The model of a program that is not real-time yet comes from punctual extract --include-best-effort -o FILE -- COMMAND:
+/// without that option a model has just the threads that were real-time already.
 ///
 /// Ends with COMMAND's exit code, or 128 and the number of the signal that ended it. With --model, signals are passed on to it.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 #[command(group = clap::ArgGroup::new("needs").required(true).multiple(true)
-    .args(["model", "period", "runtime", "desired_runtime", "deadline", "priority"]))]
+    .arg("model").args(DECLARED))]
 pub struct Run {
     /// T: the time between two jobs (10ms)
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -97,13 +105,25 @@ pub struct Run {
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     pub name: Option<String>,
 
-    /// Take periods and runtimes of the threads from this timing model (*.timing.json)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["period", "runtime", "desired_runtime", "deadline", "priority"], value_hint = ValueHint::FilePath)]
+    /// Take periods and runtimes of the threads from this timing model (*.timing.json); extract it with --include-best-effort if they are not real-time yet
+    #[arg(long, value_name = "FILE", conflicts_with_all = DECLARED, value_hint = ValueHint::FilePath)]
     pub model: Option<PathBuf>,
 
     /// How much more than was observed each runtime is to be, in percent
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%", requires = "model")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%", requires = "model", conflicts_with_all = DECLARED)]
     pub margin: u32,
+
+    /// Just the threads of this name, of those in the model; may be given several times
+    #[arg(long, value_name = "NAME", requires = "model", conflicts_with_all = DECLARED)]
+    pub thread: Vec<String>,
+
+    /// Not the threads of this name; may be given several times
+    #[arg(long, value_name = "NAME", requires = "model", conflicts_with_all = DECLARED)]
+    pub without: Vec<String>,
+
+    /// Leave out threads of which fewer jobs were seen: they came and went, or were not observed for long enough
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "model", conflicts_with_all = DECLARED)]
+    pub min_jobs: u64,
 
     /// Show no hints; warnings stay
     #[arg(short, long)]
@@ -134,7 +154,7 @@ mod tests {
 
     fn run(line: &str) -> Result<Run, clap::Error> {
         match Arguments::try_parse_from(line.split(' '))?.command {
-            Any::Ctl(Ctl { command: Command::Run(run), .. }) => Ok(run),
+            Any::Ctl(Ctl { command: Command::Run(run), .. }) => Ok(*run),
             other => panic!("{other:?}"),
         }
     }
@@ -145,6 +165,11 @@ mod tests {
         assert_eq!((plan.period, plan.runtime), (Some(Duration::from_ms(10)), Some(Duration::from_ms(2))));
         assert_eq!(plan.command, ["sleep", "--period", "1"]);
         assert_eq!(run("punctual ctl run --model a.timing.json --margin 25% -- a").expect("a model").margin, 25);
+        let plan = run("punctual ctl run --model a.timing.json --thread b --thread c --without d -- a").expect("threads");
+        assert_eq!((plan.thread.len(), plan.without.len(), plan.min_jobs), (2, 1, 10));
+        for option in ["--thread b", "--without b", "--min-jobs 3", "--margin 3%"] {
+            assert!(run(&format!("punctual ctl run --period 1ms {option} -- a")).is_err(), "{option} is about a model");
+        }
         assert!(run("punctual ctl run -- a").is_err(), "nothing is declared");
         assert!(run("punctual ctl run --plugin EDF -- a").is_err(), "a plugin alone declares nothing");
         assert!(run("punctual ctl run --model a --period 1ms -- a").is_err());

@@ -1,13 +1,33 @@
-//! What the threads of a timing model need.
+//! What the threads of a timing model need: one spec for each, of those that are to have one.
 
+use super::remarks;
 use punctual_client::Parameters;
 use punctual_model::{Duration, Policy, Stream, Task, TimingModel};
+
+/// Which threads of a model are to have specs, and how much to spare.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Percent added to the greatest observed cost.
+    pub margin: u32,
+    /// Threads with fewer jobs have none.
+    pub min_jobs: u64,
+    /// Just the threads of these names; all, where there are none.
+    pub only: Vec<String>,
+    /// Not the threads of these names.
+    pub without: Vec<String>,
+}
 
 /// What one thread needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     /// The thread's name.
     pub name: String,
+    /// Its number when it was observed.
+    pub tid: u32,
+    /// Whether it was, or may have been, the first thread of its process: traces of other tools do not always say.
+    pub first: bool,
+    /// From how many jobs this is known.
+    pub jobs: u64,
     pub parameters: Parameters,
 }
 
@@ -19,9 +39,44 @@ impl Need {
     }
 }
 
-/// One need for each thread of the model, with `margin` percent added to its greatest observed cost and with what `declared` says beside; and in words,
-/// which threads have none, and why.
-pub fn needs(model: &TimingModel, margin: u32, declared: &Parameters) -> (Vec<Need>, Vec<String>) {
+/// A thread of the model that has no spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Without {
+    pub name: String,
+    pub tid: u32,
+    pub first: bool,
+    pub why: Why,
+}
+
+/// Why a thread has no spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Fewer jobs than there have to be: a thread that came and went, or that was not observed for long enough.
+    FewJobs,
+    NoRuntime,
+    NoPeriod,
+    /// Releases closer to each other than a job is long.
+    Bursts,
+}
+
+/// What becomes of a model's threads.
+pub struct Needs {
+    /// In the order in which the threads were started.
+    pub needs: Vec<Need>,
+    /// What a user has to know before anything is run, a line each.
+    pub remarks: Vec<String>,
+}
+
+/// The period and the runtime of a task.
+type Known = Result<(Duration, Duration), Why>;
+
+/// A name of `choice` that no thread of the model has.
+pub fn unknown<'a>(model: &TimingModel, choice: &'a Choice) -> Option<&'a String> {
+    choice.only.iter().chain(&choice.without).find(|name| !model.tasks.iter().any(|task| task.name == **name))
+}
+
+/// One need for each thread of the model that is to have a spec, with what `declared` says beside.
+pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Needs {
     let mut threads: Vec<Vec<&Task>> = Vec::new();
     for task in &model.tasks {
         let same = |phases: &&mut Vec<&Task>| (phases[0].tid, &phases[0].recording) == (task.tid, &task.recording);
@@ -30,23 +85,40 @@ pub fn needs(model: &TimingModel, margin: u32, declared: &Parameters) -> (Vec<Ne
             None => threads.push(vec![task]),
         }
     }
-    let (mut needs, mut unfit) = (Vec::new(), Vec::new());
-    for phases in threads {
-        // A thread begins as what it was started as, and then becomes what it is: its most jobs are those of its later life.
-        let fit = phases.iter().filter_map(|task| Some((task, stream(task)?, needed(stream(task)?, margin)?)));
-        match fit.max_by_key(|(task, stream, _)| (is_real_time(task.policy), stream.jobs)) {
-            Some((task, _, (period, runtime))) => {
+    // Numbers of threads are given out in ascending order.
+    threads.sort_by(|one, other| (&one[0].recording, one[0].tid).cmp(&(&other[0].recording, other[0].tid)));
+    let (mut needs, mut without) = (Vec::new(), Vec::new());
+    for phases in &threads {
+        let Some((task, known)) = most_telling(phases, choice) else { continue };
+        let named = |names: &[String]| names.contains(&task.name);
+        if !(choice.only.is_empty() || named(&choice.only)) || named(&choice.without) {
+            continue;
+        }
+        let (name, tid, first) = (task.name.clone(), task.tid, task.pid == task.tid);
+        match known {
+            Ok((period, runtime)) => {
                 let parameters = Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
-                needs.push(Need { name: task.name.clone(), parameters });
+                needs.push(Need { name, tid, first, jobs: jobs(task), parameters });
             }
-            // Best-effort threads that were only just seen are none of anybody's concern.
-            None if phases.iter().any(|task| is_real_time(task.policy)) => {
-                unfit.push(format!("thread {} of the model has no period and comes in bursts, or has no runtime", phases[0].name));
-            }
-            None => {}
+            Err(why) => without.push(Without { name, tid, first, why }),
         }
     }
-    (needs, unfit)
+    let remarks = remarks::on(&needs, &without, choice.min_jobs);
+    Needs { needs, remarks }
+}
+
+/// The task of a thread's life that tells most of it, and its period and runtime: of those in which it was real-time, if there are any, the one with
+/// the most jobs, rather one that can be declared; the later one of equals. A thread begins as what it was started as, and then becomes what it is.
+fn most_telling<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Known)> {
+    let real_time = phases.iter().any(|task| is_real_time(task.policy));
+    let candidates = phases.iter().filter(|task| is_real_time(task.policy) == real_time);
+    let known = candidates.map(|task| (*task, stream(task).ok_or(Why::FewJobs).and_then(|stream| needed(stream, choice.margin))));
+    let (task, known) = known.max_by_key(|(task, known)| (known.is_ok(), jobs(task)))?;
+    Some((task, if jobs(task) < choice.min_jobs { Err(Why::FewJobs) } else { known }))
+}
+
+fn jobs(task: &Task) -> u64 {
+    stream(task).map_or(0, |stream| stream.jobs)
 }
 
 fn is_real_time(policy: Policy) -> bool {
@@ -59,17 +131,21 @@ fn stream(task: &Task) -> Option<&Stream> {
 
 /// The period, rounded down, or else the least distance of two releases; and the runtime with its margin, rounded up. Releases closer to each other
 /// than a job is long are bursts, which no period describes.
-fn needed(stream: &Stream, margin: u32) -> Option<(Duration, Duration)> {
-    let arrival = &stream.arrival;
-    let period = arrival.periodic.as_ref().map(|periodic| match periodic.period_exact {
-        Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
-        _ => periodic.period_ns,
-    });
-    let wcet = *stream.execution.as_ref()?.wcet_ns.first()?;
+fn needed(stream: &Stream, margin: u32) -> Known {
+    let wcet = stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).ok_or(Why::NoRuntime)?;
     let with_margin = (u128::from(wcet.ns()) * u128::from(100 + margin)).div_ceil(100);
     let runtime = Duration::from_ns(u64::try_from(with_margin).unwrap_or(u64::MAX));
-    let distance = || arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns).filter(|distance| *distance >= runtime);
-    period.or_else(distance).filter(|period| *period > Duration::ZERO).map(|period| (period, runtime))
+    let arrival = &stream.arrival;
+    let period = match (&arrival.periodic, &arrival.sporadic) {
+        (Some(periodic), _) => match periodic.period_exact {
+            Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
+            _ => periodic.period_ns,
+        },
+        (None, Some(sporadic)) if sporadic.min_separation_ns < runtime => return Err(Why::Bursts),
+        (None, Some(sporadic)) => sporadic.min_separation_ns,
+        (None, None) => return Err(Why::NoPeriod),
+    };
+    if period == Duration::ZERO { Err(Why::NoPeriod) } else { Ok((period, runtime)) }
 }
 
 #[cfg(test)]
@@ -108,10 +184,22 @@ mod tests {
         }
     }
 
-    fn declared(model: &TimingModel) -> Vec<(String, u64, u64)> {
-        let (needs, _) = needs(model, 10, &Parameters::default());
+    fn all() -> Choice {
+        Choice { margin: 10, min_jobs: 10, only: Vec::new(), without: Vec::new() }
+    }
+
+    fn chosen(model: &TimingModel, choice: &Choice) -> Vec<(String, u64, u64)> {
         let ns = |time: Option<Duration>| time.map_or(0, Duration::ns);
+        let needs = needs(model, choice, &Parameters::default()).needs;
         needs.into_iter().map(|need| (need.name, ns(need.parameters.period), ns(need.parameters.runtime))).collect()
+    }
+
+    fn declared(model: &TimingModel) -> Vec<(String, u64, u64)> {
+        chosen(model, &all())
+    }
+
+    fn remarks(model: &TimingModel) -> Vec<String> {
+        needs(model, &all(), &Parameters::default()).remarks
     }
 
     #[test]
@@ -128,21 +216,71 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_period_is_said() {
+    fn the_task_that_tells_most_of_a_thread_counts() {
         let model = model(vec![
-            task("often", 2, 0, "SCHED_FIFO", stream(1, json!({}), json!([1]))),
-            task("bursts", 4, 0, "SCHED_FIFO", stream(9, json!({"sporadic": {"min_separation_ns": 5}}), json!([6]))),
-            task("idle", 3, 0, "SCHED_OTHER", stream(1, json!({}), json!([1]))),
+            // What it was before it became real-time has no say, even where the rest cannot be declared.
+            task("before", 2, 0, "SCHED_OTHER", stream(90, periodic(3), json!([1]))),
+            task("bursts", 2, 1, "SCHED_FIFO", stream(50, json!({"sporadic": {"min_separation_ns": 5}}), json!([6]))),
+            task("moved", 3, 0, "SCHED_FIFO", stream(20, periodic(1_000), json!([1]))),
+            task("moved", 3, 1, "SCHED_FIFO", stream(20, periodic(2_000), json!([1]))),
+            task("moved", 3, 2, "SCHED_FIFO", stream(90, json!({}), json!([1]))),
         ]);
-        let (needs, unfit) = needs(&model, 10, &Parameters::default());
-        assert!(needs.is_empty());
-        assert_eq!(unfit.len(), 2, "{unfit:?}");
-        assert_eq!(unfit[0], "thread often of the model has no period and comes in bursts, or has no runtime");
+        assert_eq!(declared(&model), [("moved".into(), 2_000, 2)]);
+        let said = remarks(&model);
+        assert!(said.len() == 1 && said[0].contains("thread bursts (TID 2"), "{said:?}");
+    }
+
+    #[test]
+    fn threads_are_in_the_order_in_which_they_were_started() {
+        let model = model(vec![
+            task("control", 12, 0, "SCHED_FIFO", stream(50, periodic(1_000), json!([10]))),
+            task("control", 11, 0, "SCHED_FIFO", stream(50, periodic(2_000), json!([10]))),
+        ]);
+        assert_eq!(declared(&model), [("control".into(), 2_000, 11), ("control".into(), 1_000, 11)]);
+    }
+
+    #[test]
+    fn threads_with_few_jobs_and_those_that_are_not_wanted_have_none() {
+        let model = model(vec![
+            task("control", 2, 0, "SCHED_FIFO", stream(10, periodic(1_000), json!([10]))),
+            task("sh", 3, 0, "SCHED_OTHER", stream(2, periodic(400), json!([10]))),
+            task("vision", 4, 0, "SCHED_OTHER", stream(50, periodic(3_000), json!([10]))),
+        ]);
+        let names = |choice: &Choice| chosen(&model, choice).into_iter().map(|(name, ..)| name).collect::<Vec<_>>();
+        let of = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
+        assert_eq!(names(&all()), ["control", "vision"]);
+        assert_eq!(names(&Choice { min_jobs: 2, ..all() }), ["control", "sh", "vision"]);
+        assert_eq!(names(&Choice { min_jobs: 11, ..all() }), ["vision"]);
+        assert_eq!(names(&Choice { without: of(&["vision"]), ..all() }), ["control"]);
+        assert_eq!(names(&Choice { only: of(&["vision", "sh"]), ..all() }), ["vision"]);
+        assert_eq!(names(&Choice { only: of(&["vision"]), without: of(&["vision"]), ..all() }), [""; 0]);
+        assert_eq!(unknown(&model, &Choice { only: of(&["vision"]), without: of(&["visoin"]), ..all() }), Some(&"visoin".into()));
+        assert_eq!(unknown(&model, &Choice { only: of(&["vision"]), without: of(&["sh"]), ..all() }), None);
+    }
+
+    #[test]
+    fn what_cannot_be_declared_is_told_with_its_reason() {
+        let no_runtime = json!({"separator": {"call": "pause"}, "jobs": 50, "uncertain_releases": 0, "arrival": periodic(5)});
+        let model = model(vec![
+            task("often", 2, 0, "SCHED_FIFO", stream(50, json!({}), json!([1]))),
+            task("zero", 3, 0, "SCHED_OTHER", stream(50, json!({"sporadic": {"min_separation_ns": 0}}), json!([0]))),
+            task("free", 4, 0, "SCHED_FIFO", no_runtime),
+            task("idle", 5, 0, "SCHED_OTHER", stream(1, json!({}), json!([1]))),
+        ]);
+        assert!(declared(&model).is_empty());
+        let said = remarks(&model);
+        let expected = [
+            "than 10 jobs gets no spec (--min-jobs): idle",
+            "often (TID 2 in",
+            "zero (TID 3 in",
+            "free (TID 4 in the model) gets no spec: no runtime",
+        ];
+        assert!(said.len() == 4 && said.iter().zip(expected).all(|(said, expected)| said.contains(expected)), "{said:?}");
     }
 
     #[test]
     fn a_margin_does_not_overflow() {
-        let model = model(vec![task("a", 2, 0, "SCHED_FIFO", stream(9, periodic(5), json!([u64::MAX])))]);
+        let model = model(vec![task("a", 2, 0, "SCHED_FIFO", stream(10, periodic(5), json!([u64::MAX])))]);
         assert_eq!(declared(&model), [("a".into(), 5, u64::MAX)]);
     }
 }

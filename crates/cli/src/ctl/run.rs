@@ -1,11 +1,13 @@
 //! `punctual ctl run`: a command under admitted specs.
 
 use super::args::Run;
-use super::model::{self, Need};
+use super::model::{self, Choice, Need, Needs};
+use super::remarks::shown;
 use super::threads::Watcher;
 use crate::failure::{Code, Failure, reason};
 use crate::show::read_model;
-use punctual_client::{Client, Parameters};
+use punctual_client::{Client, Error, Parameters};
+use punctual_model::TimingModel;
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -24,7 +26,7 @@ enum How {
     /// One spec, for the command's first thread.
     Own { parameters: Parameters, name: String },
     /// One for each thread that the model has.
-    Model { needs: Vec<Need>, unfit: Vec<String> },
+    Model(Needs),
 }
 
 impl Plan {
@@ -43,17 +45,35 @@ impl Plan {
             None => How::Own { parameters: declared, name: arguments.name.unwrap_or_else(|| name_of(&command)) },
             Some(file) => {
                 let model = read_model(&file)?;
-                let (needs, unfit) = model::needs(&model, arguments.margin, &declared);
-                if needs.is_empty() {
-                    let file = file.display();
-                    let why = if unfit.is_empty() { String::new() } else { format!(": {}", unfit.join("; ")) };
-                    return Err(Failure::new(Code::File, format!("{file} has no thread with a period and a runtime{why}")));
-                }
-                How::Model { needs, unfit }
+                let Run { margin, min_jobs, thread: only, without, .. } = arguments;
+                let choice = Choice { margin, min_jobs, only, without };
+                How::Model(
+                    chosen(&model, &choice, &declared).map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?,
+                )
             }
         };
         Ok(Plan { command, quiet, how })
     }
+}
+
+/// What the threads of a model need, if any are to have a spec; why not, and what to do, if none is.
+fn chosen(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<Needs, (Code, String)> {
+    if model.tasks.is_empty() {
+        let remedy = "a program that is not real-time yet is observed by punctual extract --include-best-effort -o FILE -- COMMAND";
+        return Err((Code::File, format!("has no thread at all; {remedy}")));
+    }
+    if let Some(name) = model::unknown(model, choice) {
+        return Err((Code::Target, format!("has no thread named {}; punctual show --all lists them", shown(name))));
+    }
+    let needs = model::needs(model, choice, declared);
+    if needs.needs.is_empty() {
+        let why = match needs.remarks.is_empty() {
+            true => "--thread and --without leave none".to_owned(),
+            false => needs.remarks.join("; "),
+        };
+        return Err((Code::File, format!("has no thread that gets a spec: {why}")));
+    }
+    Ok(needs)
 }
 
 fn name_of(command: &[OsString]) -> String {
@@ -64,9 +84,9 @@ fn name_of(command: &[OsString]) -> String {
 pub fn run(plan: Plan, client: Client) -> Result<(), Failure> {
     match plan.how {
         How::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
-        How::Model { needs, unfit } => {
-            for thread in &unfit {
-                eprintln!("punctual: {thread}: it stays as it is");
+        How::Model(Needs { needs, remarks }) => {
+            for remark in &remarks {
+                eprintln!("punctual: {remark}");
             }
             accompany(&plan.command, needs, client, plan.quiet)
         }
@@ -94,8 +114,11 @@ fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: 
     let mut specs = Vec::new();
     for need in needs {
         let spec = client.create_spec(&need.parameters, Some(&need.name)).map_err(|error| {
+            let name = shown(&need.name);
+            let remedy = if matches!(error, Error::Refused(_)) { format!("; --without {name} leaves it out") } else { String::new() };
             let Failure { code, message } = error.into();
-            Failure::new(code, format!("thread {}, {}: {message}; nothing was started", need.name, need.told()))
+            let thread = format!("thread {name} (TID {} in the model, {} jobs seen)", need.tid, need.jobs);
+            Failure::new(code, format!("{thread}, {}: {message}; nothing was started{remedy}", need.told()))
         })?;
         specs.push((need, spec.spec));
     }

@@ -1,7 +1,9 @@
 //! Threads of a command, found by their names and attached to the specs that wait for them.
 
+use super::beyond::Beyond;
 use super::model::Need;
-use punctual_client::{Client, Error, Refusal, SpecId};
+use super::remarks::shown;
+use punctual_client::{Admission, Client, Error, Refusal, SpecId};
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -20,6 +22,21 @@ pub struct Watcher {
     looking: JoinHandle<Vec<String>>,
 }
 
+/// A thread of the command as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    pub name: String,
+    /// Whether it is the first thread of its process.
+    pub first: bool,
+}
+
+impl Live {
+    /// A process's first thread often has the name of one that it starts, and is never that one.
+    pub fn can_be(&self, need: &Need) -> bool {
+        self.name == need.name && (need.first || !self.first)
+    }
+}
+
 struct Slot {
     need: Need,
     spec: SpecId,
@@ -30,27 +47,34 @@ struct Slot {
     failed: Option<String>,
 }
 
+struct Look {
+    slots: Vec<Slot>,
+    beyond: Beyond,
+    client: Client,
+    quiet: bool,
+}
+
 impl Watcher {
-    pub fn start(process: u32, specs: Vec<(Need, SpecId)>, mut client: Client, quiet: bool) -> Watcher {
+    pub fn start(process: u32, specs: Vec<(Need, SpecId)>, client: Client, quiet: bool) -> Watcher {
         let slots = specs.into_iter().map(|(need, spec)| Slot { need, spec, thread: None, served: false, failed: None });
-        let mut slots: Vec<Slot> = slots.collect();
+        let mut look = Look { slots: slots.collect(), beyond: Beyond::default(), client, quiet };
         let (stop, stopped) = channel();
         let looking = std::thread::spawn(move || {
             let mut unchanged = 0;
             loop {
-                let changed = look(&threads_of(process), &mut slots, &mut client, quiet);
+                let changed = look.at(&threads_of(process));
                 unchanged = if changed { 0 } else { unchanged + 1 };
-                let all = slots.iter().all(|slot| slot.thread.is_some() || slot.failed.is_some());
+                let all = look.slots.iter().all(|slot| slot.thread.is_some() || slot.failed.is_some());
                 let pause = if all || unchanged > PATIENCE { SELDOM } else { OFTEN };
                 if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-                    return slots.iter().filter_map(remark).collect();
+                    return remarks(&look.slots).into_iter().chain(look.beyond.remarks()).collect();
                 }
             }
         });
         Watcher { stop, looking }
     }
 
-    /// Ends it; in words, which specs were of no use.
+    /// Ends it; in words, which specs were of no use, and how many threads had none.
     pub fn stop(self) -> Vec<String> {
         // It ends by the message or by the sender's end.
         let _ = self.stop.send(());
@@ -58,54 +82,137 @@ impl Watcher {
     }
 }
 
-fn remark(slot: &Slot) -> Option<String> {
-    let name = &slot.need.name;
-    match (&slot.failed, slot.served) {
-        (Some(why), _) => Some(format!("thread {name} could not be scheduled: {why}")),
-        (None, false) => Some(format!("no thread named {name} appeared; its spec was not used")),
-        (None, true) => None,
+/// What became of the specs, where that is not what was meant: a line for each that failed, and one for each name of which threads were missing.
+fn remarks(slots: &[Slot]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut names: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for slot in slots {
+        let name = shown(&slot.need.name);
+        match &slot.failed {
+            Some(why) => lines.push(format!("thread {name} ({}) could not be scheduled: {why}", slot.need.told())),
+            None => {
+                let (served, all) = names.entry(&slot.need.name).or_default();
+                (*served, *all) = (*served + usize::from(slot.served), *all + 1);
+            }
+        }
     }
+    for (name, (served, all)) in names {
+        let name = shown(name);
+        match (served, all) {
+            (served, all) if served == all => {}
+            (0, 1) => lines.push(format!("no thread named {name} appeared; its spec was not used")),
+            (0, all) => lines.push(format!("no thread named {name} appeared; its {all} specs were not used")),
+            (served, all) => lines.push(format!("just {served} of {all} threads named {name} appeared; the other specs were not used")),
+        }
+    }
+    lines
 }
 
-/// One look at all threads: those that have gone or have other names now leave their specs, and those that are waited for get theirs.
-fn look(threads: &BTreeMap<u32, String>, slots: &mut [Slot], client: &mut Client, quiet: bool) -> bool {
-    let mut changed = false;
-    for slot in slots.iter_mut() {
-        let Some(thread) = slot.thread else { continue };
-        let name = threads.get(&thread);
-        if name == Some(&slot.need.name) {
-            continue;
+impl Look {
+    /// One look at all threads: those that have gone or have other names now leave their specs, and those that are waited for get theirs.
+    fn at(&mut self, threads: &BTreeMap<u32, Live>) -> bool {
+        let mut changed = false;
+        for slot in &mut self.slots {
+            let Some(thread) = slot.thread else { continue };
+            let live = threads.get(&thread);
+            if live.is_some_and(|live| live.can_be(&slot.need)) {
+                continue;
+            }
+            changed = true;
+            slot.thread = None;
+            if live.is_some() {
+                // Its name is another one now, so it is not the thread that was meant; if it has gone meanwhile, that is as well.
+                let _ = self.client.detach_thread(slot.spec);
+            }
         }
-        changed = true;
-        slot.thread = None;
-        if name.is_some() {
-            // Its name is another one now, so it is not the thread that was meant; if it has gone meanwhile, that is as well.
-            let _ = client.detach_thread(slot.spec);
+        let mut beyond = Vec::new();
+        // In ascending order of their numbers, which is that of their start.
+        for (&tid, live) in threads {
+            if self.slots.iter().any(|slot| slot.thread == Some(tid)) {
+                continue;
+            }
+            match self.waiting_for(live) {
+                Some(at) => changed |= self.place(at, tid),
+                None if self.is_beyond(live) => beyond.push((tid, live)),
+                None => {}
+            }
         }
+        let needs: Vec<&Need> = self.slots.iter().map(|slot| &slot.need).collect();
+        for told in self.beyond.look(&beyond, &needs) {
+            eprintln!("punctual: {told}");
+        }
+        changed
     }
-    for (&thread, name) in threads {
-        if slots.iter().any(|slot| slot.thread == Some(thread)) {
-            continue;
+
+    /// The slot for a thread: rather one that is of a process's first thread, as it is, or is not, as it is not.
+    fn waiting_for(&self, live: &Live) -> Option<usize> {
+        let waiting = |slot: &&Slot| slot.thread.is_none() && slot.failed.is_none() && live.can_be(&slot.need);
+        let slots = self.slots.iter().enumerate();
+        let (at, _) = slots.filter(|(_, slot)| waiting(slot)).min_by_key(|(_, slot)| slot.need.first != live.first)?;
+        Some(at)
+    }
+
+    /// Whether all that it could be are others. Where a spec failed, that is told by itself.
+    fn is_beyond(&self, live: &Live) -> bool {
+        self.slots.iter().any(|slot| slot.need.name == live.name)
+            && self.slots.iter().filter(|slot| live.can_be(&slot.need)).all(|slot| slot.failed.is_none())
+    }
+
+    fn place(&mut self, at: usize, tid: u32) -> bool {
+        let is_new = !self.slots[at].served;
+        let changed = self.attach(at, tid, is_new);
+        if is_new && self.slots[at].served {
+            self.put_in_order(at);
         }
-        let waiting = |slot: &&mut Slot| slot.thread.is_none() && slot.failed.is_none() && slot.need.name == *name;
-        let Some(slot) = slots.iter_mut().find(waiting) else { continue };
-        match client.attach_thread(slot.spec, thread) {
+        changed
+    }
+
+    fn attach(&mut self, at: usize, tid: u32, telling: bool) -> bool {
+        let slot = &mut self.slots[at];
+        match self.client.attach_thread(slot.spec, tid) {
             Ok(admission) => {
-                if !quiet && !slot.served {
-                    eprintln!("punctual: thread {name} ({thread}) runs under {}, {}", admission.plugin, slot.need.told());
+                if telling && !self.quiet {
+                    tell(&slot.need, tid, &admission);
                 }
-                (slot.thread, slot.served, changed) = (Some(thread), true, true);
+                (slot.thread, slot.served) = (Some(tid), true);
+                true
             }
             // It has gone, or the daemon has not seen yet that the one before it has: the next look tells.
-            Err(Error::Refused(Refusal::NoSuchThread { .. } | Refusal::AlreadyAttached { .. })) => {}
-            Err(error) => (slot.failed, changed) = (Some(error.to_string()), true),
+            Err(Error::Refused(Refusal::NoSuchThread { .. } | Refusal::AlreadyAttached { .. })) => false,
+            Err(error) => {
+                slot.failed = Some(error.to_string());
+                true
+            }
         }
     }
-    changed
+
+    /// A thread may get its name later than one that was started after it. While a program starts, its specs go by the order of the threads all the same:
+    /// the new one goes before those that are younger and that need something else.
+    fn put_in_order(&mut self, newest: usize) {
+        for earlier in 0..newest {
+            let (one, other) = (&self.slots[earlier], &self.slots[newest]);
+            let alike = (&one.need.name, one.need.first) == (&other.need.name, other.need.first);
+            let (Some(younger), Some(older)) = (one.thread, other.thread) else { continue };
+            if !alike || younger < older || one.need.parameters == other.need.parameters {
+                continue;
+            }
+            for at in [earlier, newest] {
+                // What refuses this refuses the attaching too, which tells.
+                let _ = self.client.detach_thread(self.slots[at].spec);
+                self.slots[at].thread = None;
+            }
+            self.attach(earlier, older, true);
+            self.attach(newest, younger, true);
+        }
+    }
 }
 
-/// The threads of a process and of all that it has started, with their names.
-fn threads_of(process: u32) -> BTreeMap<u32, String> {
+fn tell(need: &Need, tid: u32, admission: &Admission) {
+    eprintln!("punctual: thread {} ({tid}) runs under {}, {}", shown(&need.name), admission.plugin, need.told());
+}
+
+/// The threads of a process and of all that it has started, by their numbers.
+fn threads_of(process: u32) -> BTreeMap<u32, Live> {
     let mut found = BTreeMap::new();
     let mut processes = vec![process];
     while let Some(process) = processes.pop() {
@@ -113,7 +220,10 @@ fn threads_of(process: u32) -> BTreeMap<u32, String> {
         for thread in threads.flatten() {
             let Some(tid) = thread.file_name().to_str().and_then(|tid| tid.parse().ok()) else { continue };
             if let Ok(name) = fs::read(thread.path().join("comm")) {
-                found.insert(tid, String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned());
+                let name = String::from_utf8_lossy(&name);
+                // The kernel's line end alone: a name may have its own.
+                let name = name.strip_suffix('\n').unwrap_or(&name).to_owned();
+                found.insert(tid, Live { name, first: tid == process });
             }
             // Not every kernel has it; then only the command's own threads are found.
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
@@ -139,8 +249,8 @@ mod tests {
         let thread = thread.expect("a thread");
         is_named.recv().expect("it runs");
         let found = threads_of(std::process::id());
-        assert!(found.values().any(|name| name == "a name here"), "{found:?}");
-        assert!(found.contains_key(&std::process::id()));
+        assert!(found.values().any(|live| live.name == "a name here" && !live.first), "{found:?}");
+        assert!(found.get(&std::process::id()).is_some_and(|live| live.first));
         drop(end);
         thread.join().expect("ended");
     }
