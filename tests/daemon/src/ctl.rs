@@ -1,8 +1,7 @@
-//! `punctual ctl`.
+//! `punctual ctl`; `run --model` is in `models.rs`.
 
-use crate::built::root;
-use crate::server::{Server, run, said};
-use crate::{Outcome, Table, ensure, skip};
+use crate::server::{Server, said};
+use crate::{Outcome, Table, ensure};
 use libtest_mimic::{Completion, Failed};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -14,15 +13,13 @@ pub const ALL: Table = &[
     ("ctl::run_makes_an_unmodified_program_real_time", runs),
     ("ctl::run_runs_nothing_that_is_not_admitted", refuses),
     ("ctl::run_survives_a_kill_of_the_daemon", survives),
-    ("ctl::run_with_a_model_schedules_threads_by_name", by_name),
-    ("ctl::run_with_a_model_passes_signals_on", signals),
 ];
 
 fn json(command: Command) -> Result<Value, Failed> {
     Ok(serde_json::from_str(&said(command, 0)?.0)?)
 }
 
-fn specs(server: &Server) -> Result<Vec<Value>, Failed> {
+pub fn specs(server: &Server) -> Result<Vec<Value>, Failed> {
     Ok(json(server.ctl(&["list", "--json"]))?["specs"].as_array().cloned().unwrap_or_default())
 }
 
@@ -59,7 +56,7 @@ fn failures() -> Outcome {
 }
 
 /// What `/proc/<pid>/stat` says of a thread's policy.
-fn policy(process: u64, thread: u64) -> Option<u32> {
+pub fn policy(process: u64, thread: u64) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
     stat.rsplit(')').next()?.split_whitespace().nth(38)?.parse().ok()
 }
@@ -104,104 +101,5 @@ fn survives() -> Outcome {
     child.wait()?;
     ensure(before.len() == 1 && before == after, || format!("{before:?} became {after:?}"))?;
     ensure(scheduled == Some(1), || format!("its policy is {scheduled:?}"))?;
-    Ok(Completion::Completed)
-}
-
-/// A program with threads of these names, which runs until its standard input ends.
-fn program_with_threads(server: &Server) -> Result<String, Failed> {
-    if let Some(program) = crate::built::compiled("named") {
-        return Ok(program.display().to_string());
-    }
-    let program = server.folder().join("named");
-    let mut cc = Command::new("cc");
-    cc.args(["-D_GNU_SOURCE", "-pthread", "-o"]).arg(&program).arg(root().join("tests/daemon/c/named.c"));
-    said(cc, 0)?;
-    Ok(program.display().to_string())
-}
-
-/// A model with two threads named audio, one named control, and one that the program does not have.
-fn model(server: &Server) -> Result<String, Failed> {
-    let demo = root().join("tests/recordings/demo");
-    let file = server.folder().join("named.timing.json");
-    let mut replay = server.program(&crate::built::built().punctual);
-    replay.args(["replay", "--quiet", "--json"]).arg(demo);
-    let (text, _) = said(replay, 0)?;
-    let mut model: Value = serde_json::from_str(&text)?;
-    let Some(tasks) = model["tasks"].as_array_mut() else { return Err("no tasks".into()) };
-    tasks.retain(|task| {
-        ["sleep-abs", "pipe-tx", "sleep-rel", "udp-tx"].iter().any(|name| task["name"] == *name) && task["policy"] == "SCHED_FIFO"
-    });
-    let names = ["control", "audio", "audio", "missing"];
-    ensure(tasks.len() == names.len(), || format!("{} tasks", tasks.len()))?;
-    for (task, name) in tasks.iter_mut().zip(names) {
-        task["name"] = name.into();
-    }
-    std::fs::write(&file, model.to_string())?;
-    Ok(file.display().to_string())
-}
-
-/// Waits until the list of specs is as wanted.
-fn until(server: &Server, wanted: impl Fn(&[Value]) -> bool) -> Result<Vec<Value>, Failed> {
-    for _ in 0..2_000 {
-        let specs = specs(server)?;
-        if wanted(&specs) {
-            return Ok(specs);
-        }
-    }
-    Err(format!("it never came: {:?}", specs(server)?).into())
-}
-
-fn by_name() -> Outcome {
-    let server = Server::start()?;
-    let (program, model) = (program_with_threads(&server)?, model(&server)?);
-    let mut command = server.ctl(&["run", "--model", &model, "--margin", "50%", "--", &program]);
-    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let attached = |specs: &[Value]| specs.iter().filter(|spec| !spec["thread"].is_null()).count() == 3;
-    let specs = until(&server, attached);
-    let checked = specs.and_then(|specs| {
-        ensure(specs.len() == 4, || format!("{specs:?}"))?;
-        for spec in specs.iter().filter(|spec| !spec["thread"].is_null()) {
-            let thread = spec["thread"].as_u64().unwrap_or(0);
-            let name = std::fs::read_to_string(format!("/proc/{thread}/comm"))?;
-            ensure(spec["name"] == name.trim(), || format!("{spec} has {name}"))?;
-            ensure(policy(thread, thread) == Some(1), || format!("{spec} is not scheduled so"))?;
-        }
-        Ok(())
-    });
-    drop(child.stdin.take());
-    let output = child.wait_with_output()?;
-    checked?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure(output.status.code() == Some(9), || format!("{}: {said}", output.status))?;
-    ensure(said.contains("no thread named missing appeared; its spec was not used"), || said.to_string())?;
-    ensure(crate::ctl::specs(&server)?.is_empty(), || "specs stayed".into())?;
-    Ok(Completion::Completed)
-}
-
-fn signals() -> Outcome {
-    let server = Server::start()?;
-    let model = model(&server)?;
-    let mut command = server.ctl(&[
-        "run",
-        "--quiet",
-        "--model",
-        &model,
-        "--",
-        "sh",
-        "-c",
-        "trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done",
-    ]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    let mut line = String::new();
-    let Some(stdout) = child.stdout.take() else { return Err("no output".into()) };
-    BufReader::new(stdout).read_line(&mut line)?;
-    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::USR1)?;
-    let status = child.wait()?;
-    ensure(status.code() == Some(5), || format!("it ended with {status}"))?;
-    let killed = run(server.ctl(&["run", "--quiet", "--model", &model, "--", "sh", "-c", "kill -KILL $$"]))?;
-    ensure(killed.status.code() == Some(128 + 9), || format!("{}", killed.status))?;
-    if std::fs::metadata("/proc/thread-self/children").is_err() {
-        return skip("this kernel does not tell a thread's children");
-    }
     Ok(Completion::Completed)
 }

@@ -4,6 +4,7 @@
 mod built;
 mod ctl;
 mod library;
+mod models;
 mod server;
 mod varlink;
 
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let tables: [Table; 3] = [library::ALL, ctl::ALL, varlink::ALL];
+    let tables: [Table; 4] = [library::ALL, ctl::ALL, models::ALL, varlink::ALL];
     let trials = tables.into_iter().flatten().map(|(name, test)| {
         Trial::ignorable_test(*name, move || if root { test() } else { skip("real-time policies for others need root") })
     });

@@ -103,7 +103,13 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
             Err(why) => without.push(Without { name, tid, first, why }),
         }
     }
-    let remarks = remarks::on(&needs, &without, choice.min_jobs);
+    let mut remarks = remarks::on(&needs, &without, choice.min_jobs);
+    let mut recordings: Vec<&Option<String>> = model.tasks.iter().map(|task| &task.recording).collect();
+    recordings.sort();
+    recordings.dedup();
+    if recordings.len() > 1 {
+        remarks.push(format!("the model is of {} recordings: a thread that is in several of them has a spec for each", recordings.len()));
+    }
     Needs { needs, remarks }
 }
 
@@ -112,7 +118,7 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
 fn most_telling<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Known)> {
     let real_time = phases.iter().any(|task| is_real_time(task.policy));
     let candidates = phases.iter().filter(|task| is_real_time(task.policy) == real_time);
-    let known = candidates.map(|task| (*task, stream(task).ok_or(Why::FewJobs).and_then(|stream| needed(stream, choice.margin))));
+    let known = candidates.map(|task| (*task, stream(task).ok_or(Why::NoPeriod).and_then(|stream| needed(stream, choice.margin))));
     let (task, known) = known.max_by_key(|(task, known)| (known.is_ok(), jobs(task)))?;
     Some((task, if jobs(task) < choice.min_jobs { Err(Why::FewJobs) } else { known }))
 }
@@ -237,6 +243,18 @@ mod tests {
             task("control", 11, 0, "SCHED_FIFO", stream(50, periodic(2_000), json!([10]))),
         ]);
         assert_eq!(declared(&model), [("control".into(), 2_000, 11), ("control".into(), 1_000, 11)]);
+    }
+
+    #[test]
+    fn several_recordings_are_told() {
+        let of = |recording: &str| {
+            let mut task = task("control", 11, 0, "SCHED_FIFO", stream(50, periodic(1_000), json!([10])));
+            task["recording"] = recording.into();
+            task
+        };
+        let model = model(vec![of("monday"), of("tuesday")]);
+        assert_eq!(declared(&model).len(), 2);
+        assert_eq!(remarks(&model), ["the model is of 2 recordings: a thread that is in several of them has a spec for each"]);
     }
 
     #[test]

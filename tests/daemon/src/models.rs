@@ -1,0 +1,278 @@
+//! `punctual ctl run --model`: which thread gets which spec, and what is told of those that get none.
+
+use crate::built::{built, compiled, root};
+use crate::ctl::{policy, specs};
+use crate::server::{Server, run, said};
+use crate::{Outcome, Table, ensure, skip};
+use libtest_mimic::{Completion, Failed};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+pub const ALL: Table = &[
+    ("models::run_schedules_threads_by_name", by_name),
+    ("models::threads_of_one_name_are_told_apart_by_their_start", by_start),
+    ("models::a_first_thread_is_not_taken_for_one_that_it_starts", first_threads),
+    ("models::threads_beyond_the_model_are_told", beyond),
+    ("models::threads_are_chosen_by_name_and_by_jobs", chosen),
+    ("models::a_model_without_threads_names_the_remedy", empty),
+    ("models::run_passes_signals_on", signals),
+];
+
+/// Nothing takes this long unless something hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A program with threads of the names that it is given (see there), which runs until its standard input ends.
+fn program(server: &Server) -> Result<PathBuf, Failed> {
+    if let Some(program) = compiled("named") {
+        return Ok(program);
+    }
+    let program = server.folder().join("named");
+    let mut cc = Command::new("cc");
+    cc.args(["-D_GNU_SOURCE", "-pthread", "-o"]).arg(&program).arg(root().join("tests/daemon/c/named.c"));
+    said(cc, 0)?;
+    Ok(program)
+}
+
+/// A model with threads of these names, periods (in ms) and numbers of jobs, none of them its process's first, all as one in the recording that comes
+/// with the project.
+fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String, Failed> {
+    let file = server.folder().join("named.timing.json");
+    let mut replay = server.program(&built().punctual);
+    replay.args(["replay", "--quiet", "--json"]).arg(root().join("tests/recordings/demo"));
+    let (text, _) = said(replay, 0)?;
+    let mut model: Value = serde_json::from_str(&text)?;
+    let tasks = model["tasks"].as_array().into_iter().flatten();
+    let like: Vec<Value> = tasks.filter(|task| task["name"] == "sleep-abs" && task["policy"] == "SCHED_FIFO").cloned().collect();
+    let [like] = &like[..] else { return Err(format!("{} tasks are named sleep-abs", like.len()).into()) };
+    let primary = like["primary"].as_u64().unwrap_or(0) as usize;
+    let tasks = threads.iter().enumerate().map(|(at, (name, period, jobs))| {
+        let mut task = like.clone();
+        (task["name"], task["pid"], task["tid"]) = ((*name).into(), 100.into(), (101 + at).into());
+        let stream = &mut task["streams"][primary];
+        (stream["jobs"], stream["releases"], stream["uncertain_releases"]) = ((*jobs).into(), (*jobs).into(), 0.into());
+        stream["arrival"]["periodic"]["period_ns"] = (period * 1_000_000).into();
+        task
+    });
+    model["tasks"] = tasks.collect();
+    std::fs::write(&file, model.to_string())?;
+    Ok(file.display().to_string())
+}
+
+/// `punctual ctl run --model`, with a program that ends when this is dropped.
+struct Running {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Running {
+    fn start(server: &Server, options: &[&str], model: &str, names: &[&str]) -> Result<Running, Failed> {
+        let mut command = server.ctl(&["run", "--model", model]);
+        command.args(options).arg("--").arg(program(server)?).args(names);
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let Some(stderr) = child.stderr.take() else { return Err("no standard error".into()) };
+        Ok(Running { child, lines: lines(stderr) })
+    }
+
+    /// Lets a thread take its name.
+    fn send_line(&mut self) -> Result<(), Failed> {
+        let Some(stdin) = &mut self.child.stdin else { return Err("no standard input".into()) };
+        stdin.write_all(b"\n")?;
+        Ok(stdin.flush()?)
+    }
+
+    /// What is said until a line has these words.
+    fn until(&self, words: &str) -> Result<String, Failed> {
+        let mut said = Vec::new();
+        while said.last().is_none_or(|line: &String| !line.contains(words)) {
+            match self.lines.recv_timeout(LIMIT) {
+                Ok(line) => said.push(line),
+                Err(error) => return Err(format!("nobody said {words:?} ({error}): {said:?}").into()),
+            }
+        }
+        Ok(said.join("\n"))
+    }
+
+    /// Ends the program; what was said after what was read already.
+    fn end(mut self) -> Result<String, Failed> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait()?;
+        let said = self.lines.iter().collect::<Vec<_>>().join("\n");
+        ensure(status.code() == Some(9), || format!("{status}: {said}"))?;
+        Ok(said)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        // It ends with its program, which ends with its standard input.
+        let _ = self.child.wait();
+    }
+}
+
+fn lines(stderr: ChildStderr) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    receiver
+}
+
+/// Waits until so many threads have specs; of each its period in ms, its thread and its name, by threads.
+fn attached(server: &Server, wanted: usize) -> Result<Vec<(u64, u64, String)>, Failed> {
+    let mut found = Vec::new();
+    for _ in 0..2_000 {
+        let thread = |spec: &Value| {
+            let period = spec["parameters"]["period_ns"].as_u64()? / 1_000_000;
+            Some((period, spec["thread"].as_u64()?, spec["name"].as_str()?.to_owned()))
+        };
+        found = specs(server)?.iter().filter_map(thread).collect();
+        if found.len() == wanted {
+            found.sort_by_key(|(_, thread, _)| *thread);
+            return Ok(found);
+        }
+    }
+    Err(format!("it never came: {found:?}").into())
+}
+
+fn name_of(thread: u64) -> Result<String, Failed> {
+    Ok(std::fs::read_to_string(format!("/proc/{thread}/comm"))?.trim().to_owned())
+}
+
+fn by_name() -> Outcome {
+    let server = Server::start()?;
+    let model = model(&server, &[("control", 5, 50), ("audio", 8, 50), ("audio", 20, 50), ("missing", 25, 50)])?;
+    let running = Running::start(&server, &["--margin", "50%"], &model, &["main", "control", "audio", "audio", "unknown"])?;
+    let threads = attached(&server, 3)?;
+    for (_, thread, name) in &threads {
+        ensure(name_of(*thread)? == *name, || format!("{threads:?}"))?;
+        ensure(policy(*thread, *thread) == Some(1), || format!("{name} is not scheduled so"))?;
+    }
+    let periods: Vec<u64> = threads.iter().map(|(period, ..)| *period).collect();
+    ensure(periods == [5, 8, 20] && specs(&server)?.len() == 4, || format!("{threads:?}"))?;
+    let said = running.end()?;
+    let ambiguous = "2 threads named audio need different things; they get their specs in the order in which they start: period 8 ms,";
+    ensure(said.starts_with(&format!("punctual: {ambiguous}")), || said.clone())?;
+    ensure(said.contains("no thread named missing appeared; its spec was not used"), || said.clone())?;
+    ensure(!said.contains("unknown") && !said.contains("stays as it is"), || said.clone())?;
+    ensure(specs(&server)?.is_empty(), || "specs stayed".into())?;
+    Ok(Completion::Completed)
+}
+
+fn by_start() -> Outcome {
+    let server = Server::start()?;
+    let model = model(&server, &[("control", 20, 50), ("control", 10, 50)])?;
+    // The first to start is the last to have its name.
+    let mut running = Running::start(&server, &[], &model, &["main", ":control", "control"])?;
+    let one = attached(&server, 1)?;
+    running.send_line()?;
+    running.until("period 20 ms")?;
+    running.until("runs under RM, period 10 ms")?;
+    let both = attached(&server, 2)?;
+    let periods: Vec<u64> = both.iter().map(|(period, ..)| *period).collect();
+    ensure(periods == [20, 10] && both[1].1 == one[0].1, || format!("{one:?}, then {both:?}"))?;
+    running.end()?;
+    Ok(Completion::Completed)
+}
+
+fn first_threads() -> Outcome {
+    let server = Server::start()?;
+    let model = model(&server, &[("control", 5, 50)])?;
+    let mut running = Running::start(&server, &[], &model, &["control", ":control"])?;
+    running.until("stays as it is: it is the first thread of its process")?;
+    ensure(specs(&server)?.iter().all(|spec| spec["thread"].is_null()), || "the first thread is scheduled".into())?;
+    running.send_line()?;
+    running.until("thread control (")?;
+    let threads = attached(&server, 1)?;
+    ensure(process_of(threads[0].1)? != threads[0].1, || format!("{threads:?} is the first of its process"))?;
+    running.end()?;
+    Ok(Completion::Completed)
+}
+
+/// The process of a thread.
+fn process_of(thread: u64) -> Result<u64, Failed> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    Ok(process.unwrap_or_default().trim().parse()?)
+}
+
+fn beyond() -> Outcome {
+    let server = Server::start()?;
+    let model = model(&server, &[("audio", 8, 50)])?;
+    let running = Running::start(&server, &["--quiet"], &model, &["main", "audio", "audio", "audio"])?;
+    let said = running.until("audio (")?;
+    ensure(said.ends_with("stays as it is: the model's one spec for audio has its thread"), || said.clone())?;
+    attached(&server, 1)?;
+    let said = running.end()?;
+    ensure(!said.contains("stays as it is"), || format!("it is said once for each name: {said}"))?;
+    Ok(Completion::Completed)
+}
+
+fn chosen() -> Outcome {
+    let server = Server::start()?;
+    let threads = [("control", 5, 50), ("sh", 20, 2), ("sh", 20, 3), ("vision", 40, 50), ("twin", 50, 50), ("twin", 50, 9)];
+    let model = model(&server, &threads)?;
+    // Who was waited for tells who had a spec.
+    let run = |options: &[&str], expected: &[&str]| -> Result<String, Failed> {
+        let mut command = server.ctl(&["run", "--model", &model]);
+        command.args(options).args(["--", "true"]);
+        let (_, err) = said(command, 0)?;
+        let waited = err.lines().filter_map(|line| line.strip_prefix("punctual: no thread named ")?.split_once(' '));
+        let waited: Vec<&str> = waited.map(|(name, _)| name).collect();
+        ensure(waited == expected, || format!("{options:?}: {err}"))?;
+        Ok(err)
+    };
+    let err = run(&[], &["control", "twin", "vision"])?;
+    let few = "punctual: 3 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times), twin\n";
+    ensure(err.starts_with(few) && err.contains("just 1 of 2 threads named twin in the model gets a spec"), || err.clone())?;
+    run(&["--min-jobs", "3"], &["control", "sh", "twin", "vision"])?;
+    run(&["--thread", "control", "--thread", "vision"], &["control", "vision"])?;
+    run(&["--without", "control", "--without", "twin"], &["vision"])?;
+    let fails = |options: &[&str], code: i32, words: &str| -> Result<(), Failed> {
+        let mut command = server.ctl(&["run", "--model", &model]);
+        command.args(options).args(["--", "true"]);
+        let (_, err) = said(command, code)?;
+        ensure(err.contains(words) && err.lines().count() == 1, || format!("{options:?}: {err}"))
+    };
+    fails(&["--without", "nobody"], 4, "has no thread named nobody; punctual show --all lists them")?;
+    fails(
+        &["--thread", "sh"],
+        5,
+        "has no thread that gets a spec: 2 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times)",
+    )?;
+    fails(&["--thread", "sh", "--without", "sh"], 5, "--thread and --without leave none")?;
+    fails(&["--thread", "vision", "--plugin", "XY"], 6, "nothing was started; --without vision leaves it out")?;
+    ensure(specs(&server)?.is_empty(), || "specs stayed".into())?;
+    Ok(Completion::Completed)
+}
+
+fn empty() -> Outcome {
+    let server = Server::start()?;
+    let model = model(&server, &[])?;
+    let (_, err) = said(server.ctl(&["run", "--model", &model, "--", "true"]), 5)?;
+    let remedy = "has no thread at all; a program that is not real-time yet is observed by punctual extract --include-best-effort";
+    ensure(err.contains(remedy) && err.lines().count() == 1, || err)?;
+    Ok(Completion::Completed)
+}
+
+fn signals() -> Outcome {
+    let server = Server::start()?;
+    let model = model(&server, &[("control", 5, 50)])?;
+    let mut command = server.ctl(&["run", "--quiet", "--model", &model, "--", "sh", "-c"]);
+    command.arg("trap 'exit 5' USR1; echo ready; while :; do sleep 0.01; done");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let mut line = String::new();
+    let Some(stdout) = child.stdout.take() else { return Err("no output".into()) };
+    BufReader::new(stdout).read_line(&mut line)?;
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::USR1)?;
+    let status = child.wait()?;
+    ensure(status.code() == Some(5), || format!("it ended with {status}"))?;
+    let killed = run(server.ctl(&["run", "--quiet", "--model", &model, "--", "sh", "-c", "kill -KILL $$"]))?;
+    ensure(killed.status.code() == Some(128 + 9), || format!("{}", killed.status))?;
+    if std::fs::metadata("/proc/thread-self/children").is_err() {
+        return skip("this kernel does not tell a thread's children");
+    }
+    Ok(Completion::Completed)
+}
