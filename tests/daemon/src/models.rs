@@ -168,7 +168,6 @@ fn by_start() -> Outcome {
     let mut running = Running::start(&server, &[], &model, &["main", ":control", "control"])?;
     let one = attached(&server, 1)?;
     running.send_line()?;
-    running.until("period 20 ms")?;
     running.until("runs under RM, period 10 ms")?;
     let both = attached(&server, 2)?;
     let periods: Vec<u64> = both.iter().map(|(period, ..)| *period).collect();

@@ -3,35 +3,29 @@
 use super::model::Need;
 use super::remarks::{counted, shown};
 use super::threads::Live;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Names and threads that were told, and how many there were.
 #[derive(Default)]
 pub struct Beyond {
-    /// The threads of the last look, and whether they are counted.
-    seen: BTreeMap<u32, bool>,
+    /// Those of the last look: they are counted.
+    counted: BTreeSet<u32>,
     /// How many there were of each name.
     counts: BTreeMap<String, usize>,
 }
 
 impl Beyond {
-    /// One look: these threads have no spec, though needs have their names. Whoever is new to `needs` in this look may be on its way to another name
-    /// (what a thread starts has its name at first), so it counts from the second look on. In words, the first thread of each name.
+    /// One look: these threads have no spec, though needs have their names. In words, the first thread of each name.
     pub fn look(&mut self, threads: &[(u32, &Live)], needs: &[&Need]) -> Vec<String> {
         let mut said = Vec::new();
-        let mut seen = BTreeMap::new();
-        for (tid, thread) in threads {
-            let before = self.seen.get(tid).copied();
-            if before == Some(false) {
-                let count = self.counts.entry(thread.name.clone()).or_default();
-                *count += 1;
-                if *count == 1 {
-                    said.push(told(*tid, thread, needs));
-                }
+        for (tid, thread) in threads.iter().filter(|(tid, _)| !self.counted.contains(tid)) {
+            let count = self.counts.entry(thread.name.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                said.push(told(*tid, thread, needs));
             }
-            seen.insert(*tid, before.is_some());
         }
-        self.seen = seen;
+        self.counted = threads.iter().map(|(tid, _)| *tid).collect();
         said
     }
 
@@ -64,17 +58,12 @@ mod tests {
         let live = |first| Live { name: "vision".into(), first };
         let (later, first) = (live(false), live(true));
         let mut beyond = Beyond::default();
-        assert!(beyond.look(&[(5, &later)], &[&need]).is_empty(), "it may be on its way to another name");
-        assert_eq!(
-            beyond.look(&[(5, &later), (6, &later)], &[&need]),
-            ["thread vision (5) stays as it is: the model's one spec for vision has its thread"]
-        );
-        assert!(beyond.remarks().is_empty(), "it was told");
-        assert!(beyond.look(&[(5, &later), (6, &later)], &[&need]).is_empty(), "told once");
-        assert!(beyond.look(&[(7, &later)], &[&need]).is_empty());
+        let said = beyond.look(&[(5, &later)], &[&need]);
+        assert_eq!(said, ["thread vision (5) stays as it is: the model's one spec for vision has its thread"]);
+        assert!(beyond.look(&[(5, &later)], &[&need]).is_empty() && beyond.remarks().is_empty(), "told once");
+        assert!(beyond.look(&[(5, &later), (6, &later)], &[&need]).is_empty(), "the others are counted");
         assert_eq!(beyond.remarks(), ["2 threads named vision got no spec in all"]);
         let mut beyond = Beyond::default();
-        beyond.look(&[(5, &first)], &[&need]);
         let said = beyond.look(&[(5, &first)], &[&need]);
         assert!(said.len() == 1 && said[0].contains("it is the first thread of its process"), "{said:?}");
     }

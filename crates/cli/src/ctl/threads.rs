@@ -49,6 +49,8 @@ struct Slot {
 
 struct Look {
     slots: Vec<Slot>,
+    /// What was seen at the last look. What a thread starts has its name at first, so a name counts from the second look on.
+    last: BTreeMap<u32, Live>,
     beyond: Beyond,
     client: Client,
     quiet: bool,
@@ -57,12 +59,12 @@ struct Look {
 impl Watcher {
     pub fn start(process: u32, specs: Vec<(Need, SpecId)>, client: Client, quiet: bool) -> Watcher {
         let slots = specs.into_iter().map(|(need, spec)| Slot { need, spec, thread: None, served: false, failed: None });
-        let mut look = Look { slots: slots.collect(), beyond: Beyond::default(), client, quiet };
+        let mut look = Look { slots: slots.collect(), last: BTreeMap::new(), beyond: Beyond::default(), client, quiet };
         let (stop, stopped) = channel();
         let looking = std::thread::spawn(move || {
             let mut unchanged = 0;
             loop {
-                let changed = look.at(&threads_of(process));
+                let changed = look.at(threads_of(process));
                 unchanged = if changed { 0 } else { unchanged + 1 };
                 let all = look.slots.iter().all(|slot| slot.thread.is_some() || slot.failed.is_some());
                 let pause = if all || unchanged > PATIENCE { SELDOM } else { OFTEN };
@@ -110,7 +112,7 @@ fn remarks(slots: &[Slot]) -> Vec<String> {
 
 impl Look {
     /// One look at all threads: those that have gone or have other names now leave their specs, and those that are waited for get theirs.
-    fn at(&mut self, threads: &BTreeMap<u32, Live>) -> bool {
+    fn at(&mut self, threads: BTreeMap<u32, Live>) -> bool {
         let mut changed = false;
         for slot in &mut self.slots {
             let Some(thread) = slot.thread else { continue };
@@ -127,13 +129,16 @@ impl Look {
         }
         let mut beyond = Vec::new();
         // In ascending order of their numbers, which is that of their start.
-        for (&tid, live) in threads {
+        for (&tid, live) in &threads {
             if self.slots.iter().any(|slot| slot.thread == Some(tid)) {
                 continue;
             }
+            let settled = self.last.get(&tid) == Some(live);
             match self.waiting_for(live) {
+                // The next look is to come soon.
+                Some(_) if !settled => changed = true,
                 Some(at) => changed |= self.place(at, tid),
-                None if self.is_beyond(live) => beyond.push((tid, live)),
+                None if settled && self.is_beyond(live) => beyond.push((tid, live)),
                 None => {}
             }
         }
@@ -141,6 +146,7 @@ impl Look {
         for told in self.beyond.look(&beyond, &needs) {
             eprintln!("punctual: {told}");
         }
+        self.last = threads;
         changed
     }
 
@@ -158,13 +164,23 @@ impl Look {
             && self.slots.iter().filter(|slot| live.can_be(&slot.need)).all(|slot| slot.failed.is_none())
     }
 
-    fn place(&mut self, at: usize, tid: u32) -> bool {
+    /// Attaches a thread to a slot that waits for it. A thread may get its name later than one that was started after it. While a program starts, its
+    /// specs go by the order of the threads all the same: this one takes the place of a younger one that needs something else, which moves on.
+    fn place(&mut self, at: usize, mut tid: u32) -> bool {
         let is_new = !self.slots[at].served;
-        let changed = self.attach(at, tid, is_new);
-        if is_new && self.slots[at].served {
-            self.put_in_order(at);
+        for earlier in 0..at {
+            let (one, other) = (&self.slots[earlier], &self.slots[at]);
+            let alike = (&one.need.name, one.need.first) == (&other.need.name, other.need.first);
+            let Some(younger) = one.thread.filter(|younger| *younger > tid) else { continue };
+            if is_new && alike && one.need.parameters != other.need.parameters {
+                // What refuses this refuses the attaching too, which tells.
+                let _ = self.client.detach_thread(one.spec);
+                self.slots[earlier].thread = None;
+                self.attach(earlier, tid, true);
+                tid = younger;
+            }
         }
-        changed
+        self.attach(at, tid, is_new)
     }
 
     fn attach(&mut self, at: usize, tid: u32, telling: bool) -> bool {
@@ -183,26 +199,6 @@ impl Look {
                 slot.failed = Some(error.to_string());
                 true
             }
-        }
-    }
-
-    /// A thread may get its name later than one that was started after it. While a program starts, its specs go by the order of the threads all the same:
-    /// the new one goes before those that are younger and that need something else.
-    fn put_in_order(&mut self, newest: usize) {
-        for earlier in 0..newest {
-            let (one, other) = (&self.slots[earlier], &self.slots[newest]);
-            let alike = (&one.need.name, one.need.first) == (&other.need.name, other.need.first);
-            let (Some(younger), Some(older)) = (one.thread, other.thread) else { continue };
-            if !alike || younger < older || one.need.parameters == other.need.parameters {
-                continue;
-            }
-            for at in [earlier, newest] {
-                // What refuses this refuses the attaching too, which tells.
-                let _ = self.client.detach_thread(self.slots[at].spec);
-                self.slots[at].thread = None;
-            }
-            self.attach(earlier, older, true);
-            self.attach(newest, younger, true);
         }
     }
 }
