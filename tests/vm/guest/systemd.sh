@@ -171,6 +171,31 @@ killed_it_is_started_again_and_knows_all() {
 	is "$before" cat $limit
 }
 
+killed_often_it_still_comes_back() {
+	begin --period 10ms --runtime 2ms --plugin EDF
+	for _ in $(seq 8); do
+		restarts=$(property NRestarts)
+		systemctl kill --signal=KILL punctuald.service
+		until_so eval "[ \$(property NRestarts) -gt $restarts ] && [ \$(property ActiveState) = active ]"
+	done
+	is '1 1' eval 'status specs; status attached'
+	end
+	until_so eval "[ \$(cat $limit) = $before ]"
+}
+
+# Who asks meanwhile waits, and is answered once it is mended.
+a_wrong_configuration_is_waited_out() {
+	systemctl stop punctuald.service
+	echo nonsense >>/etc/punctual/punctuald.toml
+	fails systemctl start punctuald.service
+	until_so eval '[ "$(property NRestarts)" -gt 6 ]'
+	is active property ActiveState punctuald.socket
+	status specs >/tmp/answer &
+	sed -i '$d' /etc/punctual/punctuald.toml
+	wait
+	is 0 cat /tmp/answer
+}
+
 what_ended_while_it_was_away_is_undone() {
 	begin --period 10ms --runtime 2ms --plugin EDF
 	systemctl kill --signal=STOP punctuald.service
@@ -247,7 +272,8 @@ the_system_is_up() {
 }
 
 all='the_system_is_up units_are_in_order little_is_exposed the_first_request_starts_it a_reload_takes_another_configuration a_user_is_let_in_and_scheduled
-	deadlines_lift_the_limit_and_restore_it who_has_no_rule_is_refused killed_it_is_started_again_and_knows_all what_ended_while_it_was_away_is_undone
+	deadlines_lift_the_limit_and_restore_it who_has_no_rule_is_refused killed_it_is_started_again_and_knows_all killed_often_it_still_comes_back
+	a_wrong_configuration_is_waited_out what_ended_while_it_was_away_is_undone
 	a_stop_undoes_all a_kill_by_systemctl_is_a_stop it_may_do_nothing_else'
 for name in $all; do
 	check "$name"
