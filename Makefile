@@ -52,6 +52,7 @@ help:
 	@echo 'make vm-run           one command on another kernel: make vm-run KERNEL=6.1 -- punctual doctor'
 	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
 	@echo 'make vm-bench         what an observed event costs, in instructions, beside strace, perf and ftrace; KERNELS="…"'
+	@echo 'make flow             the dataflow executor and its tracer (flow/, CMake), and their tests'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
 	@echo 'make bench-overhead   what watching costs the watched'
 	@echo 'make bench-record     what recording costs beside extracting'
@@ -88,6 +89,15 @@ test: build workloads
 test-faults: setup
 	@$(if $(SUDO),$(CARGO) test -q -p punctual-daemon --test daemon --config "target.'cfg(all())'.runner = ['$(SUDO)', '-E', 'env', 'PUNCTUAL_FAULT_ROUNDS=100']" faults,PUNCTUAL_FAULT_ROUNDS=100 $(CARGO) test -q -p punctual-daemon --test daemon faults)
 
+# A project of its own, of which nothing in the workspace is a part.
+FLOW := $(CARGO_TARGET_DIR)/flow
+flow:
+	@scripts/setup flow
+	@mkdir -p $(FLOW)
+	@cmake -S flow -B $(FLOW) -DPUNCTUAL_FLOW_STRICT=ON >$(FLOW)/configure.log 2>&1 || { cat $(FLOW)/configure.log >&2; exit 1; }
+	cmake --build $(FLOW) -j 2
+	cd $(FLOW) && ctest --output-on-failure -j 2
+
 fuzz: setup
 	@scripts/setup fuzz
 	@CARGO='$(CARGO)' scripts/fuzz $(SECONDS) $(TARGETS)
@@ -100,7 +110,7 @@ check:
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
-	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/debian scripts/cross .ci/run
+	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh
 
 bench-overhead: build workloads
 	@scripts/setup observe
@@ -178,5 +188,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
 endif

@@ -65,7 +65,7 @@ int punctual_trace_flush(void)
 	return drain_all(0) ? PUNCTUAL_TRACE_OK : punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take a packet", NULL, NULL);
 }
 
-struct punctual_trace_statistics punctual_trace_statistics(void)
+struct punctual_trace_statistics punctual_trace_get_statistics(void)
 {
 	struct punctual_trace_statistics sum = punctual_trace_sum(0);
 

@@ -400,7 +400,7 @@ int punctual_trace_flush(void)
 	return errors ? cannot_write() : PUNCTUAL_TRACE_OK;
 }
 
-struct punctual_trace_statistics punctual_trace_statistics(void)
+struct punctual_trace_statistics punctual_trace_get_statistics(void)
 {
 	struct punctual_trace_statistics sum;
 

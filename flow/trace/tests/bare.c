@@ -127,8 +127,8 @@ static void overflow_in_the_middle(void)
 
 	begin();
 	number = produce(1, 0, fit + 7);
-	CHECK(punctual_trace_statistics().discarded == 7, "%llu discarded", (unsigned long long)punctual_trace_statistics().discarded);
-	CHECK(punctual_trace_statistics().events == fit, "%llu events", (unsigned long long)punctual_trace_statistics().events);
+	CHECK(punctual_trace_get_statistics().discarded == 7, "%llu discarded", (unsigned long long)punctual_trace_get_statistics().discarded);
+	CHECK(punctual_trace_get_statistics().events == fit, "%llu events", (unsigned long long)punctual_trace_get_statistics().events);
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	number = produce(1, number, 5);
 	end(fit + 5, 7);
@@ -184,7 +184,7 @@ static void sink_fails_for_a_while(void)
 	number = produce(0, 0, 2 * EVENTS_IN_PACKET);
 	sink_is_full = 1;
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_IO, "no error");
-	CHECK(punctual_trace_statistics().write_errors == 1, "%llu errors", (unsigned long long)punctual_trace_statistics().write_errors);
+	CHECK(punctual_trace_get_statistics().write_errors == 1, "%llu errors", (unsigned long long)punctual_trace_get_statistics().write_errors);
 	sink_is_full = 0;
 	number = produce(0, number, 3);
 	end(number, 0);

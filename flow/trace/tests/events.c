@@ -131,7 +131,7 @@ int main(int count, char **arguments)
 		CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_STATE, "begins twice");
 		for (size_t i = 0; i < COUNT; i++)
 			trace_one(&expected[i]);
-		CHECK(punctual_trace_statistics().events == COUNT, "%llu events", (unsigned long long)punctual_trace_statistics().events);
+		CHECK(punctual_trace_get_statistics().events == COUNT, "%llu events", (unsigned long long)punctual_trace_get_statistics().events);
 		CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 		/* Flushed, it is a whole trace already. */
 		reading = read_trace(arguments[1]);

@@ -34,7 +34,7 @@ static void *work(void *context)
 		/* A number of 14 bits, and two more in the task, so that a gap shows which events are missing. */
 		punctual_trace_activation((uint16_t)(i >> 14 & 0xff), i);
 	}
-	worker->producer = punctual_trace_producer();
+	worker->producer = punctual_trace_current_producer();
 	return NULL;
 }
 
@@ -84,7 +84,7 @@ int main(int count, char **arguments)
 	}
 	/* Whoever looks meanwhile disturbs nobody, and what is counted never is more than there was. */
 	for (int i = 0; i < 100; i++) {
-		const struct punctual_trace_statistics now = punctual_trace_statistics();
+		const struct punctual_trace_statistics now = punctual_trace_get_statistics();
 
 		CHECK(now.events + now.discarded <= UINT64_C(1) * events_of_each * (EXECUTORS + OTHERS), "%llu", (unsigned long long)now.events);
 	}

@@ -140,7 +140,7 @@ static void disk_is_full_for_a_while(void)
 	CHECK(strstr(punctual_trace_message(), "stream_0: File too large"), "%s", punctual_trace_message());
 	/* Two packets are written and free. */
 	produce(3 * IN_PACKET, 2 * IN_PACKET + IN_RING + 9);
-	CHECK(punctual_trace_statistics().discarded == 9, "%llu discarded", (unsigned long long)punctual_trace_statistics().discarded);
+	CHECK(punctual_trace_get_statistics().discarded == 9, "%llu discarded", (unsigned long long)punctual_trace_get_statistics().discarded);
 	limit_files(RLIM_INFINITY);
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	produce(2 * IN_PACKET + IN_RING + 9, 2 * IN_PACKET + IN_RING + 10);
@@ -179,7 +179,7 @@ static void child_has_no_part(void)
 	CHECK(child >= 0, "no child");
 	if (child == 0) {
 		produce(10, 2000);
-		CHECK(punctual_trace_statistics().events == 0, "the child traces");
+		CHECK(punctual_trace_get_statistics().events == 0, "the child traces");
 		CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_STATE, "the child flushes");
 		CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_STATE, "the child ends it");
 		_exit(0);

@@ -169,7 +169,7 @@ int punctual_trace_end(struct punctual_trace_statistics *statistics);
  * What became of the events so far; all zero where no trace has begun. POSIX: any thread, at any time, but it may have to wait for the flusher's disk.
  * Elsewhere: who calls punctual_trace_flush.
  */
-struct punctual_trace_statistics punctual_trace_statistics(void);
+struct punctual_trace_statistics punctual_trace_get_statistics(void);
 
 /* What failed last in begin, flush or end, on what and why, in English; "" where nothing has. For the thread that called them. */
 const char *punctual_trace_message(void);
@@ -310,7 +310,7 @@ static inline void punctual_trace_stop_by(uint32_t producer, uint16_t task, uint
 }
 
 /* The number of the calling thread (or interrupt, or whatever the port has), which it takes if it has none. */
-static inline uint32_t punctual_trace_producer(void)
+static inline uint32_t punctual_trace_current_producer(void)
 {
 	return punctual_trace_port_producer();
 }
@@ -328,7 +328,7 @@ static inline int punctual_trace_flush(void)
 	return PUNCTUAL_TRACE_OK;
 }
 
-static inline struct punctual_trace_statistics punctual_trace_statistics(void)
+static inline struct punctual_trace_statistics punctual_trace_get_statistics(void)
 {
 	struct punctual_trace_statistics none = {0, 0, 0, 0};
 	return none;
@@ -337,7 +337,7 @@ static inline struct punctual_trace_statistics punctual_trace_statistics(void)
 static inline int punctual_trace_end(struct punctual_trace_statistics *statistics)
 {
 	if (statistics)
-		*statistics = punctual_trace_statistics();
+		*statistics = punctual_trace_get_statistics();
 	return PUNCTUAL_TRACE_OK;
 }
 
@@ -379,7 +379,7 @@ static inline void punctual_trace_stop_by(uint32_t producer, uint16_t task, uint
 	(void)number;
 }
 
-static inline uint32_t punctual_trace_producer(void)
+static inline uint32_t punctual_trace_current_producer(void)
 {
 	return PUNCTUAL_TRACE_NOBODY;
 }
@@ -389,22 +389,22 @@ static inline uint32_t punctual_trace_producer(void)
 /* The same four of the calling thread. */
 static inline void punctual_trace_push(uint16_t channel, uint32_t number)
 {
-	punctual_trace_push_by(punctual_trace_producer(), channel, number);
+	punctual_trace_push_by(punctual_trace_current_producer(), channel, number);
 }
 
 static inline void punctual_trace_activation(uint16_t task, uint32_t number)
 {
-	punctual_trace_activation_by(punctual_trace_producer(), task, number);
+	punctual_trace_activation_by(punctual_trace_current_producer(), task, number);
 }
 
 static inline void punctual_trace_start(uint16_t task, uint32_t number)
 {
-	punctual_trace_start_by(punctual_trace_producer(), task, number);
+	punctual_trace_start_by(punctual_trace_current_producer(), task, number);
 }
 
 static inline void punctual_trace_stop(uint16_t task, uint32_t number)
 {
-	punctual_trace_stop_by(punctual_trace_producer(), task, number);
+	punctual_trace_stop_by(punctual_trace_current_producer(), task, number);
 }
 
 #ifdef __cplusplus
