@@ -81,6 +81,7 @@ Status Barrier::set_count(std::uint32_t count) noexcept
 	if (count == 0)
 		return {Error::count, name()};
 	scheduler_->lock_.lock();
+	Trace::look(*scheduler_);
 	count_ = count;
 	if (arrived_ >= count_)
 		pass();
@@ -121,6 +122,7 @@ Task &Activation::task_of(Object *object) noexcept
 void Activation::push(Object *object) noexcept
 {
 	Channel &channel = channel_of(object);
+	Trace::look(*channel.scheduler_);
 	Trace::push(*channel.scheduler_, *object);
 	++object->number;
 	if (++channel.arrived_ >= channel.count_)
@@ -150,8 +152,9 @@ Task *Activation::stop(Object *object) noexcept
 {
 	Task &task = task_of(object);
 	Scheduler &scheduler = *task.scheduler_;
-	Trace::stop(scheduler, *object);
 	scheduler.lock_.lock();
+	Trace::look(scheduler);
+	Trace::stop(scheduler, *object);
 	++object->number;
 	if (task.group_ != nullptr)
 		task.group_->ran(task);

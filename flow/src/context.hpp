@@ -12,8 +12,10 @@ class Scheduler;
 struct Context {
 	Scheduler *scheduler;
 	std::uint32_t number;
+	// When it last read the clock for the trace.
+	std::uint64_t now;
 };
-inline thread_local Context context{nullptr, 0};
+inline thread_local Context context{nullptr, 0, 0};
 
 } // namespace punctual::flow
 

@@ -59,7 +59,7 @@ Channel::Channel(Scheduler &scheduler, const char *name) noexcept : scheduler_(&
 	}
 	if (!valid(object_.name))
 		scheduler.flaw(Error::name, "a channel");
-	if (scheduler.next_channel_ > UINT16_MAX) {
+	if (scheduler.next_channel_ >= UINT16_MAX) {
 		scheduler.flaw(Error::too_many, "channels");
 		return;
 	}
@@ -89,6 +89,7 @@ Event::Event(Scheduler &scheduler, const char *name) noexcept : Channel(schedule
 {
 	if (!scheduler.is_stopped())
 		return;
+	known_ = true;
 	next_event_ = scheduler.events_;
 	scheduler.events_ = this;
 }
@@ -160,7 +161,7 @@ Task::Task(Scheduler &scheduler, const char *name, unsigned priority) noexcept :
 		scheduler.flaw(Error::name, "a task");
 	if (priority < 1 || priority > 255)
 		scheduler.flaw(Error::priority, "a task");
-	if (scheduler.next_task_ > UINT16_MAX) {
+	if (scheduler.next_task_ >= UINT16_MAX) {
 		scheduler.flaw(Error::too_many, "tasks");
 		return;
 	}

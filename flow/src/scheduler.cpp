@@ -57,6 +57,7 @@ Status Scheduler::start(const Settings &settings) noexcept
 
 	lock_.lock();
 	state_.store(State::running, std::memory_order_relaxed);
+	Trace::look(*this);
 	std::int64_t now = monotonic_ns();
 	for (Event *event = events_; event != nullptr; event = event->next_event_)
 		if (event->period_ns_ != 0)
@@ -133,7 +134,7 @@ void *Scheduler::enter_thread(void *argument)
 {
 	Place &place = *static_cast<Place *>(argument);
 	Scheduler &scheduler = *place.scheduler;
-	context = {&scheduler, place.number};
+	context = {&scheduler, place.number, 0};
 	if (place.number < scheduler.executors_) {
 		// The kernel has room for 15 bytes.
 		char name[16];
@@ -164,6 +165,7 @@ void Scheduler::run_executor(unsigned number) noexcept
 			--waking_;
 			continue;
 		}
+		Trace::look(*this);
 		unlock_and_wake();
 		do {
 			Activation::start(&task->object_);
@@ -179,11 +181,12 @@ std::size_t Scheduler::run_ready(std::size_t limit) noexcept
 	if (executors_ != 0 || context.scheduler == this)
 		return 0;
 	Context outside = context;
-	context = {this, 0};
+	context = {this, 0, 0};
 	std::size_t ran = 0;
 	while (ran < limit) {
 		lock_.lock();
 		Task *task = ready_.take();
+		Trace::look(*this);
 		lock_.unlock();
 		if (task == nullptr)
 			break;

@@ -17,7 +17,7 @@ const char *explanation(Error error) noexcept
 	case Error::by_task: return "was told so by one of its own tasks, which cannot wait for the end. It stops; wait for it, or start it, from another thread";
 	case Error::name: return "has a name that is empty, longer than 23 bytes, or has other than printable ASCII without space, comma, quotes, backslash";
 	case Error::name_twice: return "is the name of two. Give each its own";
-	case Error::too_many: return "there are more than 65,536, counting those that were destroyed";
+	case Error::too_many: return "there are more than 65,535, counting those that were destroyed";
 	case Error::built_while_running: return "was constructed while the scheduler was running. Build the graph before the start";
 	case Error::other_scheduler: return "connects tasks and channels of different schedulers";
 	case Error::no_input: return "has no input, or one whose channel was destroyed, so nothing can activate it. Give it an Input";

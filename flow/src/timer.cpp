@@ -34,6 +34,8 @@ Status OneShotEvent::start(std::chrono::nanoseconds delay) noexcept
 {
 	if (delay.count() < 0 || delay.count() > max_time_ns)
 		return {Error::delay, name()};
+	if (!known_)
+		return {Error::built_while_running, name()};
 	std::int64_t due_ns = monotonic_ns() + delay.count();
 	Locked locked(scheduler_->lock_);
 	if (!scheduler_->running())

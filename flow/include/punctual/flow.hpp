@@ -104,7 +104,7 @@ inline constexpr std::size_t name_size = 24;
 
 // What a task and a channel are to those who watch. Probes from outside read it at these offsets, which are part of the interface (docs/flow.md, "Probes").
 struct Object {
-	// Of tasks and of channels, from 0 each, in the order of construction.
+	// Of tasks and of channels, from 0 each, in the order of construction. 65,535: not part of the graph (Error::built_while_running).
 	std::uint16_t id;
 	std::uint16_t reserved;
 	// Of a task: instances that have ended, which is the number of the one under way. Of a channel: pushes so far.
@@ -115,7 +115,7 @@ static_assert(offsetof(Object, id) == 0 && offsetof(Object, number) == 4 && offs
 
 // A base, so that an Object's address leads to its task or channel.
 struct Watched {
-	Object object_{};
+	Object object_{UINT16_MAX, 0, 0, {}};
 };
 
 // ---------------------------------------------------------------------------------------------------------------------------------------------------- channels
@@ -286,6 +286,8 @@ protected:
 	std::int64_t period_ns_ = 0;
 	std::int64_t offset_ns_ = 0;
 	std::uint64_t overruns_ = 0;
+	// The timer has room for it.
+	bool known_ = false;
 	Event *next_event_ = nullptr;
 };
 

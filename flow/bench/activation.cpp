@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+//
+// What an activation costs, from the push to the run of an empty task, on one and two executors; and what tracing adds to tasks of 1 µs and 10 µs.
+//
+//   flow-bench-activation [--trace FOLDER]
+//
+// Prints lines "name value unit". Times are the least of many rounds: whatever else runs on the machine only adds to them. What tracing adds is a ratio of rounds with and
+// without it, in turn, in this one run. Every round's trace goes to a folder of its own in FOLDER; without FOLDER, tracing is not measured.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <punctual/flow.hpp>
+#include <semaphore.h>
+#include <string>
+#include <vector>
+
+namespace flow = punctual::flow;
+
+static double now_ns()
+{
+	timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+__attribute__((noinline)) static void work(std::uint64_t loops)
+{
+	for (std::uint64_t loop = 0; loop < loops; ++loop)
+		__asm__ __volatile__("" ::: "memory");
+}
+
+// How many loops take a microsecond.
+static double loops_per_us()
+{
+	double least = 1e18;
+	for (int round = 0; round < 20; ++round) {
+		double begin = now_ns();
+		work(1'000'000);
+		least = std::min(least, now_ns() - begin);
+	}
+	return 1e9 / least;
+}
+
+// A ring of tasks, each of which pushes to the next, with some tokens in it.
+class Ring {
+public:
+	Ring(unsigned tasks, std::uint64_t loops) : loops_(loops)
+	{
+		sem_init(&done_, 0, 0);
+		for (unsigned task = 0; task < tasks; ++task)
+			channels_.emplace_back(new flow::Channel(scheduler_, ("channel" + std::to_string(task)).c_str()));
+		for (unsigned task = 0; task < tasks; ++task)
+			members_.emplace_back(new Member(*this, task));
+	}
+	~Ring()
+	{
+		for (Member *member : members_)
+			delete member;
+		for (flow::Channel *channel : channels_)
+			delete channel;
+	}
+
+	// Nanoseconds for one activation.
+	double measure(unsigned executors, unsigned tokens, std::uint32_t activations, const char *trace)
+	{
+		for (Member *member : members_)
+			member->left = activations / static_cast<std::uint32_t>(members_.size());
+		flow::Settings settings;
+		settings.executors = executors;
+		settings.trace = trace;
+		if (flow::Status status = scheduler_.reset(); !status)
+			std::exit(status.print(stderr));
+		if (flow::Status status = scheduler_.start(settings); !status)
+			std::exit(status.print(stderr));
+		double begin = now_ns();
+		for (unsigned token = 0; token < tokens; ++token)
+			channels_[token * channels_.size() / tokens]->push();
+		for (unsigned token = 0; token < tokens; ++token)
+			while (sem_wait(&done_) != 0) {
+			}
+		double ns = (now_ns() - begin) / activations;
+		if (flow::Status status = scheduler_.stop(); !status)
+			std::exit(status.print(stderr));
+		return ns;
+	}
+
+private:
+	struct Member : flow::Task {
+		Member(Ring &ring, unsigned number)
+		    : Task(ring.scheduler_, ("task" + std::to_string(number)).c_str()), ring_(ring), input_(*this, *ring.channels_[number]),
+		      next_(*ring.channels_[(number + 1) % ring.channels_.size()])
+		{
+		}
+		void execute() override
+		{
+			work(ring_.loops_);
+			if (left == 0)
+				return void(sem_post(&ring_.done_));
+			--left;
+			next_.push();
+		}
+		Ring &ring_;
+		flow::Input input_;
+		flow::Channel &next_;
+		std::uint32_t left = 0;
+	};
+
+	flow::Scheduler scheduler_;
+	std::uint64_t loops_;
+	sem_t done_;
+	std::vector<flow::Channel *> channels_;
+	std::vector<Member *> members_;
+};
+
+static double least(Ring &ring, unsigned executors, unsigned tokens)
+{
+	double best = 1e18;
+	for (int round = 0; round < 15; ++round)
+		best = std::min(best, ring.measure(executors, tokens, 200'000, nullptr));
+	return best;
+}
+
+int main(int count, char **arguments)
+{
+	const char *folder = count == 3 && std::strcmp(arguments[1], "--trace") == 0 ? arguments[2] : nullptr;
+	if (count != 1 && folder == nullptr) {
+		std::fprintf(stderr, "Usage: %s [--trace FOLDER]\n", arguments[0]);
+		return 2;
+	}
+	{
+		Ring empty(8, 0);
+		std::printf("activation_one_executor %.1f ns\n", least(empty, 1, 1));
+		std::printf("activation_two_executors_one_token %.1f ns\n", least(empty, 2, 1));
+		std::printf("activation_two_executors_two_tokens %.1f ns\n", least(empty, 2, 2));
+		std::printf("activation_two_executors_four_tokens %.1f ns\n", least(empty, 2, 4));
+		std::fflush(stdout);
+	}
+	if (folder == nullptr)
+		return 0;
+	double per_us = loops_per_us();
+	int trace = 0;
+	for (unsigned us : {1u, 10u}) {
+		Ring busy(8, static_cast<std::uint64_t>(per_us * us));
+		double with = 1e18, without = 1e18;
+		for (int round = 0; round < 150; ++round) {
+			without = std::min(without, busy.measure(1, 1, 3'000, nullptr));
+			with = std::min(with, busy.measure(1, 1, 3'000, (std::string(folder) + "/" + std::to_string(trace++)).c_str()));
+		}
+		std::printf("task_%u_us %.1f ns\n", us, without);
+		std::printf("tracing_added_to_%u_us_task %.2f %%\n", us, (with / without - 1) * 100);
+		std::fflush(stdout);
+	}
+	return 0;
+}
