@@ -2,11 +2,14 @@
 /*
  * All four kinds come back with the numbers, names and times that they were given; so do times that are far apart, and what is not in the tables.
  */
+#define _POSIX_C_SOURCE 200809L
+
 #include "punctual/trace.h"
 #include "reading.h"
 #include "test.h"
 
 #include <string.h>
+#include <unistd.h>
 
 static const struct punctual_trace_name tasks[] = {{0, "cam1"}, {7, "na\"vi\\"}, {65535, "ter\n1"}};
 static const struct punctual_trace_name channels[] = {{0, "img"}, {65535, "p\xc3\xb6se"}};
@@ -30,7 +33,7 @@ static const struct expected expected[] = {
 	/* Numbers are modulo 2¹⁴. */
 	{1003, 1, PUSH, 16384, 65535, "p\xc3\xb6se"},
 	{1004, 1, ACTIVATION, UINT32_MAX, 65535, "ter\\n1"},
-	{1005, 0, START, 16385, 12345, ""},
+	{1005, 0, START, 0x5ffff, 4096, ""},
 	/* The low half of the clock wraps, within a packet of producer 1. */
 	{FAR - 1, 0, PUSH, 1, 0, "img"},
 	{FAR, 0, PUSH, 2, 0, "img"},
@@ -79,6 +82,13 @@ static void compare(const struct reading *reading)
 	}
 }
 
+static int in_initial_namespace(void)
+{
+	char namespace[64] = "";
+
+	return readlink("/proc/self/ns/pid", namespace, sizeof namespace - 1) > 0 && strcmp(namespace, "pid:[4026531836]") == 0;
+}
+
 static void check_metadata(const char *folder)
 {
 	static const char *const lines[] = {
@@ -96,6 +106,10 @@ static void check_metadata(const char *folder)
 	(void)fclose(file);
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
 		CHECK(strstr(text, lines[i]), "no line %sin the metadata:\n%s", lines[i], text);
+	/* The kernel's number of the thread, where that means something to others. */
+	(void)snprintf(name, sizeof name, "\tthread_0 = %ld;\n", (long)getpid());
+	CHECK((strstr(text, name) != NULL) == in_initial_namespace(), "thread_0 in the metadata:\n%s", text);
+	CHECK(!strstr(text, "thread_1"), "nobody is producer 1:\n%s", text);
 }
 
 int main(int count, char **arguments)

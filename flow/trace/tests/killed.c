@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A program that is killed leaves a trace that babeltrace2 reads: all of it, where the flusher had the time that it takes; and at any moment at all, a
- * beginning of it without a gap that is not counted.
+ * A program that is killed leaves a trace that babeltrace2 reads: all of it, where the flusher had the time that it takes; at least what was flushed, between
+ * any two writes; and at any moment at all, a beginning of it without a gap that is not counted. Linked so that pwrite is what is defined here.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -16,10 +16,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 25
+#define ROUNDS 15
 #define PRODUCERS 2
+#define FLUSHES 8u
+#define EVENTS_OF_FLUSH 190u
 
 static const char *folder;
+
+/* The program is killed instead of this one of the writes to come. 0: of none. */
+static uint32_t writes_left;
+static uint32_t writes_to_allow;
+
+ssize_t __real_pwrite64(int file, const void *bytes, size_t size, off_t position);
+ssize_t __wrap_pwrite64(int file, const void *bytes, size_t size, off_t position);
+
+ssize_t __wrap_pwrite64(int file, const void *bytes, size_t size, off_t position)
+{
+	if (__atomic_load_n(&writes_left, __ATOMIC_RELAXED) && __atomic_sub_fetch(&writes_left, 1, __ATOMIC_RELAXED) == 0)
+		(void)raise(SIGKILL);
+	return __real_pwrite64(file, bytes, size, position);
+}
 
 static void begin(uint32_t flush_ms)
 {
@@ -133,6 +149,47 @@ static void killed_when_idle(void)
 	free_reading(&reading);
 }
 
+/* Fills packets, and has them flushed at several places in them. */
+static void trace_and_flush(int writable)
+{
+	/* Never by itself. */
+	begin(3600000);
+	__atomic_store_n(&writes_left, writes_to_allow, __ATOMIC_RELAXED);
+	for (uint32_t flush = 0; flush < FLUSHES; flush++) {
+		for (uint32_t i = 0; i < EVENTS_OF_FLUSH; i++)
+			punctual_trace_start((uint16_t)((flush * EVENTS_OF_FLUSH + i) >> 14), flush * EVENTS_OF_FLUSH + i);
+		(void)punctual_trace_flush();
+		CHECK(write(writable, "", 1) == 1, "no pipe");
+	}
+}
+
+/* Returns whether it was: with more writes than there are, the program ends by itself. */
+static int killed_between_writes(uint32_t writes)
+{
+	struct reading reading;
+	uint64_t flushed = 0;
+	uint64_t gaps = 0;
+	uint64_t seen;
+	char byte;
+	int readable;
+	int status;
+	pid_t process;
+
+	writes_to_allow = writes;
+	process = start(trace_and_flush, &readable);
+	while (read(readable, &byte, 1) == 1)
+		flushed++;
+	(void)close(readable);
+	CHECK(waitpid(process, &status, 0) == process, "no child");
+	CHECK(WIFSIGNALED(status) || (status == 0 && flushed == FLUSHES), "the child failed");
+	reading = read_trace(folder);
+	seen = check_producer(&reading, 0, &gaps);
+	CHECK(reading.complaints == 0 && reading.discarded == 0 && gaps == 0, "%llu are missing", (unsigned long long)gaps);
+	CHECK(seen == reading.count && seen >= flushed * EVENTS_OF_FLUSH, "%llu of %llu flushes", (unsigned long long)seen, (unsigned long long)flushed);
+	free_reading(&reading);
+	return WIFSIGNALED(status);
+}
+
 static void *trace_forever(void *unused)
 {
 	for (uint32_t i = 0; i < 1u << 28; i++)
@@ -178,9 +235,16 @@ static void killed_at_any_moment(unsigned round)
 
 int main(int count, char **arguments)
 {
+	uint32_t writes = 0;
+
 	CHECK(count == 2, "usage: killed FOLDER");
 	folder = arguments[1];
+
 	killed_when_idle();
+	while (killed_between_writes(++writes))
+		;
+	/* Those of some packets, and of metadata that tell of a thread. */
+	CHECK(writes > 15, "only %u writes", writes);
 	for (unsigned round = 0; round < ROUNDS; round++)
 		killed_at_any_moment(round);
 	return 0;
