@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT OR Apache-2.0
+# What can be probed from outside is there, under its own name, in a library and in programs, however they are optimised; it begins with an instruction that the kernel emulates
+# (nop); it is called, not inlined. And where tracing is off, nothing is left of it: no symbol of the tracer, no look at a clock.
+#
+#   symbols.sh SOURCES FOLDER TRACED_LIBRARY UNTRACED_LIBRARY
+set -eu
+sources=$1
+folder=$2
+traced=$3
+untraced=$4
+symbols='punctual_flow_push punctual_flow_activate punctual_flow_start punctual_flow_stop'
+
+fail() {
+	echo "FAILED: $*" >&2
+	exit 1
+}
+
+for tool in nm objdump; do
+	command -v "$tool" >/dev/null 2>&1 || {
+		echo "SKIPPED: there is no $tool here"
+		exit 77
+	}
+done
+mkdir -p "$folder"
+
+# probed FILE: each symbol is defined once, a function, not local; its first instruction is nop (x86, Arm) and none is a copy.
+probed() {
+	nm "$1" >"$folder/names"
+	objdump -d --no-show-raw-insn "$1" >"$folder/code"
+	for symbol in $symbols; do
+		[ "$(grep -c " [Tt] $symbol\$" "$folder/names")" = 1 ] || fail "$1 has no function $symbol, or several"
+		! grep " $symbol\.\(constprop\|isra\|part\|lto_priv\)" "$folder/names" || fail "$1 has copies of $symbol"
+		first=$(sed -n "/<$symbol>:\$/{n;s/^[^:]*:[[:space:]]*//;s/[[:space:]]*\$//;p;q;}" "$folder/code")
+		[ "$first" = nop ] || fail "$1: $symbol begins with \"$first\", not with nop"
+		grep -Eq "(call|bl|jmp|b)[a-z]* .*<$symbol(\$|>|@|-)" "$folder/code" || grep -q " $symbol" "$folder/relocations" || fail "$1: $symbol is not called"
+	done
+}
+
+for library in "$traced" "$untraced"; do
+	objdump -r "$library" >"$folder/relocations"
+	probed "$library"
+done
+
+# Off: no symbol of the tracer in all of the library, and no clock where an activation passes.
+! nm "$untraced" | grep punctual_trace || fail "$untraced: something is left of the tracer"
+activation=$(cd "$folder" && ar x "$untraced" && ls activation*.o)
+! nm "$folder/$activation" | grep -E 'clock|context|traced' || fail "$untraced: an activation looks at a clock"
+# That this can tell: on, they are there.
+nm "$traced" | grep -q punctual_trace_begin || fail "$traced: does not trace"
+rm "$folder/$activation"
+activation=$(cd "$folder" && ar x "$traced" && ls activation*.o)
+nm "$folder/$activation" | grep -q clock_gettime || fail "$traced: an activation looks at no clock"
+rm -f "$folder"/*.o
+
+# Programs: all in one, optimised as hard as can be, with and without the protection that puts endbr64 at the beginning of functions. And nothing needs exceptions or RTTI.
+tried=0
+for cxx in g++ clang++; do
+	command -v "$cxx" >/dev/null 2>&1 || continue
+	for flags in -O0 -O2 '-O3 -flto' '-Os -ffunction-sections -Wl,--gc-sections' '-O2 -fPIC -shared' '-O2 -static' '-O2 -fcf-protection=full'; do
+		case "$cxx $flags" in
+		*cf-protection*) case $(uname -m) in x86_64) ;; *) continue ;; esac ;;
+		# Needs a linker plug-in that may not be there.
+		'clang++ '*flto*) echo 'int main() { return 0; }' | $cxx $flags -x c++ - -o "$folder/lto" 2>/dev/null || continue ;;
+		esac
+		: >"$folder/relocations"
+		for source in "$sources"/src/*.cpp "$sources/examples/minimal.cpp"; do
+			protection=
+			case $source in */activation.cpp) case $(uname -m) in x86_64) protection=-fcf-protection=none ;; esac ;; esac
+			object=$folder/$(basename "$source" .cpp).o
+			# shellcheck disable=SC2086
+			"$cxx" -std=c++17 ${flags%%-Wl,*} $protection -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-unused-command-line-argument -I"$sources/include" -I"$sources/src" -c "$source" -o "$object"
+		done
+		# shellcheck disable=SC2086
+		"$cxx" -std=c++17 $flags "$folder"/*.o -pthread -o "$folder/program"
+		rm "$folder"/*.o
+		probed "$folder/program"
+		tried=$((tried + 1))
+	done
+done
+[ "$tried" -gt 0 ] || fail 'there is neither g++ nor clang++'
+echo "$tried programs"
