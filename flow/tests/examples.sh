@@ -49,7 +49,7 @@ done
 # What cannot be is said, and what to do.
 status=0
 "$examples/flow-optical-navigation" --policy round 2>"$folder/usage" || status=$?
-[ "$status" = 2 ] && grep -q Usage "$folder/usage" || fail 'flow-optical-navigation --policy round'
+{ [ "$status" = 2 ] && grep -q Usage "$folder/usage"; } || fail 'flow-optical-navigation --policy round'
 status=0
 "$examples/flow-optical-navigation" --executors 65 2>"$folder/many" || status=$?
-[ "$status" = 1 ] && grep -q '64 executors' "$folder/many" || fail 'flow-optical-navigation --executors 65'
+{ [ "$status" = 1 ] && grep -q '64 executors' "$folder/many"; } || fail 'flow-optical-navigation --executors 65'

@@ -55,28 +55,30 @@ rm -f "$folder"/*.o
 
 # Programs: all in one, optimised as hard as can be, with and without the protection that puts endbr64 at the beginning of functions. And nothing needs exceptions or RTTI.
 tried=0
-for cxx in g++ clang++; do
+while read -r cxx flags; do
 	command -v "$cxx" >/dev/null 2>&1 || continue
-	for flags in -O0 -O2 '-O3 -flto' '-Os -ffunction-sections -Wl,--gc-sections' '-O2 -fPIC -shared' '-O2 -static' '-O2 -fcf-protection=full'; do
-		case "$cxx $flags" in
-		*cf-protection*) case $(uname -m) in x86_64) ;; *) continue ;; esac ;;
-		# Needs a linker plug-in that may not be there.
-		'clang++ '*flto*) echo 'int main() { return 0; }' | $cxx $flags -x c++ - -o "$folder/lto" 2>/dev/null || continue ;;
-		esac
-		: >"$folder/relocations"
-		for source in "$sources"/src/*.cpp "$sources/examples/minimal.cpp"; do
-			protection=
-			case $source in */activation.cpp) case $(uname -m) in x86_64) protection=-fcf-protection=none ;; esac ;; esac
-			object=$folder/$(basename "$source" .cpp).o
-			# shellcheck disable=SC2086
-			"$cxx" -std=c++17 ${flags%%-Wl,*} $protection -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-unused-command-line-argument -I"$sources/include" -I"$sources/src" -c "$source" -o "$object"
-		done
+	case "$flags $(uname -m)" in *cf-protection*x86_64) ;; *cf-protection*) continue ;; esac
+	: >"$folder/relocations"
+	for source in "$sources"/src/*.cpp "$sources/examples/minimal.cpp"; do
+		protection=
+		case $source in */activation.cpp) case $(uname -m) in x86_64) protection=-fcf-protection=none ;; esac ;; esac
+		object=$folder/$(basename "$source" .cpp).o
 		# shellcheck disable=SC2086
-		"$cxx" -std=c++17 $flags "$folder"/*.o -pthread -o "$folder/program"
-		rm "$folder"/*.o
-		probed "$folder/program"
-		tried=$((tried + 1))
+		"$cxx" -std=c++17 ${flags%%-Wl,*} $protection -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-unused-command-line-argument -I"$sources/include" -I"$sources/src" -c "$source" -o "$object"
 	done
-done
+	# shellcheck disable=SC2086
+	"$cxx" -std=c++17 $flags "$folder"/*.o -pthread -o "$folder/program"
+	rm "$folder"/*.o
+	probed "$folder/program"
+	tried=$((tried + 1))
+done <<'PROGRAMS'
+g++ -O0
+g++ -O3 -flto
+g++ -Os -ffunction-sections -Wl,--gc-sections
+g++ -O2 -fPIC -shared
+g++ -O2 -fcf-protection=full
+clang++ -O2
+clang++ -O3 -fPIC -shared
+PROGRAMS
 [ "$tried" -gt 0 ] || fail 'there is neither g++ nor clang++'
 echo "$tried programs"
