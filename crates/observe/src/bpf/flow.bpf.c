@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The four events of a dataflow program, at the functions of a framework that does not say them itself. What is what, and where identities and names lie, is
+ * told before loading; nothing here knows a framework.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include "flow.h"
+
+const volatile struct flow_probe probes[MOST_PROBES] = {};
+
+__u64 counters[FLOW_COUNTERS] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 * 1024 * 1024);
+} records SEC(".maps");
+
+struct object_key {
+	__u64 id;
+	__u32 is_channel;
+	__u32 unused;
+};
+
+struct object {
+	__u32 first; /* pushes of a channel, activations of a task */
+	__u32 starts;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, struct object_key);
+	__type(value, struct object);
+} objects SEC(".maps");
+
+/* What a thread executes. */
+struct execution {
+	__u64 task;
+	__u32 number;
+	__u32 runs;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct execution);
+} executions SEC(".maps");
+
+static __always_inline void count(__u32 which)
+{
+	__sync_fetch_and_add(&counters[which], 1);
+}
+
+static __always_inline __u64 argument(struct pt_regs *registers, __u32 number)
+{
+#if defined(__TARGET_ARCH_x86)
+	switch (number) {
+	case 0: return registers->di;
+	case 1: return registers->si;
+	case 2: return registers->dx;
+	case 3: return registers->cx;
+	case 4: return registers->r8;
+	default: return registers->r9;
+	}
+#else
+	switch (number) {
+	case 0: return registers->regs[0];
+	case 1: return registers->regs[1];
+	case 2: return registers->regs[2];
+	case 3: return registers->regs[3];
+	case 4: return registers->regs[4];
+	default: return registers->regs[5];
+	}
+#endif
+}
+
+/* The address that a place says, or the argument itself. */
+static __always_inline bool follow(struct pt_regs *registers, const volatile struct flow_place *place, __u64 *address)
+{
+	__u64 at = argument(registers, place->argument);
+
+	for (int step = 0; step < MOST_STEPS; step++) {
+		if (step >= place->steps)
+			break;
+		at += (__s64)place->offsets[step];
+		if (step + 1 < place->steps && bpf_probe_read_user(&at, sizeof(at), (void *)at)) {
+			count(FLOW_UNREADABLE);
+			return false;
+		}
+	}
+	*address = at;
+	return true;
+}
+
+static __always_inline bool identity(struct pt_regs *registers, const volatile struct flow_place *place, __u64 *id)
+{
+	__u64 address;
+	__u32 bytes = place->bytes;
+
+	if (!follow(registers, place, &address))
+		return false;
+	*id = 0;
+	if (place->steps == 0) {
+		*id = address;
+		return true;
+	}
+	if (bytes == 0 || bytes > 8)
+		return false;
+	if (bpf_probe_read_user(id, bytes, (void *)address)) {
+		count(FLOW_UNREADABLE);
+		return false;
+	}
+	return true;
+}
+
+static __always_inline void fill(struct flow_event *event, __u64 at, __u64 object, __u32 number, __u32 probe, __u32 kind)
+{
+	event->at = at;
+	event->object = object;
+	event->tid = (__u32)bpf_get_current_pid_tgid();
+	event->number = number;
+	event->probe = probe;
+	event->kind = kind;
+}
+
+/* Its name goes before its first event. */
+static __always_inline void tell_name(struct pt_regs *registers, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
+{
+	struct flow_name *name = bpf_ringbuf_reserve(&records, sizeof(*name), 0);
+	__u64 address;
+
+	if (!name) {
+		count(FLOW_LOST);
+		return;
+	}
+	fill(&name->event, at, id, probe->kind, which, FLOW_NAME);
+	name->text[0] = 0;
+	if (follow(registers, &probe->name, &address) && bpf_probe_read_user_str(name->text, sizeof(name->text), (void *)address) < 0) {
+		name->text[0] = 0;
+		count(FLOW_UNREADABLE);
+	}
+	bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline struct object *lookup(struct pt_regs *registers, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
+{
+	struct object_key key = {.id = id, .is_channel = probe->kind == FLOW_PUSH};
+	struct object *object = bpf_map_lookup_elem(&objects, &key);
+	struct object none = {};
+
+	if (object)
+		return object;
+	/* Of two that come at once, one is told that it was first. */
+	if (bpf_map_update_elem(&objects, &key, &none, BPF_NOEXIST) == 0 && probe->has_name)
+		tell_name(registers, probe, at, id, which);
+	return bpf_map_lookup_elem(&objects, &key);
+}
+
+static __always_inline int handle(struct pt_regs *registers)
+{
+	__u64 at = bpf_ktime_get_ns();
+	__u64 which = bpf_get_attach_cookie(registers);
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	const volatile struct flow_probe *probe;
+	struct execution *running;
+	struct flow_event *event;
+	struct object *object;
+	__u32 number, kind;
+	__u64 id = 0;
+
+	if (which >= MOST_PROBES)
+		return 0;
+	probe = &probes[which];
+	kind = probe->kind;
+	if (probe->has_id && !identity(registers, &probe->id, &id))
+		return 0;
+	if (kind == FLOW_STOP) {
+		running = bpf_map_lookup_elem(&executions, &tid);
+		if (!running || !running->runs || (probe->has_id && running->task != id)) {
+			count(FLOW_UNMATCHED);
+			return 0;
+		}
+		running->runs = 0;
+		id = running->task;
+		number = running->number;
+	} else {
+		object = lookup(registers, probe, at, id, (__u32)which);
+		if (!object) {
+			count(FLOW_LOST);
+			return 0;
+		}
+		if (kind == FLOW_START) {
+			struct execution begun = {.task = id, .runs = 1};
+
+			number = __sync_fetch_and_add(&object->starts, 1);
+			begun.number = number;
+			bpf_map_update_elem(&executions, &tid, &begun, BPF_ANY);
+		} else {
+			number = __sync_fetch_and_add(&object->first, 1);
+		}
+	}
+	event = bpf_ringbuf_reserve(&records, sizeof(*event), 0);
+	if (!event) {
+		count(FLOW_LOST);
+		return 0;
+	}
+	fill(event, at, id, number, (__u32)which, kind);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+SEC("uprobe")
+int at_entry(struct pt_regs *registers)
+{
+	return handle(registers);
+}
+
+SEC("uretprobe")
+int at_return(struct pt_regs *registers)
+{
+	return handle(registers);
+}
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What `flow.bpf.c` and `probes/interface.rs` tell each other; tests there compare the numbers. */
+#ifndef PUNCTUAL_FLOW_H
+#define PUNCTUAL_FLOW_H
+
+enum { MOST_PROBES = 32, MOST_STEPS = 4, MOST_NAME = 64 };
+
+/* As the kinds of events in a trace, and one more. */
+enum flow_kind { FLOW_PUSH, FLOW_ACTIVATION, FLOW_START, FLOW_STOP, FLOW_NAME };
+
+enum { FLOW_LOST, FLOW_UNREADABLE, FLOW_UNMATCHED, FLOW_COUNTERS };
+
+/* Where something lies: pointers to follow, from an argument of the function; the last step is not followed. */
+struct flow_place {
+	__u8 argument;
+	__u8 steps; /* 0: the argument itself */
+	__u8 bytes; /* of a number */
+	__u8 unused;
+	__s32 offsets[MOST_STEPS];
+};
+
+struct flow_probe {
+	struct flow_place id;
+	struct flow_place name;
+	__u8 kind;
+	__u8 has_id;   /* or is that of the task that the thread runs */
+	__u8 has_name; /* as text in the program */
+	__u8 unused;
+};
+
+struct flow_event {
+	__u64 at;
+	__u64 object;
+	__u32 tid;
+	__u32 number;
+	__u32 probe;
+	__u32 kind;
+};
+
+struct flow_name {
+	struct flow_event event; /* of kind FLOW_NAME; its number is the kind of what is named */
+	char text[MOST_NAME];
+};
+
+#endif
