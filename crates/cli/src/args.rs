@@ -21,6 +21,7 @@ pub struct Arguments {
 pub enum Command {
     Extract(Extract),
     Record(Record),
+    FlowProbes(crate::probes::Arguments),
     Replay(Replay),
     Import(Import),
     Show(Show),
@@ -95,6 +96,10 @@ pub struct Record {
     /// What to record
     #[arg(long, value_enum, default_value_t = Detail::Activations)]
     pub detail: Detail,
+
+    /// Trace the tasks and channels of a dataflow program, at the functions that FILE names (see docs/flow-probes.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["limit", "detail"])]
+    pub flow_probes: Option<PathBuf>,
 
     /// Keep no more than this on the disk: the oldest part goes first (at least 8MiB)
     #[arg(long, value_name = "SIZE", value_parser = limit)]

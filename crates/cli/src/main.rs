@@ -12,6 +12,7 @@ mod manual;
 mod output;
 mod page;
 mod platform;
+mod probes;
 mod progress;
 mod record;
 mod recording;
@@ -57,7 +58,11 @@ fn help(asked: &clap::Error) -> String {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Extract(arguments) => extract::run(extract::Plan::new(arguments)?),
-        Command::Record(arguments) => record::run(record::Plan::new(arguments)?),
+        Command::Record(mut arguments) => match arguments.flow_probes.take() {
+            Some(file) => probes::run(probes::Plan::new(&file, arguments)?),
+            None => record::run(record::Plan::new(arguments)?),
+        },
+        Command::FlowProbes(arguments) => probes::check(&arguments),
         Command::Replay(arguments) => replay::run(&replay::Plan::new(arguments)?),
         Command::Import(arguments) => import::run(&import::Plan::new(arguments)?),
         Command::Timeline(arguments) => timeline::run(&timeline::Plan::new(arguments)?),

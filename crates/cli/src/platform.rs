@@ -22,7 +22,7 @@ pub fn about(from: Instant, switches: bool) -> About {
 }
 
 /// The real time at the clock's zero: the two clocks read one after the other, in the closest of some tries.
-fn clock_zero() -> i64 {
+pub fn clock_zero() -> i64 {
     let ns = |clock| {
         let now = clock_gettime(clock);
         now.tv_sec * 1_000_000_000 + now.tv_nsec

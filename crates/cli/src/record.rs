@@ -33,7 +33,7 @@ impl Plan {
     }
 }
 
-fn by_date() -> PathBuf {
+pub fn by_date() -> PathBuf {
     let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     PathBuf::from(format!("recording-{}", now.replace(':', "-")))
 }

@@ -8,6 +8,7 @@ mod doctor;
 mod error;
 mod interface;
 mod observer;
+pub mod probes;
 mod program;
 mod system;
 

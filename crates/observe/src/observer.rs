@@ -278,7 +278,7 @@ impl Observer {
     }
 }
 
-fn cannot_start(name: &OsStr, error: &std::io::Error) -> Error {
+pub(crate) fn cannot_start(name: &OsStr, error: &std::io::Error) -> Error {
     let why = match error.kind() {
         std::io::ErrorKind::NotFound => "there is no such command; give its path, or look at PATH".to_owned(),
         std::io::ErrorKind::PermissionDenied => "it may not be executed; is it a program?".to_owned(),

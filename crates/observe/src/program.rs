@@ -269,7 +269,7 @@ fn attach_all(skeleton: &ObserveSkel<'static>) -> Result<Vec<Link>, Error> {
 
 /// libbpf reports on standard error by default. What it says ends up in our own errors; all of it is shown, the verifier's log
 /// included, if `PUNCTUAL_LIBBPF_LOG` is set.
-fn quiet() {
+pub fn quiet() {
     let show = std::env::var_os("PUNCTUAL_LIBBPF_LOG").is_some();
     libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));
 }

@@ -53,33 +53,35 @@ static __always_inline void count(__u32 which)
 	__sync_fetch_and_add(&counters[which], 1);
 }
 
-static __always_inline __u64 argument(struct pt_regs *registers, __u32 number)
+/*
+ * The arguments, read one by one before any is chosen: the verifier lets no register be read at a place that is computed. The room is a power of two, so that any
+ * number can be cut to it.
+ */
+struct arguments {
+	__u64 values[8];
+};
+
+static __always_inline void take_arguments(struct pt_regs *registers, struct arguments *arguments)
 {
 #if defined(__TARGET_ARCH_x86)
-	switch (number) {
-	case 0: return registers->di;
-	case 1: return registers->si;
-	case 2: return registers->dx;
-	case 3: return registers->cx;
-	case 4: return registers->r8;
-	default: return registers->r9;
-	}
+	arguments->values[0] = registers->di;
+	arguments->values[1] = registers->si;
+	arguments->values[2] = registers->dx;
+	arguments->values[3] = registers->cx;
+	arguments->values[4] = registers->r8;
+	arguments->values[5] = registers->r9;
 #else
-	switch (number) {
-	case 0: return registers->regs[0];
-	case 1: return registers->regs[1];
-	case 2: return registers->regs[2];
-	case 3: return registers->regs[3];
-	case 4: return registers->regs[4];
-	default: return registers->regs[5];
-	}
+	for (int number = 0; number < 6; number++)
+		arguments->values[number] = registers->regs[number];
 #endif
+	arguments->values[6] = 0;
+	arguments->values[7] = 0;
 }
 
 /* The address that a place says, or the argument itself. */
-static __always_inline bool follow(struct pt_regs *registers, const volatile struct flow_place *place, __u64 *address)
+static __always_inline bool follow(const struct arguments *arguments, const volatile struct flow_place *place, __u64 *address)
 {
-	__u64 at = argument(registers, place->argument);
+	__u64 at = arguments->values[place->argument & 7];
 
 	for (int step = 0; step < MOST_STEPS; step++) {
 		if (step >= place->steps)
@@ -94,12 +96,12 @@ static __always_inline bool follow(struct pt_regs *registers, const volatile str
 	return true;
 }
 
-static __always_inline bool identity(struct pt_regs *registers, const volatile struct flow_place *place, __u64 *id)
+static __always_inline bool identity(const struct arguments *arguments, const volatile struct flow_place *place, __u64 *id)
 {
 	__u64 address;
 	__u32 bytes = place->bytes;
 
-	if (!follow(registers, place, &address))
+	if (!follow(arguments, place, &address))
 		return false;
 	*id = 0;
 	if (place->steps == 0) {
@@ -126,7 +128,7 @@ static __always_inline void fill(struct flow_event *event, __u64 at, __u64 objec
 }
 
 /* Its name goes before its first event. */
-static __always_inline void tell_name(struct pt_regs *registers, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
+static __always_inline void tell_name(const struct arguments *arguments, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
 {
 	struct flow_name *name = bpf_ringbuf_reserve(&records, sizeof(*name), 0);
 	__u64 address;
@@ -137,14 +139,14 @@ static __always_inline void tell_name(struct pt_regs *registers, const volatile 
 	}
 	fill(&name->event, at, id, probe->kind, which, FLOW_NAME);
 	name->text[0] = 0;
-	if (follow(registers, &probe->name, &address) && bpf_probe_read_user_str(name->text, sizeof(name->text), (void *)address) < 0) {
+	if (follow(arguments, &probe->name, &address) && bpf_probe_read_user_str(name->text, sizeof(name->text), (void *)address) < 0) {
 		name->text[0] = 0;
 		count(FLOW_UNREADABLE);
 	}
 	bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline struct object *lookup(struct pt_regs *registers, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
+static __always_inline struct object *lookup(const struct arguments *arguments, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
 {
 	struct object_key key = {.id = id, .is_channel = probe->kind == FLOW_PUSH};
 	struct object *object = bpf_map_lookup_elem(&objects, &key);
@@ -154,7 +156,7 @@ static __always_inline struct object *lookup(struct pt_regs *registers, const vo
 		return object;
 	/* Of two that come at once, one is told that it was first. */
 	if (bpf_map_update_elem(&objects, &key, &none, BPF_NOEXIST) == 0 && probe->has_name)
-		tell_name(registers, probe, at, id, which);
+		tell_name(arguments, probe, at, id, which);
 	return bpf_map_lookup_elem(&objects, &key);
 }
 
@@ -164,6 +166,7 @@ static __always_inline int handle(struct pt_regs *registers)
 	__u64 which = bpf_get_attach_cookie(registers);
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	const volatile struct flow_probe *probe;
+	struct arguments arguments;
 	struct execution *running;
 	struct flow_event *event;
 	struct object *object;
@@ -173,8 +176,9 @@ static __always_inline int handle(struct pt_regs *registers)
 	if (which >= MOST_PROBES)
 		return 0;
 	probe = &probes[which];
+	take_arguments(registers, &arguments);
 	kind = probe->kind;
-	if (probe->has_id && !identity(registers, &probe->id, &id))
+	if (probe->has_id && !identity(&arguments, &probe->id, &id))
 		return 0;
 	if (kind == FLOW_STOP) {
 		running = bpf_map_lookup_elem(&executions, &tid);
@@ -186,7 +190,7 @@ static __always_inline int handle(struct pt_regs *registers)
 		id = running->task;
 		number = running->number;
 	} else {
-		object = lookup(registers, probe, at, id, (__u32)which);
+		object = lookup(&arguments, probe, at, id, (__u32)which);
 		if (!object) {
 			count(FLOW_LOST);
 			return 0;

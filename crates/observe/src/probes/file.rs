@@ -133,7 +133,9 @@ impl RawProbe {
         };
         let id = match &self.id {
             None => None,
-            Some(id) => Some(id.get_ref().parse::<Number>().map_err(|what| (id.span().start, format!("id = \"{}\": {what}", id.get_ref())))?),
+            Some(id) => {
+                Some(id.get_ref().parse::<Number>().map_err(|what| (id.span().start, format!("id = \"{}\": {what}", id.get_ref())))?)
+            }
         };
         let name = match &self.name {
             None => Name::None,
@@ -144,7 +146,9 @@ impl RawProbe {
         };
         match (kind, at_return, &id) {
             (Kind::Stop, ..) | (_, false, Some(_)) => {}
-            (_, true, _) => return Err((at, format!("a {} is at the entry of a function; at its return its arguments are gone", kind.name()))),
+            (_, true, _) => {
+                return Err((at, format!("a {} is at the entry of a function; at its return its arguments are gone", kind.name())));
+            }
             (_, _, None) => return Err((at, format!("a {} needs an id, such as id = \"u32 at arg0+8\"", kind.name()))),
         }
         if at_return && id.is_some() {
@@ -204,12 +208,12 @@ at = "return"
             ("event = \"push\"", "event = \"shove\"", 4, "expected push, activation, start or stop"),
             ("u32 at arg0+8", "u32 at arg9+8", 6, "arg0 to arg5"),
             ("u32 at arg0+8", "i32 at arg0+8", 6, "u8, u16, u32 or u64"),
-            ("at = \"return\"", "at = \"leave\"", 19, "expected entry or return"),
-            ("at = \"return\"", "at = \"return\"\nid = \"arg0\"", 18, "arguments are gone"),
+            ("at = \"return\"", "at = \"leave\"", 20, "expected entry or return"),
+            ("at = \"return\"", "at = \"return\"\nid = \"arg0\"", 19, "arguments are gone"),
             ("id = \"arg1\"", "", 15, "needs an id"),
             ("symbol = \"push\"", "symbol = []", 5, "names no function"),
             ("symbol = \"push\"", "symbols = \"push\"", 5, "unknown field"),
-            ("event = \"stop\"", "event = \"start\"", 1, "no [[probe]] with event = \"stop\""),
+            ("[[probe]]\nevent = \"stop\"\nsymbol = \"run\"\nat = \"return\"\n", "", 1, "no [[probe]] with event = \"stop\""),
         ] {
             let text = FILE.replacen(from, to, 1);
             let (at, what) = ProbeFile::parse(&text).expect_err(to);

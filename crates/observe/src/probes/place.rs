@@ -77,10 +77,11 @@ impl FromStr for Place {
     /// `argN`, or a place in brackets (the pointer there), each with an offset or not.
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let (base, offset) = match text.rfind(']').map_or_else(|| text.find(['+', '-']), |end| text[end..].find(['+', '-']).map(|at| end + at)) {
-            Some(at) => (text[..at].trim(), Some(offset(&text[at..])?)),
-            None => (text, None),
-        };
+        let (base, offset) =
+            match text.rfind(']').map_or_else(|| text.find(['+', '-']), |end| text[end..].find(['+', '-']).map(|at| end + at)) {
+                Some(at) => (text[..at].trim(), Some(offset(&text[at..])?)),
+                None => (text, None),
+            };
         let mut place = match base.strip_prefix('[') {
             Some(inner) => {
                 let inner = inner.strip_suffix(']').ok_or_else(|| format!("'{base}' has a bracket that is not closed"))?;
@@ -108,7 +109,8 @@ fn offset(text: &str) -> Result<i32, String> {
         Some(hex) => i32::from_str_radix(hex, 16),
         None => digits.parse(),
     };
-    let number = number.ok().filter(|number| *number >= 0).ok_or_else(|| format!("'{digits}' is no offset; expected bytes, such as 8 or 0x10"))?;
+    let number =
+        number.ok().filter(|number| *number >= 0).ok_or_else(|| format!("'{digits}' is no offset; expected bytes, such as 8 or 0x10"))?;
     Ok(if sign == "-" { -number } else { number })
 }
 
@@ -141,7 +143,19 @@ mod tests {
 
     #[test]
     fn what_is_none_is_said() {
-        for text in ["", "u32", "u32 at", "u32 at arg6", "u32 at [arg0", "u32 at arg0]", "u32 at arg0+", "u32 at arg0+x", "u32 at [[[[arg0]]]]+1", "arg0+8", "u32 at 8"] {
+        for text in [
+            "",
+            "u32",
+            "u32 at",
+            "u32 at arg6",
+            "u32 at [arg0",
+            "u32 at arg0]",
+            "u32 at arg0+",
+            "u32 at arg0+x",
+            "u32 at [[[[arg0]]]]+1",
+            "arg0+8",
+            "u32 at 8",
+        ] {
             assert!(text.parse::<Number>().is_err(), "{text}");
         }
         assert!("arg0".parse::<Text>().is_err());

@@ -58,14 +58,32 @@ impl Writer {
         let path = folder.join(crate::ctf::metadata::NAME);
         let write = || File::create_new(&path)?.write_all(tsdl::write(about).as_bytes());
         write().map_err(|error| Error::io("write", &path, &error))?;
-        let producer = |number: usize| {
-            let path = folder.join(format!("stream_{number}"));
-            let file = File::create_new(&path).map_err(|error| Error::io("write", &path, &error))?;
-            let packet = Vec::with_capacity(packet_bytes);
-            Ok(Producer { file, packet, begin: 0, end: 0, sequence: 0, discarded: 0, is_dirty: false })
+        let mut writer = Writer { folder: folder.to_owned(), order: about.byte_order, packet_bytes, producers: Vec::new() };
+        for _ in 0..producers {
+            writer.add_producer()?;
+        }
+        Ok(writer)
+    }
+
+    /// A stream for one more producer; its number.
+    pub fn add_producer(&mut self) -> Result<usize, Error> {
+        let number = self.producers.len();
+        let path = self.folder.join(format!("stream_{number}"));
+        let file = File::create_new(&path).map_err(|error| Error::io("write", &path, &error))?;
+        let packet = Vec::with_capacity(self.packet_bytes);
+        self.producers.push(Producer { file, packet, begin: 0, end: 0, sequence: 0, discarded: 0, is_dirty: false });
+        Ok(number)
+    }
+
+    /// Says anew what is true of the whole trace: who writes from outside comes to know names one by one. The byte order stays.
+    pub fn describe(&self, about: &About) -> Result<(), Error> {
+        let about = About { byte_order: self.order, ..about.clone() };
+        let (path, new) = (self.folder.join(crate::ctf::metadata::NAME), self.folder.join("metadata.new"));
+        let write = || {
+            fs::write(&new, tsdl::write(&about))?;
+            fs::rename(&new, &path)
         };
-        let producers = (0..producers).map(producer).collect::<Result<_, Error>>()?;
-        Ok(Writer { folder: folder.to_owned(), order: about.byte_order, packet_bytes, producers })
+        write().map_err(|error| Error::io("write", &path, &error))
     }
 
     /// Writes an event; `tick` is of the trace's clock and never less than that of the producer's event before it.
