@@ -152,6 +152,7 @@ install: man completions
 	@$(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include crates/daemon/include/punctual-plugin.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual/flow-probes dist/flow-probes/*
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual README.md docs/*
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctuald.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/punctuald.service

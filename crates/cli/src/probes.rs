@@ -131,6 +131,7 @@ fn warn(told: Counted, by_kind: [u64; 4]) {
     let never: Vec<&str> = Kind::ALL.into_iter().zip(by_kind).filter(|(_, count)| *count == 0).map(|(kind, _)| kind.name()).collect();
     match never.len() {
         0 => {}
+        4 if told.unreadable > 0 => {}
         4 => eprintln!("punctual: none of the functions was called"),
         _ => eprintln!("punctual: there was no {}: are these functions ever called, or are their calls inlined?", never.join(", ")),
     }

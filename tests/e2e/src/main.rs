@@ -12,6 +12,7 @@ mod ending;
 mod failure;
 mod loss;
 mod model;
+mod probes;
 mod recordings;
 mod run;
 mod targets;
@@ -66,6 +67,7 @@ fn alone(name: &str, test: Test) -> Trial {
 
 fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = circumstances::ALL.iter().chain(doctor::ALL).map(|(name, test)| shared(*name, test)).collect();
+    trials.extend(probes::ALL.iter().map(|(name, test)| shared(*name, test)));
     let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
     trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));

@@ -1,0 +1,173 @@
+//! Dataflow programs that were not built for tracing: what probes at their functions see, and what becomes of them.
+
+use crate::run::{Ended, directory, punctual, run, workload};
+use crate::tool::tool;
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use libtest_mimic::Completion;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub const ALL: &[(&str, Test)] = &[
+    ("probes::of_the_tasking_framework", tasking_framework),
+    ("probes::of_our_own_executor", own_executor),
+    ("probes::functions_that_are_not_there", wrong_symbols),
+    ("probes::offsets_that_are_wrong", wrong_offsets),
+    ("probes::a_stop_at_a_return", stop_at_return),
+    ("probes::end_with_their_time", ended_by_time),
+];
+
+fn shipped(name: &str) -> String {
+    format!("{}/../../dist/flow-probes/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The program, or why there is none.
+fn probed(name: &str) -> std::result::Result<String, Result<Outcome>> {
+    let path = workload(name);
+    if Path::new(&path).exists() { Ok(path) } else { Err(skip("there was no compiler for C++ for this machine")) }
+}
+
+fn record(directory: &Path, probes: &str, options: &[&str], command: &[&str]) -> Result<(PathBuf, Ended)> {
+    let folder = directory.join("trace");
+    let mut record = punctual(["record", "--flow-probes", probes, "-o"]);
+    record.arg(&folder).args(options).arg("--").args(command);
+    Ok((folder, run(record)?))
+}
+
+/// How many events of each kind and object, as babeltrace2 reads them; that their numbers are without gaps is checked.
+fn events(folder: &Path) -> Result<Option<BTreeMap<(String, String), u64>>> {
+    let Some(mut babeltrace2) = tool("babeltrace2", &[]) else { return Ok(None) };
+    babeltrace2.arg(folder);
+    let ended = run(babeltrace2)?;
+    ended.expect_code(0)?;
+    let mut numbers: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
+    for line in ended.stdout.lines() {
+        // `[time] (+time) push: { producer = 0, … }, { number = 7 }, { channel = ( "image" : container = 1 ) }`
+        let field = |name: &str| Some(line.split_once(name)?.1.split([' ', '"']).next()?.to_owned());
+        let kind = line.split(") ").nth(1).and_then(|rest| rest.split(':').next());
+        let (Some(kind), Some(number), Some(object)) = (kind, field("number = "), field("( \"")) else {
+            return fail(format!("a line that is no event: {line}"));
+        };
+        let number = number.parse().or_else(|_| fail(format!("no number: {line}")))?;
+        numbers.entry((kind.to_owned(), object)).or_default().push(number);
+    }
+    for (of, numbers) in &mut numbers {
+        numbers.sort_unstable();
+        let whole = numbers.iter().zip(0..).all(|(number, expected)| *number == expected);
+        ensure!(whole, "numbers of {of:?} are not 0 to {}: {numbers:?}", numbers.len());
+    }
+    Ok(Some(numbers.into_iter().map(|(of, numbers)| (of, numbers.len() as u64)).collect()))
+}
+
+fn tasking_framework() -> Result<Outcome> {
+    let program = match probed("tasking") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let (folder, ended) = record(directory.path(), &shipped("tasking-framework-1.2"), &[], &[&program, "500"])?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout == "1000 pushes, 1000 activations, 1000 executions\n", "{}", ended.all());
+    ensure!(ended.stderr.contains(": 4,000 events."), "{}", ended.all());
+    let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
+    let all = [("push", "go"), ("push", "img")]
+        .into_iter()
+        .chain(["activation", "start", "stop"].into_iter().flat_map(|kind| [(kind, "cam1"), (kind, "navi")]));
+    let expected: BTreeMap<_, _> = all.map(|(kind, object)| ((kind.to_owned(), object.to_owned()), 500)).collect();
+    ensure!(events == expected, "{events:?}");
+    Ok(Completion::Completed)
+}
+
+fn own_executor() -> Result<Outcome> {
+    let program = match probed("navigation") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let options = [program.as_str(), "--seconds", "1", "--executors", "2"];
+    let (folder, ended) = record(directory.path(), &shipped("punctual-flow"), &[], &options)?;
+    ended.expect_code(0)?;
+    let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
+    // `instances: cam1 11 cam2 13 …`
+    let Some(said) = ended.stdout.strip_prefix("instances: ") else { return fail(ended.all()) };
+    let words: Vec<&str> = said.split_whitespace().collect();
+    ensure!(words.len() == 14, "{}", ended.all());
+    for pair in words.chunks(2) {
+        for kind in ["activation", "start", "stop"] {
+            let count = events.get(&(kind.to_owned(), pair[0].to_owned())).copied().unwrap_or_default();
+            ensure!(count.to_string() == pair[1], "{count} {kind}s of {}: {}", pair[0], ended.all());
+        }
+    }
+    Ok(Completion::Completed)
+}
+
+/// A probes file with something else in it.
+fn altered(directory: &Path, from: &str, to: &str) -> Result<String> {
+    let text = std::fs::read_to_string(shipped("tasking-framework-1.2"))?;
+    ensure!(text.contains(from), "the file has no {from}");
+    let path = directory.join("altered.toml");
+    std::fs::write(&path, text.replace(from, to))?;
+    Ok(path.display().to_string())
+}
+
+fn wrong_symbols() -> Result<Outcome> {
+    let program = match probed("tasking") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let file = altered(directory.path(), "_ZN7Tasking7Channel4pushEv", "_ZN7Tasking7Channel5shoveEv")?;
+    let (folder, ended) = record(directory.path(), &file, &[], &[&program])?;
+    ended.expect_code(4)?;
+    ensure!(ended.stderr.contains("has no function for: push"), "{}", ended.all());
+    ensure!(ended.stdout.is_empty() && !folder.exists(), "it ran: {}", ended.all());
+    let ended = run(punctual(["flow-probes", "check", &file, &program]))?;
+    ended.expect_code(4)?;
+    ensure!(ended.stdout.contains("_ZN7Tasking7Channel5shoveEv: not found"), "{}", ended.all());
+    run(punctual(["flow-probes", "check", &shipped("tasking-framework-1.2"), &program]))?.expect_code(0)?;
+    Ok(Completion::Completed)
+}
+
+/// Reading beside the mark harms nobody, and is told.
+fn wrong_offsets() -> Result<Outcome> {
+    let program = match probed("tasking") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    // The bytes behind the task's pointer are no pointer.
+    let file = altered(directory.path(), "[arg1+0]+8", "[[arg1+0]+8]+8")?;
+    let (_, ended) = record(directory.path(), &file, &[], &[&program, "50"])?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout == "100 pushes, 100 activations, 100 executions\n", "{}", ended.all());
+    ensure!(ended.stderr.contains("could not be read in the program's memory"), "{}", ended.all());
+    Ok(Completion::Completed)
+}
+
+fn stop_at_return() -> Result<Outcome> {
+    let program = match probed("tasking") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let stop = "symbol = \"_ZN7Tasking8TaskImpl17finalizeExecutionEv\"\nid = \"u32 at [arg0+0]+8\"\nname = \"id\"";
+    let file = altered(directory.path(), stop, "symbol = \"_ZNK7Tasking13SchedulerImpl7executeERNS_8TaskImplE\"\nat = \"return\"")?;
+    let (folder, ended) = record(directory.path(), &file, &[], &[&program, "100"])?;
+    ended.expect_code(0)?;
+    let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
+    ensure!(events.get(&("stop".into(), "navi".into())) == Some(&100), "{events:?}");
+    Ok(Completion::Completed)
+}
+
+/// A program that goes on is asked to end, and what there is is whole.
+fn ended_by_time() -> Result<Outcome> {
+    let program = match probed("navigation") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let (folder, ended) = record(directory.path(), &shipped("punctual-flow"), &["--for", "1s"], &[&program, "--seconds", "60"])?;
+    ended.expect_code(0)?;
+    let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
+    ensure!(events.keys().any(|(kind, _)| kind == "stop"), "{events:?}");
+    Ok(Completion::Completed)
+}
