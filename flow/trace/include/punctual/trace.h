@@ -114,7 +114,7 @@ struct punctual_trace_config {
 
 	/* POSIX: the folder to write to. It is made, and must not exist or must be empty. */
 	const char *folder;
-	/* POSIX: how old may be what a killed program's trace lacks. Default: 100. */
+	/* POSIX: how old may be what a killed program's trace lacks. Default: 100. The flusher looks for full packets ten times as often, or more. */
 	uint32_t flush_ms;
 	/* POSIX: the flusher thread's priority under SCHED_FIFO. Default: it is not a real-time thread, and has a niceness of 10. */
 	int32_t flusher_priority;
