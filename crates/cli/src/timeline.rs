@@ -1,5 +1,7 @@
 //! `punctual timeline`: a recording for the Perfetto UI.
 
+mod dataflow;
+
 use crate::args;
 use crate::failure::{Code, Failure, reason};
 use crate::output::Destination;
@@ -11,12 +13,21 @@ use crate::results::{self, Observed};
 use punctual_extract::{Extractor, Options, StreamOptions};
 use punctual_report::counted;
 use punctual_report::timeline::Timeline;
+use punctual_trace::flow::Reader;
 use std::cell::RefCell;
 use std::io::BufWriter;
 use std::path::Path;
 
 /// Everything that was asked for, checked as far as it can be before reading.
-pub struct Plan {
+pub enum Plan {
+    /// Of threads.
+    Threads(Box<Threads>),
+    /// Of tasks and channels.
+    Dataflow(Box<dataflow::Plan>),
+}
+
+/// The timeline of a recording of threads.
+pub struct Threads {
     recording: Recording,
     destination: Destination,
     quiet: bool,
@@ -30,11 +41,29 @@ impl Plan {
             None => beside(&arguments.recording, ".recording", "perfetto-trace"),
         };
         let destination = Destination::new(Path::new(&output), arguments.force)?;
-        Ok(Plan { recording: Recording::open(&arguments.recording, &arguments.stretch)?, destination, quiet: arguments.quiet })
+        let quiet = arguments.quiet;
+        if let Ok(reader) = Reader::open(&arguments.recording) {
+            if arguments.stretch.from.is_some() || arguments.stretch.until.is_some() {
+                return Err(Failure::new(
+                    Code::Usage,
+                    "--from and --until are for recordings of threads; this is the trace of a dataflow program",
+                ));
+            }
+            return Ok(Plan::Dataflow(Box::new(dataflow::Plan { reader, destination, quiet })));
+        }
+        let recording = Recording::open(&arguments.recording, &arguments.stretch)?;
+        Ok(Plan::Threads(Box::new(Threads { recording, destination, quiet })))
     }
 }
 
 pub fn run(plan: &Plan) -> Result<(), Failure> {
+    match plan {
+        Plan::Threads(plan) => threads(plan),
+        Plan::Dataflow(plan) => dataflow::run(plan),
+    }
+}
+
+fn threads(plan: &Threads) -> Result<(), Failure> {
     let recording = &plan.recording;
     let name = plan.destination.path().display();
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));

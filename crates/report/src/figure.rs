@@ -53,7 +53,8 @@ pub(crate) fn count(number: u64) -> String {
 
 /// A count and what is counted: `1 task`, `1,200 tasks`.
 pub fn counted(number: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), agreeing(number, "", "s"))
+    let several = if noun.ends_with("sh") { "es" } else { "s" };
+    format!("{} {noun}{}", count(number), agreeing(number, "", several))
 }
 
 /// What agrees with a count: `agreeing(1, "was", "were")`.

@@ -17,6 +17,7 @@ use std::fmt;
 use std::io::Write;
 use threads::Threads;
 
+pub mod dataflow;
 mod lanes;
 mod packets;
 mod proto;

@@ -1,5 +1,7 @@
 //! Timelines say what happened: decoded with the messages that wrote them, and asked with Perfetto's own trace processor.
 
+#[path = "timeline/dataflow.rs"]
+mod dataflow;
 #[path = "timeline/decode.rs"]
 mod decode;
 #[path = "timeline/machine.rs"]

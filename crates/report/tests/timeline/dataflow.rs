@@ -1,0 +1,90 @@
+//! The raster of states of a dataflow program.
+
+use super::decode::Decoded;
+use proptest::prelude::*;
+use punctual_model::Instant;
+use punctual_report::timeline::dataflow::{Counts, Dataflow};
+use punctual_trace::flow::{About, Event, Gap, Item, Kind};
+
+const CAMERA: u16 = 1;
+const NAVIGATION: u16 = 2;
+const IMAGE: u16 = 7;
+
+fn about() -> About {
+    let mut about = About::default();
+    about.tasks.extend([(CAMERA, "cam1".into()), (NAVIGATION, "navi".into())]);
+    about.channels.insert(IMAGE, "image".into());
+    about.producers.insert(0, "executor 0".into());
+    about
+}
+
+fn event(at: u64, producer: u32, kind: Kind, object: u16, number: u64) -> Item {
+    Item::Event(Event { at: Instant::from_ns(at), producer, kind, object, number })
+}
+
+fn drawn(items: &[Item]) -> (Decoded, Counts) {
+    let mut timeline = Dataflow::new(Vec::new(), &about(), Instant::from_ns(0)).unwrap();
+    items.iter().for_each(|item| timeline.item(item).unwrap());
+    let (bytes, counts) = timeline.finish().unwrap();
+    (Decoded::new(&bytes), counts)
+}
+
+#[test]
+fn states_are_where_the_events_say() {
+    use Kind::{Activation, Push, Start, Stop};
+    let (decoded, counts) = drawn(&[
+        event(10, 1, Activation, CAMERA, 0),
+        event(15, 0, Start, CAMERA, 0),
+        event(20, 0, Push, IMAGE, 0),
+        event(21, 0, Activation, NAVIGATION, 0),
+        event(30, 0, Stop, CAMERA, 0),
+        event(32, 0, Start, NAVIGATION, 0),
+        event(40, 0, Stop, NAVIGATION, 0),
+    ]);
+    assert_eq!(counts, Counts { executions: 2, pushes: 1, left_out: 0 });
+    let of = |track: &str| {
+        let slices = decoded.slices.iter().filter(|slice| decoded.tracks[&slice.track] == track);
+        let mut seen: Vec<_> = slices.map(|slice| (slice.begin, slice.end, slice.name.as_str(), slice.numbers["instance"])).collect();
+        seen.sort_unstable();
+        seen
+    };
+    assert_eq!(of("cam1"), [(10, 15, "queued", 0), (15, 30, "executes", 0)]);
+    assert_eq!(of("navi"), [(21, 32, "queued", 0), (32, 40, "executes", 0)]);
+    assert_eq!(of("executor 0"), [(15, 30, "cam1", 0), (32, 40, "navi", 0)]);
+    let arrows: Vec<_> =
+        decoded.flows.values().map(|(from, to)| (&decoded.tracks[&from.unwrap()], &decoded.tracks[&to.unwrap()])).collect();
+    assert_eq!(arrows, [(&"image".to_owned(), &"navi".to_owned())]);
+}
+
+#[test]
+fn an_instance_is_not_taken_for_the_next_one() {
+    use Kind::{Activation, Start, Stop};
+    let (decoded, counts) = drawn(&[
+        event(1, 0, Activation, CAMERA, 0),
+        event(2, 0, Activation, CAMERA, 1),
+        // The start of instance 0 is lost, and the stop of instance 1.
+        event(5, 0, Start, CAMERA, 1),
+        event(9, 0, Stop, CAMERA, 2),
+    ]);
+    let states: Vec<_> = decoded.slices.iter().map(|slice| (slice.begin, slice.end, slice.name.as_str())).collect();
+    assert_eq!(states, [(2, 5, "queued")]);
+    assert_eq!(counts, Counts { executions: 0, pushes: 0, left_out: 2 });
+}
+
+proptest! {
+    /// Decoding panics where slices of a row overlap, or an end has no begin.
+    #[test]
+    fn whatever_comes_is_a_timeline(items in proptest::collection::vec((0u64..5, 0u32..3, 0usize..5, 1u16..4, 0u64..4), 0..200)) {
+        let mut at = 0;
+        let items: Vec<Item> = items.into_iter().map(|(later, producer, kind, object, number)| {
+            at += later;
+            match Kind::ALL.get(kind) {
+                Some(kind) => event(at, producer, *kind, object, number),
+                None => Item::Gap(Gap { producer, from: Instant::from_ns(at), until: Instant::from_ns(at + 1), discarded: 1, packets: 0 }),
+            }
+        }).collect();
+        let starts = items.iter().filter(|item| matches!(item, Item::Event(event) if event.kind == Kind::Start)).count() as u64;
+        let (_, counts) = drawn(&items);
+        prop_assert!(counts.executions <= starts);
+    }
+}
