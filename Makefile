@@ -53,6 +53,8 @@ help:
 	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
 	@echo 'make vm-bench         what an observed event costs, in instructions, beside strace, perf and ftrace; KERNELS="…"'
 	@echo 'make flow             the dataflow executor and its tracer (flow/, CMake), and their tests'
+	@echo 'make demo-flow        a dataflow program traced under two policies, on one to three executors, and compared'
+	@echo 'make bench-flow       what activations, their traces and probes cost, and how fast traces are analysed'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
 	@echo 'make bench-overhead   what watching costs the watched'
 	@echo 'make bench-record     what recording costs beside extracting'
@@ -91,12 +93,21 @@ test-faults: setup
 
 # A project of its own, of which nothing in the workspace is a part.
 FLOW := $(CARGO_TARGET_DIR)/flow
-flow:
+flow: flow-build
+	cd $(FLOW) && ctest --output-on-failure -j 2
+
+flow-build:
 	@scripts/setup flow
 	@mkdir -p $(FLOW)
 	@cmake -S flow -B $(FLOW) -DPUNCTUAL_FLOW_STRICT=ON >$(FLOW)/configure.log 2>&1 || { cat $(FLOW)/configure.log >&2; exit 1; }
 	cmake --build $(FLOW) -j 2
-	cd $(FLOW) && ctest --output-on-failure -j 2
+
+demo-flow: build flow-build
+	@scripts/demo-flow
+
+bench-flow: build flow-build workloads
+	$(CARGO) build --release -p punctual-bench --bin bench-flow
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-flow
 
 fuzz: setup
 	@scripts/setup fuzz
@@ -110,7 +121,7 @@ check:
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
-	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh
+	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh
 
 bench-overhead: build workloads
 	@scripts/setup observe
@@ -189,5 +200,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults flow flow-build demo-flow bench-flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
 endif
