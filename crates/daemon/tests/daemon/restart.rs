@@ -3,6 +3,7 @@
 use crate::actor::Actor;
 use crate::rig::{DEADLINE, Daemon, FIFO, OTHER, PLUGINS, Sleeper, WITH_EDF, rt_runtime, seen, until};
 use punctual_daemon::kernel::{self, Scheduling};
+use punctual_daemon::thread;
 use serde_json::json;
 use std::os::unix::fs::FileExt;
 
@@ -89,11 +90,14 @@ fn threads_that_somebody_changed_are_left_so() {
     assert_eq!(client.ask("GetStatus", json!({}))["attached"], json!(1));
 }
 
-/// A process with that number, if the kernel lets one be wished for.
-fn sleeper_with(number: u32) -> Option<Sleeper> {
-    (0..200).find_map(|_| {
+/// A process with that number, if the kernel lets one be wished for, and one that did not start in the same hundredth of a second as who had it before:
+/// that is all that kernels before 6.9 tell them apart by. Without a wish, nobody gets through all numbers in so little time.
+fn sleeper_with(number: u32, start_before: u64) -> Option<Sleeper> {
+    (0..1000).find_map(|_| {
         std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;
-        Some(Sleeper::start()).filter(|sleeper| sleeper.tid() == number)
+        let is_other =
+            |sleeper: &Sleeper| thread::process_start(number).is_ok_and(|start| sleeper.tid() == number && start != start_before);
+        Some(Sleeper::start()).filter(is_other)
     })
 }
 
@@ -104,12 +108,12 @@ fn a_number_that_is_used_again_is_somebody_else() {
         let sleeper = Sleeper::start();
         let number = sleeper.tid();
         let spec = client.schedule(json!({ "priority": 30 }), number);
-        let told = kernel::scheduling(number).unwrap();
+        let (told, start) = (kernel::scheduling(number).unwrap(), thread::process_start(number).unwrap());
         if kill {
             daemon.kill();
         }
         drop(sleeper);
-        let Some(other) = sleeper_with(number) else { return eprintln!("SKIPPED: numbers of processes cannot be wished for here") };
+        let Some(other) = sleeper_with(number, start) else { return eprintln!("SKIPPED: numbers of processes cannot be wished for here") };
         // Even if it looks like what the daemon made.
         kernel::schedule(other.tid(), &told).unwrap();
         let before = seen(other.tid());
