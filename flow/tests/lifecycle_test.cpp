@@ -532,6 +532,75 @@ TEST(Executors, I2_no_task_runs_concurrently_with_itself)
 	EXPECT_EQ(runs.left(), 0);
 }
 
+// A thread of low priority has the lock; one in between keeps the only processor until one of high priority had the lock. Without inheritance, that is for ever.
+struct Inheritance {
+	flow::Lock lock;
+	Runs taken, go;
+	std::atomic<bool> served{false};
+	pthread_t low, medium, high;
+
+	// Under SCHED_FIFO, on one processor.
+	int run(pthread_t &thread, int priority, void *(*body)(void *))
+	{
+		pthread_attr_t attributes;
+		pthread_attr_init(&attributes);
+		sched_param parameters{};
+		parameters.sched_priority = priority;
+		cpu_set_t processors;
+		CPU_ZERO(&processors);
+		CPU_SET(0, &processors);
+		pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+		pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+		pthread_attr_setschedparam(&attributes, &parameters);
+		pthread_attr_setaffinity_np(&attributes, sizeof processors, &processors);
+		int error = pthread_create(&thread, &attributes, body, this);
+		pthread_attr_destroy(&attributes);
+		return error;
+	}
+	static void *be_low(void *argument)
+	{
+		Inheritance &test = *static_cast<Inheritance *>(argument);
+		test.lock.lock();
+		test.taken.add();
+		test.go.wait();
+		test.lock.unlock();
+		return nullptr;
+	}
+	static void *be_medium(void *argument)
+	{
+		Inheritance &test = *static_cast<Inheritance *>(argument);
+		// Now the low one could go on, if it had the processor.
+		test.go.add();
+		if (test.run(test.high, 3, be_high) != 0)
+			abort();
+		while (!test.served.load()) {
+		}
+		return nullptr;
+	}
+	static void *be_high(void *argument)
+	{
+		Inheritance &test = *static_cast<Inheritance *>(argument);
+		test.lock.lock();
+		test.served.store(true);
+		test.lock.unlock();
+		return nullptr;
+	}
+};
+
+TEST(Lock, who_holds_it_inherits_the_priority_of_who_waits)
+{
+	Inheritance test;
+	if (int error = test.run(test.low, 1, Inheritance::be_low); error == EPERM || error == EINVAL)
+		GTEST_SKIP() << "needs CAP_SYS_NICE, and processor 0";
+	else
+		ASSERT_EQ(error, 0);
+	test.taken.wait();
+	ASSERT_EQ(test.run(test.medium, 2, Inheritance::be_medium), 0);
+	pthread_join(test.medium, nullptr);
+	pthread_join(test.high, nullptr);
+	pthread_join(test.low, nullptr);
+}
+
 TEST(ConditionDeath, a_push_within_ready_ends_the_program_with_a_message)
 {
 	struct Bad : flow::Task {

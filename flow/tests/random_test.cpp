@@ -354,3 +354,65 @@ TEST(Random, no_push_is_lost_with_executors)
 		}
 	}
 }
+
+// Whatever several threads ask of a scheduler at once, each call returns, and says something that can be.
+TEST(Random, start_stop_and_reset_by_several_threads)
+{
+	flow::Scheduler scheduler;
+	Channel channel(scheduler, "channel");
+	flow::PeriodicEvent tick(scheduler, "tick", std::chrono::microseconds(20));
+	flow::OneShotEvent timeout(scheduler, "timeout");
+	Barrier barrier(scheduler, "barrier", 2);
+	struct Busy : flow::Task {
+		Busy(flow::Scheduler &to, const char *name, flow::Channel &input, flow::Channel &output) : Task(to, name), input_(*this, input), output_(output) {}
+		void execute() override
+		{
+			EXPECT_FALSE(inside_.exchange(true));
+			output_.push();
+			inside_.store(false);
+		}
+		Input input_;
+		flow::Channel &output_;
+		std::atomic<bool> inside_{false};
+	} first(scheduler, "first", channel, barrier), second(scheduler, "second", tick, timeout), third(scheduler, "third", timeout, channel), fourth(scheduler, "fourth", barrier, barrier);
+	struct Ends : flow::Task {
+		Ends(flow::Scheduler &to, flow::Channel &input) : Task(to, "ends"), scheduler_(to), input_(*this, input, Arming().pushes(300)) {}
+		void execute() override { EXPECT_EQ(scheduler_.stop().error(), flow::Error::by_task); }
+		flow::Scheduler &scheduler_;
+		Input input_;
+	} ends(scheduler, channel);
+	std::vector<std::thread> threads;
+	for (unsigned thread = 0; thread < 4; ++thread)
+		threads.emplace_back([&, thread] {
+			std::mt19937 random(thread);
+			flow::Settings settings;
+			for (int step = 0; step < 1500; ++step) {
+				flow::Status status;
+				switch (random() % 10) {
+				case 0:
+				case 1:
+					settings.executors = static_cast<unsigned>(random() % 4) + 1;
+					settings.policy = static_cast<flow::Policy>(random() % 3);
+					status = scheduler.start(settings);
+					ASSERT_TRUE(status || status.error() == flow::Error::running);
+					break;
+				case 2: ASSERT_TRUE(scheduler.stop()); break;
+				case 3:
+					status = scheduler.reset();
+					ASSERT_TRUE(status || status.error() == flow::Error::running);
+					break;
+				case 4:
+					status = timeout.start(std::chrono::microseconds(random() % 100));
+					ASSERT_TRUE(status || status.error() == flow::Error::not_running);
+					break;
+				case 5: timeout.cancel(); break;
+				case 6: tick.cancel(); break;
+				case 7: ASSERT_TRUE(barrier.set_count(static_cast<std::uint32_t>(random() % 5) + 1)); break;
+				default: channel.push();
+				}
+			}
+		});
+	for (std::thread &thread : threads)
+		thread.join();
+	ASSERT_TRUE(scheduler.stop());
+}
