@@ -279,13 +279,15 @@ TEST_F(Activation, B8_a_custom_condition_decides)
 
 class Asked : public Logged {
 public:
-	Asked(flow::Scheduler &scheduler, Log &log, Channel &channel, Arming arming) : Logged(scheduler, log, "asked"), input_(*this, channel, arming) {}
+	Asked(flow::Scheduler &scheduler, Log &log, Channel &channel, Arming arming, const char *name = "asked") : Logged(scheduler, log, name), input_(*this, channel, arming) {}
 	mutable int times = 0;
+	mutable std::uint32_t pushes = 0;
 
 protected:
 	bool ready() const override
 	{
 		++times;
+		pushes = input_.pushes();
 		return inputs_ready();
 	}
 
@@ -312,6 +314,20 @@ TEST_F(Activation, B8_is_asked_at_the_start_after_pushes_that_count_and_after_ru
 	stop();
 	push(b, 5);
 	EXPECT_EQ(asked.times, 4);
+}
+
+TEST_F(Activation, B8_sees_what_counts)
+{
+	Input ignored(task, a, Arming().optional());
+	Asked all(scheduler, log, b, Arming().pushes(3).optional());
+	Asked some(scheduler, log, c, Arming().pushes(3).optional().unsynchronised(), "some");
+	Input ignored_too(some, b, Arming().optional());
+	start();
+	push(b, 5);
+	push(c, 5);
+	push(b, 1);
+	EXPECT_EQ(all.pushes, 6u);
+	EXPECT_EQ(some.pushes, 3u);
 }
 
 TEST_F(Activation, C1_an_armed_synchronised_input_gives_its_threshold)

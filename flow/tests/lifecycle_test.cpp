@@ -416,7 +416,7 @@ protected:
 			channel->push();
 	}
 
-	static constexpr unsigned priorities[] = {255, 64, 1, 64};
+	static constexpr unsigned priorities[] = {255, 5, 1, 5};
 	std::vector<std::unique_ptr<Channel>> channels;
 	std::vector<std::unique_ptr<Logged>> tasks;
 	std::vector<std::unique_ptr<Input>> inputs;
@@ -504,6 +504,31 @@ TEST(Executors, I1_none_idles_while_a_task_is_ready)
 	}
 	all.clear();
 	pthread_barrier_destroy(&barrier);
+}
+
+TEST(Executors, I1_also_right_after_a_start)
+{
+	flow::Scheduler scheduler;
+	Channel channel(scheduler, "channel");
+	Log log;
+	Logged task(scheduler, log, "t");
+	Input input(task, channel);
+	Runs runs;
+	task.body = [&] {
+		log.take();
+		runs.add();
+	};
+	flow::Settings settings;
+	settings.executors = 3;
+	for (int round = 0; round < 500; ++round) {
+		settings.spin = std::chrono::nanoseconds(round % 2 * 5000);
+		ASSERT_TRUE(scheduler.start(settings));
+		for (int push = 0; push < 4; ++push) {
+			channel.push();
+			runs.wait();
+		}
+		ASSERT_TRUE(scheduler.stop());
+	}
 }
 
 TEST(Executors, I2_no_task_runs_concurrently_with_itself)

@@ -39,7 +39,7 @@ struct Plan {
 		for (unsigned channel = 0; channel < channels; ++channel)
 			counts.push_back(up_to(3) == 0 ? 1 + up_to(3) : 1);
 		for (unsigned task = 0; task < tasks; ++task) {
-			priorities.push_back(1 + up_to(2) * 100);
+			priorities.push_back(1 + up_to(2) * up_to(1) * 50);
 			groups.push_back(static_cast<int>(up_to(3)) - 2);
 			outputs.emplace_back();
 			for (unsigned output = up_to(2); output != 0; --output)
