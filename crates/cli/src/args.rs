@@ -27,6 +27,7 @@ pub enum Command {
     Show(Show),
     Report(Report),
     Timeline(Timeline),
+    Chains(Chains),
     Rules(crate::rules::Arguments),
     Ctl(crate::ctl::args::Ctl),
     /// Say what of this kernel and these privileges lets which function work
@@ -219,6 +220,38 @@ pub struct Timeline {
 
     #[command(flatten)]
     pub stretch: Stretch,
+
+    /// Show no progress and no hints; warnings stay
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Follow data through a dataflow program, from push to push
+///
+/// Reads what a program of tasks and channels said of itself (flow/trace writes such traces, docs/flow-traces.md is their format). Finds
+/// its graph, execution and queuing times and activations of its tasks, and for each chain of tasks how long data take from its source
+/// to its sink, and what that time went into. For example: punctual chains TRACE --chain cam1,craT,navi,ter1
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Chains {
+    /// The trace (a folder)
+    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
+    pub trace: PathBuf,
+
+    /// Follow this chain: its tasks from source to sink; may be given several times [default: all paths from sources to sinks]
+    #[arg(long = "chain", value_name = "TASK,TASK,...")]
+    pub chains: Vec<String>,
+
+    /// Write the graph to FILE for Graphviz (dot -Tsvg FILE); - is standard output
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub graph: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub results: Results,
+
+    /// Most activations that the arrival curves are about, less one
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub curve_horizon: u32,
 
     /// Show no progress and no hints; warnings stay
     #[arg(short, long)]

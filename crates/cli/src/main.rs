@@ -1,6 +1,7 @@
 //! The command `punctual`: arguments in, rooms called, errors out. What it shows, observes and infers is in the rooms.
 
 mod args;
+mod chains;
 mod ctl;
 mod doctor;
 mod extract;
@@ -66,6 +67,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Replay(arguments) => replay::run(&replay::Plan::new(arguments)?),
         Command::Import(arguments) => import::run(&import::Plan::new(arguments)?),
         Command::Timeline(arguments) => timeline::run(&timeline::Plan::new(arguments)?),
+        Command::Chains(arguments) => chains::run(&chains::Plan::new(arguments)?),
         Command::Report(arguments) => page::run(page::Plan::new(arguments)?),
         Command::Show(arguments) => show::run(&arguments),
         Command::Rules(arguments) => rules::run(&arguments),

@@ -35,6 +35,13 @@ impl Results {
     pub fn hand_over(&self, model: &TimingModel, quiet: bool) -> Result<(), Failure> {
         match self {
             Results::Json => print(&model.to_json()),
+            Results::Table if model.dataflow.is_some() => {
+                print(&report::flow::program(model, &terminal::page()))?;
+                if !quiet {
+                    eprintln!("(-o FILE writes all of it as a timing model; --graph FILE writes the graph for Graphviz)");
+                }
+                Ok(())
+            }
             Results::Table => {
                 print(&(report::summary(model) + "\n" + &report::overview(model, &terminal::page(), false)))?;
                 if !quiet {
@@ -45,7 +52,8 @@ impl Results {
             Results::File(destination) => {
                 destination.write_or_rescue(model.to_json().as_bytes())?;
                 if !quiet {
-                    eprint!("{}", report::summary(model));
+                    let is_flow = model.dataflow.is_some();
+                    eprint!("{}", if is_flow { report::flow::summary(model) } else { report::summary(model) });
                     eprintln!("{}", written(destination.path()));
                 }
                 Ok(())
@@ -98,5 +106,6 @@ pub fn model(extractor: Extractor, observed: Observed) -> TimingModel {
             omitted_tasks,
         },
         tasks: extractor.finish(observed.until),
+        dataflow: None,
     }
 }

@@ -21,7 +21,7 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     let Some(wanted) = &arguments.task else {
         return match arguments.json {
             true => print(&model.to_json()),
-            false => print(&(report::summary(&model) + "\n" + &report::overview(&model, &page, arguments.all))),
+            false => print(&overview(&model, &page, arguments.all)),
         };
     };
     let selection = report::Selection::new(wanted);
@@ -36,6 +36,16 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
         return print(&model.to_json());
     }
     print(&text)
+}
+
+/// Threads, a dataflow program, or both.
+fn overview(model: &TimingModel, page: &report::Page, all: bool) -> String {
+    let flow = report::flow::program(model, page);
+    if !flow.is_empty() && model.tasks.is_empty() {
+        return flow;
+    }
+    let threads = report::summary(model) + "\n" + &report::overview(model, page, all);
+    if flow.is_empty() { threads } else { threads + "\n" + &flow }
 }
 
 pub fn read_model(path: &Path) -> Result<TimingModel, Failure> {

@@ -15,6 +15,7 @@ mod sieve;
 mod task;
 
 pub mod curve;
+pub mod flow;
 pub mod periodic;
 pub mod response;
 pub mod stream;

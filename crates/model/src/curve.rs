@@ -45,6 +45,49 @@ impl Curve {
     }
 }
 
+/// A value of a curve, and whether it lies beyond what was observed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach<T> {
+    /// The value.
+    pub value: T,
+    /// Whether it is extrapolated: it holds if no two releases ever are closer than the closest that were observed.
+    pub extrapolated: bool,
+}
+
+/// The safe extrapolation, which trusts δ⁻(2) alone. (papers: Jungmann et al., ERTS 2024, Section V-C.)
+impl Curve {
+    /// δ⁻(n), beyond the table by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) (Eq. 7). `u64::MAX` ns stands for that or more. O(1).
+    pub fn safe_delta_min(&self, n: u64) -> Reach<Duration> {
+        let (table, gaps) = (&self.delta_min_ns, n.saturating_sub(1));
+        let entries = table.len() as u64;
+        let (Some(first), Some(last)) = (table.first(), table.last()) else {
+            return Reach { value: Duration::ZERO, extrapolated: gaps > 0 };
+        };
+        match gaps {
+            0 => Reach { value: Duration::ZERO, extrapolated: false },
+            gaps if gaps <= entries => Reach { value: table[gaps as usize - 1], extrapolated: false },
+            gaps => {
+                let more = u128::from(gaps - entries) * u128::from(first.ns()) + u128::from(last.ns());
+                Reach { value: Duration::from_ns(u64::try_from(more).unwrap_or(u64::MAX)), extrapolated: true }
+            }
+        }
+    }
+
+    /// η⁺(Δ), beyond the table by η⁺(Δ + δ⁻(2)) = η⁺(Δ) + 1 (Eq. 8 for Δ′ = δ⁻(2)): the pseudo-inverse of [`Curve::safe_delta_min`].
+    /// `None` where nothing bounds it. O(log horizon).
+    pub fn safe_eta_max(&self, span: Duration) -> Option<Reach<u64>> {
+        let Some(longest) = span.ns().checked_sub(1) else { return Some(Reach { value: 0, extrapolated: false }) };
+        let (table, first) = (&self.delta_min_ns, self.delta_min_ns.first()?.ns());
+        let within = table.partition_point(|value| value.ns() <= longest);
+        let value = within as u64 + 1;
+        if within < table.len() {
+            return Some(Reach { value, extrapolated: false });
+        }
+        let beyond = longest - table.last()?.ns();
+        Some(Reach { value: value.checked_add(beyond.checked_div(first)?)?, extrapolated: true })
+    }
+}
+
 impl Execution {
     /// WCET(n): any `n` consecutive jobs take at most this much processor time together. Beyond the horizon by subadditivity. `None`
     /// where no bound is known or it exceeds `u64::MAX` ns. O(1).

@@ -3,6 +3,7 @@
 //! These types are what was inferred and what is written; reading them back strictly is [`crate::read`]'s, the checks of
 //! job streams against them [`crate::check`]'s.
 
+use crate::dataflow::Dataflow;
 use crate::separator::Separator;
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,9 @@ pub struct TimingModel {
     pub observation: Observation,
     /// Every task, by thread and phase.
     pub tasks: Vec<Task>,
+    /// A dataflow program, where one was traced.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dataflow: Option<Dataflow>,
 }
 
 /// The machine that a model was observed on.
@@ -62,7 +66,7 @@ pub struct Observation {
     pub omitted_tasks: u64,
 }
 
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 

@@ -4,6 +4,7 @@
 
 pub mod check;
 mod curve;
+pub mod dataflow;
 pub mod file;
 pub mod job;
 pub mod read;
@@ -13,6 +14,8 @@ pub mod time;
 mod write;
 
 pub use check::{MAX_SEGMENTS, RecordedJob, Violation, check_stream};
+pub use curve::Reach;
+pub use dataflow::Dataflow;
 pub use file::*;
 pub use job::{Job, Release, Segment};
 pub use read::ReadError;

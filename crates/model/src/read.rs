@@ -7,6 +7,7 @@ mod error;
 mod validate;
 
 pub use error::ReadError;
+pub(crate) use validate::{Checked, arrival};
 
 use crate::file::{FORMAT, TimingModel, VERSION};
 use error::describe;
@@ -46,7 +47,7 @@ fn known(source: &Value) -> Result<(), ReadError> {
 }
 
 /// Fields that may be left out; where they stand, they say something.
-const OPTIONAL: [&str; 20] = [
+const OPTIONAL: [&str; 29] = [
     "nice",
     "reservation",
     "primary",
@@ -67,6 +68,15 @@ const OPTIONAL: [&str; 20] = [
     "identity",
     "address",
     "id",
+    "dataflow",
+    "program",
+    "platform",
+    "executors",
+    "queuing",
+    "channel",
+    "reaction",
+    "age",
+    "policy",
 ];
 
 /// Deserialization takes an array for an object's fields in order, and null for a field that is absent; a file that others read

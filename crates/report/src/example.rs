@@ -86,6 +86,7 @@ pub(crate) fn model(tasks: Vec<Task>) -> TimingModel {
             omitted_tasks: 0,
         },
         tasks,
+        dataflow: None,
     }
 }
 

@@ -8,6 +8,7 @@ mod checklist;
 mod comparison;
 pub mod daemon;
 mod figure;
+pub mod flow;
 pub mod html;
 pub mod jobs;
 mod models;

@@ -74,6 +74,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
             omitted_tasks: 0,
         },
         tasks: (FIRST..FIRST + threads).map(task).collect(),
+        dataflow: None,
     }
 }
 

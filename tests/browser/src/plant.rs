@@ -63,6 +63,7 @@ impl Plant {
                 omitted_tasks: 0,
             },
             tasks: extractor.finish(until),
+            dataflow: None,
         };
         Plant { model, records }
     }

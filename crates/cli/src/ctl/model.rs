@@ -187,6 +187,7 @@ mod tests {
             platform: serde_json::from_value(platform).expect("a platform"),
             observation: serde_json::from_value(observation).expect("an observation"),
             tasks,
+            dataflow: None,
         }
     }
 

@@ -75,7 +75,7 @@ impl ReadError {
         }
     }
 
-    pub(super) fn value(path: impl Into<String>, expected: impl fmt::Display, found: impl fmt::Display) -> ReadError {
+    pub(crate) fn value(path: impl Into<String>, expected: impl fmt::Display, found: impl fmt::Display) -> ReadError {
         ReadError::Value { path: path.into(), problem: format!("expected {expected}, found {found}"), position: None }
     }
 

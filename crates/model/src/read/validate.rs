@@ -1,16 +1,17 @@
 //! Whether values that have the right shape make sense: what no type says.
 
 use super::ReadError;
-use crate::file::{Curve, Periodic, Stream, Suspension, Task, TimingModel};
+use crate::file::{Arrival, Curve, Periodic, Stream, Suspension, Task, TimingModel};
 use crate::time::{Duration, Instant};
 
-type Checked = Result<(), ReadError>;
+pub(crate) type Checked = Result<(), ReadError>;
 
 const GREATEST_PRIORITY: u32 = 99;
 
 pub(super) fn model(model: &TimingModel) -> Checked {
     span("observation", model.observation.from_ns, model.observation.until_ns)?;
-    model.tasks.iter().enumerate().try_for_each(|(index, value)| task(&format!("tasks[{index}]"), value))
+    model.tasks.iter().enumerate().try_for_each(|(index, value)| task(&format!("tasks[{index}]"), value))?;
+    model.dataflow.iter().try_for_each(|value| crate::dataflow::check("dataflow", value))
 }
 
 fn task(path: &str, task: &Task) -> Checked {
@@ -47,12 +48,7 @@ fn stream(path: &str, stream: &Stream) -> Checked {
             return Err(ReadError::value(format!("{path}.{part}"), format!("no more than `{whole}` ({limit})"), count));
         }
     }
-    if let Some(value) = &stream.arrival.periodic {
-        periodic(&format!("{path}.arrival.periodic"), value)?;
-    }
-    if let Some(value) = &stream.arrival.curve {
-        curve(&format!("{path}.arrival.curve"), value)?;
-    }
+    arrival(&format!("{path}.arrival"), &stream.arrival)?;
     if let Some(execution) = &stream.execution {
         let path = format!("{path}.execution.wcet_ns");
         if execution.wcet_ns.is_empty() {
@@ -61,6 +57,13 @@ fn stream(path: &str, stream: &Stream) -> Checked {
         never_decreases(&path, &execution.wcet_ns)?;
     }
     stream.suspension.iter().try_for_each(|value| suspension(&format!("{path}.suspension"), value))
+}
+
+pub(crate) fn arrival(path: &str, arrival: &Arrival) -> Checked {
+    if let Some(value) = &arrival.periodic {
+        periodic(&format!("{path}.periodic"), value)?;
+    }
+    arrival.curve.iter().try_for_each(|value| curve(&format!("{path}.curve"), value))
 }
 
 fn periodic(path: &str, periodic: &Periodic) -> Checked {

@@ -4,6 +4,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+use punctual_model::dataflow::*;
 use punctual_model::*;
 
 /// Whatever the type can hold.
@@ -167,7 +168,8 @@ fn task() -> impl Strategy<Value = Task> {
 
 /// Whatever is valid.
 pub fn model() -> impl Strategy<Value = TimingModel> {
-    (vec(task(), 0..3), any::<(u32, u64, u64, u64)>()).prop_map(|(tasks, (cpus, from, records, lost_records))| TimingModel {
+    let numbers = any::<(u32, u64, u64, u64)>();
+    (vec(task(), 0..3), numbers, option::of(dataflow())).prop_map(|(tasks, (cpus, from, records, lost_records), dataflow)| TimingModel {
         format: FORMAT.to_owned(),
         version: VERSION,
         platform: Platform { kernel: "6.18.44".to_owned(), machine: "x86_64".to_owned(), cpus },
@@ -182,5 +184,129 @@ pub fn model() -> impl Strategy<Value = TimingModel> {
             omitted_tasks: 0,
         },
         tasks,
+        dataflow,
     })
+}
+
+/// Five numbers that never decrease, as a distribution.
+fn distribution() -> impl Strategy<Value = Distribution> {
+    (1..u64::MAX, rising(5)).prop_map(|(count, ends)| Distribution {
+        count,
+        min_ns: ends[0],
+        quartile_1_ns: ends[1],
+        median_ns: ends[2],
+        quartile_3_ns: ends[3],
+        max_ns: ends[4],
+    })
+}
+
+fn flow_task(id: u32) -> impl Strategy<Value = FlowTask> {
+    let arrival = (option::of(periodic()), option::of(duration()), option::of(curve()));
+    let times = option::of((distribution(), distribution(), any::<(u64, u64)>()));
+    (arrival, times, any::<(u64, u64, u64, u64)>()).prop_map(move |((periodic, sporadic, curve), times, counts)| {
+        let executions = times.as_ref().map_or(0, |(execution, ..)| execution.count);
+        let times = times.map(|(execution, queuing, (instance, at))| {
+            let worst = Worst { instance, at_ns: Instant::from_ns(at) };
+            let queuing = Distribution { count: execution.count, ..queuing };
+            (Times { distribution: execution, worst }, Times { distribution: queuing, worst })
+        });
+        let (execution, queuing) = times.unzip();
+        FlowTask {
+            name: format!("t{id}"),
+            id,
+            activations: counts.0,
+            executions,
+            in_flight: counts.1,
+            incomplete: counts.2,
+            missing_activations: counts.3,
+            execution,
+            queuing,
+            distances: curve.as_ref().map(Distance::samples).unwrap_or_default(),
+            counts: curve.as_ref().map(Count::samples).unwrap_or_default(),
+            arrival: Arrival { periodic, sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }), curve },
+        }
+    })
+}
+
+/// Through task 0, task 1 and again task 0, over the one channel.
+fn latency() -> impl Strategy<Value = Latency> {
+    (distribution(), rising(10), any::<(u64, u64)>()).prop_map(|(distribution, times, (source_instance, instance))| {
+        let at = |index: usize| Instant::from_ns(times[index].ns());
+        let step = |index: usize| PathStep {
+            task: format!("t{}", index % 2),
+            instance,
+            activation_ns: at(3 * index + 1),
+            start_ns: at(3 * index + 2),
+            until_ns: at(3 * index + 3),
+            channel: (index < 2).then(|| "c".to_owned()),
+        };
+        let path = (0..3).map(step).collect();
+        let none = Duration::ZERO;
+        let mut worst =
+            WorstPath { source_instance, from_ns: at(0), until_ns: at(9), queuing_ns: none, execution_ns: none, waiting_ns: none, path };
+        [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
+        let max_ns = worst.total();
+        let least = |end: Duration| end.min(max_ns);
+        let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, .. } = distribution;
+        let distribution = Distribution {
+            count: count % (1 << 60) + 1,
+            min_ns: least(min_ns),
+            quartile_1_ns: least(quartile_1_ns),
+            median_ns: least(median_ns),
+            quartile_3_ns: least(quartile_3_ns),
+            max_ns,
+        };
+        Latency { distribution, worst }
+    })
+}
+
+fn chain() -> impl Strategy<Value = Chain> {
+    (option::of(latency()), option::of(latency()), any::<[u32; 8]>()).prop_map(|(reaction, age, counts)| {
+        let [overwritten, overtaken, lost, incomplete, in_flight, sinks_lost, sinks_incomplete, sinks_in_flight] = counts.map(u64::from);
+        let count = |latency: &Option<Latency>| latency.as_ref().map_or(0, |latency| latency.distribution.count);
+        Chain {
+            tasks: ["t0", "t1", "t0"].map(str::to_owned).to_vec(),
+            sources: count(&reaction) + overtaken + lost + incomplete + in_flight,
+            overwritten,
+            overtaken,
+            lost,
+            incomplete,
+            in_flight,
+            sinks: count(&age) + sinks_lost + sinks_incomplete + sinks_in_flight,
+            sinks_lost,
+            sinks_incomplete,
+            sinks_in_flight,
+            reaction,
+            age,
+        }
+    })
+}
+
+fn dataflow() -> impl Strategy<Value = Dataflow> {
+    let texts = (option::of(".{0,5}"), option::of(".{0,5}"), option::of(".{0,5}"), option::of(any::<u32>()));
+    (texts, any::<[u64; 8]>(), flow_task(0), flow_task(1), vec(chain(), 0..3), any::<bool>()).prop_map(
+        |((program, platform, policy, executors), counts, one, other, chains, chains_omitted)| Dataflow {
+            program,
+            platform,
+            policy,
+            executors,
+            events: counts[0],
+            discarded_events: counts[1],
+            missing_packets: counts[2],
+            damaged_packets: counts[3],
+            channels: vec![Channel {
+                name: "c".to_owned(),
+                id: 7,
+                pushes: counts[4],
+                missing_pushes: counts[5],
+                from_outside: counts[6],
+                from_unknown: counts[7],
+                pushed_by: vec![PushedBy { task: "t0".to_owned(), pushes: counts[4] }],
+                activates: vec![Activates { task: "t1".to_owned(), activations: counts[5], declared: chains_omitted }],
+            }],
+            tasks: vec![one, other],
+            chains,
+            chains_omitted,
+        },
+    )
 }

@@ -171,6 +171,10 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
         let message = format!("{} is no recording by Punctual{made}; other tools' traces are read by punctual import", folder.display());
         return Err(Error::new(ErrorKind::NotATrace, message));
     }
+    if text.contains("domain = \"dataflow\"") {
+        let message = format!("{} is the trace of a dataflow program, which punctual chains reads", folder.display());
+        return Err(Error::new(ErrorKind::NotATrace, message));
+    }
     if let Some(version) = values.find("format_version").filter(|version| *version != VERSION.to_string()) {
         let message = format!("{} is of format version {version}, and this Punctual reads version {VERSION}", folder.display());
         return Err(Error::new(ErrorKind::Version, message));

@@ -1,0 +1,127 @@
+//! `punctual chains`: the trace of a dataflow program to its graph, the times of its tasks, and the latencies of its chains.
+
+use crate::args;
+use crate::failure::{Code, Failure, reason};
+use crate::output::Destination;
+use crate::progress::Bar;
+use crate::results::Results;
+use punctual_extract::flow::{Analysis, ChainError, Chains, Graph, GraphBuilder, Options};
+use punctual_model::{FORMAT, Observation, Platform, TimingModel, VERSION};
+use punctual_report as report;
+use punctual_trace::flow::{Item, Reader, Totals};
+use std::path::{Path, PathBuf};
+
+/// Everything that was asked for, checked as far as it can be before reading.
+pub struct Plan {
+    reader: Reader,
+    path: PathBuf,
+    /// By names of tasks; none are all.
+    chains: Vec<Vec<String>>,
+    graph: Option<Destination>,
+    results: Results,
+    options: Options,
+    quiet: bool,
+}
+
+impl Plan {
+    pub fn new(arguments: args::Chains) -> Result<Plan, Failure> {
+        let results = Results::new(&arguments.results)?;
+        let graph = match arguments.graph.as_deref() {
+            Some(path) if path.as_os_str() == "-" && results.are_printed() => {
+                let message = "--graph - and --json both want standard output; name a file for one of them";
+                return Err(Failure::new(Code::Usage, message));
+            }
+            Some(path) if path.as_os_str() == "-" => Some(Destination::new(Path::new("/dev/stdout"), true)?),
+            Some(path) => Some(Destination::new(path, arguments.results.force)?),
+            None => None,
+        };
+        let names = |chain: &String| chain.split(',').map(|name| name.trim().to_owned()).collect();
+        Ok(Plan {
+            reader: Reader::open(&arguments.trace)?,
+            path: arguments.trace,
+            chains: arguments.chains.iter().map(names).collect(),
+            graph,
+            results,
+            options: Options { curve_horizon: arguments.curve_horizon as usize },
+            quiet: arguments.quiet,
+        })
+    }
+}
+
+pub fn run(plan: &Plan) -> Result<(), Failure> {
+    let mut builder = GraphBuilder::new();
+    pass(plan, "finding the graph", |item| builder.item(&item))?;
+    let graph = builder.finish(plan.reader.about());
+    let chains = chains(plan, &graph)?;
+
+    let mut analysis = Analysis::new(&graph, &chains, &plan.options);
+    let totals = pass(plan, "following data", |item| analysis.item(&item))?;
+    let model = TimingModel {
+        format: FORMAT.into(),
+        version: VERSION,
+        platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
+        observation: Observation {
+            clock: plan.reader.about().clock.clone(),
+            from_ns: graph.from(),
+            until_ns: graph.until(),
+            records: 0,
+            lost_records: 0,
+            untracked_threads: 0,
+            skipped_events: 0,
+            omitted_tasks: 0,
+        },
+        tasks: Vec::new(),
+        dataflow: Some(analysis.finish(plan.reader.about(), &totals)),
+    };
+    warn(plan, &graph, &chains, &totals);
+    write_graph(plan, &model)?;
+    plan.results.hand_over(&model, plan.quiet)
+}
+
+/// Once through the trace.
+fn pass(plan: &Plan, what: &'static str, mut each: impl FnMut(Item)) -> Result<Totals, Failure> {
+    let bar = Bar::new(plan.quiet, what, plan.reader.bytes(), "bytes");
+    Ok(plan.reader.read(&mut each, &mut |bytes| bar.set(bytes))?)
+}
+
+fn chains(plan: &Plan, graph: &Graph) -> Result<Chains, Failure> {
+    if plan.chains.is_empty() {
+        return Ok(Chains::all(graph));
+    }
+    Chains::given(graph, &plan.chains).map_err(|error| {
+        let code = match error {
+            ChainError::NoSuchTask { .. } => Code::Target,
+            ChainError::NotConnected { .. } | ChainError::Length(_) => Code::Usage,
+        };
+        Failure::new(code, format!("{}: {error}", plan.path.display()))
+    })
+}
+
+/// Says what is missing or damaged, however quiet.
+fn warn(plan: &Plan, graph: &Graph, chains: &Chains, totals: &Totals) {
+    let place = plan.path.display();
+    for damage in &totals.damages {
+        eprintln!("punctual: {place}: {damage}");
+    }
+    if totals.discarded > 0 {
+        let discarded = report::counted(totals.discarded, "event");
+        eprintln!("punctual: {place}: {discarded} discarded by the tracer, which had no room; what they may have changed is not followed");
+    }
+    if graph.is_empty() {
+        eprintln!("punctual: {place}: there is no event in it");
+    }
+    if chains.is_too_many {
+        let most = punctual_extract::flow::MOST_CHAINS;
+        eprintln!("punctual: {place}: there are more than {most} paths from sources to sinks; name those that you want with --chain");
+    }
+}
+
+fn write_graph(plan: &Plan, model: &TimingModel) -> Result<(), Failure> {
+    let (Some(destination), Some(flow)) = (&plan.graph, &model.dataflow) else { return Ok(()) };
+    let name = destination.path().display();
+    destination.write(report::flow::dot(flow).as_bytes()).map_err(|error| Failure::file("write", &name, reason(&error)))?;
+    if !plan.quiet {
+        eprintln!("Wrote {name}: the graph; dot -Tsvg {name} draws it.");
+    }
+    Ok(())
+}

@@ -1,0 +1,345 @@
+//! The second pass: times of instances, and the way of every datum along the chains.
+
+mod finish;
+
+use super::chains::Chains;
+use super::graph::Graph;
+use super::instances::{Instance, Live};
+use super::lineage::{Carried, Carry, Window};
+use super::sources::ChainState;
+use super::times::{Activations, InstanceTimes};
+use super::tree::{Tree, Way};
+use punctual_model::Instant;
+use punctual_trace::flow::{Event, Gap, Item, Kind, OBJECTS};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// How far the curves go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Most activations that δ⁻ and δ⁺ are about, less one.
+    pub curve_horizon: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { curve_horizon: 1000 }
+    }
+}
+
+/// Follows instances and data through a trace.
+#[derive(Debug)]
+pub struct Analysis<'a> {
+    graph: &'a Graph,
+    /// The chains, by number of tasks.
+    asked: &'a Chains,
+    tree: Tree,
+    /// Of each node: what its task's next instance will read, and when a push there may be missing.
+    windows: Vec<Window>,
+    misses_pushes: Vec<Misses>,
+    chains: Vec<ChainState>,
+    tasks: Vec<TaskState>,
+    /// Where a task is in `tasks`.
+    places: Box<[u32]>,
+    producers: FxHashMap<u32, Running>,
+    /// Until when events may be missing, of whatever producer; and whether a stream was cut off, so that from there on anything may.
+    gap_until: Option<Instant>,
+    is_cut: bool,
+}
+
+/// What a producer is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Running {
+    Nothing,
+    /// An instance: place of the task, number.
+    Instance(usize, u64),
+    /// Events before are missing; this may still be what it is doing.
+    Unknown(Option<(usize, u64)>),
+}
+
+/// When pushes that lead to a node may be missing, as far as their numbers say.
+#[derive(Clone, Copy, Debug)]
+struct Misses {
+    /// Some are.
+    somewhere: bool,
+    /// Behind the last that is there, nobody knows.
+    from: Instant,
+}
+
+#[derive(Debug)]
+struct TaskState {
+    number: u16,
+    live: Live,
+    /// The last activation.
+    last: Option<(u64, Instant)>,
+    activations: Activations,
+    execution: InstanceTimes,
+    queuing: InstanceTimes,
+    incomplete: u64,
+    in_flight: u64,
+    nodes: Vec<usize>,
+    ways: Vec<Way>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Of a trace with this graph.
+    pub fn new(graph: &'a Graph, chains: &'a Chains, options: &Options) -> Analysis<'a> {
+        let mut tree = Tree::new(graph, chains);
+        let mut places = vec![u32::MAX; OBJECTS].into_boxed_slice();
+        let mut tasks = Vec::new();
+        for number in graph.task_names.keys() {
+            places[usize::from(*number)] = tasks.len() as u32;
+            tasks.push(TaskState {
+                number: *number,
+                live: Live::default(),
+                last: None,
+                activations: Activations::new(options.curve_horizon),
+                execution: InstanceTimes::default(),
+                queuing: InstanceTimes::default(),
+                incomplete: 0,
+                in_flight: 0,
+                nodes: tree.of_task.get(number).cloned().unwrap_or_default(),
+                ways: tree.ways.remove(number).unwrap_or_default(),
+            });
+        }
+        let mut misses_pushes = vec![Misses { somewhere: false, from: Instant::from_ns(u64::MAX) }; tree.nodes.len()];
+        for (channel, nodes) in &tree.behind {
+            for node in nodes {
+                let misses = &mut misses_pushes[*node];
+                misses.somewhere |= graph.missing_pushes.contains_key(channel);
+                let last = graph.last_pushes.get(channel).copied().unwrap_or(0);
+                misses.from = misses.from.min(Instant::from_ns(last));
+            }
+        }
+        Analysis {
+            graph,
+            asked: chains,
+            windows: vec![Window::Empty; tree.nodes.len()],
+            misses_pushes,
+            tree,
+            chains: chains.chains.iter().map(|_| ChainState::default()).collect(),
+            tasks,
+            places,
+            producers: FxHashMap::default(),
+            gap_until: None,
+            is_cut: false,
+        }
+    }
+
+    /// Takes the next of the trace.
+    #[inline]
+    pub fn item(&mut self, item: &Item) {
+        match item {
+            Item::Event(event) => self.event(event),
+            Item::Gap(gap) => self.gap(gap),
+        }
+    }
+
+    fn gap(&mut self, gap: &Gap) {
+        self.gap_until = self.gap_until.max(Some(gap.until));
+        self.is_cut |= gap.until.ns() == u64::MAX;
+        let running = self.producers.entry(gap.producer).or_insert(Running::Nothing);
+        *running = match *running {
+            Running::Nothing => Running::Unknown(None),
+            Running::Instance(task, number) => Running::Unknown(Some((task, number))),
+            unknown @ Running::Unknown(_) => unknown,
+        };
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        if event.kind == Kind::Push {
+            return self.push(event);
+        }
+        // A task that the first pass has not seen: the trace has changed meanwhile.
+        let place = self.places[usize::from(event.object)] as usize;
+        if place >= self.tasks.len() {
+            return;
+        }
+        match event.kind {
+            Kind::Push => {}
+            Kind::Activation => self.activation(place, event),
+            Kind::Start => self.start(place, event),
+            Kind::Stop => self.stop(place, event),
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, event: &Event) {
+        let maker = match self.producers.get(&event.producer) {
+            Some(Running::Instance(task, number)) => (*task, *number),
+            // Who never executes a task is none, whatever is missing.
+            Some(Running::Unknown(_)) if self.graph.executing.contains(&event.producer) => return self.push_unknown(event.object),
+            _ => return,
+        };
+        let task = &mut self.tasks[maker.0];
+        if !task.ways.iter().any(|way| way.channel == event.object) {
+            return;
+        }
+        let Some(instance) = task.live.get(maker.1) else { return self.push_unknown(event.object) };
+        let Some((start, _)) = instance.start else { return self.push_unknown(event.object) };
+        for way in task.ways.iter().filter(|way| way.channel == event.object) {
+            let carry = &instance.carries[way.from_slot];
+            self.windows[way.node].put(carry, start, event.at, event.object);
+            let chains = &self.tree.nodes[way.node].chains;
+            if !chains.is_empty() && !instance.put.contains(&way.node) {
+                instance.put.push(way.node);
+                for chain in chains {
+                    match carry {
+                        Carry::Known(carried) => self.chains[*chain].put(carried),
+                        _ => self.chains[*chain].put_unknown(),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Nobody knows what data this was.
+    #[cold]
+    fn push_unknown(&mut self, channel: u16) {
+        for node in self.tree.behind.get(&channel).into_iter().flatten() {
+            self.windows[*node] = Window::Unknown;
+        }
+    }
+
+    #[inline]
+    fn activation(&mut self, place: usize, event: &Event) {
+        let task = &mut self.tasks[place];
+        let is_next = match task.last {
+            None => event.number == 0,
+            Some((last, _)) => event.number == last + 1,
+        };
+        // In a whole trace they are only a little out of order.
+        let is_missing = !is_next && !self.graph.is_whole;
+        if is_missing {
+            task.activations.interrupt();
+        }
+        // What was pushed since the activation before.
+        let since = task.last.map_or(Instant::from_ns(0), |(_, at)| at);
+        let may_miss = self.is_cut || self.gap_until.is_some_and(|until| until >= since);
+        task.last = Some((task.last.map_or(event.number, |(last, _)| last.max(event.number)), event.at));
+        task.activations.add(event.at);
+        let Some(instance) = task.live.add(event.number) else {
+            // It has started before.
+            return self.give_up(place, event.number);
+        };
+        instance.activation = Some(event.at);
+        for node in &task.nodes {
+            let carry = match self.tree.nodes[*node].parent {
+                None => Carry::Known(Rc::new(Carried {
+                    source: event.number,
+                    source_activation: event.at,
+                    instance: event.number,
+                    activation: event.at,
+                    via: None,
+                })),
+                Some(_) => {
+                    let carry = self.windows[*node].read(event.number, event.at);
+                    let misses = self.misses_pushes[*node];
+                    let is_known = !is_missing && !(may_miss && (self.is_cut || misses.somewhere || event.at > misses.from));
+                    if is_known { carry } else { Carry::Unknown }
+                }
+            };
+            if let Some(chain) = self.tree.nodes[*node].chain {
+                let state = &mut self.chains[chain];
+                match &carry {
+                    Carry::Nothing => {}
+                    Carry::Known(carried) => state.read(carried, &mut |waiting| instance.waiting.push((chain, waiting))),
+                    Carry::Unknown => state.read_unknown(event.at),
+                }
+            }
+            instance.carries.push(carry);
+        }
+        if let Some(instance) = task.live.remove_stale() {
+            self.abandon(place, &instance, false);
+        }
+    }
+
+    #[inline]
+    fn start(&mut self, place: usize, event: &Event) {
+        let before = self.producers.insert(event.producer, Running::Instance(place, event.number));
+        if let Some(Running::Instance(task, number) | Running::Unknown(Some((task, number)))) = before {
+            // Its stop is missing, if it has not had one from another producer.
+            let is_its = |instance: &mut Instance| instance.start.is_some_and(|(_, by)| by == event.producer);
+            if self.tasks[task].live.get(number).is_some_and(is_its) {
+                self.give_up(task, number);
+            }
+        }
+        let task = &mut self.tasks[place];
+        match task.live.get(event.number) {
+            Some(instance) if instance.start.is_none() => instance.start = Some((event.at, event.producer)),
+            Some(_) => self.give_up(place, event.number),
+            None => self.start_unknown(place, event),
+        }
+    }
+
+    /// Its activation is missing: what it has read is not known.
+    #[cold]
+    fn start_unknown(&mut self, place: usize, event: &Event) {
+        let task = &mut self.tasks[place];
+        if let Some(instance) = task.live.add(event.number) {
+            instance.start = Some((event.at, event.producer));
+            instance.carries.resize(task.nodes.len(), Carry::Unknown);
+            for chain in task.nodes.iter().filter_map(|node| self.tree.nodes[*node].chain) {
+                self.chains[chain].read_unknown(event.at);
+            }
+        }
+        if let Some(instance) = task.live.remove_stale() {
+            self.abandon(place, &instance, false);
+        }
+    }
+
+    #[inline]
+    fn stop(&mut self, place: usize, event: &Event) {
+        self.producers.insert(event.producer, Running::Nothing);
+        let task = &mut self.tasks[place];
+        let Some(instance) = task.live.remove(event.number) else {
+            task.incomplete += 1;
+            return;
+        };
+        match (instance.activation, instance.start) {
+            (Some(activation), Some((start, producer))) if producer == event.producer => {
+                task.queuing.add(event.number, activation, start);
+                task.execution.add(event.number, start, event.at);
+                self.complete(place, &instance, start, event.at);
+            }
+            _ => self.abandon(place, &instance, false),
+        }
+        self.tasks[place].live.reuse(instance);
+    }
+
+    fn complete(&mut self, place: usize, instance: &Instance, start: Instant, stop: Instant) {
+        for (node, carry) in self.tasks[place].nodes.iter().zip(&instance.carries) {
+            let (Some(chain), Carry::Known(sink)) = (self.tree.nodes[*node].chain, carry) else { continue };
+            let state = &mut self.chains[chain];
+            for (_, waiting) in instance.waiting.iter().filter(|(of, _)| *of == chain) {
+                state.react(*waiting, sink, start, stop);
+            }
+            state.end(sink, start, stop);
+        }
+    }
+
+    /// An instance that cannot be followed any more.
+    #[cold]
+    fn give_up(&mut self, place: usize, number: u64) {
+        if let Some(instance) = self.tasks[place].live.remove(number) {
+            self.abandon(place, &instance, false);
+        }
+    }
+
+    /// An instance of which nothing more will be known: it had not ended when the trace did, or events of it are missing.
+    fn abandon(&mut self, place: usize, instance: &Instance, is_in_flight: bool) {
+        let task = &mut self.tasks[place];
+        *(if is_in_flight { &mut task.in_flight } else { &mut task.incomplete }) += 1;
+        for (chain, _) in &instance.waiting {
+            let state = &mut self.chains[*chain];
+            *(if is_in_flight { &mut state.in_flight } else { &mut state.incomplete }) += 1;
+        }
+        for (node, carry) in task.nodes.iter().zip(&instance.carries) {
+            // What is unknown has been counted when it was read.
+            let (Some(chain), Carry::Known(_)) = (self.tree.nodes[*node].chain, carry) else { continue };
+            let state = &mut self.chains[chain];
+            *(if is_in_flight { &mut state.sinks_in_flight } else { &mut state.sinks_incomplete }) += 1;
+        }
+    }
+}

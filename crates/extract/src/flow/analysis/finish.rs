@@ -1,0 +1,134 @@
+//! What was found, as the timing-model file has it.
+
+use super::{Analysis, TaskState};
+use crate::flow::graph::Maker;
+use crate::flow::lineage::{Carried, Way};
+use crate::flow::sources::{ChainState, Latencies};
+use punctual_model::dataflow::{Activates, Chain, Channel, Count, Dataflow, Distance, FlowTask, Latency, PathStep, PushedBy, WorstPath};
+use punctual_model::{Duration, Instant};
+use punctual_trace::flow::{About, Connection, Totals};
+
+impl Analysis<'_> {
+    /// The end of the trace. `totals` are what its reader counted.
+    pub fn finish(mut self, about: &About, totals: &Totals) -> Dataflow {
+        for place in 0..self.tasks.len() {
+            while let Some(instance) = self.tasks[place].live.remove_any() {
+                // What was on its way while events went missing may have ended then.
+                let has_met_gap = instance.activation.is_none_or(|at| self.gap_until.is_some_and(|until| until >= at));
+                self.abandon(place, &instance, !has_met_gap);
+            }
+        }
+        self.chains.iter_mut().for_each(ChainState::finish);
+        Dataflow {
+            program: about.program.clone(),
+            platform: about.platform.clone(),
+            policy: about.policy.clone(),
+            executors: about.executors,
+            events: totals.events,
+            discarded_events: totals.discarded,
+            missing_packets: totals.missing_packets,
+            damaged_packets: totals.damaged_packets,
+            channels: self.graph.channel_names.iter().map(|(number, name)| self.channel(*number, name)).collect(),
+            tasks: self.tasks.iter().map(|task| self.task(task)).collect(),
+            chains: self.asked.chains.iter().zip(&self.chains).map(|(tasks, state)| self.chain(tasks, state)).collect(),
+            chains_omitted: self.asked.is_too_many,
+        }
+    }
+
+    fn channel(&self, number: u16, name: &str) -> Channel {
+        let graph = self.graph;
+        let pushes = graph.pushes.get(&number).into_iter().flatten();
+        let by = |maker: Maker| graph.pushes.get(&number).and_then(|pushes| pushes.get(&maker)).copied().unwrap_or(0);
+        let pushed_by = pushes.clone().filter_map(|(maker, pushes)| match maker {
+            Maker::Task(task) => Some(PushedBy { task: graph.task_names.get(task)?.clone(), pushes: *pushes }),
+            Maker::Outside | Maker::Unknown => None,
+        });
+        let activates = graph.activates.get(&number).into_iter().flatten().filter_map(|(task, activations)| {
+            let declared = graph.declared.contains(&Connection { channel: number, task: *task });
+            Some(Activates { task: graph.task_names.get(task)?.clone(), activations: *activations, declared })
+        });
+        Channel {
+            name: name.to_owned(),
+            id: number.into(),
+            pushes: pushes.clone().map(|(_, pushes)| *pushes).sum(),
+            missing_pushes: graph.missing_pushes.get(&number).copied().unwrap_or(0),
+            from_outside: by(Maker::Outside),
+            from_unknown: by(Maker::Unknown),
+            pushed_by: pushed_by.collect(),
+            activates: activates.collect(),
+        }
+    }
+
+    fn task(&self, task: &TaskState) -> FlowTask {
+        let arrival = task.activations.finish();
+        FlowTask {
+            name: self.graph.task_names[&task.number].clone(),
+            id: task.number.into(),
+            activations: task.activations.count,
+            executions: task.execution.count(),
+            in_flight: task.in_flight,
+            incomplete: task.incomplete,
+            missing_activations: self.graph.missing_activations.get(&task.number).copied().unwrap_or(0),
+            execution: task.execution.finish(),
+            queuing: task.queuing.finish(),
+            distances: arrival.curve.as_ref().map(Distance::samples).unwrap_or_default(),
+            counts: arrival.curve.as_ref().map(Count::samples).unwrap_or_default(),
+            arrival,
+        }
+    }
+
+    fn chain(&self, tasks: &[u16], state: &ChainState) -> Chain {
+        let names: Vec<String> = tasks.iter().map(|task| self.graph.task_names[task].clone()).collect();
+        Chain {
+            sources: state.sources,
+            overwritten: state.overwritten,
+            overtaken: state.overtaken,
+            lost: state.lost,
+            incomplete: state.incomplete,
+            in_flight: state.in_flight,
+            sinks: state.sinks,
+            sinks_lost: state.sinks_lost,
+            sinks_incomplete: state.sinks_incomplete,
+            sinks_in_flight: state.sinks_in_flight,
+            reaction: self.latency(&names, &state.reaction),
+            age: self.latency(&names, &state.age),
+            tasks: names,
+        }
+    }
+
+    fn latency(&self, names: &[String], latencies: &Latencies) -> Option<Latency> {
+        let worst = self.path(names, latencies.worst.as_ref()?);
+        Some(Latency { distribution: latencies.histogram.distribution()?, worst })
+    }
+
+    /// The way step by step, and its parts.
+    fn path(&self, names: &[String], way: &Way) -> WorstPath {
+        let step = |carried: &Carried, start: Instant, until: Instant, channel: Option<u16>| PathStep {
+            task: String::new(),
+            instance: carried.instance,
+            activation_ns: carried.activation,
+            start_ns: start,
+            until_ns: until,
+            channel: channel.and_then(|channel| self.graph.channel_names.get(&channel).cloned()),
+        };
+        let mut path = vec![step(&way.sink, way.start, way.stop, None)];
+        let mut at = &way.sink;
+        while let Some(via) = &at.via {
+            path.push(step(&via.from, via.start, via.pushed_at, Some(via.channel)));
+            at = &via.from;
+        }
+        path.reverse();
+        path.iter_mut().zip(names).for_each(|(step, name)| step.task.clone_from(name));
+        let mut worst = WorstPath {
+            source_instance: way.source,
+            from_ns: way.from,
+            until_ns: way.stop,
+            queuing_ns: Duration::ZERO,
+            execution_ns: Duration::ZERO,
+            waiting_ns: Duration::ZERO,
+            path,
+        };
+        [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
+        worst
+    }
+}

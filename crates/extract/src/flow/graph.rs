@@ -1,0 +1,246 @@
+//! The first pass: which tasks push on which channels, which channels activate which tasks, and what is missing.
+
+use super::names;
+use punctual_model::Instant;
+use punctual_trace::flow::{About, Connection, Event, Gap, Item, Kind};
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Who made a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Maker {
+    Task(u16),
+    /// No task: a timer, or the program itself.
+    Outside,
+    /// Events before it are missing.
+    Unknown,
+}
+
+/// What a producer is doing.
+#[derive(Clone, Copy, Debug)]
+struct Producer {
+    running: Maker,
+    /// The channel of its last push, while activations may still be of that.
+    push: Option<u16>,
+    executes: bool,
+}
+
+const IDLE: Producer = Producer { running: Maker::Outside, push: None, executes: false };
+
+/// Collects the graph of a trace.
+#[derive(Debug, Default)]
+pub struct GraphBuilder {
+    producers: FxHashMap<u32, Producer>,
+    pushes: FxHashMap<(Maker, u16), u64>,
+    /// Of a producer, behind a gap.
+    unknown: FxHashMap<(u32, u16), u64>,
+    activations: FxHashMap<Connection, u64>,
+    channels: FxHashMap<u16, Numbered>,
+    tasks: FxHashMap<u16, Numbered>,
+    gaps: u64,
+    first: Option<u64>,
+    last: u64,
+    events: u64,
+}
+
+/// How many of something there are, and how many there must have been.
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbered {
+    count: u64,
+    end: u64,
+    /// Activations outside any push.
+    alone: u64,
+    /// When the last was, in nanoseconds.
+    last: u64,
+}
+
+impl Numbered {
+    #[inline]
+    fn add(&mut self, number: u64, at: Instant) {
+        self.last = at.ns();
+        self.count += 1;
+        self.end = self.end.max(number + 1);
+    }
+
+    fn missing(self) -> u64 {
+        self.end.saturating_sub(self.count)
+    }
+}
+
+/// A program as its trace shows it.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    pub(super) task_names: BTreeMap<u16, String>,
+    pub(super) channel_names: BTreeMap<u16, String>,
+    /// By channel: who pushed how often.
+    pub(super) pushes: BTreeMap<u16, BTreeMap<Maker, u64>>,
+    pub(super) missing_pushes: BTreeMap<u16, u64>,
+    /// By channel: when the last push was, in nanoseconds.
+    pub(super) last_pushes: BTreeMap<u16, u64>,
+    /// By channel: which tasks it can activate, and in how many pushes it did.
+    pub(super) activates: BTreeMap<u16, BTreeMap<u16, u64>>,
+    pub(super) declared: BTreeSet<Connection>,
+    /// By task: the channels between it and each task behind it.
+    pub(super) successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>>,
+    /// Producers that execute tasks.
+    pub(super) executing: BTreeSet<u32>,
+    /// Tasks that are activated from outside: by pushes of no task, or outside any push.
+    pub(super) stimulated: BTreeSet<u16>,
+    pub(super) missing_activations: BTreeMap<u16, u64>,
+    /// Whether every event is there.
+    pub(super) is_whole: bool,
+    /// When the first and the last event were, in nanoseconds; and how many there are.
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) events: u64,
+}
+
+impl GraphBuilder {
+    /// An empty graph.
+    pub fn new() -> GraphBuilder {
+        GraphBuilder::default()
+    }
+
+    /// Takes the next of a trace.
+    #[inline]
+    pub fn item(&mut self, item: &Item) {
+        match item {
+            Item::Event(event) => self.event(event),
+            Item::Gap(gap) => self.gap(gap),
+        }
+    }
+
+    fn gap(&mut self, gap: &Gap) {
+        self.gaps += 1;
+        let producer = self.producers.entry(gap.producer).or_insert(IDLE);
+        (producer.running, producer.push) = (Maker::Unknown, None);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event) {
+        self.events += 1;
+        self.first.get_or_insert(event.at.ns());
+        self.last = event.at.ns();
+        let producer = self.producers.entry(event.producer).or_insert(IDLE);
+        match event.kind {
+            Kind::Push => {
+                producer.push = Some(event.object);
+                self.channels.entry(event.object).or_default().add(event.number, event.at);
+                match producer.running {
+                    Maker::Unknown => *self.unknown.entry((event.producer, event.object)).or_default() += 1,
+                    maker => *self.pushes.entry((maker, event.object)).or_default() += 1,
+                }
+            }
+            Kind::Activation => {
+                let task = self.tasks.entry(event.object).or_default();
+                task.add(event.number, event.at);
+                match producer.push {
+                    Some(channel) => *self.activations.entry(Connection { channel, task: event.object }).or_default() += 1,
+                    None => task.alone += 1,
+                }
+            }
+            Kind::Start => {
+                *producer = Producer { running: Maker::Task(event.object), push: None, executes: true };
+                self.tasks.entry(event.object).or_default();
+            }
+            Kind::Stop => {
+                *producer = Producer { running: Maker::Outside, push: None, executes: true };
+                self.tasks.entry(event.object).or_default();
+            }
+        }
+    }
+
+    /// The graph, with what the trace says of itself. Where it declares connections, only those are.
+    pub fn finish(self, about: &About) -> Graph {
+        let declared: BTreeSet<Connection> = about.connections.iter().copied().collect();
+        let is_connection = |connection: &Connection| declared.is_empty() || declared.contains(connection);
+        let mut activates: BTreeMap<u16, BTreeMap<u16, u64>> = BTreeMap::new();
+        for Connection { channel, task } in &declared {
+            activates.entry(*channel).or_default().insert(*task, 0);
+        }
+        for (connection, count) in self.activations.iter().filter(|(connection, _)| is_connection(connection)) {
+            activates.entry(connection.channel).or_default().insert(connection.task, *count);
+        }
+        let mut pushes: BTreeMap<u16, BTreeMap<Maker, u64>> = BTreeMap::new();
+        let executing: BTreeSet<u32> = self.producers.iter().filter(|(_, producer)| producer.executes).map(|(number, _)| *number).collect();
+        // Who never executes a task is no task, whatever is missing.
+        let maker = |producer: &u32| if executing.contains(producer) { Maker::Unknown } else { Maker::Outside };
+        let unknown = self.unknown.iter().map(|((producer, channel), count)| (maker(producer), *channel, *count));
+        let known = self.pushes.iter().map(|((maker, channel), count)| (*maker, *channel, *count));
+        for (maker, channel, count) in known.chain(unknown) {
+            *pushes.entry(channel).or_default().entry(maker).or_default() += count;
+        }
+        let mut successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>> = BTreeMap::new();
+        let mut stimulated: BTreeSet<u16> = self.tasks.iter().filter(|(_, task)| task.alone > 0).map(|(number, _)| *number).collect();
+        for (channel, tasks) in &activates {
+            let makers = pushes.get(channel).into_iter().flat_map(BTreeMap::keys);
+            for maker in makers {
+                match maker {
+                    Maker::Task(from) => {
+                        let successors = successors.entry(*from).or_default();
+                        tasks.keys().for_each(|task| successors.entry(*task).or_default().push(*channel));
+                    }
+                    Maker::Outside => stimulated.extend(tasks.keys()),
+                    Maker::Unknown => {}
+                }
+            }
+        }
+        let known = |seen: &FxHashMap<u16, Numbered>, named: &BTreeMap<u16, String>, connected: &mut dyn Iterator<Item = u16>| {
+            let numbers: BTreeSet<u16> = seen.keys().copied().chain(named.keys().copied()).chain(connected).collect();
+            numbers
+        };
+        let channels = known(&self.channels, &about.channels, &mut declared.iter().map(|connection| connection.channel));
+        let tasks = known(&self.tasks, &about.tasks, &mut declared.iter().map(|connection| connection.task));
+        let missing = |seen: &FxHashMap<u16, Numbered>| {
+            seen.iter().map(|(number, seen)| (*number, seen.missing())).filter(|(_, missing)| *missing > 0).collect()
+        };
+        Graph {
+            task_names: names::unique(&tasks, &about.tasks, "task"),
+            channel_names: names::unique(&channels, &about.channels, "channel"),
+            pushes,
+            missing_pushes: missing(&self.channels),
+            last_pushes: self.channels.iter().map(|(number, seen)| (*number, seen.last)).collect(),
+            activates,
+            declared,
+            successors,
+            executing,
+            stimulated,
+            missing_activations: missing(&self.tasks),
+            is_whole: self.gaps == 0,
+            from: self.first.unwrap_or(0),
+            until: self.last,
+            events: self.events,
+        }
+    }
+}
+
+impl Graph {
+    /// Whether there is no event at all.
+    pub fn is_empty(&self) -> bool {
+        self.events == 0
+    }
+
+    /// When the first event was.
+    pub fn from(&self) -> Instant {
+        Instant::from_ns(self.from)
+    }
+
+    /// When the last event was.
+    pub fn until(&self) -> Instant {
+        Instant::from_ns(self.until)
+    }
+
+    /// Names of all tasks, by number.
+    pub fn tasks(&self) -> impl Iterator<Item = &str> {
+        self.task_names.values().map(String::as_str)
+    }
+
+    /// Tasks that a task's data can activate, and the channels between.
+    pub(super) fn successors(&self, task: u16) -> impl Iterator<Item = (u16, &[u16])> {
+        self.successors.get(&task).into_iter().flatten().map(|(task, channels)| (*task, &channels[..]))
+    }
+
+    pub(super) fn channels_between(&self, from: u16, to: u16) -> &[u16] {
+        self.successors.get(&from).and_then(|successors| successors.get(&to)).map_or(&[], Vec::as_slice)
+    }
+}

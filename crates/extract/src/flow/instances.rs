@@ -1,0 +1,95 @@
+//! Instances of one task that were activated and have not ended.
+
+use super::lineage::Carry;
+use super::sources::Waiting;
+use punctual_model::Instant;
+use std::collections::VecDeque;
+
+/// Numbers are told apart over this many instances.
+const MOST_LIVE: u64 = punctual_trace::flow::NUMBERS / 2;
+
+/// An instance.
+#[derive(Debug)]
+pub struct Instance {
+    pub number: u64,
+    /// Absent where it is missing from the trace.
+    pub activation: Option<Instant>,
+    /// When it started, and by whom it is executed.
+    pub start: Option<(Instant, u32)>,
+    /// For each node of its task.
+    pub carries: Vec<Carry>,
+    /// Who waits for its end: chain, and instance of its source.
+    pub waiting: Vec<(usize, Waiting)>,
+    /// Nodes of second tasks of chains that it has put data before.
+    pub put: Vec<usize>,
+}
+
+/// In order of their numbers. Whatever memory they take is used again.
+#[derive(Debug, Default)]
+pub struct Live {
+    instances: VecDeque<Instance>,
+    spare: Vec<Instance>,
+}
+
+impl Live {
+    fn place(&self, number: u64) -> Result<usize, usize> {
+        // Mostly there is one, or it is the last.
+        match self.instances.back() {
+            None => Err(0),
+            Some(last) if last.number < number => Err(self.instances.len()),
+            Some(last) if last.number == number => Ok(self.instances.len() - 1),
+            Some(_) => self.instances.binary_search_by_key(&number, |instance| instance.number),
+        }
+    }
+
+    #[inline]
+    pub fn get(&mut self, number: u64) -> Option<&mut Instance> {
+        let place = self.place(number).ok()?;
+        self.instances.get_mut(place)
+    }
+
+    /// A new one without anything; `None` if there is one of this number.
+    #[inline]
+    pub fn add(&mut self, number: u64) -> Option<&mut Instance> {
+        let place = self.place(number).err()?;
+        let mut instance = self.spare.pop().unwrap_or_else(|| Instance {
+            number,
+            activation: None,
+            start: None,
+            carries: Vec::new(),
+            waiting: Vec::new(),
+            put: Vec::new(),
+        });
+        instance.number = number;
+        self.instances.insert(place, instance);
+        self.instances.get_mut(place)
+    }
+
+    pub fn remove(&mut self, number: u64) -> Option<Instance> {
+        let place = self.place(number).ok()?;
+        self.instances.remove(place)
+    }
+
+    /// Gives back the memory of one that was removed.
+    #[inline]
+    pub fn reuse(&mut self, mut instance: Instance) {
+        instance.carries.clear();
+        instance.waiting.clear();
+        instance.put.clear();
+        (instance.activation, instance.start) = (None, None);
+        if self.spare.len() < 16 {
+            self.spare.push(instance);
+        }
+    }
+
+    /// One that is so old that its number could mean another.
+    pub fn remove_stale(&mut self) -> Option<Instance> {
+        let (first, last) = (self.instances.front()?, self.instances.back()?);
+        if last.number - first.number >= MOST_LIVE { self.instances.pop_front() } else { None }
+    }
+
+    /// Any, the oldest first.
+    pub fn remove_any(&mut self) -> Option<Instance> {
+        self.instances.pop_front()
+    }
+}

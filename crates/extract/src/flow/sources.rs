@@ -1,0 +1,117 @@
+//! One chain: which instances of its source wait for a reaction, and what became of all.
+
+use super::histogram::Histogram;
+use super::lineage::{Carried, Way};
+use punctual_model::Instant;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+/// Instances of a source that may wait for a reaction at one time; beyond, they are not followed.
+const MOST_WAITING: usize = 1 << 14;
+
+/// Latencies and the first of the greatest.
+#[derive(Debug, Default)]
+pub struct Latencies {
+    pub histogram: Histogram,
+    pub worst: Option<Way>,
+}
+
+impl Latencies {
+    #[inline]
+    fn add(&mut self, way: Way) {
+        if self.histogram.add(way.latency()) {
+            self.worst = Some(way);
+        }
+    }
+}
+
+/// A source's instance that waits for a reaction.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting {
+    pub instance: u64,
+    pub activation: Instant,
+}
+
+/// What is known of one chain.
+#[derive(Debug, Default)]
+pub struct ChainState {
+    pub reaction: Latencies,
+    pub age: Latencies,
+    /// In order of instances.
+    waiting: VecDeque<Waiting>,
+    /// The latest instance of the source whose datum the sink has read.
+    reacted: Option<u64>,
+    /// When an instance of the sink last read nobody knows what.
+    unknown: Option<Instant>,
+    pub sources: u64,
+    pub overwritten: u64,
+    pub overtaken: u64,
+    pub lost: u64,
+    pub incomplete: u64,
+    pub sinks: u64,
+    pub sinks_lost: u64,
+    pub sinks_incomplete: u64,
+    pub sinks_in_flight: u64,
+    pub in_flight: u64,
+}
+
+impl ChainState {
+    /// A source's instance puts its first datum on the chain.
+    #[inline]
+    pub fn put(&mut self, carried: &Carried) {
+        self.sources += 1;
+        if self.reacted.is_some_and(|reacted| reacted >= carried.source) {
+            self.overtaken += 1;
+        } else if self.waiting.len() == MOST_WAITING || self.unknown.is_some_and(|unknown| unknown >= carried.source_activation) {
+            // Perhaps an earlier datum of it has been read.
+            self.lost += 1;
+        } else {
+            let behind = self.waiting.iter().rev().take_while(|waiting| waiting.instance > carried.source).count();
+            let waiting = Waiting { instance: carried.source, activation: carried.source_activation };
+            self.waiting.insert(self.waiting.len() - behind, waiting);
+        }
+    }
+
+    /// A source's instance puts a datum on the chain, but when it was activated is not in the trace.
+    pub fn put_unknown(&mut self) {
+        self.sources += 1;
+        self.lost += 1;
+    }
+
+    /// An instance of the sink reads a datum; who waited for this one, or one before it, waits for that instance alone from now on.
+    #[inline]
+    pub fn read(&mut self, carried: &Carried, each: &mut impl FnMut(Waiting)) {
+        self.sinks += 1;
+        while let Some(waiting) = self.waiting.front().filter(|waiting| waiting.instance <= carried.source) {
+            each(*waiting);
+            self.waiting.pop_front();
+        }
+        self.reacted = self.reacted.max(Some(carried.source));
+    }
+
+    /// An instance of the sink may have read anything.
+    pub fn read_unknown(&mut self, at: Instant) {
+        self.sinks += 1;
+        self.sinks_lost += 1;
+        self.unknown = Some(at);
+        self.lost += std::mem::take(&mut self.waiting).len() as u64;
+    }
+
+    /// An instance of the sink has ended.
+    #[inline]
+    pub fn end(&mut self, sink: &Rc<Carried>, start: Instant, stop: Instant) {
+        self.age.add(Way { source: sink.source, from: sink.source_activation, sink: Rc::clone(sink), start, stop });
+    }
+
+    /// And was what a source's instance had waited for.
+    #[inline]
+    pub fn react(&mut self, waiting: Waiting, sink: &Rc<Carried>, start: Instant, stop: Instant) {
+        self.overwritten += u64::from(waiting.instance != sink.source);
+        self.reaction.add(Way { source: waiting.instance, from: waiting.activation, sink: Rc::clone(sink), start, stop });
+    }
+
+    /// The trace ends.
+    pub fn finish(&mut self) {
+        self.in_flight += std::mem::take(&mut self.waiting).len() as u64;
+    }
+}

@@ -1,0 +1,81 @@
+//! All chains as one forest: chains that begin alike share the way of their data so far.
+
+use super::Graph;
+use super::chains::Chains;
+use std::collections::BTreeMap;
+
+/// A task at its place in some chains.
+#[derive(Debug)]
+pub struct Node {
+    pub task: u16,
+    pub parent: Option<usize>,
+    /// The chain that ends here.
+    pub chain: Option<usize>,
+    /// Of a second task of chains: those that go through it. A source's instance is one of theirs when it pushes to it.
+    pub chains: Vec<usize>,
+    /// Where it is among its task's nodes.
+    pub slot: usize,
+}
+
+/// Where a push of a task leads.
+#[derive(Debug)]
+pub struct Way {
+    pub channel: u16,
+    /// Of the task that pushes.
+    pub from_slot: usize,
+    /// The node behind the channel.
+    pub node: usize,
+}
+
+#[derive(Debug, Default)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+    /// By task: its nodes, and where its pushes lead.
+    pub of_task: BTreeMap<u16, Vec<usize>>,
+    pub ways: BTreeMap<u16, Vec<Way>>,
+    /// By channel: all nodes behind it.
+    pub behind: BTreeMap<u16, Vec<usize>>,
+}
+
+impl Tree {
+    pub fn new(graph: &Graph, chains: &Chains) -> Tree {
+        let mut tree = Tree::default();
+        let mut children: BTreeMap<(Option<usize>, u16), usize> = BTreeMap::new();
+        for (chain, tasks) in chains.chains.iter().enumerate() {
+            let mut at = None;
+            for (depth, task) in tasks.iter().enumerate() {
+                let node = match children.get(&(at, *task)) {
+                    Some(node) => *node,
+                    None => {
+                        let node = tree.add(graph, at, *task);
+                        children.insert((at, *task), node);
+                        node
+                    }
+                };
+                if depth == 1 {
+                    tree.nodes[node].chains.push(chain);
+                }
+                at = Some(node);
+            }
+            if let Some(node) = at {
+                tree.nodes[node].chain = Some(chain);
+            }
+        }
+        tree
+    }
+
+    fn add(&mut self, graph: &Graph, parent: Option<usize>, task: u16) -> usize {
+        let node = self.nodes.len();
+        let of_task = self.of_task.entry(task).or_default();
+        self.nodes.push(Node { task, parent, chain: None, chains: Vec::new(), slot: of_task.len() });
+        of_task.push(node);
+        if let Some(parent) = parent {
+            let Node { task: from, slot, .. } = self.nodes[parent];
+            for channel in graph.channels_between(from, task) {
+                self.ways.entry(from).or_default().push(Way { channel: *channel, from_slot: slot, node });
+                self.behind.entry(*channel).or_default().push(node);
+            }
+        }
+        node
+    }
+}

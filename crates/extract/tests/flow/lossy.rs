@@ -1,0 +1,83 @@
+//! Traces with events missing: whatever is still said is true.
+
+use crate::oracle::{analyse, numbers, same_worst};
+use crate::programs::{about, random};
+use crate::simulator::{Numbers, Simulator};
+use crate::truth::{Fate, truth};
+use proptest::prelude::*;
+use punctual_model::Instant;
+use punctual_model::dataflow::Distribution;
+use punctual_trace::flow::{Event, Gap, Item};
+
+/// Leaves out runs of some producers' events, and says so as a reader would.
+fn with_gaps(events: &[Event], numbers: &mut Numbers) -> Vec<Item> {
+    let (mut items, mut at) = (Vec::new(), Vec::new());
+    let producers = events.iter().map(|event| event.producer + 1).max().unwrap_or(0);
+    for producer in 0..producers {
+        let own: Vec<(usize, &Event)> = events.iter().enumerate().filter(|(_, event)| event.producer == producer).collect();
+        let mut index = 0;
+        while index < own.len() {
+            if numbers.below(40) > 0 {
+                at.push((own[index].0 * 2, Item::Event(*own[index].1)));
+                index += 1;
+                continue;
+            }
+            let length = (1 + numbers.below(6) as usize).min(own.len() - index);
+            let before = index.checked_sub(1).map(|before| own[before]);
+            let until = own.get(index + length).map_or(u64::MAX, |(_, event)| event.at.ns());
+            let gap = Gap {
+                producer,
+                from: before.map_or(Instant::from_ns(0), |(_, event)| event.at),
+                until: Instant::from_ns(until),
+                discarded: length as u64,
+                packets: 0,
+            };
+            at.push((before.map_or(0, |(place, _)| place * 2 + 1), Item::Gap(gap)));
+            index += length;
+        }
+    }
+    at.sort_by_key(|(place, _)| *place);
+    items.extend(at.into_iter().map(|(_, item)| item));
+    items
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn what_is_said_is_true_whatever_is_missing(seed in any::<u64>(), events in 1..900_usize) {
+        let mut numbers_of_all = Numbers(seed);
+        let program = random(&mut numbers_of_all);
+        let history = Simulator::new(&program, numbers_of_all.below(u64::MAX)).run(events);
+        let items = with_gaps(&history.events, &mut numbers_of_all);
+        let flow = analyse(&items, &about(&program), None);
+        let within = |found: &Distribution, all: Vec<u64>| {
+            let is_one = |value: u64| all.contains(&value);
+            assert!(found.count <= all.len() as u64 && is_one(found.min_ns.ns()) && is_one(found.max_ns.ns()), "{found:?} of {all:?}");
+        };
+        for task in &flow.tasks {
+            let of = || history.instances.iter().filter(|instance| instance.task == task.id as usize);
+            if let Some(times) = &task.execution {
+                within(&times.distribution, of().filter_map(|instance| Some(instance.stop? - instance.start?)).collect());
+            }
+            if let Some(times) = &task.queuing {
+                within(&times.distribution, of().filter_map(|instance| Some(instance.start? - instance.activation)).collect());
+            }
+        }
+        for chain in &flow.chains {
+            let truth = truth(&history, &program, &numbers(&flow, chain));
+            if let Some(found) = &chain.reaction {
+                let latency = |fate: &Fate| match fate {
+                    Fate::Reacted { latency, .. } => Some(*latency),
+                    _ => None,
+                };
+                within(&found.distribution, truth.reactions.values().filter_map(latency).collect());
+                same_worst(found, &history, &truth, false);
+            }
+            if let Some(found) = &chain.age {
+                within(&found.distribution, truth.ages.values().filter_map(|(_, age, _)| *age).collect());
+                same_worst(found, &history, &truth, true);
+            }
+        }
+    }
+}

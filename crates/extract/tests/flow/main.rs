@@ -1,0 +1,8 @@
+//! Dataflow programs: what the analysis of a trace says is what happened in the program, which a simulator knows.
+
+mod graphs;
+mod lossy;
+mod oracle;
+mod programs;
+mod simulator;
+mod truth;

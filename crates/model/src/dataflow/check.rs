@@ -1,0 +1,158 @@
+//! Whether what a file says of a dataflow program makes sense: names that are there, distributions in order, parts that sum up.
+
+use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, Times};
+use crate::read::{Checked, ReadError, arrival};
+use crate::time::Duration;
+use std::collections::HashSet;
+
+pub(crate) fn dataflow(path: &str, flow: &Dataflow) -> Checked {
+    let tasks = unique(&format!("{path}.tasks"), flow.tasks.iter().map(|task| task.name.as_str()))?;
+    let channels = unique(&format!("{path}.channels"), flow.channels.iter().map(|channel| channel.name.as_str()))?;
+    for (index, channel) in flow.channels.iter().enumerate() {
+        let path = format!("{path}.channels[{index}]");
+        for (index, pushed_by) in channel.pushed_by.iter().enumerate() {
+            known(&format!("{path}.pushed_by[{index}].task"), "task", &pushed_by.task, &tasks)?;
+        }
+        for (index, activates) in channel.activates.iter().enumerate() {
+            known(&format!("{path}.activates[{index}].task"), "task", &activates.task, &tasks)?;
+        }
+    }
+    for (index, value) in flow.tasks.iter().enumerate() {
+        task(&format!("{path}.tasks[{index}]"), value)?;
+    }
+    for (index, value) in flow.chains.iter().enumerate() {
+        chain(&format!("{path}.chains[{index}]"), value, &tasks, &channels)?;
+    }
+    Ok(())
+}
+
+fn unique<'a>(path: &str, names: impl Iterator<Item = &'a str>) -> Result<HashSet<&'a str>, ReadError> {
+    let mut seen = HashSet::new();
+    for (index, name) in names.enumerate() {
+        if !seen.insert(name) {
+            return Err(ReadError::value(format!("{path}[{index}].name"), "a name that no other one has", format!("{name:?}")));
+        }
+    }
+    Ok(seen)
+}
+
+fn known(path: &str, what: &str, name: &str, names: &HashSet<&str>) -> Checked {
+    match names.contains(name) {
+        true => Ok(()),
+        false => Err(ReadError::value(path, format!("the name of a {what}"), format!("{name:?}"))),
+    }
+}
+
+fn task(path: &str, task: &FlowTask) -> Checked {
+    arrival(&format!("{path}.arrival"), &task.arrival)?;
+    samples(path, task)?;
+    for (name, times) in [("execution", &task.execution), ("queuing", &task.queuing)] {
+        if let Some(Times { distribution: value, .. }) = times {
+            let path = format!("{path}.{name}");
+            distribution(&path, value)?;
+            equal(&format!("{path}.count"), "as many as there are `executions`", task.executions, value.count)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the values say what the curves do.
+fn samples(path: &str, task: &FlowTask) -> Checked {
+    let Some(curve) = &task.arrival.curve else {
+        let none = task.distances.is_empty() && task.counts.is_empty();
+        return if none { Ok(()) } else { Err(ReadError::value(format!("{path}.distances"), "nothing, without a curve", "values")) };
+    };
+    let differs = |list: &str, index: usize| {
+        let path = format!("{path}.{list}[{index}]");
+        Err(ReadError::value(path, "what `arrival.curve` says", "another value"))
+    };
+    if let Some(index) = task.distances.iter().position(|found| found.n < 2 || *found != Distance::of(curve, found.n)) {
+        return differs("distances", index);
+    }
+    match task.counts.iter().position(|found| found.span_ns == Duration::ZERO || *found != Count::of(curve, found.span_ns)) {
+        Some(index) => differs("counts", index),
+        None => Ok(()),
+    }
+}
+
+fn distribution(path: &str, value: &Distribution) -> Checked {
+    if value.count == 0 {
+        return Err(ReadError::value(format!("{path}.count"), "at least one", 0));
+    }
+    let ends = [
+        ("min_ns", value.min_ns),
+        ("quartile_1_ns", value.quartile_1_ns),
+        ("median_ns", value.median_ns),
+        ("quartile_3_ns", value.quartile_3_ns),
+        ("max_ns", value.max_ns),
+    ];
+    match ends.windows(2).find(|pair| pair[1].1 < pair[0].1) {
+        Some(pair) => {
+            let expected = format!("no less than `{}` ({})", pair[0].0, pair[0].1.ns());
+            Err(ReadError::value(format!("{path}.{}", pair[1].0), expected, pair[1].1.ns()))
+        }
+        None => Ok(()),
+    }
+}
+
+fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&str>) -> Checked {
+    if chain.tasks.len() < 2 {
+        return Err(ReadError::value(format!("{path}.tasks"), "at least two tasks", chain.tasks.len()));
+    }
+    for (index, name) in chain.tasks.iter().enumerate() {
+        known(&format!("{path}.tasks[{index}]"), "task", name, tasks)?;
+    }
+    let count = |latency: &Option<Latency>| latency.as_ref().map_or(0, |latency| latency.distribution.count);
+    let sum = |parts: &[u64]| parts.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
+    let sources = sum(&[count(&chain.reaction), chain.overtaken, chain.lost, chain.incomplete, chain.in_flight]);
+    equal(&format!("{path}.sources"), "the sum of its parts", sources, chain.sources)?;
+    let sinks = sum(&[count(&chain.age), chain.sinks_lost, chain.sinks_incomplete, chain.sinks_in_flight]);
+    equal(&format!("{path}.sinks"), "the sum of its parts", sinks, chain.sinks)?;
+    for (name, value) in [("reaction", &chain.reaction), ("age", &chain.age)] {
+        if let Some(value) = value {
+            latency(&format!("{path}.{name}"), value, &chain.tasks, channels)?;
+        }
+    }
+    Ok(())
+}
+
+fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&str>) -> Checked {
+    distribution(path, &value.distribution)?;
+    let (path, worst) = (format!("{path}.worst"), &value.worst);
+    equal(&format!("{path}.path"), "a step for each task of the chain", tasks.len(), worst.path.len())?;
+    let mut at = worst.from_ns;
+    for (index, (step, task)) in worst.path.iter().zip(tasks).enumerate() {
+        let path = format!("{path}.path[{index}]");
+        equal(&format!("{path}.task"), "the chain's task", task, &step.task)?;
+        for (name, instant) in [("activation_ns", step.activation_ns), ("start_ns", step.start_ns), ("until_ns", step.until_ns)] {
+            if instant < at {
+                return Err(ReadError::value(
+                    format!("{path}.{name}"),
+                    format!("no less than what is before it ({})", at.ns()),
+                    instant.ns(),
+                ));
+            }
+            at = instant;
+        }
+        match &step.channel {
+            Some(channel) => known(&format!("{path}.channel"), "channel", channel, channels)?,
+            None if index + 1 < tasks.len() => return Err(ReadError::value(format!("{path}.channel"), "the name of a channel", "nothing")),
+            None => {}
+        }
+    }
+    equal(&format!("{path}.until_ns"), "when the last step ends", at.ns(), worst.until_ns.ns())?;
+    equal(&format!("{path}.until_ns"), "`from_ns` and `max_ns` together", (worst.from_ns + value.distribution.max_ns).ns(), at.ns())?;
+    let parts = [("queuing_ns", worst.queuing_ns), ("execution_ns", worst.execution_ns), ("waiting_ns", worst.waiting_ns)];
+    for ((name, found), expected) in parts.into_iter().zip(worst.parts()) {
+        equal(&format!("{path}.{name}"), "what the path says", expected.ns(), found.ns())?;
+    }
+    debug_assert_eq!(worst.parts().into_iter().fold(Duration::ZERO, |sum, part| sum + part), worst.total());
+    Ok(())
+}
+
+fn equal<T: PartialEq + std::fmt::Display>(path: &str, what: &str, expected: T, found: T) -> Checked {
+    match expected == found {
+        true => Ok(()),
+        false => Err(ReadError::value(path, format!("{what} ({expected})"), found)),
+    }
+}

@@ -1,0 +1,147 @@
+//! Tables of tasks: times of their instances, and when they are activated.
+
+use super::{cells, paragraph, since};
+use crate::figure::{at_least, at_most, count, counted};
+use crate::table::{Column, Fit, Table, Tone, figures, words};
+use crate::{Page, visible};
+use punctual_model::dataflow::{Count, Dataflow, Distance, FlowTask, Times};
+use punctual_model::{Duration, Instant};
+
+const TIMES: [Column; 10] = [
+    words("Task", Fit::Keep),
+    figures("Instances", Fit::Keep),
+    figures("Min", Fit::Keep),
+    figures("Quartile 1", Fit::Drop(7)),
+    figures("Median", Fit::Keep),
+    figures("Quartile 3", Fit::Drop(6)),
+    figures("Max", Fit::Keep),
+    figures("Worst instance", Fit::Drop(8)),
+    figures("At", Fit::Drop(9)),
+    words("Notes", Fit::Fold),
+];
+
+pub fn execution(flow: &Dataflow, page: &Page, begin: Instant) -> String {
+    times(flow, page, begin, |task| task.execution.as_ref())
+}
+
+pub fn queuing(flow: &Dataflow, page: &Page, begin: Instant) -> String {
+    times(flow, page, begin, |task| task.queuing.as_ref())
+}
+
+fn times(flow: &Dataflow, page: &Page, begin: Instant, of: fn(&FlowTask) -> Option<&Times>) -> String {
+    if flow.tasks.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&TIMES);
+    for task in &flow.tasks {
+        let mut row = vec![visible(&task.name), count(task.executions)];
+        match of(task) {
+            Some(times) => {
+                row.extend(cells(&times.distribution));
+                row.extend([count(times.worst.instance), since(begin, times.worst.at_ns)]);
+            }
+            None => row.extend(vec!["–".to_owned(); 7]),
+        }
+        let mut row: Vec<(String, Tone)> = row.into_iter().map(|cell| (cell, Tone::Plain)).collect();
+        row.push((notes(task).join(", "), Tone::Warning));
+        table.rows.push(row);
+    }
+    table.print(page).0
+}
+
+/// What is not in the figures.
+fn notes(task: &FlowTask) -> Vec<String> {
+    let parts = [(task.in_flight, "not ended"), (task.incomplete, "incomplete"), (task.missing_activations, "missing")];
+    parts.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{} {what}", count(number))).collect()
+}
+
+/// How many activations a distance is of, as columns.
+const DISTANCES: [u64; 5] = [2, 5, 10, 100, 10_000];
+
+pub fn distances(flow: &Dataflow, page: &Page) -> String {
+    let columns = [
+        words("Task", Fit::Keep),
+        figures("Activations", Fit::Keep),
+        figures("n = 2", Fit::Keep),
+        figures("n = 5", Fit::Drop(2)),
+        figures("n = 10", Fit::Keep),
+        figures("n = 100", Fit::Drop(3)),
+        figures("n = 10,000", Fit::Drop(4)),
+    ];
+    let cell = |task: &FlowTask, n: u64| match &task.arrival.curve {
+        Some(curve) => distance(&Distance::of(curve, n)),
+        None => "–".to_owned(),
+    };
+    table(flow, page, &columns, |task| DISTANCES.map(|n| cell(task, n)).to_vec())
+}
+
+/// Lengths of intervals, as columns, in nanoseconds.
+const SPANS: [u64; 5] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000];
+
+pub fn counts(flow: &Dataflow, page: &Page) -> String {
+    let columns = [
+        words("Task", Fit::Keep),
+        figures("Activations", Fit::Keep),
+        figures("Δ = 1 ms", Fit::Drop(4)),
+        figures("Δ = 10 ms", Fit::Keep),
+        figures("Δ = 100 ms", Fit::Keep),
+        figures("Δ = 1 s", Fit::Drop(2)),
+        figures("Δ = 10 s", Fit::Drop(3)),
+    ];
+    let cell = |task: &FlowTask, span: u64| match &task.arrival.curve {
+        Some(curve) => number(&Count::of(curve, Duration::from_ns(span))),
+        None => "–".to_owned(),
+    };
+    table(flow, page, &columns, |task| SPANS.map(|span| cell(task, span)).to_vec())
+}
+
+fn table(flow: &Dataflow, page: &Page, columns: &[Column], cells: impl Fn(&FlowTask) -> Vec<String>) -> String {
+    let mut table = Table::new(columns);
+    for task in flow.tasks.iter().filter(|task| task.arrival.curve.is_some()) {
+        let row = [visible(&task.name), count(task.activations)].into_iter().chain(cells(task));
+        table.rows.push(row.map(|cell| (cell, Tone::Plain)).collect());
+    }
+    if table.rows.is_empty() { String::new() } else { table.print(page).0 }
+}
+
+/// `1 ms – 2 ms`; beyond what was observed there is a bound from below alone.
+fn distance(distance: &Distance) -> String {
+    let least = at_least(distance.min_ns);
+    match distance.max_ns.filter(|_| !distance.extrapolated) {
+        Some(greatest) => format!("{least} – {}", at_most(greatest)),
+        None => format!("≥ {least} *"),
+    }
+}
+
+/// `3 – 5`; beyond what was observed there is a bound from above alone.
+fn number(found: &Count) -> String {
+    match (found.min.filter(|_| !found.extrapolated), found.max) {
+        (Some(min), Some(max)) => format!("{} – {}", count(min), count(max)),
+        (None, Some(max)) if found.extrapolated => format!("≤ {} *", count(max)),
+        (None, Some(max)) => format!("≤ {}", count(max)),
+        (_, None) => "unbounded *".into(),
+    }
+}
+
+/// The words that a newcomer cannot know, of those that are there.
+pub fn legend(flow: &Dataflow, page: &Page) -> String {
+    let mut text = String::new();
+    if flow.tasks.iter().any(|task| task.arrival.curve.is_some()) {
+        text += &paragraph(
+            "*: beyond what was observed. Extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse, which is safe if no two activations ever come closer than the closest that were observed.",
+            page,
+        );
+    }
+    let sum = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).sum::<u64>();
+    if sum(|task| task.in_flight) > 0 {
+        text += "not ended: instances that had been activated and had not ended when the trace did.\n";
+    }
+    let (incomplete, missing) = (sum(|task| task.incomplete), sum(|task| task.missing_activations));
+    if incomplete > 0 {
+        text += &format!("incomplete: {} without activation, start or stop in the trace; in no figure.\n", counted(incomplete, "instance"));
+    }
+    if missing > 0 {
+        text += &format!("missing: {} that the trace lacks, by their numbers; no curve spans one.\n", counted(missing, "activation"));
+    }
+    text
+}
