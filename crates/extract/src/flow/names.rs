@@ -17,7 +17,7 @@ pub fn unique(numbers: &BTreeSet<u16>, named: &BTreeMap<u16, String>, noun: &str
             Some(name) => name.to_owned(),
         };
         // Somebody else may be called that.
-        while !taken.insert(name.clone()) || (shared.contains_key(name.as_str()) && named.get(number) != Some(&name)) {
+        while (shared.contains_key(name.as_str()) && named.get(number) != Some(&name)) || !taken.insert(name.clone()) {
             name.push_str(&format!(" ({number})"));
         }
         names.insert(*number, name);
