@@ -31,6 +31,8 @@ template <typename Element> struct Array {
 
 } // namespace
 
+TraceClock Trace::clock;
+
 Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 {
 	std::size_t tasks = 0, channels = 0, connections = 0;
@@ -89,6 +91,7 @@ Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 		return {Error::trace, punctual_trace_message()};
 
 	Locked locked(scheduler.lock_);
+	clock.begin([]() noexcept -> std::uint64_t { return punctual_flow_read_clock(); });
 	for (Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
 		channel->object_.number = 0;
 	for (Task *task = scheduler.tasks_; task != nullptr; task = task->next_)

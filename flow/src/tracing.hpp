@@ -2,7 +2,7 @@
 //
 // Where the executor says what happens (docs/flow-traces.md). Without PUNCTUAL_FLOW_TRACE, nothing is left of it.
 //
-// The clock is read with the scheduler's lock: when a push has it, and when the end of an instance has it. Activations have the time of what caused them, and an instance
+// The clock (trace_clock.hpp) is read with the scheduler's lock: when a push has it, and when the end of an instance has it. Activations have the time of what caused them, and an instance
 // that begins where another ended has that one's. So the order of times in a trace is the order of what happened, and an activation costs two looks at the clock, not four.
 //
 // Pushes are traced with the lock held, too, so that one producer is enough for all threads that are not the scheduler's.
@@ -26,6 +26,7 @@ inline std::uint64_t punctual_trace_port_clock()
 {
 	return punctual::flow::context.now;
 }
+#include "trace_clock.hpp"
 #endif
 
 namespace punctual::flow {
@@ -41,7 +42,7 @@ struct Trace {
 	static void look(const Scheduler &scheduler) noexcept
 	{
 		if (scheduler.traced_)
-			context.now = punctual_flow_read_clock();
+			context.now = clock.now();
 	}
 	static void push(Scheduler &scheduler, const Object &channel) noexcept
 	{
@@ -65,6 +66,9 @@ struct Trace {
 	}
 
 private:
+	// Of the scheduler that traces, of which there is one at a time; with its lock.
+	static TraceClock clock;
+
 	static bool connects_already(const Input *first, const Input *input) noexcept;
 	static std::uint32_t producer(Scheduler &scheduler) noexcept
 	{
