@@ -16,7 +16,7 @@ use punctual_model::{Duration, Instant, TimingModel};
 pub fn program(model: &TimingModel, page: &Page) -> String {
     let Some(flow) = &model.dataflow else { return String::new() };
     let sections = [
-        Some(summary(model)),
+        Some(paragraph(summary(model).trim_end(), page)),
         Some(headed("Graph", graph::graph(flow, page))),
         Some(headed("Execution times of tasks, from start to stop", tasks::execution(flow, page, begin(model)))),
         Some(headed("Queuing times of tasks, from activation to start", tasks::queuing(flow, page, begin(model)))),

@@ -3,6 +3,7 @@
 //! Every row of a table is a test. What the machine cannot do is said when its test is run, and counted as ignored. No test asserts
 //! how long something takes.
 
+mod chains;
 mod circumstances;
 mod conservative;
 mod demo;
@@ -66,7 +67,8 @@ fn alone(name: &str, test: Test) -> Trial {
 }
 
 fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> = circumstances::ALL.iter().chain(doctor::ALL).map(|(name, test)| shared(*name, test)).collect();
+    let mut trials: Vec<Trial> =
+        circumstances::ALL.iter().chain(chains::ALL).chain(doctor::ALL).map(|(name, test)| shared(*name, test)).collect();
     trials.extend(probes::ALL.iter().map(|(name, test)| shared(*name, test)));
     let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));

@@ -2,6 +2,7 @@
 
 mod checkers;
 mod curves;
+mod dataflow;
 mod generate;
 mod jobs;
 mod periodic;

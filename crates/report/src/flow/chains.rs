@@ -129,7 +129,7 @@ fn steps(worst: &WorstPath, begin: Instant) -> String {
             first,
             format!("#{}", worst.source_instance),
             String::new(),
-            "its datum did not arrive; a later one did".into(),
+            "a later datum was read, too or instead".into(),
         ]);
         before.1 = waited(ahead, " for that; ");
     }

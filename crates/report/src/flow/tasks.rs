@@ -134,14 +134,16 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
     }
     let sum = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).sum::<u64>();
     if sum(|task| task.in_flight) > 0 {
-        text += "not ended: instances that had been activated and had not ended when the trace did.\n";
+        text += &paragraph("not ended: instances that had been activated and had not ended when the trace did.", page);
     }
     let (incomplete, missing) = (sum(|task| task.incomplete), sum(|task| task.missing_activations));
     if incomplete > 0 {
-        text += &format!("incomplete: {} without activation, start or stop in the trace; in no figure.\n", counted(incomplete, "instance"));
+        let said = format!("incomplete: {} without activation, start or stop in the trace; in no figure.", counted(incomplete, "instance"));
+        text += &paragraph(&said, page);
     }
     if missing > 0 {
-        text += &format!("missing: {} that the trace lacks, by their numbers; no curve spans one.\n", counted(missing, "activation"));
+        let said = format!("missing: {} that the trace lacks, by their numbers; no curve spans one.", counted(missing, "activation"));
+        text += &paragraph(&said, page);
     }
     text
 }

@@ -1,1 +1,193 @@
+//! What is printed of a small program whose figures are easy to follow.
 
+use super::*;
+use crate::example;
+use punctual_model::Arrival;
+use punctual_model::dataflow::*;
+use punctual_model::{Curve, Duration};
+
+fn us(us: u64) -> Duration {
+    Duration::from_us(us)
+}
+
+fn at(us: u64) -> Instant {
+    Instant::from_ns(1_000_000_000 + us * 1_000)
+}
+
+fn distribution(count: u64, values: [u64; 5]) -> Distribution {
+    let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = values.map(us);
+    Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns }
+}
+
+fn task(name: &str, id: u32) -> FlowTask {
+    let times = |values| Some(Times { distribution: distribution(4, values), worst: Worst { instance: 3, at_ns: at(3_010) } });
+    let curve = Curve { delta_min_ns: vec![us(900), us(2_000)], delta_max_ns: vec![us(1_100), us(2_050)] };
+    FlowTask {
+        name: name.into(),
+        id,
+        activations: 4,
+        executions: 4,
+        in_flight: 1,
+        incomplete: 0,
+        missing_activations: 0,
+        execution: times([10, 20, 30, 40, 50]),
+        queuing: times([1, 2, 3, 4, 5]),
+        distances: Distance::samples(&curve),
+        counts: Count::samples(&curve),
+        arrival: Arrival { curve: Some(curve), ..Arrival::default() },
+    }
+}
+
+fn step(task: &str, from: u64, channel: Option<&str>) -> PathStep {
+    PathStep {
+        task: task.into(),
+        instance: 3,
+        activation_ns: at(from),
+        start_ns: at(from + 5),
+        until_ns: at(from + 45),
+        channel: channel.map(str::to_owned),
+    }
+}
+
+fn model() -> TimingModel {
+    model_with("navi")
+}
+
+fn model_with(second: &str) -> TimingModel {
+    let mut worst = WorstPath {
+        source_instance: 2,
+        from_ns: at(2_000),
+        until_ns: at(3_145),
+        queuing_ns: Duration::ZERO,
+        execution_ns: Duration::ZERO,
+        waiting_ns: Duration::ZERO,
+        path: vec![step("cam", 3_000, Some("image")), step(second, 3_100, None)],
+    };
+    [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
+    let reaction = Latency { distribution: distribution(3, [100, 100, 145, 145, 1_145]), worst };
+    let chain = Chain {
+        tasks: vec!["cam".into(), second.into()],
+        sources: 5,
+        overwritten: 1,
+        lost: 1,
+        in_flight: 1,
+        sinks: 0,
+        reaction: Some(reaction),
+        ..Chain::default()
+    };
+    let channel = Channel {
+        name: "image".into(),
+        id: 0,
+        pushes: 1_234,
+        missing_pushes: 1,
+        from_outside: 2,
+        from_unknown: 0,
+        pushed_by: vec![PushedBy { task: "cam".into(), pushes: 1_232 }],
+        activates: vec![Activates { task: second.into(), activations: 0, declared: true }],
+    };
+    let flow = Dataflow {
+        program: Some("rover \"2\"".into()),
+        policy: Some("fifo".into()),
+        executors: Some(1),
+        events: 100,
+        discarded_events: 7,
+        channels: vec![channel],
+        tasks: vec![task("cam", 0), task(second, 1)],
+        chains: vec![chain],
+        ..Dataflow::default()
+    };
+    TimingModel { dataflow: Some(flow), ..example::model(Vec::new()) }
+}
+
+#[test]
+fn everything_is_printed_in_order() {
+    let text = program(&model(), &Page::default());
+    let expected = "\
+Dataflow program rover \"2\" (policy fifo, 1 executor): 100 events in 10 s, 2 tasks, 1 channel; 7 events DISCARDED for want of room; what may have been changed by it is counted, not guessed.
+
+Graph
+From            Channel  Pushes  To    Notes
+cam, (outside)  image     1,234  navi  1 push missing; never what activates navi
+
+Execution times of tasks, from start to stop
+Task  Instances    Min  Quartile 1  Median  Quartile 3    Max  Worst instance           At  Notes
+cam           4  10 µs       20 µs   30 µs       40 µs  50 µs               3  +0.003010 s  1 not ended
+navi          4  10 µs       20 µs   30 µs       40 µs  50 µs               3  +0.003010 s  1 not ended
+
+Queuing times of tasks, from activation to start
+Task  Instances   Min  Quartile 1  Median  Quartile 3   Max  Worst instance           At  Notes
+cam           4  1 µs        2 µs    3 µs        4 µs  5 µs               3  +0.003010 s  1 not ended
+navi          4  1 µs        2 µs    3 µs        4 µs  5 µs               3  +0.003010 s  1 not ended
+
+Activations of tasks: distance functions δ⁻(n) – δ⁺(n)
+Task  Activations            n = 2       n = 5      n = 10      n = 100   n = 10,000
+cam             4  900 µs – 1.1 ms  ≥ 3.8 ms *  ≥ 8.3 ms *  ≥ 89.3 ms *  ≥ 8.999 s *
+navi            4  900 µs – 1.1 ms  ≥ 3.8 ms *  ≥ 8.3 ms *  ≥ 89.3 ms *  ≥ 8.999 s *
+
+Activations of tasks: arrival curves η⁻(Δ) – η⁺(Δ)
+Task  Activations  Δ = 1 ms  Δ = 10 ms  Δ = 100 ms    Δ = 1 s    Δ = 10 s
+cam             4     0 – 2     ≤ 11 *     ≤ 111 *  ≤ 1,111 *  ≤ 11,111 *
+navi            4     0 – 2     ≤ 11 *     ≤ 111 *  ≤ 1,111 *  ≤ 11,111 *
+
+*: beyond what was observed. Extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse, which is safe if no two activations ever come closer than the closest that were observed.
+not ended: instances that had been activated and had not ended when the trace did.
+
+Chains: end-to-end latency
+Chain       Latency   Count     Min  Quartile 1  Median  Quartile 3       Max  = queuing  + execution  + waiting  Not followed
+cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  1.145 ms      10 µs        80 µs   1.055 ms  1 on the way, 1 lost
+            age           0       –           –       –           –         –          –            –          –
+";
+    assert!(text.starts_with(expected), "{text}");
+    let worst = "
+Worst reaction of cam → navi: 1.145 ms
+  +0.002000 s  cam   #2  a later datum was read, too or instead
+  +0.003000 s  cam   #3  waited 1 ms for that; queued 5 µs, executed 40 µs until it pushed on image
+  +0.003100 s  navi  #3  waited 55 µs for another input; queued 5 µs, executed 40 µs to its end
+1 of the 3 data had no reaction of its own: the sink read a later datum, too or instead.
+lost: events are missing that might have changed the way of this datum, so it is in no figure.
+";
+    assert!(text.ends_with(worst), "{text}");
+}
+
+#[test]
+fn no_control_character_reaches_the_terminal() {
+    assert!(!program(&model_with("na\x1bvi"), &Page::default()).contains('\x1b'));
+    assert!(!dot(model_with("na\x1bvi").dataflow.as_ref().unwrap()).contains('\x1b'));
+}
+
+#[test]
+fn no_line_of_a_table_is_wider_than_the_page() {
+    for width in [80, 100, 132, 200] {
+        let text = program(&model(), &Page { width: Some(width), colour: false });
+        let steps = |line: &str| line.starts_with("  +");
+        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > usize::from(width) && !steps(line)).collect();
+        assert!(long.is_empty(), "{width}: {long:#?}");
+    }
+}
+
+#[test]
+fn the_graph_is_one_of_graphviz() {
+    let expected = "digraph \"rover \\\"2\\\"\" {
+	rankdir = LR;
+	node [fontname = \"sans-serif\"];
+	edge [fontname = \"sans-serif\"];
+	\"task 0\" [shape = box, label = \"cam\\nC ≤ 50 µs\"];
+	\"task 1\" [shape = box, label = \"navi\\nC ≤ 50 µs\"];
+	\"channel 0\" [shape = ellipse, label = \"image\"];
+	\"outside 0\" [shape = point];
+	\"outside 0\" -> \"channel 0\" [label = \"2\"];
+	\"task 0\" -> \"channel 0\" [label = \"1,232\"];
+	\"channel 0\" -> \"task 1\" [label = \"0\", style = dashed];
+}
+";
+    assert_eq!(dot(model().dataflow.as_ref().unwrap()), expected);
+}
+
+#[test]
+fn too_many_chains_are_said() {
+    let mut model = model();
+    let flow = model.dataflow.as_mut().unwrap();
+    (flow.chains, flow.chains_omitted) = (Vec::new(), true);
+    assert!(program(&model, &Page::default()).contains("too many paths from sources to sinks"));
+    assert_eq!(program(&example::model(Vec::new()), &Page::default()), "");
+}

@@ -151,7 +151,12 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
         ..About::default()
     };
     let named = values.text("clock.description").or(values.text("clock.name")).or(values.word("clock.name"));
-    about.clock = named.map_or(about.clock, |name| if name == "monotonic" { "CLOCK_MONOTONIC".into() } else { name.to_owned() });
+    about.clock = match named {
+        // On Linux, it is this one.
+        Some("monotonic") | None if about.frequency == 1_000_000_000 => about.clock,
+        Some(name) => name.to_owned(),
+        None => "clock".into(),
+    };
     about.clock_zero = clock_zero(&values, about.frequency);
     for (number, value) in values.numbered("env.producer_") {
         about.producers.extend(as_text(value).map(|name| (number, name.to_owned())));
@@ -178,7 +183,9 @@ fn connection(text: &str) -> Option<Connection> {
 }
 
 fn labels(values: &Values, name: &str) -> BTreeMap<u16, String> {
-    let labels = values.enumeration_of(name).iter().take(OBJECTS);
+    // As the page calls it, or the type's name.
+    let types = [name.to_owned(), format!("{name}_id")];
+    let labels = types.iter().map(|name| values.enumeration_of(name)).find(|labels| !labels.is_empty()).unwrap_or(&[]).iter().take(OBJECTS);
     labels.filter_map(|(label, number)| Some((u16::try_from(*number).ok()?, label.clone()))).collect()
 }
 

@@ -1,0 +1,280 @@
+//! `punctual chains`: traces of dataflow programs, made here, to graphs, times and chains.
+
+use crate::run::{Ended, directory, punctual, run};
+use crate::tool::tool;
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_model::TimingModel;
+use punctual_model::dataflow::{Dataflow, WorstPath};
+use punctual_trace::flow::{About, ByteOrder, Connection, Kind, Writer};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub const ALL: &[(&str, Test)] = &[
+    ("chains::a_program_for_people", text),
+    ("chains::the_model_says_what_happened", model),
+    ("chains::a_chain_that_was_asked_for", asked),
+    ("chains::no_such_task", no_such_task),
+    ("chains::not_connected", not_connected),
+    ("chains::what_is_none", none),
+    ("chains::cut_off_anywhere", cut),
+    ("chains::discarded_events_are_counted", discarded),
+    ("chains::graphviz_draws_the_graph", graphviz),
+    ("chains::other_commands_send_here", elsewhere),
+    ("chains::too_many_paths", too_many),
+];
+
+const ROUNDS: u64 = 50;
+
+/// cam pushes an image each millisecond; navi joins it with a tick that comes 300 µs later, and moto does what navi says.
+fn make(folder: &Path, byte_order: ByteOrder, lose: bool) -> Result {
+    use Kind::{Activation, Push, Start, Stop};
+    let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
+    let connection = |(channel, task)| Connection { channel, task };
+    let about = About {
+        byte_order,
+        tasks: names(&["cam", "navi", "moto"]),
+        channels: names(&["start", "image", "tick", "way"]),
+        connections: [(0, 0), (1, 1), (2, 1), (3, 2)].map(connection).to_vec(),
+        program: Some("rover".into()),
+        policy: Some("fifo".into()),
+        executors: Some(2),
+        ..About::default()
+    };
+    // Microseconds within the round; two executors and a timer.
+    let round = [
+        (0, 2, Push, 0),
+        (0, 2, Activation, 0),
+        (10, 0, Start, 0),
+        (110, 0, Push, 1),
+        (120, 0, Stop, 0),
+        (300, 2, Push, 2),
+        (300, 2, Activation, 1),
+        (320, 1, Start, 1),
+        (400, 1, Push, 3),
+        (400, 1, Activation, 2),
+        (410, 1, Stop, 1),
+        (450, 0, Start, 2),
+        (500, 0, Stop, 2),
+    ];
+    let mut writer = Writer::create(folder, &about, 3, 128)?;
+    for number in 0..ROUNDS {
+        for (us, producer, kind, object) in round {
+            // The last navi is slow.
+            let late = if number == ROUNDS - 1 && us >= 400 { 70 } else { 0 };
+            if lose && number == 20 && producer == 1 {
+                writer.discard(1, 1)?;
+            } else {
+                writer.event(producer, 1_000_000_000 + (number * 1_000 + us + late) * 1_000, kind, object, number)?;
+            }
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+fn made(directory: &Path) -> Result<PathBuf> {
+    let folder = directory.join("rover.trace");
+    make(&folder, ByteOrder::Little, false)?;
+    Ok(folder)
+}
+
+fn chains(folder: &Path, options: &[&str]) -> Result<Ended> {
+    let mut chains = punctual(["chains"]);
+    chains.arg(folder).args(options);
+    run(chains)
+}
+
+fn found(folder: &Path, options: &[&str]) -> Result<Dataflow> {
+    let ended = chains(folder, &[options, &["--json"]].concat())?;
+    ended.expect_code(0)?;
+    let model = TimingModel::from_json(&ended.stdout).map_err(|error| format!("{error}: {}", ended.all()))?;
+    match model.dataflow {
+        Some(flow) => Ok(flow),
+        None => fail("no dataflow in the model"),
+    }
+}
+
+fn expect_error(ended: &Ended, code: i32, said: &[&str]) -> Result {
+    ended.expect_code(code)?;
+    ensure!(ended.stdout.is_empty(), "something was printed: {}", ended.all());
+    ensure!(ended.stderr.lines().count() == 1, "more than a line: {}", ended.all());
+    for said in said {
+        ensure!(ended.stderr.contains(said), "it does not say {said:?}: {}", ended.all());
+    }
+    Ok(())
+}
+
+fn text() -> Result<Outcome> {
+    let directory = directory()?;
+    let ended = chains(&made(directory.path())?, &[])?;
+    ended.expect_code(0)?;
+    let said = [
+        "Dataflow program rover (policy fifo, 2 executors): 650 events in",
+        "cam        image        50  navi  never what activates navi",
+        "cam → navi → moto  reaction     50  500 µs",
+        "navi  #49  waited 190 µs for another input; queued 20 µs, executed 150 µs until it pushed on way",
+    ];
+    let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in said {
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        ensure!(flat.contains(&said), "it does not say {said:?}: {}", ended.all());
+    }
+    Ok(Outcome::Completed)
+}
+
+fn model() -> Result<Outcome> {
+    let directory = directory()?;
+    for (name, order) in [("little", ByteOrder::Little), ("big", ByteOrder::Big)] {
+        let folder = directory.path().join(name);
+        make(&folder, order, false)?;
+        let flow = found(&folder, &[])?;
+        ensure!(flow.events == 13 * ROUNDS && flow.discarded_events == 0, "{flow:#?}");
+        let [chain] = &flow.chains[..] else { return fail(format!("{:#?}", flow.chains)) };
+        ensure!(chain.sources == ROUNDS && chain.sinks == ROUNDS && chain.overwritten == 0, "{chain:#?}");
+        let (Some(reaction), Some(age)) = (&chain.reaction, &chain.age) else { return fail(format!("{chain:#?}")) };
+        ensure!(reaction.distribution == age.distribution, "{chain:#?}");
+        ensure!(reaction.distribution.min_ns.ns() == 500_000 && reaction.distribution.max_ns.ns() == 570_000, "{chain:#?}");
+        let WorstPath { queuing_ns, execution_ns, waiting_ns, path, .. } = &reaction.worst;
+        let parts = [queuing_ns.ns(), execution_ns.ns(), waiting_ns.ns()];
+        ensure!(parts == [80_000, 300_000, 190_000] && path.len() == 3, "{chain:#?}");
+    }
+    Ok(Outcome::Completed)
+}
+
+fn asked() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = made(directory.path())?;
+    let flow = found(&folder, &["--chain", "cam,navi", "--chain", "navi, moto"])?;
+    let names: Vec<String> = flow.chains.iter().map(|chain| chain.tasks.join(" ")).collect();
+    ensure!(names == ["cam navi", "navi moto"], "{names:?}");
+    // To a file, which show reads.
+    let file = directory.path().join("rover.timing.json");
+    let mut command = punctual(["chains", "-o"]);
+    command.arg(&file).arg(&folder);
+    let ended = run(command)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout.is_empty() && ended.stderr.contains("Wrote "), "{}", ended.all());
+    let mut show = punctual(["show"]);
+    show.arg(&file);
+    let shown = run(show)?;
+    shown.expect_code(0)?;
+    ensure!(shown.stdout == chains(&folder, &[])?.stdout, "{}", shown.all());
+    Ok(Outcome::Completed)
+}
+
+fn no_such_task() -> Result<Outcome> {
+    let directory = directory()?;
+    let ended = chains(&made(directory.path())?, &["--chain", "cam,nav"])?;
+    expect_error(&ended, 4, &["there is no task nav; there are cam, navi, moto"])?;
+    Ok(Outcome::Completed)
+}
+
+fn not_connected() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = made(directory.path())?;
+    expect_error(&chains(&folder, &["--chain", "cam,moto"])?, 2, &["cam and moto are not connected", "after cam can come navi"])?;
+    expect_error(&chains(&folder, &["--chain", "cam"])?, 2, &["a chain has at least two tasks"])?;
+    Ok(Outcome::Completed)
+}
+
+fn none() -> Result<Outcome> {
+    let directory = directory()?;
+    let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings");
+    let folders = fs::read_dir(recording)?.collect::<std::io::Result<Vec<_>>>()?;
+    let Some(recording) = folders.iter().map(|entry| entry.path()).find(|path| path.join("metadata").is_file()) else {
+        return fail("there is no recording");
+    };
+    expect_error(&chains(&recording, &[])?, 5, &["is no trace of a dataflow program: it is a recording of threads"])?;
+    expect_error(&chains(directory.path(), &[])?, 5, &["it has no file named metadata"])?;
+    expect_error(&chains(&directory.path().join("none"), &[])?, 5, &["no such file"])?;
+    Ok(Outcome::Completed)
+}
+
+/// Whatever is left of a stream is used, and what is not is said.
+fn cut() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = made(directory.path())?;
+    let stream = folder.join("stream_1");
+    let whole = fs::read(&stream)?;
+    for length in [0, 1, 47, 127, 128, 129, 1_000, whole.len() - 1] {
+        fs::write(&stream, &whole[..length])?;
+        let ended = chains(&folder, &["--json"])?;
+        ended.expect_code(0)?;
+        ensure!(ended.stderr.contains("cut off") == (length % 128 != 0), "{length}: {}", ended.all());
+        TimingModel::from_json(&ended.stdout)?;
+    }
+    Ok(Outcome::Completed)
+}
+
+fn discarded() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = directory.path().join("lossy");
+    make(&folder, ByteOrder::Little, true)?;
+    let flow = found(&folder, &[])?;
+    let [chain] = &flow.chains[..] else { return fail(format!("{:#?}", flow.chains)) };
+    ensure!(flow.discarded_events == 4, "{flow:#?}");
+    // Of navi 20 all is missing but its activation, of moto 20 its activation.
+    let navi = &flow.tasks[1];
+    ensure!(navi.executions == ROUNDS - 1 && navi.incomplete == 1, "{navi:#?}");
+    ensure!(flow.tasks[2].missing_activations == 1, "{:#?}", flow.tasks[2]);
+    let reacted = chain.reaction.as_ref().map_or(0, |reaction| reaction.distribution.count);
+    ensure!(chain.lost > 0 && reacted + chain.lost == ROUNDS && reacted >= ROUNDS - 3, "{chain:#?}");
+    let ended = chains(&folder, &[])?;
+    ensure!(ended.stderr.contains("4 events discarded by the tracer"), "{}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+fn graphviz() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = made(directory.path())?;
+    let file = directory.path().join("rover.dot");
+    let name = file.display().to_string();
+    chains(&folder, &["-q", "--graph", &name])?.expect_code(0)?;
+    let text = fs::read_to_string(&file)?;
+    ensure!(text.starts_with("digraph \"rover\" {") && text.contains("\"channel 1\" -> \"task 1\""), "{text}");
+    chains(&folder, &["-q", "--graph", &name])?.expect_code(5)?;
+    chains(&folder, &["--json", "--graph", "-"])?.expect_code(2)?;
+    let Some(mut dot) = tool("dot", &["-Tsvg"]) else { return skip("there is no dot; package graphviz has it") };
+    dot.arg(&file);
+    let ended = run(dot)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout.contains("<svg") && ended.stdout.contains("navi"), "{}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+fn elsewhere() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = made(directory.path())?;
+    let mut replay = punctual(["replay"]);
+    replay.arg(&folder);
+    expect_error(&run(replay)?, 5, &["is the trace of a dataflow program, which punctual chains reads"])?;
+    Ok(Outcome::Completed)
+}
+
+/// Nine layers of two tasks, each connected with both of the next: 512 paths.
+fn too_many() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = directory.path().join("wide");
+    let mut writer = Writer::create(&folder, &About::default(), 1, 4_096)?;
+    let mut at = 0;
+    let mut event = |kind, object, number| {
+        at += 1;
+        writer.event(0, at, kind, object, number)
+    };
+    for layer in 0..9_u16 {
+        for from in [2 * layer, 2 * layer + 1] {
+            event(Kind::Start, from, 0)?;
+            event(Kind::Push, from, 0)?;
+            event(Kind::Activation, 2 * layer + 2, u64::from(from % 2))?;
+            event(Kind::Activation, 2 * layer + 3, u64::from(from % 2))?;
+            event(Kind::Stop, from, 0)?;
+        }
+    }
+    writer.finish()?;
+    let ended = chains(&folder, &["--json"])?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("more than 256 paths"), "{}", ended.all());
+    let chain: Vec<String> = (0..10).map(|layer| format!("task {}", 2 * layer)).collect();
+    let flow = found(&folder, &["--chain", &chain.join(",")])?;
+    ensure!(flow.chains.len() == 1 && !flow.chains_omitted, "{:#?}", flow.chains);
+    Ok(Outcome::Completed)
+}
