@@ -4,6 +4,7 @@
 //! what leads to nothing outside it.
 
 use super::Graph;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -156,8 +157,8 @@ fn components(graph: &Graph) -> BTreeMap<u16, usize> {
         let mut stack = vec![task];
         let before = components.len();
         while let Some(task) = stack.pop() {
-            if !components.contains_key(&task) {
-                components.insert(task, number);
+            if let Entry::Vacant(entry) = components.entry(task) {
+                entry.insert(number);
                 stack.extend(predecessors.get(&task).into_iter().flatten());
             }
         }
