@@ -28,6 +28,7 @@ pub enum Command {
     Report(Report),
     Timeline(Timeline),
     Chains(Chains),
+    Compare(Compare),
     Rules(crate::rules::Arguments),
     Ctl(crate::ctl::args::Ctl),
     /// Say what of this kernel and these privileges lets which function work
@@ -256,6 +257,61 @@ pub struct Chains {
     /// Show no progress and no hints; warnings stay
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Put runs side by side: which policy, how many executors, which platform?
+///
+/// Compares the execution and queuing times of tasks and the end-to-end latencies of chains of dataflow programs, and period, WCET and
+/// response times of threads, by name. Inputs of the same program, platform, policy and number of executors are runs of one
+/// configuration; a difference between configurations is marked where it exceeds the spread of their runs, so give several of each. For
+/// example: punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
+#[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
+pub struct Compare {
+    /// Traces of dataflow programs (folders) and timing models (*.timing.json; - is standard input); two at least
+    #[arg(value_name = "RUN", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
+    pub runs: Vec<PathBuf>,
+
+    /// What makes a configuration: inputs that agree in it are its runs
+    ///
+    /// [default: program,platform,policy,executors; of threads: file]
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub by: Vec<By>,
+
+    /// Follow this chain in the traces: its tasks from source to sink; may be given several times [default: all paths from sources to sinks]
+    #[arg(long = "chain", value_name = "TASK,TASK,...")]
+    pub chains: Vec<String>,
+
+    /// Write a page with box plots to FILE (HTML) besides; - is standard output, and then nothing else is printed there
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print the comparison as JSON (docs/compare.md) instead of tables
+    #[arg(long)]
+    pub json: bool,
+
+    /// Show no progress and no hints; warnings stay
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// What makes a configuration.
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The program
+    Program,
+    /// Operating system and processor
+    Platform,
+    /// The scheduling policy of the executors
+    Policy,
+    /// How many executors there are
+    Executors,
+    /// The file: every input is a configuration of its own
+    File,
 }
 
 /// Where models go.

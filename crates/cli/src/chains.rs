@@ -13,14 +13,19 @@ use std::path::{Path, PathBuf};
 
 /// Everything that was asked for, checked as far as it can be before reading.
 pub struct Plan {
+    trace: Trace,
+    graph: Option<Destination>,
+    results: Results,
+    quiet: bool,
+}
+
+/// A trace, and what is wanted of it.
+pub struct Trace {
     reader: Reader,
     path: PathBuf,
     /// By names of tasks; none are all.
     chains: Vec<Vec<String>>,
-    graph: Option<Destination>,
-    results: Results,
     options: Options,
-    quiet: bool,
 }
 
 impl Plan {
@@ -35,71 +40,77 @@ impl Plan {
             Some(path) => Some(Destination::new(path, arguments.results.force)?),
             None => None,
         };
-        let names = |chain: &String| chain.split(',').map(|name| name.trim().to_owned()).collect();
-        Ok(Plan {
-            reader: Reader::open(&arguments.trace)?,
-            path: arguments.trace,
-            chains: arguments.chains.iter().map(names).collect(),
-            graph,
-            results,
-            options: Options { curve_horizon: arguments.curve_horizon as usize },
-            quiet: arguments.quiet,
-        })
+        let options = Options { curve_horizon: arguments.curve_horizon as usize };
+        Ok(Plan { trace: Trace::open(&arguments.trace, &arguments.chains, options)?, graph, results, quiet: arguments.quiet })
     }
 }
 
 pub fn run(plan: &Plan) -> Result<(), Failure> {
-    let mut builder = GraphBuilder::new();
-    pass(plan, "finding the graph", |item| builder.item(&item))?;
-    let graph = builder.finish(plan.reader.about());
-    let chains = chains(plan, &graph)?;
-
-    let mut analysis = Analysis::new(&graph, &chains, &plan.options);
-    let totals = pass(plan, "following data", |item| analysis.item(&item))?;
-    let model = TimingModel {
-        format: FORMAT.into(),
-        version: VERSION,
-        platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
-        observation: Observation {
-            clock: plan.reader.about().clock.clone(),
-            from_ns: graph.from(),
-            until_ns: graph.until(),
-            records: 0,
-            lost_records: 0,
-            untracked_threads: 0,
-            skipped_events: 0,
-            omitted_tasks: 0,
-        },
-        tasks: Vec::new(),
-        dataflow: Some(analysis.finish(plan.reader.about(), &totals)),
-    };
-    warn(plan, &graph, &chains, &totals);
+    let model = plan.trace.model(plan.quiet)?;
     write_graph(plan, &model)?;
     plan.results.hand_over(&model, plan.quiet)
 }
 
-/// Once through the trace.
-fn pass(plan: &Plan, what: &'static str, mut each: impl FnMut(Item)) -> Result<Totals, Failure> {
-    let bar = Bar::new(plan.quiet, what, plan.reader.bytes(), "bytes");
-    Ok(plan.reader.read(&mut each, &mut |bytes| bar.set(bytes))?)
+impl Trace {
+    /// `chains` as they are given: `TASK,TASK,…`.
+    pub fn open(path: &Path, chains: &[String], options: Options) -> Result<Trace, Failure> {
+        let names = |chain: &String| chain.split(',').map(|name| name.trim().to_owned()).collect();
+        Ok(Trace { reader: Reader::open(path)?, path: path.to_owned(), chains: chains.iter().map(names).collect(), options })
+    }
+
+    /// Everything that is known of the program, in two passes.
+    pub fn model(&self, quiet: bool) -> Result<TimingModel, Failure> {
+        let mut builder = GraphBuilder::new();
+        pass(self, quiet, "finding the graph", |item| builder.item(&item))?;
+        let graph = builder.finish(self.reader.about());
+        let chains = chains(self, &graph)?;
+
+        let mut analysis = Analysis::new(&graph, &chains, &self.options);
+        let totals = pass(self, quiet, "following data", |item| analysis.item(&item))?;
+        let model = TimingModel {
+            format: FORMAT.into(),
+            version: VERSION,
+            platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
+            observation: Observation {
+                clock: self.reader.about().clock.clone(),
+                from_ns: graph.from(),
+                until_ns: graph.until(),
+                records: 0,
+                lost_records: 0,
+                untracked_threads: 0,
+                skipped_events: 0,
+                omitted_tasks: 0,
+            },
+            tasks: Vec::new(),
+            dataflow: Some(analysis.finish(self.reader.about(), &totals)),
+        };
+        warn(self, &graph, &chains, &totals);
+        Ok(model)
+    }
 }
 
-fn chains(plan: &Plan, graph: &Graph) -> Result<Chains, Failure> {
-    if plan.chains.is_empty() {
+/// Once through the trace.
+fn pass(trace: &Trace, quiet: bool, what: &'static str, mut each: impl FnMut(Item)) -> Result<Totals, Failure> {
+    let bar = Bar::new(quiet, what, trace.reader.bytes(), "bytes");
+    Ok(trace.reader.read(&mut each, &mut |bytes| bar.set(bytes))?)
+}
+
+fn chains(trace: &Trace, graph: &Graph) -> Result<Chains, Failure> {
+    if trace.chains.is_empty() {
         return Ok(Chains::all(graph));
     }
-    Chains::given(graph, &plan.chains).map_err(|error| {
+    Chains::given(graph, &trace.chains).map_err(|error| {
         let code = match error {
             ChainError::NoSuchTask { .. } => Code::Target,
             ChainError::NotConnected { .. } | ChainError::Length(_) => Code::Usage,
         };
-        Failure::new(code, format!("{}: {error}", plan.path.display()))
+        Failure::new(code, format!("{}: {error}", trace.path.display()))
     })
 }
 
 /// Says what is missing or damaged, however quiet.
-fn warn(plan: &Plan, graph: &Graph, chains: &Chains, totals: &Totals) {
-    let place = plan.path.display();
+fn warn(trace: &Trace, graph: &Graph, chains: &Chains, totals: &Totals) {
+    let place = trace.path.display();
     for damage in &totals.damages {
         eprintln!("punctual: {place}: {damage}");
     }

@@ -2,6 +2,7 @@
 
 mod args;
 mod chains;
+mod compare;
 mod ctl;
 mod doctor;
 mod extract;
@@ -68,6 +69,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Import(arguments) => import::run(&import::Plan::new(arguments)?),
         Command::Timeline(arguments) => timeline::run(&timeline::Plan::new(arguments)?),
         Command::Chains(arguments) => chains::run(&chains::Plan::new(arguments)?),
+        Command::Compare(arguments) => compare::run(&compare::Plan::new(arguments)?),
         Command::Report(arguments) => page::run(page::Plan::new(arguments)?),
         Command::Show(arguments) => show::run(&arguments),
         Command::Rules(arguments) => rules::run(&arguments),

@@ -5,6 +5,7 @@
 //! Figures are rounded so that what is printed stays true: bounds from above are rounded up, bounds from below down.
 
 mod checklist;
+pub mod compare;
 mod comparison;
 pub mod daemon;
 mod figure;

@@ -1,0 +1,184 @@
+//! Which inputs are runs of one configuration, and what configurations are called: by what they differ in.
+
+use super::Input;
+use crate::{counted, visible};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What configurations may differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// The program.
+    Program,
+    /// Operating system and processor.
+    Platform,
+    /// The scheduling policy of the executors.
+    Policy,
+    /// How many executors there are.
+    Executors,
+    /// The file: each is a configuration of its own.
+    File,
+}
+
+impl By {
+    /// What of a dataflow program makes a configuration.
+    pub(super) const PROPERTIES: [By; 4] = [By::Program, By::Platform, By::Policy, By::Executors];
+
+    /// As options and text call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            By::Program => "program",
+            By::Platform => "platform",
+            By::Policy => "policy",
+            By::Executors => "executors",
+            By::File => "file",
+        }
+    }
+
+    fn of(self, input: &Input) -> Option<String> {
+        let flow = input.model.dataflow.as_ref();
+        let platform = &input.model.platform;
+        match self {
+            By::Program => flow?.program.clone(),
+            By::Platform => match flow {
+                Some(flow) => flow.platform.clone(),
+                None if platform.kernel.is_empty() => None,
+                None => Some(format!("Linux {}, {}, {}", platform.kernel, platform.machine, counted(platform.cpus.into(), "processor"))),
+            },
+            By::Policy => flow?.policy.clone(),
+            By::Executors => flow?.executors.map(|executors| executors.to_string()),
+            By::File => None,
+        }
+    }
+
+    /// A value in words: `fifo`, `2 executors`.
+    pub(super) fn told(self, value: &Value) -> String {
+        match value {
+            Value::Known(value) if self == By::Executors => format!("{value} executor{}", if value == "1" { "" } else { "s" }),
+            Value::Known(value) => visible(value),
+            Value::Unknown => format!("{} unknown", self.name()),
+            Value::Mixed => format!("{} mixed", self.name()),
+        }
+    }
+}
+
+/// What the runs of a configuration say of one property.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// All the same.
+    Known(String),
+    /// Nothing.
+    Unknown,
+    /// Not the same: it was not asked to tell them apart.
+    Mixed,
+}
+
+/// What makes a configuration here.
+#[derive(Clone, Debug)]
+pub(super) struct Grouping {
+    pub(super) by: Vec<By>,
+    /// Nobody asked for it: models of threads do not say what was a run of what.
+    pub(super) is_assumed: bool,
+}
+
+impl Grouping {
+    pub(super) fn new(inputs: &[Input], by: &[By]) -> Grouping {
+        let mut wanted = by.to_vec();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let is_flow = inputs.iter().all(|input| input.model.dataflow.is_some());
+        match (wanted.is_empty(), is_flow) {
+            (false, _) => Grouping { by: wanted, is_assumed: false },
+            (true, true) => Grouping { by: By::PROPERTIES.to_vec(), is_assumed: false },
+            (true, false) => Grouping { by: vec![By::File], is_assumed: true },
+        }
+    }
+
+    pub(super) fn is_by_file(&self) -> bool {
+        self.by.contains(&By::File)
+    }
+}
+
+/// Runs that count as the same.
+#[derive(Clone, Debug)]
+pub(super) struct Configuration {
+    /// What it differs in from the others.
+    pub(super) label: String,
+    /// Its inputs, by number.
+    pub(super) runs: Vec<usize>,
+    /// By [`By::PROPERTIES`].
+    properties: [Value; 4],
+}
+
+impl Configuration {
+    /// In the order of their first runs.
+    pub(super) fn all(inputs: &[Input], grouping: &Grouping) -> Vec<Configuration> {
+        let mut found: Vec<(Vec<Option<String>>, Vec<usize>)> = Vec::new();
+        for (number, input) in inputs.iter().enumerate() {
+            let key: Vec<Option<String>> =
+                grouping.by.iter().map(|by| if *by == By::File { Some(number.to_string()) } else { by.of(input) }).collect();
+            match found.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, runs)) => runs.push(number),
+                None => found.push((key, vec![number])),
+            }
+        }
+        let mut all: Vec<Configuration> = found
+            .into_iter()
+            .map(|(_, runs)| Configuration {
+                label: String::new(),
+                properties: By::PROPERTIES.map(|by| Value::of(runs.iter().map(|run| by.of(&inputs[*run])))),
+                runs,
+            })
+            .collect();
+        label(&mut all, inputs, grouping);
+        all
+    }
+
+    pub(super) fn value(&self, by: By) -> &Value {
+        By::PROPERTIES.iter().position(|property| *property == by).map_or(&Value::Unknown, |index| &self.properties[index])
+    }
+}
+
+impl Value {
+    fn of(mut values: impl Iterator<Item = Option<String>>) -> Value {
+        let first = values.next().flatten();
+        match values.all(|value| value == first) {
+            true => first.map_or(Value::Unknown, Value::Known),
+            false => Value::Mixed,
+        }
+    }
+}
+
+/// Whether configurations differ in it.
+pub(super) fn varies(all: &[Configuration], by: By) -> bool {
+    all.windows(2).any(|pair| pair[0].value(by) != pair[1].value(by))
+}
+
+fn label(all: &mut [Configuration], inputs: &[Input], grouping: &Grouping) {
+    if grouping.is_by_file() {
+        let names = names(inputs);
+        for configuration in all {
+            configuration.label = names[configuration.runs[0]].clone();
+        }
+        return;
+    }
+    let told: Vec<By> = match all.len() {
+        1 => grouping.by.iter().copied().filter(|by| matches!(all[0].value(*by), Value::Known(_))).collect(),
+        _ => grouping.by.iter().copied().filter(|by| varies(all, *by)).collect(),
+    };
+    for configuration in all {
+        let words: Vec<String> = told.iter().map(|by| by.told(configuration.value(*by))).collect();
+        configuration.label = if words.is_empty() { "all".into() } else { words.join(", ") };
+    }
+}
+
+/// What inputs are called: by their last part, where no two have the same.
+pub(super) fn names(inputs: &[Input]) -> Vec<String> {
+    let last = |name: &str| -> String {
+        let last = Path::new(name).file_name().map_or(name.into(), |last| last.to_string_lossy());
+        last.strip_suffix(".timing.json").unwrap_or(&last).to_owned()
+    };
+    let short: BTreeSet<String> = inputs.iter().map(|input| last(&input.name)).collect();
+    let is_plain = short.len() == inputs.len();
+    inputs.iter().map(|input| visible(&if is_plain { last(&input.name) } else { input.name.clone() })).collect()
+}

@@ -1,0 +1,158 @@
+//! What the figures say on the decisions: which policy, how many executors, which platform gives the least worst-case end-to-end latency.
+
+use super::Comparison;
+use super::configuration::{By, Configuration, varies};
+use super::figures::{Kind, Row, Section};
+use super::range::{Difference, Range, Whole};
+use crate::figure::{at_most, counted};
+use punctual_model::Duration;
+
+/// Sentences, the most important first; none where there is nothing to decide.
+pub(super) fn all(comparison: &Comparison) -> Vec<String> {
+    if comparison.configurations.len() < 2 {
+        return Vec::new();
+    }
+    let mut text = Vec::new();
+    for section in &comparison.sections {
+        match section.kind {
+            Kind::Reaction => text.extend(latency(comparison, section, "reaction time")),
+            Kind::Age => text.extend(latency(comparison, section, "data age")),
+            Kind::Execution | Kind::Queuing | Kind::Threads => {}
+        }
+    }
+    text
+}
+
+/// A configuration, by number, and the worst of its latencies.
+#[derive(Clone, Copy)]
+struct Candidate {
+    number: usize,
+    worst: Range,
+}
+
+fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String> {
+    let max = section.kind.figures().len() - 1;
+    let runs = comparison.names.len();
+    let common: Vec<&Row> = section.rows.iter().filter(|row| (0..runs).all(|run| row.value(run, max).is_some())).collect();
+    if common.is_empty() {
+        return match section.rows.is_empty() {
+            true => Vec::new(),
+            false => vec![format!("By {what}: no chain has one in all runs, so nothing can be decided.")],
+        };
+    }
+    let of_run = |run: usize| common.iter().filter_map(|row| row.value(run, max)).max();
+    let ranked = rank(comparison, |configuration| over(configuration, of_run));
+    let Some(best) = ranked.first().copied() else { return Vec::new() };
+    let which = match section.rows.len() - common.len() {
+        0 if common.len() == 1 => "of the chain".to_owned(),
+        0 => format!("over all {} chains", common.len()),
+        _ if common.len() == 1 => "of the one chain that all runs have".to_owned(),
+        _ => format!("over the {} that all runs have", counted(common.len() as u64, "chain")),
+    };
+    let label = |number: usize| comparison.configurations[number].label.as_str();
+    let mut text = vec![format!(
+        "The least worst-case end-to-end latency by {what}, {which}: {}.{}",
+        list(comparison, &ranked),
+        rivals(comparison, &ranked)
+    )];
+    if section.kind == Kind::Reaction {
+        text.extend(each_decision(comparison, &ranked));
+    }
+    let others = common.iter().filter_map(|row| {
+        let ranked = rank(comparison, |configuration| over(configuration, |run| row.value(run, max)));
+        let here = ranked.iter().find(|candidate| candidate.number == best.number)?;
+        let least = ranked.first().filter(|least| least.worst.value < here.worst.value)?;
+        let difference = Difference::new(&least.worst, &here.worst).text();
+        let values = [least, here].map(|candidate| at_most(candidate.worst.value));
+        Some(
+            format!("{} with {} ({} there: {}, {difference})", label(least.number), values[0], label(best.number), values[1])
+                + &format!(" for {}", row.name),
+        )
+    });
+    let others: Vec<String> = others.collect();
+    if !others.is_empty() {
+        text.push(format!("By {what}, another one is the least for single chains: {}.", others.join("; ")));
+    } else if common.len() > 1 {
+        text.push(format!("By {what}, no other one is less for any single chain."));
+    }
+    text
+}
+
+/// The range of a figure over the runs of a configuration.
+fn over(configuration: &Configuration, of_run: impl Fn(usize) -> Option<Duration>) -> Option<Range> {
+    Range::of(configuration.runs.iter().filter_map(|run| of_run(*run)), Whole::Greatest)
+}
+
+/// Configurations, the least first; of equal ones, the one that was given first.
+fn rank(comparison: &Comparison, of: impl Fn(&Configuration) -> Option<Range>) -> Vec<Candidate> {
+    let all = comparison.configurations.iter().enumerate();
+    let mut ranked: Vec<Candidate> =
+        all.filter_map(|(number, configuration)| Some(Candidate { number, worst: of(configuration)? })).collect();
+    ranked.sort_by_key(|candidate| (candidate.worst.value, candidate.number));
+    ranked
+}
+
+/// `fifo 12 ms, then priority 13 ms (+8.3 %)`.
+fn list(comparison: &Comparison, ranked: &[Candidate]) -> String {
+    named(ranked, |candidate| comparison.configurations[candidate.number].label.clone())
+}
+
+fn named(ranked: &[Candidate], name: impl Fn(&Candidate) -> String) -> String {
+    let Some((best, others)) = ranked.split_first() else { return String::new() };
+    let mut text = format!("{} with {}", name(best), at_most(best.worst.value));
+    for (index, other) in others.iter().enumerate() {
+        let difference = Difference::new(&best.worst, &other.worst).text();
+        let between = if index == 0 { "; then " } else { ", " };
+        text += &format!("{between}{} with {} ({difference})", name(other), at_most(other.worst.value));
+    }
+    text
+}
+
+/// Who may be as good, for all that the runs say.
+fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
+    let Some((best, others)) = ranked.split_first().filter(|_| comparison.has_spreads()) else { return String::new() };
+    let near: Vec<&str> = others
+        .iter()
+        .filter(|other| !best.worst.is_apart(&other.worst))
+        .map(|other| comparison.configurations[other.number].label.as_str())
+        .collect();
+    match near.is_empty() {
+        true => " The runs tell it from all others.".into(),
+        false => format!(" The runs do not tell it from {}.", near.join(" and from ")),
+    }
+}
+
+/// One property at a time, the others as they are. Where just one is different, all has been said.
+fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
+    let all = &comparison.configurations;
+    let varied: Vec<By> = comparison.grouping.by.iter().copied().filter(|by| varies(all, *by)).collect();
+    if varied.len() < 2 || comparison.grouping.is_by_file() {
+        return Vec::new();
+    }
+    let mut text = Vec::new();
+    for (by, title) in [(By::Platform, "Platform"), (By::Policy, "Policy"), (By::Executors, "Number of executors")] {
+        if !varied.contains(&by) {
+            continue;
+        }
+        let others: Vec<By> = varied.iter().copied().filter(|other| *other != by).collect();
+        let circumstances =
+            |candidate: &Candidate| -> Vec<String> { others.iter().map(|other| other.told(all[candidate.number].value(*other))).collect() };
+        // In the order in which the configurations were given, and the best of each first.
+        let mut groups: Vec<(Vec<String>, Vec<Candidate>)> = Vec::new();
+        let mut given: Vec<&Candidate> = ranked.iter().collect();
+        given.sort_by_key(|candidate| candidate.number);
+        for candidate in given {
+            let key = circumstances(candidate);
+            match groups.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, group)) => group.push(*candidate),
+                None => groups.push((key, vec![*candidate])),
+            }
+        }
+        for (circumstances, mut group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
+            group.sort_by_key(|candidate| (candidate.worst.value, candidate.number));
+            let list = named(&group, |candidate| by.told(all[candidate.number].value(by)));
+            text.push(format!("{title} ({}): {list}.", circumstances.join(", ")));
+        }
+    }
+    text
+}

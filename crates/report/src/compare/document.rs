@@ -1,0 +1,110 @@
+//! The page: decisions first, then for each kind of time its box plots and its table. It holds no script and loads nothing.
+
+use super::Comparison;
+use super::{boxes, decisions, table};
+use crate::table::{Table, Tone};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
+
+const STYLES: [&str; 2] = [include_str!("../html/assets/page.css"), include_str!("compare.css")];
+
+pub(super) fn page(comparison: &Comparison) -> String {
+    let labels: Vec<&str> = comparison.configurations.iter().map(|configuration| configuration.label.as_str()).collect();
+    let title = format!("Compared: {}", labels.join("; "));
+    let decisions = decisions::all(comparison);
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "punctual " (env!("CARGO_PKG_VERSION")) };
+                title { (title) " · Punctual" }
+                // Without one, a browser asks the server for it.
+                link rel="icon" href="data:,";
+                @for style in STYLES {
+                    style { (PreEscaped(style)) }
+                }
+            }
+            body {
+                header.page { h1 { (title) } }
+                main {
+                    section {
+                        h2 { "What is compared" }
+                        (paragraphs(&table::introduction(comparison)))
+                        (grid(&table::configurations(comparison)))
+                        (paragraphs(&table::legend(comparison)))
+                    }
+                    @if !decisions.is_empty() {
+                        section {
+                            h2 { "Decisions" }
+                            (paragraphs(&decisions))
+                        }
+                    }
+                    @for section in &comparison.sections {
+                        section id=(section.kind.field()) {
+                            h2 { (section.kind.title()) }
+                            @if section.rows.is_empty() {
+                                p { "None." }
+                            } @else {
+                                @if let Some(plot) = boxes::plot(comparison, section) {
+                                    figure {
+                                        (plot)
+                                        figcaption {
+                                            "A box for each run: from the first to the third quartile, with the median; the line reaches from the least to the greatest. "
+                                            "The axis is logarithmic."
+                                        }
+                                    }
+                                }
+                                (grid(&table::of(comparison, section)))
+                            }
+                        }
+                    }
+                }
+                footer { "Made by punctual compare " (env!("CARGO_PKG_VERSION")) "." }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+fn paragraphs(all: &[String]) -> Markup {
+    html! { @for text in all { p { (text) } } }
+}
+
+/// The same cells as the text's. A row that begins with a name begins a task or chain.
+fn grid(table: &Table) -> Markup {
+    let is_shown = |index: usize| table.rows.iter().any(|row| !row[index].0.is_empty());
+    let shown: Vec<usize> = (0..table.columns.len()).filter(|index| is_shown(*index)).collect();
+    html! {
+        div.scroll {
+            table {
+                thead { tr { @for &index in &shown { th.figure[table.columns[index].right] scope="col" { (table.columns[index].title) } } } }
+                tbody {
+                    @for row in &table.rows {
+                        tr.begin[!row[0].0.is_empty()] {
+                            @for &index in &shown {
+                                @let (text, tone) = &row[index];
+                                @if index == 0 {
+                                    th scope="row" { (text) }
+                                } @else {
+                                    td.figure[table.columns[index].right].good[*tone == Tone::Good].bad[*tone == Tone::Bad] { (text) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the page may load and run: its own styles, known by their hashes, and nothing else from anywhere.
+fn policy() -> String {
+    let hashes: String = STYLES.iter().map(|style| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(style.as_bytes())))).collect();
+    format!("default-src 'none'; style-src{hashes}; img-src data:; base-uri 'none'; form-action 'none'")
+}

@@ -1,0 +1,224 @@
+//! The figures that are compared: of each task, chain or thread, by name, in each run.
+
+use super::Input;
+use super::configuration::Configuration;
+use super::range::{Range, Whole};
+use crate::figure::{about, at_least, at_most};
+use crate::overview::primary;
+use crate::visible;
+use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask};
+use punctual_model::{Duration, Task};
+
+/// What a table is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Execution,
+    Queuing,
+    Reaction,
+    Age,
+    Threads,
+}
+
+/// A column of figures.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Figure {
+    /// As the table's head calls it.
+    pub(super) title: &'static str,
+    /// As programs know it.
+    pub(super) field: &'static str,
+    pub(super) whole: Whole,
+    /// Whether it is shown to the nanosecond: a period is no measurement.
+    is_exact: bool,
+}
+
+const fn figure(title: &'static str, field: &'static str, whole: Whole) -> Figure {
+    Figure { title, field, whole, is_exact: false }
+}
+
+const MIN: Figure = figure("Min", "min_ns", Whole::Least);
+const MEDIAN: Figure = figure("Median", "median_ns", Whole::Middle);
+const MAX: Figure = figure("Max", "max_ns", Whole::Greatest);
+const PERIOD: Figure = Figure { is_exact: true, ..figure("Period", "period_ns", Whole::Middle) };
+const WCET: Figure = figure("WCET", "wcet_ns", Whole::Greatest);
+const RESPONSE: Figure = figure("Response", "response_ns", Whole::Greatest);
+
+impl Figure {
+    /// What stands for all runs; bounds are rounded to the safe side.
+    pub(super) fn text(&self, range: &Range) -> String {
+        let rounded = match self.whole {
+            _ if self.is_exact => range.value,
+            Whole::Least => at_least(range.value),
+            Whole::Middle => about(range.value),
+            Whole::Greatest => at_most(range.value),
+        };
+        rounded.to_string()
+    }
+
+    /// From the least to the greatest of the runs; nothing of a single one.
+    pub(super) fn spread(&self, range: &Range) -> String {
+        match range.runs {
+            1 => String::new(),
+            _ if self.is_exact => format!("{} – {}", range.least, range.greatest),
+            _ if self.whole == Whole::Middle => format!("{} – {}", about(range.least), about(range.greatest)),
+            _ => format!("{} – {}", at_least(range.least), at_most(range.greatest)),
+        }
+    }
+}
+
+impl Kind {
+    pub(super) fn figures(self) -> &'static [Figure] {
+        match self {
+            Kind::Execution | Kind::Queuing => &[MEDIAN, MAX],
+            Kind::Reaction | Kind::Age => &[MIN, MEDIAN, MAX],
+            Kind::Threads => &[PERIOD, WCET, RESPONSE],
+        }
+    }
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Kind::Execution => "Execution times of tasks, from start to stop",
+            Kind::Queuing => "Queuing times of tasks, from activation to start",
+            Kind::Reaction => "End-to-end latency of chains: reaction time",
+            Kind::Age => "End-to-end latency of chains: data age",
+            Kind::Threads => "Threads",
+        }
+    }
+
+    /// What it has rows of.
+    pub(super) fn subject(self) -> &'static str {
+        match self {
+            Kind::Execution | Kind::Queuing => "Task",
+            Kind::Reaction | Kind::Age => "Chain",
+            Kind::Threads => "Thread",
+        }
+    }
+
+    /// As programs know it.
+    pub(super) fn field(self) -> &'static str {
+        match self {
+            Kind::Execution => "execution",
+            Kind::Queuing => "queuing",
+            Kind::Reaction => "reaction",
+            Kind::Age => "age",
+            Kind::Threads => "threads",
+        }
+    }
+}
+
+/// All tasks, chains or threads, and what each run says of them.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub(super) kind: Kind,
+    pub(super) rows: Vec<Row>,
+}
+
+/// A task, chain or thread.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) name: String,
+    /// By run; none where it is missing there.
+    pub(super) runs: Vec<Option<Sample>>,
+}
+
+/// What one run says of it.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    /// By [`Kind::figures`].
+    values: Vec<Option<Duration>>,
+    /// For plots.
+    pub(super) distribution: Option<Distribution>,
+}
+
+impl Section {
+    /// Of what all inputs have.
+    pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
+        let flows: Option<Vec<&Dataflow>> = inputs.iter().map(|input| input.model.dataflow.as_ref()).collect();
+        let mut sections: Vec<Section> = Vec::new();
+        if let Some(flows) = flows {
+            let tasks = |of: fn(&FlowTask) -> Option<&Distribution>| {
+                rows(flows.iter().map(|flow| flow.tasks.iter().map(|task| (visible(&task.name), distributed(of(task), false))).collect()))
+            };
+            let chains = |of: fn(&Chain) -> Option<&Distribution>| {
+                rows(flows.iter().map(|flow| flow.chains.iter().map(|chain| (name(chain), distributed(of(chain), true))).collect()))
+            };
+            sections.push(Section { kind: Kind::Execution, rows: tasks(|task| task.execution.as_ref().map(|times| &times.distribution)) });
+            sections.push(Section { kind: Kind::Queuing, rows: tasks(|task| task.queuing.as_ref().map(|times| &times.distribution)) });
+            sections.push(Section { kind: Kind::Reaction, rows: chains(|chain| chain.reaction.as_ref().map(|times| &times.distribution)) });
+            sections.push(Section { kind: Kind::Age, rows: chains(|chain| chain.age.as_ref().map(|times| &times.distribution)) });
+        }
+        if inputs.iter().all(|input| !input.model.tasks.is_empty()) {
+            sections.push(Section { kind: Kind::Threads, rows: rows(inputs.iter().map(|input| threads(&input.model.tasks))) });
+        }
+        sections
+    }
+}
+
+impl Row {
+    /// A figure, by its place in [`Kind::figures`], over the runs of a configuration.
+    pub(super) fn range(&self, configuration: &Configuration, figure: usize, whole: Whole) -> Option<Range> {
+        Range::of(configuration.runs.iter().filter_map(|run| self.value(*run, figure)), whole)
+    }
+
+    /// A figure of one run.
+    pub(super) fn value(&self, run: usize, figure: usize) -> Option<Duration> {
+        self.runs[run].as_ref().and_then(|sample| sample.values[figure])
+    }
+
+    /// In how many runs of a configuration it is.
+    pub(super) fn present(&self, configuration: &Configuration) -> usize {
+        configuration.runs.iter().filter(|run| self.runs[**run].is_some()).count()
+    }
+}
+
+fn name(chain: &Chain) -> String {
+    chain.tasks.iter().map(|task| visible(task)).collect::<Vec<_>>().join(" → ")
+}
+
+/// Of a task or chain that is there, but of which no instance was whole, there is no figure.
+fn distributed(distribution: Option<&Distribution>, with_min: bool) -> Sample {
+    let values = |of: &Distribution| match with_min {
+        true => vec![Some(of.min_ns), Some(of.median_ns), Some(of.max_ns)],
+        false => vec![Some(of.median_ns), Some(of.max_ns)],
+    };
+    Sample { values: distribution.map_or_else(|| vec![None; if with_min { 3 } else { 2 }], values), distribution: distribution.cloned() }
+}
+
+/// Threads by name. Of several of one name, or several tasks of one thread, the one with the most jobs: what a thread does for long.
+fn threads(tasks: &[Task]) -> Vec<(String, Sample)> {
+    let mut longest: Vec<(&Task, u64)> = Vec::new();
+    for task in tasks {
+        let jobs = primary(task).map_or(0, |stream| stream.jobs);
+        match longest.iter_mut().find(|(known, _)| known.name == task.name) {
+            Some(known) if known.1 < jobs => *known = (task, jobs),
+            Some(_) => {}
+            None => longest.push((task, jobs)),
+        }
+    }
+    longest.into_iter().map(|(task, _)| (visible(&task.name), thread(task))).collect()
+}
+
+fn thread(task: &Task) -> Sample {
+    let stream = primary(task);
+    let period = stream.and_then(|stream| stream.arrival.periodic.as_ref()).map(|periodic| periodic.period_ns);
+    let wcet = stream.and_then(|stream| stream.execution.as_ref()?.wcet_ns.first().copied());
+    let response = stream.and_then(|stream| stream.response.as_ref()).map(|response| response.max_ns);
+    Sample { values: vec![period, wcet, response], distribution: None }
+}
+
+/// Puts what is called the same in one row, in the order of first mention.
+fn rows(runs: impl Iterator<Item = Vec<(String, Sample)>>) -> Vec<Row> {
+    let runs: Vec<Vec<(String, Sample)>> = runs.collect();
+    let mut places = std::collections::HashMap::new();
+    let mut rows: Vec<Row> = Vec::new();
+    let count = runs.len();
+    for (run, samples) in runs.into_iter().enumerate() {
+        for (name, sample) in samples {
+            let place = *places.entry(name.clone()).or_insert_with(|| {
+                rows.push(Row { name, runs: vec![None; count] });
+                rows.len() - 1
+            });
+            rows[place].runs[run].get_or_insert(sample);
+        }
+    }
+    rows
+}

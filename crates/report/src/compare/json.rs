@@ -1,0 +1,104 @@
+//! The comparison for programs: `docs/compare.md`.
+
+use super::Comparison;
+use super::configuration::{By, Value};
+use super::range::Difference;
+use punctual_model::Duration;
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: &'static str,
+    version: u32,
+    configurations: Vec<Configuration<'a>>,
+    figures: Vec<Figure<'a>>,
+    decisions: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Configuration<'a> {
+    label: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    platform: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executors: Option<u32>,
+    runs: Vec<&'a str>,
+}
+
+/// One figure of one task, chain or thread, in every configuration.
+#[derive(Serialize)]
+struct Figure<'a> {
+    of: &'static str,
+    name: &'a str,
+    figure: &'static str,
+    configurations: Vec<Option<Found>>,
+}
+
+#[derive(Serialize)]
+struct Found {
+    value_ns: Duration,
+    least_ns: Duration,
+    greatest_ns: Duration,
+    runs: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    difference: Option<Changed>,
+}
+
+#[derive(Serialize)]
+struct Changed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    /// Absent where there is no spread to compare with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exceeds_spread: Option<bool>,
+}
+
+pub(super) fn json(comparison: &Comparison) -> String {
+    let all = &comparison.configurations;
+    let configurations = all.iter().map(|configuration| {
+        let known = |by: By| match configuration.value(by) {
+            Value::Known(value) => Some(value.as_str()),
+            Value::Unknown | Value::Mixed => None,
+        };
+        Configuration {
+            label: &configuration.label,
+            program: known(By::Program),
+            platform: known(By::Platform),
+            policy: known(By::Policy),
+            executors: known(By::Executors).and_then(|executors| executors.parse().ok()),
+            runs: configuration.runs.iter().map(|run| comparison.names[*run].as_str()).collect(),
+        }
+    });
+    let mut figures = Vec::new();
+    for section in &comparison.sections {
+        for row in &section.rows {
+            for (index, figure) in section.kind.figures().iter().enumerate() {
+                let ranges: Vec<_> = all.iter().map(|configuration| row.range(configuration, index, figure.whole)).collect();
+                let first = ranges[0];
+                let found = ranges.into_iter().enumerate().map(|(number, range)| {
+                    let range = range?;
+                    let difference = first.filter(|_| number > 0).map(|first| {
+                        let difference = Difference::new(&first, &range);
+                        let has_spreads = first.runs > 1 && range.runs > 1;
+                        Changed { ratio: difference.ratio(), exceeds_spread: has_spreads.then_some(difference.is_marked) }
+                    });
+                    Some(Found { value_ns: range.value, least_ns: range.least, greatest_ns: range.greatest, runs: range.runs, difference })
+                });
+                figures.push(Figure { of: section.kind.field(), name: &row.name, figure: figure.field, configurations: found.collect() });
+            }
+        }
+    }
+    let document = Document {
+        format: "punctual.comparison",
+        version: 1,
+        configurations: configurations.collect(),
+        figures,
+        decisions: super::decisions::all(comparison),
+    };
+    // Numbers, text and lists alone: there is nothing in it that JSON could not say.
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}

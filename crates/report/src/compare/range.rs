@@ -1,0 +1,181 @@
+//! A figure over the runs of a configuration, and whether two configurations differ by more than their runs do.
+
+use punctual_model::Duration;
+
+/// Which of the runs' values stands for all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whole {
+    /// The least: of what is a least value already.
+    Least,
+    /// The one in the middle, the lower one of two.
+    Middle,
+    /// The greatest: of what is a greatest value already.
+    Greatest,
+}
+
+/// A figure over the runs that have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Range {
+    /// What stands for all runs.
+    pub(super) value: Duration,
+    pub(super) least: Duration,
+    pub(super) greatest: Duration,
+    /// How many have it; at least one.
+    pub(super) runs: usize,
+}
+
+impl Range {
+    pub(super) fn of(values: impl Iterator<Item = Duration>, whole: Whole) -> Option<Range> {
+        let mut values: Vec<Duration> = values.collect();
+        values.sort_unstable();
+        let (least, greatest) = (*values.first()?, *values.last()?);
+        let value = match whole {
+            Whole::Least => least,
+            Whole::Middle => values[(values.len() - 1) / 2],
+            Whole::Greatest => greatest,
+        };
+        Some(Range { value, least, greatest, runs: values.len() })
+    }
+
+    /// Whether no run of one comes near a run of the other. A single run does not say how far runs lie apart.
+    pub(super) fn is_apart(&self, other: &Range) -> bool {
+        let has_spread = self.runs > 1 && other.runs > 1;
+        has_spread && (self.greatest < other.least || other.greatest < self.least)
+    }
+}
+
+/// How a figure differs from that of the first configuration.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Difference {
+    first: Duration,
+    other: Duration,
+    /// Whether it exceeds the spread of both.
+    pub(super) is_marked: bool,
+}
+
+impl Difference {
+    pub(super) fn new(first: &Range, other: &Range) -> Difference {
+        Difference { first: first.value, other: other.value, is_marked: first.is_apart(other) }
+    }
+
+    /// As a part of the first's; there is none of zero, unless both are.
+    pub(super) fn ratio(&self) -> Option<f64> {
+        match (self.first.ns(), self.other.ns()) {
+            (0, 0) => Some(0.0),
+            (0, _) => None,
+            (first, other) => Some((other as f64 - first as f64) / first as f64),
+        }
+    }
+
+    /// `▲ +12.3 %`; in time where the first is zero.
+    pub(super) fn text(&self) -> String {
+        let text = match self.ratio() {
+            Some(ratio) => percent(ratio),
+            None => format!("+{}", crate::figure::about(self.other)),
+        };
+        let mark = match (self.is_marked, self.other > self.first) {
+            (false, _) => "",
+            (true, true) => "▲ ",
+            (true, false) => "▼ ",
+        };
+        format!("{mark}{text}")
+    }
+}
+
+/// `−3.2 %`, with as many digits as say something; `=` where it is none at all.
+fn percent(ratio: f64) -> String {
+    if ratio == 0.0 {
+        return "=".into();
+    }
+    let sign = if ratio < 0.0 { '−' } else { '+' };
+    let percent = ratio.abs() * 100.0;
+    match percent {
+        _ if percent < 0.05 => format!("{sign}<0.1 %"),
+        // As it will be printed, not as it is: 99.96 has three digits before the point then.
+        _ if percent < 99.95 => format!("{sign}{percent:.1} %"),
+        _ if ratio < 0.0 && ratio > -1.0 => "−>99.9 %".into(),
+        _ => format!("{sign}{} %", crate::figure::count(percent.round() as u64)),
+    }
+}
+
+/// How likely ranges of so many runs lie apart although nothing differs: one case of this many. All orders of the runs are as likely then,
+/// and two of them have all of one side first.
+pub(super) fn one_chance_in(runs: usize, others: usize) -> f64 {
+    let mut orders = 1.0;
+    for place in 1..=runs {
+        orders *= (others + place) as f64 / place as f64;
+    }
+    orders / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn range(values: &[u64]) -> Range {
+        Range::of(values.iter().copied().map(Duration::from_ns), Whole::Greatest).expect("a value")
+    }
+
+    #[test]
+    fn ranges_that_touch_are_not_apart() {
+        assert!(range(&[10, 12]).is_apart(&range(&[13, 20])));
+        assert!(range(&[13, 20]).is_apart(&range(&[10, 12])));
+        assert!(!range(&[10, 13]).is_apart(&range(&[13, 20])));
+        assert!(!range(&[10, 30]).is_apart(&range(&[13, 20])));
+    }
+
+    #[test]
+    fn a_single_run_has_no_spread() {
+        assert!(!range(&[10]).is_apart(&range(&[13, 20])));
+        assert!(!range(&[10, 12]).is_apart(&range(&[1_000])));
+    }
+
+    #[test]
+    fn what_stands_for_the_runs() {
+        let value = |whole| Range::of([40, 10, 30, 20].map(Duration::from_ns).into_iter(), whole).expect("values").value.ns();
+        assert_eq!([Whole::Least, Whole::Middle, Whole::Greatest].map(value), [10, 20, 40]);
+        assert_eq!(Range::of(std::iter::empty(), Whole::Least), None);
+    }
+
+    #[test]
+    fn differences_in_words() {
+        let text = |first: &[u64], other: &[u64]| Difference::new(&range(first), &range(other)).text();
+        assert_eq!(text(&[100, 200], &[300, 400]), "▲ +100 %");
+        assert_eq!(text(&[300, 400], &[100, 200]), "▼ −50.0 %");
+        assert_eq!(text(&[1_000], &[1_032]), "+3.2 %");
+        assert_eq!(text(&[1_000], &[1_000]), "=");
+        assert_eq!(text(&[1_000_000], &[1_000_001]), "+<0.1 %");
+        assert_eq!(text(&[10], &[12_345]), "+123,350 %");
+        assert_eq!(text(&[10_000], &[19_996]), "+100 %");
+        assert_eq!(text(&[10_000], &[1]), "−>99.9 %");
+        assert_eq!(text(&[0], &[5_000]), "+5 µs");
+        assert_eq!(text(&[0], &[0]), "=");
+        assert_eq!(text(&[u64::MAX], &[0]), "−100 %");
+    }
+
+    #[test]
+    fn two_runs_each_lie_apart_in_one_case_of_three() {
+        // Of AABB, ABAB, ABBA, BAAB, BABA, BBAA two are apart.
+        assert_eq!(one_chance_in(2, 2), 3.0);
+        assert_eq!(one_chance_in(3, 3), 10.0);
+        assert_eq!(one_chance_in(2, 3), 5.0);
+    }
+
+    proptest! {
+        #[test]
+        fn a_range_does_not_differ_from_itself(values in prop::collection::vec(any::<u64>(), 1..6)) {
+            let range = range(&values);
+            prop_assert!(!range.is_apart(&range));
+            prop_assert_eq!(Difference::new(&range, &range).text(), "=");
+        }
+
+        #[test]
+        fn being_apart_goes_both_ways(a in prop::collection::vec(0_u64..50, 1..5), b in prop::collection::vec(0_u64..50, 1..5)) {
+            let (one, other) = (range(&a), range(&b));
+            prop_assert_eq!(one.is_apart(&other), other.is_apart(&one));
+            let apart = a.iter().all(|x| b.iter().all(|y| x < y)) || a.iter().all(|x| b.iter().all(|y| x > y));
+            prop_assert_eq!(one.is_apart(&other), apart && a.len() > 1 && b.len() > 1);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The comparison as text: who is compared, tables, what the marks mean, and the decisions.
+
+use super::Comparison;
+use super::configuration::{By, Value, varies};
+use super::figures::{Kind, Row, Section};
+use super::range::{Difference, one_chance_in};
+use crate::figure::{count, counted};
+use crate::table::{Column, Fit, Table, Tone, figures, words};
+use crate::{Page, wrapped};
+
+pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
+    let mut text = paragraphs(&introduction(comparison), page);
+    text += &configurations(comparison).print(page).0;
+    for section in &comparison.sections {
+        text += &format!("\n{}\n", section.kind.title());
+        if section.rows.is_empty() {
+            text += "None.\n";
+            continue;
+        }
+        let (table, left_out) = of(comparison, section).print(page);
+        text += &table;
+        if !left_out.is_empty() {
+            let mut left_out = left_out;
+            left_out.dedup();
+            text += &format!("(the terminal is too narrow for: {})\n", left_out.join(", "));
+        }
+    }
+    text += "\n";
+    text += &paragraphs(&legend(comparison), page);
+    let decisions = super::decisions::all(comparison);
+    if !decisions.is_empty() {
+        text += "\nDecisions\n";
+        text += &paragraphs(&decisions, page);
+    }
+    text
+}
+
+fn paragraphs(all: &[String], page: &Page) -> String {
+    let folded = |text: &String| match page.width {
+        Some(width) => textwrap::fill(text, wrapped(usize::from(width))) + "\n",
+        None => format!("{text}\n"),
+    };
+    all.iter().map(folded).collect()
+}
+
+/// How many of what, and what they have in common.
+pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
+    let all = &comparison.configurations;
+    let mut text = vec![format!("{} in {}.", counted(comparison.names.len() as u64, "run"), counted(all.len() as u64, "configuration"))];
+    let same = By::PROPERTIES.into_iter().filter(|by| matches!(all[0].value(*by), Value::Known(_)) && !varies(all, *by));
+    let same: Vec<String> = same.map(|by| by.told(all[0].value(by))).collect();
+    if !same.is_empty() {
+        text[0] += &format!(" The same in all: {}.", same.join(", "));
+    }
+    for configuration in all {
+        let mixed = By::PROPERTIES.into_iter().filter(|by| *configuration.value(*by) == Value::Mixed);
+        let mixed: Vec<&str> = mixed.map(By::name).collect();
+        if !mixed.is_empty() {
+            let (label, mixed) = (&configuration.label, mixed.join(" and "));
+            text.push(format!("The runs of {label} are not alike: they differ in {mixed}, so their spread is not that of runs alone."));
+        }
+    }
+    if comparison.grouping.is_assumed {
+        text.push("Each file is compared as it is: models of threads do not say which of them are runs of the same.".into());
+    } else if all.len() == 1 {
+        text.push(
+            "These are runs of one configuration, so there is no other to compare it with; --by file compares them one by one.".into(),
+        );
+    }
+    text
+}
+
+/// Who is compared.
+pub(super) fn configurations(comparison: &Comparison) -> Table {
+    let mut table = Table::new(&[words("Configuration", Fit::Keep), figures("Runs", Fit::Keep), words("Of", Fit::Fold)]);
+    for configuration in &comparison.configurations {
+        let mut names: Vec<&str> = configuration.runs.iter().map(|run| comparison.names[*run].as_str()).collect();
+        // In whatever order they were given, they are the same runs.
+        names.sort_unstable();
+        let row = [configuration.label.clone(), count(names.len() as u64), names.join(", ")];
+        table.rows.push(row.map(|cell| (cell, Tone::Plain)).to_vec());
+    }
+    table
+}
+
+/// A row for each configuration of each task, chain or thread.
+pub(super) fn of(comparison: &Comparison, section: &Section) -> Table {
+    let subject = if matches!(section.kind, Kind::Reaction | Kind::Age) { Fit::Fold } else { Fit::Keep };
+    let mut columns: Vec<Column> = vec![words(section.kind.subject(), subject), words("Configuration", Fit::Fold)];
+    for figure in section.kind.figures() {
+        columns.extend([figures(figure.title, Fit::Keep), figures("(runs)", Fit::Drop(1)), figures("(to first)", Fit::Keep)]);
+    }
+    columns.push(words("Notes", Fit::Fold));
+    let mut table = Table::new(&columns);
+    for row in &section.rows {
+        for number in 0..comparison.configurations.len() {
+            table.rows.push(line(comparison, section.kind, row, number));
+        }
+    }
+    table
+}
+
+fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(String, Tone)> {
+    let (first, configuration) = (&comparison.configurations[0], &comparison.configurations[number]);
+    let name = if number == 0 { row.name.clone() } else { String::new() };
+    let mut cells = vec![(name, Tone::Plain), (configuration.label.clone(), Tone::Plain)];
+    let present = row.present(configuration);
+    for (index, figure) in kind.figures().iter().enumerate() {
+        let (Some(range), before) =
+            (row.range(configuration, index, figure.whole), row.range(first, index, figure.whole).filter(|_| number > 0))
+        else {
+            cells.extend(["–", "", ""].map(|cell| (cell.to_owned(), Tone::Plain)));
+            continue;
+        };
+        cells.push((figure.text(&range), Tone::Plain));
+        cells.push((figure.spread(&range), Tone::Plain));
+        cells.push(before.map_or((String::new(), Tone::Plain), |before| told(kind, &Difference::new(&before, &range))));
+    }
+    let note = match present {
+        0 => "missing".to_owned(),
+        _ if present < configuration.runs.len() => format!("in {present} of {}", counted(configuration.runs.len() as u64, "run")),
+        _ => String::new(),
+    };
+    cells.push((note, Tone::Warning));
+    cells
+}
+
+/// Shorter times are better; a period is neither.
+fn told(kind: Kind, difference: &Difference) -> (String, Tone) {
+    let text = difference.text();
+    let tone = match (kind, difference.is_marked) {
+        (Kind::Threads, _) | (_, false) => Tone::Plain,
+        _ if text.starts_with('▼') => Tone::Good,
+        _ => Tone::Bad,
+    };
+    (text, tone)
+}
+
+/// What the columns and marks mean, of those that are there.
+pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
+    let all = &comparison.configurations;
+    let mut text = Vec::new();
+    if comparison.names.len() > all.len() {
+        text.push("Of several runs, a min is the least, a max the greatest, any other the one in the middle; (runs): from the least to the greatest of the runs, which is the spread.".into());
+    }
+    if all.len() < 2 {
+        return text;
+    }
+    text.push(format!("(to first): the difference to {}.", all[0].label));
+    if comparison.has_spreads() {
+        text.push(format!(
+            "▲ ▼: more than the spread, that is, the ranges over the runs do not overlap. {} A configuration with one run has no spread, so its differences are not marked.",
+            chance(comparison)
+        ));
+    } else {
+        text.push("Differences are not marked: without two runs at least of two configurations there is no spread to compare them with, and each of them may be chance. Give more runs of each.".into());
+    }
+    if comparison.sections.iter().any(|section| section.kind == Kind::Threads) {
+        text.push("Threads are compared by name; of several with one name, the one with the most jobs. Period, WCET and response are those of its primary separator.".into());
+    }
+    text
+}
+
+/// What a mark is worth with so few runs.
+fn chance(comparison: &Comparison) -> String {
+    let mut runs: Vec<usize> =
+        comparison.configurations.iter().map(|configuration| configuration.runs.len()).filter(|runs| *runs > 1).collect();
+    runs.sort_unstable();
+    let (few, more) = (runs[0], runs[1]);
+    let cases = one_chance_in(few, more);
+    let cases = if cases < 1e6 { count(cases.round() as u64) } else { "more than a million".into() };
+    format!("With {few} and {more} runs that happens to one figure of {cases} where nothing differs at all; with more runs, to fewer.")
+}

@@ -1,0 +1,291 @@
+//! Comparisons with numbers that were worked by hand, and laws.
+
+use super::{By, Comparison, Input};
+use crate::{Page, example};
+use proptest::prelude::*;
+use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask, Latency, Times, Worst, WorstPath};
+use punctual_model::{Arrival, Duration, Instant};
+
+/// Microseconds, all that a run is made of here: medians and greatest values.
+#[derive(Clone, Debug)]
+struct Run {
+    policy: &'static str,
+    executors: u32,
+    /// Of task a: execution and queuing, each median and max.
+    execution: [u64; 2],
+    queuing: [u64; 2],
+    /// Of chain a → b and a → c, reaction: max.
+    chains: [u64; 2],
+}
+
+fn distribution(min: u64, median: u64, max: u64) -> Distribution {
+    let [min_ns, median_ns, max_ns] = [min, median, max].map(Duration::from_us);
+    Distribution { count: 10, min_ns, quartile_1_ns: min_ns, median_ns, quartile_3_ns: max_ns, max_ns }
+}
+
+fn times([median, max]: [u64; 2]) -> Option<Times> {
+    let worst = Worst { instance: 0, at_ns: Instant::from_ns(0) };
+    Some(Times { distribution: distribution(median.min(max), median.min(max), max), worst })
+}
+
+fn latency(max: u64) -> Option<Latency> {
+    let (from_ns, zero) = (Instant::from_ns(0), Duration::ZERO);
+    let worst = WorstPath {
+        source_instance: 0,
+        from_ns,
+        until_ns: from_ns + Duration::from_us(max),
+        queuing_ns: zero,
+        execution_ns: zero,
+        waiting_ns: zero,
+        path: Vec::new(),
+    };
+    Some(Latency { distribution: distribution(max / 4, max / 2, max), worst })
+}
+
+fn task(name: &str, execution: [u64; 2], queuing: [u64; 2]) -> FlowTask {
+    FlowTask {
+        name: name.into(),
+        id: 0,
+        activations: 10,
+        executions: 10,
+        in_flight: 0,
+        incomplete: 0,
+        missing_activations: 0,
+        execution: times(execution),
+        queuing: times(queuing),
+        arrival: Arrival::default(),
+        distances: Vec::new(),
+        counts: Vec::new(),
+    }
+}
+
+fn chain(tasks: [&str; 2], max: u64) -> Chain {
+    Chain { tasks: tasks.map(str::to_owned).to_vec(), reaction: latency(max), ..Chain::default() }
+}
+
+impl Run {
+    fn input(&self, name: &str) -> Input {
+        let mut model = example::model(Vec::new());
+        model.dataflow = Some(Dataflow {
+            program: Some("nav".into()),
+            platform: Some("Linux x86_64".into()),
+            policy: Some(self.policy.into()),
+            executors: Some(self.executors),
+            tasks: vec![task("a", self.execution, self.queuing)],
+            chains: vec![chain(["a", "b"], self.chains[0]), chain(["a", "c"], self.chains[1])],
+            ..Dataflow::default()
+        });
+        Input { name: name.into(), model }
+    }
+}
+
+const FIFO: Run = Run { policy: "fifo", executors: 1, execution: [100, 200], queuing: [10, 1_000], chains: [4_000, 8_000] };
+/// A little more than [`FIFO`].
+const FIFO_AGAIN: Run = Run { execution: [102, 220], queuing: [12, 1_100], chains: [4_100, 8_200], ..FIFO };
+/// Queuing is less, one chain is better and the other worse.
+const PRIORITY: Run = Run { policy: "priority", execution: [101, 210], queuing: [5, 500], chains: [6_000, 6_500], ..FIFO };
+const PRIORITY_AGAIN: Run = Run { execution: [103, 230], queuing: [6, 550], chains: [6_100, 6_150], ..PRIORITY };
+
+fn compared(runs: &[(&str, &Run)], by: &[By]) -> Comparison {
+    let inputs: Vec<Input> = runs.iter().map(|(name, run)| run.input(name)).collect();
+    Comparison::new(&inputs, by).expect("all have a dataflow program")
+}
+
+fn text(comparison: &Comparison) -> String {
+    comparison.text(&Page::default())
+}
+
+#[test]
+fn what_exceeds_the_spread_is_marked() {
+    let all = [("d/f1", &FIFO), ("d/p1", &PRIORITY), ("d/p2", &PRIORITY_AGAIN), ("d/f2", &FIFO_AGAIN)];
+    let found = text(&compared(&all, &[]));
+    let expected = "\
+4 runs in 2 configurations. The same in all: nav, Linux x86_64, 1 executor.
+Configuration  Runs  Of
+fifo              2  f1, f2
+priority          2  p1, p2
+
+Execution times of tasks, from start to stop
+Task  Configuration  Median           (runs)  (to first)     Max           (runs)  (to first)
+a     fifo           100 µs  100 µs – 102 µs              220 µs  200 µs – 220 µs
+      priority       101 µs  101 µs – 103 µs      +1.0 %  230 µs  210 µs – 230 µs      +4.5 %
+
+Queuing times of tasks, from activation to start
+Task  Configuration  Median         (runs)  (to first)     Max           (runs)  (to first)
+a     fifo            10 µs  10 µs – 12 µs              1.1 ms    1 ms – 1.1 ms
+      priority         5 µs    5 µs – 6 µs   ▼ −50.0 %  550 µs  500 µs – 550 µs   ▼ −50.0 %
+";
+    assert!(found.starts_with(expected), "{found}");
+    // Of a → b the worst of fifo is 4.1 ms, of priority 6.1 ms; of a → c 8.2 ms and 6.5 ms.
+    let decisions = "\
+Decisions
+The least worst-case end-to-end latency by reaction time, over all 2 chains: priority with 6.5 ms; then fifo with 8.2 ms (▲ +26.2 %). The runs tell it from all others.
+By reaction time, another one is the least for single chains: fifo with 4.1 ms (priority there: 6.1 ms, ▲ +48.8 %) for a → b.
+";
+    assert!(found.contains(decisions), "{found}");
+    assert!(found.contains("With 2 and 2 runs that happens to one figure of 3 where nothing differs at all"), "{found}");
+}
+
+#[test]
+fn single_runs_have_no_spread_and_no_mark() {
+    let found = text(&compared(&[("f", &FIFO), ("p", &PRIORITY)], &[]));
+    assert!(!found.contains('▲') && !found.contains('▼'), "{found}");
+    assert!(found.contains("−50.0 %"), "{found}");
+    assert!(found.contains("Differences are not marked: without two runs at least"), "{found}");
+    assert!(!found.contains("The runs"), "{found}");
+}
+
+#[test]
+fn each_decision_is_told_with_the_others_as_they_are() {
+    let two = Run { executors: 2, chains: [3_000, 7_000], ..FIFO };
+    let two_by_priority = Run { executors: 2, chains: [2_000, 9_000], ..PRIORITY };
+    let found = text(&compared(&[("1", &FIFO), ("2", &PRIORITY), ("3", &two), ("4", &two_by_priority)], &[]));
+    for line in [
+        "over all 2 chains: priority, 1 executor with 6.5 ms; then fifo, 2 executors with 7 ms (+7.7 %), fifo, 1 executor with 8 ms (+23.1 %), priority, 2 executors with 9 ms (+38.5 %).\n",
+        "Policy (1 executor): priority with 6.5 ms; then fifo with 8 ms (+23.1 %).\n",
+        "Policy (2 executors): fifo with 7 ms; then priority with 9 ms (+28.6 %).\n",
+        "Number of executors (fifo): 2 executors with 7 ms; then 1 executor with 8 ms (+14.3 %).\n",
+        "Number of executors (priority): 1 executor with 6.5 ms; then 2 executors with 9 ms (+38.5 %).\n",
+        "priority, 2 executors with 2 ms (priority, 1 executor there: 6 ms, +200 %) for a → b.\n",
+    ] {
+        assert!(found.contains(line), "no {line}in\n{found}");
+    }
+}
+
+#[test]
+fn what_is_only_in_some_is_missing_in_others() {
+    let mut other = PRIORITY.input("p");
+    let flow = other.model.dataflow.as_mut().expect("a dataflow program");
+    flow.tasks.push(task("late", [7, 8], [9, 10]));
+    flow.chains.remove(1);
+    let found = text(&Comparison::new(&[FIFO.input("f"), other], &[]).expect("dataflow programs"));
+    let expected = "\
+late  fifo                –                   –              missing
+      priority         7 µs                8 µs
+";
+    assert!(found.contains(expected), "{found}");
+    assert!(found.contains("of the one chain that all runs have: fifo with 4 ms; then priority with 6 ms"), "{found}");
+}
+
+#[test]
+fn other_groupings() {
+    let two = Run { executors: 2, ..FIFO };
+    let all = [("1", &FIFO), ("2", &two), ("3", &PRIORITY)];
+    let by_policy = compared(&all, &[By::Policy]);
+    let labels = |comparison: &Comparison| comparison.configurations.iter().map(|it| it.label.clone()).collect::<Vec<_>>();
+    assert_eq!(labels(&by_policy), ["fifo", "priority"]);
+    assert!(text(&by_policy).contains("The runs of fifo are not alike: they differ in executors, so"), "{}", text(&by_policy));
+    assert_eq!(labels(&compared(&all, &[By::File])), ["1", "2", "3"]);
+    assert_eq!(labels(&compared(&all, &[])), ["fifo, 1 executor", "fifo, 2 executors", "priority, 1 executor"]);
+    let same = compared(&[("d/1", &FIFO), ("e/1", &FIFO_AGAIN)], &[]);
+    assert_eq!(labels(&same), ["nav, Linux x86_64, fifo, 1 executor"]);
+    assert!(text(&same).contains("d/1, e/1"), "{}", text(&same));
+    assert!(text(&same).contains("These are runs of one configuration"), "{}", text(&same));
+}
+
+#[test]
+fn threads_are_compared_by_name() {
+    let named =
+        |tasks| Input { name: format!("{}.timing.json", if tasks == 1 { "before" } else { "after" }), model: example::model(Vec::new()) };
+    let (mut before, mut after) = (named(1), named(2));
+    before.model.tasks = vec![example::task("ctl", 1_202, 80), example::task("gone", 1_203, 80)];
+    let mut slower = example::task("ctl", 1_202, 80);
+    slower.streams[0].response.as_mut().expect("a response").max_ns = Duration::from_us(1_350);
+    // A short phase before says less of the thread.
+    let mut short = example::task("ctl", 1_202, 80);
+    short.streams[0].jobs = 1;
+    short.streams[0].response = None;
+    after.model.tasks = vec![short, slower];
+    let found = text(&Comparison::new(&[before, after], &[]).expect("threads"));
+    let expected = "\
+Threads
+Thread  Configuration  Period  (to first)    WCET  (to first)  Response  (to first)  Notes
+ctl     before           5 ms              800 µs                900 µs
+        after            5 ms           =  800 µs           =   1.35 ms     +50.0 %
+gone    before           5 ms              800 µs                900 µs
+        after               –                   –                     –              missing
+";
+    assert!(found.contains(expected), "{found}");
+    assert!(found.contains("models of threads do not say"), "{found}");
+}
+
+#[test]
+fn what_has_nothing_in_common_is_refused() {
+    let threads = Input { name: "t".into(), model: example::model(vec![example::task("ctl", 1, 80)]) };
+    let refused = Comparison::new(&[threads, FIFO.input("f")], &[]).map(|_| ()).expect_err("nothing in common");
+    assert_eq!((refused.flow, refused.threads), (Some(1), Some(0)));
+}
+
+#[test]
+fn json_says_the_same() {
+    let all = [("f1", &FIFO), ("f2", &FIFO_AGAIN), ("p1", &PRIORITY), ("p2", &PRIORITY_AGAIN)];
+    let json: serde_json::Value = serde_json::from_str(&compared(&all, &[]).json()).expect("JSON");
+    assert_eq!(json["configurations"][1]["policy"], "priority");
+    assert_eq!(json["configurations"][0]["runs"], serde_json::json!(["f1", "f2"]));
+    let figures = json["figures"].as_array().expect("figures");
+    let of = |of: &str, figure: &str| figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure");
+    let queuing = of("queuing", "max_ns");
+    assert_eq!(
+        queuing["configurations"][1],
+        serde_json::json!({"value_ns": 550_000, "least_ns": 500_000, "greatest_ns": 550_000, "runs": 2,
+                           "difference": {"ratio": -0.5, "exceeds_spread": true}})
+    );
+    assert_eq!(of("execution", "max_ns")["configurations"][1]["difference"]["exceeds_spread"], false);
+    assert!(of("execution", "max_ns")["configurations"][0].get("difference").is_none());
+}
+
+#[test]
+fn the_page_holds_boxes_and_escapes_names() {
+    let mut hostile = PRIORITY.input("<script>p");
+    hostile.model.dataflow.as_mut().expect("a dataflow program").policy = Some("<img src=x>".into());
+    let html = Comparison::new(&[FIFO.input("f"), hostile], &[]).expect("dataflow programs").html();
+    assert!(!html.contains("<script") && !html.contains("<img"), "a name became markup");
+    // A box of each run for a task's execution and queuing, and for two chains' reaction; no chain has a data age.
+    assert_eq!(html.matches("<rect").count(), 2 * (1 + 1 + 2));
+    assert_eq!(html.matches("<svg").count(), 3);
+    assert!(html.contains("&lt;script&gt;p: min 101 µs, quartiles 101 µs, 101 µs, 210 µs, max 210 µs, of 10"), "{html}");
+}
+
+fn any_run() -> impl Strategy<Value = Run> {
+    let policy = prop_oneof![Just("fifo"), Just("priority")];
+    let pair = || [0_u64..50, 50_u64..100];
+    (policy, 1_u32..3, pair(), pair(), [1_u64..1_000, 1_u64..1_000]).prop_map(|(policy, executors, execution, queuing, chains)| Run {
+        policy,
+        executors,
+        execution,
+        queuing,
+        chains,
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_model_does_not_differ_from_itself(run in any_run(), times in 2_usize..5) {
+        let inputs: Vec<Input> = (0..times).map(|number| run.input(&number.to_string())).collect();
+        for by in [&[By::File][..], &[]] {
+            let comparison = Comparison::new(&inputs, by).expect("dataflow programs");
+            let found = text(&comparison);
+            prop_assert!(!found.contains('%') && !found.contains('▲') && !found.contains('▼'), "{}", found);
+        }
+    }
+
+    /// The first run of each configuration says in which order they are shown; that of the others says nothing.
+    #[test]
+    fn the_order_of_runs_does_not_matter(runs in prop::collection::vec(any_run(), 2..8), shuffle in any::<prop::sample::Index>()) {
+        let given: Vec<Input> = runs.iter().enumerate().map(|(number, run)| run.input(&format!("run-{number}"))).collect();
+        let key = |input: &Input| { let flow = input.model.dataflow.clone().expect("one"); (flow.policy, flow.executors) };
+        let mut order = Vec::new();
+        for input in &given {
+            if !order.contains(&key(input)) {
+                order.push(key(input));
+            }
+        }
+        let mut other = given.clone();
+        let turned = shuffle.index(other.len());
+        other.rotate_left(turned);
+        other.reverse();
+        other.sort_by_key(|input| order.iter().position(|known| *known == key(input)));
+        let compared = |inputs: &[Input]| Comparison::new(inputs, &[]).expect("dataflow programs");
+        prop_assert_eq!(text(&compared(&given)), text(&compared(&other)));
+    }
+}
