@@ -12,8 +12,10 @@ namespace {
 // A name that does not fit is cut, and ends with a byte that no name has, so that check() sees it.
 void set_name(char (&to)[name_size], const char *name) noexcept
 {
-	std::size_t length = name == nullptr ? 0 : strnlen(name, name_size);
 	std::memset(to, 0, name_size);
+	if (name == nullptr)
+		return;
+	std::size_t length = strnlen(name, name_size);
 	std::memcpy(to, name, length < name_size ? length : name_size - 1);
 	if (length == name_size)
 		to[name_size - 2] = '"';
