@@ -49,6 +49,8 @@ pub struct Comparison {
     configurations: Vec<Configuration>,
     sections: Vec<Section>,
     grouping: Grouping,
+    /// What is missing in runs, in words.
+    lacking: Vec<String>,
 }
 
 impl Comparison {
@@ -66,7 +68,13 @@ impl Comparison {
             });
         }
         let grouping = Grouping::new(inputs, by);
-        Ok(Comparison { names: configuration::names(inputs), configurations: Configuration::all(inputs, &grouping), sections, grouping })
+        Ok(Comparison {
+            names: configuration::names(inputs),
+            configurations: Configuration::all(inputs, &grouping),
+            sections,
+            grouping,
+            lacking: configuration::lacking(inputs),
+        })
     }
 
     /// Tables, and what they say about each decision.

@@ -5,6 +5,7 @@
 
 mod chains;
 mod circumstances;
+mod compare;
 mod conservative;
 mod demo;
 mod doctor;
@@ -67,8 +68,13 @@ fn alone(name: &str, test: Test) -> Trial {
 }
 
 fn trials() -> Vec<Trial> {
-    let mut trials: Vec<Trial> =
-        circumstances::ALL.iter().chain(chains::ALL).chain(doctor::ALL).map(|(name, test)| shared(*name, test)).collect();
+    let mut trials: Vec<Trial> = circumstances::ALL
+        .iter()
+        .chain(chains::ALL)
+        .chain(compare::ALL)
+        .chain(doctor::ALL)
+        .map(|(name, test)| shared(*name, test))
+        .collect();
     trials.extend(probes::ALL.iter().map(|(name, test)| shared(*name, test)));
     let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));

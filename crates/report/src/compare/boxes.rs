@@ -10,7 +10,7 @@ use punctual_model::dataflow::Distribution;
 /// Units of the drawing; it is scaled to the page.
 const WIDTH: f64 = 1_000.0;
 const LABELS: f64 = 230.0;
-const RIGHT: f64 = 20.0;
+const RIGHT: f64 = 32.0;
 const HEAD: f64 = 20.0;
 const LINE: f64 = 16.0;
 /// As many letters of a label fit.

@@ -182,3 +182,28 @@ pub(super) fn names(inputs: &[Input]) -> Vec<String> {
     let is_plain = short.len() == inputs.len();
     inputs.iter().map(|input| visible(&if is_plain { last(&input.name) } else { input.name.clone() })).collect()
 }
+
+/// What traces lack: a comparison with one that lost much may be one with what was left of it.
+pub(super) fn lacking(inputs: &[Input]) -> Vec<String> {
+    let mut text = Vec::new();
+    for (input, name) in inputs.iter().zip(names(inputs)) {
+        let Some(flow) = &input.model.dataflow else { continue };
+        let packets = flow.missing_packets.saturating_add(flow.damaged_packets);
+        let mut parts = Vec::new();
+        if flow.discarded_events > 0 {
+            parts.push(format!("{} discarded", counted(flow.discarded_events, "event")));
+        }
+        if packets > 0 {
+            parts.push(format!("{} missing or damaged", counted(packets, "packet")));
+        }
+        if !parts.is_empty() {
+            text.push(format!("Not all of {name} is there ({}): its figures are of what could be followed.", parts.join(", ")));
+        }
+        if flow.chains_omitted {
+            text.push(format!("There are too many chains in {name} to compare them all; name those that you want with --chain."));
+        }
+    }
+    // In whatever order they were given.
+    text.sort_unstable();
+    text
+}

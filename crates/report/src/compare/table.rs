@@ -3,7 +3,7 @@
 use super::Comparison;
 use super::configuration::{By, Value, varies};
 use super::figures::{Kind, Row, Section};
-use super::range::{Difference, one_chance_in};
+use super::range::{Difference, Whole, one_chance_in};
 use crate::figure::{count, counted};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, wrapped};
@@ -60,6 +60,7 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
             text.push(format!("The runs of {label} are not alike: they differ in {mixed}, so their spread is not that of runs alone."));
         }
     }
+    text.extend(comparison.lacking.iter().cloned());
     if comparison.grouping.is_assumed {
         text.push("Each file is compared as it is: models of threads do not say which of them are runs of the same.".into());
     } else if all.len() == 1 {
@@ -88,7 +89,9 @@ pub(super) fn of(comparison: &Comparison, section: &Section) -> Table {
     let subject = if matches!(section.kind, Kind::Reaction | Kind::Age) { Fit::Fold } else { Fit::Keep };
     let mut columns: Vec<Column> = vec![words(section.kind.subject(), subject), words("Configuration", Fit::Fold)];
     for figure in section.kind.figures() {
-        columns.extend([figures(figure.title, Fit::Keep), figures("(runs)", Fit::Drop(1)), figures("(to first)", Fit::Keep)]);
+        // Of three, the least says least.
+        let (fit, fit_of_difference) = if figure.whole == Whole::Least { (Fit::Drop(1), Fit::Drop(2)) } else { (Fit::Keep, Fit::Keep) };
+        columns.extend([figures(figure.title, fit), figures("(runs)", Fit::Drop(3)), figures("(to first)", fit_of_difference)]);
     }
     columns.push(words("Notes", Fit::Fold));
     let mut table = Table::new(&columns);
@@ -141,7 +144,7 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
     let all = &comparison.configurations;
     let mut text = Vec::new();
     if comparison.names.len() > all.len() {
-        text.push("Of several runs, a min is the least, a max the greatest, any other the one in the middle; (runs): from the least to the greatest of the runs, which is the spread.".into());
+        text.push("Of several runs, a min is the least, a max the greatest, any other the one in the middle (of two in the middle, the lower); (runs): from the least to the greatest of the runs, which is the spread.".into());
     }
     if all.len() < 2 {
         return text;

@@ -168,6 +168,29 @@ late  fifo                –                   –              missing
 }
 
 #[test]
+fn what_a_run_lacks_is_told() {
+    let mut lossy = PRIORITY.input("p");
+    let flow = lossy.model.dataflow.as_mut().expect("a dataflow program");
+    (flow.discarded_events, flow.damaged_packets) = (7, 1);
+    let found = text(&Comparison::new(&[FIFO.input("f"), lossy], &[]).expect("dataflow programs"));
+    assert!(found.contains("Not all of p is there (7 events discarded, 1 packet missing or damaged): its"), "{found}");
+    assert!(!found.contains("Not all of f"), "{found}");
+}
+
+#[test]
+fn a_narrow_terminal_keeps_what_matters() {
+    let all = [("f1", &FIFO), ("f2", &FIFO_AGAIN), ("p1", &PRIORITY), ("p2", &PRIORITY_AGAIN)];
+    let found = compared(&all, &[]).text(&Page { width: Some(70), colour: false });
+    assert!(found.lines().all(|line| line.chars().count() <= 70), "{found}");
+    assert!(
+        found
+            .contains("a → c  fifo               4 ms              8.2 ms\n       priority       3.075 ms   ▼ −23.1 %  6.5 ms   ▼ −20.7 %"),
+        "{found}"
+    );
+    assert!(found.contains("too narrow for: (runs), (to first), Min"), "{found}");
+}
+
+#[test]
 fn other_groupings() {
     let two = Run { executors: 2, ..FIFO };
     let all = [("1", &FIFO), ("2", &two), ("3", &PRIORITY)];
