@@ -8,6 +8,7 @@ use crate::overview::primary;
 use crate::visible;
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask};
 use punctual_model::{Duration, Task};
+use std::collections::HashMap;
 
 /// What a table is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,10 +186,12 @@ fn distributed(distribution: Option<&Distribution>, with_min: bool) -> Sample {
 
 /// Threads by name. Of several of one name, or several tasks of one thread, the one with the most jobs: what a thread does for long.
 fn threads(tasks: &[Task]) -> Vec<(String, Sample)> {
+    let mut places = HashMap::new();
     let mut longest: Vec<(&Task, u64)> = Vec::new();
     for task in tasks {
         let jobs = primary(task).map_or(0, |stream| stream.jobs);
-        match longest.iter_mut().find(|(known, _)| known.name == task.name) {
+        let place = *places.entry(task.name.as_str()).or_insert(longest.len());
+        match longest.get_mut(place) {
             Some(known) if known.1 < jobs => *known = (task, jobs),
             Some(_) => {}
             None => longest.push((task, jobs)),
@@ -208,7 +211,7 @@ fn thread(task: &Task) -> Sample {
 /// Puts what is called the same in one row, in the order of first mention.
 fn rows(runs: impl Iterator<Item = Vec<(String, Sample)>>) -> Vec<Row> {
     let runs: Vec<Vec<(String, Sample)>> = runs.collect();
-    let mut places = std::collections::HashMap::new();
+    let mut places = HashMap::new();
     let mut rows: Vec<Row> = Vec::new();
     let count = runs.len();
     for (run, samples) in runs.into_iter().enumerate() {

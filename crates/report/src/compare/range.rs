@@ -93,7 +93,8 @@ fn percent(ratio: f64) -> String {
         _ if percent < 0.05 => format!("{sign}<0.1 %"),
         // As it will be printed, not as it is: 99.96 has three digits before the point then.
         _ if percent < 99.95 => format!("{sign}{percent:.1} %"),
-        _ if ratio < 0.0 && ratio > -1.0 => "−>99.9 %".into(),
+        // Something is left of it.
+        _ if ratio < 0.0 && ratio > -1.0 => "−99.9 %".into(),
         _ => format!("{sign}{} %", crate::figure::count(percent.round() as u64)),
     }
 }
@@ -148,7 +149,8 @@ mod tests {
         assert_eq!(text(&[1_000_000], &[1_000_001]), "+<0.1 %");
         assert_eq!(text(&[10], &[12_345]), "+123,350 %");
         assert_eq!(text(&[10_000], &[19_996]), "+100 %");
-        assert_eq!(text(&[10_000], &[1]), "−>99.9 %");
+        assert_eq!(text(&[10_000], &[1]), "−99.9 %");
+        assert_eq!(text(&[10_000], &[0]), "−100 %");
         assert_eq!(text(&[0], &[5_000]), "+5 µs");
         assert_eq!(text(&[0], &[0]), "=");
         assert_eq!(text(&[u64::MAX], &[0]), "−100 %");
