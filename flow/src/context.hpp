@@ -14,8 +14,10 @@ struct Context {
 	std::uint32_t number;
 	// When it last read the clock for the trace.
 	std::uint64_t now;
+	// Whether the trace knows which of the kernel's threads it is.
+	bool is_told;
 };
-inline thread_local Context context{nullptr, 0, 0};
+inline thread_local Context context{nullptr, 0, 0, false};
 
 } // namespace punctual::flow
 

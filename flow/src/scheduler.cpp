@@ -134,7 +134,7 @@ void *Scheduler::enter_thread(void *argument)
 {
 	Place &place = *static_cast<Place *>(argument);
 	Scheduler &scheduler = *place.scheduler;
-	context = {&scheduler, place.number, 0};
+	context = {&scheduler, place.number, 0, false};
 	if (place.number < scheduler.executors_) {
 		// The kernel has room for 15 bytes.
 		char name[16];

@@ -100,6 +100,13 @@ Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 	return {};
 }
 
+void Trace::tell_thread() noexcept
+{
+	context.is_told = true;
+	punctual_trace_set_producer(context.number);
+	(void)punctual_trace_current_producer();
+}
+
 // Whether an input before this one connects the same channel.
 bool Trace::connects_already(const Input *first, const Input *input) noexcept
 {

@@ -56,8 +56,11 @@ struct Trace {
 	}
 	static void start(Scheduler &scheduler, const Object &task) noexcept
 	{
-		if (scheduler.traced_)
-			punctual_trace_start_by(context.number, task.id, task.number);
+		if (!scheduler.traced_)
+			return;
+		if (!context.is_told)
+			tell_thread();
+		punctual_trace_start_by(context.number, task.id, task.number);
 	}
 	static void stop(Scheduler &scheduler, const Object &task) noexcept
 	{
@@ -70,6 +73,8 @@ private:
 	static TraceClock clock;
 
 	static bool connects_already(const Input *first, const Input *input) noexcept;
+	// Which of the kernel's threads this executor is: for whoever looks at what the kernel did with it meanwhile. Once, at its first instance.
+	static void tell_thread() noexcept;
 	static std::uint32_t producer(Scheduler &scheduler) noexcept
 	{
 		return context.scheduler == &scheduler ? context.number : scheduler.timer_number() + 1;

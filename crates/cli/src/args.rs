@@ -247,6 +247,10 @@ pub struct Chains {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub graph: Option<PathBuf>,
 
+    /// Split execution times into running, preempted and suspended, by a recording of the same time (punctual record --detail switches)
+    #[arg(long, value_name = "RECORDING", value_hint = ValueHint::DirPath)]
+    pub kernel: Option<PathBuf>,
+
     #[command(flatten)]
     pub results: Results,
 
@@ -347,7 +351,7 @@ pub struct Models {
 }
 
 /// Which stretch of a recording.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct Stretch {
     /// Begin this long after the beginning of the recording (1s, 2min)
     #[arg(long, value_name = "TIME", value_parser = offset)]

@@ -4,10 +4,12 @@ use crate::args;
 use crate::failure::{Code, Failure, reason};
 use crate::output::Destination;
 use crate::progress::Bar;
+use crate::recording::Recording;
 use crate::results::Results;
-use punctual_extract::flow::{Analysis, ChainError, Chains, Graph, GraphBuilder, Options};
+use punctual_extract::flow::{Analysis, ChainError, Chains, Graph, GraphBuilder, Options, Threads};
 use punctual_model::{FORMAT, Observation, Platform, TimingModel, VERSION};
 use punctual_report as report;
+use punctual_trace::Record;
 use punctual_trace::flow::{Item, Reader, Totals};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,7 @@ pub struct Trace {
     /// By names of tasks; none are all.
     chains: Vec<Vec<String>>,
     options: Options,
+    kernel: Option<Recording>,
 }
 
 impl Plan {
@@ -41,7 +44,9 @@ impl Plan {
             None => None,
         };
         let options = Options { curve_horizon: arguments.curve_horizon as usize };
-        Ok(Plan { trace: Trace::open(&arguments.trace, &arguments.chains, options)?, graph, results, quiet: arguments.quiet })
+        let mut trace = Trace::open(&arguments.trace, &arguments.chains, options)?;
+        trace.kernel = arguments.kernel.as_deref().map(|path| of_the_kernel(path, &trace.reader)).transpose()?;
+        Ok(Plan { trace, graph, results, quiet: arguments.quiet })
     }
 }
 
@@ -55,7 +60,8 @@ impl Trace {
     /// `chains` as they are given: `TASK,TASK,…`.
     pub fn open(path: &Path, chains: &[String], options: Options) -> Result<Trace, Failure> {
         let names = |chain: &String| chain.split(',').map(|name| name.trim().to_owned()).collect();
-        Ok(Trace { reader: Reader::open(path)?, path: path.to_owned(), chains: chains.iter().map(names).collect(), options })
+        let chains = chains.iter().map(names).collect();
+        Ok(Trace { reader: Reader::open(path)?, path: path.to_owned(), chains, options, kernel: None })
     }
 
     /// Everything that is known of the program, in two passes.
@@ -65,7 +71,11 @@ impl Trace {
         let graph = builder.finish(self.reader.about());
         let chains = chains(self, &graph)?;
 
+        let threads = self.threads()?;
         let mut analysis = Analysis::new(&graph, &chains, &self.options);
+        if let Some(threads) = &threads {
+            analysis = analysis.with_kernel(threads, self.reader.about().threads.clone());
+        }
         let totals = pass(self, quiet, "following data", |item| analysis.item(&item))?;
         let model = TimingModel {
             format: FORMAT.into(),
@@ -87,6 +97,45 @@ impl Trace {
         warn(self, &graph, &chains, &totals);
         Ok(model)
     }
+
+    /// What the kernel did with the executors' threads.
+    fn threads(&self) -> Result<Option<Threads>, Failure> {
+        let Some(recording) = &self.kernel else { return Ok(None) };
+        let mut threads = Threads::new(self.reader.about().threads.values().copied());
+        recording.read_all(&mut |record| {
+            if let Record::Switch(switch) = record {
+                threads.step(switch);
+            }
+        })?;
+        recording.warn();
+        if threads.seen() == 0 {
+            let message = "the recording knows none of the trace's threads; was it made at the same time, with --include-best-effort where they are not real-time?";
+            eprintln!("punctual: {message}");
+        }
+        Ok(Some(threads))
+    }
+}
+
+/// A recording that can say what the kernel did at the time of the trace.
+fn of_the_kernel(path: &Path, trace: &Reader) -> Result<Recording, Failure> {
+    let refused = |why: &str| Failure::new(Code::Usage, format!("{}: {why}", path.display()));
+    let recording = Recording::open(path, &args::Stretch::default())?;
+    let (about, of_trace) = (recording.about(), trace.about());
+    if !about.switches {
+        return Err(refused("it has no steps of the scheduler; punctual record --detail switches makes one that has"));
+    }
+    if about.clock != of_trace.clock {
+        return Err(refused(&format!("its clock is {}, that of the trace is {}", about.clock, of_trace.clock)));
+    }
+    if of_trace.threads.is_empty() {
+        return Err(refused("the trace does not say which threads its executors were, so the recording says nothing of it"));
+    }
+    // The zero of such a clock is when the machine started; the time of day may have been set meanwhile.
+    let zeros = about.clock_zero.zip(of_trace.clock_zero.and_then(|zero| i64::try_from(zero).ok()));
+    if zeros.is_some_and(|(one, other)| one.abs_diff(other) > 60_000_000_000) {
+        return Err(refused("it is of another start of the machine than the trace"));
+    }
+    Ok(recording)
 }
 
 /// Once through the trace.

@@ -117,6 +117,9 @@ pub struct FlowTask {
     /// Queuing times, from activation to start (Eq. 1).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queuing: Option<Times>,
+    /// What the kernel did with the executor's thread meanwhile, where a recording of the same time says so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub by_kernel: Option<ByKernel>,
     /// When activations come. No curve spans one that is missing.
     pub arrival: Arrival,
     /// Values of the distance functions, and how they go on; what the curves in `arrival` say.
@@ -125,6 +128,19 @@ pub struct FlowTask {
     /// Values of the arrival curves, and how they go on; what the curves in `arrival` say.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub counts: Vec<Count>,
+}
+
+/// Execution times by what the kernel did with the thread that executed: the three parts of each sum up to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ByKernel {
+    /// Executions that the recording says everything of.
+    pub executions: u64,
+    /// On a processor.
+    pub running: Distribution,
+    /// Ready to run, without a processor.
+    pub preempted: Distribution,
+    /// Waiting for something.
+    pub suspended: Distribution,
 }
 
 /// δ⁻(n) and δ⁺(n): the least and the greatest span of n consecutive activations.

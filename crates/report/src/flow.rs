@@ -3,6 +3,7 @@
 mod chains;
 mod dot;
 mod graph;
+mod kernel;
 mod tasks;
 
 pub use dot::dot;
@@ -19,6 +20,7 @@ pub fn program(model: &TimingModel, page: &Page) -> String {
         Some(paragraph(summary(model).trim_end(), page)),
         Some(headed("Graph", graph::graph(flow, page))),
         Some(headed("Execution times of tasks, from start to stop", tasks::execution(flow, page, begin(model)))),
+        Some(headed("Execution times by what the kernel did with the thread", kernel::table(flow, page))),
         Some(headed("Queuing times of tasks, from activation to start", tasks::queuing(flow, page, begin(model)))),
         Some(headed("Activations of tasks: distance functions δ⁻(n) – δ⁺(n)", tasks::distances(flow, page))),
         Some(headed("Activations of tasks: arrival curves η⁻(Δ) – η⁺(Δ)", tasks::counts(flow, page))),

@@ -4,7 +4,9 @@ mod finish;
 
 use super::chains::Chains;
 use super::graph::Graph;
+use super::histogram::Histogram;
 use super::instances::{Instance, Live};
+use super::kernel::{Split, Threads};
 use super::lineage::{Carried, Carry, Window};
 use super::sources::ChainState;
 use super::times::{Activations, InstanceTimes};
@@ -42,6 +44,8 @@ pub struct Analysis<'a> {
     /// Where a task is in `tasks`.
     places: Box<[u32]>,
     producers: FxHashMap<u32, Running>,
+    /// What the kernel did with threads, and which producer is which of them.
+    kernel: Option<(&'a Threads, FxHashMap<u32, u32>)>,
     /// Until when events may be missing, of whatever producer; and whether a stream was cut off, so that from there on anything may.
     gap_until: Option<Instant>,
     is_cut: bool,
@@ -75,6 +79,8 @@ struct TaskState {
     activations: Activations,
     execution: InstanceTimes,
     queuing: InstanceTimes,
+    /// Running, preempted, suspended.
+    by_kernel: [Histogram; 3],
     incomplete: u64,
     in_flight: u64,
     nodes: Vec<usize>,
@@ -82,6 +88,12 @@ struct TaskState {
 }
 
 impl<'a> Analysis<'a> {
+    /// Splits execution times by what the kernel did with the threads of producers, whose numbers the trace knows.
+    pub fn with_kernel(mut self, threads: &'a Threads, producers: impl IntoIterator<Item = (u32, u32)>) -> Self {
+        self.kernel = Some((threads, producers.into_iter().collect()));
+        self
+    }
+
     /// Of a trace with this graph.
     pub fn new(graph: &'a Graph, chains: &'a Chains, options: &Options) -> Analysis<'a> {
         let mut tree = Tree::new(graph, chains);
@@ -95,6 +107,7 @@ impl<'a> Analysis<'a> {
                 last: None,
                 activations: Activations::new(options.curve_horizon),
                 execution: InstanceTimes::default(),
+                by_kernel: Default::default(),
                 queuing: InstanceTimes::default(),
                 incomplete: 0,
                 in_flight: 0,
@@ -121,6 +134,7 @@ impl<'a> Analysis<'a> {
             tasks,
             places,
             producers: FxHashMap::default(),
+            kernel: None,
             gap_until: None,
             is_cut: false,
         }
@@ -301,6 +315,14 @@ impl<'a> Analysis<'a> {
             (Some(activation), Some((start, producer))) if producer == event.producer => {
                 task.queuing.add(event.number, activation, start);
                 task.execution.add(event.number, start, event.at);
+                if let Some((threads, numbers)) = &self.kernel {
+                    let split = numbers.get(&event.producer).and_then(|thread| threads.split(*thread, start, event.at));
+                    if let Some(Split { running, preempted, suspended }) = split {
+                        for (part, time) in task.by_kernel.iter_mut().zip([running, preempted, suspended]) {
+                            part.add(time);
+                        }
+                    }
+                }
                 self.complete(place, &instance, start, event.at);
             }
             _ => self.abandon(place, &instance, false),

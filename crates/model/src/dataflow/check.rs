@@ -53,6 +53,13 @@ fn task(path: &str, task: &FlowTask) -> Checked {
             equal(&format!("{path}.count"), "as many as there are `executions`", task.executions, value.count)?;
         }
     }
+    if let Some(parts) = &task.by_kernel {
+        for (name, part) in [("running", &parts.running), ("preempted", &parts.preempted), ("suspended", &parts.suspended)] {
+            let path = format!("{path}.by_kernel.{name}");
+            distribution(&path, part)?;
+            equal(&format!("{path}.count"), "as many as there are `by_kernel.executions`", parts.executions, part.count)?;
+        }
+    }
     Ok(())
 }
 

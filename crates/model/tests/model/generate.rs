@@ -210,6 +210,12 @@ fn flow_task(id: u32) -> impl Strategy<Value = FlowTask> {
             let queuing = Distribution { count: execution.count, ..queuing };
             (Times { distribution: execution, worst }, Times { distribution: queuing, worst })
         });
+        let by_kernel = times.as_ref().filter(|_| counts.0 % 2 == 0).map(|(execution, _)| ByKernel {
+            executions: execution.distribution.count,
+            running: execution.distribution.clone(),
+            preempted: execution.distribution.clone(),
+            suspended: execution.distribution.clone(),
+        });
         let (execution, queuing) = times.unzip();
         FlowTask {
             name: format!("t{id}"),
@@ -221,6 +227,7 @@ fn flow_task(id: u32) -> impl Strategy<Value = FlowTask> {
             missing_activations: counts.3,
             execution,
             queuing,
+            by_kernel,
             distances: curve.as_ref().map(Distance::samples).unwrap_or_default(),
             counts: curve.as_ref().map(Count::samples).unwrap_or_default(),
             arrival: Arrival { periodic, sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }), curve },

@@ -4,7 +4,7 @@ use super::{Analysis, TaskState};
 use crate::flow::graph::Maker;
 use crate::flow::lineage::{Carried, Way};
 use crate::flow::sources::{ChainState, Latencies};
-use punctual_model::dataflow::{Activates, Chain, Channel, Count, Dataflow, Distance, FlowTask, Latency, PathStep, PushedBy, WorstPath};
+use punctual_model::dataflow::{Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Latency, PathStep, PushedBy, WorstPath};
 use punctual_model::{Duration, Instant};
 use punctual_trace::flow::{About, Connection, Totals};
 
@@ -71,6 +71,7 @@ impl Analysis<'_> {
             missing_activations: self.graph.missing_activations.get(&task.number).copied().unwrap_or(0),
             execution: task.execution.finish(),
             queuing: task.queuing.finish(),
+            by_kernel: by_kernel(task),
             distances: arrival.curve.as_ref().map(Distance::samples).unwrap_or_default(),
             counts: arrival.curve.as_ref().map(Count::samples).unwrap_or_default(),
             arrival,
@@ -131,4 +132,14 @@ impl Analysis<'_> {
         [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
         worst
     }
+}
+
+fn by_kernel(task: &TaskState) -> Option<ByKernel> {
+    let [running, preempted, suspended] = &task.by_kernel;
+    Some(ByKernel {
+        executions: running.count(),
+        running: running.distribution()?,
+        preempted: preempted.distribution()?,
+        suspended: suspended.distribution()?,
+    })
 }
