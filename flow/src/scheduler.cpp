@@ -181,7 +181,8 @@ std::size_t Scheduler::run_ready(std::size_t limit) noexcept
 	if (executors_ != 0 || context.scheduler == this)
 		return 0;
 	Context outside = context;
-	context = {this, 0, 0};
+	// The caller may be another thread each time; which, is not told.
+	context = {this, 0, 0, true};
 	std::size_t ran = 0;
 	while (ran < limit) {
 		lock_.lock();
