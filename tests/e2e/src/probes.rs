@@ -1,6 +1,6 @@
 //! Dataflow programs that were not built for tracing: what probes at their functions see, and what becomes of them.
 
-use crate::run::{Ended, directory, punctual, run, workload};
+use crate::run::{Ended, binary, directory, punctual, run, workload};
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use libtest_mimic::Completion;
@@ -14,6 +14,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("probes::offsets_that_are_wrong", wrong_offsets),
     ("probes::a_stop_at_a_return", stop_at_return),
     ("probes::end_with_their_time", ended_by_time),
+    ("probes::and_what_the_kernel_did_meanwhile", kernel),
 ];
 
 fn shipped(name: &str) -> String {
@@ -169,5 +170,43 @@ fn ended_by_time() -> Result<Outcome> {
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     ensure!(events.keys().any(|(kind, _)| kind == "stop"), "{events:?}");
+    Ok(Completion::Completed)
+}
+
+/// A recording of the kernel's steps around a trace: what a task's executor did while it executed.
+fn kernel() -> Result<Outcome> {
+    let program = match probed("navigation") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let (steps, trace) = (directory.path().join("steps"), directory.path().join("trace"));
+    let mut both = punctual(["record", "-q", "--detail", "switches", "--include-best-effort", "-o"]);
+    both.arg(&steps).arg("--").arg(binary()).args(["record", "-q", "--flow-probes", &shipped("punctual-flow"), "-o"]).arg(&trace);
+    both.args(["--", &program, "--seconds", "1", "--executors", "2"]);
+    run(both)?.expect_code(0)?;
+    let mut chains = punctual(["chains", "--json", "--kernel"]);
+    chains.arg(&steps).arg(&trace);
+    let ended = run(chains)?;
+    ended.expect_code(0)?;
+    let model = ended.json()?;
+    let Some(tasks) = model["dataflow"]["tasks"].as_array().filter(|tasks| tasks.len() == 7) else { return fail(ended.all()) };
+    for task in tasks {
+        let parts = &task["by_kernel"];
+        let of = |part: &str, figure: &str| parts[part][figure].as_u64().unwrap_or(u64::MAX);
+        ensure!(parts["executions"].as_u64() > Some(0), "nothing of task {}: {}", task["name"], ended.all());
+        // Its tasks compute and wait for nothing.
+        ensure!(of("running", "min_ns") > 0 && of("running", "max_ns") <= task["execution"]["max_ns"].as_u64().unwrap_or(0), "{task}");
+        ensure!(of("suspended", "median_ns") < of("running", "median_ns"), "{task}");
+    }
+    // Without steps, a recording says nothing of that.
+    let mut without = punctual(["record", "-q", "--include-best-effort", "-o"]);
+    without.arg(directory.path().join("plain")).args(["--", "true"]);
+    run(without)?.expect_code(0)?;
+    let mut chains = punctual(["chains", "--kernel"]);
+    chains.arg(directory.path().join("plain")).arg(&trace);
+    let ended = run(chains)?;
+    ended.expect_code(2)?;
+    ensure!(ended.stderr.contains("--detail switches"), "{}", ended.all());
     Ok(Completion::Completed)
 }

@@ -4,7 +4,9 @@ use super::{Analysis, TaskState};
 use crate::flow::graph::Maker;
 use crate::flow::lineage::{Carried, Way};
 use crate::flow::sources::{ChainState, Latencies};
-use punctual_model::dataflow::{Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Latency, PathStep, PushedBy, WorstPath};
+use punctual_model::dataflow::{
+    Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Latency, PathStep, PushedBy, WorstPath,
+};
 use punctual_model::{Duration, Instant};
 use punctual_trace::flow::{About, Connection, Totals};
 
