@@ -121,7 +121,7 @@ check:
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
-	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh
+	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
 
 bench-overhead: build workloads
 	@scripts/setup observe
