@@ -12,6 +12,7 @@ use std::path::PathBuf;
 ///
 /// With such a file, punctual record --flow-probes traces a program that cannot be rebuilt.
 #[derive(Args, Debug)]
+#[command(after_long_help = crate::failure::codes())]
 pub struct Arguments {
     #[command(subcommand)]
     command: What,
