@@ -1,14 +1,17 @@
 //! `punctual report`: the page to look at.
 
 use crate::args;
+use crate::chains::Trace;
 use crate::failure::{Code, Failure};
 use crate::output::{Destination, print};
 use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::replay::{Primaries, each_job};
 use crate::show::{is_standard_input, name, read_model};
+use punctual_extract::flow::Options;
 use punctual_model::{EndedBy, Instant, Task, TimingModel};
-use punctual_report::html::{Jobs, page};
+use punctual_report::html::{Jobs, States, page};
+use punctual_trace::flow::Reader;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +19,10 @@ use std::path::{Path, PathBuf};
 /// Everything that was asked for, checked as far as it can be before reading recordings.
 pub struct Plan {
     file: PathBuf,
+    /// A trace in the place of the model: of a dataflow program, and analysed first.
+    analysed: Option<Trace>,
+    /// The trace of a dataflow program whose states are drawn, and where it is.
+    flow: Option<(Reader, PathBuf)>,
     recordings: Vec<Recording>,
     /// None is standard output.
     destination: Option<Destination>,
@@ -31,13 +38,41 @@ impl Plan {
             None if is_standard_input(&arguments.file) => None,
             None => Some(Destination::new(&beside(&arguments.file, ".timing.json", "html"), arguments.force)?),
         };
-        Ok(Plan {
-            recordings: arguments.recordings.iter().map(|path| Recording::open(path, &whole)).collect::<Result<_, _>>()?,
-            file: arguments.file,
-            destination,
-            quiet: arguments.quiet,
-        })
+        let (mut analysed, mut flow, mut recordings) = (None, None, Vec::new());
+        if arguments.file.is_dir() {
+            flow = Some((alone(&arguments)?, arguments.file.clone()));
+            analysed = Some(Trace::open(&arguments.file, &[], Options::default())?);
+        }
+        for path in &arguments.recordings {
+            match Reader::open(path) {
+                Ok(_) if flow.is_some() => {
+                    let message = format!("{} is a second trace of a dataflow program; a page shows one", path.display());
+                    return Err(Failure::new(Code::Usage, message));
+                }
+                Ok(reader) => flow = Some((reader, path.clone())),
+                // Then it has to be one of threads, and whatever is wrong is wrong with that.
+                Err(_) => recordings.push(Recording::open(path, &whole)?),
+            }
+        }
+        Ok(Plan { analysed, flow, recordings, file: arguments.file, destination, quiet: arguments.quiet })
     }
+}
+
+/// A folder in the place of the model: the trace of a dataflow program.
+fn alone(arguments: &args::Report) -> Result<Reader, Failure> {
+    let path = &arguments.file;
+    if let Some(other) = arguments.recordings.first() {
+        let (trace, other) = (path.display(), other.display());
+        return Err(Failure::new(
+            Code::Usage,
+            format!("{trace} is a folder; {other} can be drawn with a timing model alone, so give the model first"),
+        ));
+    }
+    Reader::open(path).map_err(|error| {
+        let path = path.display();
+        let advice = format!("of a recording of threads, make the model first: punctual replay {path} -o FILE.timing.json, and then report FILE.timing.json {path}");
+        Failure::new(Code::File, format!("{error}; {advice}"))
+    })
 }
 
 /// The name of a file that is made from another: with another ending, in the current directory.
@@ -48,7 +83,14 @@ pub fn beside(path: &Path, ending: &str, other: &str) -> PathBuf {
 }
 
 pub fn run(mut plan: Plan) -> Result<(), Failure> {
-    let model = read_model(&plan.file)?;
+    let model = match &plan.analysed {
+        Some(trace) => trace.model(plan.quiet)?,
+        None => read_model(&plan.file)?,
+    };
+    let states = match &plan.flow {
+        Some((reader, path)) => Some(states(reader, path, &model, &plan)?),
+        None => None,
+    };
     let mut jobs = None;
     if !plan.recordings.is_empty() {
         let file = name(&plan.file);
@@ -60,7 +102,7 @@ pub fn run(mut plan: Plan) -> Result<(), Failure> {
         jobs = Some(seen);
     }
     let title = plan.file.file_name().map_or("timing model".into(), |name| name.to_string_lossy().into_owned());
-    let html = page(&model, jobs.as_ref(), &title);
+    let html = page(&model, jobs.as_ref(), states.as_ref(), &title);
     match &plan.destination {
         None => print(&html),
         Some(destination) => {
@@ -71,6 +113,25 @@ pub fn run(mut plan: Plan) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// The stretch of a trace that the page shows of the program that it is of.
+fn states(reader: &Reader, path: &Path, model: &TimingModel, plan: &Plan) -> Result<States, Failure> {
+    let (path, file) = (path.display(), name(&plan.file));
+    let Some(flow) = &model.dataflow else {
+        return Err(Failure::new(
+            Code::Usage,
+            format!("{file} says nothing of a dataflow program, and {path} is the trace of one; punctual chains {path} makes its model"),
+        ));
+    };
+    let mut states = States::new(flow, reader.about(), model.observation.from_ns);
+    let bar = Bar::new(plan.quiet, "drawing states", reader.bytes(), "bytes");
+    reader.read(&mut |item| states.item(&item), &mut |bytes| bar.set(bytes))?;
+    drop(bar);
+    if states.events() == 0 && flow.events > 0 {
+        return Err(Failure::new(Code::File, format!("{path} has none of the events that {file} is about; are they of one run?")));
+    }
+    Ok(states)
 }
 
 /// What the model calls each recording: nothing where it is about one alone, else the path by which it was replayed.

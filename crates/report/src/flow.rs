@@ -77,7 +77,7 @@ fn begin(model: &TimingModel) -> Instant {
 }
 
 /// When something was, since the trace began, in seconds to the microsecond.
-fn since(begin: Instant, at: Instant) -> String {
+pub(crate) fn since(begin: Instant, at: Instant) -> String {
     let us = at.since(begin).ns() / 1_000;
     format!("+{}.{:06} s", us / 1_000_000, us % 1_000_000)
 }
@@ -95,7 +95,7 @@ fn paragraph(text: &str, page: &Page) -> String {
 }
 
 /// Least, quartiles and greatest as cells; bounds are rounded to the safe side.
-fn cells(distribution: &Distribution) -> [String; 5] {
+pub(crate) fn cells(distribution: &Distribution) -> [String; 5] {
     let Distribution { min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, .. } = distribution;
     let text = |duration: Duration| duration.to_string();
     [

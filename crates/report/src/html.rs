@@ -6,6 +6,7 @@
 mod captions;
 mod data;
 mod document;
+mod flow;
 mod histogram;
 mod jobs;
 mod overview;
@@ -15,4 +16,5 @@ mod task;
 mod thin;
 
 pub use document::page;
+pub use flow::States;
 pub use jobs::Jobs;

@@ -75,12 +75,12 @@ impl Plant {
         for record in &self.records {
             extractor.record_jobs(record, &mut |seen| jobs.job(seen.tid, seen.phase, &seen.separator, seen.number, seen.job));
         }
-        page(&self.model, Some(&jobs), "plant.timing.json")
+        page(&self.model, Some(&jobs), None, "plant.timing.json")
     }
 
     /// The page without a recording.
     pub fn page_without_recording(&self) -> String {
-        page(&self.model, None, "plant.timing.json")
+        page(&self.model, None, None, "plant.timing.json")
     }
 }
 

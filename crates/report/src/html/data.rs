@@ -2,12 +2,13 @@
 //!
 //! Numbers only; every word of the page is in its HTML. Lists that ascend are written as differences, which are short.
 
+use super::flow::has_curve;
 use super::histogram::Histogram;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::raster::Point;
 use super::task::drawn;
 use super::thin::{Bound, Corners, thin};
-use punctual_model::{Instant, Periodic, Stream, TimingModel};
+use punctual_model::{Arrival, Instant, Periodic, Stream, TimingModel};
 use serde::Serialize;
 
 /// Most bars of a histogram that are worth sending: the page joins them to about a hundred.
@@ -15,11 +16,11 @@ const MOST_BUCKETS: usize = 512;
 
 #[derive(Serialize)]
 struct Data {
-    /// In the order of tasks and streams in the model; nothing for those that have no figures.
+    /// In the order of tasks and streams in the model, then of the tasks of a dataflow program; nothing for those that have no figures.
     streams: Vec<Option<StreamData>>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct StreamData {
     /// δ⁻(2), δ⁻(3), …
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,22 +99,33 @@ pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
             data.streams.push(drawn(task, stream).then(|| of(stream, seen, begin)));
         }
     }
+    for task in model.dataflow.iter().flat_map(|flow| &flow.tasks) {
+        data.streams.push(has_curve(task).then(|| of_arrival(&task.arrival)));
+    }
     serde_json::to_string(&data).expect("numbers in structs and lists, which JSON can always write").replace('<', "\\u003c")
 }
 
 fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin: Instant) -> StreamData {
-    let curve = stream.arrival.curve.as_ref();
     let seen = jobs.filter(|jobs| jobs.jobs > 0);
     StreamData {
-        delta_min: curve.and_then(|curve| table(thin(&curve.delta_min_ns, Bound::Below))),
-        delta_max: curve.and_then(|curve| table(thin(&curve.delta_max_ns, Bound::Above))),
         wcet: stream.execution.as_ref().and_then(|execution| table(thin(&execution.wcet_ns, Bound::Above))),
-        separation: stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()),
-        periodic: stream.arrival.periodic.as_ref().map(periodic),
         raster: seen.and_then(|jobs| raster(jobs, begin)),
         lateness: seen.and_then(|jobs| counts(&jobs.worst)),
         cost: seen.and_then(|jobs| counts(&jobs.cost)),
         response: seen.and_then(|jobs| counts(&jobs.response)),
+        ..of_arrival(&stream.arrival)
+    }
+}
+
+/// When jobs come, and nothing else.
+fn of_arrival(arrival: &Arrival) -> StreamData {
+    let curve = arrival.curve.as_ref();
+    StreamData {
+        delta_min: curve.and_then(|curve| table(thin(&curve.delta_min_ns, Bound::Below))),
+        delta_max: curve.and_then(|curve| table(thin(&curve.delta_max_ns, Bound::Above))),
+        separation: arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()),
+        periodic: arrival.periodic.as_ref().map(periodic),
+        ..StreamData::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The page around the tasks: what it may do, what was observed, where everything is.
 
 use super::data;
+use super::flow::{self, States};
 use super::jobs::Jobs;
 use super::overview::{order, table};
 use super::task::{section, transitions};
@@ -23,9 +24,12 @@ const SCRIPTS: [&str; 6] = [
     include_str!("assets/page.js"),
 ];
 
-/// The page of a timing model, and of the jobs that it was made from where there is a recording of them.
-pub fn page(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> String {
+/// The page of a timing model; and of the jobs that it was made from, and of the states of a dataflow program, where there is a recording of them.
+pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, title: &str) -> String {
     let (title, order) = (visible(title), order(model));
+    // A model of a dataflow program alone says nothing of threads.
+    let has_threads = model.dataflow.is_none() || !model.tasks.is_empty();
+    let streams = model.tasks.iter().map(|task| task.streams.len()).sum();
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -43,11 +47,14 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> String {
                 }
             }
             body {
-                a.skip href="#tasks" { "To the table of tasks" }
+                @if has_threads { a.skip href="#tasks" { "To the table of tasks" } } @else { a.skip href="#dataflow" { "To the dataflow program" } }
                 (header(model, jobs, &title))
                 main {
-                    (table(model, &order))
-                    (transitions(model, &order))
+                    @if has_threads {
+                        (table(model, &order))
+                        (transitions(model, &order))
+                    }
+                    (flow::sections(model, states, streams))
                     @for &position in &order {
                         (section(model, position, jobs))
                     }
@@ -81,7 +88,7 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
     // Other tools' traces do not always say.
     let or_unknown = |known: bool, text: String| if known { text } else { "unknown".into() };
     let machine = format!("{}, {}", visible(&platform.machine), counted(platform.cpus.into(), "processor"));
-    let facts = [
+    let mut facts = vec![
         ("Machine", or_unknown(!platform.machine.is_empty(), machine)),
         ("Kernel", or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel)))),
         ("Observed", how_long(model).trim_start_matches("Observed ").to_owned()),
@@ -90,7 +97,14 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
         ("Records", count(seen.records)),
         ("Lost", if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") }),
     ];
-    let lost = |name: &str| name == "Lost" && seen.lost_records > 0;
+    if let Some(program) = &model.dataflow {
+        if model.tasks.is_empty() {
+            facts.retain(|(name, _)| ["Observed", "Clock"].contains(name));
+        }
+        facts.extend(flow::facts(program));
+    }
+    let is_lossy = model.dataflow.as_ref().is_some_and(flow::is_lossy);
+    let lost = |name: &str| name == "Lost" && seen.lost_records > 0 || name == "Lost of the trace" && is_lossy;
     html! {
         header.page {
             div.headline {
@@ -109,7 +123,7 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
                     ul { @for warning in warnings { li { (warning) } } }
                 }
             }
-            (recording(jobs))
+            @if model.dataflow.is_none() || !model.tasks.is_empty() { (recording(jobs)) }
             noscript { p.note.warning { "Figures are drawn by a script, and scripts are off here. All words and tables are there without it." } }
         }
     }
@@ -201,7 +215,7 @@ mod tests {
 
     #[test]
     fn names_are_text_wherever_they_stand() {
-        let page = page(&hostile(), None, "</title><script>alert(1)</script>");
+        let page = page(&hostile(), None, None, "</title><script>alert(1)</script>");
         for tag in ["<img", "<b>", "<i>", "<u>", "<!--", "</title><script>"] {
             assert!(!page.contains(tag), "{tag}");
         }
@@ -213,7 +227,7 @@ mod tests {
 
     #[test]
     fn nothing_is_fetched_and_nothing_runs_but_the_page_itself() {
-        let page = page(&hostile(), None, "report");
+        let page = page(&hostile(), None, None, "report");
         assert!(page.contains("default-src 'none'; script-src 'sha256-"));
         assert!(!page.contains("unsafe") && !page.contains(" style=\"") && !page.contains(" onclick="));
         for script in SCRIPTS {
@@ -224,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_model_without_tasks_has_a_page() {
-        let page = page(&model(vec![]), None, "empty");
+        let page = page(&model(vec![]), None, None, "empty");
         assert!(page.contains("No task was seen.") && !page.contains("id=\"overview\""));
     }
 
@@ -233,7 +247,7 @@ mod tests {
     fn tasks_are_in_the_same_order_everywhere() {
         let (low, high) = (task("low", 7, 10), task("high", 8, 80));
         let model = model(vec![low.clone(), high.clone(), best_effort_phase(low), best_effort_phase(high)]);
-        let page = page(&model, None, "report");
+        let page = page(&model, None, None, "report");
         let places = |what: &str| -> Vec<usize> { (0..4).filter_map(|task| page.find(&what.replace('N', &task.to_string()))).collect() };
         for what in ["<section class=\"task\" id=\"task-N\"", "<th scope=\"row\"><a href=\"#task-N\""] {
             let places = places(what);
@@ -246,8 +260,8 @@ mod tests {
     #[test]
     fn without_a_recording_the_page_says_what_is_missing() {
         let model = model(vec![task("ctl", 7, 80)]);
-        assert!(page(&model, None, "report").contains("punctual record -o DIR"));
-        let unknown = page(&model, Some(&Jobs::new(&model)), "report");
+        assert!(page(&model, None, None, "report").contains("punctual record -o DIR"));
+        let unknown = page(&model, Some(&Jobs::new(&model)), None, "report");
         assert!(!unknown.contains("punctual record") && unknown.contains("No recording that was given has a job of this stream"));
     }
 
@@ -256,7 +270,7 @@ mod tests {
         let mut lossy = model(vec![task("ctl", 7, 80)]);
         lossy.observation.lost_records = 3;
         lossy.observation.skipped_events = 2;
-        let page = page(&lossy, None, "report");
+        let page = page(&lossy, None, None, "report");
         assert!(page.contains("3 records were lost") && page.contains("none spans a gap") && page.contains("skipped 2 runs"));
     }
 }

@@ -64,6 +64,21 @@ class Curves {
     return whole * this.deltaMax.length + partition(this.deltaMax, (value) => value <= rest);
   }
 
+  // δ⁻(n), beyond the table by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) (papers: Jungmann et al., ERTS 2024, Eq. 7).
+  safeDeltaMin(n) {
+    const table = this.deltaMin;
+    if (n < 2) return 0;
+    return n - 2 < table.length ? table[n - 2] : table.at(-1) + (n - 1 - table.length) * table[0];
+  }
+
+  // The greatest n for which that is less than Δ (Eq. 8); null where nothing bounds it.
+  safeEtaMax(span) {
+    if (span <= 0) return 0;
+    const table = this.deltaMin;
+    if (span <= table.at(-1)) return partition(table, (value) => value < span) + 1;
+    return table[0] > 0 ? table.length + Math.ceil((span - table.at(-1)) / table[0]) : null;
+  }
+
   // ⌈Δ/T⌉
   sporadic(span) {
     return this.separation ? Math.ceil(span / this.separation) : null;

@@ -164,8 +164,96 @@ function histogram(data, label) {
   };
 }
 
+// ---- Tasks of dataflow programs: curves go on beyond what was observed, dashed, and the border is marked.
+
+// How far beyond, as a factor.
+const BEYOND = 10;
+
+// A line at the greatest x that was observed, and what is on its right.
+function border(plot, colour, at) {
+  const x = Math.round(plot.valToPos(at, "x", true));
+  const { left, top, width, height } = plot.bbox;
+  if (x < left || x > left + width) return;
+  const context = plot.ctx;
+  context.save();
+  context.strokeStyle = context.fillStyle = colour("--ink-soft");
+  context.lineWidth = devicePixelRatio;
+  context.setLineDash(DOTTED.map((length) => length * devicePixelRatio));
+  context.beginPath();
+  context.moveTo(x, top);
+  context.lineTo(x, top + height);
+  context.stroke();
+  context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+  const right = "extrapolated →";
+  const room = x + context.measureText(right).width + 8 * devicePixelRatio < left + width;
+  context.textAlign = room ? "left" : "right";
+  context.fillText(room ? right : "← observed", x + (room ? 4 : -4) * devicePixelRatio, top + 12 * devicePixelRatio);
+  context.restore();
+}
+
+// The lists whose values are drawn in a piece of a curve each.
+const within = (list, holds, of) => list.map((x) => (holds(x) ? of(x) : null));
+const positive = (log) => (value) => (log && value === 0 ? null : value);
+
+function distances(stream) {
+  const curves = stream.curves;
+  const known = curves.deltaMin.length + 1;
+  const most = BEYOND * known;
+  const whole = (from, until, points, log) => [
+    ...new Set([...spread(Math.max(2, from), Math.max(2, until), points, log).map(Math.round), ...(known >= from && known <= until ? [known] : [])]),
+  ].sort((a, b) => a - b);
+  return {
+    x: number("activations in a row, n"),
+    y: time("time that they span"),
+    view: [2, Math.max(4, Math.ceil(known * 1.5))],
+    limits: [2, most],
+    log: { x: true, y: true, range: [2, most] },
+    logFirst: known > 50,
+    series: [
+      { label: "least observed, δ⁻", colour: "--c1", draw: "line", tell: below },
+      { label: "greatest observed, δ⁺", colour: "--c2", draw: "line", tell: above },
+      { label: "δ⁻ extrapolated (safe)", colour: "--c1", dash: DASHED, draw: "line", tell: below },
+    ],
+    data: (from, until, points, log) => {
+      const ns = whole(from, until, points, log);
+      const value = positive(log);
+      return [
+        ns,
+        within(ns, (n) => n <= known, (n) => value(curves.safeDeltaMin(n))),
+        within(ns, (n) => n - 2 < curves.deltaMax.length, (n) => value(curves.deltaMax[n - 2])),
+        within(ns, (n) => n >= known, (n) => value(curves.safeDeltaMin(n))),
+      ];
+    },
+    where: (plot, index) => `Any ${count(plot.data[0][index])} activations in a row:`,
+    drawMore: (plot, colour) => border(plot, colour, known),
+  };
+}
+
+function activations(stream) {
+  const curves = stream.curves;
+  const known = Math.max(1, curves.deltaMin.at(-1));
+  const longest = curves.deltaMax.at(-1) ?? 0;
+  const gap = curves.deltaMin.find((value) => value > 0) ?? known;
+  const few = curves.deltaMin.length <= 50;
+  const figure = ofIntervals(curves, number("activations"), [
+    { label: "most observed, η⁺", colour: "--c1", draw: "steps-before", tell: count, of: (span) => (span <= known ? curves.safeEtaMax(span) : null) },
+    { label: "fewest observed, η⁻", colour: "--c2", draw: "step", tell: count, of: (span) => (span < longest ? curves.etaMin(span) : null) },
+    { label: "η⁺ extrapolated (safe)", colour: "--c1", dash: DASHED, draw: "steps-before", tell: count, of: (span) => (span >= known ? curves.safeEtaMax(span) : null) },
+  ]);
+  return {
+    ...figure,
+    view: [0, few ? known * 1.5 : figure.view[1]],
+    limits: [0, BEYOND * known],
+    log: { x: true, y: true, range: [Math.max(1, Math.min(gap / 2, known / 100)), BEYOND * known] },
+    logFirst: !few,
+    drawMore: (plot, colour) => border(plot, colour, known),
+  };
+}
+
 const KINDS = {
   arrivals,
+  activations,
+  distances,
   request,
   wcet,
   raster,

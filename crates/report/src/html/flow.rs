@@ -1,0 +1,132 @@
+//! What the page shows of a dataflow program. All but the curves of activations is drawn here, so that it is there without a script; and each
+//! figure stands beside a table or words that say the same.
+
+mod boxes;
+mod chains;
+mod graph;
+mod layout;
+mod scale;
+mod states;
+mod tasks;
+
+pub use states::States;
+pub(crate) use tasks::has_curve;
+
+use crate::figure::{agreeing, count, counted};
+use crate::flow::summary;
+use crate::visible;
+use maud::{Markup, html};
+use punctual_model::TimingModel;
+use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
+
+/// The facts at the head of the page.
+pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
+    let lost = [(flow.discarded_events, "event"), (flow.missing_packets, "missing packet"), (flow.damaged_packets, "damaged packet")];
+    let lost: Vec<String> = lost.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what)).collect();
+    let facts = [
+        ("Program", flow.program.as_deref().map(visible)),
+        ("Platform", flow.platform.as_deref().map(visible)),
+        ("Scheduling policy", flow.policy.as_deref().map(visible)),
+        ("Executors", flow.executors.map(|executors| count(executors.into()))),
+        ("Tasks and channels", Some(format!("{}, {}", count(flow.tasks.len() as u64), count(flow.channels.len() as u64)))),
+        ("Chains", Some(if flow.chains_omitted { "too many".into() } else { count(flow.chains.len() as u64) })),
+        ("Events", Some(count(flow.events))),
+        ("Lost of the trace", Some(if lost.is_empty() { "nothing".into() } else { lost.join(", ") })),
+    ];
+    facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
+}
+
+/// Whether some of the trace is missing.
+pub(crate) fn is_lossy(flow: &Dataflow) -> bool {
+    flow.discarded_events + flow.missing_packets + flow.damaged_packets > 0
+}
+
+/// All sections; `first` is where the data of its first task are among those of all streams.
+pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usize) -> Markup {
+    let Some(flow) = &model.dataflow else { return html! {} };
+    let begin = model.observation.from_ns;
+    let name = flow.program.as_deref().map_or_else(|| "Dataflow program".to_owned(), |name| format!("Dataflow program {}", visible(name)));
+    html! {
+        section #dataflow aria-labelledby="dataflow-title" {
+            h2 #dataflow-title { bdi { (name) } }
+            p { (summary(model)) }
+            @let unfollowed = unfollowed(flow);
+            @if !unfollowed.is_empty() {
+                div.note.warning role="note" {
+                    h3 { "What could not be followed" }
+                    ul { @for line in unfollowed { li { (line) } } }
+                }
+            }
+            div.figures { (graph::figure(flow)) }
+        }
+        section #flow-chains aria-labelledby="flow-chains-title" {
+            h2 #flow-chains-title { "Chains" }
+            (chains::chains(flow, begin))
+        }
+        section #flow-tasks aria-labelledby="flow-tasks-title" {
+            h2 #flow-tasks-title { "Tasks of the dataflow program" }
+            @if flow.tasks.is_empty() { p { "No task was seen." } } @else { (tasks::times(flow, begin)) }
+        }
+        section #flow-states aria-labelledby="flow-states-title" {
+            h2 #flow-states-title { "Tasking graph" }
+            @match states {
+                Some(states) => div.figures { (states::figure(states, begin)) },
+                None => p.missing {
+                    "Not drawn: the raster of states needs the trace that the model was made from: punctual report FILE.timing.json TRACE, or punctual report TRACE."
+                },
+            }
+        }
+        section #flow-activations aria-labelledby="flow-activations-title" {
+            h2 #flow-activations-title { "When tasks are activated" }
+            (tasks::activations(flow, first))
+        }
+    }
+}
+
+/// What is in no figure, and why.
+fn unfollowed(flow: &Dataflow) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut say = |number: u64, noun: &str, what: String| {
+        if number > 0 {
+            lines.push(format!("{} {what}", counted(number, noun)));
+        }
+    };
+    let was = |number: u64| agreeing(number, "was", "were");
+    let tasks = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).fold(0, u64::saturating_add);
+    let chains = |of: fn(&Chain) -> u64| flow.chains.iter().map(of).fold(0, u64::saturating_add);
+    say(flow.discarded_events, "event", format!("{} discarded by the tracer, which had no room.", was(flow.discarded_events)));
+    say(flow.missing_packets, "packet", format!("of the trace {} missing.", agreeing(flow.missing_packets, "is", "are")));
+    say(
+        flow.damaged_packets,
+        "packet",
+        format!("of the trace {} damaged, and left out as far as that goes.", agreeing(flow.damaged_packets, "is", "are")),
+    );
+    let incomplete = tasks(|task| task.incomplete);
+    say(
+        incomplete,
+        "instance",
+        format!("of tasks {} no activation, start or stop in the trace; no time is about them.", agreeing(incomplete, "has", "have")),
+    );
+    let missing = tasks(|task| task.missing_activations);
+    say(missing, "activation", format!("{} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")));
+    let in_flight = tasks(|task| task.in_flight);
+    say(in_flight, "instance", "of tasks had not ended when the trace did.".into());
+    let lost = chains(|chain| chain.lost.saturating_add(chain.sinks_lost));
+    say(
+        lost,
+        "time",
+        "the way of a datum along a chain could not be followed, because events are missing that might have changed it.".into(),
+    );
+    let way = chains(|chain| chain.in_flight);
+    say(way, "source instance", format!("of a chain had {} datum on the way when the trace ended.", agreeing(way, "its", "their")));
+    let overtaken = chains(|chain| chain.overtaken);
+    say(
+        overtaken,
+        "source instance",
+        format!("of a chain pushed {} datum when the sink had read a later one already.", agreeing(overtaken, "its", "their")),
+    );
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Chains: box plots of their latencies, and where the worst of each went.
+
+use super::boxes::{self, Kinds, Row};
+use super::scale::{Scale, percent};
+use crate::figure::{at_most, count, counted};
+use crate::flow::{cells, since};
+use crate::visible;
+use maud::{Markup, html};
+use punctual_model::dataflow::{Chain, Dataflow, Latency, PathStep, WorstPath};
+use punctual_model::{Duration, Instant};
+
+/// Chains whose worst cases are drawn.
+const MOST_WORST: usize = 100;
+
+/// The chain, with arrows.
+pub(super) fn name(chain: &Chain) -> String {
+    chain.tasks.iter().map(|task| visible(task)).collect::<Vec<_>>().join(" → ")
+}
+
+/// Everything that there is of chains.
+pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
+    if flow.chains_omitted {
+        return html! { p { "There are too many paths from sources to sinks to follow them all: punctual chains TRACE --chain TASK,TASK,… -o FILE follows those that are wanted." } };
+    }
+    if flow.chains.is_empty() {
+        return html! { p { "There is none: no task's data activate another." } };
+    }
+    let distribution = |latency: &'_ Option<Latency>| latency.as_ref().map(|latency| latency.distribution.clone());
+    let found: Vec<_> = flow.chains.iter().map(|chain| (name(chain), distribution(&chain.reaction), distribution(&chain.age))).collect();
+    let rows: Vec<Row> =
+        found.iter().map(|(name, reaction, age)| Row { name: name.clone(), boxes: [reaction.as_ref(), age.as_ref()] }).collect();
+    let kinds = Kinds { names: ["Reaction time", "Data age"], classes: ["reaction", "age"] };
+    let caption = "Reaction time: from the activation of a source's instance to the end of the first sink instance that has read its datum or a later one. \
+                   Data age: from the activation of the source instance of the newest datum that a sink instance has read to its end.";
+    html! {
+        div.figures { (boxes::figure("End-to-end latency", &rows, &kinds, caption)) }
+        (table(flow))
+        (worst(flow, begin))
+    }
+}
+
+fn table(flow: &Dataflow) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Latencies of chains as a table" {
+            table {
+                thead { tr {
+                    th scope="col" { "Chain" } th scope="col" { "Latency" }
+                    @for title in ["Count", "Min", "Quartile 1", "Median", "Quartile 3", "Max", "= queuing", "+ execution", "+ waiting"] { th.figure scope="col" { (title) } }
+                    th scope="col" { "Not followed" }
+                } }
+                tbody {
+                    @for chain in &flow.chains {
+                        @for (kind, latency, missing) in [("reaction", &chain.reaction, sources(chain)), ("age", &chain.age, sinks(chain))] {
+                            tr {
+                                th scope="row" { bdi { (name(chain)) } }
+                                td { (kind) }
+                                @match latency {
+                                    Some(Latency { distribution, worst }) => {
+                                        td.figure { (count(distribution.count)) }
+                                        @for cell in cells(distribution) { td.figure { (cell) } }
+                                        @for part in [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] { td.figure { (at_most(part)) } }
+                                    },
+                                    None => { td.figure { "0" } @for _ in 0..8 { td.figure { "–" } } },
+                                }
+                                td { (missing) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn told(parts: &[(u64, &str)]) -> String {
+    let some = parts.iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, what)| format!("{} {what}", count(*number))).collect::<Vec<_>>().join(", ")
+}
+
+fn sources(chain: &Chain) -> String {
+    told(&[(chain.in_flight, "on the way"), (chain.lost, "lost"), (chain.incomplete, "incomplete"), (chain.overtaken, "overtaken")])
+}
+
+fn sinks(chain: &Chain) -> String {
+    told(&[(chain.sinks_in_flight, "not ended"), (chain.sinks_lost, "lost"), (chain.sinks_incomplete, "incomplete")])
+}
+
+/// What a stretch of a datum's way was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Queuing,
+    Execution,
+    Waiting,
+}
+
+impl Part {
+    const ALL: [Part; 3] = [Part::Queuing, Part::Execution, Part::Waiting];
+
+    fn class(self) -> &'static str {
+        ["queuing", "execution", "waiting"][self as usize]
+    }
+
+    fn meaning(self) -> &'static str {
+        ["Queuing: for an executor. ", "Execution. ", "Waiting: on a channel, for another input. "][self as usize]
+    }
+}
+
+/// The way in order: parts, from when until when since it began, and whose.
+fn way(worst: &WorstPath) -> Vec<(Part, Duration, Duration, String)> {
+    let mut way = Vec::new();
+    let mut before = worst.from_ns;
+    let mut add = |part, from: Instant, until: Instant, whose: &PathStep| {
+        if until > from {
+            way.push((
+                part,
+                from.since(worst.from_ns),
+                until.since(worst.from_ns),
+                format!("{} #{}", visible(&whose.task), whose.instance),
+            ));
+        }
+    };
+    for step in &worst.path {
+        add(Part::Waiting, before, step.activation_ns, step);
+        add(Part::Queuing, step.activation_ns, step.start_ns, step);
+        add(Part::Execution, step.start_ns, step.until_ns, step);
+        before = step.until_ns;
+    }
+    way
+}
+
+fn worst(flow: &Dataflow, begin: Instant) -> Markup {
+    let drawn: Vec<(&Chain, &Latency)> = flow.chains.iter().filter_map(|chain| Some((chain, chain.reaction.as_ref()?))).collect();
+    let Some(longest) = drawn.iter().map(|(_, latency)| latency.distribution.max_ns).max() else { return html! {} };
+    let scale = Scale::linear(longest);
+    html! {
+        div.figures {
+            figure.wide {
+                h4 { "Worst reaction time of each chain, and what it went into" }
+                p.key {
+                    @for part in Part::ALL {
+                        svg.sample width="32" height="14" aria-hidden="true" { rect class={ "part " (part.class()) } x="2" y="1" width="28" height="12" {} }
+                        (part.meaning())
+                    }
+                }
+                (scale.axis())
+                ol.rows {
+                    @for (chain, latency) in drawn.iter().take(MOST_WORST) { (bars(chain, latency, &scale, begin)) }
+                }
+                (scale.axis())
+                @if drawn.len() > MOST_WORST { p.missing { (counted((drawn.len() - MOST_WORST) as u64, "chain")) " more in the table." } }
+                figcaption {
+                    "The upper bar of each chain is the sum of each part, the lower one the way of that datum in time: where it waited, for what. All are to one scale."
+                }
+            }
+        }
+    }
+}
+
+/// A chain's worst case: its parts as one bar, its way as another, and both in words.
+fn bars(chain: &Chain, latency: &Latency, scale: &Scale, begin: Instant) -> Markup {
+    let worst = &latency.worst;
+    let parts = [worst.queuing_ns, worst.execution_ns, worst.waiting_ns];
+    let mut edge = Duration::ZERO;
+    let sums = Part::ALL.into_iter().zip(parts).map(|(part, length)| {
+        let from = edge;
+        edge += length;
+        (part, from, edge)
+    });
+    let sums: Vec<(Part, Duration, Duration)> = sums.collect();
+    html! {
+        li {
+            span { bdi { (name(chain)) } ": " (at_most(latency.distribution.max_ns)) " = " (parts_in_words(worst)) }
+            svg.bars height="44" aria-hidden="true" {
+                (scale.grid())
+                @for (part, from, until) in sums.iter().filter(|(_, from, until)| until > from) { (bar(*part, (*from, *until), scale, (2, 22), &at_most(until.saturating_sub(*from)).to_string())) }
+                @for (part, from, until, whose) in way(worst) {
+                    (bar(part, (from, until), scale, (28, 12), &format!("{whose}: {} {}", part.class(), at_most(until.saturating_sub(from)))))
+                }
+            }
+            details {
+                summary { "The way of this datum, step by step" }
+                (steps(worst, begin))
+                @if let Some(age) = &chain.age {
+                    @if age.worst == *worst {
+                        p { "The worst data age, " (at_most(age.distribution.max_ns)) ", is that of the same datum." }
+                    } @else {
+                        p { "The worst data age, " (at_most(age.distribution.max_ns)) " = " (parts_in_words(&age.worst)) ":" }
+                        (steps(&age.worst, begin))
+                    }
+                }
+                @if chain.overwritten > 0 {
+                    p { (count(chain.overwritten)) " of the data had no reaction of their own: the sink read a later datum, too or instead." }
+                }
+            }
+        }
+    }
+}
+
+fn parts_in_words(worst: &WorstPath) -> String {
+    let [queuing, execution, waiting] = [worst.queuing_ns, worst.execution_ns, worst.waiting_ns].map(at_most);
+    format!("queuing {queuing} + execution {execution} + waiting {waiting}")
+}
+
+fn bar(part: Part, (from, until): (Duration, Duration), scale: &Scale, (top, height): (u32, u32), title: &str) -> Markup {
+    let (left, right) = (scale.percent(from), scale.percent(until));
+    html! {
+        rect class={ "part " (part.class()) } x=(percent(left)) y=(top) width=(percent((right - left).max(0.1))) height=(height) { title { (title) } }
+    }
+}
+
+fn steps(worst: &WorstPath, begin: Instant) -> Markup {
+    let mut before = worst.from_ns;
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for (index, step) in worst.path.iter().enumerate() {
+        let mut text = String::new();
+        let waited = step.activation_ns.since(before);
+        if waited > Duration::ZERO {
+            let why = match index {
+                0 => format!(
+                    "instance #{} put a datum on the chain that did not arrive; after {waited} a later one did that did; ",
+                    count(worst.source_instance)
+                ),
+                _ => format!("waited {waited} for another input; "),
+            };
+            text += &why;
+        }
+        text += &format!("queued {}, executed {}", step.start_ns.since(step.activation_ns), step.until_ns.since(step.start_ns));
+        text += &match &step.channel {
+            Some(channel) => format!(" until it pushed on {}", visible(channel)),
+            None => " to its end".into(),
+        };
+        lines.push((format!("{} #{}, activated {}: ", visible(&step.task), count(step.instance), since(begin, step.activation_ns)), text));
+        before = step.until_ns;
+    }
+    html! { ol { @for (who, what) in lines { li { bdi { (who) } (what) } } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_of_a_datum_has_no_gap_and_sums_up_to_its_latency() {
+        let at = Instant::from_ns;
+        let step = |task: &str, activation: u64, start: u64, until: u64| PathStep {
+            task: task.into(),
+            instance: 7,
+            activation_ns: at(activation),
+            start_ns: at(start),
+            until_ns: at(until),
+            channel: None,
+        };
+        let mut worst = WorstPath {
+            source_instance: 6,
+            from_ns: at(100),
+            until_ns: at(900),
+            queuing_ns: Duration::ZERO,
+            execution_ns: Duration::ZERO,
+            waiting_ns: Duration::ZERO,
+            path: vec![step("a", 150, 150, 400), step("b", 500, 600, 900)],
+        };
+        [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
+        let way = way(&worst);
+        let parts: Vec<Part> = way.iter().map(|(part, ..)| *part).collect();
+        assert_eq!(parts, [Part::Waiting, Part::Execution, Part::Waiting, Part::Queuing, Part::Execution]);
+        assert!(way.windows(2).all(|pair| pair[0].2 == pair[1].1));
+        assert_eq!((way[0].1, way[4].2), (Duration::ZERO, worst.total()));
+        for part in Part::ALL {
+            let sum = way
+                .iter()
+                .filter(|(of, ..)| *of == part)
+                .fold(Duration::ZERO, |sum, (_, from, until, _)| sum + until.saturating_sub(*from));
+            assert_eq!(sum, worst.parts()[part as usize], "{part:?}");
+        }
+    }
+}

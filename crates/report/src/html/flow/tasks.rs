@@ -1,0 +1,111 @@
+//! What tasks take: box plots, the numbers, and when they are activated.
+
+use super::boxes::{self, Kinds, Row};
+use crate::figure::{at_least, at_most, count, counted};
+use crate::flow::{cells, since};
+use crate::visible;
+use maud::{Markup, html};
+use punctual_model::Instant;
+use punctual_model::dataflow::{Dataflow, FlowTask, Times};
+
+/// Tasks whose curves are drawn.
+const MOST_DRAWN: usize = 200;
+
+/// Box plots and table.
+pub(super) fn times(flow: &Dataflow, begin: Instant) -> Markup {
+    let of = |times: &Option<Times>| times.as_ref().map(|times| times.distribution.clone());
+    let found: Vec<_> = flow.tasks.iter().map(|task| (visible(&task.name), of(&task.execution), of(&task.queuing))).collect();
+    let rows: Vec<Row> =
+        found.iter().map(|(name, execution, queuing)| Row { name: name.clone(), boxes: [execution.as_ref(), queuing.as_ref()] }).collect();
+    let kinds = Kinds { names: ["Execution, from start to stop", "Queuing, from activation to start"], classes: ["execution", "queuing"] };
+    html! {
+        div.figures {
+            (boxes::figure("Execution and queuing times", &rows, &kinds, "A queuing time longer than the execution times around it is that of a task that waits for an executor."))
+        }
+        (table(flow, begin))
+    }
+}
+
+fn table(flow: &Dataflow, begin: Instant) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Times of tasks as a table" {
+            table {
+                thead { tr {
+                    th scope="col" { "Task" } th scope="col" { "Time" }
+                    @for title in ["Instances", "Min", "Quartile 1", "Median", "Quartile 3", "Max", "Worst instance", "At"] { th.figure scope="col" { (title) } }
+                    th scope="col" { "Notes" }
+                } }
+                tbody {
+                    @for task in &flow.tasks {
+                        @for (name, times) in [("execution", &task.execution), ("queuing", &task.queuing)] {
+                            tr {
+                                th scope="row" { bdi { (visible(&task.name)) } }
+                                td { (name) }
+                                td.figure { (count(task.executions)) }
+                                @match times {
+                                    Some(times) => {
+                                        @for cell in cells(&times.distribution) { td.figure { (cell) } }
+                                        td.figure { "#" (count(times.worst.instance)) }
+                                        td.figure { (since(begin, times.worst.at_ns)) }
+                                    },
+                                    None => @for _ in 0..7 { td.figure { "–" } },
+                                }
+                                td { @if name == "execution" { (notes(task)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn notes(task: &FlowTask) -> String {
+    let parts = [(task.in_flight, "not ended"), (task.incomplete, "incomplete"), (task.missing_activations, "missing")];
+    let some = parts.into_iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, what)| format!("{} {what}", count(number))).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a task has curves to draw.
+pub(crate) fn has_curve(task: &FlowTask) -> bool {
+    task.arrival.curve.as_ref().is_some_and(|curve| !curve.delta_min_ns.is_empty())
+}
+
+/// Curves of activations; `first` is where the data of the first task are among those of all streams.
+pub(super) fn activations(flow: &Dataflow, first: usize) -> Markup {
+    let drawn: Vec<(usize, &FlowTask)> = flow.tasks.iter().enumerate().filter(|(_, task)| has_curve(task)).collect();
+    html! {
+        p {
+            "Both are drawn as far as activations were observed, and dashed beyond: extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse, which is safe if no two \
+             activations ever come closer than the closest that were observed."
+        }
+        @if drawn.is_empty() { p.missing { "No task was activated twice." } }
+        @for (position, task) in drawn.iter().take(MOST_DRAWN) {
+            h3 { bdi { (visible(&task.name)) } }
+            div.figures { (curves(task, first + position)) }
+        }
+        @if drawn.len() > MOST_DRAWN { p.missing { (counted((drawn.len() - MOST_DRAWN) as u64, "task")) " more in the model file." } }
+    }
+}
+
+fn curves(task: &FlowTask, stream: usize) -> Markup {
+    let Some(curve) = &task.arrival.curve else { return html! {} };
+    let (Some(closest), Some(last)) = (curve.delta_min_ns.first(), curve.delta_min_ns.last()) else { return html! {} };
+    let (closest, last, known) = (at_least(*closest), at_least(*last), curve.delta_min_ns.len() as u64 + 1);
+    let apart = curve.delta_max_ns.first().map(|most| format!(", and never more than {} apart", at_most(*most))).unwrap_or_default();
+    html! {
+        figure.plot data-kind="activations" data-stream=(stream) {
+            h4 { "Arrival curves η⁺ and η⁻" }
+            figcaption {
+                "Up: how many activations any interval of the length Δ has, at most (η⁺) and at least (η⁻). Of " (counted(task.activations, "activation")) ", no two came closer than "
+                (closest) (apart) ". Beyond " (last) " the bound is extrapolated."
+            }
+        }
+        figure.plot data-kind="distances" data-stream=(stream) {
+            h4 { "Distance functions δ⁻ and δ⁺" }
+            figcaption {
+                "Up: the time that n activations in a row span, at least (δ⁻) and at most (δ⁺). Beyond " (count(known)) " activations δ⁻ is extrapolated, and nothing is known of δ⁺."
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The structure of what is drawn of a dataflow program.
+
+use super::States;
+use crate::example::{model, task};
+use crate::html::page;
+use punctual_model::dataflow::*;
+use punctual_model::{Arrival, Curve, Duration, Instant, TimingModel};
+use punctual_trace::flow::About;
+
+const HOSTILE: &str = "</script><img src=x onerror=alert(1)>";
+
+fn us(us: u64) -> Duration {
+    Duration::from_us(us)
+}
+
+fn at(us: u64) -> Instant {
+    Instant::from_ns(1_000_000_000 + us * 1_000)
+}
+
+fn distribution(max: u64) -> Distribution {
+    let parts = [max / 10, max / 5, max / 4, max / 2, max].map(us);
+    Distribution { count: 100, min_ns: parts[0], quartile_1_ns: parts[1], median_ns: parts[2], quartile_3_ns: parts[3], max_ns: parts[4] }
+}
+
+fn flow_task(id: u32, name: &str) -> FlowTask {
+    let times = |max| Some(Times { distribution: distribution(max), worst: Worst { instance: 7, at_ns: at(500) } });
+    FlowTask {
+        name: name.into(),
+        id,
+        activations: 100,
+        executions: 100,
+        in_flight: 0,
+        incomplete: 0,
+        missing_activations: 0,
+        execution: times(2_000),
+        queuing: times(30),
+        arrival: Arrival {
+            periodic: None,
+            sporadic: None,
+            curve: Some(Curve { delta_min_ns: vec![us(900), us(1_900)], delta_max_ns: vec![us(1_100), us(2_100)] }),
+        },
+        distances: Vec::new(),
+        counts: Vec::new(),
+    }
+}
+
+fn channel(id: u32, name: &str, from: &[&str], to: &[(&str, u64, bool)]) -> Channel {
+    Channel {
+        name: name.into(),
+        id,
+        pushes: 100,
+        missing_pushes: 0,
+        from_outside: if from.is_empty() { 100 } else { 0 },
+        from_unknown: 0,
+        pushed_by: from.iter().map(|task| PushedBy { task: (*task).into(), pushes: 100 }).collect(),
+        activates: to
+            .iter()
+            .map(|(task, activations, declared)| Activates { task: (*task).into(), activations: *activations, declared: *declared })
+            .collect(),
+    }
+}
+
+fn step(task: &str, activation: u64, start: u64, until: u64, channel: Option<&str>) -> PathStep {
+    let (activation_ns, start_ns, until_ns) = (at(activation), at(start), at(until));
+    PathStep { task: task.into(), instance: 7, activation_ns, start_ns, until_ns, channel: channel.map(Into::into) }
+}
+
+/// Three tasks: a camera, a tracker with a name that is markup and a feedback to itself, and a sink.
+pub(super) fn program() -> Dataflow {
+    let mut worst = WorstPath {
+        source_instance: 7,
+        from_ns: at(100),
+        until_ns: at(2_100),
+        queuing_ns: Duration::ZERO,
+        execution_ns: Duration::ZERO,
+        waiting_ns: Duration::ZERO,
+        path: vec![
+            step("camera", 100, 200, 700, Some("image")),
+            step(HOSTILE, 900, 1_000, 1_600, Some("pose")),
+            step("sink", 1_600, 1_700, 2_100, None),
+        ],
+    };
+    [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
+    Dataflow {
+        program: Some("aton".into()),
+        policy: Some("fifo".into()),
+        executors: Some(2),
+        events: 1_000,
+        channels: vec![
+            channel(0, "tick", &[], &[("camera", 100, true)]),
+            channel(1, "image", &["camera"], &[(HOSTILE, 100, false)]),
+            channel(2, "pose", &[HOSTILE], &[("sink", 100, true)]),
+            channel(3, "state", &[HOSTILE], &[(HOSTILE, 0, true)]),
+        ],
+        tasks: vec![flow_task(0, "camera"), flow_task(1, HOSTILE), flow_task(2, "sink")],
+        chains: vec![Chain {
+            tasks: vec!["camera".into(), HOSTILE.into(), "sink".into()],
+            sources: 101,
+            lost: 1,
+            sinks: 100,
+            reaction: Some(Latency { distribution: distribution(2_000), worst: worst.clone() }),
+            age: Some(Latency { distribution: distribution(2_000), worst }),
+            ..Chain::default()
+        }],
+        ..Dataflow::default()
+    }
+}
+
+fn of(tasks: Vec<punctual_model::Task>, flow: Dataflow) -> TimingModel {
+    TimingModel { dataflow: Some(flow), ..model(tasks) }
+}
+
+fn section<'a>(page: &'a str, id: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("<section id=\"{id}\"")).expect("the section is there");
+    rest.split_once("</section>").expect("it ends").0
+}
+
+#[test]
+fn a_program_alone_has_a_page_that_says_nothing_of_threads() {
+    let page = page(&of(vec![], program()), None, None, "aton");
+    for words in ["All tasks", "No task was seen", "punctual record -o DIR", "Linux"] {
+        assert!(!page.contains(words), "{words}");
+    }
+    assert!(page.contains("href=\"#dataflow\"") && page.contains("policy fifo, 2 executors") && page.contains("Dataflow program aton"));
+    assert!(section(&page, "flow-states").contains("Not drawn"));
+    assert!(section(&page, "dataflow").contains("1 time the way of a datum along a chain could not be followed"));
+}
+
+#[test]
+fn threads_and_a_program_have_one_page_and_data_of_their_own() {
+    let model = of(vec![task("ctl", 7, 80)], program());
+    let page = page(&model, None, None, "both");
+    assert!(page.contains("id=\"overview\"") && page.contains("id=\"task-0\"") && page.contains("id=\"dataflow\""));
+    // The thread's one stream comes first.
+    let activations = section(&page, "flow-activations");
+    for stream in 1..=3 {
+        assert_eq!(activations.matches(&format!("data-stream=\"{stream}\"")).count(), 2, "{stream}");
+    }
+    let (_, data) = page.split_once("type=\"application/json\">").expect("data");
+    let (data, _) = data.split_once("</script>").expect("it ends");
+    let data: serde_json::Value = serde_json::from_str(data).expect("JSON");
+    assert_eq!(data["streams"].as_array().map(Vec::len), Some(4));
+    assert_eq!(data["streams"][1]["delta_min"]["value"][0], 900_000);
+}
+
+#[test]
+fn the_graph_tells_declared_edges_from_inferred_ones_and_draws_feedback_back() {
+    let page = page(&of(vec![], program()), None, None, "aton");
+    let graph = section(&page, "dataflow");
+    let (_, svg) = graph.split_once("<svg class=\"graph\"").expect("a picture");
+    let (svg, _) = svg.split_once("</svg>").expect("it ends");
+    let count = |what: &str| svg.matches(what).count();
+    assert_eq!((count("node task-node"), count("node channel-node"), count("node outside-node")), (3, 4, 1));
+    // Outside → tick → camera → image → tracker → pose → sink, tracker → state → tracker.
+    assert_eq!((count("<path d="), count("data-back")), (8, 1));
+    assert_eq!((count("class=\"edge inferred\""), count("class=\"edge never\""), count("class=\"edge\"")), (1, 1, 6));
+    assert!(graph.contains("never what activates") && graph.contains("found from the events alone"));
+}
+
+#[test]
+fn a_graph_that_nobody_could_read_is_left_to_its_table() {
+    let mut flow = program();
+    flow.channels.extend((4..400).map(|id| channel(id, &format!("channel-{id}"), &["camera"], &[])));
+    let page = page(&of(vec![], flow), None, None, "aton");
+    let graph = section(&page, "dataflow");
+    assert!(!graph.contains("<svg class=\"graph\"") && graph.contains("more than can be read") && graph.contains("channel-399"));
+}
+
+#[test]
+fn times_and_worst_cases_are_drawn_and_in_numbers() {
+    let page = page(&of(vec![], program()), None, None, "aton");
+    let tasks = section(&page, "flow-tasks");
+    assert_eq!((tasks.matches("<svg class=\"boxes\"").count(), tasks.matches("class=\"median\"").count()), (3, 6));
+    assert!(tasks.contains("The axis is logarithmic") && tasks.contains("#7") && tasks.contains("+0.000500 s"));
+    let chains = section(&page, "flow-chains");
+    assert_eq!(chains.matches("<svg class=\"boxes\"").count(), 1);
+    // Three sums; the way: queued and executed three times, waited once; and the key.
+    assert_eq!(chains.matches("class=\"part ").count(), 3 + 7 + 3);
+    assert!(chains.contains("= queuing 300 µs + execution 1.5 ms + waiting 200 µs") && chains.contains("waited 200 µs for another input"));
+    assert!(chains.contains("is that of the same datum") && chains.contains("1 lost"));
+}
+
+#[test]
+fn the_raster_of_states_is_around_the_worst_case() {
+    let flow = program();
+    let states = States::new(&flow, &About::default(), at(0));
+    let page = page(&of(vec![], flow), None, Some(&states), "aton");
+    assert!(section(&page, "flow-states").contains("around the worst reaction time of camera →"));
+}
+
+#[test]
+fn names_of_tasks_are_text_wherever_they_stand() {
+    let flow = program();
+    let mut about = About::default();
+    about.tasks.insert(1, HOSTILE.into());
+    let states = States::new(&flow, &about, at(0));
+    let page = page(&of(vec![], flow), None, Some(&states), HOSTILE);
+    assert!(!page.contains("<img"));
+}
