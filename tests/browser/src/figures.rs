@@ -39,7 +39,7 @@ fn over(figure: &str) -> String {
 }
 
 /// How many pixels of a canvas are not transparent.
-fn ink(page: &Opened, figure: &str) -> Result<f64> {
+pub fn ink(page: &Opened, figure: &str) -> Result<f64> {
     page.number(&format!(
         "(() => {{
             const canvas = document.querySelector('{figure} canvas');

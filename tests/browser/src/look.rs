@@ -85,8 +85,8 @@ const LEAST_CONTRAST: &str = "(() => {
     return least;
 })()";
 
-fn contrast(page: &Opened) -> Result {
-    colour_of_line(page)?;
+/// Of all text that is shown, light and dark.
+pub fn contrast_of(page: &Opened) -> Result {
     for colours in ["light", "dark"] {
         page.system("screen", colours)?;
         page.until(&format!("matchMedia('(prefers-color-scheme: {colours})').matches"))?;
@@ -94,6 +94,11 @@ fn contrast(page: &Opened) -> Result {
         ensure!(least[1].as_f64().is_some_and(|contrast| contrast >= 4.5), "{colours}: {least}");
     }
     Ok(())
+}
+
+fn contrast(page: &Opened) -> Result {
+    colour_of_line(page)?;
+    contrast_of(page)
 }
 
 fn narrow(page: &Opened) -> Result {

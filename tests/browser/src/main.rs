@@ -5,6 +5,7 @@
 
 mod browser;
 mod figures;
+mod flow;
 mod look;
 mod plant;
 mod table;
@@ -68,7 +69,9 @@ pub fn pages() -> Result<Arc<Pages>> {
     }
     let (folder, plant) = (tempfile::tempdir()?, Plant::small());
     let large = Plant::large(150);
-    for (name, text) in [("small", plant.page()), ("without", plant.page_without_recording()), ("large", large.page())] {
+    for (name, text) in
+        [("small", plant.page()), ("without", plant.page_without_recording()), ("large", large.page()), ("flow", flow::page()?)]
+    {
         std::fs::write(folder.path().join(format!("{name}.html")), text)?;
     }
     Ok(pages.insert(Arc::new(Pages { chromium: Chromium::start()?, folder, plant })).clone())
@@ -112,7 +115,14 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // A page that is not in front is not drawn, and browsers are large.
     arguments.test_threads = Some(1);
-    let tables = [("small", table::ALL), ("small", figures::ALL), ("small", look::ALL), ("without", look::WITHOUT), ("large", look::LARGE)];
+    let tables = [
+        ("small", table::ALL),
+        ("small", figures::ALL),
+        ("small", look::ALL),
+        ("without", look::WITHOUT),
+        ("large", look::LARGE),
+        ("flow", flow::ALL),
+    ];
     let trials = tables.into_iter().flat_map(|(page, rows)| rows.iter().map(move |row| trial(page, *row))).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     drop(PAGES.lock().unwrap_or_else(PoisonError::into_inner).take());
