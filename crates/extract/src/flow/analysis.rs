@@ -14,6 +14,7 @@ use super::tree::{Tree, Way};
 use punctual_model::Instant;
 use punctual_trace::flow::{Event, Gap, Item, Kind, OBJECTS};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// How far the curves go.
@@ -70,6 +71,30 @@ struct Misses {
     from: Instant,
 }
 
+impl Misses {
+    /// Of all channels that a task may read: of some, no push may be left that shows who makes them.
+    fn by_task(graph: &Graph) -> impl Fn(u16) -> Misses {
+        let of = |channel: &u16| Misses {
+            somewhere: graph.missing_pushes.contains_key(channel),
+            from: Instant::from_ns(graph.last_pushes.get(channel).copied().unwrap_or(0)),
+        };
+        let mut any = Misses { somewhere: false, from: Instant::from_ns(u64::MAX) };
+        graph.channel_names.keys().for_each(|channel| any.and(of(channel)));
+        let mut known: BTreeMap<u16, Misses> = BTreeMap::new();
+        for (channel, tasks) in &graph.activates {
+            tasks.keys().for_each(|task| known.entry(*task).or_insert(of(channel)).and(of(channel)));
+        }
+        // Where the program declares nothing, it may be any channel.
+        let declares = !graph.declared.is_empty();
+        move |task| known.get(&task).copied().filter(|_| declares).unwrap_or(any)
+    }
+
+    fn and(&mut self, other: Misses) {
+        self.somewhere |= other.somewhere;
+        self.from = self.from.min(other.from);
+    }
+}
+
 #[derive(Debug)]
 struct TaskState {
     number: u16,
@@ -115,15 +140,8 @@ impl<'a> Analysis<'a> {
                 ways: tree.ways.remove(number).unwrap_or_default(),
             });
         }
-        let mut misses_pushes = vec![Misses { somewhere: false, from: Instant::from_ns(u64::MAX) }; tree.nodes.len()];
-        for (channel, nodes) in &tree.behind {
-            for node in nodes {
-                let misses = &mut misses_pushes[*node];
-                misses.somewhere |= graph.missing_pushes.contains_key(channel);
-                let last = graph.last_pushes.get(channel).copied().unwrap_or(0);
-                misses.from = misses.from.min(Instant::from_ns(last));
-            }
-        }
+        let misses = Misses::by_task(graph);
+        let misses_pushes = tree.nodes.iter().map(|node| misses(node.task)).collect();
         Analysis {
             graph,
             asked: chains,

@@ -82,7 +82,7 @@ pub struct Graph {
     pub(super) declared: BTreeSet<Connection>,
     /// By task: the channels between it and each task behind it.
     pub(super) successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>>,
-    /// Producers that execute tasks.
+    /// Producers that execute tasks, or may.
     pub(super) executing: BTreeSet<u32>,
     /// Tasks that are activated from outside: by pushes of no task, or outside any push.
     pub(super) stimulated: BTreeSet<u16>,
@@ -162,7 +162,10 @@ impl GraphBuilder {
             activates.entry(connection.channel).or_default().insert(connection.task, *count);
         }
         let mut pushes: BTreeMap<u16, BTreeMap<Maker, u64>> = BTreeMap::new();
-        let executing: BTreeSet<u32> = self.producers.iter().filter(|(_, producer)| producer.executes).map(|(number, _)| *number).collect();
+        // Executors are numbered first. Where it is not said how many there are, any producer may be one: its starts may be missing.
+        let may_execute = |number: u32| about.executors.is_none_or(|executors| number < executors);
+        let executing = self.producers.iter().filter(|(number, producer)| producer.executes || may_execute(**number));
+        let executing: BTreeSet<u32> = executing.map(|(number, _)| *number).collect();
         // Who never executes a task is no task, whatever is missing.
         let maker = |producer: &u32| if executing.contains(producer) { Maker::Unknown } else { Maker::Outside };
         let unknown = self.unknown.iter().map(|((producer, channel), count)| (maker(producer), *channel, *count));

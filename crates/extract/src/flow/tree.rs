@@ -40,6 +40,10 @@ pub struct Tree {
 impl Tree {
     pub fn new(graph: &Graph, chains: &Chains) -> Tree {
         let mut tree = Tree::default();
+        let mut read: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
+        for (channel, tasks) in &graph.activates {
+            tasks.keys().for_each(|task| read.entry(*task).or_default().push(*channel));
+        }
         let mut children: BTreeMap<(Option<usize>, u16), usize> = BTreeMap::new();
         for (chain, tasks) in chains.chains.iter().enumerate() {
             let mut at = None;
@@ -61,6 +65,12 @@ impl Tree {
                 tree.nodes[node].chain = Some(chain);
             }
         }
+        // All that its task reads, also of makers that are not known to push there.
+        for (index, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()) {
+            for channel in read.get(&node.task).into_iter().flatten() {
+                tree.behind.entry(*channel).or_default().push(index);
+            }
+        }
         tree
     }
 
@@ -73,7 +83,6 @@ impl Tree {
             let Node { task: from, slot, .. } = self.nodes[parent];
             for channel in graph.channels_between(from, task) {
                 self.ways.entry(from).or_default().push(Way { channel: *channel, from_slot: slot, node });
-                self.behind.entry(*channel).or_default().push(node);
             }
         }
         node
