@@ -53,6 +53,7 @@ fn task(name: &str, execution: [u64; 2], queuing: [u64; 2]) -> FlowTask {
         missing_activations: 0,
         execution: times(execution),
         queuing: times(queuing),
+        by_kernel: None,
         arrival: Arrival::default(),
         distances: Vec::new(),
         counts: Vec::new(),

@@ -32,6 +32,7 @@ fn task(name: &str, id: u32) -> FlowTask {
         missing_activations: 0,
         execution: times([10, 20, 30, 40, 50]),
         queuing: times([1, 2, 3, 4, 5]),
+        by_kernel: None,
         distances: Distance::samples(&curve),
         counts: Count::samples(&curve),
         arrival: Arrival { curve: Some(curve), ..Arrival::default() },

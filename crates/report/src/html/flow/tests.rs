@@ -34,6 +34,7 @@ fn flow_task(id: u32, name: &str) -> FlowTask {
         missing_activations: 0,
         execution: times(2_000),
         queuing: times(30),
+        by_kernel: None,
         arrival: Arrival {
             periodic: None,
             sporadic: None,
