@@ -175,15 +175,16 @@ pub struct Import {
 /// Make a page to look at: tables and interactive plots
 ///
 /// Writes one HTML file that needs nothing else and no network. With the recordings that the models were made from, or some of them, it
-/// also shows every job: releases over time, and histograms.
+/// also shows every job: releases over time, and histograms. The trace of a dataflow program may stand in FILE's place, and is analysed first;
+/// given with its model it adds the states of tasks around the worst case.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Report {
-    /// The timing model (*.timing.json); - is standard input
-    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// The timing model (*.timing.json), or the trace of a dataflow program (a folder); - is standard input
+    #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub file: PathBuf,
 
-    /// The recordings that it was made from
+    /// The recordings that it was made from, and the trace of its dataflow program
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 

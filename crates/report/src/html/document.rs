@@ -124,7 +124,7 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
                 }
             }
             @if model.dataflow.is_none() || !model.tasks.is_empty() { (recording(jobs)) }
-            noscript { p.note.warning { "Figures are drawn by a script, and scripts are off here. All words and tables are there without it." } }
+            noscript { p.note.warning { "Curves, histograms and rasters of releases are drawn by a script, and scripts are off here. All words and tables, and all other figures, are there without it." } }
         }
     }
 }

@@ -101,7 +101,7 @@ impl Part {
     }
 
     fn meaning(self) -> &'static str {
-        ["Queuing: for an executor. ", "Execution. ", "Waiting: on a channel, for another input. "][self as usize]
+        ["Queuing: for an executor. ", "Execution. ", "Waiting: on a channel, for another input or a later datum. "][self as usize]
     }
 }
 
