@@ -12,7 +12,7 @@ use super::sources::ChainState;
 use super::times::{Activations, InstanceTimes};
 use super::tree::{Tree, Way};
 use punctual_model::Instant;
-use punctual_trace::flow::{Event, Gap, Item, Kind, OBJECTS};
+use punctual_trace::flow::{Event, Gap, Item, Kind, NUMBERS, OBJECTS};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -170,12 +170,30 @@ impl<'a> Analysis<'a> {
     fn gap(&mut self, gap: &Gap) {
         self.gap_until = self.gap_until.max(Some(gap.until));
         self.is_cut |= gap.until.ns() == u64::MAX;
+        // A packet may hold as many as the numbers are told apart over.
+        if gap.packets > 0 || gap.discarded >= NUMBERS / 2 {
+            self.forget_numbers(gap.producer);
+        }
         let running = self.producers.entry(gap.producer).or_insert(Running::Nothing);
         *running = match *running {
             Running::Nothing => Running::Unknown(None),
             Running::Instance(task, number) => Running::Unknown(Some((task, number))),
             unknown @ Running::Unknown(_) => unknown,
         };
+    }
+
+    /// So much is missing that a number may come again and mean another instance: those that had not started, or that this producer
+    /// executed, are not followed any more.
+    #[cold]
+    fn forget_numbers(&mut self, producer: u32) {
+        for task in &mut self.tasks {
+            for instance in task.live.iter_mut().filter(|instance| instance.start.is_none_or(|(_, by)| by == producer)) {
+                settle(&mut self.chains, &self.tree, &task.nodes, instance, false);
+                instance.waiting.clear();
+                instance.carries.fill(Carry::Unknown);
+                instance.activation = None;
+            }
+        }
     }
 
     #[inline]
@@ -371,15 +389,20 @@ impl<'a> Analysis<'a> {
     fn abandon(&mut self, place: usize, instance: &Instance, is_in_flight: bool) {
         let task = &mut self.tasks[place];
         *(if is_in_flight { &mut task.in_flight } else { &mut task.incomplete }) += 1;
-        for (chain, _) in &instance.waiting {
-            let state = &mut self.chains[*chain];
-            *(if is_in_flight { &mut state.in_flight } else { &mut state.incomplete }) += 1;
-        }
-        for (node, carry) in task.nodes.iter().zip(&instance.carries) {
-            // What is unknown has been counted when it was read.
-            let (Some(chain), Carry::Known(_)) = (self.tree.nodes[*node].chain, carry) else { continue };
-            let state = &mut self.chains[chain];
-            *(if is_in_flight { &mut state.sinks_in_flight } else { &mut state.sinks_incomplete }) += 1;
-        }
+        settle(&mut self.chains, &self.tree, &task.nodes, instance, is_in_flight);
+    }
+}
+
+/// What becomes of a chain's data with an instance that is not followed to its end.
+fn settle(chains: &mut [ChainState], tree: &Tree, nodes: &[usize], instance: &Instance, is_in_flight: bool) {
+    for (chain, _) in &instance.waiting {
+        let state = &mut chains[*chain];
+        *(if is_in_flight { &mut state.in_flight } else { &mut state.incomplete }) += 1;
+    }
+    for (node, carry) in nodes.iter().zip(&instance.carries) {
+        // What is unknown has been counted when it was read.
+        let (Some(chain), Carry::Known(_)) = (tree.nodes[*node].chain, carry) else { continue };
+        let state = &mut chains[chain];
+        *(if is_in_flight { &mut state.sinks_in_flight } else { &mut state.sinks_incomplete }) += 1;
     }
 }

@@ -65,6 +65,10 @@ impl Live {
         self.instances.get_mut(place)
     }
 
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Instance> {
+        self.instances.iter_mut()
+    }
+
     pub fn remove(&mut self, number: u64) -> Option<Instance> {
         let place = self.place(number).ok()?;
         self.instances.remove(place)

@@ -30,7 +30,7 @@ fn with_gaps(events: &[Event], numbers: &mut Numbers) -> Vec<Item> {
                 from: before.map_or(Instant::from_ns(0), |(_, event)| event.at),
                 until: Instant::from_ns(until),
                 discarded: length as u64,
-                packets: 0,
+                packets: numbers.below(4) / 3,
             };
             at.push((before.map_or(0, |(place, _)| place * 2 + 1), Item::Gap(gap)));
             index += length;
