@@ -233,6 +233,9 @@ pub struct Timeline {
 /// Reads what a program of tasks and channels said of itself (flow/trace writes such traces, docs/flow-traces.md is their format). Finds
 /// its graph, execution and queuing times and activations of its tasks, and for each chain of tasks how long data take from its source
 /// to its sink, and what that time went into. For example: punctual chains TRACE --chain cam1,craT,navi,ter1
+///
+/// An instance of a task is taken to have read all that was pushed since the activation before its own. Where an input keeps a backlog (a
+/// queue of which each instance takes one value), it has read less, and latencies are longer than what is said here.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Chains {

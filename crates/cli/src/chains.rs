@@ -39,7 +39,6 @@ impl Plan {
                 let message = "--graph - and --json both want standard output; name a file for one of them";
                 return Err(Failure::new(Code::Usage, message));
             }
-            Some(path) if path.as_os_str() == "-" => Some(Destination::new(Path::new("/dev/stdout"), true)?),
             Some(path) => Some(Destination::new(path, arguments.results.force)?),
             None => None,
         };

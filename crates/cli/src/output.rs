@@ -3,6 +3,7 @@
 use crate::failure::{Code, Failure, reason};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -26,14 +27,29 @@ pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
 pub struct Destination {
     path: PathBuf,
     replace: bool,
-    /// A device or pipe is written to; replacing it by a file would break what it is.
-    special: bool,
+    kind: Kind,
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It is replaced as a whole, or not at all.
+    File,
+    /// A device or pipe is written to; replacing it by a file would break what it is.
+    Special,
+    /// What this process was given, be it a file that somebody else writes to as well: it is written to where it stands, and never replaced.
+    StandardOutput,
+}
+
+/// Names of standard output. Where it is redirected they lead to a file, which is not ours to replace.
+const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 impl Destination {
     /// Checks all that can be known before: the file does not exist (or may be replaced), its directory takes new files.
     pub fn new(path: &Path, replace: bool) -> Result<Destination, Failure> {
         let name = path.display();
+        if STANDARD_OUTPUT.iter().any(|name| path.as_os_str() == *name) {
+            return Ok(Destination { path: "standard output".into(), replace, kind: Kind::StandardOutput });
+        }
         // A link stays a link: what it leads to is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let destination = match fs::metadata(&path) {
@@ -43,12 +59,12 @@ impl Destination {
             Ok(found) if found.is_file() && !replace => {
                 return Err(Failure::new(Code::File, format!("cannot write {name}: it exists; --force replaces it")));
             }
-            Ok(found) if found.is_file() => Destination { path, replace, special: false },
-            Ok(_) => Destination { path, replace, special: true },
-            Err(error) if error.kind() == ErrorKind::NotFound => Destination { path, replace, special: false },
+            Ok(found) if found.is_file() => Destination { path, replace, kind: Kind::File },
+            Ok(_) => Destination { path, replace, kind: Kind::Special },
+            Err(error) if error.kind() == ErrorKind::NotFound => Destination { path, replace, kind: Kind::File },
             Err(error) => return Err(Failure::file("write", name, reason(&error))),
         };
-        if !destination.special {
+        if destination.kind == Kind::File {
             temporary(directory(&destination.path)).map_err(|error| {
                 let why = match error.kind() {
                     ErrorKind::NotFound if directory(&destination.path).is_dir() => "no file can be made in that directory".to_owned(),
@@ -70,9 +86,10 @@ impl Destination {
 
     /// The file, to be written bit by bit; [`Pending::finish`] puts it in its place.
     pub fn begin(&self) -> io::Result<Pending<'_>> {
-        let file = match self.special {
-            true => Unfinished::Special(OpenOptions::new().write(true).open(&self.path)?),
-            false => Unfinished::File(temporary(directory(&self.path))?),
+        let file = match self.kind {
+            Kind::StandardOutput => Unfinished::Special(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+            Kind::Special => Unfinished::Special(OpenOptions::new().write(true).open(&self.path)?),
+            Kind::File => Unfinished::File(temporary(directory(&self.path))?),
         };
         Ok(Pending { destination: self, file })
     }

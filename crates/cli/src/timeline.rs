@@ -36,7 +36,6 @@ pub struct Threads {
 impl Plan {
     pub fn new(arguments: args::Timeline) -> Result<Plan, Failure> {
         let output = match arguments.output {
-            Some(path) if path.as_os_str() == "-" => "/dev/stdout".into(),
             Some(path) => path,
             None => beside(&arguments.recording, ".recording", "perfetto-trace"),
         };

@@ -1,6 +1,6 @@
 //! `punctual chains`: traces of dataflow programs, made here, to graphs, times and chains.
 
-use crate::run::{Ended, directory, punctual, run};
+use crate::run::{Ended, binary, directory, punctual, run};
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::TimingModel;
@@ -8,6 +8,7 @@ use punctual_model::dataflow::{Dataflow, WorstPath};
 use punctual_trace::flow::{About, ByteOrder, Connection, Kind, Writer};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 pub const ALL: &[(&str, Test)] = &[
     ("chains::a_program_for_people", text),
@@ -19,6 +20,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("chains::cut_off_anywhere", cut),
     ("chains::discarded_events_are_counted", discarded),
     ("chains::graphviz_draws_the_graph", graphviz),
+    ("chains::standard_output_is_added_to", standard_output),
     ("chains::other_commands_send_here", elsewhere),
     ("chains::too_many_paths", too_many),
 ];
@@ -220,6 +222,26 @@ fn discarded() -> Result<Outcome> {
     ensure!(chain.lost > 0 && reacted + chain.lost == ROUNDS && reacted >= ROUNDS - 3, "{chain:#?}");
     let ended = chains(&folder, &[])?;
     ensure!(ended.stderr.contains("4 events discarded by the tracer"), "{}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+/// A file that a shell redirected to is the shell's: whatever else is in it stays.
+fn standard_output() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = made(directory.path())?;
+    for (place, options) in
+        [("-", "chains -q --graph"), ("/dev/stdout", "chains -q --graph"), ("-", "timeline -q -o"), ("/dev/stdout", "report -q -o")]
+    {
+        let file = directory.path().join("redirected");
+        fs::write(&file, "before\n")?;
+        let (binary, into) = (binary(), file.display().to_string());
+        let line = format!("({} {options} {place} {}; echo behind) >>{into}", binary.display(), folder.display());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]);
+        run(shell)?.expect_code(0)?;
+        let bytes = fs::read(&file)?;
+        ensure!(bytes.starts_with(b"before\n") && bytes.ends_with(b"behind\n") && bytes.len() > 100, "{line}: {} bytes", bytes.len());
+    }
     Ok(Outcome::Completed)
 }
 
