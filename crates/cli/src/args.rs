@@ -204,7 +204,8 @@ pub struct Report {
 /// Make a timeline for the Perfetto UI
 ///
 /// Shows jobs, and of a recording with --detail switches also who ran when on which processor and who woke whom. Only watched threads
-/// are known: where none of them runs, a processor looks idle. Opens at https://ui.perfetto.dev, which keeps the file in the browser.
+/// are known: where none of them runs, a processor looks idle. Of the trace of a dataflow program it shows states of tasks, pushes, and
+/// who executed what; --from and --until are not for those. Opens at https://ui.perfetto.dev, which keeps the file in the browser.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Timeline {

@@ -25,6 +25,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// What was asked for, with every function found.
 pub struct Plan {
+    path: PathBuf,
     file: ProbeFile,
     located: Vec<Located>,
     command: Vec<OsString>,
@@ -63,7 +64,7 @@ impl Plan {
         }
         let folder = Folder::new(&arguments.output.unwrap_or_else(crate::record::by_date), arguments.force)?;
         let (limit, quiet) = (arguments.watch.duration, arguments.watch.quiet);
-        Ok(Plan { file, located, command, program, folder, limit, quiet })
+        Ok(Plan { path: path.to_owned(), file, located, command, program, folder, limit, quiet })
     }
 }
 
@@ -104,6 +105,14 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
         return Err(failure);
     }
     warn(told, by_kind);
+    if events == 0 && told.unreadable > 0 {
+        let message = format!(
+            "{} is of another build of {}: nothing could be read where it says; the trace has no events",
+            plan.path.display(),
+            plan.file.framework
+        );
+        return Err(Failure::new(Code::Target, message));
+    }
     if !plan.quiet {
         let place = plan.folder.path().display();
         eprintln!("Wrote {place}: {}. punctual chains {place} gives its times.", counted(events, "event"));

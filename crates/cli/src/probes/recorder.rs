@@ -27,8 +27,8 @@ impl Recorder {
     pub fn create(folder: &Path, file: &ProbeFile, program: &Path) -> Result<Recorder, Failure> {
         let here = platform::here();
         let about = About {
-            program: Some(program.display().to_string()),
-            platform: Some(format!("Linux {} on {}", here.kernel, here.machine)),
+            program: Some(program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()),
+            platform: Some(format!("Linux {} {}", here.kernel, here.machine)),
             clock_zero: u64::try_from(platform::clock_zero()).ok(),
             ..About::default()
         };
