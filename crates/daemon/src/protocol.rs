@@ -152,10 +152,6 @@ fn scheduler(
                 out,
             )
         }
-        "Ping" => {
-            none()?;
-            reply(Empty {}, out)
-        }
         _ => Err(Error::MethodNotFound { method: format!("{SCHEDULER}{method}") }),
     }
 }
@@ -183,6 +179,7 @@ fn act(request: Request, caller: &Caller, registry: &mut Registry, out: &mut Vec
             registry.detach(caller, spec)?;
             reply(Empty {}, out)
         }
+        Request::Ping => reply(Empty {}, out),
     }
 }
 

@@ -162,7 +162,7 @@ pub(super) struct SpecCall {
     pub(super) spec: u64,
 }
 
-/// What is asked of a spec: the methods that a program calls while it works.
+/// What is asked of a spec, and the ping: the methods that a program calls while it works.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Request {
     Create { parameters: punctual_schedule::Parameters, name: Option<String> },
@@ -170,6 +170,7 @@ pub(super) enum Request {
     Release { spec: SpecId },
     Attach { spec: SpecId, thread: u32 },
     Detach { spec: SpecId },
+    Ping,
 }
 
 /// What such a method asks; `None` if it is another one.
@@ -190,6 +191,10 @@ pub(super) fn request(method: &str, parameters: Option<&RawValue>) -> Result<Opt
             Request::Attach { spec: SpecId(spec), thread }
         }
         "DetachThread" => Request::Detach { spec: spec()? },
+        "Ping" => {
+            none(parameters)?;
+            Request::Ping
+        }
         _ => return Ok(None),
     }))
 }
@@ -232,6 +237,7 @@ pub(super) fn request_at_once(message: &[u8]) -> Option<Request> {
         ("ReleaseSpec", Some(spec), None, None, None) => Request::Release { spec },
         ("AttachThread", Some(spec), Some(thread), None, None) => Request::Attach { spec, thread },
         ("DetachThread", Some(spec), None, None, None) => Request::Detach { spec },
+        ("Ping", None, None, None, None) => Request::Ping,
         _ => return None,
     })
 }
