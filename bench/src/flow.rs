@@ -52,8 +52,8 @@ fn write_trace(folder: &Path) -> Result<(), Error> {
         about.channels.insert(number as u16, format!("to_{name}"));
     }
     about.channels.insert(5, "features".into());
-    let to = |channel, task| Connection { channel, task };
-    about.connections = vec![to(0, 0), to(1, 1), to(2, 2), to(3, 3), to(4, 4), to(5, 4)];
+    let to = |channel, task| Connection { channel, task }.into();
+    about.inputs = vec![to(0, 0), to(1, 1), to(2, 2), to(3, 3), to(4, 4), to(5, 4)];
     let mut writer = Writer::create(folder, &about, 2, PACKET_BYTES)?;
     // 10 executions of 4 events less 1 push that each camera's last stage makes for both: 18 events a round, as counted below.
     let mut written = 0;

@@ -48,11 +48,11 @@ const ROUND: [(u64, usize, Kind, u16); 29] = {
 
 fn about() -> About {
     let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
-    let connection = |(channel, task)| Connection { channel, task };
+    let connection = |(channel, task)| Connection { channel, task }.into();
     About {
         tasks: names(&["cam1", "cam2", "craT", "feaT", "navi", "ter1", "ter2"]),
         channels: names(&["tik1", "tik2", "img1", "img2", "crat", "feat", "pose", "note"]),
-        connections: [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 4), (6, 5), (6, 6)].map(connection).to_vec(),
+        inputs: [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 4), (6, 5), (6, 6)].map(connection).to_vec(),
         program: Some("aton".into()),
         platform: Some("made up".into()),
         policy: Some("fifo".into()),

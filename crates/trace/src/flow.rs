@@ -13,7 +13,7 @@ mod stream;
 mod tsdl;
 mod writer;
 
-pub use about::{About, ByteOrder, Connection};
+pub use about::{About, Arming, Barrier, ByteOrder, Connection, Input};
 pub use reader::{Reader, Totals};
 pub use writer::{Writer, metadata};
 

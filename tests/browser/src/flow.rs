@@ -80,7 +80,7 @@ pub fn page() -> Result<String> {
         executors: Some(1),
         tasks: names(&["camera", plant::HOSTILE, "sink"]),
         channels: names(&["tick", "image", "pose", "state"]),
-        connections: [(0, 0), (1, 1), (2, 2), (3, 1)].map(|(channel, task)| Connection { channel, task }).to_vec(),
+        inputs: [(0, 0), (1, 1), (2, 2), (3, 1)].map(|(channel, task)| Connection { channel, task }.into()).to_vec(),
         ..About::default()
     };
     let items = events();

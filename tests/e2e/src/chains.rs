@@ -31,12 +31,12 @@ const ROUNDS: u64 = 50;
 fn make(folder: &Path, byte_order: ByteOrder, lose: bool) -> Result {
     use Kind::{Activation, Push, Start, Stop};
     let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
-    let connection = |(channel, task)| Connection { channel, task };
+    let connection = |(channel, task)| Connection { channel, task }.into();
     let about = About {
         byte_order,
         tasks: names(&["cam", "navi", "moto"]),
         channels: names(&["start", "image", "tick", "way"]),
-        connections: [(0, 0), (1, 1), (2, 1), (3, 2)].map(connection).to_vec(),
+        inputs: [(0, 0), (1, 1), (2, 1), (3, 2)].map(connection).to_vec(),
         program: Some("rover".into()),
         policy: Some("fifo".into()),
         executors: Some(2),

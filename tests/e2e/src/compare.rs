@@ -23,7 +23,7 @@ fn make(folder: &Path, policy: &str, queuing_us: u64) -> Result {
     let about = About {
         tasks: names(&["cam", "navi"]),
         channels: names(&["tick", "image"]),
-        connections: [(0, 0), (1, 1)].map(|(channel, task)| Connection { channel, task }).to_vec(),
+        inputs: [(0, 0), (1, 1)].map(|(channel, task)| Connection { channel, task }.into()).to_vec(),
         program: Some("rover".into()),
         platform: Some("Linux".into()),
         policy: Some(policy.into()),

@@ -84,8 +84,8 @@ impl Misses {
         for (channel, tasks) in &graph.activates {
             tasks.keys().for_each(|task| known.entry(*task).or_insert(of(channel)).and(of(channel)));
         }
-        // Where the program declares nothing, it may be any channel.
-        let declares = !graph.declared.is_empty();
+        // Where the program does not declare all, it may be any channel.
+        let declares = graph.is_declared_whole;
         move |task| known.get(&task).copied().filter(|_| declares).unwrap_or(any)
     }
 

@@ -80,6 +80,8 @@ pub struct Graph {
     /// By channel: which tasks it can activate, and in how many pushes it did.
     pub(super) activates: BTreeMap<u16, BTreeMap<u16, u64>>,
     pub(super) declared: BTreeSet<Connection>,
+    /// Whether there are no other connections.
+    pub(super) is_declared_whole: bool,
     /// By task: the channels between it and each task behind it.
     pub(super) successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>>,
     /// Producers that execute tasks, or may.
@@ -150,10 +152,10 @@ impl GraphBuilder {
         }
     }
 
-    /// The graph, with what the trace says of itself. Where it declares connections, only those are.
+    /// The graph, with what the trace says of itself: connections that it declares, and those that were found unless it declares all.
     pub fn finish(self, about: &About) -> Graph {
-        let declared: BTreeSet<Connection> = about.connections.iter().copied().collect();
-        let is_connection = |connection: &Connection| declared.is_empty() || declared.contains(connection);
+        let declared: BTreeSet<Connection> = about.inputs.iter().map(|input| input.connection).collect();
+        let is_connection = |connection: &Connection| !about.has_all_inputs || declared.contains(connection);
         let mut activates: BTreeMap<u16, BTreeMap<u16, u64>> = BTreeMap::new();
         for Connection { channel, task } in &declared {
             activates.entry(*channel).or_default().insert(*task, 0);
@@ -205,6 +207,7 @@ impl GraphBuilder {
             last_pushes: self.channels.iter().map(|(number, seen)| (*number, seen.last)).collect(),
             activates,
             declared,
+            is_declared_whole: about.has_all_inputs,
             successors,
             executing,
             stimulated,

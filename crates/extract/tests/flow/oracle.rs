@@ -167,7 +167,7 @@ fn the_papers_program_has_four_chains() {
         let chains: Vec<String> = flow.chains.iter().map(|chain| chain.tasks.join(",")).collect();
         assert_eq!(chains, ["cam1,craT,navi,ter1", "cam1,craT,navi,ter2", "cam2,feaT,navi,ter1", "cam2,feaT,navi,ter2"]);
         // The same without what the program declares: found from which pushes activated which tasks.
-        let found = analyse(&items(&history.events), &About { connections: Vec::new(), ..about }, None);
+        let found = analyse(&items(&history.events), &About { inputs: Vec::new(), has_all_inputs: false, ..about }, None);
         assert_eq!(found.chains, flow.chains);
     }
 }
@@ -188,8 +188,8 @@ fn a_chain_by_hand() {
         event(57, 0, Kind::Start, nav, 0),
         event(60, 0, Kind::Stop, nav, 0),
     ];
-    let connection = |channel, task| punctual_trace::flow::Connection { channel, task };
-    let about = About { connections: vec![connection(image, nav), connection(clock, nav)], ..About::default() };
+    let connection = |channel, task| punctual_trace::flow::Connection { channel, task }.into();
+    let about = About { inputs: vec![connection(image, nav), connection(clock, nav)], ..About::default() };
     let flow = analyse(&items(&events), &about, None);
     let [chain] = &flow.chains[..] else { panic!("{:#?}", flow.chains) };
     let worst = &chain.reaction.as_ref().expect("a reaction").worst;

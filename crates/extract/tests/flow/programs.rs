@@ -1,7 +1,7 @@
 //! Programs: random ones, and the one of the paper.
 
 use crate::simulator::{Input, Numbers, Policy, Program, Task, Timer};
-use punctual_trace::flow::{About, Connection};
+use punctual_trace::flow::{self, About, Connection};
 use std::collections::BTreeMap;
 
 /// Any program: chains, joins, forks, feedback, timers, one to three executors.
@@ -89,12 +89,14 @@ pub fn aton(executors: usize, policy: Policy) -> (Program, About) {
 
 /// What a trace of it would say: names and connections.
 pub fn about(program: &Program) -> About {
-    let mut connections = Vec::new();
+    let mut inputs: Vec<flow::Input> = Vec::new();
     for (task, of) in program.tasks.iter().enumerate() {
-        connections.extend(of.inputs.iter().map(|input| Connection { channel: input.channel as u16, task: task as u16 }));
+        for input in &of.inputs {
+            inputs.push(Connection { channel: input.channel as u16, task: task as u16 }.into());
+        }
     }
-    connections.sort_unstable();
-    connections.dedup();
+    inputs.sort_unstable();
+    inputs.dedup();
     let tasks: BTreeMap<u16, String> = (0..program.tasks.len()).map(|task| (task as u16, format!("t{task}"))).collect();
-    About { connections, tasks, ..About::default() }
+    About { inputs, has_all_inputs: true, tasks, ..About::default() }
 }

@@ -21,6 +21,51 @@ pub struct Connection {
     pub task: u16,
 }
 
+/// How an input counts pushes, and what it keeps of them (`docs/flow.md`, "Activation").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Arming {
+    /// It is armed when so many pushes count; at least one.
+    pub threshold: u32,
+    /// All pushes count, and what an activation leaves stays for the instances behind. Otherwise it has the newest value.
+    pub synchronised: bool,
+    /// The task does not wait for it.
+    pub optional: bool,
+    /// It alone activates the task.
+    pub is_final: bool,
+    /// Pushes that counted when the trace began; of a synchronised one.
+    pub pending: u32,
+}
+
+impl Default for Arming {
+    fn default() -> Arming {
+        Arming { threshold: 1, synchronised: true, optional: false, is_final: false, pending: 0 }
+    }
+}
+
+/// A connection, and how it counts where the trace says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Input {
+    /// From where to where.
+    pub connection: Connection,
+    /// Absent where nothing is known of it.
+    pub arming: Option<Arming>,
+}
+
+impl From<Connection> for Input {
+    fn from(connection: Connection) -> Input {
+        Input { connection, arming: None }
+    }
+}
+
+/// A channel whose inputs are told at each `count`-th push only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Barrier {
+    /// At least one.
+    pub count: u32,
+    /// Pushes of the first round that had come when the trace began.
+    pub arrived: u32,
+}
+
 /// What is true of a whole trace, as far as it says so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
@@ -49,7 +94,11 @@ pub struct About {
     /// The kernel's numbers of their threads.
     pub threads: BTreeMap<u32, u32>,
     /// Declared connections.
-    pub connections: Vec<Connection>,
+    pub inputs: Vec<Input>,
+    /// Whether there are no others.
+    pub has_all_inputs: bool,
+    /// Barriers, by channel.
+    pub barriers: BTreeMap<u16, Barrier>,
 }
 
 impl Default for About {
@@ -67,7 +116,9 @@ impl Default for About {
             executors: None,
             producers: BTreeMap::new(),
             threads: BTreeMap::new(),
-            connections: Vec::new(),
+            inputs: Vec::new(),
+            has_all_inputs: false,
+            barriers: BTreeMap::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The file `metadata` of a flow trace: written, and read as far as it says something.
 
 use super::tsdl::{Value, Values};
-use super::{About, ByteOrder, Connection, OBJECTS};
+use super::{About, Arming, Barrier, ByteOrder, Connection, Input, OBJECTS};
 use crate::ctf::damage::Damage;
 use crate::ctf::metadata::{NAME, quoted};
 use crate::error::{Error, ErrorKind};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// Version of the format.
 pub const MAJOR: u64 = 1;
-pub const MINOR: u64 = 0;
+pub const MINOR: u64 = 1;
 /// 65,536 channels and as many tasks with long names fit.
 pub const MOST_BYTES: u64 = 32 << 20;
 
@@ -101,8 +101,12 @@ fn env(text: &mut String, about: &About) {
     about.executors.iter().for_each(|executors| line("executors", executors.to_string()));
     about.producers.iter().for_each(|(number, name)| line(&format!("producer_{number}"), quoted(name)));
     about.threads.iter().for_each(|(number, thread)| line(&format!("thread_{number}"), thread.to_string()));
-    for (number, Connection { channel, task }) in about.connections.iter().enumerate() {
-        line(&format!("connection_{number}"), quoted(&format!("{channel} {task}")));
+    about.inputs.iter().enumerate().for_each(|(number, of)| line(&format!("connection_{number}"), quoted(&input_text(of))));
+    if about.has_all_inputs {
+        line("connections", quoted("all"));
+    }
+    for (number, (channel, Barrier { count, arrived })) in about.barriers.iter().enumerate() {
+        line(&format!("barrier_{number}"), quoted(&format!("{channel} {count} {arrived}")));
     }
 }
 
@@ -164,9 +168,11 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     for (number, value) in values.numbered("env.thread_") {
         about.threads.extend(as_text(value).and_then(|thread| Some((number, thread.parse().ok()?))));
     }
-    about.connections = values.numbered("env.connection_").filter_map(|(_, value)| connection(as_text(value)?)).collect();
-    about.connections.sort_unstable();
-    about.connections.dedup();
+    about.inputs = values.numbered("env.connection_").filter_map(|(_, value)| input(as_text(value)?)).collect();
+    about.inputs.sort_unstable();
+    about.inputs.dedup();
+    about.has_all_inputs = values.text("env.connections") == Some("all");
+    about.barriers = values.numbered("env.barrier_").filter_map(|(_, value)| barrier(as_text(value)?)).collect();
     Ok(Metadata { about, names_order: order.is_some(), damage })
 }
 
@@ -176,10 +182,45 @@ fn as_text(value: &Value) -> Option<&str> {
     }
 }
 
-/// `"CHANNEL TASK"`, by number.
-fn connection(text: &str) -> Option<Connection> {
-    let (channel, task) = text.trim().split_once(char::is_whitespace)?;
-    Some(Connection { channel: channel.parse().ok()?, task: task.trim().parse().ok()? })
+/// `"CHANNEL TASK"`, by number, and how it counts.
+fn input_text(input: &Input) -> String {
+    let Connection { channel, task } = input.connection;
+    let mut text = format!("{channel} {task}");
+    if let Some(Arming { threshold, synchronised, optional, is_final, pending }) = input.arming {
+        let _ = write!(text, " threshold={threshold} {}", if synchronised { "synchronised" } else { "unsynchronised" });
+        [(optional, " optional"), (is_final, " final")].into_iter().filter(|(is, _)| *is).for_each(|(_, word)| text.push_str(word));
+        if pending > 0 {
+            let _ = write!(text, " pending={pending}");
+        }
+    }
+    text
+}
+
+/// The same, read. Words that are not known are for readers to come.
+fn input(text: &str) -> Option<Input> {
+    let mut words = text.split_whitespace();
+    let connection = Connection { channel: words.next()?.parse().ok()?, task: words.next()?.parse().ok()? };
+    let (mut arming, mut threshold) = (Arming::default(), None);
+    for word in words {
+        match word.split_once('=').unwrap_or((word, "")) {
+            ("threshold", number) => threshold = number.parse().ok().filter(|threshold| *threshold > 0),
+            ("pending", number) => arming.pending = number.parse().unwrap_or(0),
+            ("synchronised", "") => arming.synchronised = true,
+            ("unsynchronised", "") => arming.synchronised = false,
+            ("optional", "") => arming.optional = true,
+            ("final", "") => arming.is_final = true,
+            _ => {}
+        }
+    }
+    Some(Input { connection, arming: threshold.map(|threshold| Arming { threshold, ..arming }) })
+}
+
+/// `"CHANNEL COUNT ARRIVED"`.
+fn barrier(text: &str) -> Option<(u16, Barrier)> {
+    let mut words = text.split_whitespace();
+    let channel = words.next()?.parse().ok()?;
+    let count = words.next()?.parse().ok().filter(|count| *count > 0)?;
+    Some((channel, Barrier { count, arrived: words.next()?.parse().ok()? }))
 }
 
 fn labels(values: &Values, name: &str) -> BTreeMap<u16, String> {

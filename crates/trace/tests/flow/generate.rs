@@ -1,7 +1,8 @@
 //! Small traces for the tests.
 
 use punctual_model::Instant;
-use punctual_trace::flow::{About, ByteOrder, Connection, Event, Item, Kind, Reader, Totals, Writer};
+use punctual_trace::flow::{About, Arming, Barrier, ByteOrder, Connection, Event, Input, Item, Kind, Reader, Totals, Writer};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Two channels, two tasks, two executors and a timer.
@@ -18,7 +19,19 @@ pub fn some_about(byte_order: ByteOrder) -> About {
         executors: Some(2),
         producers: [(0, "executor 0".into()), (2, "timer".into())].into(),
         threads: [(0, 4711)].into(),
-        connections: vec![Connection { channel: 0, task: 0 }, Connection { channel: 1, task: 1 }],
+        inputs: vec![
+            Connection { channel: 0, task: 0 }.into(),
+            Input {
+                connection: Connection { channel: 1, task: 1 },
+                arming: Some(Arming { threshold: 3, pending: 2, ..Arming::default() }),
+            },
+            Input {
+                connection: Connection { channel: 1, task: 1 },
+                arming: Some(Arming { threshold: 7, synchronised: false, optional: true, is_final: true, pending: 0 }),
+            },
+        ],
+        has_all_inputs: true,
+        barriers: BTreeMap::from([(1, Barrier { count: 3, arrived: 2 })]),
         ..About::default()
     }
 }
