@@ -83,6 +83,7 @@ Channel::~Channel()
 Barrier::Barrier(Scheduler &scheduler, const char *name, std::uint32_t count) noexcept : Channel(scheduler, name)
 {
 	count_ = first_count_ = count;
+	is_barrier_ = true;
 	if (count == 0)
 		scheduler.flaw(Error::count, "a barrier");
 }

@@ -33,71 +33,133 @@ template <typename Element> struct Array {
 
 TraceClock Trace::clock;
 
-Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
-{
-	std::size_t tasks = 0, channels = 0, connections = 0;
-	for (Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
-		++channels;
-	for (Task *task = scheduler.tasks_; task != nullptr; task = task->next_) {
-		++tasks;
-		for (Input *input = task->first_input_; input != nullptr; input = input->next_of_task_)
-			++connections;
-	}
-	const unsigned timer = scheduler.timer_number(), producers = timer + 2;
+// What the trace says of the graph.
+struct Trace::Tables {
+	struct Size {
+		std::size_t tasks = 0, channels = 0, inputs = 0, barriers = 0;
+		unsigned producers;
+		explicit Size(const Scheduler &scheduler) noexcept : producers(scheduler.timer_number() + 2)
+		{
+			for (const Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_) {
+				++channels;
+				barriers += channel->is_barrier_;
+			}
+			for (const Task *task = scheduler.tasks_; task != nullptr; task = task->next_) {
+				++tasks;
+				for (const Input *input = task->first_input_; input != nullptr; input = input->next_of_task_)
+					++inputs;
+			}
+		}
+	};
 	struct Label {
 		char text[16];
 	};
-	Array<punctual_trace_name> task_names(tasks), channel_names(channels);
-	Array<punctual_trace_connection> connected(connections);
-	Array<Label> labels(producers);
-	Array<const char *> producer_names(producers);
-	if (task_names.elements == nullptr || channel_names.elements == nullptr || connected.elements == nullptr || labels.elements == nullptr
-	    || producer_names.elements == nullptr)
-		return {Error::memory, "the trace"};
 
-	std::size_t place = 0;
-	for (Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
-		channel_names.elements[place++] = {channel->id(), channel->name()};
-	place = connections = 0;
-	for (Task *task = scheduler.tasks_; task != nullptr; task = task->next_) {
-		task_names.elements[place++] = {task->id(), task->name()};
-		for (Input *input = task->first_input_; input != nullptr; input = input->next_of_task_)
-			if (!connects_already(task->first_input_, input))
-				connected.elements[connections++] = {input->channel_->id(), task->id()};
+	Scheduler &scheduler;
+	const Size size;
+	Array<punctual_trace_name> tasks, channels;
+	Array<punctual_trace_connection> connections;
+	Array<punctual_trace_barrier> barriers;
+	Array<Label> labels;
+	Array<const char *> producers;
+
+	explicit Tables(Scheduler &of) noexcept
+	    : scheduler(of), size(of), tasks(size.tasks), channels(size.channels), connections(size.inputs), barriers(size.barriers), labels(size.producers), producers(size.producers)
+	{
 	}
-	for (unsigned producer = 0; producer < producers; ++producer) {
-		Label &label = labels.elements[producer];
+	bool there() const noexcept
+	{
+		return tasks.elements != nullptr && channels.elements != nullptr && connections.elements != nullptr && barriers.elements != nullptr && labels.elements != nullptr
+		    && producers.elements != nullptr;
+	}
+};
+
+void Trace::describe(Tables &tables) noexcept
+{
+	const Scheduler &scheduler = tables.scheduler;
+	punctual_trace_name *name = tables.channels.elements;
+	for (const Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
+		*name++ = {channel->id(), channel->name()};
+	name = tables.tasks.elements;
+	for (const Task *task = scheduler.tasks_; task != nullptr; task = task->next_)
+		*name++ = {task->id(), task->name()};
+	const unsigned timer = scheduler.timer_number();
+	for (unsigned producer = 0; producer < tables.size.producers; ++producer) {
+		Tables::Label &label = tables.labels.elements[producer];
 		if (producer < timer)
 			std::snprintf(label.text, sizeof label.text, scheduler.executors_ != 0 ? "executor %u" : "caller", producer);
 		else
 			std::snprintf(label.text, sizeof label.text, "%s", producer == timer ? "timer" : "program");
-		producer_names.elements[producer] = label.text;
+		tables.producers.elements[producer] = label.text;
 	}
+}
 
-	punctual_trace_config config = {};
-	config.tasks = task_names.elements;
-	config.task_count = tasks;
-	config.channels = channel_names.elements;
-	config.channel_count = channels;
-	config.connections = connected.elements;
-	config.connection_count = connections;
-	config.program = settings.program;
-	config.policy = name_of(settings.policy);
-	config.executors = timer;
-	config.producers = producers;
-	config.producer_names = producer_names.elements;
-	config.folder = settings.trace;
-	if (punctual_trace_begin(&config) != PUNCTUAL_TRACE_OK)
-		return {Error::trace, punctual_trace_message()};
+void Trace::count_pushes(Tables &tables) noexcept
+{
+	const Scheduler &scheduler = tables.scheduler;
+	punctual_trace_connection *connection = tables.connections.elements;
+	for (const Task *task = scheduler.tasks_; task != nullptr; task = task->next_)
+		for (const Input *input = task->first_input_; input != nullptr; input = input->next_of_task_) {
+			const Arming &arming = input->arming_;
+			std::uint32_t flags = 0;
+			if (!arming.synchronised_)
+				flags |= PUNCTUAL_TRACE_UNSYNCHRONISED;
+			if (arming.optional_)
+				flags |= PUNCTUAL_TRACE_OPTIONAL;
+			if (arming.final_)
+				flags |= PUNCTUAL_TRACE_FINAL;
+			*connection++ = {input->channel_->id(), task->id(), arming.threshold_, flags, arming.synchronised_ ? input->pushes_ : 0};
+		}
+	punctual_trace_barrier *barrier = tables.barriers.elements;
+	for (const Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
+		if (channel->is_barrier_)
+			*barrier++ = {channel->id(), channel->count_, channel->arrived_};
+}
 
-	Locked locked(scheduler.lock_);
+// In punctual_trace_begin: the program's own threads may push already. A push before this has the lock is in the tables; one after it is traced.
+void Trace::look_at_inputs(void *of_trace) noexcept
+{
+	Tables &tables = *static_cast<Tables *>(of_trace);
+	Scheduler &scheduler = tables.scheduler;
 	clock.begin([]() noexcept -> std::uint64_t { return punctual_flow_read_clock(); });
+	Locked locked(scheduler.lock_);
+	count_pushes(tables);
 	for (Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
 		channel->object_.number = 0;
 	for (Task *task = scheduler.tasks_; task != nullptr; task = task->next_)
 		task->object_.number = 0;
 	scheduler.traced_ = true;
-	return {};
+}
+
+Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
+{
+	Tables tables(scheduler);
+	if (!tables.there())
+		return {Error::memory, "the trace"};
+	describe(tables);
+
+	punctual_trace_config config = {};
+	config.tasks = tables.tasks.elements;
+	config.task_count = tables.size.tasks;
+	config.channels = tables.channels.elements;
+	config.channel_count = tables.size.channels;
+	config.connections = tables.connections.elements;
+	config.connection_count = tables.size.inputs;
+	config.connections_are_all = true;
+	config.barriers = tables.barriers.elements;
+	config.barrier_count = tables.size.barriers;
+	config.look = look_at_inputs;
+	config.look_context = &tables;
+	config.program = settings.program;
+	config.policy = name_of(settings.policy);
+	config.executors = scheduler.timer_number();
+	config.producers = tables.size.producers;
+	config.producer_names = tables.producers.elements;
+	config.folder = settings.trace;
+	if (punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK)
+		return {};
+	stop_tracing(scheduler);
+	return {Error::trace, punctual_trace_message()};
 }
 
 void Trace::tell_thread() noexcept
@@ -107,22 +169,16 @@ void Trace::tell_thread() noexcept
 	(void)punctual_trace_current_producer();
 }
 
-// Whether an input before this one connects the same channel.
-bool Trace::connects_already(const Input *first, const Input *input) noexcept
+// The program's own threads may push still.
+void Trace::stop_tracing(Scheduler &scheduler) noexcept
 {
-	for (; first != input; first = first->next_of_task_)
-		if (first->channel_ == input->channel_)
-			return true;
-	return false;
+	Locked locked(scheduler.lock_);
+	scheduler.traced_ = false;
 }
 
 Status Trace::end(Scheduler &scheduler) noexcept
 {
-	{
-		// The program's own threads may push still.
-		Locked locked(scheduler.lock_);
-		scheduler.traced_ = false;
-	}
+	stop_tracing(scheduler);
 	if (punctual_trace_end(nullptr) != PUNCTUAL_TRACE_OK)
 		return {Error::trace, punctual_trace_message()};
 	return {};

@@ -72,7 +72,13 @@ private:
 	// Of the scheduler that traces, of which there is one at a time; with its lock.
 	static TraceClock clock;
 
-	static bool connects_already(const Input *first, const Input *input) noexcept;
+	struct Tables;
+	static void describe(Tables &tables) noexcept;
+	// How the inputs count, and what they have now. With the scheduler's lock.
+	static void count_pushes(Tables &tables) noexcept;
+	// Does that, and has all traced from then on.
+	static void look_at_inputs(void *of_trace) noexcept;
+	static void stop_tracing(Scheduler &scheduler) noexcept;
 	// Which of the kernel's threads this executor is: for whoever looks at what the kernel did with it meanwhile. Once, at its first instance.
 	static void tell_thread() noexcept;
 	static std::uint32_t producer(Scheduler &scheduler) noexcept

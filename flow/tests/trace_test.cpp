@@ -4,6 +4,7 @@
 //
 //   flow-trace-test FOLDER
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -223,6 +224,112 @@ void each_start_has_a_trace_of_its_own()
 	CHECK(!graph.scheduler.running());
 }
 
+std::vector<std::string> env_lines()
+{
+	std::vector<std::string> lines;
+	std::FILE *file = std::fopen((folder + "/metadata").c_str(), "r");
+	CHECK(file != nullptr);
+	char line[256];
+	while (std::fgets(line, sizeof line, file) != nullptr)
+		for (const char *key : {"\tconnection", "\tbarrier"})
+			if (std::strncmp(line, key, std::strlen(key)) == 0)
+				lines.emplace_back(line + 1, std::strcspn(line + 1, ";"));
+	std::fclose(file);
+	return lines;
+}
+
+// Each input of each task, with what it keeps from before the start; a second one between the same two, as well.
+void inputs_are_described()
+{
+	flow::Scheduler scheduler;
+	flow::Queue<int, 8> queue(scheduler, "queue");
+	flow::Channel signal(scheduler, "signal");
+	flow::Barrier barrier(scheduler, "barrier", 3), single(scheduler, "single", 1);
+	struct Sink : flow::Task {
+		using Task::Task;
+		void execute() override {}
+	} first(scheduler, "first"), second(scheduler, "second");
+	flow::Input inputs[] = {{first, queue, flow::Arming().pushes(2)}, {first, queue, flow::Arming().pushes(7).final()}, {first, signal, flow::Arming().unsynchronised()},
+		{second, barrier, flow::Arming().optional().final().unsynchronised()}, {second, single, flow::Arming().optional()}, {second, signal}};
+	for (int value = 0; value < 3; ++value)
+		must(queue.push(value));
+	for (int push = 0; push < 2; ++push)
+		barrier.push();
+	remove_trace(folder.c_str());
+	flow::Settings settings;
+	settings.executors = 0;
+	settings.trace = folder.c_str();
+	must(scheduler.start(settings));
+	int value;
+	CHECK(queue.pop(value));
+	must(queue.push(3));
+	must(scheduler.stop());
+	(void)inputs;
+	const std::vector<std::string> expected{"connection_0 = \"0 0 threshold=2 synchronised pending=3\"", "connection_1 = \"0 0 threshold=7 synchronised final pending=3\"",
+		"connection_2 = \"1 0 threshold=1 unsynchronised\"", "connection_3 = \"2 1 threshold=1 unsynchronised optional final\"",
+		"connection_4 = \"3 1 threshold=1 synchronised optional\"", "connection_5 = \"1 1 threshold=1 synchronised\"", "connections = \"all\"", "barrier_0 = \"2 3 2\"",
+		"barrier_1 = \"3 1 0\""};
+	CHECK(env_lines() == expected);
+	reading read = read_trace(folder.c_str());
+	// The last push, alone.
+	CHECK(read.complaints == 0 && read.count == 1 && read.events[0].kind == PUSH && read.events[0].number == 0);
+	free_reading(&read);
+}
+
+unsigned number_after(const std::string &line, const char *word)
+{
+	std::size_t place = line.find(word);
+	return place == std::string::npos ? 0 : static_cast<unsigned>(std::atoi(line.c_str() + place + std::strlen(word)));
+}
+
+// While other threads push all the time, each push is either in the trace or in what it says of its beginning.
+void each_push_is_before_the_trace_or_in_it()
+{
+	flow::Scheduler scheduler;
+	flow::Channel channel(scheduler, "channel");
+	flow::Barrier barrier(scheduler, "barrier", 1'000'000'000);
+	struct Sink : flow::Task {
+		using Task::Task;
+		void execute() override {}
+	} task(scheduler, "task");
+	flow::Input input(task, channel, flow::Arming().pushes(1'000'000'000)), other(task, barrier);
+	flow::Settings settings;
+	settings.trace = folder.c_str();
+	for (int round = 0; round < 20; ++round) {
+		must(scheduler.reset());
+		remove_trace(folder.c_str());
+		std::atomic<bool> started{false};
+		std::atomic<unsigned> pushed{0};
+		std::thread pusher([&] {
+			// Some more after the start, so that there are some in the trace.
+			for (unsigned more = 0; more < 100; more += started.load()) {
+				channel.push();
+				barrier.push();
+				++pushed;
+			}
+		});
+		while (pushed.load() < 100)
+			std::this_thread::yield();
+		must(scheduler.start(settings));
+		started.store(true);
+		pusher.join();
+		must(scheduler.stop());
+		const std::vector<std::string> lines = env_lines();
+		CHECK(lines.size() == 4);
+		reading read = read_trace(folder.c_str());
+		CHECK(read.complaints == 0 && read.uncounted == 0);
+		std::size_t on_channel = 0;
+		for (std::size_t index = 0; index < read.count; ++index)
+			on_channel += read.events[index].kind == PUSH && read.events[index].object == channel.id();
+		const unsigned pending = number_after(lines[0], "pending="), arrived = number_after(lines[3], "1000000000 ");
+		CHECK(pending >= 100 && arrived >= 100 && on_channel >= 99);
+		// Nothing was discarded, or all were on both.
+		CHECK(read.discarded != 0 || on_channel + pending == pushed.load());
+		CHECK(pending + arrived + read.count + read.discarded == 2 * std::size_t{pushed.load()});
+		free_reading(&read);
+	}
+}
+
 void there_is_one_trace_at_a_time()
 {
 	Graph graph, other;
@@ -254,6 +361,8 @@ int main(int count, char **arguments)
 		everything_is_there(executors);
 	what_has_no_room_is_counted();
 	each_start_has_a_trace_of_its_own();
+	inputs_are_described();
+	each_push_is_before_the_trace_or_in_it();
 	there_is_one_trace_at_a_time();
 	return 0;
 }

@@ -144,6 +144,7 @@ protected:
 	std::uint32_t count_ = 1;
 	std::uint32_t first_count_ = 1;
 	std::uint32_t arrived_ = 0;
+	bool is_barrier_ = false;
 
 private:
 	friend class Barrier;
@@ -345,6 +346,7 @@ public:
 
 private:
 	friend class Input;
+	friend struct Trace;
 	std::uint32_t threshold_ = 1;
 	bool optional_ = false;
 	bool final_ = false;

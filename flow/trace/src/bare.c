@@ -32,13 +32,19 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID, "the sink has no function for", config.sink.metadata ? "packets" : "metadata", NULL);
 	if (!config.memory)
 		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "no memory is given, and there is no heap", NULL, NULL);
-	if (punctual_trace_write_env(&config) != 0 || punctual_trace_write_layout(&config) != 0)
-		return punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take the metadata", NULL, NULL);
+	punctual_trace_open(&config);
+	result = punctual_trace_look(&config);
+	if (result == PUNCTUAL_TRACE_OK && (punctual_trace_write_env(&config) != 0 || punctual_trace_write_layout(&config) != 0))
+		result = punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take the metadata", NULL, NULL);
+	if (result != PUNCTUAL_TRACE_OK) {
+		(void)punctual_trace_close();
+		punctual_trace_forget();
+		return result;
+	}
 	trace.sink = config.sink;
 	trace.producers = config.producers;
 	trace.errors = 0;
 	trace.begun = 1;
-	punctual_trace_open(&config);
 	return PUNCTUAL_TRACE_OK;
 }
 

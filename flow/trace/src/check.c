@@ -27,6 +27,56 @@ static int check_names(const char *of_what, const struct punctual_trace_name *na
 	return PUNCTUAL_TRACE_OK;
 }
 
+/* What is said of an input makes sense together. */
+static int check_connections(const struct punctual_trace_connection *connections, size_t count)
+{
+	const uint32_t flags = PUNCTUAL_TRACE_UNSYNCHRONISED | PUNCTUAL_TRACE_OPTIONAL | PUNCTUAL_TRACE_FINAL;
+
+	if (count && !connections)
+		return invalid("no table of", "connections", "its count is not 0");
+	for (size_t i = 0; i < count; i++) {
+		const struct punctual_trace_connection *const connection = &connections[i];
+
+		if (connection->threshold == 0 && (connection->flags || connection->pending))
+			return invalid("flags or pending pushes in the table of", "connections", "an input of which they are said has a threshold");
+		if (connection->flags & ~flags)
+			return invalid("unknown flags in the table of", "connections", "there are those of enum punctual_trace_input");
+		if (connection->flags & PUNCTUAL_TRACE_UNSYNCHRONISED && connection->pending)
+			return invalid("pending pushes in the table of", "connections", "an input that is not synchronised keeps none");
+	}
+	return PUNCTUAL_TRACE_OK;
+}
+
+static int check_barriers(const struct punctual_trace_barrier *barriers, size_t count)
+{
+	if (count && !barriers)
+		return invalid("no table of", "barriers", "its count is not 0");
+	for (size_t i = 0; i < count; i++) {
+		if (barriers[i].arrived >= barriers[i].count)
+			return invalid("a count is too low in the table of", "barriers", "it is at least 1, and more than what has arrived");
+		for (size_t before = 0; before < i; before++) {
+			if (barriers[before].channel == barriers[i].channel)
+				return invalid("two have the same channel in the table of", "barriers", NULL);
+		}
+	}
+	return PUNCTUAL_TRACE_OK;
+}
+
+static int check_graph(const struct punctual_trace_config *config)
+{
+	const int result = check_connections(config->connections, config->connection_count);
+
+	return result == PUNCTUAL_TRACE_OK ? check_barriers(config->barriers, config->barrier_count) : result;
+}
+
+int punctual_trace_look(const struct punctual_trace_config *config)
+{
+	if (!config->look)
+		return PUNCTUAL_TRACE_OK;
+	config->look(config->look_context);
+	return check_graph(config);
+}
+
 int punctual_trace_check(struct punctual_trace_config *config)
 {
 	int result;
@@ -41,10 +91,11 @@ int punctual_trace_check(struct punctual_trace_config *config)
 	result = check_names("tasks", config->tasks, config->task_count);
 	if (result == PUNCTUAL_TRACE_OK)
 		result = check_names("channels", config->channels, config->channel_count);
+	/* Else it is not complete yet. */
+	if (result == PUNCTUAL_TRACE_OK && !config->look)
+		result = check_graph(config);
 	if (result != PUNCTUAL_TRACE_OK)
 		return result;
-	if (config->connection_count && !config->connections)
-		return invalid("no table of", "connections", "its count is not 0");
 	if (config->producers == 0 || config->producers < config->executors)
 		return invalid("producers", "are too few", "at least one, and each executor is one");
 	if (config->packet_size < 128 || config->packet_size > 131072 || config->packet_size % 64)

@@ -29,6 +29,9 @@ struct punctual_trace_packet {
 /* Checks the configuration, and puts the defaults that are the same in all ports in its place. */
 int punctual_trace_check(struct punctual_trace_config *config);
 
+/* Once rings are open: has the program say what came before its first event, and checks that too. */
+int punctual_trace_look(const struct punctual_trace_config *config);
+
 /*
  * Write the text for a checked configuration to its sink: up to the end of what `env` says, and all behind it. A port may have more to say between the
  * two. They return 0, or anything else where the sink failed.

@@ -105,6 +105,11 @@ static int open_streams(struct punctual_trace_files *files)
 	return 0;
 }
 
+static int cannot_make(const char *file, int error)
+{
+	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot make the trace", file, strerror(error));
+}
+
 struct punctual_trace_files *punctual_trace_files_open(const struct punctual_trace_config *config)
 {
 	struct punctual_trace_files *const files = calloc(1, sizeof *files);
@@ -122,19 +127,24 @@ struct punctual_trace_files *punctual_trace_files_open(const struct punctual_tra
 		for (uint32_t producer = 0; producer < files->producers; producer++)
 			files->streams[producer].file = -1;
 		(void)snprintf(files->last, sizeof files->last, "%s", files->folder);
-		error = prepare_metadata(files, *config);
-		if (!error)
-			error = open_folder(files);
-		if (!error)
-			error = punctual_trace_files_metadata(files, NULL);
-		if (!error)
-			error = open_streams(files);
+		error = open_folder(files);
 	}
 	if (!error)
 		return files;
-	(void)punctual_trace_fail(0, "cannot make the trace", files ? files->last : config->folder, strerror(error));
+	(void)cannot_make(files ? files->last : config->folder, error);
 	punctual_trace_files_abandon(files);
 	return NULL;
+}
+
+int punctual_trace_files_begin(struct punctual_trace_files *files, const struct punctual_trace_config *config)
+{
+	int error = prepare_metadata(files, *config);
+
+	if (!error)
+		error = punctual_trace_files_metadata(files, NULL);
+	if (!error)
+		error = open_streams(files);
+	return error ? cannot_make(files->last, error) : PUNCTUAL_TRACE_OK;
 }
 
 static int write_at(int file, const void *bytes, size_t size, uint64_t position)

@@ -10,8 +10,11 @@
 
 struct punctual_trace_files;
 
-/* Makes the folder, and empty files of streams in it. NULL: it failed, and punctual_trace_message says why. */
+/* Makes the folder. NULL: it failed, and punctual_trace_message says why. */
 struct punctual_trace_files *punctual_trace_files_open(const struct punctual_trace_config *config);
+
+/* Writes the metadata into it, and makes empty files of streams. PUNCTUAL_TRACE_OK, or _IO, and punctual_trace_message says why. */
+int punctual_trace_files_begin(struct punctual_trace_files *files, const struct punctual_trace_config *config);
 
 /*
  * Writes the metadata, or what takes their place, with the kernel's numbers of those threads that are not 0 (as many as there are producers). Returns 0

@@ -84,6 +84,49 @@ static void put_key(struct text *text, const char *key, size_t number)
 	put(text, " = ");
 }
 
+/* How an input counts: words behind its channel and task. */
+static void put_input(struct text *text, const struct punctual_trace_connection *connection)
+{
+	if (connection->threshold == 0)
+		return;
+	put(text, " threshold=");
+	put_number(text, connection->threshold);
+	put(text, connection->flags & PUNCTUAL_TRACE_UNSYNCHRONISED ? " unsynchronised" : " synchronised");
+	if (connection->flags & PUNCTUAL_TRACE_OPTIONAL)
+		put(text, " optional");
+	if (connection->flags & PUNCTUAL_TRACE_FINAL)
+		put(text, " final");
+	if (connection->pending) {
+		put(text, " pending=");
+		put_number(text, connection->pending);
+	}
+}
+
+static void put_graph(struct text *text, const struct punctual_trace_config *config)
+{
+	for (size_t number = 0; number < config->connection_count; number++) {
+		put_key(text, "connection_", number);
+		put(text, "\"");
+		put_number(text, config->connections[number].channel);
+		put(text, " ");
+		put_number(text, config->connections[number].task);
+		put_input(text, &config->connections[number]);
+		put(text, "\";\n");
+	}
+	if (config->connections_are_all)
+		put_env(text, "connections", "all");
+	for (size_t number = 0; number < config->barrier_count; number++) {
+		put_key(text, "barrier_", number);
+		put(text, "\"");
+		put_number(text, config->barriers[number].channel);
+		put(text, " ");
+		put_number(text, config->barriers[number].count);
+		put(text, " ");
+		put_number(text, config->barriers[number].arrived);
+		put(text, "\";\n");
+	}
+}
+
 static void put_trace_and_env(struct text *text, const struct punctual_trace_config *config)
 {
 	put(text, "/* CTF 1.8 */\n\n/* A trace of a dataflow program by Punctual: pushes on channels, activations, starts and stops of tasks. */\n\n");
@@ -95,7 +138,7 @@ static void put_trace_and_env(struct text *text, const struct punctual_trace_con
 		  "\t};\n};\n\nenv {\n");
 	put_env(text, "domain", "dataflow");
 	put_env(text, "tracer_name", "punctual");
-	put(text, "\ttracer_major = 1;\n\ttracer_minor = 0;\n");
+	put(text, "\ttracer_major = 1;\n\ttracer_minor = 1;\n");
 	put_env(text, "program", config->program);
 	put_env(text, "platform", config->platform);
 	put_env(text, "policy", config->policy);
@@ -116,14 +159,7 @@ static void put_trace_and_env(struct text *text, const struct punctual_trace_con
 			put(text, "\";\n");
 		}
 	}
-	for (size_t number = 0; number < config->connection_count; number++) {
-		put_key(text, "connection_", number);
-		put(text, "\"");
-		put_number(text, config->connections[number].channel);
-		put(text, " ");
-		put_number(text, config->connections[number].task);
-		put(text, "\";\n");
-	}
+	put_graph(text, config);
 }
 
 static void put_clock(struct text *text, const struct punctual_trace_config *config)

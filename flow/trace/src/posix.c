@@ -362,14 +362,22 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	trace.files = punctual_trace_files_open(&config);
 	if (!trace.files)
 		return PUNCTUAL_TRACE_IO;
+	/* What comes while the files are made waits in the rings. */
 	punctual_trace_open(&config);
-	error = start_flusher(config.flusher_priority);
-	if (!error)
-		return PUNCTUAL_TRACE_OK;
+	result = punctual_trace_look(&config);
+	if (result == PUNCTUAL_TRACE_OK)
+		result = punctual_trace_files_begin(trace.files, &config);
+	if (result == PUNCTUAL_TRACE_OK) {
+		error = start_flusher(config.flusher_priority);
+		if (!error)
+			return PUNCTUAL_TRACE_OK;
+		result = punctual_trace_fail(PUNCTUAL_TRACE_STATE, "cannot start the flusher", NULL, strerror(error));
+	}
 	(void)punctual_trace_close();
 	punctual_trace_forget();
 	punctual_trace_files_close(trace.files);
-	return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "cannot start the flusher", NULL, strerror(error));
+	trace.files = NULL;
+	return result;
 }
 
 static int no_trace(void)

@@ -13,7 +13,15 @@
 
 static const struct punctual_trace_name tasks[] = {{0, "cam1"}, {7, "na\"vi\\"}, {65535, "ter\n1"}};
 static const struct punctual_trace_name channels[] = {{0, "img"}, {65535, "p\xc3\xb6se"}};
-static const struct punctual_trace_connection connections[] = {{0, 7}, {65535, 65535}};
+/* The first says nothing but what every program said before there was more to say. */
+static const struct punctual_trace_connection connections[] = {
+	{.channel = 0, .task = 7},
+	{.channel = 65535, .task = 65535, .threshold = 1},
+	{.channel = 0, .task = 0, .threshold = 3, .pending = 5},
+	{.channel = 0, .task = 0, .threshold = UINT32_MAX, .flags = PUNCTUAL_TRACE_UNSYNCHRONISED | PUNCTUAL_TRACE_OPTIONAL | PUNCTUAL_TRACE_FINAL},
+};
+/* What had come is told when events are taken already. */
+static struct punctual_trace_barrier barriers[] = {{.channel = 0, .count = 4}, {.channel = 65535, .count = UINT32_MAX}};
 
 struct expected {
 	uint64_t ticks;
@@ -62,6 +70,14 @@ static void trace_one(const struct expected *event)
 		of_producer[event->kind](event->producer, event->object, event->number);
 }
 
+static void look(void *context)
+{
+	CHECK(context == barriers, "another context");
+	barriers[0].arrived++;
+	/* Is traced: the first of all. */
+	trace_one(&expected[0]);
+}
+
 static void compare(const struct reading *reading)
 {
 	CHECK(reading->count == COUNT, "%lu events instead of %lu", (unsigned long)reading->count, (unsigned long)COUNT);
@@ -94,7 +110,11 @@ static void check_metadata(const char *folder)
 	static const char *const lines[] = {
 		"\tdomain = \"dataflow\";\n", "\ttracer_name = \"punctual\";\n", "\ttracer_major = 1;\n", "\tprogram = \"events \\\"1\\\"\";\n",
 		"\tpolicy = \"fifo\";\n", "\texecutors = 1;\n", "\tproducer_0 = \"executor 0\";\n", "\tproducer_1 = \"timer\";\n",
-		"\tconnection_0 = \"0 7\";\n", "\tconnection_1 = \"65535 65535\";\n", "\tfreq = 1000000000;\n", "\toffset_s = "};
+		"\ttracer_minor = 1;\n", "\tconnection_0 = \"0 7\";\n", "\tconnection_1 = \"65535 65535 threshold=1 synchronised\";\n",
+		"\tconnection_2 = \"0 0 threshold=3 synchronised pending=5\";\n",
+		"\tconnection_3 = \"0 0 threshold=4294967295 unsynchronised optional final\";\n", "\tconnections = \"all\";\n",
+		"\tbarrier_0 = \"0 4 3\";\n", "\tbarrier_1 = \"65535 4294967295 2\";\n",
+		"\tfreq = 1000000000;\n", "\toffset_s = "};
 	static char text[65536];
 	char name[512];
 	FILE *file;
@@ -125,7 +145,12 @@ int main(int count, char **arguments)
 	config.channels = channels;
 	config.channel_count = 2;
 	config.connections = connections;
-	config.connection_count = 2;
+	config.connection_count = sizeof connections / sizeof *connections;
+	config.connections_are_all = 1;
+	config.barriers = barriers;
+	config.barrier_count = sizeof barriers / sizeof *barriers;
+	config.look = look;
+	config.look_context = barriers;
 	config.program = "events \"1\"";
 	config.policy = "fifo";
 	config.executors = 1;
@@ -139,11 +164,13 @@ int main(int count, char **arguments)
 	/* Before a trace has begun, nothing happens. Twice, since one trace leaves nothing for the next. */
 	for (int round = 0; round < 2; round++) {
 		remove_trace(arguments[1]);
+		barriers[0].arrived = 2;
+		barriers[1].arrived = 2;
 		for (size_t i = 0; i < COUNT; i++)
 			trace_one(&expected[i]);
 		CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 		CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_STATE, "begins twice");
-		for (size_t i = 0; i < COUNT; i++)
+		for (size_t i = 1; i < COUNT; i++)
 			trace_one(&expected[i]);
 		CHECK(punctual_trace_get_statistics().events == COUNT, "%llu events", (unsigned long long)punctual_trace_get_statistics().events);
 		CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());

@@ -86,6 +86,49 @@ static void refuse_configurations(void)
 	refuse(&config, PUNCTUAL_TRACE_MEMORY, "memory_size is too small");
 }
 
+static void add_too_much(void *barrier)
+{
+	((struct punctual_trace_barrier *)barrier)->arrived = 3;
+}
+
+static void refuse_graphs(void)
+{
+	const struct punctual_trace_connection flags_alone = {.flags = PUNCTUAL_TRACE_FINAL};
+	const struct punctual_trace_connection pending_alone = {.pending = 1};
+	const struct punctual_trace_connection unknown = {.threshold = 1, .flags = 8};
+	const struct punctual_trace_connection kept[] = {{.threshold = 2, .pending = 3}, {.threshold = 2, .flags = PUNCTUAL_TRACE_UNSYNCHRONISED, .pending = 1}};
+	const struct punctual_trace_barrier none = {.channel = 1};
+	struct punctual_trace_barrier twice[] = {{.channel = 1, .count = 3, .arrived = 2}, {.channel = 1, .count = 1}};
+	struct punctual_trace_config config;
+
+	config = good();
+	config.connection_count = 1;
+	config.connections = &flags_alone;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "has a threshold");
+	config.connections = &pending_alone;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "has a threshold");
+	config.connections = &unknown;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "unknown flags");
+	config.connections = kept;
+	config.connection_count = 2;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "keeps none");
+	config = good();
+	config.barrier_count = 1;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "no table of barriers");
+	config.barriers = &none;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "count is too low");
+	config.barriers = twice;
+	config.barrier_count = 2;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "same channel");
+
+	/* What is put down when events are taken already is looked at as well. */
+	config.barrier_count = 1;
+	config.look = add_too_much;
+	config.look_context = twice;
+	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_INVALID && strstr(punctual_trace_message(), "count is too low"), "%s", punctual_trace_message());
+	CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_STATE, "a trace has begun");
+}
+
 static void refuse_folders(void)
 {
 	struct punctual_trace_config config = good();
@@ -195,6 +238,7 @@ int main(int count, char **arguments)
 	CHECK(count == 2, "usage: refused FOLDER");
 	folder = arguments[1];
 	refuse_configurations();
+	refuse_graphs();
 	refuse_folders();
 	disk_is_full_for_a_while();
 	disk_is_full_for_good();

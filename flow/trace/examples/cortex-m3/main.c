@@ -17,7 +17,10 @@ enum { NAVIGATE, CONTROL };
 
 static const struct punctual_trace_name tasks[] = {{NAVIGATE, "navi"}, {CONTROL, "control"}};
 static const struct punctual_trace_name channels[] = {{IMAGE, "image"}, {POSE, "pose"}};
-static const struct punctual_trace_connection connections[] = {{IMAGE, NAVIGATE}, {POSE, CONTROL}};
+static const struct punctual_trace_connection connections[] = {
+	{.channel = IMAGE, .task = NAVIGATE, .threshold = 1},
+	{.channel = POSE, .task = CONTROL, .threshold = 1},
+};
 static const char *const producers[] = {"main loop", "interrupt"};
 static unsigned char memory[PUNCTUAL_TRACE_MEMORY_SIZE(PRODUCERS, PACKET_SIZE, PACKETS)];
 
@@ -78,6 +81,7 @@ static int begin(void)
 	config.channel_count = 2;
 	config.connections = connections;
 	config.connection_count = 2;
+	config.connections_are_all = 1;
 	config.program = "cortex-m3";
 	config.platform = "lm3s6965evb";
 	config.policy = "fifo";

@@ -52,10 +52,38 @@ struct punctual_trace_name {
 	const char *name;
 };
 
-/* Data on the channel can activate the task, alone or with others. */
+/* How an input counts: punctual_trace_connection.flags. None of them: it is synchronised, and the task waits for it. */
+enum punctual_trace_input {
+	/* What counts is the newest value, not each push. */
+	PUNCTUAL_TRACE_UNSYNCHRONISED = 1,
+	/* The task does not wait for it. */
+	PUNCTUAL_TRACE_OPTIONAL = 2,
+	/* It alone activates the task. */
+	PUNCTUAL_TRACE_FINAL = 4
+};
+
+/* Data on the channel can activate the task, alone or with others. There may be several between the same two. */
 struct punctual_trace_connection {
 	uint16_t channel;
 	uint16_t task;
+	/*
+	 * How this input counts (docs/flow-traces.md, "What an input keeps"): so many pushes arm it. 0: nothing is said of that, and what follows is 0.
+	 * Who follows data needs it where a task takes less than there is.
+	 */
+	uint32_t threshold;
+	/* Of enum punctual_trace_input. */
+	uint32_t flags;
+	/* Of a synchronised input: pushes that count already, and come before all events. */
+	uint32_t pending;
+};
+
+/* The inputs of the channel are told at each count-th push only. */
+struct punctual_trace_barrier {
+	uint16_t channel;
+	/* At least 1. */
+	uint32_t count;
+	/* Pushes since they were told last, that come before all events: fewer than the count. */
+	uint32_t arrived;
 };
 
 /*
@@ -83,6 +111,18 @@ struct punctual_trace_config {
 	size_t channel_count;
 	const struct punctual_trace_connection *connections;
 	size_t connection_count;
+	/* Not 0: there are no other connections than these. Else more may be found by what activates what. */
+	int connections_are_all;
+	/* One for each channel that is one, at most. */
+	const struct punctual_trace_barrier *barriers;
+	size_t barrier_count;
+	/*
+	 * Called once by punctual_trace_begin, when events are taken and the metadata is not written yet. For programs that push already: with the lock that
+	 * their pushes take, it puts into the tables above what has come until then (pending, arrived), and has all pushes traced from then on. So each push
+	 * is in exactly one of the two. NULL: nothing comes before punctual_trace_begin returns.
+	 */
+	void (*look)(void *context);
+	void *look_context;
 
 	/* What is traced; where (default, POSIX: the operating system and processor); "fifo", "lifo" or "priority". */
 	const char *program;
@@ -145,7 +185,7 @@ struct punctual_trace_statistics {
 #if PUNCTUAL_TRACE
 
 /*
- * Begins a trace. What happens before is not traced, and not counted. Returns PUNCTUAL_TRACE_OK; _INVALID, _MEMORY, _IO: see there; _STATE where a
+ * Begins a trace. What happens before is not traced, and not counted as discarded. Returns PUNCTUAL_TRACE_OK; _INVALID, _MEMORY, _IO: see there; _STATE where a
  * trace has begun already. One thread at a time calls begin, flush and end.
  */
 int punctual_trace_begin(const struct punctual_trace_config *config);
