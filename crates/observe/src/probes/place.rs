@@ -35,6 +35,9 @@ impl FromStr for Number {
     fn from_str(text: &str) -> Result<Self, String> {
         let expected = "expected u8, u16, u32 or u64 and where it is, such as \"u32 at arg0+8\", or an argument itself, such as \"arg0\"";
         let Some((number, place)) = text.split_once(" at ") else {
+            if !text.starts_with("arg") {
+                return Err(expected.into());
+            }
             let place: Place = text.parse()?;
             return if place.offsets.is_empty() { Ok(Number { bytes: 8, place }) } else { Err(expected.into()) };
         };
@@ -43,7 +46,7 @@ impl FromStr for Number {
             "u16" => 2,
             "u32" => 4,
             "u64" => 8,
-            _ => return Err(expected.into()),
+            other => return Err(format!("'{other}' is no number that can be read; expected u8, u16, u32 or u64")),
         };
         Ok(Number { bytes, place: address(place)? })
     }
@@ -159,6 +162,21 @@ mod tests {
             assert!(text.parse::<Number>().is_err(), "{text}");
         }
         assert!("arg0".parse::<Text>().is_err());
+    }
+
+    /// A mistake is named itself, not what would be read in its place.
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (text, said) in [
+            ("u17 on arg9", "expected u8, u16, u32 or u64 and where it is"),
+            ("u17 at arg0", "'u17' is no number"),
+            ("u16 at arg9", "'arg9' is no argument; expected arg0 to arg5"),
+            ("arg9", "'arg9' is no argument; expected arg0 to arg5"),
+            ("arg0+8", "expected u8, u16, u32 or u64 and where it is"),
+        ] {
+            let what = text.parse::<Number>().unwrap_err();
+            assert!(what.contains(said), "{text}: {what}");
+        }
     }
 
     proptest! {
