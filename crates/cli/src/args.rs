@@ -99,9 +99,13 @@ pub struct Record {
     #[arg(long, value_enum, default_value_t = Detail::Activations)]
     pub detail: Detail,
 
-    /// Trace the tasks and channels of a dataflow program, at the functions that FILE names (see docs/flow-probes.md)
+    /// Trace the tasks and channels of a dataflow program, at the functions that FILE names
+    ///
+    /// FILE (TOML) is described in docs/flow-probes.md; or it is the name of one that comes with Punctual: punctual-flow for its own executor,
+    /// tasking-framework-1.2 for DLR's Tasking Framework. Given several times, the files add up: one for the framework, one with the connections, the policy and the
+    /// number of executors of the program.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["limit", "detail"])]
-    pub flow_probes: Option<PathBuf>,
+    pub flow_probes: Vec<PathBuf>,
 
     /// Keep no more than this on the disk: the oldest part goes first (at least 8MiB)
     #[arg(long, value_name = "SIZE", value_parser = limit)]

@@ -26,7 +26,7 @@ pub const CODES: [(&str, &str); 8] = [
     ("1", "Something else failed."),
     ("2", "The arguments make no sense."),
     ("3", "This kernel or these privileges do not allow it; punctual doctor says what is missing."),
-    ("4", "A process, cgroup or thread was not found, or COMMAND could not be started."),
+    ("4", "A process, cgroup or thread was not found, COMMAND could not be started, or a probes file does not fit it."),
     ("5", "A file or recording could not be read or written, or is none."),
     ("6", "punctuald says no: not admitted, not permitted, or no such spec."),
     ("7", "punctuald cannot be reached, or did not answer."),

@@ -60,9 +60,9 @@ fn help(asked: &clap::Error) -> String {
 fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Extract(arguments) => extract::run(extract::Plan::new(arguments)?),
-        Command::Record(mut arguments) => match arguments.flow_probes.take() {
-            Some(file) => probes::run(probes::Plan::new(&file, arguments)?),
-            None => record::run(record::Plan::new(arguments)?),
+        Command::Record(mut arguments) => match &std::mem::take(&mut arguments.flow_probes)[..] {
+            [] => record::run(record::Plan::new(arguments)?),
+            files => probes::run(probes::Plan::new(files, arguments)?),
         },
         Command::FlowProbes(arguments) => probes::check(&arguments),
         Command::Replay(arguments) => replay::run(&replay::Plan::new(arguments)?),

@@ -1,6 +1,9 @@
 //! Dataflow programs that cannot be rebuilt: `punctual record --flow-probes` and `punctual flow-probes check`.
 
 mod check;
+mod connections;
+mod doubts;
+mod files;
 mod recorder;
 
 pub use check::{Arguments, run as check};
@@ -10,12 +13,13 @@ use crate::failure::{Code, Failure};
 use crate::folder::Folder;
 use crate::progress::Line;
 use crate::stop::Stop;
+use doubts::Finding;
 use punctual_observe::probes::{self, Counted, Located, ProbeFile, Tracer};
 use punctual_report::counted;
 use punctual_trace::flow::Kind;
 use recorder::Recorder;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// How long the command has to end by itself once it was asked to.
@@ -25,7 +29,8 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// What was asked for, with every function found.
 pub struct Plan {
-    path: PathBuf,
+    /// The files, as they were given.
+    files: String,
     file: ProbeFile,
     located: Vec<Located>,
     command: Vec<OsString>,
@@ -36,7 +41,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(path: &Path, arguments: args::Record) -> Result<Plan, Failure> {
+    pub fn new(files: &[PathBuf], arguments: args::Record) -> Result<Plan, Failure> {
         let usage = |what: &str| Failure::new(Code::Usage, what.to_owned());
         let command = arguments.watch.target.command;
         if command.is_empty() {
@@ -45,7 +50,8 @@ impl Plan {
         if arguments.limit.is_some() || arguments.watch.include_best_effort {
             return Err(usage("--limit and --include-best-effort are for recordings of threads, not for --flow-probes"));
         }
-        let file = read(path)?;
+        let file = files::read(files)?;
+        let files = files::names(files);
         let program = probes::program_of(&command)?;
         let located = probes::locate(&file, &program)?;
         let missing = probes::missing(&file, &located);
@@ -54,22 +60,16 @@ impl Plan {
             return Err(Failure::new(
                 Code::Target,
                 format!(
-                    "{} has no function for: {}; punctual flow-probes check {} {} says which were looked for",
+                    "{0} has no function for: {1}; punctual flow-probes check {files} {0} says which were looked for",
                     program.display(),
-                    names.join(", "),
-                    path.display(),
-                    program.display()
+                    names.join(", ")
                 ),
             ));
         }
         let folder = Folder::new(&arguments.output.unwrap_or_else(crate::record::by_date), arguments.force)?;
         let (limit, quiet) = (arguments.watch.duration, arguments.watch.quiet);
-        Ok(Plan { path: path.to_owned(), file, located, command, program, folder, limit, quiet })
+        Ok(Plan { files, file, located, command, program, folder, limit, quiet })
     }
-}
-
-fn read(path: &Path) -> Result<ProbeFile, Failure> {
-    ProbeFile::read(path).map_err(|error| Failure::new(Code::File, error))
 }
 
 pub fn run(plan: Plan) -> Result<(), Failure> {
@@ -100,47 +100,43 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
         Some(_) => {}
     }
     let (events, by_kind) = (recorder.events(), recorder.by_kind());
+    let findings = recorder.findings(told);
     recorder.finish(told)?;
     if let Some(failure) = failure {
         return Err(failure);
     }
-    warn(told, by_kind);
-    if events == 0 && told.unreadable > 0 {
+    let place = plan.folder.path().display();
+    if events == 0 && told.unreadable.iter().any(|count| *count > 0) {
+        let framework = plan.file.framework.as_deref().unwrap_or("the framework");
         let message = format!(
-            "{} is of another build of {}: nothing could be read where it says; the trace has no events",
-            plan.path.display(),
-            plan.file.framework
+            "{} does not fit this build of {framework}: nothing could be read where it says; the trace {place} has no events",
+            plan.files
         );
         return Err(Failure::new(Code::Target, message));
     }
+    warn(told, by_kind, &findings);
+    if findings.iter().any(|finding| finding.is_certain) {
+        let message = format!("{} does not fit this program, as said above; the trace {place} is not to be trusted", plan.files);
+        return Err(Failure::new(Code::Target, message));
+    }
     if !plan.quiet {
-        let place = plan.folder.path().display();
         eprintln!("Wrote {place}: {}. punctual chains {place} gives its times.", counted(events, "event"));
     }
     Ok(())
 }
 
 /// Whatever was not seen, or not as the file says, is told however quiet.
-fn warn(told: Counted, by_kind: [u64; 4]) {
+fn warn(told: Counted, by_kind: [u64; 4], findings: &[Finding]) {
     if told.lost > 0 {
         eprintln!("punctual: {} lost; the trace says that they were discarded", counted(told.lost, "event"));
     }
-    if told.unreadable > 0 {
-        eprintln!(
-            "punctual: {} of which id or name could not be read in the program's memory; are the offsets in the file right for this build of the framework?",
-            counted(told.unreadable, "event")
-        );
-    }
-    if told.unmatched > 0 {
-        eprintln!(
-            "punctual: {} of tasks that no thread was executing; do start and stop have the same id?",
-            counted(told.unmatched, "stop")
-        );
-    }
-    let never: Vec<&str> = Kind::ALL.into_iter().zip(by_kind).filter(|(_, count)| *count == 0).map(|(kind, _)| kind.name()).collect();
+    findings.iter().for_each(|finding| eprintln!("punctual: {}", finding.text));
+    // What was called and could not be read, or not be matched, has been told.
+    let was_called = |kind: Kind| told.unreadable[kind as usize] > 0 || kind == Kind::Stop && told.unmatched > 0;
+    let counts = Kind::ALL.into_iter().zip(by_kind).filter(|(kind, count)| *count == 0 && !was_called(*kind));
+    let never: Vec<&str> = counts.map(|(kind, _)| kind.name()).collect();
     match never.len() {
         0 => {}
-        4 if told.unreadable > 0 => {}
         4 => eprintln!("punctual: none of the functions was called"),
         _ => eprintln!("punctual: there was no {}: are these functions ever called, or are their calls inlined?", never.join(", ")),
     }

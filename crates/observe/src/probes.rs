@@ -6,8 +6,8 @@ mod file;
 mod place;
 mod symbols;
 
-pub use file::{Name, Probe, ProbeFile};
-pub use symbols::{First, Function, find};
+pub use file::{Declared, Name, Probe, ProbeFile};
+pub use symbols::{First, Function, find, program};
 
 use crate::error::{Error, ErrorKind};
 use crate::program::{ADVICE, quiet};
@@ -34,22 +34,22 @@ mod skeleton {
 use skeleton::types::{flow_place, flow_probe};
 use skeleton::{FlowSkel, FlowSkelBuilder};
 
-/// Between two looks into the buffer: it holds half a million events.
+/// Between two looks into the buffer: it holds 300,000 events.
 const NAP: Duration = Duration::from_millis(10);
 /// Of `struct flow_event`, and of the text behind it in `struct flow_name`.
-const EVENT_BYTES: usize = 32;
+const EVENT_BYTES: usize = 40;
 const KIND_NAME: u32 = 4;
 
 /// What came from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// What an object is called, before its first event.
+    /// What an object is called: before its first event, and some more times where its identity is found at another address.
     Named {
         /// Whether it is a channel, not a task.
         channel: bool,
         /// Its identity in the program.
         id: u64,
-        /// Empty where it could not be read.
+        /// Empty where it could not be read. What is no text has U+FFFD in it.
         text: String,
     },
     /// An event.
@@ -60,8 +60,12 @@ pub enum Seen {
         thread: u32,
         /// What.
         kind: Kind,
+        /// The probe, by its place in the file's order.
+        probe: u32,
         /// Of which channel or task.
         id: u64,
+        /// The address at which that was read; 0 where it is an argument itself, or of the task that the thread runs.
+        place: u64,
         /// How many of that kind and object came before it.
         number: u32,
     },
@@ -72,10 +76,12 @@ pub enum Seen {
 pub struct Counted {
     /// Events for which there was no room.
     pub lost: u64,
-    /// Events whose object or name could not be read where the file says.
-    pub unreadable: u64,
     /// Ends of executions without a begin.
     pub unmatched: u64,
+    /// Events whose identity could not be read where the file says, as in [`Kind::ALL`].
+    pub unreadable: [u64; 4],
+    /// Names that could not be read: of channels, of tasks.
+    pub nameless: [u64; 2],
 }
 
 /// A command that runs with probes in it.
@@ -130,7 +136,7 @@ pub fn missing(file: &ProbeFile, located: &[Located]) -> Vec<Kind> {
 /// The file that a command would run.
 pub fn program_of(command: &[OsString]) -> Result<std::path::PathBuf, Error> {
     let name = command.first().ok_or_else(|| Error::new(ErrorKind::CommandFailed, "there is no command after --"))?;
-    symbols::program(name)
+    program(name).ok_or_else(|| crate::observer::cannot_start(name, &std::io::ErrorKind::NotFound.into()))
 }
 
 impl Tracer {
@@ -205,7 +211,7 @@ impl Tracer {
             // SAFETY: memory that is shared with the kernel side, which adds to it in whole words.
             counters.and_then(|counters| counters.get(which)).map_or(0, |counter| unsafe { std::ptr::from_ref(counter).read_volatile() })
         };
-        Counted { lost: of(0), unreadable: of(1), unmatched: of(2) }
+        Counted { lost: of(0), unmatched: of(1), unreadable: [2, 3, 4, 5].map(of), nameless: [6, 7].map(of) }
     }
 
     /// Takes the probes out, hands on the rest, and asks the command to end if it still runs. How it ended; `None` if it runs on.
@@ -254,13 +260,22 @@ fn read(bytes: &[u8]) -> Option<Seen> {
     let (event, text) = bytes.split_at_checked(EVENT_BYTES)?;
     let u64_at = |at: usize| u64::from_ne_bytes(event[at..at + 8].try_into().expect("eight bytes"));
     let u32_at = |at: usize| u32::from_ne_bytes(event[at..at + 4].try_into().expect("four bytes"));
-    let (id, thread, number, kind) = (u64_at(8), u32_at(16), u32_at(20), u32_at(28));
+    let (id, thread, number, probe, kind) = (u64_at(8), u32_at(24), u32_at(28), u32_at(32), u32_at(36));
     if kind == KIND_NAME {
         let end = text.iter().position(|&byte| byte == 0).unwrap_or(text.len());
-        return Some(Seen::Named { channel: number == Kind::Push as u32, id, text: String::from_utf8_lossy(&text[..end]).into_owned() });
+        return Some(Seen::Named { channel: number == Kind::Push as u32, id, text: text_of(&text[..end]) });
     }
     let kind = *Kind::ALL.get(kind as usize)?;
-    Some(Seen::Event { at: Instant::from_ns(u64_at(0)), thread, kind, id, number })
+    Some(Seen::Event { at: Instant::from_ns(u64_at(0)), thread, kind, probe, id, place: u64_at(16), number })
+}
+
+/// A long text may have been cut within a character.
+fn text_of(bytes: &[u8]) -> String {
+    let whole = match std::str::from_utf8(bytes) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => bytes.len(),
+    };
+    String::from_utf8_lossy(&bytes[..whole]).into_owned()
 }
 
 /// A command that has been forked, and waits before it becomes the program.
@@ -331,16 +346,23 @@ mod tests {
     fn both_sides_mean_the_same_numbers() {
         assert_eq!(size_of::<flow_probe>(), 2 * size_of::<flow_place>() + 4);
         assert_eq!(size_of::<flow_place>(), 4 + 4 * MOST_STEPS);
-        assert_eq!(EVENT_BYTES, 8 + 8 + 4 * 4);
+        assert_eq!(EVENT_BYTES, 3 * 8 + 4 * 4);
         let header = include_str!("bpf/flow.h");
         for line in [
             format!("MOST_PROBES = {}", file::MOST_PROBES),
             format!("MOST_STEPS = {MOST_STEPS}"),
             "FLOW_PUSH, FLOW_ACTIVATION, FLOW_START, FLOW_STOP, FLOW_NAME".to_owned(),
-            "FLOW_LOST, FLOW_UNREADABLE, FLOW_UNMATCHED".to_owned(),
+            "FLOW_LOST, FLOW_UNMATCHED, FLOW_UNREADABLE, FLOW_NAMELESS = FLOW_UNREADABLE + 4, FLOW_COUNTERS = FLOW_NAMELESS + 2".to_owned(),
         ] {
             assert!(header.contains(&line), "{line}");
         }
         assert_eq!(Kind::ALL.map(|kind| kind as u32), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn text_that_was_cut_is_text() {
+        assert_eq!(text_of("Größ".as_bytes()), "Größ");
+        assert_eq!(text_of(&"Größe".as_bytes()[..3]), "Gr");
+        assert_eq!(text_of(b"Gr\xf6\xdfe"), "Gr\u{fffd}\u{fffd}e");
     }
 }

@@ -12,6 +12,11 @@ pub const ALL: &[(&str, Test)] = &[
     ("probes::of_our_own_executor", own_executor),
     ("probes::functions_that_are_not_there", wrong_symbols),
     ("probes::offsets_that_are_wrong", wrong_offsets),
+    ("probes::offsets_that_give_numbers", plausible_offsets),
+    ("probes::names_that_are_none", wrong_names),
+    ("probes::a_join_that_is_declared", join),
+    ("probes::runs_that_are_compared", compared),
+    ("probes::files_that_come_with_it", files),
     ("probes::a_stop_at_a_return", stop_at_return),
     ("probes::end_with_their_time", ended_by_time),
     ("probes::and_what_the_kernel_did_meanwhile", kernel),
@@ -27,10 +32,14 @@ fn probed(name: &str) -> std::result::Result<String, Result<Outcome>> {
     if Path::new(&path).exists() { Ok(path) } else { Err(skip("there was no compiler for C++ for this machine")) }
 }
 
-fn record(directory: &Path, probes: &str, options: &[&str], command: &[&str]) -> Result<(PathBuf, Ended)> {
+fn record(directory: &Path, probes: &[&str], options: &[&str], command: &[&str]) -> Result<(PathBuf, Ended)> {
     let folder = directory.join("trace");
-    let mut record = punctual(["record", "--flow-probes", probes, "-o"]);
-    record.arg(&folder).args(options).arg("--").args(command);
+    let mut record = punctual(["record", "-o"]);
+    record.arg(&folder);
+    for file in probes {
+        record.args(["--flow-probes", file]);
+    }
+    record.args(options).arg("--").args(command);
     Ok((folder, run(record)?))
 }
 
@@ -65,7 +74,7 @@ fn tasking_framework() -> Result<Outcome> {
         Err(skipped) => return skipped,
     };
     let directory = directory()?;
-    let (folder, ended) = record(directory.path(), &shipped("tasking-framework-1.2"), &[], &[&program, "500"])?;
+    let (folder, ended) = record(directory.path(), &["tasking-framework-1.2"], &[], &[&program, "500"])?;
     ended.expect_code(0)?;
     ensure!(ended.stdout == "1000 pushes, 1000 activations, 1000 executions\n", "{}", ended.all());
     ensure!(ended.stderr.contains(": 4,000 events."), "{}", ended.all());
@@ -85,7 +94,7 @@ fn own_executor() -> Result<Outcome> {
     };
     let directory = directory()?;
     let options = [program.as_str(), "--seconds", "1", "--executors", "2"];
-    let (folder, ended) = record(directory.path(), &shipped("punctual-flow"), &[], &options)?;
+    let (folder, ended) = record(directory.path(), &["punctual-flow"], &[], &options)?;
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     // `instances: cam1 11 cam2 13 …`
@@ -101,12 +110,16 @@ fn own_executor() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// A probes file with something else in it.
+/// The file of the Tasking Framework with something else in it.
 fn altered(directory: &Path, from: &str, to: &str) -> Result<String> {
     let text = std::fs::read_to_string(shipped("tasking-framework-1.2"))?;
     ensure!(text.contains(from), "the file has no {from}");
-    let path = directory.join("altered.toml");
-    std::fs::write(&path, text.replace(from, to))?;
+    write(directory, "altered.toml", &text.replace(from, to))
+}
+
+fn write(directory: &Path, name: &str, text: &str) -> Result<String> {
+    let path = directory.join(name);
+    std::fs::write(&path, text)?;
     Ok(path.display().to_string())
 }
 
@@ -117,7 +130,7 @@ fn wrong_symbols() -> Result<Outcome> {
     };
     let directory = directory()?;
     let file = altered(directory.path(), "_ZN7Tasking7Channel4pushEv", "_ZN7Tasking7Channel5shoveEv")?;
-    let (folder, ended) = record(directory.path(), &file, &[], &[&program])?;
+    let (folder, ended) = record(directory.path(), &[&file], &[], &[&program])?;
     ended.expect_code(4)?;
     ensure!(ended.stderr.contains("has no function for: push"), "{}", ended.all());
     ensure!(ended.stdout.is_empty() && !folder.exists(), "it ran: {}", ended.all());
@@ -137,10 +150,182 @@ fn wrong_offsets() -> Result<Outcome> {
     let directory = directory()?;
     // The bytes behind the task's pointer are no pointer.
     let file = altered(directory.path(), "[arg1+0]+8", "[[arg1+0]+8]+8")?;
-    let (_, ended) = record(directory.path(), &file, &[], &[&program, "50"])?;
-    ended.expect_code(0)?;
+    let (_, ended) = record(directory.path(), &[&file], &[], &[&program, "50"])?;
+    ended.expect_code(4)?;
     ensure!(ended.stdout == "100 pushes, 100 activations, 100 executions\n", "{}", ended.all());
-    ensure!(ended.stderr.contains("could not be read in the program's memory"), "{}", ended.all());
+    ensure!(ended.stderr.contains("the id could not be read at 100 activations, 100 starts"), "{}", ended.all());
+    ensure!(
+        !ended.stderr.contains("there was no") && !ended.stderr.contains("no thread was executing"),
+        "what follows is told: {}",
+        ended.all()
+    );
+    Ok(Completion::Completed)
+}
+
+/// What lies beside the mark and can be read is told by what becomes of it.
+fn plausible_offsets() -> Result<Outcome> {
+    let program = match probed("joined") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let ours = std::fs::read_to_string(shipped("punctual-flow"))?;
+    let without_names = ours.replace("name = \"string at arg0+8\"\n", "");
+    // Of an object: 2 bytes of number, 2 that are always 0, 4 that count its events.
+    let rows = [
+        (&without_names, "u16 at arg0+2", "all 300 pushes are of one channel, though its id was read at 3 places of memory"),
+        (&without_names, "u32 at arg0+4", "what is read as the id of channels changes: 100 numbers at 3 places of memory"),
+        (&ours, "u16 at arg0+2", "a channel is called \"map\" and \"image\""),
+    ];
+    for (number, (text, id, said)) in rows.into_iter().enumerate() {
+        let folder = directory.path().join(number.to_string());
+        std::fs::create_dir(&folder)?;
+        ensure!(text.contains("id = \"arg0\""), "the file is another one now");
+        let file = write(&folder, "wrong.toml", &text.replace("id = \"arg0\"", &format!("id = \"{id}\"")))?;
+        let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
+        ended.expect_code(4)?;
+        ensure!(ended.stdout == "navi 100, moto 100\n", "{}", ended.all());
+        ensure!(ended.stderr.contains(said) && ended.stderr.contains("is not to be trusted"), "it does not say {said:?}: {}", ended.all());
+    }
+    // Starts have another number than their activations.
+    let folder = directory.path().join("starts");
+    std::fs::create_dir(&folder)?;
+    let start = "symbol = \"punctual_flow_start\"\nid = ";
+    let file = write(&folder, "wrong.toml", &without_names.replace(&format!("{start}\"arg0\""), &format!("{start}\"u16 at arg0+2\"")))?;
+    let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
+    ended.expect_code(4)?;
+    ensure!(ended.stderr.contains("200 starts of tasks that were not activated"), "{}", ended.all());
+    Ok(Completion::Completed)
+}
+
+/// Without their names, events are right.
+fn wrong_names() -> Result<Outcome> {
+    let program = match probed("joined") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let ours = std::fs::read_to_string(shipped("punctual-flow"))?;
+    let rows = [
+        // The characters of a name are no pointer.
+        ("string at [arg0+8]", "2 names of tasks could not be read, which are called by their ids"),
+        // The construction's number: nothing, 1, 2.
+        ("string at arg0", "what is read as the name of 2 channels is no text"),
+    ];
+    for (number, (place, said)) in rows.into_iter().enumerate() {
+        let folder = directory.path().join(number.to_string());
+        std::fs::create_dir(&folder)?;
+        let file = write(&folder, "wrong.toml", &ours.replace("string at arg0+8", place))?;
+        let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
+        ended.expect_code(0)?;
+        ensure!(ended.stderr.contains(said) && ended.stderr.contains(": 900 events."), "it does not say {said:?}: {}", ended.all());
+        ensure!(!ended.stderr.contains("the id could not"), "it is not the id: {}", ended.all());
+    }
+    Ok(Completion::Completed)
+}
+
+const CONNECTIONS: &str = "
+[[connection]]
+channel = \"map\"
+task = \"navi\"
+threshold = 1
+
+[[connection]]
+channel = \"imgae\"
+task = \"navi\"
+";
+
+/// The map never comes last, so no push of it activates anything.
+fn join() -> Result<Outcome> {
+    let program = match probed("joined") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let of_program = write(directory.path(), "rover.toml", CONNECTIONS)?;
+    for (probes, expected) in [(&["punctual-flow"][..], false), (&["punctual-flow", &of_program][..], true)] {
+        let (folder, ended) = record(directory.path(), probes, &["--force"], &[&program, "100"])?;
+        ended.expect_code(0)?;
+        let said = "declared and not in the trace: imgae ─► navi (no such channel); channels that were seen: map, image, pose\n";
+        ensure!(ended.stderr.contains(said) == expected, "{}", ended.all());
+        let mut chains = punctual(["chains", "--json"]);
+        chains.arg(&folder);
+        let ended = run(chains)?;
+        ended.expect_code(0)?;
+        let model = ended.json()?;
+        let of = |name: &str| {
+            let channels = model["dataflow"]["channels"].as_array().into_iter().flatten();
+            channels
+                .filter(|channel| channel["name"] == name)
+                .flat_map(|channel| channel["activates"].as_array().cloned().unwrap_or_default())
+                .collect::<Vec<_>>()
+        };
+        ensure!(of("image").len() == 1 && of("image")[0]["task"] == "navi", "{}", ended.all());
+        let joined = of("map").iter().any(|it| it["task"] == "navi" && it["declared"] == true);
+        ensure!(joined == expected, "{}", ended.all());
+        let metadata = std::fs::read_to_string(folder.join("metadata"))?;
+        ensure!(metadata.contains(" threshold=1 synchronised\"") == expected, "{metadata}");
+    }
+    Ok(Completion::Completed)
+}
+
+/// What a program's file says of a run tells it from others.
+fn compared() -> Result<Outcome> {
+    let program = match probed("joined") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let mut compare = punctual(["compare"]);
+    for policy in ["fifo", "lifo"] {
+        let folder = directory.path().join(policy);
+        std::fs::create_dir(&folder)?;
+        let of_program = write(&folder, "run.toml", &format!("policy = \"{policy}\"\nexecutors = 1\n"))?;
+        let (trace, ended) = record(&folder, &["punctual-flow", &of_program], &["-q"], &[&program, "100"])?;
+        ended.expect_code(0)?;
+        ensure!(ended.stderr.is_empty(), "{}", ended.all());
+        compare.arg(trace);
+    }
+    let ended = run(compare)?;
+    ended.expect_code(0)?;
+    let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(
+        flat.contains("2 runs in 2 configurations. The same in all: joined, Linux ") && flat.contains(", 1 executor."),
+        "{}",
+        ended.all()
+    );
+    Ok(Completion::Completed)
+}
+
+fn files() -> Result<Outcome> {
+    let program = match probed("tasking") {
+        Ok(program) => program,
+        Err(skipped) => return skipped,
+    };
+    let directory = directory()?;
+    let of_program = write(directory.path(), "rover.toml", &format!("policy = \"fifo\"\n{CONNECTIONS}"))?;
+    let check = |words: &[&str]| run(punctual([&["flow-probes", "check"], words].concat()));
+    let ended = check(&["tasking-framework-1.2", &of_program, &program])?;
+    ended.expect_code(0)?;
+    ensure!(
+        ended.stdout.contains("  connection map ─► navi: threshold 1, synchronised\n") && ended.stdout.contains("  policy     fifo\n"),
+        "{}",
+        ended.all()
+    );
+    let rows = [
+        (["tasking-framework-1.2.toml", "/there/is/none"], 4, "cannot look for functions in /there/is/none: there is no such program"),
+        (
+            ["tasking", &program],
+            5,
+            "cannot read tasking: no such file or directory; punctual-flow, tasking-framework-1.2 come with Punctual",
+        ),
+        ([&of_program, &program], 5, "give the file of its framework too"),
+    ];
+    for (words, code, said) in rows {
+        let ended = check(&words)?;
+        ended.expect_code(code)?;
+        ensure!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "it does not say {said:?}: {}", ended.all());
+    }
     Ok(Completion::Completed)
 }
 
@@ -152,7 +337,7 @@ fn stop_at_return() -> Result<Outcome> {
     let directory = directory()?;
     let stop = "symbol = \"_ZN7Tasking8TaskImpl17finalizeExecutionEv\"\nid = \"u32 at [arg0+0]+8\"\nname = \"id\"";
     let file = altered(directory.path(), stop, "symbol = \"_ZNK7Tasking13SchedulerImpl7executeERNS_8TaskImplE\"\nat = \"return\"")?;
-    let (folder, ended) = record(directory.path(), &file, &[], &[&program, "100"])?;
+    let (folder, ended) = record(directory.path(), &[&file], &[], &[&program, "100"])?;
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     ensure!(events.get(&("stop".into(), "navi".into())) == Some(&100), "{events:?}");
@@ -166,7 +351,7 @@ fn ended_by_time() -> Result<Outcome> {
         Err(skipped) => return skipped,
     };
     let directory = directory()?;
-    let (folder, ended) = record(directory.path(), &shipped("punctual-flow"), &["--for", "1s"], &[&program, "--seconds", "60"])?;
+    let (folder, ended) = record(directory.path(), &["punctual-flow"], &["--for", "1s"], &[&program, "--seconds", "60"])?;
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     ensure!(events.keys().any(|(kind, _)| kind == "stop"), "{events:?}");
@@ -182,7 +367,7 @@ fn kernel() -> Result<Outcome> {
     let directory = directory()?;
     let (steps, trace) = (directory.path().join("steps"), directory.path().join("trace"));
     let mut both = punctual(["record", "-q", "--detail", "switches", "--include-best-effort", "-o"]);
-    both.arg(&steps).arg("--").arg(binary()).args(["record", "-q", "--flow-probes", &shipped("punctual-flow"), "-o"]).arg(&trace);
+    both.arg(&steps).arg("--").arg(binary()).args(["record", "-q", "--flow-probes", "punctual-flow", "-o"]).arg(&trace);
     both.args(["--", &program, "--seconds", "1", "--executors", "2"]);
     run(both)?.expect_code(0)?;
     let mut chains = punctual(["chains", "--json", "--kernel"]);

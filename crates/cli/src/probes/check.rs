@@ -1,16 +1,18 @@
 //! `punctual flow-probes check`: which functions of a probes file a program has.
 
+use super::files;
 use crate::failure::{Code, Failure};
 use crate::output;
 use clap::{Args, Subcommand, ValueHint};
-use punctual_observe::probes::{self, First, Located, ProbeFile};
+use punctual_observe::probes::{self, Declared, First, Located, ProbeFile};
+use punctual_trace::flow::Arming;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 /// Look after files that name the functions of a dataflow framework
 ///
-/// With such a file, punctual record --flow-probes traces a program that cannot be rebuilt.
+/// With such files, punctual record --flow-probes traces a program that cannot be rebuilt. docs/flow-probes.md says what is in them.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Arguments {
@@ -26,9 +28,9 @@ enum What {
     /// events.
     #[command(after_long_help = crate::failure::codes())]
     Check {
-        /// The probes file (TOML)
-        #[arg(value_hint = ValueHint::FilePath)]
-        file: PathBuf,
+        /// The probes file (TOML), or the name of one that comes with Punctual: punctual-flow, tasking-framework-1.2; several add up
+        #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+        files: Vec<PathBuf>,
         /// The program
         #[arg(value_hint = ValueHint::ExecutablePath)]
         program: PathBuf,
@@ -39,9 +41,14 @@ enum What {
 }
 
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let What::Check { file, program, json } = &arguments.command;
-    let probes = super::read(file)?;
-    let located = probes::locate(&probes, &probes::program_of(&[program.into()])?)?;
+    let What::Check { files, program, json } = &arguments.command;
+    let probes = files::read(files)?;
+    let found = probes::program(program.as_os_str()).ok_or_else(|| {
+        let message =
+            format!("cannot look for functions in {}: there is no such program; give its path, or look at PATH", program.display());
+        Failure::new(Code::Target, message)
+    })?;
+    let located = probes::locate(&probes, &found)?;
     let missing = probes::missing(&probes, &located);
     let text = if *json { as_json(&probes, &located) } else { as_text(&probes, &located) };
     output::print(&text)?;
@@ -53,13 +60,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         "{} has no function for: {}; is it built with {}, and not stripped?",
         program.display(),
         names.join(", "),
-        probes.framework
+        probes.framework.as_deref().unwrap_or("this framework")
     );
     Err(Failure::new(Code::Target, message))
 }
 
 fn as_text(file: &ProbeFile, located: &[Located]) -> String {
-    let mut text = format!("{}\n", file.framework);
+    let mut text = file.framework.iter().map(|framework| format!("{framework}\n")).collect::<String>();
     for it in located {
         let probe = &file.probes[it.probe];
         let at = if probe.at_return { " at return" } else { "" };
@@ -77,7 +84,23 @@ fn as_text(file: &ProbeFile, located: &[Located]) -> String {
         };
         let _ = writeln!(text, "  {:10} {}{at}: {place}", probe.kind.name(), it.symbol);
     }
+    for Declared { channel, task, arming } in &file.connections {
+        let _ = writeln!(text, "  connection {channel} ─► {task}{}", arming.map(how).unwrap_or_default());
+    }
+    if let Some(policy) = &file.policy {
+        let _ = writeln!(text, "  policy     {policy}");
+    }
+    if let Some(executors) = file.executors {
+        let _ = writeln!(text, "  executors  {executors}");
+    }
     text
+}
+
+fn how(arming: Arming) -> String {
+    let count = if arming.synchronised { "synchronised" } else { "unsynchronised" };
+    let words = [(arming.optional, ", optional"), (arming.is_final, ", final")];
+    let words: String = words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
+    format!(": threshold {}, {count}{words}", arming.threshold)
 }
 
 fn as_json(file: &ProbeFile, located: &[Located]) -> String {
@@ -99,5 +122,22 @@ fn as_json(file: &ProbeFile, located: &[Located]) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", json!({ "framework": file.framework, "probes": probes }))
+    let connections: Vec<_> = file
+        .connections
+        .iter()
+        .map(|Declared { channel, task, arming }| match arming {
+            None => json!({ "channel": channel, "task": task }),
+            Some(Arming { threshold, synchronised, optional, is_final, .. }) => json!({
+                "channel": channel, "task": task, "threshold": threshold, "synchronised": synchronised, "optional": optional, "final": is_final,
+            }),
+        })
+        .collect();
+    let found = json!({
+        "framework": file.framework,
+        "probes": probes,
+        "connections": connections,
+        "policy": file.policy,
+        "executors": file.executors,
+    });
+    format!("{found:#}\n")
 }

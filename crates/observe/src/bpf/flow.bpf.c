@@ -23,9 +23,15 @@ struct object_key {
 };
 
 struct object {
+	__u64 place; /* where its id was read first */
 	__u32 first; /* pushes of a channel, activations of a task */
 	__u32 starts;
+	__u32 told; /* how often its name was */
+	__u32 unused;
 };
+
+/* The name of one object, read where its id is found elsewhere too, shows whether it is one. */
+enum { MOST_TOLD = 4 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -87,40 +93,36 @@ static __always_inline bool follow(const struct arguments *arguments, const vola
 		if (step >= place->steps)
 			break;
 		at += (__s64)place->offsets[step];
-		if (step + 1 < place->steps && bpf_probe_read_user(&at, sizeof(at), (void *)at)) {
-			count(FLOW_UNREADABLE);
+		if (step + 1 < place->steps && bpf_probe_read_user(&at, sizeof(at), (void *)at))
 			return false;
-		}
 	}
 	*address = at;
 	return true;
 }
 
-static __always_inline bool identity(const struct arguments *arguments, const volatile struct flow_place *place, __u64 *id)
+/* And where it was read: 0 for an argument itself. */
+static __always_inline bool identity(const struct arguments *arguments, const volatile struct flow_place *place, __u64 *id, __u64 *address)
 {
-	__u64 address;
 	__u32 bytes = place->bytes;
 
-	if (!follow(arguments, place, &address))
+	if (!follow(arguments, place, address))
 		return false;
 	*id = 0;
 	if (place->steps == 0) {
-		*id = address;
+		*id = *address;
+		*address = 0;
 		return true;
 	}
 	if (bytes == 0 || bytes > 8)
 		return false;
-	if (bpf_probe_read_user(id, bytes, (void *)address)) {
-		count(FLOW_UNREADABLE);
-		return false;
-	}
-	return true;
+	return bpf_probe_read_user(id, bytes, (void *)*address) == 0;
 }
 
-static __always_inline void fill(struct flow_event *event, __u64 at, __u64 object, __u32 number, __u32 probe, __u32 kind)
+static __always_inline void fill(struct flow_event *event, __u64 at, __u64 object, __u64 place, __u32 number, __u32 probe, __u32 kind)
 {
 	event->at = at;
 	event->object = object;
+	event->place = place;
 	event->tid = (__u32)bpf_get_current_pid_tgid();
 	event->number = number;
 	event->probe = probe;
@@ -137,27 +139,33 @@ static __always_inline void tell_name(const struct arguments *arguments, const v
 		count(FLOW_LOST);
 		return;
 	}
-	fill(&name->event, at, id, probe->kind, which, FLOW_NAME);
+	fill(&name->event, at, id, 0, probe->kind, which, FLOW_NAME);
 	name->text[0] = 0;
-	if (follow(arguments, &probe->name, &address) && bpf_probe_read_user_str(name->text, sizeof(name->text), (void *)address) < 0) {
+	if (!follow(arguments, &probe->name, &address) || bpf_probe_read_user_str(name->text, sizeof(name->text), (void *)address) < 0) {
 		name->text[0] = 0;
-		count(FLOW_UNREADABLE);
+		count(FLOW_NAMELESS + (probe->kind != FLOW_PUSH));
 	}
 	bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline struct object *lookup(const struct arguments *arguments, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
+static __always_inline struct object *lookup(const struct arguments *arguments, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u64 place, __u32 which)
 {
 	struct object_key key = {.id = id, .is_channel = probe->kind == FLOW_PUSH};
 	struct object *object = bpf_map_lookup_elem(&objects, &key);
-	struct object none = {};
+	struct object first = {.place = place, .told = 1};
+	bool tell;
 
-	if (object)
-		return object;
-	/* Of two that come at once, one is told that it was first. */
-	if (bpf_map_update_elem(&objects, &key, &none, BPF_NOEXIST) == 0 && probe->has_name)
+	if (object) {
+		tell = object->place != place && object->told < MOST_TOLD;
+		object->told += tell;
+	} else {
+		/* Of two that come at once, one is told that it was first. */
+		tell = bpf_map_update_elem(&objects, &key, &first, BPF_NOEXIST) == 0;
+		object = bpf_map_lookup_elem(&objects, &key);
+	}
+	if (tell && probe->has_name)
 		tell_name(arguments, probe, at, id, which);
-	return bpf_map_lookup_elem(&objects, &key);
+	return object;
 }
 
 static __always_inline int handle(struct pt_regs *registers)
@@ -171,15 +179,17 @@ static __always_inline int handle(struct pt_regs *registers)
 	struct flow_event *event;
 	struct object *object;
 	__u32 number, kind;
-	__u64 id = 0;
+	__u64 id = 0, place = 0;
 
 	if (which >= MOST_PROBES)
 		return 0;
 	probe = &probes[which];
 	take_arguments(registers, &arguments);
 	kind = probe->kind;
-	if (probe->has_id && !identity(&arguments, &probe->id, &id))
+	if (probe->has_id && !identity(&arguments, &probe->id, &id, &place)) {
+		count(FLOW_UNREADABLE + (kind & 3));
 		return 0;
+	}
 	if (kind == FLOW_STOP) {
 		running = bpf_map_lookup_elem(&executions, &tid);
 		if (!running || !running->runs || (probe->has_id && running->task != id)) {
@@ -190,7 +200,7 @@ static __always_inline int handle(struct pt_regs *registers)
 		id = running->task;
 		number = running->number;
 	} else {
-		object = lookup(&arguments, probe, at, id, (__u32)which);
+		object = lookup(&arguments, probe, at, id, place, (__u32)which);
 		if (!object) {
 			count(FLOW_LOST);
 			return 0;
@@ -210,7 +220,7 @@ static __always_inline int handle(struct pt_regs *registers)
 		count(FLOW_LOST);
 		return 0;
 	}
-	fill(event, at, id, number, (__u32)which, kind);
+	fill(event, at, id, place, number, (__u32)which, kind);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `flow.bpf.c` and `probes/interface.rs` tell each other; tests there compare the numbers. */
+/* What `flow.bpf.c` and `probes.rs` tell each other; tests there compare the numbers. */
 #ifndef PUNCTUAL_FLOW_H
 #define PUNCTUAL_FLOW_H
 
@@ -8,7 +8,8 @@ enum { MOST_PROBES = 32, MOST_STEPS = 4, MOST_NAME = 64 };
 /* As the kinds of events in a trace, and one more. */
 enum flow_kind { FLOW_PUSH, FLOW_ACTIVATION, FLOW_START, FLOW_STOP, FLOW_NAME };
 
-enum { FLOW_LOST, FLOW_UNREADABLE, FLOW_UNMATCHED, FLOW_COUNTERS };
+/* The last two are of four and of two: by the kind of the event, and of what is named. */
+enum { FLOW_LOST, FLOW_UNMATCHED, FLOW_UNREADABLE, FLOW_NAMELESS = FLOW_UNREADABLE + 4, FLOW_COUNTERS = FLOW_NAMELESS + 2 };
 
 /* Where something lies: pointers to follow, from an argument of the function; the last step is not followed. */
 struct flow_place {
@@ -31,6 +32,7 @@ struct flow_probe {
 struct flow_event {
 	__u64 at;
 	__u64 object;
+	__u64 place; /* the address of its id; 0 where that is an argument itself */
 	__u32 tid;
 	__u32 number;
 	__u32 probe;

@@ -1,22 +1,39 @@
-//! The file that says which function of a framework is which event, and where identities and names lie.
+//! The file that says which function of a framework is which event, and where identities and names lie; and what is true of a program and cannot be seen from
+//! outside. Several files add up: that of the framework, that of the program.
 
 use super::place::{Number, Place, Text};
-use punctual_trace::flow::Kind;
+use punctual_trace::flow::{Arming, Kind};
 use serde::Deserialize;
-use std::path::Path;
 
 /// As many probes as the kernel side has room for.
 pub const MOST_PROBES: usize = 32;
 /// Nobody writes more by hand.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What such a file says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What such files say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeFile {
-    /// What it is for, for people.
-    pub framework: String,
-    /// In the file's order.
+    /// What they are for, for people.
+    pub framework: Option<String>,
+    /// In the files' order.
     pub probes: Vec<Probe>,
+    /// How the program chooses among ready tasks.
+    pub policy: Option<String>,
+    /// How many threads execute tasks; at least one.
+    pub executors: Option<u32>,
+    /// What cannot be found from who activates whom. No two are the same.
+    pub connections: Vec<Declared>,
+}
+
+/// An input of a task, by names as they are seen while the program runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declared {
+    /// The channel's.
+    pub channel: String,
+    /// The task's.
+    pub task: String,
+    /// How it counts; absent where nothing is said of that.
+    pub arming: Option<Arming>,
 }
 
 /// One event, and where it happens.
@@ -48,9 +65,31 @@ pub enum Name {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawFile {
-    framework: String,
+    #[serde(default)]
+    framework: Option<String>,
+    #[serde(default)]
+    policy: Option<toml::Spanned<String>>,
+    #[serde(default)]
+    executors: Option<toml::Spanned<u32>>,
     #[serde(default)]
     probe: Vec<RawProbe>,
+    #[serde(default)]
+    connection: Vec<RawConnection>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawConnection {
+    channel: toml::Spanned<String>,
+    task: toml::Spanned<String>,
+    #[serde(default)]
+    threshold: Option<toml::Spanned<u32>>,
+    #[serde(default)]
+    synchronised: Option<bool>,
+    #[serde(default)]
+    optional: Option<bool>,
+    #[serde(default, rename = "final")]
+    is_final: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -74,32 +113,28 @@ enum Symbols {
 }
 
 impl ProbeFile {
-    /// Reads one. An error says the line, and what would be right.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let bytes = std::fs::read(path).map_err(|error| {
-            let said = error.to_string();
-            format!("cannot read {}: {}", path.display(), said.split(" (os error").next().unwrap_or_default().to_lowercase())
-        })?;
-        let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len() <= MOST_BYTES);
-        let text = text.ok_or_else(|| format!("{}: is no text of at most {MOST_BYTES} bytes", path.display()))?;
-        Self::parse(text).map_err(|(line, what)| format!("{}:{line}: {what}", path.display()))
-    }
-
-    /// Reads its text; errors are a line and what is wrong there.
-    pub fn parse(text: &str) -> Result<Self, (usize, String)> {
+    /// Reads the bytes of a file; errors are a line and what is wrong there.
+    pub fn parse(bytes: &[u8]) -> Result<Self, (usize, String)> {
+        let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MOST_BYTES);
+        let text = text.ok_or_else(|| (1, format!("this is no text of at most {MOST_BYTES} bytes")))?;
         let line = |offset: usize| text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1);
         let raw: RawFile = toml::from_str(text)
             .map_err(|error| (error.span().map_or(1, |span| line(span.start)), error.message().trim_end().to_owned()))?;
-        let mut probes = Vec::new();
-        for raw in raw.probe {
-            probes.push(raw.read().map_err(|(offset, what)| (line(offset), what))?);
-        }
-        let file = Self { framework: raw.framework, probes };
-        file.check().map_err(|what| (1, what))?;
-        Ok(file)
+        raw.read().map_err(|(offset, what)| (line(offset), what))
     }
 
-    fn check(&self) -> Result<(), String> {
+    /// Adds what a later file says: probes and connections to those that are there, the rest in place of it.
+    pub fn add(&mut self, later: ProbeFile) {
+        self.framework = later.framework.or(self.framework.take());
+        self.policy = later.policy.or(self.policy.take());
+        self.executors = later.executors.or(self.executors);
+        self.probes.extend(later.probes);
+        let new = later.connections.into_iter().filter(|connection| !self.connections.contains(connection)).collect::<Vec<_>>();
+        self.connections.extend(new);
+    }
+
+    /// Whether there is all that a trace needs.
+    pub fn check(&self) -> Result<(), String> {
         for kind in Kind::ALL {
             if !self.probes.iter().any(|probe| probe.kind == kind) {
                 return Err(format!("there is no [[probe]] with event = \"{}\"; a trace needs all four", kind.name()));
@@ -110,6 +145,60 @@ impl ProbeFile {
             return Err(format!("{places} symbols are more than there is room for; {MOST_PROBES} at most"));
         }
         Ok(())
+    }
+}
+
+impl RawFile {
+    fn read(self) -> Result<ProbeFile, (usize, String)> {
+        let probes = self.probe.into_iter().map(RawProbe::read).collect::<Result<_, _>>()?;
+        let mut file = ProbeFile { framework: self.framework, probes, ..ProbeFile::default() };
+        if let Some(policy) = self.policy {
+            let is_name = !policy.get_ref().trim().is_empty() && !policy.get_ref().contains(char::is_control);
+            if !is_name {
+                return Err((policy.span().start, "policy names none; such as \"fifo\", \"lifo\", \"priority\"".into()));
+            }
+            file.policy = Some(policy.into_inner());
+        }
+        if let Some(executors) = self.executors {
+            if *executors.get_ref() == 0 {
+                return Err((executors.span().start, "executors = 0: nobody would execute a task".into()));
+            }
+            file.executors = Some(executors.into_inner());
+        }
+        for connection in self.connection {
+            let connection = connection.read()?;
+            if !file.connections.contains(&connection) {
+                file.connections.push(connection);
+            }
+        }
+        Ok(file)
+    }
+}
+
+impl RawConnection {
+    fn read(self) -> Result<Declared, (usize, String)> {
+        for (what, name) in [("channel", &self.channel), ("task", &self.task)] {
+            if name.get_ref().is_empty() {
+                return Err((name.span().start, format!("{what} = \"\" names none")));
+            }
+        }
+        if let Some(threshold) = self.threshold.as_ref().filter(|threshold| *threshold.get_ref() == 0) {
+            return Err((
+                threshold.span().start,
+                "threshold = 0: an input is armed by one push at least; where the task does not wait for it, say optional = true".into(),
+            ));
+        }
+        let says_how = self.threshold.is_some() || [self.synchronised, self.optional, self.is_final].iter().any(Option::is_some);
+        let usual = Arming::default();
+        let arming = says_how.then(|| Arming {
+            threshold: self.threshold.map_or(usual.threshold, toml::Spanned::into_inner),
+            synchronised: self.synchronised.unwrap_or(usual.synchronised),
+            optional: self.optional.unwrap_or(usual.optional),
+            is_final: self.is_final.unwrap_or(usual.is_final),
+            // It is watched from its first instruction on.
+            pending: 0,
+        });
+        Ok(Declared { channel: self.channel.into_inner(), task: self.task.into_inner(), arming })
     }
 }
 
@@ -193,13 +282,23 @@ symbol = "run"
 at = "return"
 "#;
 
+    fn parse(text: &str) -> Result<ProbeFile, (usize, String)> {
+        let file = ProbeFile::parse(text.as_bytes())?;
+        file.check().map_err(|what| (1, what))?;
+        Ok(file)
+    }
+
     #[test]
     fn a_file_is_read() {
-        let file = ProbeFile::parse(FILE).unwrap();
+        let file = parse(FILE).unwrap();
+        assert_eq!(file.framework.as_deref(), Some("X"));
         assert_eq!(file.probes.len(), 4);
         assert_eq!(file.probes[1].symbols, ["queue", "queue_too"]);
         assert_eq!(file.probes[1].id.as_ref().unwrap().place.offsets, [0, 8]);
         assert!(file.probes[3].at_return && file.probes[3].id.is_none());
+        assert_eq!((file.policy, file.executors, file.connections), (None, None, Vec::new()));
+        // Nothing needs a name.
+        assert!(parse(&FILE.replace("framework = \"X\"", "")).is_ok());
     }
 
     #[test]
@@ -214,11 +313,55 @@ at = "return"
             ("symbol = \"push\"", "symbol = []", 5, "names no function"),
             ("symbol = \"push\"", "symbols = \"push\"", 5, "unknown field"),
             ("[[probe]]\nevent = \"stop\"\nsymbol = \"run\"\nat = \"return\"\n", "", 1, "no [[probe]] with event = \"stop\""),
+            ("framework = \"X\"", "policy = \" \"", 2, "policy names none"),
+            ("framework = \"X\"", "executors = 0", 2, "nobody would execute"),
+            ("framework = \"X\"", "executors = -1", 2, "expected u32"),
         ] {
             let text = FILE.replacen(from, to, 1);
-            let (at, what) = ProbeFile::parse(&text).expect_err(to);
+            let (at, what) = parse(&text).expect_err(to);
             assert!(what.contains(said), "{to}: {what}");
             assert_eq!(at, line, "{to}: {what}");
         }
+        for (connection, said) in [
+            ("channel = \"\"\ntask = \"t\"", "names none"),
+            ("channel = \"c\"", "missing field `task`"),
+            ("channel = \"c\"\ntask = \"t\"\nthreshold = 0", "one push at least"),
+            ("channel = \"c\"\ntask = \"t\"\nsynchronized = true", "unknown field"),
+            ("channel = \"c\"\ntask = \"t\"\nfinal = 1", "expected a boolean"),
+        ] {
+            let (line, what) = ProbeFile::parse(format!("[[connection]]\n{connection}\n").as_bytes()).expect_err(connection);
+            assert!(what.contains(said), "{connection}: {what}");
+            assert!(line <= 4, "{connection}: line {line}");
+        }
+    }
+
+    #[test]
+    fn inputs_are_declared_as_far_as_they_are_known() {
+        let of = |text: &str| {
+            let file = ProbeFile::parse(format!("[[connection]]\nchannel = \"c\"\ntask = \"t\"\n{text}").as_bytes()).unwrap();
+            let [Declared { channel, task, arming }] = &file.connections[..] else { panic!("{file:?}") };
+            assert_eq!((channel.as_str(), task.as_str()), ("c", "t"));
+            *arming
+        };
+        assert_eq!(of(""), None);
+        assert_eq!(of("threshold = 3"), Some(Arming { threshold: 3, ..Arming::default() }));
+        assert_eq!(of("synchronised = true"), Some(Arming::default()));
+        let newest = Arming { synchronised: false, optional: true, is_final: true, ..Arming::default() };
+        assert_eq!(of("synchronised = false\noptional = true\nfinal = true"), Some(newest));
+    }
+
+    #[test]
+    fn files_add_up() {
+        let connection = "[[connection]]\nchannel = \"c\"\ntask = \"t\"\n";
+        let mut file = parse(FILE).unwrap();
+        file.add(ProbeFile::parse(format!("policy = \"fifo\"\nexecutors = 2\n{connection}").as_bytes()).unwrap());
+        file.add(ProbeFile::parse(format!("policy = \"lifo\"\n{connection}threshold = 2\n{connection}").as_bytes()).unwrap());
+        assert_eq!((file.framework.as_deref(), file.probes.len()), (Some("X"), 4));
+        assert_eq!((file.policy.as_deref(), file.executors), (Some("lifo"), Some(2)));
+        let thresholds: Vec<_> = file.connections.iter().map(|it| it.arming.map(|arming| arming.threshold)).collect();
+        assert_eq!(thresholds, [None, Some(2)]);
+        // Of one that is of a program alone, what is missing is said.
+        assert!(ProbeFile::parse(b"policy = \"fifo\"").unwrap().check().unwrap_err().contains("event = \"push\""));
+        assert!(ProbeFile::parse(&[0xff]).unwrap_err().1.contains("no text"));
     }
 }
