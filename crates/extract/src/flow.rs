@@ -8,6 +8,7 @@ mod analysis;
 mod chains;
 mod graph;
 mod histogram;
+mod inputs;
 mod instances;
 mod kernel;
 mod lineage;

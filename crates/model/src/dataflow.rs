@@ -108,6 +108,10 @@ pub struct FlowTask {
     /// Instances of which an event is missing that was before others.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub incomplete: u64,
+    /// Activations for which the inputs that the task waits for had not enough pushes, as the trace says that they count: the task has a condition
+    /// of its own, or what the trace says of its inputs is wrong.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub unexplained: u64,
     /// Activations that are missing from the trace.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub missing_activations: u64,
@@ -272,11 +276,11 @@ pub struct WorstPath {
     pub from_ns: Instant,
     /// The end of the sink's instance.
     pub until_ns: Instant,
-    /// Waiting for an executor.
+    /// Waiting for an executor, or for the task to end what it does with earlier data.
     pub queuing_ns: Duration,
     /// Being executed.
     pub execution_ns: Duration,
-    /// Waiting on a channel: for another input, or because a later datum went ahead.
+    /// Waiting on a channel: for another input, for more data, or because a later datum went ahead.
     pub waiting_ns: Duration,
     /// The instances, from the source's to the sink's. The first is a later one than `source_instance` where that one's datum did not arrive.
     pub path: Vec<PathStep>,
@@ -289,7 +293,10 @@ pub struct PathStep {
     pub task: String,
     /// The instance.
     pub instance: u64,
-    /// When it was activated.
+    /// When its task had ended the instance before; absent where that was not behind the arrival of the datum.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub free_ns: Option<Instant>,
+    /// When it was activated. An input that has the newest value may have got the datum after that, up to the start.
     pub activation_ns: Instant,
     /// When it started.
     pub start_ns: Instant,
@@ -306,13 +313,54 @@ impl WorstPath {
         self.until_ns.since(self.from_ns)
     }
 
+    /// What the time went into, step by step.
+    pub fn stages(&self) -> impl Iterator<Item = Stage<'_>> {
+        let mut came = self.from_ns;
+        self.path.iter().map(move |step| {
+            let activation = step.activation_ns.max(came);
+            let free = step.free_ns.unwrap_or(came).clamp(came, activation);
+            Stage { step, came: std::mem::replace(&mut came, step.until_ns), free, activation }
+        })
+    }
+
     /// The parts, from where the path goes: queuing, execution, waiting.
     pub fn parts(&self) -> [Duration; 3] {
-        let sum = |spans: &mut dyn Iterator<Item = Duration>| spans.fold(Duration::ZERO, |sum, span| sum + span);
-        let queuing = sum(&mut self.path.iter().map(|step| step.start_ns.since(step.activation_ns)));
-        let execution = sum(&mut self.path.iter().map(|step| step.until_ns.since(step.start_ns)));
-        let ahead = self.path.first().map_or(Duration::ZERO, |step| step.activation_ns.since(self.from_ns));
-        let between = sum(&mut self.path.windows(2).map(|pair| pair[1].activation_ns.since(pair[0].until_ns)));
-        [queuing, execution, ahead + between]
+        let sum = |part: fn(&Stage<'_>) -> Duration| self.stages().fold(Duration::ZERO, |sum, stage| sum + part(&stage));
+        [sum(|stage| stage.busy() + stage.queuing()), sum(|stage| stage.execution()), sum(|stage| stage.waiting())]
+    }
+}
+
+/// What became of a datum at one step of its way. Times go on from each to the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage<'a> {
+    /// The instance.
+    pub step: &'a PathStep,
+    /// When the datum came; at the source, when the time begins.
+    pub came: Instant,
+    /// When the task had ended what it did with earlier data.
+    pub free: Instant,
+    /// When the instance had all that it needed, the datum included.
+    pub activation: Instant,
+}
+
+impl Stage<'_> {
+    /// While the task was busy with earlier data: queuing.
+    pub fn busy(&self) -> Duration {
+        self.free.since(self.came)
+    }
+
+    /// For other inputs or more data, or at the source for the later datum that went ahead.
+    pub fn waiting(&self) -> Duration {
+        self.activation.since(self.free)
+    }
+
+    /// For an executor.
+    pub fn queuing(&self) -> Duration {
+        self.step.start_ns.since(self.activation)
+    }
+
+    /// Until it pushed the datum; of the last, until its end.
+    pub fn execution(&self) -> Duration {
+        self.step.until_ns.since(self.step.start_ns)
     }
 }

@@ -5,12 +5,13 @@ mod finish;
 use super::chains::Chains;
 use super::graph::Graph;
 use super::histogram::Histogram;
+use super::inputs::{Activated, Inputs, Place, Taken};
 use super::instances::{Instance, Live};
 use super::kernel::{Split, Threads};
-use super::lineage::{Carried, Carry, Window};
+use super::lineage::{Backlog, Carried, Carry, Window};
 use super::sources::ChainState;
 use super::times::{Activations, InstanceTimes};
-use super::tree::{Tree, Way};
+use super::tree::{Node, Tree, Way};
 use punctual_model::Instant;
 use punctual_trace::flow::{Event, Gap, Item, Kind, NUMBERS, OBJECTS};
 use rustc_hash::FxHashMap;
@@ -37,19 +38,56 @@ pub struct Analysis<'a> {
     /// The chains, by number of tasks.
     asked: &'a Chains,
     tree: Tree,
-    /// Of each node: what its task's next instance will read, and when a push there may be missing.
-    windows: Vec<Window>,
+    /// Of each node: what its task's instances will read, and when a push there may be missing.
+    waits: Vec<Waits>,
     misses_pushes: Vec<Misses>,
     chains: Vec<ChainState>,
     tasks: Vec<TaskState>,
     /// Where a task is in `tasks`.
     places: Box<[u32]>,
-    producers: FxHashMap<u32, Running>,
+    /// By channel: whose counters it counts at.
+    counted: FxHashMap<u16, Vec<(usize, usize)>>,
+    producers: FxHashMap<u32, Producer>,
     /// What the kernel did with threads, and which producer is which of them.
     kernel: Option<(&'a Threads, FxHashMap<u32, u32>)>,
     /// Until when events may be missing, of whatever producer; and whether a stream was cut off, so that from there on anything may.
     gap_until: Option<Instant>,
     is_cut: bool,
+}
+
+/// Data on their way to instances of a node's task that are to come.
+#[derive(Clone, Debug, Default)]
+struct Waits {
+    since: Window,
+    newest: Window,
+    /// Of each of the task's counters.
+    queues: Vec<Backlog>,
+}
+
+impl Waits {
+    /// Keeps a datum where the input does; `counted` says which push it is of a counter.
+    #[inline]
+    fn put(&mut self, place: Place, window: Window, counted: impl Fn(usize) -> u64) {
+        match place {
+            Place::Since => self.since.join(window),
+            Place::Newest => self.newest.join(window),
+            Place::Queue(_) if matches!(window, Window::Empty) => {}
+            Place::Queue(counter) => self.queues[counter].put(counted(counter), window),
+        }
+    }
+}
+
+/// A producer: what it is doing, and the channel of its last push, while activations may still be of that.
+#[derive(Clone, Copy, Debug)]
+struct Producer {
+    running: Running,
+    pushed: Option<u16>,
+}
+
+impl From<Running> for Producer {
+    fn from(running: Running) -> Producer {
+        Producer { running, pushed: None }
+    }
 }
 
 /// What a producer is doing.
@@ -99,8 +137,14 @@ impl Misses {
 struct TaskState {
     number: u16,
     live: Live,
-    /// The last activation.
+    /// The last activation, start and stop.
     last: Option<(u64, Instant)>,
+    last_start: Option<(u64, Instant)>,
+    last_stop: Option<Instant>,
+    inputs: Inputs,
+    /// What the last activation took; here, so that its memory is used again.
+    taken: Vec<Taken>,
+    unexplained: u64,
     activations: Activations,
     execution: InstanceTimes,
     queuing: InstanceTimes,
@@ -121,15 +165,26 @@ impl<'a> Analysis<'a> {
 
     /// Of a trace with this graph.
     pub fn new(graph: &'a Graph, chains: &'a Chains, options: &Options) -> Analysis<'a> {
-        let mut tree = Tree::new(graph, chains);
+        let mut inputs = Inputs::of(graph);
+        let mut tree = Tree::new(graph, chains, &inputs);
+        let mut counted: FxHashMap<u16, Vec<(usize, usize)>> = FxHashMap::default();
         let mut places = vec![u32::MAX; OBJECTS].into_boxed_slice();
         let mut tasks = Vec::new();
         for number in graph.task_names.keys() {
             places[usize::from(*number)] = tasks.len() as u32;
+            let inputs = inputs.remove(number).unwrap_or_default();
+            for (counter, of) in inputs.counters.iter().enumerate() {
+                counted.entry(of.channel).or_default().push((tasks.len(), counter));
+            }
             tasks.push(TaskState {
                 number: *number,
                 live: Live::default(),
                 last: None,
+                last_start: None,
+                last_stop: None,
+                inputs,
+                taken: Vec::new(),
+                unexplained: 0,
                 activations: Activations::new(options.curve_horizon),
                 execution: InstanceTimes::default(),
                 by_kernel: Default::default(),
@@ -141,11 +196,15 @@ impl<'a> Analysis<'a> {
             });
         }
         let misses = Misses::by_task(graph);
+        let counters = |node: &Node| tasks[places[usize::from(node.task)] as usize].inputs.counters.len();
+        let waits = |node| Waits { queues: vec![Backlog::default(); counters(node)], ..Waits::default() };
+        let waits = tree.nodes.iter().map(waits).collect();
         let misses_pushes = tree.nodes.iter().map(|node| misses(node.task)).collect();
         Analysis {
             graph,
             asked: chains,
-            windows: vec![Window::Empty; tree.nodes.len()],
+            waits,
+            counted,
             misses_pushes,
             tree,
             chains: chains.chains.iter().map(|_| ChainState::default()).collect(),
@@ -174,12 +233,12 @@ impl<'a> Analysis<'a> {
         if gap.packets > 0 || gap.discarded >= NUMBERS / 2 {
             self.forget_numbers(gap.producer);
         }
-        let running = self.producers.entry(gap.producer).or_insert(Running::Nothing);
-        *running = match *running {
+        let producer = self.producers.entry(gap.producer).or_insert(Running::Nothing.into());
+        *producer = Producer::from(match producer.running {
             Running::Nothing => Running::Unknown(None),
             Running::Instance(task, number) => Running::Unknown(Some((task, number))),
             unknown @ Running::Unknown(_) => unknown,
-        };
+        });
     }
 
     /// So much is missing that a number may come again and mean another instance: those that had not started, or that this producer
@@ -187,10 +246,12 @@ impl<'a> Analysis<'a> {
     #[cold]
     fn forget_numbers(&mut self, producer: u32) {
         for task in &mut self.tasks {
+            task.inputs.lose();
             for instance in task.live.iter_mut().filter(|instance| instance.start.is_none_or(|(_, by)| by == producer)) {
                 settle(&mut self.chains, &self.tree, &task.nodes, instance, false);
                 instance.waiting.clear();
                 instance.carries.fill(Carry::Unknown);
+                instance.windows.fill(Window::Unknown);
                 instance.activation = None;
             }
         }
@@ -216,25 +277,34 @@ impl<'a> Analysis<'a> {
 
     #[inline]
     fn push(&mut self, event: &Event) {
-        let maker = match self.producers.get(&event.producer) {
-            Some(Running::Instance(task, number)) => (*task, *number),
+        for (task, counter) in self.counted.get(&event.object).into_iter().flatten() {
+            self.tasks[*task].inputs.counters[*counter].push(event.number);
+        }
+        let producer = self.producers.entry(event.producer).or_insert(Running::Nothing.into());
+        producer.pushed = Some(event.object);
+        let maker = match producer.running {
+            Running::Instance(task, number) => (task, number),
             // Who never executes a task is none, whatever is missing.
-            Some(Running::Unknown(_)) if self.graph.executing.contains(&event.producer) => return self.push_unknown(event.object),
+            Running::Unknown(_) if self.graph.executing.contains(&event.producer) => return self.push_unknown(event),
             _ => return,
         };
         let task = &mut self.tasks[maker.0];
         if !task.ways.iter().any(|way| way.channel == event.object) {
             return;
         }
-        let Some(instance) = task.live.get(maker.1) else { return self.push_unknown(event.object) };
-        let Some((start, _)) = instance.start else { return self.push_unknown(event.object) };
-        for way in task.ways.iter().filter(|way| way.channel == event.object) {
-            let carry = &instance.carries[way.from_slot];
-            self.windows[way.node].put(carry, start, event.at, event.object);
-            let chains = &self.tree.nodes[way.node].chains;
-            if !chains.is_empty() && !instance.put.contains(&way.node) {
-                instance.put.push(way.node);
-                for chain in chains {
+        let Some(instance) = task.live.get(maker.1) else { return self.push_unknown(event) };
+        let Some((start, _)) = instance.start else { return self.push_unknown(event) };
+        // Taken out meanwhile: another task's counters say where its push belongs.
+        let (ways, carries, mut put) =
+            (std::mem::take(&mut task.ways), std::mem::take(&mut instance.carries), std::mem::take(&mut instance.put));
+        for way in ways.iter().filter(|way| way.channel == event.object) {
+            let (carry, node) = (&carries[way.from_slot], &self.tree.nodes[way.node]);
+            let counters = &self.tasks[self.places[usize::from(node.task)] as usize].inputs.counters;
+            let window = Window::of(carry, start, event.at, event.object);
+            self.waits[way.node].put(way.place, window, |counter| counters[counter].place(event.number));
+            if !node.chains.is_empty() && !put.contains(&way.node) {
+                put.push(way.node);
+                for chain in &node.chains {
                     match carry {
                         Carry::Known(carried) => self.chains[*chain].put(carried),
                         _ => self.chains[*chain].put_unknown(),
@@ -242,14 +312,26 @@ impl<'a> Analysis<'a> {
                 }
             }
         }
+        let task = &mut self.tasks[maker.0];
+        task.ways = ways;
+        if let Some(instance) = task.live.get(maker.1) {
+            (instance.carries, instance.put) = (carries, put);
+        }
     }
 
     /// Nobody knows what data this was.
     #[cold]
-    fn push_unknown(&mut self, channel: u16) {
-        for node in self.tree.behind.get(&channel).into_iter().flatten() {
-            self.windows[*node] = Window::Unknown;
+    fn push_unknown(&mut self, event: &Event) {
+        for (node, place) in self.tree.behind.get(&event.object).into_iter().flatten() {
+            let counters = &self.tasks[self.places[usize::from(self.tree.nodes[*node].task)] as usize].inputs.counters;
+            self.waits[*node].put(*place, Window::Unknown, |counter| counters[counter].place(event.number));
         }
+    }
+
+    /// Whether a push there may be missing, of those since then.
+    fn may_miss(&self, node: usize, since: Instant, at: Instant) -> bool {
+        let misses = self.misses_pushes[node];
+        self.is_cut || self.gap_until.is_some_and(|until| until >= since) && (misses.somewhere || at > misses.from)
     }
 
     #[inline]
@@ -266,60 +348,96 @@ impl<'a> Analysis<'a> {
         }
         // What was pushed since the activation before.
         let since = task.last.map_or(Instant::from_ns(0), |(_, at)| at);
-        let may_miss = self.is_cut || self.gap_until.is_some_and(|until| until >= since);
         task.last = Some((task.last.map_or(event.number, |(last, _)| last.max(event.number)), event.at));
         task.activations.add(event.at);
+        let activated = Activated {
+            instance: event.number,
+            by: self.producers.get(&event.producer).and_then(|producer| producer.pushed),
+            is_behind_missing: is_missing,
+            is_whole: self.graph.is_whole,
+            has_met_gap: self.gap_until.is_some(),
+        };
+        task.unexplained += u64::from(!task.inputs.take(activated, &mut task.taken));
+        let free = task.last_stop.filter(|_| task.live.is_empty());
         let Some(instance) = task.live.add(event.number) else {
             // It has started before.
-            return self.give_up(place, event.number);
+            return self.give_up(place, event);
         };
-        instance.activation = Some(event.at);
-        for node in &task.nodes {
-            let carry = match self.tree.nodes[*node].parent {
-                None => Carry::Known(Rc::new(Carried {
-                    source: event.number,
-                    source_activation: event.at,
-                    instance: event.number,
-                    activation: event.at,
-                    via: None,
-                })),
-                Some(_) => {
-                    let carry = self.windows[*node].read(event.number, event.at);
-                    let misses = self.misses_pushes[*node];
-                    let is_known = !is_missing && !(may_miss && (self.is_cut || misses.somewhere || event.at > misses.from));
-                    if is_known { carry } else { Carry::Unknown }
-                }
-            };
-            if let Some(chain) = self.tree.nodes[*node].chain {
-                let state = &mut self.chains[chain];
-                match &carry {
-                    Carry::Nothing => {}
-                    Carry::Known(carried) => state.read(carried, &mut |waiting| instance.waiting.push((chain, waiting))),
-                    Carry::Unknown => state.read_unknown(event.at),
+        (instance.activation, instance.free, instance.is_read) = (Some(event.at), free, !task.inputs.has_newest);
+        let mut windows = std::mem::take(&mut instance.windows);
+        for node in &self.tasks[place].nodes {
+            let (waits, task) = (&mut self.waits[*node], &self.tasks[place]);
+            let mut window = std::mem::take(&mut waits.since);
+            for (queue, taken) in waits.queues.iter_mut().zip(&task.taken) {
+                window.join(queue.take(taken.from, taken.until));
+                if !taken.is_known {
+                    window = Window::Unknown;
                 }
             }
-            instance.carries.push(carry);
+            if is_missing || task.inputs.has_since && self.may_miss(*node, since, event.at) {
+                window = Window::Unknown;
+            }
+            windows.push(window);
+        }
+        let task = &mut self.tasks[place];
+        if let Some(instance) = task.live.get(event.number) {
+            instance.windows = windows;
+            if instance.is_read {
+                read(instance, &task.nodes, &self.tree, &mut self.chains, event.at);
+            }
         }
         if let Some(instance) = task.live.remove_stale() {
-            self.abandon(place, &instance, false);
+            self.abandon(place, &instance, false, event.at);
         }
     }
 
     #[inline]
     fn start(&mut self, place: usize, event: &Event) {
-        let before = self.producers.insert(event.producer, Running::Instance(place, event.number));
-        if let Some(Running::Instance(task, number) | Running::Unknown(Some((task, number)))) = before {
+        let before = self.producers.insert(event.producer, Running::Instance(place, event.number).into());
+        if let Some(Running::Instance(task, number) | Running::Unknown(Some((task, number)))) = before.map(|before| before.running) {
             // Its stop is missing, if it has not had one from another producer.
             let is_its = |instance: &mut Instance| instance.start.is_some_and(|(_, by)| by == event.producer);
             if self.tasks[task].live.get(number).is_some_and(is_its) {
-                self.give_up(task, number);
+                self.give_up(task, &Event { number, ..*event });
             }
         }
         let task = &mut self.tasks[place];
         match task.live.get(event.number) {
-            Some(instance) if instance.start.is_none() => instance.start = Some((event.at, event.producer)),
-            Some(_) => self.give_up(place, event.number),
+            Some(instance) if instance.start.is_none() => {
+                instance.start = Some((event.at, event.producer));
+                if !instance.is_read {
+                    self.read_newest(place, event);
+                }
+            }
+            Some(_) => self.give_up(place, event),
             None => self.start_unknown(place, event),
+        }
+        let last = &mut self.tasks[place].last_start;
+        *last = (*last).max(Some((event.number, event.at)));
+    }
+
+    /// What an instance has of inputs that have the newest value: that of its start.
+    fn read_newest(&mut self, place: usize, event: &Event) {
+        let task = &mut self.tasks[place];
+        let is_next = match task.last_start {
+            None => event.number == 0,
+            Some((last, _)) => event.number == last + 1,
+        };
+        // An instance before it may have read it.
+        let is_missing = !is_next && !self.graph.is_whole;
+        let since = task.last_start.map_or(Instant::from_ns(0), |(_, at)| at);
+        let Some(instance) = task.live.get(event.number) else { return };
+        let mut windows = std::mem::take(&mut instance.windows);
+        for (node, window) in self.tasks[place].nodes.iter().zip(&mut windows) {
+            window.join(std::mem::take(&mut self.waits[*node].newest));
+            if is_missing || self.may_miss(*node, since, event.at) {
+                *window = Window::Unknown;
+            }
+        }
+        let task = &mut self.tasks[place];
+        if let Some(instance) = task.live.get(event.number) {
+            (instance.windows, instance.is_read) = (windows, true);
+            read(instance, &task.nodes, &self.tree, &mut self.chains, event.at);
         }
     }
 
@@ -328,21 +446,22 @@ impl<'a> Analysis<'a> {
     fn start_unknown(&mut self, place: usize, event: &Event) {
         let task = &mut self.tasks[place];
         if let Some(instance) = task.live.add(event.number) {
-            instance.start = Some((event.at, event.producer));
+            (instance.start, instance.is_read) = (Some((event.at, event.producer)), true);
             instance.carries.resize(task.nodes.len(), Carry::Unknown);
             for chain in task.nodes.iter().filter_map(|node| self.tree.nodes[*node].chain) {
                 self.chains[chain].read_unknown(event.at);
             }
         }
         if let Some(instance) = task.live.remove_stale() {
-            self.abandon(place, &instance, false);
+            self.abandon(place, &instance, false, event.at);
         }
     }
 
     #[inline]
     fn stop(&mut self, place: usize, event: &Event) {
-        self.producers.insert(event.producer, Running::Nothing);
+        self.producers.insert(event.producer, Running::Nothing.into());
         let task = &mut self.tasks[place];
+        task.last_stop = Some(event.at);
         let Some(instance) = task.live.remove(event.number) else {
             task.incomplete += 1;
             return;
@@ -361,7 +480,7 @@ impl<'a> Analysis<'a> {
                 }
                 self.complete(place, &instance, start, event.at);
             }
-            _ => self.abandon(place, &instance, false),
+            _ => self.abandon(place, &instance, false, event.at),
         }
         self.tasks[place].live.reuse(instance);
     }
@@ -377,19 +496,51 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// An instance that cannot be followed any more.
+    /// The instance of this event cannot be followed any more.
     #[cold]
-    fn give_up(&mut self, place: usize, number: u64) {
-        if let Some(instance) = self.tasks[place].live.remove(number) {
-            self.abandon(place, &instance, false);
+    fn give_up(&mut self, place: usize, event: &Event) {
+        if let Some(instance) = self.tasks[place].live.remove(event.number) {
+            self.abandon(place, &instance, false, event.at);
         }
     }
 
     /// An instance of which nothing more will be known: it had not ended when the trace did, or events of it are missing.
-    fn abandon(&mut self, place: usize, instance: &Instance, is_in_flight: bool) {
+    fn abandon(&mut self, place: usize, instance: &Instance, is_in_flight: bool, at: Instant) {
         let task = &mut self.tasks[place];
         *(if is_in_flight { &mut task.in_flight } else { &mut task.incomplete }) += 1;
+        if !instance.is_read && !is_in_flight {
+            // Its start is missing, and it has read what was there then.
+            let ends = task.nodes.iter().filter_map(|node| self.tree.nodes[*node].chain);
+            ends.for_each(|chain| self.chains[chain].read_unknown(at));
+        }
         settle(&mut self.chains, &self.tree, &task.nodes, instance, is_in_flight);
+    }
+}
+
+/// An instance reads what it has taken at each node.
+fn read(instance: &mut Instance, nodes: &[usize], tree: &Tree, chains: &mut [ChainState], at: Instant) {
+    let Some(activation) = instance.activation else { return };
+    for (node, window) in nodes.iter().zip(instance.windows.drain(..)) {
+        let node = &tree.nodes[*node];
+        let carry = match node.parent {
+            None => Carry::Known(Rc::new(Carried {
+                source: instance.number,
+                source_activation: activation,
+                instance: instance.number,
+                activation,
+                free: None,
+                via: None,
+            })),
+            Some(_) => window.read(instance.number, activation, instance.free),
+        };
+        if let Some(chain) = node.chain {
+            match &carry {
+                Carry::Nothing => {}
+                Carry::Known(carried) => chains[chain].read(carried, &mut |waiting| instance.waiting.push((chain, waiting))),
+                Carry::Unknown => chains[chain].read_unknown(at),
+            }
+        }
+        instance.carries.push(carry);
     }
 }
 

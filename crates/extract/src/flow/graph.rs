@@ -2,7 +2,7 @@
 
 use super::names;
 use punctual_model::Instant;
-use punctual_trace::flow::{About, Connection, Event, Gap, Item, Kind};
+use punctual_trace::flow::{About, Arming, Barrier, Connection, Event, Gap, Item, Kind};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -80,6 +80,9 @@ pub struct Graph {
     /// By channel: which tasks it can activate, and in how many pushes it did.
     pub(super) activates: BTreeMap<u16, BTreeMap<u16, u64>>,
     pub(super) declared: BTreeSet<Connection>,
+    /// Of declared connections: how they count, where that is known. A channel may be connected to a task twice.
+    pub(super) armings: BTreeMap<Connection, Vec<Arming>>,
+    pub(super) barriers: BTreeMap<u16, Barrier>,
     /// Whether there are no other connections.
     pub(super) is_declared_whole: bool,
     /// By task: the channels between it and each task behind it.
@@ -155,6 +158,10 @@ impl GraphBuilder {
     /// The graph, with what the trace says of itself: connections that it declares, and those that were found unless it declares all.
     pub fn finish(self, about: &About) -> Graph {
         let declared: BTreeSet<Connection> = about.inputs.iter().map(|input| input.connection).collect();
+        let mut armings: BTreeMap<Connection, Vec<Arming>> = BTreeMap::new();
+        for input in &about.inputs {
+            armings.entry(input.connection).or_default().extend(input.arming);
+        }
         let is_connection = |connection: &Connection| !about.has_all_inputs || declared.contains(connection);
         let mut activates: BTreeMap<u16, BTreeMap<u16, u64>> = BTreeMap::new();
         for Connection { channel, task } in &declared {
@@ -207,6 +214,8 @@ impl GraphBuilder {
             last_pushes: self.channels.iter().map(|(number, seen)| (*number, seen.last)).collect(),
             activates,
             declared,
+            armings,
+            barriers: about.barriers.clone(),
             is_declared_whole: about.has_all_inputs,
             successors,
             executing,

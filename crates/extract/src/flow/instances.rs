@@ -1,6 +1,6 @@
 //! Instances of one task that were activated and have not ended.
 
-use super::lineage::Carry;
+use super::lineage::{Carry, Window};
 use super::sources::Waiting;
 use punctual_model::Instant;
 use std::collections::VecDeque;
@@ -16,7 +16,12 @@ pub struct Instance {
     pub activation: Option<Instant>,
     /// When it started, and by whom it is executed.
     pub start: Option<(Instant, u32)>,
-    /// For each node of its task.
+    /// When its task had ended the instance before, if it had.
+    pub free: Option<Instant>,
+    /// For each node of its task: what it has taken so far, until it has read all.
+    pub windows: Vec<Window>,
+    pub is_read: bool,
+    /// And then what it carries on.
     pub carries: Vec<Carry>,
     /// Who waits for its end: chain, and instance of its source.
     pub waiting: Vec<(usize, Waiting)>,
@@ -42,6 +47,10 @@ impl Live {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.instances.is_empty()
+    }
+
     #[inline]
     pub fn get(&mut self, number: u64) -> Option<&mut Instance> {
         let place = self.place(number).ok()?;
@@ -56,6 +65,9 @@ impl Live {
             number,
             activation: None,
             start: None,
+            free: None,
+            windows: Vec::new(),
+            is_read: false,
             carries: Vec::new(),
             waiting: Vec::new(),
             put: Vec::new(),
@@ -77,10 +89,11 @@ impl Live {
     /// Gives back the memory of one that was removed.
     #[inline]
     pub fn reuse(&mut self, mut instance: Instance) {
+        instance.windows.clear();
         instance.carries.clear();
         instance.waiting.clear();
         instance.put.clear();
-        (instance.activation, instance.start) = (None, None);
+        (instance.activation, instance.start, instance.free, instance.is_read) = (None, None, None, false);
         if self.spare.len() < 16 {
             self.spare.push(instance);
         }

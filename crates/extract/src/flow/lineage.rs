@@ -1,6 +1,7 @@
 //! The way of data from push to push: what an instance carries on of the source's instance it comes from.
 
 use punctual_model::{Duration, Instant};
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// An instance of a task, as part of the way of a datum: that way, up to its activation.
@@ -12,6 +13,8 @@ pub struct Carried {
     /// The instance itself.
     pub instance: u64,
     pub activation: Instant,
+    /// When its task had ended the instance before, if it had.
+    pub free: Option<Instant>,
     /// How the datum came here; `None` in the source's own.
     pub via: Option<Via>,
 }
@@ -37,7 +40,7 @@ pub enum Carry {
     Unknown,
 }
 
-/// The newest datum that was put where the next instance will read it.
+/// The newest datum of those that an instance will read together: that of the latest instance of the source.
 #[derive(Debug, Clone, Default)]
 pub enum Window {
     #[default]
@@ -47,28 +50,91 @@ pub enum Window {
 }
 
 impl Window {
-    /// Puts what an instance carries. The newest is that of the latest instance of the source.
+    /// A push of what an instance carries.
     #[inline]
-    pub fn put(&mut self, carry: &Carry, start: Instant, pushed_at: Instant, channel: u16) {
-        match (carry, &*self) {
-            (Carry::Nothing, _) | (_, Window::Unknown) => {}
-            (Carry::Unknown, _) => *self = Window::Unknown,
-            (Carry::Known(from), Window::Datum(via)) if via.from.source > from.source => {}
-            (Carry::Known(from), _) => *self = Window::Datum(Via { from: Rc::clone(from), start, pushed_at, channel }),
+    pub fn of(carry: &Carry, start: Instant, pushed_at: Instant, channel: u16) -> Window {
+        match carry {
+            Carry::Nothing => Window::Empty,
+            Carry::Unknown => Window::Unknown,
+            Carry::Known(from) => Window::Datum(Via { from: Rc::clone(from), start, pushed_at, channel }),
+        }
+    }
+
+    /// The newer of both, as one that reads both sees them.
+    #[inline]
+    pub fn join(&mut self, other: Window) {
+        let is_newer = match (&*self, &other) {
+            (Window::Unknown, _) | (_, Window::Empty) => false,
+            (_, Window::Unknown) | (Window::Empty, _) => true,
+            (Window::Datum(one), Window::Datum(other)) => (one.from.source, one.pushed_at) <= (other.from.source, other.pushed_at),
+        };
+        if is_newer {
+            *self = other;
         }
     }
 
     /// What an instance has that reads it.
     #[inline]
-    pub fn read(&mut self, instance: u64, activation: Instant) -> Carry {
-        match std::mem::take(self) {
+    pub fn read(self, instance: u64, activation: Instant, free: Option<Instant>) -> Carry {
+        match self {
             Window::Empty => Carry::Nothing,
             Window::Unknown => Carry::Unknown,
             Window::Datum(via) => {
                 let (source, source_activation) = (via.from.source, via.from.source_activation);
-                Carry::Known(Rc::new(Carried { source, source_activation, instance, activation, via: Some(via) }))
+                Carry::Known(Rc::new(Carried { source, source_activation, instance, activation, free, via: Some(via) }))
             }
         }
+    }
+}
+
+/// Data that an input keeps, in the order of their pushes.
+#[derive(Debug, Clone, Default)]
+pub struct Backlog {
+    entries: VecDeque<Entry>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    /// Which pushes they are; more than one where it is not known of each.
+    from: u64,
+    until: u64,
+    window: Window,
+}
+
+/// Data that an input keeps; of what comes beyond, nobody knows any more which is which.
+const MOST_KEPT: usize = 1 << 14;
+
+impl Backlog {
+    /// Keeps what an instance carries, or nobody knows what.
+    #[inline]
+    pub fn put(&mut self, place: u64, window: Window) {
+        // They come in order, but for ticks that coincide.
+        let behind = self.entries.iter().rev().take_while(|entry| entry.from > place).count();
+        let index = self.entries.len() - behind;
+        if index == MOST_KEPT {
+            let last = &mut self.entries[MOST_KEPT - 1];
+            (last.until, last.window) = (place + 1, Window::Unknown);
+            return;
+        }
+        self.entries.insert(index, Entry { from: place, until: place + 1, window });
+    }
+
+    /// Takes these out, and forgets those before.
+    #[inline]
+    pub fn take(&mut self, from: u64, until: u64) -> Window {
+        let mut taken = Window::Empty;
+        while let Some(entry) = self.entries.front_mut().filter(|entry| entry.from < until) {
+            if entry.until > until {
+                // There is more of those that are not known.
+                entry.from = until;
+                taken.join(Window::Unknown);
+                break;
+            }
+            if let Some(entry) = self.entries.pop_front().filter(|entry| entry.until > from) {
+                taken.join(entry.window);
+            }
+        }
+        taken
     }
 }
 

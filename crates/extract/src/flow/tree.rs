@@ -2,6 +2,7 @@
 
 use super::Graph;
 use super::chains::Chains;
+use super::inputs::{Inputs, Place};
 use std::collections::BTreeMap;
 
 /// A task at its place in some chains.
@@ -23,8 +24,9 @@ pub struct Way {
     pub channel: u16,
     /// Of the task that pushes.
     pub from_slot: usize,
-    /// The node behind the channel.
+    /// The node behind the channel, and where its task's input keeps data.
     pub node: usize,
+    pub place: Place,
 }
 
 #[derive(Debug, Default)]
@@ -33,17 +35,13 @@ pub struct Tree {
     /// By task: its nodes, and where its pushes lead.
     pub of_task: BTreeMap<u16, Vec<usize>>,
     pub ways: BTreeMap<u16, Vec<Way>>,
-    /// By channel: all nodes behind it.
-    pub behind: BTreeMap<u16, Vec<usize>>,
+    /// By channel: all nodes behind it, and where their inputs keep data.
+    pub behind: BTreeMap<u16, Vec<(usize, Place)>>,
 }
 
 impl Tree {
-    pub fn new(graph: &Graph, chains: &Chains) -> Tree {
+    pub fn new(graph: &Graph, chains: &Chains, inputs: &BTreeMap<u16, Inputs>) -> Tree {
         let mut tree = Tree::default();
-        let mut read: BTreeMap<u16, Vec<u16>> = BTreeMap::new();
-        for (channel, tasks) in &graph.activates {
-            tasks.keys().for_each(|task| read.entry(*task).or_default().push(*channel));
-        }
         let mut children: BTreeMap<(Option<usize>, u16), usize> = BTreeMap::new();
         for (chain, tasks) in chains.chains.iter().enumerate() {
             let mut at = None;
@@ -51,7 +49,7 @@ impl Tree {
                 let node = match children.get(&(at, *task)) {
                     Some(node) => *node,
                     None => {
-                        let node = tree.add(graph, at, *task);
+                        let node = tree.add(graph, inputs, at, *task);
                         children.insert((at, *task), node);
                         node
                     }
@@ -67,14 +65,14 @@ impl Tree {
         }
         // All that its task reads, also of makers that are not known to push there.
         for (index, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()) {
-            for channel in read.get(&node.task).into_iter().flatten() {
-                tree.behind.entry(*channel).or_default().push(index);
+            for (channel, places) in inputs.get(&node.task).into_iter().flat_map(|inputs| &inputs.by_channel) {
+                tree.behind.entry(*channel).or_default().extend(places.iter().map(|place| (index, *place)));
             }
         }
         tree
     }
 
-    fn add(&mut self, graph: &Graph, parent: Option<usize>, task: u16) -> usize {
+    fn add(&mut self, graph: &Graph, inputs: &BTreeMap<u16, Inputs>, parent: Option<usize>, task: u16) -> usize {
         let node = self.nodes.len();
         let of_task = self.of_task.entry(task).or_default();
         self.nodes.push(Node { task, parent, chain: None, chains: Vec::new(), slot: of_task.len() });
@@ -82,7 +80,9 @@ impl Tree {
         if let Some(parent) = parent {
             let Node { task: from, slot, .. } = self.nodes[parent];
             for channel in graph.channels_between(from, task) {
-                self.ways.entry(from).or_default().push(Way { channel: *channel, from_slot: slot, node });
+                let places = inputs.get(&task).and_then(|inputs| inputs.by_channel.get(channel)).map_or(&[][..], Vec::as_slice);
+                let ways = self.ways.entry(from).or_default();
+                ways.extend(places.iter().map(|place| Way { channel: *channel, from_slot: slot, node, place: *place }));
             }
         }
         node

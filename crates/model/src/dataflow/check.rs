@@ -2,7 +2,7 @@
 
 use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, Times};
 use crate::read::{Checked, ReadError, arrival};
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use std::collections::HashSet;
 
 pub(crate) fn dataflow(path: &str, flow: &Dataflow) -> Checked {
@@ -131,7 +131,19 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
     for (index, (step, task)) in worst.path.iter().zip(tasks).enumerate() {
         let path = format!("{path}.path[{index}]");
         equal(&format!("{path}.task"), "the chain's task", task, &step.task)?;
-        for (name, instant) in [("activation_ns", step.activation_ns), ("start_ns", step.start_ns), ("until_ns", step.until_ns)] {
+        if step.activation_ns > step.start_ns {
+            let expected = format!("no more than `start_ns` ({})", step.start_ns.ns());
+            return Err(ReadError::value(format!("{path}.activation_ns"), expected, step.activation_ns.ns()));
+        }
+        if step.free_ns.is_some_and(|free| free < at || free > step.activation_ns) {
+            let expected = format!("between the arrival of the datum ({}) and `activation_ns` ({})", at.ns(), step.activation_ns.ns());
+            return Err(ReadError::value(format!("{path}.free_ns"), expected, step.free_ns.map_or(0, Instant::ns)));
+        }
+        if index == 0 && step.activation_ns < at {
+            let expected = format!("no less than `from_ns` ({})", at.ns());
+            return Err(ReadError::value(format!("{path}.activation_ns"), expected, step.activation_ns.ns()));
+        }
+        for (name, instant) in [("start_ns", step.start_ns), ("until_ns", step.until_ns)] {
             if instant < at {
                 return Err(ReadError::value(
                     format!("{path}.{name}"),

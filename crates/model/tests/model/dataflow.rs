@@ -50,7 +50,7 @@ fn it_is_read_and_written() {
 #[test]
 fn what_makes_no_sense_is_refused_at_its_place() {
     let worst = "/dataflow/chains/0/age/worst";
-    let rows: [(&str, Value, &str); 18] = [
+    let rows: [(&str, Value, &str); 20] = [
         ("/dataflow/tasks/1/name", json!("cam"), "dataflow.tasks[1].name: expected a name that no other one has"),
         ("/dataflow/channels/0/pushed_by/0/task", json!("x"), "dataflow.channels[0].pushed_by[0].task: expected the name of a task"),
         ("/dataflow/channels/0/activates/0/task", json!("x"), "dataflow.channels[0].activates[0].task: expected the name of a task"),
@@ -65,7 +65,13 @@ fn what_makes_no_sense_is_refused_at_its_place() {
         ("/dataflow/chains/0/sinks", json!(1), "dataflow.chains[0].sinks: expected the sum of its parts (2), found 1"),
         ("/dataflow/chains/0/age/max_ns", json!(101), "dataflow.chains[0].age.worst.until_ns: expected `from_ns` and `max_ns` together"),
         ("/dataflow/chains/0/age/worst/waiting_ns", json!(11), "age.worst.waiting_ns: expected what the path says (10), found 11"),
-        ("/dataflow/chains/0/age/worst/path/1/start_ns", json!(150), "age.worst.path[1].start_ns: expected no less than what is before it"),
+        (
+            "/dataflow/chains/0/age/worst/path/1/start_ns",
+            json!(150),
+            "age.worst.path[1].activation_ns: expected no more than `start_ns` (150)",
+        ),
+        ("/dataflow/chains/0/age/worst/path/1/until_ns", json!(1), "age.worst.path[1].until_ns: expected no less than what is before it"),
+        ("/dataflow/chains/0/age/worst/path/1/free_ns", json!(1), "age.worst.path[1].free_ns: expected between the arrival of the datum"),
         ("/dataflow/chains/0/age/worst/path/0/channel", json!("x"), "age.worst.path[0].channel: expected the name of a channel"),
         ("/dataflow/chains/0/age/worst/path/0/task", json!("navi"), "age.worst.path[0].task: expected the chain's task"),
         ("/dataflow/chains/0/age/worst/from_ns", json!(99), "age.worst"),

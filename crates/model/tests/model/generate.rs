@@ -224,6 +224,7 @@ fn flow_task(id: u32) -> impl Strategy<Value = FlowTask> {
             executions,
             in_flight: counts.1,
             incomplete: counts.2,
+            unexplained: counts.0 / 3,
             missing_activations: counts.3,
             execution,
             queuing,
@@ -242,6 +243,7 @@ fn latency() -> impl Strategy<Value = Latency> {
         let step = |index: usize| PathStep {
             task: format!("t{}", index % 2),
             instance,
+            free_ns: (index == 1).then(|| at(4)),
             activation_ns: at(3 * index + 1),
             start_ns: at(3 * index + 2),
             until_ns: at(3 * index + 3),

@@ -50,6 +50,7 @@ fn task(name: &str, execution: [u64; 2], queuing: [u64; 2]) -> FlowTask {
         executions: 10,
         in_flight: 0,
         incomplete: 0,
+        unexplained: 0,
         missing_activations: 0,
         execution: times(execution),
         queuing: times(queuing),

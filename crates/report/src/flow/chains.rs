@@ -120,8 +120,8 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
 fn steps(worst: &WorstPath, begin: Instant) -> String {
     let mut lines: Vec<[String; 5]> = Vec::new();
     let waited = |span: Duration, why: &str| format!("waited {}{why}", span);
-    let ahead = worst.path.first().map_or(Duration::ZERO, |first| first.activation_ns.since(worst.from_ns));
-    let mut before = (worst.from_ns, String::new());
+    let ahead = worst.stages().next().map_or(Duration::ZERO, |first| first.waiting());
+    let mut before = String::new();
     if ahead > Duration::ZERO {
         let first = worst.path.first().map(|step| visible(&step.task)).unwrap_or_default();
         lines.push([
@@ -131,22 +131,23 @@ fn steps(worst: &WorstPath, begin: Instant) -> String {
             String::new(),
             "a later datum was read, too or instead".into(),
         ]);
-        before.1 = waited(ahead, " for that; ");
+        before = waited(ahead, " for that; ");
     }
-    for (index, step) in worst.path.iter().enumerate() {
-        let wait = step.activation_ns.since(before.0);
+    for (index, stage) in worst.stages().enumerate() {
+        let step = stage.step;
         let wait = match index {
-            0 => before.1.clone(),
-            _ if wait == Duration::ZERO => String::new(),
-            _ => waited(wait, " for another input; "),
+            0 => before.clone(),
+            _ => {
+                let parts = [(stage.busy(), " for the end of the instance before; "), (stage.waiting(), " for another input; ")];
+                parts.into_iter().filter(|(span, _)| *span > Duration::ZERO).map(|(span, why)| waited(span, why)).collect()
+            }
         };
-        let what = format!("{wait}queued {}, executed {}", step.start_ns.since(step.activation_ns), step.until_ns.since(step.start_ns));
+        let what = format!("{wait}queued {}, executed {}", stage.queuing(), stage.execution());
         let then = match &step.channel {
             Some(channel) => format!(" until it pushed on {}", visible(channel)),
             None => " to its end".into(),
         };
         lines.push([since(begin, step.activation_ns), visible(&step.task), format!("#{}", step.instance), String::new(), what + &then]);
-        before.0 = step.until_ns;
     }
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let (at, task, number) = (width(0), width(1), width(2));

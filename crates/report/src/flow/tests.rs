@@ -29,6 +29,7 @@ fn task(name: &str, id: u32) -> FlowTask {
         executions: 4,
         in_flight: 1,
         incomplete: 0,
+        unexplained: 0,
         missing_activations: 0,
         execution: times([10, 20, 30, 40, 50]),
         queuing: times([1, 2, 3, 4, 5]),
@@ -43,6 +44,7 @@ fn step(task: &str, from: u64, channel: Option<&str>) -> PathStep {
     PathStep {
         task: task.into(),
         instance: 3,
+        free_ns: None,
         activation_ns: at(from),
         start_ns: at(from + 5),
         until_ns: at(from + 45),

@@ -17,7 +17,7 @@ impl Analysis<'_> {
             while let Some(instance) = self.tasks[place].live.remove_any() {
                 // What was on its way while events went missing may have ended then.
                 let has_met_gap = instance.activation.is_none_or(|at| self.gap_until.is_some_and(|until| until >= at));
-                self.abandon(place, &instance, !has_met_gap);
+                self.abandon(place, &instance, !has_met_gap, self.graph.until());
             }
         }
         self.chains.iter_mut().for_each(ChainState::finish);
@@ -70,6 +70,7 @@ impl Analysis<'_> {
             executions: task.execution.count(),
             in_flight: task.in_flight,
             incomplete: task.incomplete,
+            unexplained: task.unexplained,
             missing_activations: self.graph.missing_activations.get(&task.number).copied().unwrap_or(0),
             execution: task.execution.finish(),
             queuing: task.queuing.finish(),
@@ -112,11 +113,15 @@ impl Analysis<'_> {
             activation_ns: carried.activation,
             start_ns: start,
             until_ns: until,
+            free_ns: None,
             channel: channel.and_then(|channel| self.graph.channel_names.get(&channel).cloned()),
         };
         let mut path = vec![step(&way.sink, way.start, way.stop, None)];
         let mut at = &way.sink;
         while let Some(via) = &at.via {
+            // Busy with earlier data while this was there.
+            let was_busy = |free: &Instant| *free > via.pushed_at && *free <= at.activation;
+            path.last_mut().into_iter().for_each(|step: &mut PathStep| step.free_ns = at.free.filter(was_busy));
             path.push(step(&via.from, via.start, via.pushed_at, Some(via.channel)));
             at = &via.from;
         }

@@ -101,14 +101,17 @@ impl Part {
     }
 
     fn meaning(self) -> &'static str {
-        ["Queuing: for an executor. ", "Execution. ", "Waiting: on a channel, for another input or a later datum. "][self as usize]
+        [
+            "Queuing: for an executor, or for the task's end with earlier data. ",
+            "Execution. ",
+            "Waiting: on a channel, for another input or a later datum. ",
+        ][self as usize]
     }
 }
 
 /// The way in order: parts, from when until when since it began, and whose.
 fn way(worst: &WorstPath) -> Vec<(Part, Duration, Duration, String)> {
     let mut way = Vec::new();
-    let mut before = worst.from_ns;
     let mut add = |part, from: Instant, until: Instant, whose: &PathStep| {
         if until > from {
             way.push((
@@ -119,11 +122,12 @@ fn way(worst: &WorstPath) -> Vec<(Part, Duration, Duration, String)> {
             ));
         }
     };
-    for step in &worst.path {
-        add(Part::Waiting, before, step.activation_ns, step);
-        add(Part::Queuing, step.activation_ns, step.start_ns, step);
+    for stage in worst.stages() {
+        let step = stage.step;
+        add(Part::Queuing, stage.came, stage.free, step);
+        add(Part::Waiting, stage.free, stage.activation, step);
+        add(Part::Queuing, stage.activation, step.start_ns, step);
         add(Part::Execution, step.start_ns, step.until_ns, step);
-        before = step.until_ns;
     }
     way
 }
@@ -209,11 +213,14 @@ fn bar(part: Part, (from, until): (Duration, Duration), scale: &Scale, (top, hei
 }
 
 fn steps(worst: &WorstPath, begin: Instant) -> Markup {
-    let mut before = worst.from_ns;
     let mut lines: Vec<(String, String)> = Vec::new();
-    for (index, step) in worst.path.iter().enumerate() {
+    for (index, stage) in worst.stages().enumerate() {
+        let step = stage.step;
         let mut text = String::new();
-        let waited = step.activation_ns.since(before);
+        if stage.busy() > Duration::ZERO {
+            text += &format!("waited {} for the end of the instance before; ", stage.busy());
+        }
+        let waited = stage.waiting();
         if waited > Duration::ZERO {
             let why = match index {
                 0 => format!(
@@ -224,13 +231,12 @@ fn steps(worst: &WorstPath, begin: Instant) -> Markup {
             };
             text += &why;
         }
-        text += &format!("queued {}, executed {}", step.start_ns.since(step.activation_ns), step.until_ns.since(step.start_ns));
+        text += &format!("queued {}, executed {}", stage.queuing(), stage.execution());
         text += &match &step.channel {
             Some(channel) => format!(" until it pushed on {}", visible(channel)),
             None => " to its end".into(),
         };
         lines.push((format!("{} #{}, activated {}: ", visible(&step.task), count(step.instance), since(begin, step.activation_ns)), text));
-        before = step.until_ns;
     }
     html! { ol { @for (who, what) in lines { li { bdi { (who) } (what) } } } }
 }
@@ -245,6 +251,7 @@ mod tests {
         let step = |task: &str, activation: u64, start: u64, until: u64| PathStep {
             task: task.into(),
             instance: 7,
+            free_ns: None,
             activation_ns: at(activation),
             start_ns: at(start),
             until_ns: at(until),

@@ -31,6 +31,7 @@ fn flow_task(id: u32, name: &str) -> FlowTask {
         executions: 100,
         in_flight: 0,
         incomplete: 0,
+        unexplained: 0,
         missing_activations: 0,
         execution: times(2_000),
         queuing: times(30),
@@ -63,7 +64,7 @@ fn channel(id: u32, name: &str, from: &[&str], to: &[(&str, u64, bool)]) -> Chan
 
 fn step(task: &str, activation: u64, start: u64, until: u64, channel: Option<&str>) -> PathStep {
     let (activation_ns, start_ns, until_ns) = (at(activation), at(start), at(until));
-    PathStep { task: task.into(), instance: 7, activation_ns, start_ns, until_ns, channel: channel.map(Into::into) }
+    PathStep { task: task.into(), instance: 7, free_ns: None, activation_ns, start_ns, until_ns, channel: channel.map(Into::into) }
 }
 
 /// Three tasks: a camera, a tracker with a name that is markup and a feedback to itself, and a sink.
