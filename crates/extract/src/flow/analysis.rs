@@ -423,8 +423,8 @@ impl<'a> Analysis<'a> {
             None => event.number == 0,
             Some((last, _)) => event.number == last + 1,
         };
-        // An instance before it may have read it.
-        let is_missing = !is_next && !self.graph.is_whole;
+        // An instance whose start is missing may have read it.
+        let is_missing = !self.graph.is_whole && (!is_next || task.live.waits_before(event.number));
         let since = task.last_start.map_or(Instant::from_ns(0), |(_, at)| at);
         let Some(instance) = task.live.get(event.number) else { return };
         let mut windows = std::mem::take(&mut instance.windows);
@@ -446,11 +446,8 @@ impl<'a> Analysis<'a> {
     fn start_unknown(&mut self, place: usize, event: &Event) {
         let task = &mut self.tasks[place];
         if let Some(instance) = task.live.add(event.number) {
-            (instance.start, instance.is_read) = (Some((event.at, event.producer)), true);
-            instance.carries.resize(task.nodes.len(), Carry::Unknown);
-            for chain in task.nodes.iter().filter_map(|node| self.tree.nodes[*node].chain) {
-                self.chains[chain].read_unknown(event.at);
-            }
+            instance.start = Some((event.at, event.producer));
+            read_nothing_known(instance, &task.nodes, &self.tree, &mut self.chains, event.at);
         }
         if let Some(instance) = task.live.remove_stale() {
             self.abandon(place, &instance, false, event.at);
@@ -510,6 +507,7 @@ impl<'a> Analysis<'a> {
         *(if is_in_flight { &mut task.in_flight } else { &mut task.incomplete }) += 1;
         if !instance.is_read && !is_in_flight {
             // Its start is missing, and it has read what was there then.
+            task.nodes.iter().for_each(|node| self.waits[*node].newest = Window::Unknown);
             let ends = task.nodes.iter().filter_map(|node| self.tree.nodes[*node].chain);
             ends.for_each(|chain| self.chains[chain].read_unknown(at));
         }
@@ -517,9 +515,17 @@ impl<'a> Analysis<'a> {
     }
 }
 
+/// An instance of which events are missing reads whatever there is.
+#[cold]
+fn read_nothing_known(instance: &mut Instance, nodes: &[usize], tree: &Tree, chains: &mut [ChainState], at: Instant) {
+    instance.is_read = true;
+    instance.carries.resize(nodes.len(), Carry::Unknown);
+    nodes.iter().filter_map(|node| tree.nodes[*node].chain).for_each(|chain| chains[chain].read_unknown(at));
+}
+
 /// An instance reads what it has taken at each node.
 fn read(instance: &mut Instance, nodes: &[usize], tree: &Tree, chains: &mut [ChainState], at: Instant) {
-    let Some(activation) = instance.activation else { return };
+    let Some(activation) = instance.activation else { return read_nothing_known(instance, nodes, tree, chains, at) };
     for (node, window) in nodes.iter().zip(instance.windows.drain(..)) {
         let node = &tree.nodes[*node];
         let carry = match node.parent {

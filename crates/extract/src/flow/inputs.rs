@@ -84,7 +84,7 @@ impl Inputs {
     pub fn take(&mut self, activated: Activated, taken: &mut Vec<Taken>) -> bool {
         taken.clear();
         let has_final = self.has_final;
-        // Each instance has taken the same of an input that it waits for, whatever is missing.
+        // Each instance has taken the same of an input that it waits for, whatever is missing; but for tasks with a condition of their own.
         let by_number = !activated.is_whole && !has_final;
         let mut is_explained = true;
         for counter in &mut self.counters {
@@ -116,6 +116,8 @@ pub struct Counter {
     has_changed: bool,
     arrived: u64,
     taken: u64,
+    /// By number, this is where the last activation took to.
+    owed: u64,
     holes: Holes,
     is_lost: bool,
 }
@@ -133,6 +135,7 @@ impl Counter {
             has_changed: false,
             arrived: first,
             taken: 0,
+            owed: 0,
             holes: Holes::default(),
             is_lost: false,
         }
@@ -151,6 +154,9 @@ impl Counter {
         }
         if place > self.arrived {
             self.holes.add(self.arrived, place);
+        } else if self.owed > place {
+            // No push is missing, and still an instance has been activated that would have needed this one: the task has a condition of its own.
+            self.is_lost = true;
         }
         self.arrived = place + 1;
     }
@@ -169,6 +175,7 @@ impl Counter {
             return (self.take_rounds(activated, by_number), true);
         }
         let (from, until) = self.next(activated, by_number, is_armed);
+        self.owed = if by_number { self.owed.max(until) } else { 0 };
         (self.taken_to(from, until), is_armed)
     }
 

@@ -77,6 +77,11 @@ impl Live {
         self.instances.get_mut(place)
     }
 
+    /// Whether one of a lower number has not started.
+    pub fn waits_before(&self, number: u64) -> bool {
+        self.instances.iter().take_while(|instance| instance.number < number).any(|instance| instance.start.is_none())
+    }
+
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Instance> {
         self.instances.iter_mut()
     }

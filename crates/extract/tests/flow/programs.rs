@@ -1,19 +1,25 @@
 //! Programs: random ones, and the one of the paper.
 
-use crate::simulator::{Input, Numbers, Policy, Program, Task, Timer};
-use punctual_trace::flow::{self, About, Connection};
+use crate::simulator::{Input, Keeps, Numbers, Policy, Program, Task, Timer};
+use punctual_trace::flow::{self, About, Arming, Connection};
 use std::collections::BTreeMap;
 
 /// Any program: chains, joins, forks, feedback, timers, one to three executors.
 pub fn random(numbers: &mut Numbers) -> Program {
     let (tasks, channels) = (2 + numbers.below(6) as usize, 2 + numbers.below(7) as usize);
     let (joins, feedback, overlaps) = (numbers.below(60), numbers.chance(30), numbers.below(100));
+    let (queues, newest) = (numbers.below(100), numbers.below(40));
     let task = |index: usize, numbers: &mut Numbers| {
         // The first takes what comes from outside; without feedback, data go to tasks of higher number alone.
         let input = |numbers: &mut Numbers| {
             let channel = if index == 0 { 0 } else { 1 + numbers.below(channels as u64 - 1) as usize };
             let threshold = [1, 1, 1, 2, 3, 0][numbers.below(6) as usize];
-            Input { channel, threshold }
+            let keeps = match numbers.below(100) {
+                kind if kind < queues => Keeps::Queue { optional: 1 + numbers.below(2) as u32 },
+                kind if kind < queues + newest => Keeps::Newest,
+                _ => Keeps::Since,
+            };
+            Input { channel, threshold, keeps }
         };
         let mut inputs = vec![Input { threshold: 1 + numbers.below(10) as u32 / 8, ..input(numbers) }];
         while numbers.chance(joins) && inputs.len() < 4 {
@@ -39,6 +45,7 @@ pub fn random(numbers: &mut Numbers) -> Program {
             for input in task.inputs.iter_mut().filter(|input| input.channel > index) {
                 input.channel = index.min(channels - 1);
             }
+            task.inputs.sort_by_key(|input| input.channel);
             task.inputs.dedup_by_key(|input| input.channel);
             if task.inputs.iter().all(|input| input.threshold == 0) {
                 task.inputs[0].threshold = 1;
@@ -57,7 +64,7 @@ pub fn random(numbers: &mut Numbers) -> Program {
 
 /// The optical navigation of the paper's Fig. 2: two cameras, crater and feature detection, navigation that joins them, two consumers.
 pub fn aton(executors: usize, policy: Policy) -> (Program, About) {
-    let input = |channel| Input { channel, threshold: 1 };
+    let input = |channel| Input { channel, threshold: 1, keeps: Keeps::Since };
     let task = |inputs: &[usize], outputs: &[usize], time| Task {
         inputs: inputs.iter().map(|channel| input(*channel)).collect(),
         outputs: outputs.iter().map(|channel| (*channel, 100)).collect(),
@@ -92,7 +99,16 @@ pub fn about(program: &Program) -> About {
     let mut inputs: Vec<flow::Input> = Vec::new();
     for (task, of) in program.tasks.iter().enumerate() {
         for input in &of.inputs {
-            inputs.push(Connection { channel: input.channel as u16, task: task as u16 }.into());
+            let connection = Connection { channel: input.channel as u16, task: task as u16 };
+            let optional = input.threshold == 0;
+            let arming = match input.keeps {
+                Keeps::Since => None,
+                Keeps::Queue { .. } => Some(Arming { threshold: input.takes() as u32, optional, ..Arming::default() }),
+                Keeps::Newest => {
+                    Some(Arming { threshold: input.takes().max(1) as u32, synchronised: false, optional, ..Arming::default() })
+                }
+            };
+            inputs.push(flow::Input { connection, arming });
         }
     }
     inputs.sort_unstable();

@@ -27,6 +27,28 @@ pub struct Input {
     pub channel: usize,
     /// Pushes that it takes; 0 is optional.
     pub threshold: u32,
+    pub keeps: Keeps,
+}
+
+/// What an input keeps of pushes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Keeps {
+    /// Until the next activation, which has all of it; nothing says so.
+    Since,
+    /// In order, until an activation takes as many as it needs; of an optional one, this many.
+    Queue { optional: u32 },
+    /// The newest, which an instance has from its start.
+    Newest,
+}
+
+impl Input {
+    /// How many pushes an activation takes of a queue.
+    pub fn takes(&self) -> usize {
+        match self.keeps {
+            Keeps::Queue { optional } if self.threshold == 0 => optional as usize,
+            _ => self.threshold as usize,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +100,8 @@ pub struct Instance {
     pub task: usize,
     pub number: u64,
     pub activation: u64,
+    /// When it reads: its activation, or its start if there is an input with the newest value.
+    pub read: Option<u64>,
     pub start: Option<u64>,
     pub stop: Option<u64>,
     /// Pushes that it has read, in order.
@@ -112,6 +136,9 @@ pub struct Simulator<'a> {
     busy: Vec<u64>,
     counts: Vec<Vec<u32>>,
     windows: Vec<Vec<usize>>,
+    /// By task and input.
+    queues: Vec<Vec<VecDeque<usize>>>,
+    newest: Vec<Vec<usize>>,
     ready: VecDeque<usize>,
     executors: Vec<Option<Running>>,
     due: Vec<u64>,
@@ -132,6 +159,8 @@ impl<'a> Simulator<'a> {
             busy: vec![0; tasks],
             counts: program.tasks.iter().map(|task| vec![0; task.inputs.len()]).collect(),
             windows: vec![Vec::new(); tasks],
+            queues: program.tasks.iter().map(|task| vec![VecDeque::new(); task.inputs.len()]).collect(),
+            newest: vec![Vec::new(); tasks],
             ready: VecDeque::new(),
             executors: (0..program.executors).map(|_| None).collect(),
             due,
@@ -210,7 +239,13 @@ impl<'a> Simulator<'a> {
             let Instance { task, number, .. } = self.history.instances[instance];
             let start = self.event(executor as u32, Kind::Start, task, number);
             self.history.instances[instance].start = Some(start);
-            let Task { outputs, time, .. } = &self.program.tasks[task];
+            let Task { inputs, outputs, time, .. } = &self.program.tasks[task];
+            if inputs.iter().any(|input| input.keeps == Keeps::Newest) {
+                let started = &mut self.history.instances[instance];
+                started.read = Some(start);
+                started.reads.append(&mut self.newest[task]);
+                started.reads.sort_unstable();
+            }
             let length = time.0 + self.numbers.below(time.1 - time.0 + 1);
             let mut pushes = Vec::new();
             for (channel, chance) in outputs {
@@ -233,10 +268,14 @@ impl<'a> Simulator<'a> {
             let mut is_told = false;
             for (index, input) in self.program.tasks[task].inputs.iter().enumerate().filter(|(_, input)| input.channel == channel) {
                 self.counts[task][index] += u32::from(input.threshold > 0);
+                match input.keeps {
+                    Keeps::Since => self.windows[task].push(push),
+                    Keeps::Queue { .. } => self.queues[task][index].push_back(push),
+                    Keeps::Newest => self.newest[task].push(push),
+                }
                 is_told = true;
             }
             if is_told {
-                self.windows[task].push(push);
                 self.try_activate(producer, task);
             }
         }
@@ -245,7 +284,11 @@ impl<'a> Simulator<'a> {
     fn try_activate(&mut self, producer: u32, task: usize) {
         let Task { inputs, overlaps, .. } = &self.program.tasks[task];
         let needs = inputs.iter().any(|input| input.threshold > 0);
-        let has_all = inputs.iter().zip(&self.counts[task]).all(|(input, count)| *count >= input.threshold);
+        let has = |index: usize, input: &Input| match input.keeps {
+            Keeps::Queue { .. } => self.queues[task][index].len() >= input.threshold as usize,
+            _ => self.counts[task][index] >= input.threshold,
+        };
+        let has_all = inputs.iter().enumerate().all(|(index, input)| has(index, input));
         if needs && has_all && (*overlaps || self.busy[task] == 0) {
             self.activate(producer, task);
         }
@@ -260,9 +303,15 @@ impl<'a> Simulator<'a> {
         self.activated[task] += 1;
         self.busy[task] += 1;
         let activation = self.event(producer, Kind::Activation, task, number);
-        let reads = std::mem::take(&mut self.windows[task]);
+        let mut reads = std::mem::take(&mut self.windows[task]);
+        let inputs = &self.program.tasks[task].inputs;
+        for (input, queue) in inputs.iter().zip(&mut self.queues[task]).filter(|(input, queue)| queue.len() >= input.takes()) {
+            reads.extend(queue.drain(..input.takes()));
+        }
+        reads.sort_unstable();
+        let read = inputs.iter().all(|input| input.keeps != Keeps::Newest).then_some(activation);
         self.ready.push_back(self.history.instances.len());
-        self.history.instances.push(Instance { task, number, activation, start: None, stop: None, reads });
+        self.history.instances.push(Instance { task, number, activation, read, start: None, stop: None, reads });
     }
 
     fn event(&mut self, producer: u32, kind: Kind, object: usize, number: u64) -> u64 {

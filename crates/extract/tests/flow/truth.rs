@@ -68,9 +68,12 @@ pub fn truth(history: &History, program: &Program, chain: &[usize]) -> Truth {
     let mut truth = Truth::default();
     let mut memo = HashMap::new();
     let (source, second, sink) = (chain[0], chain[1], chain[chain.len() - 1]);
-    // In order of activation: what each instance of the sink has read.
+    // In the order in which they read: what each instance of the sink has read.
     let mut reads: Vec<(usize, u64)> = Vec::new();
-    for (index, instance) in history.instances.iter().enumerate().filter(|(_, instance)| instance.task == sink) {
+    let read = history.instances.iter().enumerate().filter(|(_, instance)| instance.task == sink && instance.read.is_some());
+    let mut read: Vec<_> = read.collect();
+    read.sort_by_key(|(_, instance)| instance.read);
+    for (index, instance) in read {
         if let Some((newest, way)) = carry(history, program, chain, index, &mut memo) {
             let began = history.instances[way[0].0].activation;
             truth.ages.insert(instance.number, (newest, instance.stop.map(|stop| stop - began), way));
@@ -82,7 +85,7 @@ pub fn truth(history: &History, program: &Program, chain: &[usize]) -> Truth {
         let Some(first) = history.pushes.iter().find(|push| push.maker == Some(index) && leads(push.channel)) else { continue };
         let fate = match reads.iter().find(|(_, read)| *read >= instance.number) {
             None => Fate::InFlight,
-            Some((sink, _)) if history.instances[*sink].activation < first.at => Fate::Overtaken,
+            Some((sink, _)) if history.instances[*sink].read.is_some_and(|read| read < first.at) => Fate::Overtaken,
             Some((sink, read)) => match history.instances[*sink].stop {
                 Some(stop) => Fate::Reacted { latency: stop - instance.activation, read: *read },
                 None => Fate::InFlight,

@@ -79,7 +79,11 @@ fn what_makes_no_sense_is_refused_at_its_place() {
     assert!(file().pointer(worst).is_some());
     for (place, value, said) in rows {
         let mut file = file();
-        *file.pointer_mut(place).expect(place) = value;
+        let (parent, name) = place.rsplit_once('/').expect(place);
+        match file.pointer_mut(parent).expect(place) {
+            Value::Object(object) => drop(object.insert(name.to_owned(), value)),
+            list => list[name.parse::<usize>().expect(place)] = value,
+        }
         let error = TimingModel::from_json(&file.to_string()).expect_err(place).to_string();
         assert!(error.contains(said), "{place}: {error}");
     }

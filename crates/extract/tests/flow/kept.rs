@@ -1,0 +1,176 @@
+//! What inputs keep, by hand: bursts, what was there before the trace, barriers.
+
+use crate::oracle::{analyse, items};
+use punctual_model::Instant;
+use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
+use punctual_trace::flow::{About, Arming, Barrier, Connection, Event, Input, Kind};
+use std::collections::BTreeMap;
+
+const CAM: u16 = 0;
+const NAV: u16 = 1;
+const TICK: u16 = 0;
+const IMAGE: u16 = 1;
+
+/// Events of a timer (producer 2), of cam on executor 0 and of nav on executor 1, with their numbers.
+#[derive(Default)]
+struct Trace {
+    events: Vec<Event>,
+    numbers: BTreeMap<(bool, u16), u64>,
+}
+
+impl Trace {
+    fn add(&mut self, at: u64, producer: u32, kind: Kind, object: u16) {
+        let number = self.numbers.entry((kind == Kind::Push, object)).or_default();
+        let event = Event { at: Instant::from_ns(at), producer, kind, object, number: *number };
+        *number += u64::from(matches!(kind, Kind::Push | Kind::Stop));
+        self.events.push(event);
+    }
+
+    /// cam is activated, and pushes an image a nanosecond after its start. `activates`: nav was idle, and has all that it needs then.
+    fn image(&mut self, at: u64, activates: bool) {
+        self.add(at, 2, Kind::Push, TICK);
+        self.add(at, 2, Kind::Activation, CAM);
+        self.add(at, 0, Kind::Start, CAM);
+        self.add(at + 1, 0, Kind::Push, IMAGE);
+        if activates {
+            self.add(at + 1, 0, Kind::Activation, NAV);
+            self.add(at + 1, 1, Kind::Start, NAV);
+        }
+        self.add(at + 2, 0, Kind::Stop, CAM);
+    }
+
+    /// nav ends, and perhaps begins again with what it has.
+    fn nav_ends(&mut self, at: u64, begins_again: bool) {
+        self.add(at, 1, Kind::Stop, NAV);
+        if begins_again {
+            self.add(at, 1, Kind::Activation, NAV);
+            self.add(at, 1, Kind::Start, NAV);
+        }
+    }
+
+    fn analyse(&self, image: Arming, barrier: Option<Barrier>) -> Dataflow {
+        let input = |channel, task, arming| Input { connection: Connection { channel, task }, arming: Some(arming) };
+        let about = About {
+            inputs: vec![input(TICK, CAM, Arming::default()), input(IMAGE, NAV, image)],
+            has_all_inputs: true,
+            barriers: barrier.map(|barrier| (IMAGE, barrier)).into_iter().collect(),
+            ..About::default()
+        };
+        analyse(&items(&self.events), &about, None)
+    }
+}
+
+fn chain(flow: &Dataflow) -> &Chain {
+    assert_eq!(flow.chains.len(), 1);
+    &flow.chains[0]
+}
+
+fn nav(flow: &Dataflow) -> &FlowTask {
+    &flow.tasks[usize::from(NAV)]
+}
+
+/// Ages' and reactions' least and greatest, in ns.
+fn ends(chain: &Chain) -> Option<[u64; 4]> {
+    let (reaction, age) = (&chain.reaction.as_ref()?.distribution, &chain.age.as_ref()?.distribution);
+    Some([reaction.min_ns, reaction.max_ns, age.min_ns, age.max_ns].map(|time| time.ns()))
+}
+
+/// Ten images within 100 ns, of which each takes nav 500 ns: the last has waited for all others.
+#[test]
+fn a_burst_is_worked_off_one_by_one() {
+    let mut trace = Trace::default();
+    (0..10).for_each(|image| trace.image(10 * image, image == 0));
+    (1..=10).for_each(|end| trace.nav_ends(1 + 500 * end, end < 10));
+    let flow = trace.analyse(Arming::default(), None);
+    let chain = chain(&flow);
+    assert_eq!((chain.sources, chain.sinks, chain.overwritten, chain.in_flight), (10, 10, 0, 0));
+    assert_eq!(ends(chain), Some([501, 5_001 - 90, 501, 5_001 - 90]));
+    let worst = &chain.age.as_ref().expect("an age").worst;
+    assert_eq!((worst.source_instance, worst.path[1].instance), (9, 9));
+    // All of its wait was for nav, which was busy with the others.
+    assert_eq!((worst.queuing_ns.ns(), worst.execution_ns.ns(), worst.waiting_ns.ns()), (4_501 - 91, 501, 0));
+    assert_eq!(nav(&flow).unexplained, 0);
+    // With the newest value only, two instances have it all.
+    let mut trace = Trace::default();
+    (0..10).for_each(|image| trace.image(10 * image, image == 0));
+    trace.nav_ends(501, true);
+    trace.nav_ends(1_001, false);
+    let flow = trace.analyse(Arming { synchronised: false, ..Arming::default() }, None);
+    assert_eq!(ends(self::chain(&flow)), Some([501, 1_001 - 10, 501, 1_001 - 90]));
+}
+
+/// Three images make an instance; two were there before the trace.
+#[test]
+fn what_was_there_before_the_trace_counts() {
+    let mut trace = Trace::default();
+    trace.image(0, true);
+    trace.nav_ends(5, false);
+    trace.image(10, false);
+    trace.image(20, false);
+    trace.image(30, true);
+    trace.nav_ends(35, false);
+    let arming = Arming { threshold: 3, pending: 2, ..Arming::default() };
+    let flow = trace.analyse(arming, None);
+    let first = chain(&flow);
+    assert_eq!((first.sources, first.sinks, first.overwritten), (4, 2, 2));
+    assert_eq!((ends(first), nav(&flow).unexplained), (Some([5, 25, 5, 5]), 0));
+    // Of a barrier that counts to three, of which two had come.
+    let flow = trace.analyse(Arming::default(), Some(Barrier { count: 3, arrived: 2 }));
+    assert_eq!(chain(&flow), first);
+    // If the trace did not say so, it would tell that something is wrong.
+    let flow = trace.analyse(Arming { pending: 0, ..arming }, None);
+    assert_eq!(nav(&flow).unexplained, 1);
+}
+
+/// A barrier counts to two; rounds that end while nav runs are for instances to come.
+#[test]
+fn rounds_of_a_barrier_are_kept() {
+    let mut trace = Trace::default();
+    trace.image(0, false);
+    trace.image(10, true);
+    (2..6).for_each(|image| trace.image(10 * image, false));
+    trace.nav_ends(100, true);
+    trace.nav_ends(200, true);
+    trace.nav_ends(300, false);
+    let flow = trace.analyse(Arming::default(), Some(Barrier { count: 2, arrived: 0 }));
+    let chain = chain(&flow);
+    assert_eq!((chain.sources, chain.sinks, chain.lost), (6, 3, 0));
+    assert_eq!(ends(chain), Some([90, 260, 90, 250]));
+}
+
+/// A barrier's count is changed, which no event says: what it keeps is not followed from then on, and what is certain is.
+#[test]
+fn a_barrier_whose_count_changes() {
+    let mut trace = Trace::default();
+    trace.image(0, false);
+    trace.image(10, true);
+    trace.nav_ends(15, false);
+    // It counts to three now.
+    trace.image(20, false);
+    trace.image(30, false);
+    trace.image(40, true);
+    trace.nav_ends(45, false);
+    (5..7).for_each(|image| trace.image(10 * image, false));
+    trace.image(70, true);
+    (8..11).for_each(|image| trace.image(10 * image, false));
+    trace.nav_ends(120, true);
+    trace.nav_ends(150, false);
+    let flow = trace.analyse(Arming::default(), Some(Barrier { count: 2, arrived: 0 }));
+    let chain = chain(&flow);
+    // The first as it was; the next showed that the count had changed; then one round that is certain, and one that is not.
+    assert_eq!((chain.sinks, chain.sinks_lost), (4, 2));
+    assert_eq!(ends(chain), Some([5, 70, 5, 50]));
+}
+
+/// More than are kept one by one: what is behind is counted, not guessed.
+#[test]
+fn a_backlog_without_end() {
+    let mut trace = Trace::default();
+    let images = 20_000;
+    (0..images).for_each(|image| trace.image(10 * image, image == 0));
+    (1..=images).for_each(|end| trace.nav_ends(1_000_000 + 10 * end, end < images));
+    let flow = trace.analyse(Arming::default(), None);
+    let chain = chain(&flow);
+    let known = chain.age.as_ref().map_or(0, |age| age.distribution.count);
+    assert!(chain.sinks == images && known > 16_000 && known + chain.sinks_lost == images, "{chain:?}");
+}
