@@ -18,7 +18,10 @@ inline void pause() noexcept
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
-#elif defined(__aarch64__) || defined(__arm__)
+#elif defined(__aarch64__)
+	// `yield` does nothing on most of these; this takes about as long as x86's.
+	__asm__ __volatile__("isb" ::: "memory");
+#elif defined(__arm__)
 	__asm__ __volatile__("yield" ::: "memory");
 #endif
 }

@@ -31,6 +31,7 @@ public:
 
 private:
 	void wait(std::uint32_t self) noexcept;
+	bool spin(std::uint32_t self) noexcept;
 	void hand_over() noexcept;
 	static std::uint32_t ask_thread_id() noexcept;
 
