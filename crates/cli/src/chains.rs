@@ -89,6 +89,7 @@ impl Trace {
                 untracked_threads: 0,
                 skipped_events: 0,
                 omitted_tasks: 0,
+                dataflow: None,
             },
             tasks: Vec::new(),
             dataflow: Some(analysis.finish(self.reader.about(), &totals)),

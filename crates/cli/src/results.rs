@@ -104,6 +104,7 @@ pub fn model(extractor: Extractor, observed: Observed) -> TimingModel {
             untracked_threads: observed.totals.untracked,
             skipped_events: observed.totals.skipped,
             omitted_tasks,
+            dataflow: None,
         },
         tasks: extractor.finish(observed.until),
         dataflow: None,

@@ -31,6 +31,29 @@ pub struct TimingModel {
     pub dataflow: Option<Dataflow>,
 }
 
+impl TimingModel {
+    /// Whether threads were observed, be it that none ran; else the file is about a dataflow program alone.
+    pub fn is_of_threads(&self) -> bool {
+        self.dataflow.is_none() || !self.tasks.is_empty() || self.observation.dataflow.is_some()
+    }
+
+    /// These threads, and the dataflow program of another model beside them; one that was there before goes. Both have to be of one clock.
+    pub fn with_dataflow_of(mut self, other: TimingModel) -> TimingModel {
+        if !self.is_of_threads() {
+            return other;
+        }
+        self.observation.dataflow = other.dataflow.is_some().then(|| other.traced());
+        self.dataflow = other.dataflow;
+        self
+    }
+
+    /// When the first and the last event of the dataflow program were, where there is one.
+    pub fn traced(&self) -> Span {
+        let Observation { from_ns, until_ns, dataflow, .. } = &self.observation;
+        dataflow.unwrap_or(Span { from_ns: *from_ns, until_ns: *until_ns })
+    }
+}
+
 /// The machine that a model was observed on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Platform {
@@ -42,7 +65,7 @@ pub struct Platform {
     pub cpus: u32,
 }
 
-/// What was observed, and what was not.
+/// What was observed, and what was not: of threads, or of a dataflow program alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
     /// The clock of every instant in the file.
@@ -64,6 +87,18 @@ pub struct Observation {
     /// Tasks left out because there were too many.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub omitted_tasks: u64,
+    /// When a dataflow program was traced, where threads were observed too; all else here is about those then.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub dataflow: Option<Span>,
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Span {
+    /// When it began.
+    pub from_ns: Instant,
+    /// When it ended.
+    pub until_ns: Instant,
 }
 
 pub(crate) fn is_zero(number: &u64) -> bool {

@@ -84,6 +84,7 @@ pub(crate) fn model(tasks: Vec<Task>) -> TimingModel {
             untracked_threads: 0,
             skipped_events: 0,
             omitted_tasks: 0,
+            dataflow: None,
         },
         tasks,
         dataflow: None,

@@ -72,6 +72,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
             untracked_threads: 0,
             skipped_events: 0,
             omitted_tasks: 0,
+            dataflow: None,
         },
         tasks: (FIRST..FIRST + threads).map(task).collect(),
         dataflow: None,

@@ -104,6 +104,7 @@ pub fn page() -> Result<String> {
             untracked_threads: 0,
             skipped_events: 0,
             omitted_tasks: 0,
+            dataflow: None,
         },
         tasks: Vec::new(),
         dataflow: Some(analysis.finish(&about, &totals)),

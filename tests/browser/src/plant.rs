@@ -61,6 +61,7 @@ impl Plant {
                 untracked_threads: 0,
                 skipped_events: 2,
                 omitted_tasks: 0,
+                dataflow: None,
             },
             tasks: extractor.finish(until),
             dataflow: None,

@@ -47,6 +47,7 @@ fn is_valid(flow: &Dataflow) {
             untracked_threads: 0,
             skipped_events: 0,
             omitted_tasks: 0,
+            dataflow: None,
         },
         tasks: Vec::new(),
         dataflow: Some(flow.clone()),

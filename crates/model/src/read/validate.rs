@@ -10,6 +10,12 @@ const GREATEST_PRIORITY: u32 = 99;
 
 pub(super) fn model(model: &TimingModel) -> Checked {
     span("observation", model.observation.from_ns, model.observation.until_ns)?;
+    if let Some(traced) = &model.observation.dataflow {
+        span("observation.dataflow", traced.from_ns, traced.until_ns)?;
+        if model.dataflow.is_none() {
+            return Err(ReadError::value("observation.dataflow", "nothing, as there is no dataflow program", "an object"));
+        }
+    }
     model.tasks.iter().enumerate().try_for_each(|(index, value)| task(&format!("tasks[{index}]"), value))?;
     model.dataflow.iter().try_for_each(|value| crate::dataflow::check("dataflow", value))
 }

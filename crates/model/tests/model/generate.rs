@@ -182,6 +182,11 @@ pub fn model() -> impl Strategy<Value = TimingModel> {
             untracked_threads: 0,
             skipped_events: 0,
             omitted_tasks: 0,
+            // Of half of those with a dataflow program.
+            dataflow: dataflow
+                .is_some()
+                .then_some(Span { from_ns: Instant::from_ns(records), until_ns: Instant::from_ns(records) })
+                .filter(|_| cpus % 2 == 0),
         },
         tasks,
         dataflow,
