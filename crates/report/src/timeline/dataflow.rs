@@ -67,7 +67,15 @@ impl<W: Write> Dataflow<W> {
             from,
             switches: false,
         };
-        let mut packets = Packets::new(out, &clock)?;
+        Dataflow::begin(Packets::new(out, &clock)?, about, from)
+    }
+
+    /// The same behind a timeline of threads that `out` has taken, on the same clock: one timeline of both.
+    pub fn behind_threads(out: W, about: &About, from: Instant) -> Result<Self, Error> {
+        Dataflow::begin(Packets::behind(out, &about.clock)?, about, from)
+    }
+
+    fn begin(mut packets: Packets<W>, about: &About, from: Instant) -> Result<Self, Error> {
         let mut groups = [0; 3];
         for (group, (name, rank)) in groups.iter_mut().zip([("Tasks", 0), ("Channels", 1), ("Executors", 2)]) {
             *group = packets.new_track();

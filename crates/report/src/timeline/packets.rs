@@ -47,10 +47,15 @@ pub enum Flow {
     To(u64),
 }
 
+/// Numbers of tracks and arrows of the writer behind another: beyond all that the first can come to.
+const BEHIND: u64 = 1 << 40;
+
 /// Writes packets.
 pub struct Packets<W: Write> {
     out: W,
     buffer: Vec<u8>,
+    /// Whoever writes packets has a number; what was interned is its own.
+    sequence: u32,
     tracks: u64,
     flows: u64,
     /// Names that have a number: their place here, from 1.
@@ -60,20 +65,26 @@ pub struct Packets<W: Write> {
 
 impl<W: Write> Packets<W> {
     pub fn new(out: W, about: &About) -> Result<Self, Error> {
-        let mut packets =
-            Self { out, buffer: Vec::with_capacity(2 * BUFFER_BYTES), tracks: 0, flows: 0, categories: Vec::new(), arguments: Vec::new() };
+        let mut packets = Self::empty(out, 1, 0);
         packets.begin(about)?;
         Ok(packets)
     }
 
+    /// Behind those of another writer, who has said what the clocks are: said again, they would go backwards.
+    pub fn behind(out: W, clock: &str) -> Result<Self, Error> {
+        let mut packets = Self::empty(out, 2, BEHIND);
+        let defaults = Some(Defaults { clock: number_of(clock) });
+        packets.write(Packet { sequence_flags: proto::BEGINS, defaults, ..Packet::default() })?;
+        Ok(packets)
+    }
+
+    fn empty(out: W, sequence: u32, first: u64) -> Self {
+        let buffer = Vec::with_capacity(2 * BUFFER_BYTES);
+        Self { out, buffer, sequence, tracks: first, flows: first, categories: Vec::new(), arguments: Vec::new() }
+    }
+
     fn begin(&mut self, about: &About) -> Result<(), Error> {
-        let clock = match about.clock.as_str() {
-            "CLOCK_REALTIME" => clock::REALTIME,
-            "CLOCK_MONOTONIC" => clock::MONOTONIC,
-            "CLOCK_MONOTONIC_RAW" => clock::MONOTONIC_RAW,
-            // Perfetto's own, for clocks that it has no name for.
-            _ => clock::BOOTTIME,
-        };
+        let clock = number_of(&about.clock);
         let from = about.from.ns();
         let mut clocks = vec![ClockReading { clock, ns: from }];
         if clock != clock::BOOTTIME {
@@ -192,7 +203,7 @@ impl<W: Write> Packets<W> {
     }
 
     fn write(&mut self, mut packet: Packet) -> Result<(), Error> {
-        packet.sequence = 1;
+        packet.sequence = self.sequence;
         proto::Trace { packets: vec![packet] }.encode(&mut self.buffer).map_err(Error::write)?;
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
@@ -201,6 +212,17 @@ impl<W: Write> Packets<W> {
         self.out.write_all(&self.buffer).map_err(Error::write)?;
         self.buffer.clear();
         Ok(())
+    }
+}
+
+/// Perfetto's number of a clock.
+fn number_of(name: &str) -> u32 {
+    match name {
+        "CLOCK_REALTIME" => clock::REALTIME,
+        "CLOCK_MONOTONIC" => clock::MONOTONIC,
+        "CLOCK_MONOTONIC_RAW" => clock::MONOTONIC_RAW,
+        // Perfetto's own, for clocks that it has no name for.
+        _ => clock::BOOTTIME,
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Trace {
 pub struct Packet {
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Whoever writes packets in order has a number; everything here comes from one writer.
+    /// Whoever writes packets in order has a number.
     #[prost(uint32, required, tag = "10")]
     pub sequence: u32,
     #[prost(uint32, tag = "13")]

@@ -22,6 +22,27 @@ fn event(at: u64, producer: u32, kind: Kind, object: u16, number: u64) -> Item {
     Item::Event(Event { at: Instant::from_ns(at), producer, kind, object, number })
 }
 
+/// The same behind what is in `out`.
+pub fn behind(out: Vec<u8>, items: &[Item]) -> Vec<u8> {
+    let mut timeline = Dataflow::behind_threads(out, &About { clock: "CLOCK_MONOTONIC".into(), ..about() }, Instant::from_ns(0)).unwrap();
+    items.iter().for_each(|item| timeline.item(item).unwrap());
+    timeline.finish().unwrap().0
+}
+
+/// Two executions, the second caused by the first.
+pub fn executions(at: u64) -> Vec<Item> {
+    use Kind::{Activation, Push, Start, Stop};
+    vec![
+        event(at + 10, 1, Activation, CAMERA, 0),
+        event(at + 15, 0, Start, CAMERA, 0),
+        event(at + 20, 0, Push, IMAGE, 0),
+        event(at + 21, 0, Activation, NAVIGATION, 0),
+        event(at + 30, 0, Stop, CAMERA, 0),
+        event(at + 32, 0, Start, NAVIGATION, 0),
+        event(at + 40, 0, Stop, NAVIGATION, 0),
+    ]
+}
+
 fn drawn(items: &[Item]) -> (Decoded, Counts) {
     let mut timeline = Dataflow::new(Vec::new(), &about(), Instant::from_ns(0)).unwrap();
     items.iter().for_each(|item| timeline.item(item).unwrap());
@@ -31,16 +52,7 @@ fn drawn(items: &[Item]) -> (Decoded, Counts) {
 
 #[test]
 fn states_are_where_the_events_say() {
-    use Kind::{Activation, Push, Start, Stop};
-    let (decoded, counts) = drawn(&[
-        event(10, 1, Activation, CAMERA, 0),
-        event(15, 0, Start, CAMERA, 0),
-        event(20, 0, Push, IMAGE, 0),
-        event(21, 0, Activation, NAVIGATION, 0),
-        event(30, 0, Stop, CAMERA, 0),
-        event(32, 0, Start, NAVIGATION, 0),
-        event(40, 0, Stop, NAVIGATION, 0),
-    ]);
+    let (decoded, counts) = drawn(&executions(0));
     assert_eq!(counts, Counts { executions: 2, pushes: 1, left_out: 0 });
     let of = |track: &str| {
         let slices = decoded.slices.iter().filter(|slice| decoded.tracks[&slice.track] == track);
@@ -87,4 +99,19 @@ proptest! {
         let (_, counts) = drawn(&items);
         prop_assert!(counts.executions <= starts);
     }
+}
+
+#[test]
+fn behind_threads_every_track_and_arrow_is_its_own() {
+    let history = crate::machine::history(3, &[]);
+    let job = crate::job_at(1_000_000, 2_000_000);
+    let (threads, _) = crate::timeline(3, &crate::machine::records(3, &history.steps), &[(crate::machine::FIRST, crate::SLEEP, job)]);
+    let alone = Decoded::new(&threads);
+    let both = Decoded::new(&behind(threads, &executions(1_000_000)));
+    let (of_program, _) = drawn(&executions(1_000_000));
+    assert_eq!(both.tracks.len(), alone.tracks.len() + of_program.tracks.len());
+    assert_eq!(both.slices.len(), alone.slices.len() + of_program.slices.len());
+    assert_eq!(both.flows.len(), alone.flows.len() + of_program.flows.len());
+    let instances = |decoded: &Decoded| decoded.slices.iter().filter(|slice| slice.numbers.contains_key("instance")).count();
+    assert_eq!(instances(&both), instances(&of_program));
 }

@@ -38,7 +38,8 @@ impl Decoded {
         let mut events = Vec::new();
         for packet in trace.packets {
             if let Some(interned) = &packet.interned {
-                names.extend(interned.argument_names.iter().map(|name| (name.number, name.name.clone())));
+                // Whoever writes has numbers of its own.
+                names.extend(interned.argument_names.iter().map(|name| ((packet.sequence, name.number), name.name.clone())));
             }
             if let Some(track) = &packet.track {
                 let name = track.thread.as_ref().map(|thread| thread.name.clone()).or(track.name.clone()).unwrap_or_default();
@@ -47,16 +48,16 @@ impl Decoded {
             }
             decoded.scheduling(&packet);
             if let Some(event) = packet.event {
-                events.push((packet.timestamp.unwrap(), event));
+                events.push((packet.timestamp.unwrap(), packet.sequence, event));
             }
         }
         for switches in decoded.switches.values_mut() {
             switches.sort_by_key(|(at, _)| *at);
         }
         decoded.wakes.sort_unstable();
-        events.sort_by_key(|(at, _)| *at);
+        events.sort_by_key(|(at, ..)| *at);
         let mut open: BTreeMap<u64, Slice> = BTreeMap::new();
-        for (at, event) in events {
+        for (at, sequence, event) in events {
             assert!(decoded.tracks.contains_key(&event.track), "an event on no track");
             for flow in &event.flows {
                 decoded.flows.entry(*flow).or_default().0 = Some(event.track);
@@ -64,7 +65,8 @@ impl Decoded {
             for flow in &event.ending_flows {
                 decoded.flows.entry(*flow).or_default().1 = Some(event.track);
             }
-            let numbers = event.arguments.iter().filter_map(|argument| Some((names[&argument.name].clone(), argument.number?))).collect();
+            let numbers =
+                event.arguments.iter().filter_map(|argument| Some((names[&(sequence, argument.name)].clone(), argument.number?))).collect();
             let slice = Slice { track: event.track, name: event.name.unwrap_or_default(), begin: at, end: at, numbers };
             match event.kind {
                 kind::INSTANT => decoded.instants.push(slice),

@@ -253,3 +253,18 @@ fn perfetto_moves_a_thread_that_was_not_seen_to_leave() {
         assert_eq!(states, moved);
     }
 }
+
+#[test]
+fn perfetto_shows_a_program_beside_threads() {
+    let history = some_history(&mut TestRunner::deterministic());
+    let (threads, _) = timeline(5, &records(5, &history.steps), &[]);
+    // Begun before the threads: whatever stands behind others may be earlier.
+    let both = dataflow::behind(threads.clone(), &dataflow::executions(0));
+    let executed = "select s.ts, s.dur, t.name from slice s join track t on s.track_id = t.id where s.name = 'executes' order by s.ts";
+    let Some([ran, shown, wrong, flows]) = ask(&both, [RUNS, executed, WRONG, "select * from flow"]) else { return };
+    let Some([ran_alone, flows_alone]) = ask(&threads, [RUNS, "select * from flow"]) else { return };
+    assert_eq!(wrong, [] as [Value; 0]);
+    assert_eq!((runs(&ran), flows.len()), (runs(&ran_alone), flows_alone.len() + 1));
+    let shown: Vec<_> = shown.iter().map(|row| (number(row, "ts"), number(row, "dur"), text(row, "name"))).collect();
+    assert_eq!(shown, [(15, 15, "cam1"), (32, 8, "navi")]);
+}
