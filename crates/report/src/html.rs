@@ -7,6 +7,7 @@ mod captions;
 mod data;
 mod document;
 mod flow;
+mod head;
 mod histogram;
 mod jobs;
 mod overview;
@@ -17,4 +18,5 @@ mod thin;
 
 pub use document::page;
 pub use flow::States;
+pub(crate) use head::head;
 pub use jobs::Jobs;

@@ -2,11 +2,9 @@
 
 use super::Comparison;
 use super::{boxes, decisions, table};
+use crate::html::head;
 use crate::table::{Table, Tone};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest, Sha256};
+use maud::{DOCTYPE, Markup, html};
 
 const STYLES: [&str; 2] = [include_str!("../html/assets/page.css"), include_str!("compare.css")];
 
@@ -17,19 +15,7 @@ pub(super) fn page(comparison: &Comparison) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "punctual " (env!("CARGO_PKG_VERSION")) };
-                title { (title) " · Punctual" }
-                // Without one, a browser asks the server for it.
-                link rel="icon" href="data:,";
-                @for style in STYLES {
-                    style { (PreEscaped(style)) }
-                }
-            }
+            (head(&title, &STYLES, &[]))
             body {
                 header.page { h1 { (title) } }
                 main {
@@ -101,10 +87,4 @@ fn grid(table: &Table) -> Markup {
             }
         }
     }
-}
-
-/// What the page may load and run: its own styles, known by their hashes, and nothing else from anywhere.
-fn policy() -> String {
-    let hashes: String = STYLES.iter().map(|style| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(style.as_bytes())))).collect();
-    format!("default-src 'none'; style-src{hashes}; img-src data:; base-uri 'none'; form-action 'none'")
 }

@@ -2,17 +2,15 @@
 
 use super::data;
 use super::flow::{self, States};
+use super::head::head;
 use super::jobs::Jobs;
 use super::overview::{order, table};
 use super::task::{section, transitions};
 use crate::figure::{agreeing, count, counted};
 use crate::overview::how_long;
 use crate::visible;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use punctual_model::{Observation, TimingModel};
-use sha2::{Digest, Sha256};
 
 const STYLES: [&str; 2] = [include_str!("assets/uplot/uPlot.min.css"), include_str!("assets/page.css")];
 const SCRIPTS: [&str; 6] = [
@@ -27,25 +25,12 @@ const SCRIPTS: [&str; 6] = [
 /// The page of a timing model; and of the jobs that it was made from, and of the states of a dataflow program, where there is a recording of them.
 pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, title: &str) -> String {
     let (title, order) = (visible(title), order(model));
-    // A model of a dataflow program alone says nothing of threads.
-    let has_threads = model.dataflow.is_none() || !model.tasks.is_empty();
+    let has_threads = model.is_of_threads();
     let streams = model.tasks.iter().map(|task| task.streams.len()).sum();
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "punctual " (env!("CARGO_PKG_VERSION")) };
-                title { (title) " · Punctual" }
-                // Without one, a browser asks the server for it.
-                link rel="icon" href="data:,";
-                @for style in STYLES {
-                    style { (PreEscaped(style)) }
-                }
-            }
+            (head(&title, &STYLES, &SCRIPTS))
             body {
                 @if has_threads { a.skip href="#tasks" { "To the table of tasks" } } @else { a.skip href="#dataflow" { "To the dataflow program" } }
                 (header(model, jobs, &title))
@@ -70,19 +55,6 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, t
     markup.into_string()
 }
 
-/// What the page may load and run: its own styles and scripts, known by their hashes, and nothing else from anywhere.
-fn policy() -> String {
-    let hashes = |texts: &[&str]| -> String {
-        let hash = |text: &&str| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
-        texts.iter().map(hash).collect()
-    };
-    format!(
-        "default-src 'none'; script-src{}; style-src{}; img-src data:; base-uri 'none'; form-action 'none'",
-        hashes(&SCRIPTS),
-        hashes(&STYLES)
-    )
-}
-
 fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
     let (platform, seen) = (&model.platform, &model.observation);
     // Other tools' traces do not always say.
@@ -98,7 +70,7 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
         ("Lost", if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") }),
     ];
     if let Some(program) = &model.dataflow {
-        if model.tasks.is_empty() {
+        if !model.is_of_threads() {
             facts.retain(|(name, _)| ["Observed", "Clock"].contains(name));
         }
         facts.extend(flow::facts(program));
@@ -123,7 +95,7 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
                     ul { @for warning in warnings { li { (warning) } } }
                 }
             }
-            @if model.dataflow.is_none() || !model.tasks.is_empty() { (recording(jobs)) }
+            @if model.is_of_threads() { (recording(jobs)) }
             noscript { p.note.warning { "Curves, histograms and rasters of releases are drawn by a script, and scripts are off here. All words and tables, and all other figures, are there without it." } }
         }
     }
