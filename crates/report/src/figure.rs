@@ -20,6 +20,12 @@ pub(crate) fn about(duration: Duration) -> Duration {
     Duration::from_ns(duration.ns().saturating_add(grain / 2) / grain * grain)
 }
 
+/// To the nearest of three significant digits: for quartiles, which have no more.
+pub(crate) fn three_digits(duration: Duration) -> Duration {
+    let grain = if duration.ns() < 1_000 { 1 } else { 10 * grain(duration) };
+    Duration::from_ns(duration.ns().saturating_add(grain / 2) / grain * grain)
+}
+
 /// What the fourth significant digit counts, in nanoseconds.
 fn grain(duration: Duration) -> u64 {
     let digits = duration.ns().checked_ilog10().unwrap_or(0);
@@ -80,6 +86,8 @@ mod tests {
             assert_eq!((at_least(Duration::from_ns(ns)).ns(), at_most(Duration::from_ns(ns)).ns()), (ns, ns));
         }
         assert_eq!(at_most(Duration::from_ns(u64::MAX)).ns(), u64::MAX);
+        let three = [0, 7, 999, 1_000, 1_234, 1_235, 9_996, 4_961_237].map(|ns| three_digits(Duration::from_ns(ns)).ns());
+        assert_eq!(three, [0, 7, 999, 1_000, 1_230, 1_240, 10_000, 4_960_000]);
     }
 
     #[test]

@@ -6,29 +6,56 @@ mod graph;
 mod kernel;
 mod tasks;
 
+pub(crate) use chains::{missing, waited};
 pub use dot::dot;
+pub(crate) use kernel::{PARTS, rows as kernel_rows};
+pub(crate) use tasks::notes as task_notes;
 
-use crate::figure::{about, agreeing, counted};
+use crate::figure::{about, agreeing, at_least, at_most, counted, three_digits};
 use crate::{Page, visible, wrapped};
-use punctual_model::dataflow::{Dataflow, Distribution};
+use punctual_model::dataflow::{Chain, Channel, Dataflow, Distribution};
 use punctual_model::{Duration, Instant, TimingModel};
 
 /// Everything that is known of the program; nothing where the model is of none.
 pub fn program(model: &TimingModel, page: &Page) -> String {
     let Some(flow) = &model.dataflow else { return String::new() };
+    let chains = headed(CHAINS, chains::table(flow, page));
+    sections(paragraph(summary(model).trim_end(), page), flow, [graph::graph(flow, page), chains], page, begin(model))
+}
+
+/// Everything that is known of the task of this name; `None` if there is none.
+pub fn task(model: &TimingModel, name: &str, page: &Page) -> Option<String> {
+    let flow = model.dataflow.as_ref()?;
+    let task = flow.tasks.iter().find(|task| task.name == name)?;
+    let is_its = |channel: &&Channel| {
+        channel.pushed_by.iter().any(|by| by.task == name) || channel.activates.iter().any(|activates| activates.task == name)
+    };
+    let has_it = |chain: &&Chain| chain.tasks.iter().any(|task| task == name);
+    let around = Dataflow { channels: flow.channels.iter().filter(is_its).cloned().collect(), ..Dataflow::default() };
+    let part = Dataflow { tasks: vec![task.clone()], chains: flow.chains.iter().filter(has_it).cloned().collect(), ..flow.clone() };
+    let of = flow.program.as_deref().map_or_else(|| "a dataflow program".into(), |name| format!("dataflow program {}", visible(name)));
+    let title = format!("{} (task {} of {of})", visible(name), task.id);
+    let title = if page.colour { format!("\x1b[1m{title}\x1b[0m\n") } else { format!("{title}\n") };
+    let chains = if part.chains.is_empty() { String::new() } else { headed(CHAINS, chains::table(&part, page)) };
+    Some(sections(title, &part, [graph::graph(&around, page), chains], page, begin(model)))
+}
+
+const CHAINS: &str = "Chains: end-to-end latency";
+
+fn sections(first: String, flow: &Dataflow, [graph, chains]: [String; 2], page: &Page, begin: Instant) -> String {
     let sections = [
-        Some(paragraph(summary(model).trim_end(), page)),
-        Some(headed("Graph", graph::graph(flow, page))),
-        Some(headed("Execution times of tasks, from start to stop", tasks::execution(flow, page, begin(model)))),
-        Some(headed("Execution times by what the kernel did with the thread", kernel::table(flow, page))),
-        Some(headed("Queuing times of tasks, from activation to start", tasks::queuing(flow, page, begin(model)))),
-        Some(headed("Activations of tasks: distance functions δ⁻(n) – δ⁺(n)", tasks::distances(flow, page))),
-        Some(headed("Activations of tasks: arrival curves η⁻(Δ) – η⁺(Δ)", tasks::counts(flow, page))),
-        Some(tasks::legend(flow, page)),
-        Some(headed("Chains: end-to-end latency", chains::table(flow, page))),
-        Some(chains::details(flow, page, begin(model))),
+        first,
+        headed("Graph", graph),
+        headed("Execution times of tasks, from start to stop", tasks::execution(flow, page, begin)),
+        headed("Execution times by what the kernel did with the thread", kernel::table(flow, page)),
+        headed("Queuing times of tasks, from activation to start", tasks::queuing(flow, page, begin)),
+        headed("Activations of tasks: distance functions δ⁻(n) – δ⁺(n)", tasks::distances(flow, page)),
+        headed("Activations of tasks: arrival curves η⁻(Δ) – η⁺(Δ)", tasks::counts(flow, page)),
+        tasks::legend(flow, page),
+        chains,
+        chains::details(flow, page, begin),
     ];
-    let sections: Vec<String> = sections.into_iter().flatten().filter(|text| !text.is_empty()).collect();
+    let sections: Vec<String> = sections.into_iter().filter(|text| !text.is_empty()).collect();
     sections.join("\n")
 }
 
@@ -42,7 +69,7 @@ pub fn summary(model: &TimingModel) -> String {
     with.extend(flow.policy.as_deref().map(|policy| format!("policy {}", visible(policy))));
     with.extend(flow.executors.map(|executors| counted(executors.into(), "executor")));
     let with = if with.is_empty() { String::new() } else { format!(" ({})", with.join(", ")) };
-    let span = about(model.observation.until_ns.since(model.observation.from_ns));
+    let span = about(model.traced().until_ns.since(model.traced().from_ns));
     let counts = [counted(flow.tasks.len() as u64, "task"), counted(flow.channels.len() as u64, "channel")].join(", ");
     format!("{}{with}: {} in {span}, {counts}; {}.\n", what.join(" "), counted(flow.events, "event"), loss(flow))
 }
@@ -59,8 +86,12 @@ fn loss(flow: &Dataflow) -> String {
     if flow.damaged_packets > 0 {
         parts.push(format!("{} DAMAGED", counted(flow.damaged_packets, "packet")));
     }
+    let missing = missing_events(flow);
+    if parts.is_empty() && missing > 0 {
+        parts.push(format!("at least {} MISSING, by their numbers", counted(missing, "event")));
+    }
     match parts.is_empty() {
-        true => "nothing lost".into(),
+        true => format!("nothing lost up to the last event{}", unended(flow)),
         false => {
             parts.join(", ")
                 + agreeing(
@@ -72,8 +103,24 @@ fn loss(flow: &Dataflow) -> String {
     }
 }
 
+/// How many events there must have been besides, as far as their numbers say: those behind the last of their kind nobody knows of.
+pub(crate) fn missing_events(flow: &Dataflow) -> u64 {
+    let pushes = flow.channels.iter().map(|channel| channel.missing_pushes);
+    // An instance that is incomplete lacks an event, which may be its activation.
+    let instances = flow.tasks.iter().map(|task| task.missing_activations.max(task.incomplete));
+    pushes.chain(instances).fold(0, u64::saturating_add)
+}
+
+/// A program that was killed leaves such a trace, and one that was stopped at once may do so too.
+fn unended(flow: &Dataflow) -> String {
+    match flow.tasks.iter().map(|task| task.in_flight).fold(0, u64::saturating_add) {
+        0 => String::new(),
+        number => format!(", when {} had not ended", counted(number, "instance")),
+    }
+}
+
 fn begin(model: &TimingModel) -> Instant {
-    model.observation.from_ns
+    model.traced().from_ns
 }
 
 /// When something was, since the trace began, in seconds to the microsecond.
@@ -94,17 +141,18 @@ fn paragraph(text: &str, page: &Page) -> String {
     }
 }
 
-/// Least, quartiles and greatest as cells; bounds are rounded to the safe side.
+/// Least, quartiles and greatest as cells: bounds are rounded to the safe side, quartiles to the digits that they have. Where all are one, it is
+/// exact.
 pub(crate) fn cells(distribution: &Distribution) -> [String; 5] {
-    let Distribution { min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, .. } = distribution;
-    let text = |duration: Duration| duration.to_string();
-    [
-        text(crate::figure::at_least(*min_ns)),
-        text(about(*quartile_1_ns)),
-        text(about(*median_ns)),
-        text(about(*quartile_3_ns)),
-        text(crate::figure::at_most(*max_ns)),
-    ]
+    let Distribution { min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, .. } = *distribution;
+    let [first, median, third] = [quartile_1_ns, median_ns, quartile_3_ns].map(|value| quartile(distribution, value));
+    let [least, greatest] = if min_ns == max_ns { [min_ns, max_ns] } else { [at_least(min_ns), at_most(max_ns)] };
+    [least, first, median, third, greatest].map(|value| value.to_string())
+}
+
+/// A quartile to the three digits that it has; never beyond the ends, as they are printed.
+pub(crate) fn quartile(of: &Distribution, value: Duration) -> Duration {
+    if of.min_ns == of.max_ns { of.min_ns } else { three_digits(value).clamp(at_least(of.min_ns), at_most(of.max_ns)) }
 }
 
 #[cfg(test)]

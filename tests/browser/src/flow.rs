@@ -4,7 +4,8 @@ use crate::browser::Opened;
 use crate::figures::ink;
 use crate::{Result, Row, ensure, look, plant};
 use punctual_extract::flow::{Analysis, Chains, GraphBuilder, Options};
-use punctual_model::{FORMAT, Instant, Observation, Platform, TimingModel, VERSION};
+use punctual_model::dataflow::{ByKernel, Distribution};
+use punctual_model::{Duration, FORMAT, Instant, Observation, Platform, TimingModel, VERSION};
 use punctual_report::html::{States, page as html};
 use punctual_trace::flow::{About, Connection, Event, Item, Kind, Totals};
 
@@ -14,6 +15,7 @@ const NARROW: (u32, u32) = (360, 740);
 pub const ALL: &[Row] = &[
     ("flow: the graph goes from left to right, and back below", WIDE, graph),
     ("flow: boxes and bars lie where the numbers are", WIDE, boxes),
+    ("flow: what the kernel did meanwhile stands below the times of tasks", WIDE, kernel),
     ("flow: curves are drawn, and what is extrapolated is told apart", WIDE, curves),
     ("flow: the raster shows states around the worst case", WIDE, raster),
     ("flow: text has contrast, in light and dark", WIDE, look::contrast_of),
@@ -91,7 +93,7 @@ pub fn page() -> Result<String> {
     let mut analysis = Analysis::new(&graph, &chains, &Options::default());
     items.iter().for_each(|item| analysis.item(item));
     let totals = Totals { events: items.len() as u64, ..Totals::default() };
-    let model = TimingModel {
+    let mut model = TimingModel {
         format: FORMAT.into(),
         version: VERSION,
         platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
@@ -109,10 +111,25 @@ pub fn page() -> Result<String> {
         tasks: Vec::new(),
         dataflow: Some(analysis.finish(&about, &totals)),
     };
-    let flow = model.dataflow.as_ref().ok_or("the model has no dataflow")?;
+    // As a recording of the same time tells it: of the camera a part was preempted, of the others nothing is known.
+    let flow = model.dataflow.as_mut().ok_or("the model has no dataflow")?;
+    flow.tasks[0].by_kernel = flow.tasks[0].execution.as_ref().map(|times| split(&times.distribution));
+    let flow = &*flow;
     let mut states = States::new(flow, &about, model.observation.from_ns);
     items.iter().for_each(|item| states.item(item));
     Ok(html(&model, None, Some(&states), "plant.timing.json"))
+}
+
+/// All but the first five executions, with 100 µs of each preempted.
+fn split(whole: &Distribution) -> ByKernel {
+    let count = whole.count - 5;
+    let every = |ns: u64| {
+        let time = Duration::from_ns(ns);
+        Distribution { count, min_ns: time, quartile_1_ns: time, median_ns: time, quartile_3_ns: time, max_ns: time }
+    };
+    let part = |time: Duration| time.saturating_sub(Duration::from_ns(100 * US));
+    let running = Distribution { count, min_ns: part(whole.min_ns), quartile_1_ns: part(whole.quartile_1_ns), ..whole.clone() };
+    ByKernel { executions: count, running, preempted: every(100 * US), suspended: every(0) }
 }
 
 /// Where the text of a node begins on the screen.
@@ -172,6 +189,23 @@ fn boxes(page: &Opened) -> Result {
     page.click("#flow-chains .rows details summary")?;
     page.until("document.querySelector('#flow-chains details ol').checkVisibility()")?;
     page.expect("document.querySelectorAll('#flow-chains details ol')[0].children.length === 3")
+}
+
+/// The cells say what the model does, figures end at the right of their columns, and a line is one.
+fn kernel(page: &Opened) -> Result {
+    page.scroll_to("#flow-kernel")?;
+    page.expect("document.querySelector('#flow-tasks').contains(document.querySelector('#flow-kernel')) && document.querySelector('#flow-kernel table').checkVisibility()")?;
+    let cells: Vec<String> =
+        serde_json::from_value(page.ask("[...document.querySelectorAll('#flow-kernel tbody tr > *')].map((cell) => cell.textContent)")?)?;
+    ensure!(cells.len() == 9 && cells[..3] == ["camera", "395", "5"] && cells[5..] == ["100 µs", "100 µs", "0 ns", "0 ns"], "{cells:?}");
+    page.expect(
+        "[...document.querySelectorAll('#flow-kernel td')].every((cell, index) => {
+            const head = document.querySelectorAll('#flow-kernel thead th')[index + 1];
+            const [a, b] = [cell, head].map((element) => element.getBoundingClientRect().right);
+            return Math.abs(a - b) < 1 && getComputedStyle(cell).textAlign === 'right' && getComputedStyle(head).textAlign === 'right';
+        })",
+    )?;
+    page.expect("document.querySelector('#flow-kernel tbody tr').getBoundingClientRect().height < 60")
 }
 
 fn drawn(page: &Opened, kind: &str) -> Result<String> {

@@ -2,7 +2,7 @@
 
 use super::Comparison;
 use super::figures::{Row, Section};
-use crate::figure::{about, at_least, at_most};
+use crate::flow::cells;
 use maud::{Markup, html};
 use punctual_model::Duration;
 use punctual_model::dataflow::Distribution;
@@ -108,14 +108,8 @@ fn drawn(distribution: &Distribution, axis: &Axis, y: f64, configuration: usize,
     let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns } = distribution;
     let at = |value: &Duration| axis.place(*value);
     let (low, high) = (at(quartile_1_ns), at(quartile_3_ns));
-    let spoken = format!(
-        "{run}: min {}, quartiles {}, {}, {}, max {}, of {count}",
-        at_least(*min_ns),
-        about(*quartile_1_ns),
-        about(*median_ns),
-        about(*quartile_3_ns),
-        at_most(*max_ns)
-    );
+    let [least, first, median, third, greatest] = cells(distribution);
+    let spoken = format!("{run}: min {least}, quartiles {first}, {median}, {third}, max {greatest}, of {count}");
     html! {
         g class={ "c" (configuration % 5 + 1) } {
             title { (spoken) }

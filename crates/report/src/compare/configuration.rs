@@ -1,6 +1,7 @@
 //! Which inputs are runs of one configuration, and what configurations are called: by what they differ in.
 
 use super::Input;
+use crate::flow::missing_events;
 use crate::{counted, visible};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -195,6 +196,10 @@ pub(super) fn lacking(inputs: &[Input]) -> Vec<String> {
         }
         if packets > 0 {
             parts.push(format!("{} missing or damaged", counted(packets, "packet")));
+        }
+        let missing = missing_events(flow);
+        if parts.is_empty() && missing > 0 {
+            parts.push(format!("at least {} missing", counted(missing, "event")));
         }
         if !parts.is_empty() {
             text.push(format!("Not all of {name} is there ({}): its figures are of what could be followed.", parts.join(", ")));

@@ -3,7 +3,7 @@
 use super::Input;
 use super::configuration::Configuration;
 use super::range::{Range, Whole};
-use crate::figure::{about, at_least, at_most};
+use crate::figure::{at_least, at_most, three_digits};
 use crate::overview::primary;
 use crate::visible;
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask};
@@ -49,7 +49,8 @@ impl Figure {
         let rounded = match self.whole {
             _ if self.is_exact => range.value,
             Whole::Least => at_least(range.value),
-            Whole::Middle => about(range.value),
+            // A median has no more digits.
+            Whole::Middle => three_digits(range.value),
             Whole::Greatest => at_most(range.value),
         };
         rounded.to_string()
@@ -60,7 +61,7 @@ impl Figure {
         match range.runs {
             1 => String::new(),
             _ if self.is_exact => format!("{} – {}", range.least, range.greatest),
-            _ if self.whole == Whole::Middle => format!("{} – {}", about(range.least), about(range.greatest)),
+            _ if self.whole == Whole::Middle => format!("{} – {}", three_digits(range.least), three_digits(range.greatest)),
             _ => format!("{} – {}", at_least(range.least), at_most(range.greatest)),
         }
     }

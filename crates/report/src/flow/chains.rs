@@ -1,10 +1,11 @@
 //! Chains: a table of their latencies, and for each the way that took longest.
 
+use super::tasks::notes;
 use super::{cells, paragraph, since};
 use crate::figure::{at_most, count, counted};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible};
-use punctual_model::dataflow::{Chain, Dataflow, Latency, WorstPath};
+use punctual_model::dataflow::{Chain, Channel, Dataflow, Latency, Stage, WorstPath};
 use punctual_model::{Duration, Instant};
 use std::fmt::Write;
 
@@ -40,7 +41,7 @@ pub fn table(flow: &Dataflow, page: &Page) -> String {
     }
     let mut table = Table::new(&COLUMNS);
     for chain in &flow.chains {
-        let (sources, sinks) = missing(chain);
+        let (sources, sinks) = missing(flow, chain);
         table.rows.push(row(name(chain), "reaction", chain.reaction.as_ref(), &sources));
         table.rows.push(row(String::new(), "age", chain.age.as_ref(), &sinks));
     }
@@ -73,15 +74,19 @@ fn row(name: String, kind: &str, latency: Option<&Latency>, notes: &[String]) ->
     row
 }
 
-/// What is not in the figures: of sources, and of sinks.
-fn missing(chain: &Chain) -> (Vec<String>, Vec<String>) {
+/// What is not in the figures: of sources, and of sinks. An instance of the source that is not whole may have put a datum on the chain that nobody
+/// knows of.
+pub(crate) fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<String>, Vec<String>) {
     let told = |parts: &[(u64, &str)]| {
         let some = parts.iter().filter(|(number, _)| *number > 0);
         some.map(|(number, what)| format!("{} {what}", count(*number))).collect::<Vec<_>>()
     };
-    let sources = [(chain.in_flight, "on the way"), (chain.lost, "lost"), (chain.incomplete, "incomplete"), (chain.overtaken, "overtaken")];
-    let sinks = [(chain.sinks_in_flight, "not ended"), (chain.sinks_lost, "lost"), (chain.sinks_incomplete, "incomplete")];
-    (told(&sources), told(&sinks))
+    let mut sources =
+        told(&[(chain.in_flight, "on the way"), (chain.lost, "lost"), (chain.incomplete, "incomplete"), (chain.overtaken, "overtaken")]);
+    let source = chain.tasks.first().and_then(|name| flow.tasks.iter().find(|task| task.name == *name));
+    sources.extend(source.iter().flat_map(|task| notes(task).into_iter().map(|note| format!("of {} itself {note}", visible(&task.name)))));
+    let sinks = told(&[(chain.sinks_in_flight, "not ended"), (chain.sinks_lost, "lost"), (chain.sinks_incomplete, "incomplete")]);
+    (sources, sinks)
 }
 
 /// The worst of each chain, step by step.
@@ -94,7 +99,7 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
             let (name, total) = (name(chain), at_most(distribution.max_ns));
             let _ = match same {
                 true => writeln!(text, "Worst age of {name}: {total}, the same."),
-                false => write!(text, "Worst {kind} of {name}: {total}\n{}", steps(worst, begin)),
+                false => write!(text, "Worst {kind} of {name}: {total}\n{}", steps(flow, worst, begin)),
             };
         }
         if chain.overwritten > 0 {
@@ -111,15 +116,32 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
     if flow.chains.iter().any(|chain| chain.lost + chain.sinks_lost > 0) {
         text += &paragraph("lost: events are missing that might have changed the way of this datum, so it is in no figure.", page);
     }
+    if flow.chains.iter().any(|chain| chain.incomplete + chain.sinks_incomplete > 0) {
+        text += &paragraph("incomplete, of a chain: the sink's instance that read the datum has no start or stop in the trace.", page);
+    }
     if flow.chains.iter().any(|chain| chain.overtaken > 0) {
         text += &paragraph("overtaken: data that were pushed when the sink had read a later one already.", page);
     }
     text
 }
 
-fn steps(worst: &WorstPath, begin: Instant) -> String {
+/// How long a datum lay on a channel before the instance that read it was activated, and for what: only a task with another input can have waited
+/// for that one.
+pub(crate) fn waited(flow: &Dataflow, stage: &Stage) -> String {
+    let mut text = String::new();
+    if stage.busy() > Duration::ZERO {
+        text += &format!("waited {} for the end of the instance before; ", stage.busy());
+    }
+    if stage.waiting() > Duration::ZERO {
+        let is_input = |channel: &&Channel| channel.activates.iter().any(|activates| activates.task == stage.step.task);
+        let others = if flow.channels.iter().filter(is_input).count() > 1 { ", for other inputs" } else { "" };
+        text += &format!("waited {} on the channel{others}; ", stage.waiting());
+    }
+    text
+}
+
+fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
     let mut lines: Vec<[String; 5]> = Vec::new();
-    let waited = |span: Duration, why: &str| format!("waited {}{why}", span);
     let ahead = worst.stages().next().map_or(Duration::ZERO, |first| first.waiting());
     let mut before = String::new();
     if ahead > Duration::ZERO {
@@ -131,16 +153,13 @@ fn steps(worst: &WorstPath, begin: Instant) -> String {
             String::new(),
             "a later datum was read, too or instead".into(),
         ]);
-        before = waited(ahead, " for that; ");
+        before = format!("waited {ahead} for that; ");
     }
     for (index, stage) in worst.stages().enumerate() {
         let step = stage.step;
         let wait = match index {
             0 => before.clone(),
-            _ => {
-                let parts = [(stage.busy(), " for the end of the instance before; "), (stage.waiting(), " for another input; ")];
-                parts.into_iter().filter(|(span, _)| *span > Duration::ZERO).map(|(span, why)| waited(span, why)).collect()
-            }
+            _ => waited(flow, &stage),
         };
         let what = format!("{wait}queued {}, executed {}", stage.queuing(), stage.execution());
         let then = match &step.channel {

@@ -27,14 +27,6 @@ fn row(channel: &Channel) -> Vec<(String, Tone)> {
     if channel.from_unknown > 0 {
         from.push("(unknown)".into());
     }
-    let mut notes = Vec::new();
-    if channel.missing_pushes > 0 {
-        notes.push(format!("{} missing", counted(channel.missing_pushes, "push").replace("pushs", "pushes")));
-    }
-    notes.extend(channel.activates.iter().filter(|activates| is_never_last(activates, channel)).map(|activates| {
-        let task = visible(&activates.task);
-        format!("never what activates {task}")
-    }));
     let to: Vec<String> = channel.activates.iter().map(|activates| visible(&activates.task)).collect();
     let dash = |text: String| if text.is_empty() { "–".to_owned() } else { text };
     vec![
@@ -42,8 +34,21 @@ fn row(channel: &Channel) -> Vec<(String, Tone)> {
         (visible(&channel.name), Tone::Plain),
         (count(channel.pushes), Tone::Plain),
         (dash(to.join(", ")), Tone::Plain),
-        (notes.join("; "), if channel.missing_pushes > 0 { Tone::Warning } else { Tone::Plain }),
+        (notes(channel).join("; "), if channel.missing_pushes > 0 { Tone::Warning } else { Tone::Plain }),
     ]
+}
+
+/// What a reader must know of a channel. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.
+fn notes(channel: &Channel) -> Vec<String> {
+    let mut notes = Vec::new();
+    if channel.missing_pushes > 0 {
+        notes.push(format!("at least {} missing", counted(channel.missing_pushes, "push")));
+    }
+    notes.extend(channel.activates.iter().filter(|activates| is_never_last(activates, channel)).map(|activates| {
+        let task = visible(&activates.task);
+        format!("never what activates {task}")
+    }));
+    notes
 }
 
 /// An input that the program declares, and whose data never came last.

@@ -1,11 +1,13 @@
 //! Execution times by what the kernel did meanwhile.
 
-use crate::figure::{about, count};
+use super::quartile;
+use crate::figure::{at_most, count};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible};
 use punctual_model::dataflow::{Dataflow, Distribution};
 
-const PARTS: [Column; 9] = [
+/// What the cells are, in text and on the page.
+pub(crate) const PARTS: [Column; 9] = [
     words("Task", Fit::Keep),
     figures("Executions", Fit::Keep),
     figures("Not split", Fit::Drop(1)),
@@ -20,12 +22,18 @@ const PARTS: [Column; 9] = [
 /// One line for each task; nothing where no recording of the kernel's was given.
 pub fn table(flow: &Dataflow, page: &Page) -> String {
     let mut table = Table::new(&PARTS);
-    for task in &flow.tasks {
-        let Some(parts) = &task.by_kernel else { continue };
-        let mut row = vec![visible(&task.name), count(parts.executions), count(task.executions.saturating_sub(parts.executions))];
-        let cells = |part: &Distribution| [about(part.median_ns).to_string(), about(part.max_ns).to_string()];
-        row.extend([&parts.running, &parts.preempted, &parts.suspended].into_iter().flat_map(cells));
-        table.rows.push(row.into_iter().map(|cell| (cell, Tone::Plain)).collect());
-    }
+    table.rows = rows(flow).into_iter().map(|row| row.into_iter().map(|cell| (cell, Tone::Plain)).collect()).collect();
     if table.rows.is_empty() { String::new() } else { table.print(page).0 }
+}
+
+/// The cells of each task of which something is known.
+pub(crate) fn rows(flow: &Dataflow) -> Vec<Vec<String>> {
+    let known = flow.tasks.iter().filter_map(|task| Some((task, task.by_kernel.as_ref()?)));
+    let row = known.map(|(task, parts)| {
+        let mut row = vec![visible(&task.name), count(parts.executions), count(task.executions.saturating_sub(parts.executions))];
+        let cells = |part: &Distribution| [quartile(part, part.median_ns).to_string(), at_most(part.max_ns).to_string()];
+        row.extend([&parts.running, &parts.preempted, &parts.suspended].into_iter().flat_map(cells));
+        row
+    });
+    row.collect()
 }

@@ -49,10 +49,10 @@ fn times(flow: &Dataflow, page: &Page, begin: Instant, of: fn(&FlowTask) -> Opti
     table.print(page).0
 }
 
-/// What is not in the figures.
-fn notes(task: &FlowTask) -> Vec<String> {
-    let parts = [(task.in_flight, "not ended"), (task.incomplete, "incomplete"), (task.missing_activations, "missing")];
-    parts.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{} {what}", count(number))).collect()
+/// What is not in the figures. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.
+pub(crate) fn notes(task: &FlowTask) -> Vec<String> {
+    let parts = [(task.in_flight, "", "not ended"), (task.incomplete, "", "incomplete"), (task.missing_activations, "≥ ", "missing")];
+    parts.into_iter().filter(|(number, ..)| *number > 0).map(|(number, least, what)| format!("{least}{} {what}", count(number))).collect()
 }
 
 /// How many activations a distance is of, as columns.
@@ -142,7 +142,8 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
         text += &paragraph(&said, page);
     }
     if missing > 0 {
-        let said = format!("missing: {} that the trace lacks, by their numbers; no curve spans one.", counted(missing, "activation"));
+        let said =
+            format!("missing: at least {} that the trace lacks, by their numbers; no curve spans one.", counted(missing, "activation"));
         text += &paragraph(&said, page);
     }
     text

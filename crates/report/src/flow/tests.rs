@@ -110,7 +110,7 @@ Dataflow program rover \"2\" (policy fifo, 1 executor): 100 events in 10 s, 2 ta
 
 Graph
 From            Channel  Pushes  To    Notes
-cam, (outside)  image     1,234  navi  1 push missing; never what activates navi
+cam, (outside)  image     1,234  navi  at least 1 push missing; never what activates navi
 
 Execution times of tasks, from start to stop
 Task  Instances    Min  Quartile 1  Median  Quartile 3    Max  Worst instance           At  Notes
@@ -137,7 +137,7 @@ not ended: instances that had been activated and had not ended when the trace di
 
 Chains: end-to-end latency
 Chain       Latency   Count     Min  Quartile 1  Median  Quartile 3       Max  = queuing  + execution  + waiting  Not followed
-cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  1.145 ms      10 µs        80 µs   1.055 ms  1 on the way, 1 lost
+cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  1.145 ms      10 µs        80 µs   1.055 ms  1 on the way, 1 lost, of cam itself 1 not ended
             age           0       –           –       –           –         –          –            –          –
 ";
     assert!(text.starts_with(expected), "{text}");
@@ -145,7 +145,7 @@ cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  1.145
 Worst reaction of cam → navi: 1.145 ms
   +0.002000 s  cam   #2  a later datum was read, too or instead
   +0.003000 s  cam   #3  waited 1 ms for that; queued 5 µs, executed 40 µs until it pushed on image
-  +0.003100 s  navi  #3  waited 55 µs for another input; queued 5 µs, executed 40 µs to its end
+  +0.003100 s  navi  #3  waited 55 µs on the channel; queued 5 µs, executed 40 µs to its end
 1 of the 3 data had no reaction of its own: the sink read a later datum, too or instead.
 lost: events are missing that might have changed the way of this datum, so it is in no figure.
 ";
@@ -193,4 +193,55 @@ fn too_many_chains_are_said() {
     (flow.chains, flow.chains_omitted) = (Vec::new(), true);
     assert!(program(&model, &Page::default()).contains("too many paths from sources to sinks"));
     assert_eq!(program(&example::model(Vec::new()), &Page::default()), "");
+}
+
+#[test]
+fn what_is_missing_by_its_number_is_told_at_first() {
+    let mut model = model();
+    let flow = model.dataflow.as_mut().unwrap();
+    flow.discarded_events = 0;
+    flow.tasks[1].missing_activations = 2;
+    flow.tasks[1].incomplete = 3;
+    // The push, and an event of each incomplete instance.
+    let text = program(&model, &Page::default());
+    assert!(text.contains("; at least 4 events MISSING, by their numbers; what may"), "{text}");
+    assert!(text.contains("1 not ended, 3 incomplete, ≥ 2 missing"), "{text}");
+    let flow = model.dataflow.as_mut().unwrap();
+    flow.channels[0].missing_pushes = 0;
+    (flow.tasks[1].missing_activations, flow.tasks[1].incomplete) = (0, 0);
+    assert!(summary(&model).ends_with("; nothing lost up to the last event, when 2 instances had not ended.\n"), "{}", summary(&model));
+}
+
+#[test]
+fn what_has_one_value_is_shown_as_one() {
+    let ns = Duration::from_ns;
+    let of = |count, values: [u64; 5]| {
+        let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = values.map(ns);
+        cells(&Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns })
+    };
+    assert_eq!(of(1, [4_961_237; 5]), ["4.961237 ms"; 5]);
+    // Bounds to the safe side, quartiles to three digits and never beyond them.
+    let cells = of(4, [4_961_237, 4_961_300, 4_987_654, 5_012_345, 5_012_345]);
+    assert_eq!(cells, ["4.961 ms", "4.961 ms", "4.99 ms", "5.01 ms", "5.013 ms"]);
+}
+
+#[test]
+fn only_a_task_with_two_inputs_waits_for_the_other() {
+    let mut model = model();
+    let flow = model.dataflow.as_mut().unwrap();
+    flow.channels.push(Channel { name: "tick".into(), id: 1, ..flow.channels[0].clone() });
+    assert!(program(&model, &Page::default()).contains("waited 55 µs on the channel, for other inputs; queued"));
+}
+
+#[test]
+fn a_task_is_told_alone() {
+    let text = task_by("cam");
+    assert!(text.starts_with("cam (task 0 of dataflow program rover \"2\")\n\nGraph\n"), "{text}");
+    assert!(!text.contains("\nnavi "), "{text}");
+    assert!(text.contains("cam → navi  reaction") && text.contains("Worst reaction of cam → navi"), "{text}");
+    assert_eq!(super::task(&model(), "nobody", &Page::default()), None);
+}
+
+fn task_by(name: &str) -> String {
+    super::task(&model(), name, &Page::default()).unwrap()
 }

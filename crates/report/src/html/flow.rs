@@ -4,6 +4,7 @@
 mod boxes;
 mod chains;
 mod graph;
+mod kernel;
 mod layout;
 mod scale;
 mod states;
@@ -13,7 +14,7 @@ pub use states::States;
 pub(crate) use tasks::has_curve;
 
 use crate::figure::{agreeing, count, counted};
-use crate::flow::summary;
+use crate::flow::{missing_events, summary};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::TimingModel;
@@ -23,6 +24,11 @@ use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
 pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
     let lost = [(flow.discarded_events, "event"), (flow.missing_packets, "missing packet"), (flow.damaged_packets, "damaged packet")];
     let lost: Vec<String> = lost.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what)).collect();
+    let lost = match (lost.is_empty(), missing_events(flow)) {
+        (false, _) => lost.join(", "),
+        (true, 0) => "nothing up to the last event".into(),
+        (true, missing) => format!("at least {}", counted(missing, "event")),
+    };
     let facts = [
         ("Program", flow.program.as_deref().map(visible)),
         ("Platform", flow.platform.as_deref().map(visible)),
@@ -31,20 +37,20 @@ pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
         ("Tasks and channels", Some(format!("{}, {}", count(flow.tasks.len() as u64), count(flow.channels.len() as u64)))),
         ("Chains", Some(if flow.chains_omitted { "too many".into() } else { count(flow.chains.len() as u64) })),
         ("Events", Some(count(flow.events))),
-        ("Lost of the trace", Some(if lost.is_empty() { "nothing".into() } else { lost.join(", ") })),
+        ("Lost of the trace", Some(lost)),
     ];
     facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
 }
 
 /// Whether some of the trace is missing.
 pub(crate) fn is_lossy(flow: &Dataflow) -> bool {
-    flow.discarded_events + flow.missing_packets + flow.damaged_packets > 0
+    flow.discarded_events + flow.missing_packets + flow.damaged_packets + missing_events(flow) > 0
 }
 
 /// All sections; `first` is where the data of its first task are among those of all streams.
 pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usize) -> Markup {
     let Some(flow) = &model.dataflow else { return html! {} };
-    let begin = model.observation.from_ns;
+    let begin = model.traced().from_ns;
     let name = flow.program.as_deref().map_or_else(|| "Dataflow program".to_owned(), |name| format!("Dataflow program {}", visible(name)));
     html! {
         section #dataflow aria-labelledby="dataflow-title" {
@@ -65,7 +71,7 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
         }
         section #flow-tasks aria-labelledby="flow-tasks-title" {
             h2 #flow-tasks-title { "Tasks of the dataflow program" }
-            @if flow.tasks.is_empty() { p { "No task was seen." } } @else { (tasks::times(flow, begin)) }
+            @if flow.tasks.is_empty() { p { "No task was seen." } } @else { (tasks::times(flow, begin)) (kernel::split(flow)) }
         }
         section #flow-states aria-labelledby="flow-states-title" {
             h2 #flow-states-title { "Tasking graph" }
@@ -107,8 +113,10 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         "instance",
         format!("of tasks {} no activation, start or stop in the trace; no time is about them.", agreeing(incomplete, "has", "have")),
     );
+    let pushes = flow.channels.iter().map(|channel| channel.missing_pushes).fold(0, u64::saturating_add);
+    say(pushes, "push", format!("at least {} missing, by their numbers.", agreeing(pushes, "is", "are")));
     let missing = tasks(|task| task.missing_activations);
-    say(missing, "activation", format!("{} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")));
+    say(missing, "activation", format!("at least {} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")));
     let in_flight = tasks(|task| task.in_flight);
     say(in_flight, "instance", "of tasks had not ended when the trace did.".into());
     let lost = chains(|chain| chain.lost.saturating_add(chain.sinks_lost));
@@ -117,6 +125,8 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         "time",
         "the way of a datum along a chain could not be followed, because events are missing that might have changed it.".into(),
     );
+    let incomplete = chains(|chain| chain.incomplete.saturating_add(chain.sinks_incomplete));
+    say(incomplete, "time", "a datum reached an instance of a sink that has no start or stop in the trace.".into());
     let way = chains(|chain| chain.in_flight);
     say(way, "source instance", format!("of a chain had {} datum on the way when the trace ended.", agreeing(way, "its", "their")));
     let overtaken = chains(|chain| chain.overtaken);

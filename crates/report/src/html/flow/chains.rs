@@ -3,7 +3,7 @@
 use super::boxes::{self, Kinds, Row};
 use super::scale::{Scale, percent};
 use crate::figure::{at_most, count, counted};
-use crate::flow::{cells, since};
+use crate::flow::{cells, missing, since, waited};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::dataflow::{Chain, Dataflow, Latency, PathStep, WorstPath};
@@ -50,7 +50,8 @@ fn table(flow: &Dataflow) -> Markup {
                 } }
                 tbody {
                     @for chain in &flow.chains {
-                        @for (kind, latency, missing) in [("reaction", &chain.reaction, sources(chain)), ("age", &chain.age, sinks(chain))] {
+                        @let (sources, sinks) = missing(flow, chain);
+                        @for (kind, latency, missing) in [("reaction", &chain.reaction, sources), ("age", &chain.age, sinks)] {
                             tr {
                                 th scope="row" { bdi { (name(chain)) } }
                                 td { (kind) }
@@ -62,7 +63,7 @@ fn table(flow: &Dataflow) -> Markup {
                                     },
                                     None => { td.figure { "0" } @for _ in 0..8 { td.figure { "–" } } },
                                 }
-                                td { (missing) }
+                                td { (missing.join(", ")) }
                             }
                         }
                     }
@@ -70,19 +71,6 @@ fn table(flow: &Dataflow) -> Markup {
             }
         }
     }
-}
-
-fn told(parts: &[(u64, &str)]) -> String {
-    let some = parts.iter().filter(|(number, _)| *number > 0);
-    some.map(|(number, what)| format!("{} {what}", count(*number))).collect::<Vec<_>>().join(", ")
-}
-
-fn sources(chain: &Chain) -> String {
-    told(&[(chain.in_flight, "on the way"), (chain.lost, "lost"), (chain.incomplete, "incomplete"), (chain.overtaken, "overtaken")])
-}
-
-fn sinks(chain: &Chain) -> String {
-    told(&[(chain.sinks_in_flight, "not ended"), (chain.sinks_lost, "lost"), (chain.sinks_incomplete, "incomplete")])
 }
 
 /// What a stretch of a datum's way was spent on.
@@ -104,7 +92,7 @@ impl Part {
         [
             "Queuing: for an executor, or for the task's end with earlier data. ",
             "Execution. ",
-            "Waiting: on a channel, for another input or a later datum. ",
+            "Waiting: on a channel, for what else the next instance needs, or for a later datum. ",
         ][self as usize]
     }
 }
@@ -148,7 +136,7 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
                 }
                 (scale.axis())
                 ol.rows {
-                    @for (chain, latency) in drawn.iter().take(MOST_WORST) { (bars(chain, latency, &scale, begin)) }
+                    @for (chain, latency) in drawn.iter().take(MOST_WORST) { (bars(flow, chain, latency, &scale, begin)) }
                 }
                 (scale.axis())
                 @if drawn.len() > MOST_WORST { p.missing { (counted((drawn.len() - MOST_WORST) as u64, "chain")) " more in the table." } }
@@ -161,7 +149,7 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
 }
 
 /// A chain's worst case: its parts as one bar, its way as another, and both in words.
-fn bars(chain: &Chain, latency: &Latency, scale: &Scale, begin: Instant) -> Markup {
+fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin: Instant) -> Markup {
     let worst = &latency.worst;
     let parts = [worst.queuing_ns, worst.execution_ns, worst.waiting_ns];
     let mut edge = Duration::ZERO;
@@ -183,13 +171,13 @@ fn bars(chain: &Chain, latency: &Latency, scale: &Scale, begin: Instant) -> Mark
             }
             details {
                 summary { "The way of this datum, step by step" }
-                (steps(worst, begin))
+                (steps(flow, worst, begin))
                 @if let Some(age) = &chain.age {
                     @if age.worst == *worst {
                         p { "The worst data age, " (at_most(age.distribution.max_ns)) ", is that of the same datum." }
                     } @else {
                         p { "The worst data age, " (at_most(age.distribution.max_ns)) " = " (parts_in_words(&age.worst)) ":" }
-                        (steps(&age.worst, begin))
+                        (steps(flow, &age.worst, begin))
                     }
                 }
                 @if chain.overwritten > 0 {
@@ -212,24 +200,17 @@ fn bar(part: Part, (from, until): (Duration, Duration), scale: &Scale, (top, hei
     }
 }
 
-fn steps(worst: &WorstPath, begin: Instant) -> Markup {
+fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> Markup {
     let mut lines: Vec<(String, String)> = Vec::new();
     for (index, stage) in worst.stages().enumerate() {
         let step = stage.step;
         let mut text = String::new();
-        if stage.busy() > Duration::ZERO {
-            text += &format!("waited {} for the end of the instance before; ", stage.busy());
-        }
-        let waited = stage.waiting();
-        if waited > Duration::ZERO {
-            let why = match index {
-                0 => format!(
-                    "instance #{} put a datum on the chain that did not arrive; after {waited} a later one did that did; ",
-                    count(worst.source_instance)
-                ),
-                _ => format!("waited {waited} for another input; "),
-            };
-            text += &why;
+        let ahead = stage.waiting();
+        if index > 0 {
+            text += &waited(flow, &stage);
+        } else if ahead > Duration::ZERO {
+            let source = count(worst.source_instance);
+            text += &format!("instance #{source} put a datum on the chain that did not arrive; after {ahead} a later one did that did; ");
         }
         text += &format!("queued {}, executed {}", stage.queuing(), stage.execution());
         text += &match &step.channel {

@@ -281,7 +281,7 @@ fn activated(channel: &Channel) -> Vec<String> {
 fn notes(channel: &Channel) -> Vec<String> {
     let mut notes = Vec::new();
     if channel.missing_pushes > 0 {
-        notes.push(format!("{} missing", counted(channel.missing_pushes, "push")));
+        notes.push(format!("at least {} missing", counted(channel.missing_pushes, "push")));
     }
     for activates in &channel.activates {
         let task = visible(&activates.task);

@@ -2,7 +2,7 @@
 
 use super::boxes::{self, Kinds, Row};
 use crate::figure::{at_least, at_most, count, counted};
-use crate::flow::{cells, since};
+use crate::flow::{cells, since, task_notes};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::Instant;
@@ -50,7 +50,7 @@ fn table(flow: &Dataflow, begin: Instant) -> Markup {
                                     },
                                     None => @for _ in 0..7 { td.figure { "–" } },
                                 }
-                                td { @if name == "execution" { (notes(task)) } }
+                                td { @if name == "execution" { (task_notes(task).join(", ")) } }
                             }
                         }
                     }
@@ -58,12 +58,6 @@ fn table(flow: &Dataflow, begin: Instant) -> Markup {
             }
         }
     }
-}
-
-fn notes(task: &FlowTask) -> String {
-    let parts = [(task.in_flight, "not ended"), (task.incomplete, "incomplete"), (task.missing_activations, "missing")];
-    let some = parts.into_iter().filter(|(number, _)| *number > 0);
-    some.map(|(number, what)| format!("{} {what}", count(number))).collect::<Vec<_>>().join(", ")
 }
 
 /// Whether a task has curves to draw.

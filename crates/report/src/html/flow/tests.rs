@@ -178,8 +178,25 @@ fn times_and_worst_cases_are_drawn_and_in_numbers() {
     assert_eq!(chains.matches("<svg class=\"boxes\"").count(), 1);
     // Three sums; the way: queued and executed three times, waited once; and the key.
     assert_eq!(chains.matches("class=\"part ").count(), 3 + 7 + 3);
-    assert!(chains.contains("= queuing 300 µs + execution 1.5 ms + waiting 200 µs") && chains.contains("waited 200 µs for another input"));
+    assert!(
+        chains.contains("= queuing 300 µs + execution 1.5 ms + waiting 200 µs")
+            && chains.contains("waited 200 µs on the channel, for other inputs")
+    );
     assert!(chains.contains("is that of the same datum") && chains.contains("1 lost"));
+}
+
+#[test]
+fn what_the_kernel_did_is_a_table_where_it_is_known() {
+    let mut flow = program();
+    assert!(!page(&of(vec![], flow.clone()), None, None, "aton").contains("flow-kernel"));
+    let part = |max| Distribution { count: 90, ..distribution(max) };
+    flow.tasks[1].by_kernel = Some(ByKernel { executions: 90, running: part(1_000), preempted: part(400), suspended: part(20) });
+    let page = page(&of(vec![], flow), None, None, "aton");
+    let (_, table) = page.split_once("id=\"flow-kernel\"").expect("the table");
+    let (table, _) = table.split_once("</table>").expect("it ends");
+    let cells: Vec<&str> = table.split("<td class=\"figure\">").skip(1).filter_map(|cell| Some(cell.split_once('<')?.0)).collect();
+    assert_eq!(cells, ["90", "10", "250 µs", "1 ms", "100 µs", "400 µs", "5 µs", "20 µs"]);
+    assert_eq!(table.matches("<th scope=\"row\">").count(), 1);
 }
 
 #[test]
