@@ -179,12 +179,12 @@ pub struct Import {
 /// Make a page to look at: tables and interactive plots
 ///
 /// Writes one HTML file that needs nothing else and no network. With the recordings that the models were made from, or some of them, it
-/// also shows every job: releases over time, and histograms. The trace of a dataflow program may stand in FILE's place, and is analysed first;
-/// given with its model it adds the states of tasks around the worst case.
+/// also shows every job: releases over time, and histograms. With the trace of the dataflow program it also shows the states of tasks around
+/// the worst case. Folders alone do as well: the model is made of them first, as punctual replay and punctual chains --kernel make it.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Report {
-    /// The timing model (*.timing.json), or the trace of a dataflow program (a folder); - is standard input
+    /// The timing model (*.timing.json; - is standard input), or a recording or trace to make it of (a folder)
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub file: PathBuf,
 
@@ -209,15 +209,15 @@ pub struct Report {
 ///
 /// Shows jobs, and of a recording with --detail switches also who ran when on which processor and who woke whom. Only watched threads
 /// are known: where none of them runs, a processor looks idle. Of the trace of a dataflow program it shows states of tasks, pushes, and
-/// who executed what; --from and --until are not for those. Opens at https://ui.perfetto.dev, which keeps the file in the browser.
+/// who executed what; --from and --until are not for those. Of one of each, of the same time, it shows both. Opens at https://ui.perfetto.dev, which keeps the file in the browser.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Timeline {
-    /// The recording
-    #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
-    pub recording: PathBuf,
+    /// The recording, the trace of a dataflow program, or one of each
+    #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
+    pub recordings: Vec<PathBuf>,
 
-    /// Write the timeline to FILE; - is standard output [default: the name of the recording, with .perfetto-trace]
+    /// Write the timeline to FILE; - is standard output [default: the name of the first TRACE, with .perfetto-trace]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -239,6 +239,8 @@ pub struct Timeline {
 /// its graph, execution and queuing times and activations of its tasks, and for each chain of tasks how long data take from its source
 /// to its sink, and what that time went into. For example: punctual chains TRACE --chain cam1,craT,navi,ter1
 ///
+/// Threads of the same time may stand beside all that in the timing model: those of a recording (--kernel) or of another model (--model).
+///
 /// An instance of a task is taken to have read all that was pushed since the activation before its own. Where an input keeps a backlog (a
 /// queue of which each instance takes one value), it has read less, and latencies are longer than what is said here.
 #[derive(Args, Debug)]
@@ -256,9 +258,14 @@ pub struct Chains {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub graph: Option<PathBuf>,
 
-    /// Split execution times into running, preempted and suspended, by a recording of the same time (punctual record --detail switches)
+    /// Split execution times into running, preempted and suspended, by a recording of the same time (punctual record --detail switches), and
+    /// put its threads beside, as punctual replay finds them
     #[arg(long, value_name = "RECORDING", value_hint = ValueHint::DirPath)]
     pub kernel: Option<PathBuf>,
+
+    /// Put the threads of this timing model (*.timing.json) beside, instead of those of RECORDING; a dataflow program in it is replaced
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub model: Option<PathBuf>,
 
     #[command(flatten)]
     pub results: Results,
@@ -420,7 +427,7 @@ pub struct Target {
 
 /// Show a timing model
 ///
-/// Prints one line per task, or with --task everything known of one.
+/// Prints one line per task, and what is known of a dataflow program; or with --task everything known of one.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Show {
@@ -428,7 +435,7 @@ pub struct Show {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Tell everything known of the tasks of this thread (its name or its TID), in words
+    /// Tell everything known of the tasks of this thread (its name or its TID), and of the task of this name of a dataflow program
     #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
 

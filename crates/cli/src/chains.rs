@@ -1,13 +1,18 @@
-//! `punctual chains`: the trace of a dataflow program to its graph, the times of its tasks, and the latencies of its chains.
+//! `punctual chains`: the trace of a dataflow program to its graph, the times of its tasks, and the latencies of its chains; beside threads, where
+//! there is a recording or a model of some.
 
 use crate::args;
 use crate::failure::{Code, Failure, reason};
+use crate::given::apart;
 use crate::output::Destination;
 use crate::progress::Bar;
 use crate::recording::Recording;
+use crate::replay;
 use crate::results::Results;
+use crate::show::{name, read_model};
+use punctual_extract::StreamOptions;
 use punctual_extract::flow::{Analysis, ChainError, Chains, Graph, GraphBuilder, Options, Threads};
-use punctual_model::{FORMAT, Observation, Platform, TimingModel, VERSION};
+use punctual_model::{Dataflow, FORMAT, Observation, Platform, TimingModel, VERSION};
 use punctual_report as report;
 use punctual_trace::Record;
 use punctual_trace::flow::{Item, Reader, Totals};
@@ -16,6 +21,10 @@ use std::path::{Path, PathBuf};
 /// Everything that was asked for, checked as far as it can be before reading.
 pub struct Plan {
     trace: Trace,
+    /// What the kernel did at the same time.
+    kernel: Option<Recording>,
+    /// A model of threads that the program is to stand beside, instead of those of the recording.
+    beside: Option<TimingModel>,
     graph: Option<Destination>,
     results: Results,
     quiet: bool,
@@ -28,7 +37,6 @@ pub struct Trace {
     /// By names of tasks; none are all.
     chains: Vec<Vec<String>>,
     options: Options,
-    kernel: Option<Recording>,
 }
 
 impl Plan {
@@ -43,34 +51,87 @@ impl Plan {
             None => None,
         };
         let options = Options { curve_horizon: arguments.curve_horizon as usize };
-        let mut trace = Trace::open(&arguments.trace, &arguments.chains, options)?;
-        trace.kernel = arguments.kernel.as_deref().map(|path| of_the_kernel(path, &trace.reader)).transpose()?;
-        Ok(Plan { trace, graph, results, quiet: arguments.quiet })
+        let trace = Trace::open(&arguments.trace, &arguments.chains, options)?;
+        let kernel = arguments.kernel.as_deref().map(|path| of_the_kernel(path, &trace.reader)).transpose()?;
+        let beside = arguments.model.as_deref().map(|path| of_threads(path, &trace.reader)).transpose()?;
+        if let (Some(model), Some(path), false) = (&beside, &arguments.model, arguments.quiet) {
+            if model.dataflow.is_some() {
+                let (path, trace) = (name(path), trace.path.display());
+                eprintln!("punctual: {path} has a dataflow program already; that of {trace} takes its place");
+            }
+        }
+        Ok(Plan { trace, kernel, beside, graph, results, quiet: arguments.quiet })
     }
 }
 
-pub fn run(plan: &Plan) -> Result<(), Failure> {
-    let model = plan.trace.model(plan.quiet)?;
-    write_graph(plan, &model)?;
+pub fn run(plan: Plan) -> Result<(), Failure> {
+    let mut model = plan.trace.model(plan.kernel.as_ref(), plan.quiet)?;
+    let horizon = plan.trace.options.curve_horizon;
+    let threads = match (plan.beside, &plan.kernel) {
+        (Some(threads), _) => Some(threads),
+        (None, Some(recording)) => Some(threads(recording, horizon, plan.quiet)?),
+        (None, None) => None,
+    };
+    plan.kernel.iter().for_each(Recording::warn);
+    if let Some(threads) = threads {
+        model = beside(threads, model);
+    }
+    if let (Some(destination), Some(flow)) = (&plan.graph, &model.dataflow) {
+        write_graph(destination, flow, plan.quiet)?;
+    }
     plan.results.hand_over(&model, plan.quiet)
+}
+
+/// The threads of a recording, as `punctual replay` finds them.
+fn threads(recording: &Recording, curve_horizon: usize, quiet: bool) -> Result<TimingModel, Failure> {
+    let stream = StreamOptions { curve_horizon, wcet_horizon: StreamOptions::default().wcet_horizon };
+    let options = punctual_extract::Options { stream, merge_transitions: false };
+    replay::model(std::slice::from_ref(recording), &options, replay::processors(), quiet)
+}
+
+/// Both in one model.
+pub fn beside(threads: TimingModel, flow: TimingModel) -> TimingModel {
+    let (seen, traced) = (&threads.observation, flow.traced());
+    if threads.is_of_threads() && (traced.until_ns < seen.from_ns || seen.until_ns < traced.from_ns) {
+        eprintln!("punctual: the threads were observed at another time than the dataflow program was traced; the model says when each was");
+    }
+    threads.with_dataflow_of(flow)
 }
 
 impl Trace {
     /// `chains` as they are given: `TASK,TASK,…`.
     pub fn open(path: &Path, chains: &[String], options: Options) -> Result<Trace, Failure> {
-        let names = |chain: &String| chain.split(',').map(|name| name.trim().to_owned()).collect();
-        let chains = chains.iter().map(names).collect();
-        Ok(Trace { reader: Reader::open(path)?, path: path.to_owned(), chains, options, kernel: None })
+        Trace::of(Reader::open(path)?, path, chains, options)
     }
 
-    /// Everything that is known of the program, in two passes.
-    pub fn model(&self, quiet: bool) -> Result<TimingModel, Failure> {
+    /// The same of a trace that has been opened.
+    pub fn of(reader: Reader, path: &Path, chains: &[String], options: Options) -> Result<Trace, Failure> {
+        let names = |chain: &String| chain.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>();
+        let split: Vec<Vec<String>> = chains.iter().map(names).collect();
+        if let Some(place) = split.iter().position(|chain| chain.iter().any(String::is_empty)) {
+            let message =
+                format!("--chain {:?}: a task has no name; give names with one comma between two: --chain TASK,TASK", chains[place]);
+            return Err(Failure::new(Code::Usage, message));
+        }
+        Ok(Trace { reader, path: path.to_owned(), chains: split, options })
+    }
+
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Everything that is known of the program, in two passes; with what the kernel did meanwhile, where a recording says so.
+    pub fn model(&self, kernel: Option<&Recording>, quiet: bool) -> Result<TimingModel, Failure> {
         let mut builder = GraphBuilder::new();
         pass(self, quiet, "finding the graph", |item| builder.item(&item))?;
         let graph = builder.finish(self.reader.about());
         let chains = chains(self, &graph)?;
 
-        let threads = self.threads()?;
+        let threads = kernel.map(|recording| self.executors(recording)).transpose()?;
         let mut analysis = Analysis::new(&graph, &chains, &self.options);
         if let Some(threads) = &threads {
             analysis = analysis.with_kernel(threads, self.reader.about().threads.clone());
@@ -99,43 +160,51 @@ impl Trace {
     }
 
     /// What the kernel did with the executors' threads.
-    fn threads(&self) -> Result<Option<Threads>, Failure> {
-        let Some(recording) = &self.kernel else { return Ok(None) };
+    fn executors(&self, recording: &Recording) -> Result<Threads, Failure> {
         let mut threads = Threads::new(self.reader.about().threads.values().copied());
         recording.read_all(&mut |record| {
             if let Record::Switch(switch) = record {
                 threads.step(switch);
             }
         })?;
-        recording.warn();
         if threads.seen() == 0 {
             let message = "the recording knows none of the trace's threads; was it made at the same time, with --include-best-effort where they are not real-time?";
             eprintln!("punctual: {message}");
         }
-        Ok(Some(threads))
+        Ok(threads)
     }
 }
 
 /// A recording that can say what the kernel did at the time of the trace.
 fn of_the_kernel(path: &Path, trace: &Reader) -> Result<Recording, Failure> {
-    let refused = |why: &str| Failure::new(Code::Usage, format!("{}: {why}", path.display()));
     let recording = Recording::open(path, &args::Stretch::default())?;
-    let (about, of_trace) = (recording.about(), trace.about());
-    if !about.switches {
-        return Err(refused("it has no steps of the scheduler; punctual record --detail switches makes one that has"));
+    match unable(&recording, trace) {
+        Some(why) => Err(Failure::new(Code::Usage, format!("{}: {why}", path.display()))),
+        None => Ok(recording),
     }
-    if about.clock != of_trace.clock {
-        return Err(refused(&format!("its clock is {}, that of the trace is {}", about.clock, of_trace.clock)));
+}
+
+/// Why a recording cannot say what the kernel did with the executors of the trace, if so.
+pub fn unable(recording: &Recording, trace: &Reader) -> Option<String> {
+    if !recording.about().switches {
+        return Some("it has no steps of the scheduler; punctual record --detail switches makes one that has".into());
     }
-    if of_trace.threads.is_empty() {
-        return Err(refused("the trace does not say which threads its executors were, so the recording says nothing of it"));
+    if trace.about().threads.is_empty() {
+        return Some("the trace does not say which threads its executors were, so the recording says nothing of it".into());
     }
-    // The zero of such a clock is when the machine started; the time of day may have been set meanwhile.
-    let zeros = about.clock_zero.zip(of_trace.clock_zero.and_then(|zero| i64::try_from(zero).ok()));
-    if zeros.is_some_and(|(one, other)| one.abs_diff(other) > 60_000_000_000) {
-        return Err(refused("it is of another start of the machine than the trace"));
+    apart(recording, trace)
+}
+
+/// A model of threads, whose instants can stand beside those of the trace.
+fn of_threads(path: &Path, trace: &Reader) -> Result<TimingModel, Failure> {
+    let model = read_model(path)?;
+    let (clock, of_trace) = (&model.observation.clock, &trace.about().clock);
+    if clock != of_trace && model.is_of_threads() {
+        let message =
+            format!("{}: its clock is {clock}, that of the trace is {of_trace}; all times of a model are of one clock", name(path));
+        return Err(Failure::new(Code::Usage, message));
     }
-    Ok(recording)
+    Ok(model)
 }
 
 /// Once through the trace.
@@ -176,11 +245,10 @@ fn warn(trace: &Trace, graph: &Graph, chains: &Chains, totals: &Totals) {
     }
 }
 
-fn write_graph(plan: &Plan, model: &TimingModel) -> Result<(), Failure> {
-    let (Some(destination), Some(flow)) = (&plan.graph, &model.dataflow) else { return Ok(()) };
+fn write_graph(destination: &Destination, flow: &Dataflow, quiet: bool) -> Result<(), Failure> {
     let name = destination.path().display();
     destination.write(report::flow::dot(flow).as_bytes()).map_err(|error| Failure::file("write", &name, reason(&error)))?;
-    if !plan.quiet {
+    if !quiet {
         eprintln!("Wrote {name}: the graph; dot -Tsvg {name} draws it.");
     }
     Ok(())

@@ -93,7 +93,7 @@ fn unless_twice(paths: &[PathBuf]) -> Result<(), Failure> {
 pub fn run(plan: &Plan) -> Result<(), Failure> {
     let model = |(path, source): &(PathBuf, Source)| -> Result<Input, Failure> {
         let model: TimingModel = match source {
-            Source::Trace(trace) => trace.model(plan.quiet)?,
+            Source::Trace(trace) => trace.model(None, plan.quiet)?,
             Source::Model => read_model(path)?,
         };
         Ok(Input { name: name(path).into_owned(), model })

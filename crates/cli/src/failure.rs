@@ -1,6 +1,9 @@
 //! What went wrong, in one line, and the exit code that says which kind of thing it was.
 
+use crate::args::Arguments;
+use clap::CommandFactory;
 use punctual_observe::ErrorKind;
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::panic::PanicHookInfo;
 
@@ -86,7 +89,20 @@ pub fn of_usage(error: &clap::Error) -> Failure {
     let line: Vec<&str> = said.flat_map(str::split_whitespace).collect();
     let line = line.join(" ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).replace(" tip: ", "; ");
-    Failure::new(Code::Usage, format!("{line}; see punctual --help"))
+    let command = meant(&mut Arguments::command(), std::env::args_os().skip(1));
+    Failure::new(Code::Usage, format!("{line}; see {command} --help"))
+}
+
+/// The command that these arguments begin with: `punctual flow-probes check`.
+fn meant(command: &mut clap::Command, arguments: impl Iterator<Item = OsString>) -> String {
+    command.build();
+    let (mut name, mut command) = (command.get_name().to_owned(), &*command);
+    for argument in arguments {
+        let Some(found) = argument.to_str().and_then(|argument| command.find_subcommand(argument)) else { break };
+        name += &format!(" {}", found.get_name());
+        command = found;
+    }
+    name
 }
 
 /// One line instead of a backtrace.
@@ -96,4 +112,17 @@ pub fn of_panic(panic: &PanicHookInfo<'_>) -> String {
     let at = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
     let said = said.unwrap_or("no message").replace('\n', " ");
     format!("punctual: this is a bug in punctual {}: {said}{at}; please report this line and what you ran", env!("CARGO_PKG_VERSION"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_is_that_of_the_command_that_was_meant() {
+        let meant = |line: &str| meant(&mut Arguments::command(), line.split(' ').map(OsString::from));
+        assert_eq!(meant("chains --no-such-option show"), "punctual chains");
+        assert_eq!(meant("flow-probes check a b c"), "punctual flow-probes check");
+        assert_eq!(meant("no-such-command"), "punctual");
+    }
 }

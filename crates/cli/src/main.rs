@@ -8,8 +8,8 @@ mod doctor;
 mod extract;
 mod failure;
 mod folder;
+mod given;
 mod import;
-
 mod manual;
 mod output;
 mod page;
@@ -68,7 +68,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Replay(arguments) => replay::run(&replay::Plan::new(arguments)?),
         Command::Import(arguments) => import::run(&import::Plan::new(arguments)?),
         Command::Timeline(arguments) => timeline::run(&timeline::Plan::new(arguments)?),
-        Command::Chains(arguments) => chains::run(&chains::Plan::new(arguments)?),
+        Command::Chains(arguments) => chains::run(chains::Plan::new(arguments)?),
         Command::Compare(arguments) => compare::run(&compare::Plan::new(arguments)?),
         Command::Report(arguments) => page::run(page::Plan::new(arguments)?),
         Command::Show(arguments) => show::run(&arguments),

@@ -71,7 +71,7 @@ impl Destination {
                     ErrorKind::NotFound => format!("there is no directory {}", directory(&destination.path).display()),
                     _ => reason(&error),
                 };
-                Failure::new(Code::File, format!("cannot write {name}: {why}; choose another place with -o"))
+                Failure::new(Code::File, format!("cannot write {name}: {why}; choose another place"))
             })?;
         }
         Ok(destination)

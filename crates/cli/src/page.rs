@@ -1,28 +1,29 @@
 //! `punctual report`: the page to look at.
 
 use crate::args;
-use crate::chains::Trace;
+use crate::chains::{self, Trace};
 use crate::failure::{Code, Failure};
+use crate::given::{Given, apart};
 use crate::output::{Destination, print};
 use crate::progress::Bar;
 use crate::recording::Recording;
-use crate::replay::{Primaries, each_job};
+use crate::replay::{self, Primaries, each_job};
 use crate::show::{is_standard_input, name, read_model};
 use punctual_extract::flow::Options;
 use punctual_model::{EndedBy, Instant, Task, TimingModel};
 use punctual_report::html::{Jobs, States, page};
-use punctual_trace::flow::Reader;
 use std::collections::BTreeSet;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 /// Everything that was asked for, checked as far as it can be before reading recordings.
 pub struct Plan {
     file: PathBuf,
-    /// A trace in the place of the model: of a dataflow program, and analysed first.
-    analysed: Option<Trace>,
-    /// The trace of a dataflow program whose states are drawn, and where it is.
-    flow: Option<(Reader, PathBuf)>,
+    /// Whether folders stand in the place of the model, which is made of them first.
+    is_made: bool,
+    /// The trace of a dataflow program whose states are drawn.
+    flow: Option<Trace>,
     recordings: Vec<Recording>,
     /// None is standard output.
     destination: Option<Destination>,
@@ -31,48 +32,51 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(arguments: args::Report) -> Result<Plan, Failure> {
-        let whole = args::Stretch { from: None, until: None };
         let destination = match &arguments.output {
             Some(path) if path.as_os_str() == "-" => None,
             Some(path) => Some(Destination::new(path, arguments.force)?),
             None if is_standard_input(&arguments.file) => None,
             None => Some(Destination::new(&beside(&arguments.file, ".timing.json", "html"), arguments.force)?),
         };
-        let (mut analysed, mut flow, mut recordings) = (None, None, Vec::new());
-        if arguments.file.is_dir() {
-            flow = Some((alone(&arguments)?, arguments.file.clone()));
-            analysed = Some(Trace::open(&arguments.file, &[], Options::default())?);
-        }
-        for path in &arguments.recordings {
-            match Reader::open(path) {
-                Ok(_) if flow.is_some() => {
-                    let message = format!("{} is a second trace of a dataflow program; a page shows one", path.display());
-                    return Err(Failure::new(Code::Usage, message));
+        let is_made = arguments.file.is_dir();
+        let folders = arguments.recordings.iter();
+        let folders: Vec<&PathBuf> = if is_made { iter::once(&arguments.file).chain(folders).collect() } else { folders.collect() };
+        let Given { recordings, flow } = Given::open(folders, &args::Stretch::default(), "a page")?;
+        if let Some((reader, path)) = flow.as_ref().filter(|_| is_made) {
+            for recording in &recordings {
+                if let Some(why) = apart(recording, reader) {
+                    let (recording, path) = (recording.path().display(), path.display());
+                    return Err(Failure::new(Code::Usage, format!("{recording} cannot be drawn beside {path}: {why}")));
                 }
-                Ok(reader) => flow = Some((reader, path.clone())),
-                // Then it has to be one of threads, and whatever is wrong is wrong with that.
-                Err(_) => recordings.push(Recording::open(path, &whole)?),
             }
         }
-        Ok(Plan { analysed, flow, recordings, file: arguments.file, destination, quiet: arguments.quiet })
+        let flow = flow.map(|(reader, path)| Trace::of(reader, &path, &[], Options::default())).transpose()?;
+        Ok(Plan { is_made, flow, recordings, file: arguments.file, destination, quiet: arguments.quiet })
     }
 }
 
-/// A folder in the place of the model: the trace of a dataflow program.
-fn alone(arguments: &args::Report) -> Result<Reader, Failure> {
-    let path = &arguments.file;
-    if let Some(other) = arguments.recordings.first() {
-        let (trace, other) = (path.display(), other.display());
-        return Err(Failure::new(
-            Code::Usage,
-            format!("{trace} is a folder; {other} can be drawn with a timing model alone, so give the model first"),
-        ));
+/// The model of the folders alone: as `punctual replay` and `punctual chains --kernel` make it.
+fn make(plan: &Plan) -> Result<TimingModel, Failure> {
+    let flow = match &plan.flow {
+        Some(trace) => {
+            // Of several recordings, each may know some of the executors' threads; that is not put together.
+            let kernel = match &plan.recordings[..] {
+                [recording] if chains::unable(recording, trace.reader()).is_none() => Some(recording),
+                _ => None,
+            };
+            Some(trace.model(kernel, plan.quiet)?)
+        }
+        None => None,
+    };
+    let threads = match plan.recordings.is_empty() {
+        true => None,
+        false => Some(replay::model(&plan.recordings, &Default::default(), replay::processors(), plan.quiet)?),
+    };
+    match (threads, flow) {
+        (Some(threads), Some(flow)) => Ok(chains::beside(threads, flow)),
+        (Some(one), None) | (None, Some(one)) => Ok(one),
+        (None, None) => unreachable!("a folder is a recording or a trace"),
     }
-    Reader::open(path).map_err(|error| {
-        let path = path.display();
-        let advice = format!("of a recording of threads, make the model first: punctual replay {path} -o FILE.timing.json, and then report FILE.timing.json {path}");
-        Failure::new(Code::File, format!("{error}; {advice}"))
-    })
 }
 
 /// The name of a file that is made from another: with another ending, in the current directory.
@@ -83,21 +87,20 @@ pub fn beside(path: &Path, ending: &str, other: &str) -> PathBuf {
 }
 
 pub fn run(mut plan: Plan) -> Result<(), Failure> {
-    let model = match &plan.analysed {
-        Some(trace) => trace.model(plan.quiet)?,
-        None => read_model(&plan.file)?,
-    };
-    let states = match &plan.flow {
-        Some((reader, path)) => Some(states(reader, path, &model, &plan)?),
-        None => None,
-    };
+    let model = if plan.is_made { make(&plan)? } else { read_model(&plan.file)? };
+    let states = plan.flow.as_ref().map(|trace| states(trace, &model, &plan)).transpose()?;
     let mut jobs = None;
     if !plan.recordings.is_empty() {
         let file = name(&plan.file);
         let mut seen = Jobs::new(&model);
         let names = names(&model, &plan.recordings, &file)?;
         for (recording, name) in plan.recordings.iter_mut().zip(&names) {
-            draw(recording, name.as_deref(), &model, &file, &mut seen, plan.quiet)?;
+            let known = draw(recording, name.as_deref(), &model, &mut seen, plan.quiet)?;
+            if known == 0 && !plan.is_made {
+                let recording = recording.path().display();
+                let message = format!("{recording} has none of the jobs that {file} is about; are they of one observation?");
+                return Err(Failure::new(Code::File, message));
+            }
         }
         jobs = Some(seen);
     }
@@ -116,15 +119,15 @@ pub fn run(mut plan: Plan) -> Result<(), Failure> {
 }
 
 /// The stretch of a trace that the page shows of the program that it is of.
-fn states(reader: &Reader, path: &Path, model: &TimingModel, plan: &Plan) -> Result<States, Failure> {
-    let (path, file) = (path.display(), name(&plan.file));
+fn states(trace: &Trace, model: &TimingModel, plan: &Plan) -> Result<States, Failure> {
+    let (reader, path, file) = (trace.reader(), trace.path().display(), name(&plan.file));
     let Some(flow) = &model.dataflow else {
         return Err(Failure::new(
             Code::Usage,
             format!("{file} says nothing of a dataflow program, and {path} is the trace of one; punctual chains {path} makes its model"),
         ));
     };
-    let mut states = States::new(flow, reader.about(), model.observation.from_ns);
+    let mut states = States::new(flow, reader.about(), model.traced().from_ns);
     let bar = Bar::new(plan.quiet, "drawing states", reader.bytes(), "bytes");
     reader.read(&mut |item| states.item(&item), &mut |bytes| bar.set(bytes))?;
     drop(bar);
@@ -162,15 +165,8 @@ fn names(model: &TimingModel, recordings: &[Recording], file: &str) -> Result<Ve
     Ok(names)
 }
 
-/// Adds the jobs of a recording to those that the page shows.
-fn draw(
-    recording: &mut Recording,
-    name: Option<&str>,
-    model: &TimingModel,
-    file: &str,
-    seen: &mut Jobs,
-    quiet: bool,
-) -> Result<(), Failure> {
+/// Adds the jobs of a recording to those that the page shows; how many of them are of primary separators.
+fn draw(recording: &mut Recording, name: Option<&str>, model: &TimingModel, seen: &mut Jobs, quiet: bool) -> Result<u64, Failure> {
     let tasks: Vec<&Task> = model.tasks.iter().filter(|task| task.recording.as_deref() == name).collect();
     // A model of a stretch of it.
     let (from, until) = match name {
@@ -195,14 +191,7 @@ fn draw(
     )?;
     drop(bar);
     recording.warn();
-    if known == 0 {
-        let recording = recording.path().display();
-        return Err(Failure::new(
-            Code::File,
-            format!("{recording} has none of the jobs that {file} is about; are they of one observation?"),
-        ));
-    }
-    Ok(())
+    Ok(known)
 }
 
 /// The stretch of one of several recordings that its tasks are of: the model says only when the first of all began and the last ended.

@@ -38,7 +38,6 @@ impl Plan {
             }
             None => None,
         };
-        let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let open = arguments.recordings.iter().map(|path| Recording::open(path, &arguments.stretch));
         Ok(Plan {
             recordings: open.collect::<Result<_, _>>()?,
@@ -52,9 +51,8 @@ impl Plan {
 }
 
 pub fn run(plan: &Plan) -> Result<(), Failure> {
-    let models = extract_all(plan)?;
+    let model = model(&plan.recordings, &plan.options, plan.workers, plan.quiet)?;
     plan.recordings.iter().for_each(Recording::warn);
-    let model = merge(models, &plan.recordings);
     if model.tasks.is_empty() && !plan.quiet {
         eprintln!("punctual: there is no thread in it");
     }
@@ -64,13 +62,22 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
     plan.results.hand_over(&model, plan.quiet)
 }
 
+/// A worker for each processor.
+pub fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// One model of all recordings, of which there has to be one.
+pub fn model(recordings: &[Recording], options: &Options, workers: NonZeroUsize, quiet: bool) -> Result<TimingModel, Failure> {
+    Ok(merge(extract_all(recordings, options, workers, quiet)?, recordings))
+}
+
 /// The models of each recording, several recordings at once where there are workers for that.
-fn extract_all(plan: &Plan) -> Result<Vec<TimingModel>, Failure> {
-    let recordings = &plan.recordings;
+fn extract_all(recordings: &[Recording], options: &Options, workers: NonZeroUsize, quiet: bool) -> Result<Vec<TimingModel>, Failure> {
     let total = recordings.iter().map(Recording::activations).sum();
-    let bar = Bar::new(plan.quiet, "replaying", total, "activations");
-    let at_once = plan.workers.get().min(recordings.len());
-    let workers = NonZeroUsize::new(plan.workers.get() / at_once).unwrap_or(NonZeroUsize::MIN);
+    let bar = Bar::new(quiet, "replaying", total, "activations");
+    let at_once = workers.get().min(recordings.len());
+    let workers = NonZeroUsize::new(workers.get() / at_once).unwrap_or(NonZeroUsize::MIN);
     let done: Vec<AtomicU64> = recordings.iter().map(|_| AtomicU64::new(0)).collect();
     let next = AtomicUsize::new(0);
     let models = Mutex::new(Vec::new());
@@ -84,7 +91,7 @@ fn extract_all(plan: &Plan) -> Result<Vec<TimingModel>, Failure> {
                         done[index].store(activations, Ordering::Relaxed);
                         bar.set(done.iter().map(|done| done.load(Ordering::Relaxed)).sum());
                     };
-                    let replayed = replay(recording, &Replay { workers, options: plan.options.clone() }, &progress);
+                    let replayed = replay(recording, &Replay { workers, options: options.clone() }, &progress);
                     let model = replayed.map(|extractor| to_model(extractor, recording, done[index].load(Ordering::Relaxed)));
                     models.lock().unwrap_or_else(PoisonError::into_inner).push((index, model));
                 }
@@ -123,7 +130,7 @@ fn merge(models: Vec<TimingModel>, recordings: &[Recording]) -> TimingModel {
         }
         model
     });
-    let Some(mut all) = models.next() else { unreachable!("the command line demands a recording") };
+    let Some(mut all) = models.next() else { unreachable!("whoever replays has a recording") };
     for model in models {
         if (&model.platform, &model.observation.clock) != (&all.platform, &all.observation.clock) {
             eprintln!("punctual: the recordings are of different machines or clocks; the file names those of the first");

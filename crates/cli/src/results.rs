@@ -3,6 +3,7 @@
 use crate::args;
 use crate::failure::Failure;
 use crate::output::{Destination, print};
+use crate::show::overview;
 use crate::terminal;
 use punctual_extract::{Extractor, StreamOptions};
 use punctual_model::{FORMAT, Instant, Observation, Platform, TimingModel, VERSION};
@@ -35,25 +36,21 @@ impl Results {
     pub fn hand_over(&self, model: &TimingModel, quiet: bool) -> Result<(), Failure> {
         match self {
             Results::Json => print(&model.to_json()),
-            Results::Table if model.dataflow.is_some() => {
-                print(&report::flow::program(model, &terminal::page()))?;
-                if !quiet {
-                    eprintln!("(-o FILE writes all of it as a timing model; --graph FILE writes the graph for Graphviz)");
-                }
-                Ok(())
-            }
             Results::Table => {
-                print(&(report::summary(model) + "\n" + &report::overview(model, &terminal::page(), false)))?;
+                print(&overview(model, &terminal::page(), false))?;
                 if !quiet {
-                    eprintln!("(-o FILE writes the whole timing model; punctual show FILE --task NAME then tells all of a task)");
+                    let graph = if model.dataflow.is_some() { "; --graph FILE writes the graph for Graphviz" } else { "" };
+                    eprintln!("(-o FILE writes the whole timing model; punctual show FILE --task NAME then tells all of a task{graph})");
                 }
                 Ok(())
             }
             Results::File(destination) => {
                 destination.write_or_rescue(model.to_json().as_bytes())?;
                 if !quiet {
-                    let is_flow = model.dataflow.is_some();
-                    eprint!("{}", if is_flow { report::flow::summary(model) } else { report::summary(model) });
+                    if model.is_of_threads() {
+                        eprint!("{}", report::summary(model));
+                    }
+                    eprint!("{}", report::flow::summary(model));
                     eprintln!("{}", written(destination.path()));
                 }
                 Ok(())

@@ -2,6 +2,7 @@
 
 use crate::args::Show;
 use crate::failure::{Code, Failure, reason};
+use crate::given::trace;
 use crate::output::print;
 use crate::terminal;
 use punctual_model::TimingModel;
@@ -12,7 +13,7 @@ use std::path::Path;
 
 pub fn run(arguments: &Show) -> Result<(), Failure> {
     let (file, page) = (&arguments.file, terminal::page());
-    let mut model = read_model(file)?;
+    let model = read_model(file)?;
     if let Some(truth) = &arguments.truth {
         let configured = report::configured(&read(truth)?)
             .map_err(|error| Failure::new(Code::File, format!("{} is no list of configured threads: {error}", name(truth))))?;
@@ -24,24 +25,38 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
             false => print(&overview(&model, &page, arguments.all)),
         };
     };
+    // A thread and a task of a dataflow program may share a name; then both are meant.
     let selection = report::Selection::new(wanted);
-    let Some(text) = report::tasks(&model, &selection, &page) else {
-        return Err(Failure::new(
-            Code::Target,
-            format!("{} has no thread named {wanted} and none with that TID; punctual show --all lists them", name(file)),
-        ));
-    };
-    if arguments.json {
-        model.tasks = selection.tasks(&model).into_iter().cloned().collect();
-        return print(&model.to_json());
+    let texts = [report::tasks(&model, &selection, &page), report::flow::task(&model, wanted, &page)];
+    let texts: Vec<String> = texts.into_iter().flatten().collect();
+    if texts.is_empty() {
+        let task = if model.dataflow.is_some() { "no thread and no task of its dataflow program" } else { "no thread" };
+        let message = format!("{} has {task} named {wanted}, and no thread with that TID; punctual show --all lists them", name(file));
+        return Err(Failure::new(Code::Target, message));
     }
-    print(&text)
+    if arguments.json {
+        return print(&only(model, &selection, wanted).to_json());
+    }
+    print(&texts.join("\n"))
+}
+
+/// What a model says of these threads, and of the task of this name; channels and chains are not of one task alone.
+fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> TimingModel {
+    model.tasks = selection.tasks(&model).into_iter().cloned().collect();
+    if let Some(flow) = &mut model.dataflow {
+        flow.tasks.retain(|task| task.name == name);
+        (flow.channels, flow.chains) = (Vec::new(), Vec::new());
+    }
+    if model.dataflow.as_ref().is_some_and(|flow| flow.tasks.is_empty()) {
+        (model.dataflow, model.observation.dataflow) = (None, None);
+    }
+    model
 }
 
 /// Threads, a dataflow program, or both.
-fn overview(model: &TimingModel, page: &report::Page, all: bool) -> String {
+pub fn overview(model: &TimingModel, page: &report::Page, all: bool) -> String {
     let flow = report::flow::program(model, page);
-    if !flow.is_empty() && model.tasks.is_empty() {
+    if !model.is_of_threads() {
         return flow;
     }
     let threads = report::summary(model) + "\n" + &report::overview(model, page, all);
@@ -64,12 +79,17 @@ fn read(path: &Path) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|_| Failure::file("read", name(path), "it is not text"))
 }
 
-/// A folder is mostly a recording that was given where its model is expected.
+/// A folder is mostly a recording or trace that was given where its model is expected.
 fn why(path: &Path, error: &io::Error) -> String {
     if error.kind() != io::ErrorKind::IsADirectory {
         return reason(error);
     }
     let folder = path.display();
+    if trace(path).is_ok() {
+        return format!(
+            "it is the trace of a dataflow program; punctual chains {folder} shows what is in it, and with -o FILE.timing.json makes its timing model, which is read here"
+        );
+    }
     format!("it is a folder; if it is a recording, punctual replay {folder} -o FILE.timing.json makes its timing model, which is read here")
 }
 

@@ -1,9 +1,10 @@
-//! `punctual timeline`: a recording for the Perfetto UI.
+//! `punctual timeline`: a recording of threads, the trace of a dataflow program, or both for the Perfetto UI.
 
 mod dataflow;
 
 use crate::args;
 use crate::failure::{Code, Failure, reason};
+use crate::given::{Given, apart};
 use crate::output::Destination;
 use crate::page::beside;
 use crate::progress::Bar;
@@ -15,61 +16,82 @@ use punctual_report::counted;
 use punctual_report::timeline::Timeline;
 use punctual_trace::flow::Reader;
 use std::cell::RefCell;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::{BufWriter, Write};
 
 /// Everything that was asked for, checked as far as it can be before reading.
-pub enum Plan {
-    /// Of threads.
-    Threads(Box<Threads>),
-    /// Of tasks and channels.
-    Dataflow(Box<dataflow::Plan>),
-}
-
-/// The timeline of a recording of threads.
-pub struct Threads {
-    recording: Recording,
+pub struct Plan {
+    /// Threads, tasks and channels of a program, or both: then beside each other.
+    recording: Option<Recording>,
+    flow: Option<Reader>,
     destination: Destination,
     quiet: bool,
 }
 
 impl Plan {
     pub fn new(arguments: args::Timeline) -> Result<Plan, Failure> {
-        let output = match arguments.output {
-            Some(path) => path,
-            None => beside(&arguments.recording, ".recording", "perfetto-trace"),
-        };
-        let destination = Destination::new(Path::new(&output), arguments.force)?;
-        let quiet = arguments.quiet;
-        if let Ok(reader) = Reader::open(&arguments.recording) {
-            if arguments.stretch.from.is_some() || arguments.stretch.until.is_some() {
-                return Err(Failure::new(
-                    Code::Usage,
-                    "--from and --until are for recordings of threads; this is the trace of a dataflow program",
-                ));
-            }
-            return Ok(Plan::Dataflow(Box::new(dataflow::Plan { reader, destination, quiet })));
+        let folders = &arguments.recordings;
+        let output = arguments.output.unwrap_or_else(|| beside(&folders[0], ".recording", "perfetto-trace"));
+        let destination = Destination::new(&output, arguments.force)?;
+        let Given { mut recordings, flow } = Given::open(folders, &arguments.stretch, "a timeline")?;
+        let recording = recordings.pop();
+        if let (Some(one), Some(other)) = (&recording, recordings.last()) {
+            let (one, other) = (other.path().display(), one.path().display());
+            let message =
+                format!("{one} and {other} are two recordings of threads; a timeline shows one, beside the trace of a dataflow program");
+            return Err(Failure::new(Code::Usage, message));
         }
-        let recording = Recording::open(&arguments.recording, &arguments.stretch)?;
-        Ok(Plan::Threads(Box::new(Threads { recording, destination, quiet })))
+        let flow = flow.map(|(reader, path)| (reader, path.display().to_string()));
+        if let Some((reader, path)) = &flow {
+            if arguments.stretch.from.is_some() || arguments.stretch.until.is_some() {
+                let message = format!("--from and --until are for recordings of threads; {path} is the trace of a dataflow program");
+                return Err(Failure::new(Code::Usage, message));
+            }
+            if let Some((recording, why)) = recording.as_ref().and_then(|recording| Some((recording, apart(recording, reader)?))) {
+                let message = format!("{} cannot be shown beside {path}: {why}", recording.path().display());
+                return Err(Failure::new(Code::Usage, message));
+            }
+        }
+        Ok(Plan { recording, flow: flow.map(|(reader, _)| reader), destination, quiet: arguments.quiet })
     }
 }
 
 pub fn run(plan: &Plan) -> Result<(), Failure> {
-    match plan {
-        Plan::Threads(plan) => threads(plan),
-        Plan::Dataflow(plan) => dataflow::run(plan),
+    let name = plan.destination.path().display().to_string();
+    let unwritten = |error: &std::io::Error| Failure::file("write", &name, reason(error));
+    let mut out = BufWriter::new(plan.destination.begin().map_err(|error| unwritten(&error))?);
+    let mut shown = Vec::new();
+    // Threads say what the clock is, and who is who; a program can stand behind them.
+    if let Some(recording) = &plan.recording {
+        shown.push(threads(recording, &mut out, &name, plan.quiet)?);
     }
+    if let Some(reader) = &plan.flow {
+        shown.push(dataflow::draw(reader, &mut out, &name, plan)?);
+    }
+    let pending = out.into_inner().map_err(|error| unwritten(error.error()))?;
+    pending.finish().map_err(|error| unwritten(&error))?;
+    if let Some(recording) = &plan.recording {
+        recording.warn();
+    }
+    if !plan.quiet {
+        eprintln!("Wrote {name}: {}. Open it at https://ui.perfetto.dev (it stays in your browser).", shown.join("; "));
+        match plan.recording.as_ref().map(|recording| recording.about().switches) {
+            Some(true) => eprintln!("(It knows watched threads only: where none of them runs, a processor looks idle.)"),
+            Some(false) => {
+                eprintln!("(It shows jobs alone; of a recording with --detail switches it shows who ran when, and who woke whom.)");
+            }
+            None => {}
+        }
+    }
+    Ok(())
 }
 
-fn threads(plan: &Threads) -> Result<(), Failure> {
-    let recording = &plan.recording;
-    let name = plan.destination.path().display();
+/// Draws threads; what is shown of them, in words.
+fn threads(recording: &Recording, out: &mut impl Write, name: &str, quiet: bool) -> Result<String, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
 
     // Which separator a task's jobs are shown by is known only at the end of all records.
     let mut extractor = Extractor::new(Options { stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 }, merge_transitions: false });
-    let bar = Bar::new(plan.quiet, "reading", recording.activations(), "activations");
+    let bar = Bar::new(quiet, "reading", recording.activations(), "activations");
     recording.read_all(&mut |record| extractor.record(record))?;
     drop(bar);
     let about = recording.about();
@@ -78,9 +100,8 @@ fn threads(plan: &Threads) -> Result<(), Failure> {
     let model = results::model(extractor, Observed { platform, clock, from, until, records: 0, totals });
     let primaries = Primaries::of(&model.tasks);
 
-    let pending = plan.destination.begin().map_err(|error| Failure::file("write", &name, reason(&error)))?;
-    let timeline = RefCell::new(Timeline::new(BufWriter::new(pending), about, &model).map_err(|error| failed(&error))?);
-    let bar = Bar::new(plan.quiet, "drawing", recording.activations(), "activations");
+    let timeline = RefCell::new(Timeline::new(out, about, &model).map_err(|error| failed(&error))?);
+    let bar = Bar::new(quiet, "drawing", recording.activations(), "activations");
     let broken = RefCell::new(None);
     let keep = |result: Result<(), _>| {
         if let Err(error) = result {
@@ -102,19 +123,8 @@ fn threads(plan: &Threads) -> Result<(), Failure> {
     if let Some(error) = broken.into_inner() {
         return Err(failed(&error));
     }
-    let (writer, counts) = timeline.into_inner().finish().map_err(|error| failed(&error))?;
-    let pending = writer.into_inner().map_err(|error| Failure::file("write", &name, reason(error.error())))?;
-    pending.finish().map_err(|error| Failure::file("write", &name, reason(&error)))?;
-    recording.warn();
-    if !plan.quiet {
-        let (threads, jobs) = (counted(counts.threads, "thread"), counted(counts.jobs, "job"));
-        let steps = if about.switches { format!(", {}", counted(counts.steps, "step") + " of the scheduler") } else { String::new() };
-        eprintln!("Wrote {name}: {threads}, {jobs}{steps}. Open it at https://ui.perfetto.dev (it stays in your browser).");
-        if about.switches {
-            eprintln!("(It knows watched threads only: where none of them runs, a processor looks idle.)");
-        } else {
-            eprintln!("(It shows jobs alone; of a recording with --detail switches it shows who ran when, and who woke whom.)");
-        }
-    }
-    Ok(())
+    let (_, counts) = timeline.into_inner().finish().map_err(|error| failed(&error))?;
+    let (threads, jobs) = (counted(counts.threads, "thread"), counted(counts.jobs, "job"));
+    let steps = if about.switches { format!(", {}", counted(counts.steps, "step") + " of the scheduler") } else { String::new() };
+    Ok(format!("{threads}, {jobs}{steps}"))
 }

@@ -73,7 +73,7 @@ fn make(folder: &Path, byte_order: ByteOrder, lose: bool) -> Result {
     Ok(writer.finish()?)
 }
 
-fn made(directory: &Path) -> Result<PathBuf> {
+pub fn made(directory: &Path) -> Result<PathBuf> {
     let folder = directory.join("rover.trace");
     make(&folder, ByteOrder::Little, false)?;
     Ok(folder)
@@ -95,7 +95,7 @@ fn found(folder: &Path, options: &[&str]) -> Result<Dataflow> {
     }
 }
 
-fn expect_error(ended: &Ended, code: i32, said: &[&str]) -> Result {
+pub fn expect_error(ended: &Ended, code: i32, said: &[&str]) -> Result {
     ended.expect_code(code)?;
     ensure!(ended.stdout.is_empty(), "something was printed: {}", ended.all());
     ensure!(ended.stderr.lines().count() == 1, "more than a line: {}", ended.all());
@@ -113,7 +113,7 @@ fn text() -> Result<Outcome> {
         "Dataflow program rover (policy fifo, 2 executors): 650 events in",
         "cam        image        50  navi  never what activates navi",
         "cam → navi → moto  reaction     50  500 µs",
-        "navi  #49  waited 190 µs for another input; queued 20 µs, executed 150 µs until it pushed on way",
+        "navi  #49  waited 190 µs on the channel, for other inputs; queued 20 µs, executed 150 µs until it pushed on way",
     ];
     let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for said in said {

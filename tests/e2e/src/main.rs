@@ -3,6 +3,7 @@
 //! Every row of a table is a test. What the machine cannot do is said when its test is run, and counted as ignored. No test asserts
 //! how long something takes.
 
+mod beside;
 mod chains;
 mod circumstances;
 mod compare;
@@ -70,6 +71,7 @@ fn alone(name: &str, test: Test) -> Trial {
 fn trials() -> Vec<Trial> {
     let mut trials: Vec<Trial> = circumstances::ALL
         .iter()
+        .chain(beside::ALL)
         .chain(chains::ALL)
         .chain(compare::ALL)
         .chain(doctor::ALL)

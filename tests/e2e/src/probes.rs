@@ -384,6 +384,7 @@ fn kernel() -> Result<Outcome> {
         ensure!(of("running", "min_ns") > 0 && of("running", "max_ns") <= task["execution"]["max_ns"].as_u64().unwrap_or(0), "{task}");
         ensure!(of("suspended", "median_ns") < of("running", "median_ns"), "{task}");
     }
+    crate::beside::of_one_time(directory.path(), &steps, &trace)?;
     // Without steps, a recording says nothing of that.
     let mut without = punctual(["record", "-q", "--include-best-effort", "-o"]);
     without.arg(directory.path().join("plain")).args(["--", "true"]);

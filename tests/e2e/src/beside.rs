@@ -1,0 +1,215 @@
+//! Threads and a dataflow program beside each other: in one model, on one page, in one timeline.
+
+use crate::chains::{expect_error, made};
+use crate::model::{parse, read};
+use crate::run::{Ended, directory, punctual, run};
+use crate::{Outcome, Result, Test, ensure, fail};
+use punctual_model::TimingModel;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub const ALL: &[(&str, Test)] = &[
+    ("chains::beside_the_threads_of_a_model", model),
+    ("chains::a_task_and_a_thread_of_one_name", one_name),
+    ("chains::what_cannot_stand_beside", refused),
+    ("chains::a_trace_has_a_page", page),
+    ("chains::a_trace_where_a_model_is_expected", expected),
+];
+
+/// A recording of threads that comes with the project.
+fn recording() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/demo")
+}
+
+fn punctually<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result<Ended> {
+    let ended = run(punctual(arguments))?;
+    ended.expect_code(0)?;
+    Ok(ended)
+}
+
+/// The model of that recording's threads.
+fn threads(directory: &Path) -> Result<PathBuf> {
+    let file = directory.join("threads.timing.json");
+    punctually([OsStr::new("replay"), recording().as_os_str(), OsStr::new("-q"), OsStr::new("-o"), file.as_os_str()])?;
+    Ok(file)
+}
+
+/// The program beside the threads of a model, in a file that is replaced.
+fn join(trace: &Path, model: &Path, file: &Path) -> Result<(TimingModel, Ended)> {
+    let mut chains = punctual(["chains", "--force", "--model"]);
+    chains.arg(model).arg("-o").arg(file).arg(trace);
+    let ended = run(chains)?;
+    ended.expect_code(0)?;
+    Ok((read(file)?, ended))
+}
+
+/// Everything of the threads stays as it was, and what is of the program says when it was.
+fn model() -> Result<Outcome> {
+    let directory = directory()?;
+    let (trace, alone) = (made(directory.path())?, threads(directory.path())?);
+    let file = directory.path().join("both.timing.json");
+    let (both, ended) = join(&trace, &alone, &file)?;
+    let of_threads = read(&alone)?;
+    let of_program = parse(&punctually([OsStr::new("chains"), trace.as_os_str(), OsStr::new("--json")])?.stdout)?;
+    ensure!((&both.tasks, &both.platform) == (&of_threads.tasks, &of_threads.platform), "the threads are others: {}", ended.all());
+    ensure!(both.dataflow == of_program.dataflow, "the program is another: {}", ended.all());
+    let (seen, traced) = (&both.observation, both.traced());
+    ensure!((seen.from_ns, seen.records) == (of_threads.observation.from_ns, of_threads.observation.records), "{seen:?}");
+    ensure!(traced == of_program.traced() && traced.from_ns != seen.from_ns, "{traced:?}, {seen:?}");
+    ensure!(ended.stderr.contains("at another time"), "it does not say that these are of two times: {}", ended.all());
+    // Once more in its place: the program that is there goes.
+    let (again, ended) = join(&trace, &file, &file)?;
+    ensure!(again == both && ended.stderr.contains("has a dataflow program already"), "{}", ended.all());
+    // Whoever reads models shows both.
+    let shown = punctually([OsStr::new("show"), file.as_os_str()])?.stdout;
+    for said in ["Observed for 6.007 s on Linux", "sleep-abs", "Dataflow program rover", "650 events in 49.57 ms", "+0.049300 s"] {
+        ensure!(shown.contains(said), "show does not say {said:?}: {shown}");
+    }
+    let html = directory.path().join("both.html");
+    let mut report = punctual(["report", "-q", "-o"]);
+    report.arg(&html).arg(&file).arg(&trace).arg(recording());
+    run(report)?.expect_code(0)?;
+    let page = fs::read_to_string(&html)?;
+    for said in ["id=\"overview\"", "id=\"dataflow\"", "Release raster", "around the worst reaction time", "Observed</dt><dd>for 6.007 s"] {
+        ensure!(page.contains(said), "the page lacks {said:?}");
+    }
+    let compared = punctually([OsStr::new("compare"), file.as_os_str(), trace.as_os_str()])?.stdout;
+    ensure!(compared.contains("cam → navi → moto"), "{compared}");
+    Ok(Outcome::Completed)
+}
+
+/// Both are told, and both are in what is printed for programs.
+fn one_name() -> Result<Outcome> {
+    let directory = directory()?;
+    let (trace, alone) = (made(directory.path())?, threads(directory.path())?);
+    let file = directory.path().join("both.timing.json");
+    // A thread of the name of a task.
+    fs::write(&alone, fs::read_to_string(&alone)?.replace("\"name\": \"sleep-abs\"", "\"name\": \"navi\""))?;
+    join(&trace, &alone, &file)?;
+    let show = |name: &str, more: &[&str]| {
+        let mut show = punctual(["show", "--task", name]);
+        show.args(more).arg(&file);
+        run(show)
+    };
+    let navi = show("navi", &[])?.stdout;
+    for said in ["navi (thread ", "navi (task 1 of dataflow program rover)", "cam → navi → moto  reaction", "queued 20 µs, executed 150 µs"]
+    {
+        ensure!(navi.contains(said), "it does not say {said:?}: {navi}");
+    }
+    let cam = show("cam", &[])?.stdout;
+    ensure!(cam.starts_with("cam (task 0 of dataflow program rover)\n") && !cam.contains("(thread "), "{cam}");
+    for (name, threads, tasks) in [("navi", 1, 1), ("cam", 0, 1), ("suspending", 1, 0)] {
+        let model = parse(&show(name, &["--json"])?.stdout)?;
+        let found = (model.tasks.len(), model.dataflow.as_ref().map_or(0, |flow| flow.tasks.len()));
+        ensure!(found == (threads, tasks), "{name}: {found:?}");
+    }
+    expect_error(&show("nobody", &[])?, 4, &["no thread and no task of its dataflow program named nobody"])?;
+    Ok(Outcome::Completed)
+}
+
+fn refused() -> Result<Outcome> {
+    let directory = directory()?;
+    let (trace, alone) = (made(directory.path())?, threads(directory.path())?);
+    let chains = |more: &[&OsStr]| {
+        let mut chains = punctual(["chains"]);
+        chains.arg(&trace).args(more);
+        run(chains)
+    };
+    // Without steps of the scheduler, a recording cannot split anything.
+    expect_error(&chains(&["--kernel".as_ref(), recording().as_os_str()])?, 2, &["--detail switches"])?;
+    expect_error(&chains(&["--model".as_ref(), recording().as_os_str()])?, 5, &["it is a folder"])?;
+    // The file is there.
+    let mut twice = punctual(["chains", "--model"]);
+    twice.arg(&alone).arg("-o").arg(&alone).arg(&trace);
+    expect_error(&run(twice)?, 5, &["it exists; --force replaces it"])?;
+    fs::write(&alone, fs::read_to_string(&alone)?.replace("CLOCK_MONOTONIC\",\n    \"from", "CLOCK_BOOTTIME\",\n    \"from"))?;
+    expect_error(&chains(&["--model".as_ref(), alone.as_os_str()])?, 2, &["its clock is CLOCK_BOOTTIME"])?;
+    expect_error(&chains(&["--chain".as_ref(), "cam,,moto".as_ref()])?, 2, &["--chain \"cam,,moto\": a task has no name"])?;
+    expect_error(&chains(&["--no-such-option".as_ref()])?, 2, &["see punctual chains --help"])?;
+    let elsewhere = crate::run::directory()?;
+    let other = made(elsewhere.path())?;
+    for command in ["report", "timeline"] {
+        let mut two = punctual([command, "-o", "-"]);
+        two.arg(&other).arg(&trace);
+        expect_error(&run(two)?, 2, &["two traces of dataflow programs"])?;
+    }
+    Ok(Outcome::Completed)
+}
+
+/// Alone, and with threads beside.
+fn page() -> Result<Outcome> {
+    let directory = directory()?;
+    let trace = made(directory.path())?;
+    let page = |folders: &[&Path]| -> Result<String> {
+        let mut report = punctual(["report", "-o", "-"]);
+        report.args(folders);
+        let ended = run(report)?;
+        ended.expect_code(0)?;
+        Ok(ended.stdout)
+    };
+    let alone = page(&[&trace])?;
+    for said in ["Dataflow program rover", "End-to-end latency", "cam → navi → moto", "around the worst reaction time", "570 µs"] {
+        ensure!(alone.contains(said), "the page lacks {said:?}");
+    }
+    ensure!(!alone.contains("id=\"overview\""), "a program alone has no threads");
+    for folders in [[&*trace, &recording()], [&*recording(), &trace]] {
+        let both = page(&folders)?;
+        for said in ["id=\"overview\"", "sleep-abs", "Release raster", "cam → navi → moto", "around the worst reaction time"] {
+            ensure!(both.contains(said), "the page of {folders:?} lacks {said:?}");
+        }
+    }
+    // By itself it stands beside what it is of.
+    let mut report = punctual(["report", "-q"]);
+    report.arg(&trace).current_dir(directory.path());
+    run(report)?.expect_code(0)?;
+    ensure!(directory.path().join("rover.trace.html").is_file(), "there is no rover.trace.html");
+    Ok(Outcome::Completed)
+}
+
+fn expected() -> Result<Outcome> {
+    let directory = directory()?;
+    let mut show = punctual(["show"]);
+    show.arg(made(directory.path())?);
+    expect_error(&run(show)?, 5, &["it is the trace of a dataflow program; punctual chains "])?;
+    Ok(Outcome::Completed)
+}
+
+/// What `punctual` makes of a recording of the kernel's steps and a trace of the same time.
+pub fn of_one_time(directory: &Path, steps: &Path, trace: &Path) -> Result {
+    let mut chains = punctual(["chains", "--json", "--kernel"]);
+    chains.arg(steps).arg(trace);
+    let ended = run(chains)?;
+    ended.expect_code(0)?;
+    ensure!(!ended.stderr.contains("at another time"), "{}", ended.all());
+    let both = parse(&ended.stdout)?;
+    let mut replay = punctual(["replay", "--json"]);
+    replay.arg(steps);
+    let threads = parse(&run(replay)?.stdout)?;
+    ensure!(both.tasks == threads.tasks && !both.tasks.is_empty(), "the threads are not those of the recording: {}", ended.all());
+    ensure!(both.platform == threads.platform && both.observation.records == threads.observation.records, "{}", ended.all());
+    let Some(traced) = both.observation.dataflow else { return fail(ended.all()) };
+    ensure!(both.observation.from_ns <= traced.from_ns && traced.until_ns <= both.observation.until_ns, "{:?}", both.observation);
+    // A page made of both is split by the kernel too.
+    let mut report = punctual(["report", "-o", "-"]);
+    report.arg(trace).arg(steps);
+    let page = run(report)?;
+    page.expect_code(0)?;
+    for said in ["id=\"overview\"", "id=\"flow-kernel\"", "Release raster"] {
+        ensure!(page.stdout.contains(said), "the page lacks {said:?}: {}", page.stderr);
+    }
+    let file = directory.join("both.perfetto-trace");
+    for folders in [[steps, trace], [trace, steps]] {
+        let mut timeline = punctual(["timeline", "--force", "-o"]);
+        timeline.arg(&file).args(folders);
+        let ended = run(timeline)?;
+        ended.expect_code(0)?;
+        let said = ["of the scheduler; ", " executions, "].iter().all(|said| ended.stderr.contains(said));
+        ensure!(said, "it does not say that it shows both: {}", ended.all());
+        let bytes = fs::read(&file)?;
+        let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+        // What runs where no thread does, and a group of rows of the program.
+        ensure!(has(b"swapper") && has(b"Executors"), "{} bytes, which are not of both", bytes.len());
+    }
+    Ok(())
+}
