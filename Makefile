@@ -53,6 +53,7 @@ help:
 	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
 	@echo 'make vm-bench         what an observed event costs, in instructions, beside strace, perf and ftrace; KERNELS="…"'
 	@echo 'make flow             the dataflow executor and its tracer (flow/, CMake), and their tests'
+	@echo 'make stress-flow      10 million pushes on 1, 2, 4 and 8 executors of it under ThreadSanitizer (some minutes); make flow does half a million'
 	@echo 'make demo-flow        a dataflow program traced under two policies, on one to three executors, and compared'
 	@echo 'make bench-flow       what activations, their traces and probes cost, and how fast traces are analysed'
 	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
@@ -103,6 +104,10 @@ flow-build:
 	@mkdir -p $(FLOW)
 	@cmake -S flow -B $(FLOW) -DPUNCTUAL_FLOW_STRICT=ON >$(FLOW)/configure.log 2>&1 || { cat $(FLOW)/configure.log >&2; exit 1; }
 	cmake --build $(FLOW) -j 2
+
+stress-flow: flow-build
+	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { echo 'stress-flow: not built, since this compiler has no ThreadSanitizer (see $(FLOW)/configure.log)' >&2; exit 1; }
+	timeout 3600 $(FLOW)/tests/flow-stress-tsan 10000000 1 2 4 8
 
 demo-flow: build flow-build
 	@scripts/demo-flow
@@ -202,5 +207,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults flow flow-build demo-flow bench-flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
 endif
