@@ -14,11 +14,7 @@
 #if PUNCTUAL_FLOW_TRACE
 #define PUNCTUAL_TRACE 1
 #define PUNCTUAL_TRACE_PORT "trace_port.h"
-// Two functions have names of structures, as C allows.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
 #include <punctual/trace.h>
-#pragma GCC diagnostic pop
 
 #include "context.hpp"
 
