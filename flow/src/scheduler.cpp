@@ -7,6 +7,7 @@
 
 #include "activation.hpp"
 #include "context.hpp"
+#include "deadline.hpp"
 #include "futex.hpp"
 #include "tracing.hpp"
 
@@ -95,7 +96,8 @@ Status Scheduler::create_thread(unsigned number, const ThreadSettings &settings)
 		error = pthread_attr_setaffinity_np(&attributes, sizeof settings.processors, &settings.processors);
 		failed = Error::affinity;
 	}
-	if (error == 0 && settings.policy != -1) {
+	const bool by_deadline = settings.policy == SCHED_DEADLINE;
+	if (error == 0 && settings.policy != -1 && !by_deadline) {
 		sched_param parameters{};
 		parameters.sched_priority = settings.priority;
 		failed = Error::thread_policy;
@@ -109,6 +111,8 @@ Status Scheduler::create_thread(unsigned number, const ThreadSettings &settings)
 		Place &place = places_[threads_];
 		place.scheduler = this;
 		place.number = number;
+		place.deadline = by_deadline ? &settings : nullptr;
+		creation_.enter();
 		// The program's signals are for the program's threads.
 		sigset_t all, before;
 		sigfillset(&all);
@@ -122,6 +126,13 @@ Status Scheduler::create_thread(unsigned number, const ThreadSettings &settings)
 			failed = Error::affinity;
 		else if (error == EAGAIN || error == ENOMEM)
 			failed = Error::thread;
+		if (error == 0 && by_deadline) {
+			creation_.wait(0);
+			error = place.error;
+			failed = error == EPERM ? Error::deadline_permission : Error::deadline;
+			if (error != 0)
+				pthread_join(place.thread, nullptr);
+		}
 	}
 	pthread_attr_destroy(&attributes);
 	if (error != 0)
@@ -135,6 +146,12 @@ void *Scheduler::enter_thread(void *argument)
 	Place &place = *static_cast<Place *>(argument);
 	Scheduler &scheduler = *place.scheduler;
 	context = {&scheduler, place.number, 0, false};
+	if (place.deadline != nullptr) {
+		int error = place.error = be_under_deadline(*place.deadline);
+		scheduler.creation_.wake();
+		if (error != 0)
+			return nullptr;
+	}
 	if (place.number < scheduler.executors_) {
 		// The kernel has room for 15 bytes.
 		char name[16];

@@ -30,6 +30,10 @@ const char *explanation(Error error) noexcept
 	case Error::executors: return "there cannot be more than 64 executors";
 	case Error::affinity: return "cannot have these processors: the machine or the container has none of them";
 	case Error::thread_policy: return "cannot have this scheduling policy and priority. Real-time policies need CAP_SYS_NICE or a limit (ulimit -r) as high as the priority";
+	case Error::deadline: return "cannot have this runtime, deadline and period: 1,024 ns <= runtime <= deadline <= period, and so much of the processors must be left";
+	case Error::deadline_permission:
+		return "cannot be under SCHED_DEADLINE. That needs CAP_SYS_NICE, and all processors of its root domain: leave out on(), and start the program without taskset, in a "
+		       "cpuset of its own, or with the kernel's admission switched off (sysctl kernel.sched_rt_runtime_us=-1)";
 	case Error::thread: return "cannot have a thread";
 	case Error::memory: return "there is too little memory";
 	case Error::trace: return "the trace failed";

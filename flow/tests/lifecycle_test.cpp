@@ -3,9 +3,13 @@
 // Rows F, H and I of the tables in docs/flow.md, and what a start refuses.
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <sched.h>
 #include <semaphore.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 #include "probe_task.hpp"
@@ -297,6 +301,103 @@ TEST_F(Life, executors_have_the_policy_and_the_processors_that_they_were_given)
 	EXPECT_EQ(parameters.sched_priority, 7);
 	EXPECT_EQ(CPU_COUNT(&processors), 1);
 	EXPECT_TRUE(CPU_ISSET(0, &processors));
+}
+
+namespace {
+
+// Whether the kernel looks that threads under SCHED_DEADLINE have room.
+bool kernel_admits_deadlines()
+{
+	long runtime_us = -1;
+	if (std::FILE *file = std::fopen("/proc/sys/kernel/sched_rt_runtime_us", "re"); file != nullptr) {
+		if (std::fscanf(file, "%ld", &runtime_us) != 1)
+			runtime_us = -1;
+		std::fclose(file);
+	}
+	return runtime_us != -1;
+}
+
+} // namespace
+
+TEST_F(Life, executors_and_timer_are_under_deadline)
+{
+	using std::chrono::milliseconds;
+	flow::ThreadSettings thread = flow::ThreadSettings::deadline(milliseconds(1), milliseconds(5), milliseconds(10));
+	settings.threads = &thread;
+	settings.executors = 1;
+	settings.timer = flow::ThreadSettings::deadline(milliseconds(1), milliseconds(2), milliseconds(20));
+	flow::PeriodicEvent tick(scheduler, "tick", milliseconds(1));
+	Logged task(scheduler, log, "t");
+	Input input(task, tick);
+	Runs runs;
+	struct {
+		std::uint32_t size, policy;
+		std::uint64_t flags;
+		std::int32_t nice;
+		std::uint32_t priority;
+		std::uint64_t runtime_ns, deadline_ns, period_ns;
+	} attributes{};
+	task.body = [&] {
+		syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0);
+		runs.add();
+	};
+	flow::Status status = scheduler.start(settings);
+	// The next test, in another build of this program that runs at the same time, may have taken all that there is for a moment.
+	for (; status.os_error() == EBUSY; status = scheduler.start(settings))
+		sched_yield();
+	if (status.error() == Error::deadline_permission)
+		GTEST_SKIP() << "needs CAP_SYS_NICE";
+	ASSERT_TRUE(status);
+	runs.wait();
+	stop();
+	EXPECT_EQ(attributes.policy, static_cast<std::uint32_t>(SCHED_DEADLINE));
+	EXPECT_EQ(attributes.runtime_ns, 1'000'000u);
+	EXPECT_EQ(attributes.deadline_ns, 5'000'000u);
+	EXPECT_EQ(attributes.period_ns, 10'000'000u);
+}
+
+TEST_F(Life, F10_deadlines_that_the_kernel_refuses)
+{
+	using std::chrono::milliseconds;
+	Logged task(scheduler, log, "t");
+	Input input(task, a);
+	push(a, 1);
+	flow::ThreadSettings threads[flow::max_executors];
+	settings.threads = threads;
+	auto refused = [&](Error error, int os_error) {
+		flow::Status status = scheduler.start(settings);
+		if (status.error() == Error::deadline_permission && error != Error::deadline_permission)
+			return false;
+		EXPECT_EQ(status.error(), error);
+		EXPECT_EQ(status.os_error(), os_error);
+		EXPECT_FALSE(scheduler.running());
+		EXPECT_EQ(log.take(), "");
+		return true;
+	};
+	settings.executors = 2;
+	threads[1] = flow::ThreadSettings::deadline(milliseconds(2), milliseconds(1), milliseconds(10));
+	if (!refused(Error::deadline, EINVAL))
+		GTEST_SKIP() << "needs CAP_SYS_NICE";
+	threads[1] = flow::ThreadSettings::deadline(milliseconds(-2), milliseconds(1), milliseconds(10));
+	refused(Error::deadline, EINVAL);
+	if (!kernel_admits_deadlines())
+		GTEST_SKIP() << "sched_rt_runtime_us is -1: the kernel admits all";
+	// More than any machine has processors that this many executors could fill.
+	if (sysconf(_SC_NPROCESSORS_ONLN) < static_cast<long>(flow::max_executors)) {
+		settings.executors = flow::max_executors;
+		for (flow::ThreadSettings &thread : threads)
+			thread = flow::ThreadSettings::deadline(milliseconds(10), milliseconds(10), milliseconds(10));
+		refused(Error::deadline, EBUSY);
+	}
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
+		settings.executors = 1;
+		threads[0] = flow::ThreadSettings::deadline(milliseconds(1), milliseconds(5), milliseconds(10)).on(0);
+		refused(Error::deadline_permission, EPERM);
+	}
+	settings.threads = nullptr;
+	settings.executors = 0;
+	ASSERT_TRUE(scheduler.start(settings));
+	EXPECT_EQ(run(), "t");
 }
 
 TEST_F(Life, what_is_wrong_with_a_graph_is_said)

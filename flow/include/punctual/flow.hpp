@@ -61,6 +61,8 @@ enum class Error : std::uint8_t {
 	executors,
 	affinity,
 	thread_policy,
+	deadline,
+	deadline_permission,
 	thread,
 	memory,
 	// The trace could not be begun or, from Scheduler::stop, not all of it written.
@@ -123,7 +125,8 @@ struct Watched {
 // What tasks are activated by. By itself it holds no data: a signal. Latest and Queue hold some.
 class Channel : private Watched {
 public:
-	// The name is copied: up to 23 bytes of printable ASCII without spaces, quotes and backslashes; channels have different ones.
+	// The name is copied: up to 23 bytes of printable ASCII without spaces, quotes, backslashes and commas (which separate names in `punctual chains --chain`); channels
+	// have different ones.
 	Channel(Scheduler &scheduler, const char *name) noexcept;
 	virtual ~Channel();
 	Channel(const Channel &) = delete;
@@ -473,14 +476,28 @@ enum class Policy : std::uint8_t { fifo, lifo, priority };
 
 // Of one thread.
 struct ThreadSettings {
-	// SCHED_OTHER, SCHED_FIFO, SCHED_RR, …, with its priority, or -1: as the thread that calls Scheduler::start. SCHED_DEADLINE cannot be had this way.
+	// SCHED_OTHER, SCHED_FIFO, SCHED_RR, …, with its priority, or -1: as the thread that calls Scheduler::start.
 	int policy = -1;
 	int priority = 0;
+	// Of SCHED_DEADLINE, in nanoseconds.
+	std::int64_t runtime_ns = 0;
+	std::int64_t deadline_ns = 0;
+	std::int64_t period_ns = 0;
 	// The processors it may use. None: as the thread that calls Scheduler::start.
 	cpu_set_t processors{};
 
 	ThreadSettings() noexcept = default;
 	ThreadSettings(int with_policy, int with_priority) noexcept : policy(with_policy), priority(with_priority) {}
+	// SCHED_DEADLINE: so much time in each period, before the deadline; at least 1,024 ns, and each at most the next. Goes without on(): the kernel wants such a thread to
+	// have all processors of its root domain.
+	static ThreadSettings deadline(std::chrono::nanoseconds runtime, std::chrono::nanoseconds deadline, std::chrono::nanoseconds period) noexcept
+	{
+		ThreadSettings settings(SCHED_DEADLINE, 0);
+		settings.runtime_ns = runtime.count();
+		settings.deadline_ns = deadline.count();
+		settings.period_ns = period.count();
+		return settings;
+	}
 	// May be chained: ThreadSettings(SCHED_FIFO, 80).on(1).
 	ThreadSettings &on(unsigned processor) noexcept
 	{
@@ -582,7 +599,12 @@ private:
 		Scheduler *scheduler;
 		unsigned number;
 		pthread_t thread;
+		// Where it is to be under SCHED_DEADLINE, until it is; and errno of that.
+		const ThreadSettings *deadline;
+		int error;
 	} places_[max_executors + 1] = {};
+	// Who creates a thread waits here until it has tried that.
+	Parking creation_;
 
 	// The graph.
 	Status flaw_;
