@@ -241,8 +241,8 @@ pub struct Timeline {
 ///
 /// Threads of the same time may stand beside all that in the timing model: those of a recording (--kernel) or of another model (--model).
 ///
-/// An instance of a task is taken to have read all that was pushed since the activation before its own. Where an input keeps a backlog (a
-/// queue of which each instance takes one value), it has read less, and latencies are longer than what is said here.
+/// What an instance of a task has read is what its inputs take, as far as the trace says it of them (docs/flow-traces.md, "What an input
+/// keeps"); where it does not, all that was pushed since the activation before its own.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Chains {

@@ -1,6 +1,6 @@
 //! `punctual chains`: traces of dataflow programs, made here, to graphs, times and chains.
 
-use crate::run::{Ended, binary, directory, punctual, run};
+use crate::run::{Ended, binary, directory, punctual, run, workload};
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::TimingModel;
@@ -23,6 +23,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("chains::standard_output_is_added_to", standard_output),
     ("chains::other_commands_send_here", elsewhere),
     ("chains::too_many_paths", too_many),
+    ("chains::what_inputs_keep_is_followed", kept),
 ];
 
 const ROUNDS: u64 = 50;
@@ -298,5 +299,49 @@ fn too_many() -> Result<Outcome> {
     let chain: Vec<String> = (0..10).map(|layer| format!("task {}", 2 * layer)).collect();
     let flow = found(&folder, &["--chain", &chain.join(",")])?;
     ensure!(flow.chains.len() == 1 && !flow.chains_omitted, "{:#?}", flow.chains);
+    Ok(Outcome::Completed)
+}
+
+/// A program whose inputs keep data, against its own books: what each instance has read.
+fn kept() -> Result<Outcome> {
+    let program = workload("backlog");
+    if !Path::new(&program).exists() {
+        return skip("there was no compiler for C++ for this machine");
+    }
+    let directory = directory()?;
+    let folder = directory.path().join("trace");
+    let mut command = Command::new(program);
+    command.arg(&folder).arg("300");
+    let ended = run(command)?;
+    ended.expect_code(0)?;
+    let flow = found(&folder, &[])?;
+    ensure!(flow.tasks.iter().all(|task| task.unexplained == 0), "{:?}", flow.tasks);
+    for (sink, is_newest) in [("sink", false), ("view", true)] {
+        // `sink INSTANCE SOURCE`: the source's instance of the newest value that it had.
+        let line = |line: &str| {
+            let mut words = line.strip_prefix(sink)?.split_whitespace().map(|word| word.parse::<u64>().ok());
+            Some((words.next()??, words.next()??))
+        };
+        let books: Vec<(u64, u64)> = ended.stdout.lines().filter_map(line).collect();
+        let chain = flow.chains.iter().find(|chain| chain.tasks == ["source", sink]);
+        let Some((chain, reaction, age)) = chain.and_then(|chain| Some((chain, chain.reaction.as_ref()?, chain.age.as_ref()?))) else {
+            return fail(format!("no latencies to {sink}: {:?}", flow.chains));
+        };
+        ensure!(chain.lost + chain.sinks_lost + chain.incomplete + chain.sinks_incomplete == 0, "{chain:?}");
+        let read = |instance: u64| books.iter().find(|(of, _)| *of == instance).map(|(_, source)| *source);
+        let (source, instance) = (age.worst.source_instance, age.worst.path[1].instance);
+        // Values may come between an instance's start and its reading.
+        let is_right = |read: u64| if is_newest { read >= source } else { read == source };
+        ensure!(read(instance).is_some_and(is_right), "{sink} {instance} has read {:?}, not {source}", read(instance));
+        let (source, instance) = (reaction.worst.source_instance, reaction.worst.path[1].instance);
+        let first = books.iter().find(|(_, read)| *read >= source).map(|(of, _)| *of);
+        let is_right = first == Some(instance) || is_newest && first.is_some_and(|first| first < instance);
+        ensure!(is_right, "{source} was first read by {sink} {first:?}, not {instance}");
+        if !is_newest {
+            // Each instance has one, and those that came when the sink was busy have waited for it.
+            ensure!(age.distribution.count == books.len() as u64 && books.len() > 10, "{} of {}", age.distribution.count, books.len());
+            ensure!(age.worst.path[1].free_ns.is_some(), "{:?}", age.worst);
+        }
+    }
     Ok(Outcome::Completed)
 }

@@ -141,6 +141,14 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
         let said = format!("incomplete: {} without activation, start or stop in the trace; in no figure.", counted(incomplete, "instance"));
         text += &paragraph(&said, page);
     }
+    for task in flow.tasks.iter().filter(|task| task.unexplained > 0) {
+        let said = format!(
+            "{} of {} came without enough data at its inputs, as the trace says that they count: it has a condition of its own, or its inputs are declared wrong.",
+            counted(task.unexplained, "activation"),
+            visible(&task.name)
+        );
+        text += &paragraph(&said, page);
+    }
     if missing > 0 {
         let said =
             format!("missing: at least {} that the trace lacks, by their numbers; no curve spans one.", counted(missing, "activation"));

@@ -115,6 +115,12 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     );
     let pushes = flow.channels.iter().map(|channel| channel.missing_pushes).fold(0, u64::saturating_add);
     say(pushes, "push", format!("at least {} missing, by their numbers.", agreeing(pushes, "is", "are")));
+    let unexplained = tasks(|task| task.unexplained);
+    say(
+        unexplained,
+        "activation",
+        "came without enough data at the task's inputs, as the trace says that they count: a task has a condition of its own, or inputs are declared wrong.".into(),
+    );
     let missing = tasks(|task| task.missing_activations);
     say(missing, "activation", format!("at least {} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")));
     let in_flight = tasks(|task| task.in_flight);
