@@ -187,6 +187,13 @@ fn plausible_offsets() -> Result<Outcome> {
         ensure!(ended.stdout == "navi 100, moto 100\n", "{}", ended.all());
         ensure!(ended.stderr.contains(said) && ended.stderr.contains("is not to be trusted"), "it does not say {said:?}: {}", ended.all());
     }
+    // It ends where there are too many, and asks the program to.
+    let folder = directory.path().join("many");
+    std::fs::create_dir(&folder)?;
+    let file = write(&folder, "wrong.toml", &without_names.replace("id = \"arg0\"", "id = \"u32 at arg0+4\""))?;
+    let (_, ended) = record(&folder, &[&file], &[], &[&program, "50000"])?;
+    ended.expect_code(4)?;
+    ensure!(ended.stderr.contains("more than 4096 channels were seen"), "{}", ended.all());
     // Starts have another number than their activations.
     let folder = directory.path().join("starts");
     std::fs::create_dir(&folder)?;

@@ -33,17 +33,17 @@ pub fn names(paths: &[PathBuf]) -> String {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>, Failure> {
-    let error = match std::fs::read(path) {
-        Ok(bytes) => return Ok(bytes),
-        Err(error) => error,
-    };
-    // A file of one's own comes before one that is shipped and has the same name.
-    match shipped(path) {
-        Some(text) if error.kind() == std::io::ErrorKind::NotFound => Ok(text.as_bytes().to_vec()),
-        _ => {
-            let shipped = SHIPPED.map(|(name, _)| name).join(", ");
-            Err(Failure::file("read", path.display(), format!("{}; {shipped} come with Punctual, by these names", reason(&error))))
-        }
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(bytes),
+        // A file of one's own comes before one that is shipped and has the same name.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => match shipped(path) {
+            Some(text) => Ok(text.as_bytes().to_vec()),
+            None => {
+                let shipped = SHIPPED.map(|(name, _)| name).join(", ");
+                Err(Failure::file("read", path.display(), format!("{}; {shipped} come with Punctual, by these names", reason(&error))))
+            }
+        },
+        Err(error) => Err(Failure::file("read", path.display(), reason(&error))),
     }
 }
 

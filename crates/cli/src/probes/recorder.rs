@@ -129,8 +129,9 @@ impl<'a> Recorder<'a> {
         let count = self.objects[which].len();
         // A trace has room for no more; long before, what is read is no identity.
         let number = u16::try_from(count).ok().filter(|_| count < OBJECTS / 16).ok_or_else(|| {
-            let probes = if channel { "push" } else { "activation and start" };
-            let message = format!("more than {count} {what}s: what is read as their id is none; the place of the id is wrong at {probes}");
+            let probes = if channel { "push" } else { "activation or start" };
+            let message =
+                format!("more than {count} {what}s were seen: what is read as their id is none; the place of the id is wrong, of {probes}");
             Failure::new(Code::Target, message)
         })?;
         self.objects[which].insert(id, number);
