@@ -59,10 +59,14 @@ impl Plan {
 fn make(plan: &Plan) -> Result<TimingModel, Failure> {
     let flow = match &plan.flow {
         Some(trace) => {
-            // Of several recordings, each may know some of the executors' threads; that is not put together.
             let kernel = match &plan.recordings[..] {
-                [recording] if chains::unable(recording, trace.reader()).is_none() => Some(recording),
-                _ => None,
+                [] => None,
+                [recording] => match chains::unable(recording, trace.reader()) {
+                    None => Some(recording),
+                    Some(why) => unsplit(&format!("{}: {why}", recording.path().display()), plan.quiet),
+                },
+                // Each may know some of the executors' threads; that is not put together.
+                _ => unsplit("there are several recordings", plan.quiet),
             };
             Some(trace.model(kernel, plan.quiet)?)
         }
@@ -77,6 +81,14 @@ fn make(plan: &Plan) -> Result<TimingModel, Failure> {
         (Some(one), None) | (None, Some(one)) => Ok(one),
         (None, None) => unreachable!("a folder is a recording or a trace"),
     }
+}
+
+/// Says why execution times are not split by what the kernel did.
+fn unsplit<'a>(why: &str, quiet: bool) -> Option<&'a Recording> {
+    if !quiet {
+        eprintln!("punctual: {why}; so execution times are not split by what the kernel did");
+    }
+    None
 }
 
 /// The name of a file that is made from another: with another ending, in the current directory.

@@ -150,8 +150,14 @@ pub(crate) fn cells(distribution: &Distribution) -> [String; 5] {
     [least, first, median, third, greatest].map(|value| value.to_string())
 }
 
+/// The greatest, as in its table.
+pub(crate) fn greatest(distribution: &Distribution) -> String {
+    let [.., greatest] = cells(distribution);
+    greatest
+}
+
 /// A quartile to the three digits that it has; never beyond the ends, as they are printed.
-pub(crate) fn quartile(of: &Distribution, value: Duration) -> Duration {
+fn quartile(of: &Distribution, value: Duration) -> Duration {
     if of.min_ns == of.max_ns { of.min_ns } else { three_digits(value).clamp(at_least(of.min_ns), at_most(of.max_ns)) }
 }
 

@@ -1,7 +1,7 @@
 //! Chains: a table of their latencies, and for each the way that took longest.
 
 use super::tasks::notes;
-use super::{cells, paragraph, since};
+use super::{cells, greatest, paragraph, since};
 use crate::figure::{at_most, count, counted};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible};
@@ -96,7 +96,7 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
         for (kind, latency) in [("reaction", &chain.reaction), ("age", &chain.age)] {
             let Some(Latency { worst, distribution }) = latency else { continue };
             let same = kind == "age" && chain.reaction.as_ref().is_some_and(|reaction| reaction.worst == *worst);
-            let (name, total) = (name(chain), at_most(distribution.max_ns));
+            let (name, total) = (name(chain), greatest(distribution));
             let _ = match same {
                 true => writeln!(text, "Worst age of {name}: {total}, the same."),
                 false => write!(text, "Worst {kind} of {name}: {total}\n{}", steps(flow, worst, begin)),

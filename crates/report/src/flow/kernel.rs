@@ -1,7 +1,7 @@
 //! Execution times by what the kernel did meanwhile.
 
-use super::quartile;
-use crate::figure::{at_most, count};
+use super::cells;
+use crate::figure::count;
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible};
 use punctual_model::dataflow::{Dataflow, Distribution};
@@ -31,7 +31,10 @@ pub(crate) fn rows(flow: &Dataflow) -> Vec<Vec<String>> {
     let known = flow.tasks.iter().filter_map(|task| Some((task, task.by_kernel.as_ref()?)));
     let row = known.map(|(task, parts)| {
         let mut row = vec![visible(&task.name), count(parts.executions), count(task.executions.saturating_sub(parts.executions))];
-        let cells = |part: &Distribution| [quartile(part, part.median_ns).to_string(), at_most(part.max_ns).to_string()];
+        let cells = |part: &Distribution| {
+            let [_, _, median, _, greatest] = cells(part);
+            [median, greatest]
+        };
         row.extend([&parts.running, &parts.preempted, &parts.suspended].into_iter().flat_map(cells));
         row
     });

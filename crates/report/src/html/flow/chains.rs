@@ -3,7 +3,7 @@
 use super::boxes::{self, Kinds, Row};
 use super::scale::{Scale, percent};
 use crate::figure::{at_most, count, counted};
-use crate::flow::{cells, missing, since, waited};
+use crate::flow::{cells, greatest, missing, since, waited};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::dataflow::{Chain, Dataflow, Latency, PathStep, WorstPath};
@@ -161,7 +161,7 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
     let sums: Vec<(Part, Duration, Duration)> = sums.collect();
     html! {
         li {
-            span { bdi { (name(chain)) } ": " (at_most(latency.distribution.max_ns)) " = " (parts_in_words(worst)) }
+            span { bdi { (name(chain)) } ": " (greatest(&latency.distribution)) " = " (parts_in_words(worst)) }
             svg.bars height="44" aria-hidden="true" {
                 (scale.grid())
                 @for (part, from, until) in sums.iter().filter(|(_, from, until)| until > from) { (bar(*part, (*from, *until), scale, (2, 22), &at_most(until.saturating_sub(*from)).to_string())) }
@@ -174,9 +174,9 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
                 (steps(flow, worst, begin))
                 @if let Some(age) = &chain.age {
                     @if age.worst == *worst {
-                        p { "The worst data age, " (at_most(age.distribution.max_ns)) ", is that of the same datum." }
+                        p { "The worst data age, " (greatest(&age.distribution)) ", is that of the same datum." }
                     } @else {
-                        p { "The worst data age, " (at_most(age.distribution.max_ns)) " = " (parts_in_words(&age.worst)) ":" }
+                        p { "The worst data age, " (greatest(&age.distribution)) " = " (parts_in_words(&age.worst)) ":" }
                         (steps(flow, &age.worst, begin))
                     }
                 }
