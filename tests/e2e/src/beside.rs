@@ -36,9 +36,9 @@ fn threads(directory: &Path) -> Result<PathBuf> {
 }
 
 /// The program beside the threads of a model, in a file that is replaced.
-fn join(trace: &Path, model: &Path, file: &Path) -> Result<(TimingModel, Ended)> {
+fn join(trace: &Path, model: &Path, file: &Path, more: &[&str]) -> Result<(TimingModel, Ended)> {
     let mut chains = punctual(["chains", "--force", "--model"]);
-    chains.arg(model).arg("-o").arg(file).arg(trace);
+    chains.arg(model).arg("-o").arg(file).arg(trace).args(more);
     let ended = run(chains)?;
     ended.expect_code(0)?;
     Ok((read(file)?, ended))
@@ -49,7 +49,7 @@ fn model() -> Result<Outcome> {
     let directory = directory()?;
     let (trace, alone) = (made(directory.path())?, threads(directory.path())?);
     let file = directory.path().join("both.timing.json");
-    let (both, ended) = join(&trace, &alone, &file)?;
+    let (both, ended) = join(&trace, &alone, &file, &[])?;
     let of_threads = read(&alone)?;
     let of_program = parse(&punctually([OsStr::new("chains"), trace.as_os_str(), OsStr::new("--json")])?.stdout)?;
     ensure!((&both.tasks, &both.platform) == (&of_threads.tasks, &of_threads.platform), "the threads are others: {}", ended.all());
@@ -58,9 +58,12 @@ fn model() -> Result<Outcome> {
     ensure!((seen.from_ns, seen.records) == (of_threads.observation.from_ns, of_threads.observation.records), "{seen:?}");
     ensure!(traced == of_program.traced() && traced.from_ns != seen.from_ns, "{traced:?}, {seen:?}");
     ensure!(ended.stderr.contains("at another time"), "it does not say that these are of two times: {}", ended.all());
-    // Once more in its place: the program that is there goes.
-    let (again, ended) = join(&trace, &file, &file)?;
-    ensure!(again == both && ended.stderr.contains("has a dataflow program already"), "{}", ended.all());
+    // Once more in its place: the program that is there goes, with its chains.
+    let (again, ended) = join(&trace, &file, &file, &["--chain", "cam,navi"])?;
+    let chains = again.dataflow.iter().flat_map(|flow| &flow.chains).map(|chain| chain.tasks.join(" ")).collect::<Vec<_>>();
+    ensure!(chains == ["cam navi"] && ended.stderr.contains("has a dataflow program already"), "{chains:?}: {}", ended.all());
+    ensure!((&again.tasks, &again.observation) == (&both.tasks, &both.observation), "the threads are others: {}", ended.all());
+    join(&trace, &file, &file, &[])?;
     // Whoever reads models shows both.
     let shown = punctually([OsStr::new("show"), file.as_os_str()])?.stdout;
     for said in ["Observed for 6.007 s on Linux", "sleep-abs", "Dataflow program rover", "650 events in 49.57 ms", "+0.049300 s"] {
@@ -86,7 +89,7 @@ fn one_name() -> Result<Outcome> {
     let file = directory.path().join("both.timing.json");
     // A thread of the name of a task.
     fs::write(&alone, fs::read_to_string(&alone)?.replace("\"name\": \"sleep-abs\"", "\"name\": \"navi\""))?;
-    join(&trace, &alone, &file)?;
+    join(&trace, &alone, &file, &[])?;
     let show = |name: &str, more: &[&str]| {
         let mut show = punctual(["show", "--task", name]);
         show.args(more).arg(&file);
