@@ -44,25 +44,27 @@ const WCET: Figure = figure("WCET", "wcet_ns", Whole::Greatest);
 const RESPONSE: Figure = figure("Response", "response_ns", Whole::Greatest);
 
 impl Figure {
-    /// What stands for all runs; bounds are rounded to the safe side.
+    /// What stands for all runs.
     pub(super) fn text(&self, range: &Range) -> String {
-        let rounded = match self.whole {
-            _ if self.is_exact => range.value,
-            Whole::Least => at_least(range.value),
-            // A median has no more digits.
-            Whole::Middle => three_digits(range.value),
-            Whole::Greatest => at_most(range.value),
-        };
-        rounded.to_string()
+        self.rounded(range.value).to_string()
     }
 
     /// From the least to the greatest of the runs; nothing of a single one.
     pub(super) fn spread(&self, range: &Range) -> String {
         match range.runs {
             1 => String::new(),
-            _ if self.is_exact => format!("{} – {}", range.least, range.greatest),
-            _ if self.whole == Whole::Middle => format!("{} – {}", three_digits(range.least), three_digits(range.greatest)),
-            _ => format!("{} – {}", at_least(range.least), at_most(range.greatest)),
+            _ => format!("{} – {}", self.rounded(range.least), self.rounded(range.greatest)),
+        }
+    }
+
+    /// The same for every run, so that what is equal looks so; bounds are rounded to the safe side.
+    fn rounded(&self, value: Duration) -> Duration {
+        match self.whole {
+            _ if self.is_exact => value,
+            Whole::Least => at_least(value),
+            // A median has no more digits.
+            Whole::Middle => three_digits(value),
+            Whole::Greatest => at_most(value),
         }
     }
 }
