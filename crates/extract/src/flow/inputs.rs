@@ -125,7 +125,8 @@ pub struct Counter {
 impl Counter {
     fn new(channel: u16, arming: &Arming, barrier: Option<&Barrier>) -> Counter {
         let Barrier { count, arrived } = barrier.copied().unwrap_or(Barrier { count: 1, arrived: 0 });
-        let first = u64::from(arming.pending) * u64::from(count) + u64::from(arrived);
+        // Whatever a trace says, the numbers of its pushes can be added.
+        let first = (u64::from(arming.pending) * u64::from(count)).min(1 << 62) + u64::from(arrived);
         Counter {
             channel,
             threshold: u64::from(arming.threshold) * u64::from(count),

@@ -5,12 +5,11 @@ use super::decode::Decoder;
 use super::index::{self, Index, Run};
 use super::layout::{FLAG_END, HEADER, Header};
 use super::select::Selection;
-use super::source::{Place, Stream};
+use super::source::{Stream, metadata_of};
 use super::{Dropped, metadata};
 use crate::error::{Error, ErrorKind};
 use crate::{About, Record, Totals};
 use punctual_model::Instant;
-use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -62,48 +61,21 @@ impl Reader {
             }
             _ => Error::io("read", folder, &error),
         };
-        let mut streams = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let Some(number) = name.strip_prefix("stream_").and_then(|number| number.parse().ok()) else { continue };
-            let path = entry.path();
-            let about = fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?;
-            if about.is_file() {
-                streams.push(Stream { number, name, length: about.len(), place: Place::File(path) });
-            }
-            if streams.len() > MOST_FILES {
-                return Err(Error::new(ErrorKind::NotATrace, format!("{} has more than {MOST_FILES} stream files", folder.display())));
-            }
+        let streams = Stream::in_folder(folder, MOST_FILES, failed)?;
+        if streams.len() > MOST_FILES {
+            return Err(Error::new(ErrorKind::NotATrace, format!("{} has more than {MOST_FILES} stream files", folder.display())));
         }
-        let path = folder.join(metadata::NAME);
-        let metadata = match fs::metadata(&path) {
-            Ok(about) if !about.is_file() || about.len() > metadata::MOST_BYTES as u64 => {
-                let most = metadata::MOST_BYTES;
-                let message = format!("{} is no metadata of a recording: it is no file, or longer than {most} bytes", path.display());
-                return Err(Error::new(ErrorKind::NotATrace, message));
-            }
-            Ok(_) => fs::read(&path).map_err(|error| Error::io("read", &path, &error))?,
-            // Packets can do without; a folder that has neither is something else.
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !streams.is_empty() => Vec::new(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = format!("{} is no recording: it has no file named metadata", folder.display());
-                return Err(Error::new(ErrorKind::NotATrace, message));
-            }
-            Err(error) => return Err(Error::io("read", &path, &error)),
+        // Packets can do without; a folder that has neither is something else.
+        let Some(metadata) = metadata_of(folder, metadata::MOST_BYTES as u64, "recording")?.or((!streams.is_empty()).then(Vec::new)) else {
+            let message = format!("{} is no recording: it has no file named metadata", folder.display());
+            return Err(Error::new(ErrorKind::NotATrace, message));
         };
         Reader::new(folder, &metadata, streams)
     }
 
     /// A recording in memory: its metadata, and the stream files by number. For tests.
     pub fn in_memory(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) -> Result<Reader, Error> {
-        let stream = |(number, bytes): (u64, Vec<u8>)| Stream {
-            number,
-            name: format!("stream_{number}"),
-            length: bytes.len() as u64,
-            place: Place::Memory(bytes),
-        };
-        Reader::new(Path::new("(memory)"), metadata, streams.into_iter().map(stream).collect())
+        Reader::new(Path::new("(memory)"), metadata, Stream::in_memory(streams))
     }
 
     fn new(folder: &Path, metadata: &[u8], mut streams: Vec<Stream>) -> Result<Reader, Error> {

@@ -5,7 +5,7 @@ use super::merge::{Clock, merge};
 use super::stream::{Cursor, Found};
 use super::{About, ByteOrder, Item, metadata};
 use crate::ctf::damage::{Damage, Damages};
-use crate::ctf::source::{Bytes, Place, Stream};
+use crate::ctf::source::{Bytes, Stream, metadata_of};
 use crate::error::{Error, ErrorKind};
 use std::fs;
 use std::io;
@@ -51,47 +51,21 @@ impl Reader {
             }
             _ => Error::io("read", folder, &error),
         };
-        let mut streams = Vec::new();
-        for entry in fs::read_dir(folder).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let Some(number) = name.strip_prefix("stream_").and_then(|number| number.parse().ok()) else { continue };
-            let path = entry.path();
-            let about = fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?;
-            if about.is_file() {
-                streams.push(Stream { number, name, length: about.len(), place: Place::File(path) });
-            }
-            if streams.len() > MOST_STREAMS {
-                let message = format!("{} has more than {MOST_STREAMS} streams; so many producers are not read", folder.display());
-                return Err(Error::new(ErrorKind::NotATrace, message));
-            }
+        let streams = Stream::in_folder(folder, MOST_STREAMS, failed)?;
+        if streams.len() > MOST_STREAMS {
+            let message = format!("{} has more than {MOST_STREAMS} streams; so many producers are not read", folder.display());
+            return Err(Error::new(ErrorKind::NotATrace, message));
         }
-        let path = folder.join(crate::ctf::metadata::NAME);
-        let text = match fs::metadata(&path) {
-            Ok(about) if !about.is_file() || about.len() > metadata::MOST_BYTES => {
-                let most = metadata::MOST_BYTES;
-                let message = format!("{} is no metadata of a flow trace: it is no file, or longer than {most} bytes", path.display());
-                return Err(Error::new(ErrorKind::NotATrace, message));
-            }
-            Ok(_) => fs::read(&path).map_err(|error| Error::io("read", &path, &error))?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let message = format!("{} is no trace of a dataflow program: it has no file named metadata", folder.display());
-                return Err(Error::new(ErrorKind::NotATrace, message));
-            }
-            Err(error) => return Err(Error::io("read", &path, &error)),
+        let Some(text) = metadata_of(folder, metadata::MOST_BYTES, "flow trace")? else {
+            let message = format!("{} is no trace of a dataflow program: it has no file named metadata", folder.display());
+            return Err(Error::new(ErrorKind::NotATrace, message));
         };
         Reader::new(folder, &text, streams)
     }
 
     /// A trace in memory: its metadata, and the streams by number. For tests.
     pub fn in_memory(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) -> Result<Reader, Error> {
-        let stream = |(number, bytes): (u64, Vec<u8>)| Stream {
-            number,
-            name: format!("stream_{number}"),
-            length: bytes.len() as u64,
-            place: Place::Memory(bytes),
-        };
-        Reader::new(Path::new("(memory)"), metadata, streams.into_iter().map(stream).collect())
+        Reader::new(Path::new("(memory)"), metadata, Stream::in_memory(streams))
     }
 
     fn new(folder: &Path, text: &[u8], mut streams: Vec<Stream>) -> Result<Reader, Error> {
