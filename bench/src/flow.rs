@@ -128,11 +128,11 @@ fn main() -> Result<(), Error> {
     let mut row = |what: &str, figure: String, goal: &str| rows.push([what.to_owned(), figure, goal.to_owned()]);
     let of = |name: &str| figure(&activation, name, 0);
     row("an activation (push to execute, empty task), one executor", format!("{:.0} ns", of("activation_one_executor")?), "110 ns");
-    row("a cache line, from one processor to the other", format!("{:.0} ns", of("cache_line_one_way")?), "–");
     for (tokens, goal) in [("one token", "–"), ("two tokens", "200 ns"), ("four tokens", "200 ns")] {
         let ns = of(&format!("activation_two_executors_{}", tokens.replace(' ', "_")))?;
         row(&format!("the same, two executors, {tokens} in a ring"), format!("{ns:.0} ns"), goal);
     }
+    row("a cache line, from one processor to the other", format!("{:.0} ns", of("cache_line_one_way")?), "–");
     row("the clock alone", format!("{:.1} ns", figure(&event, "clock_gettime(CLOCK_MONOTONIC)", 0)?), "–");
     row("an event, of the calling thread", format!("{:.1} ns", figure(&event, "event, of the calling thread", 0)?), "40 ns");
     for (us, goal) in [(1, "6 %"), (10, "1 %")] {
