@@ -1,4 +1,6 @@
 //! What the kernel did with an executor's thread while it executed a task: from a recording of the same time, with every step of the scheduler.
+//!
+//! A recording may lack steps that no program of the kernel's saw. Where those that are there cannot follow each other, nothing is said of the time between.
 
 use punctual_model::{Duration, Instant};
 use punctual_trace::{Step, Switch};
@@ -34,6 +36,10 @@ struct Mark {
     at: Instant,
     /// From then on.
     state: State,
+    /// Whether what came next did not follow from that: until the next mark, nothing is known.
+    is_doubtful: bool,
+    /// How many marks before this one are doubtful.
+    doubtful: u32,
     /// Until then, since the thread's first mark, in nanoseconds: running, preempted, suspended.
     sums: [u64; 3],
 }
@@ -56,16 +62,22 @@ impl Threads {
     pub fn step(&mut self, switch: &Switch) {
         self.until = Some(self.until.map_or(switch.at, |until| until.max(switch.at)));
         let Some(marks) = self.threads.get_mut(&switch.tid) else { return };
-        let state = match switch.step {
-            Step::In => State::Running,
-            Step::Preempted => State::Preempted,
-            Step::Asleep { .. } => State::Suspended,
-            // Who is not asleep is not made ready by being woken.
-            Step::Woken { .. } if marks.last().is_some_and(|last| last.state != State::Suspended) => return,
-            Step::Woken { .. } => State::Preempted,
+        let (state, is_after) = match switch.step {
+            Step::In => (State::Running, State::Preempted),
+            Step::Preempted => (State::Preempted, State::Running),
+            Step::Asleep { .. } => (State::Suspended, State::Running),
+            Step::Woken { .. } => (State::Preempted, State::Suspended),
         };
-        let sums = marks.last().map_or([0; 3], |last| last.sums_at(switch.at));
-        marks.push(Mark { at: switch.at, state, sums });
+        let Some(last) = marks.last_mut() else {
+            return marks.push(Mark { at: switch.at, state, is_doubtful: false, doubtful: 0, sums: [0; 3] });
+        };
+        last.is_doubtful |= last.state != is_after;
+        // Who is about to sleep may be woken before, and goes on. Or its sleep was not seen: then what it does now is not known either.
+        if last.is_doubtful && matches!(switch.step, Step::Woken { .. }) {
+            return;
+        }
+        let (doubtful, sums) = (last.doubtful + u32::from(last.is_doubtful), last.sums_at(switch.at));
+        marks.push(Mark { at: switch.at, state, is_doubtful: false, doubtful, sums });
     }
 
     /// Of how many of the threads something was recorded.
@@ -73,26 +85,40 @@ impl Threads {
         self.threads.values().filter(|marks| !marks.is_empty()).count()
     }
 
-    /// What a thread was from `begin` to `end`; `None` where the recording does not say for all of that time.
+    /// What a thread was from `begin` to `end`, which it told itself, so that it ran then; `None` where the recording does not say for all of
+    /// that time, or says otherwise.
     pub fn split(&self, thread: u32, begin: Instant, end: Instant) -> Option<Split> {
         let marks = self.threads.get(&thread)?;
-        if self.until.is_none_or(|until| end > until) || end < begin {
+        if self.until.is_none_or(|until| end > until) || end < begin || !runs_at(marks, begin) || !runs_at(marks, end) {
             return None;
         }
-        let sums_at = |at: Instant| {
-            let behind = marks.partition_point(|mark| mark.at <= at);
-            Some(marks[behind.checked_sub(1)?].sums_at(at))
-        };
-        let (before, after) = (sums_at(begin)?, sums_at(end)?);
+        let (first, last) = (last_mark(marks, begin)?, last_mark(marks, end)?);
+        if last.doubtful > first.doubtful {
+            return None;
+        }
+        let (before, after) = (first.sums_at(begin), last.sums_at(end));
         let part = |state: State| Duration::from_ns(after[state as usize] - before[state as usize]);
         Some(Split { running: part(State::Running), preempted: part(State::Preempted), suspended: part(State::Suspended) })
     }
+}
+
+/// The last one until then.
+fn last_mark(marks: &[Mark], at: Instant) -> Option<&Mark> {
+    marks[..marks.partition_point(|mark| mark.at <= at)].last()
+}
+
+/// Whether a thread was running just then, or until or from then on.
+fn runs_at(marks: &[Mark], at: Instant) -> bool {
+    let (before, behind) = (marks.partition_point(|mark| mark.at < at), marks.partition_point(|mark| mark.at <= at));
+    marks[before.saturating_sub(1)..behind].iter().any(|mark| mark.state == State::Running && !mark.is_doubtful)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const ASLEEP: Step = Step::Asleep { interruptible: true };
 
     fn steps(steps: &[(u64, Step)]) -> Threads {
         let mut threads = Threads::new([7]);
@@ -119,7 +145,7 @@ mod tests {
             (300, Step::Asleep { interruptible: true }),
         ]);
         assert_eq!(parts(&threads, 110, 290), Some((40 + 30 + 25, 20 + 5, 60)));
-        assert_eq!(parts(&threads, 150, 170), Some((0, 20, 0)));
+        assert_eq!(parts(&threads, 100, 150), Some((50, 0, 0)));
         assert_eq!(parts(&threads, 300, 300), Some((0, 0, 0)));
         assert_eq!(parts(&threads, 99, 150), None, "it was not seen before");
         assert_eq!(parts(&threads, 290, 301), None, "the recording has ended");
@@ -127,9 +153,42 @@ mod tests {
     }
 
     #[test]
-    fn waking_a_thread_that_runs_changes_nothing() {
-        let threads = steps(&[(10, Step::In), (20, Step::Woken { by: 3 }), (30, Step::Preempted)]);
-        assert_eq!(parts(&threads, 10, 30), Some((20, 0, 0)));
+    fn who_tells_of_itself_runs() {
+        let threads = steps(&[
+            (100, Step::In),
+            (150, Step::Preempted),
+            (200, Step::In),
+            (250, ASLEEP),
+            (300, Step::Woken { by: 0 }),
+            (310, Step::In),
+        ]);
+        for (begin, end) in [(160, 220), (110, 160), (160, 170), (260, 310), (260, 270), (110, 305)] {
+            assert_eq!(parts(&threads, begin, end), None, "{begin} to {end}");
+        }
+        assert_eq!(parts(&threads, 110, 310), Some((40 + 50, 50 + 10, 50)));
+    }
+
+    #[test]
+    fn steps_that_cannot_follow_each_other_hide_what_was_between() {
+        let woken = Step::Woken { by: 3 };
+        for (what, there) in [
+            ("a switch out", [Step::In, Step::In]),
+            ("a switch out and in", [Step::Preempted, Step::Preempted]),
+            ("a switch out and in", [Step::Preempted, ASLEEP]),
+            ("a sleep, or nothing", [Step::In, woken]),
+            ("a wake-up", [ASLEEP, Step::In]),
+            ("a switch in and a sleep", [Step::Preempted, woken]),
+            ("a wake-up and more", [ASLEEP, ASLEEP]),
+        ] {
+            let [one, other] = there;
+            let before: &[_] = if one == Step::In { &[(2, Step::In), (5, Step::Preempted)] } else { &[(2, Step::In)] };
+            let after: &[_] = if other == Step::In { &[(40, Step::Preempted)] } else { &[(40, Step::In)] };
+            let threads =
+                steps(&[before, &[(20, one), (30, other)], after, &[(45, Step::Preempted), (50, Step::In), (60, ASLEEP)]].concat());
+            assert_eq!(parts(&threads, 2, 50), None, "{what} is missing");
+            assert_eq!(parts(&threads, 25, 60), None, "{what} is missing");
+            assert_eq!(parts(&threads, 50, 60), Some((10, 0, 0)));
+        }
     }
 
     proptest! {
@@ -146,8 +205,41 @@ mod tests {
             let [begin, middle, end] = times;
             if let Some((running, preempted, suspended)) = parts(&threads, begin, end) {
                 prop_assert_eq!(running + preempted + suspended, end - begin);
-                let (first, second) = (parts(&threads, begin, middle).unwrap(), parts(&threads, middle, end).unwrap());
-                prop_assert_eq!((first.0 + second.0, first.1 + second.1, first.2 + second.2), (running, preempted, suspended));
+                if let (Some(first), Some(second)) = (parts(&threads, begin, middle), parts(&threads, middle, end)) {
+                    prop_assert_eq!((first.0 + second.0, first.1 + second.1, first.2 + second.2), (running, preempted, suspended));
+                }
+            }
+        }
+
+        #[test]
+        fn a_step_that_is_missing_makes_no_wrong_split(
+            turns in proptest::collection::vec((1u64..50, 1u64..50, proptest::option::of(1u64..50)), 3..12), missing in any::<prop::sample::Index>(),
+        ) {
+            let (mut at, mut seen, mut runs) = (0, Vec::new(), Vec::new());
+            for (running, ready, asleep) in turns {
+                seen.push((at, Step::In));
+                runs.extend([at, at + running / 2, at + running]);
+                at += running;
+                match asleep {
+                    None => seen.push((at, Step::Preempted)),
+                    Some(asleep) => {
+                        seen.push((at, ASLEEP));
+                        at += asleep;
+                        seen.push((at, Step::Woken { by: 0 }));
+                    }
+                }
+                at += ready;
+            }
+            let whole = steps(&seen);
+            seen.remove(missing.index(seen.len()));
+            let mended = steps(&seen);
+            for (place, begin) in runs.iter().enumerate() {
+                for end in &runs[place..] {
+                    let truth = parts(&whole, *begin, *end);
+                    prop_assert!(truth.is_some() || end == begin);
+                    let said = parts(&mended, *begin, *end);
+                    prop_assert!(said.is_none() || said == truth, "{} to {}: {:?}, but {:?}", begin, end, said, truth);
+                }
             }
         }
     }
