@@ -81,8 +81,7 @@ Status Barrier::set_count(std::uint32_t count) noexcept
 	if (count == 0)
 		return {Error::count, name()};
 	scheduler_->lock_.lock();
-	Trace::look(*scheduler_);
-	count_ = count;
+	change_count(count);
 	if (arrived_ >= count_)
 		pass();
 	scheduler_->unlock_and_wake();
@@ -93,7 +92,16 @@ Status Barrier::set_count(std::uint32_t count) noexcept
 void Barrier::raise_count(std::uint32_t by) noexcept
 {
 	Locked locked(scheduler_->lock_);
-	count_ = by > UINT32_MAX - count_ ? UINT32_MAX : count_ + by;
+	change_count(by > UINT32_MAX - count_ ? UINT32_MAX : count_ + by);
+}
+
+void Barrier::change_count(std::uint32_t count) noexcept
+{
+	if (count == count_)
+		return;
+	Trace::look(*scheduler_);
+	Trace::count(*scheduler_, object_, count);
+	count_ = count;
 }
 
 void Scheduler::unlock_and_wake() noexcept

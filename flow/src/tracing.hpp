@@ -45,6 +45,12 @@ struct Trace {
 		if (scheduler.traced_)
 			punctual_trace_push_by(producer(scheduler), channel.id, channel.number);
 	}
+	// A barrier's count from here on.
+	static void count(Scheduler &scheduler, const Object &barrier, std::uint32_t count) noexcept
+	{
+		if (scheduler.traced_)
+			punctual_trace_count_by(producer(scheduler), barrier.id, count);
+	}
 	static void activation(Scheduler &scheduler, const Object &task) noexcept
 	{
 		if (scheduler.traced_)
@@ -84,6 +90,7 @@ private:
 #else
 	static void look(const Scheduler &) noexcept {}
 	static void push(Scheduler &, const Object &) noexcept {}
+	static void count(Scheduler &, const Object &, std::uint32_t) noexcept {}
 	static void activation(Scheduler &, const Object &) noexcept {}
 	static void start(Scheduler &, const Object &) noexcept {}
 	static void stop(Scheduler &, const Object &) noexcept {}

@@ -276,6 +276,61 @@ void inputs_are_described()
 	free_reading(&read);
 }
 
+// Rows E3 to E6: each change is in the trace, once, before the activations that it makes.
+void counts_of_barriers_are_noted()
+{
+	flow::Scheduler scheduler;
+	// So that the barrier's number is not 0.
+	flow::Channel other(scheduler, "other");
+	flow::Barrier barrier(scheduler, "barrier", 3);
+	struct Sink : flow::Task {
+		using Task::Task;
+		void execute() override {}
+	} task(scheduler, "task");
+	flow::Input input(task, barrier);
+	remove_trace(folder.c_str());
+	flow::Settings settings;
+	settings.executors = 0;
+	settings.trace = folder.c_str();
+	must(barrier.set_count(4));
+	must(scheduler.start(settings));
+	barrier.push();
+	must(barrier.set_count(4));
+	barrier.raise_count(2);
+	barrier.raise_count(0);
+	barrier.push();
+	must(barrier.set_count(3));
+	must(barrier.set_count(1));
+	CHECK(!barrier.set_count(0));
+	barrier.raise_count(UINT32_MAX);
+	barrier.raise_count(1);
+	must(scheduler.stop());
+	must(barrier.set_count(2));
+
+	CHECK(env_lines().back() == "barrier_0 = \"1 4 0\"");
+	reading read = read_trace(folder.c_str());
+	CHECK(read.complaints == 0);
+	std::string seen_there;
+	for (std::size_t index = 0; index < read.count; ++index) {
+		const seen &event = read.events[index];
+		count noted;
+		CHECK(index == 0 || event.ticks >= read.events[index - 1].ticks);
+		if (!read_count(&read, index, &noted)) {
+			seen_there += "PASX"[event.kind];
+			continue;
+		}
+		CHECK(noted.channel == barrier.id());
+		seen_there += " " + std::to_string(noted.count) + " ";
+		index += 3;
+		// What it causes happens when it does; the four parts are at one time.
+		CHECK(read.events[index].ticks == event.ticks);
+		if (noted.count == 1)
+			CHECK(read.events[index + 1].kind == ACTIVATION && read.events[index + 1].ticks == event.ticks);
+	}
+	CHECK(seen_there == "P 6 P 3  1 A 4294967295 SX");
+	free_reading(&read);
+}
+
 unsigned number_after(const std::string &line, const char *word)
 {
 	std::size_t place = line.find(word);
@@ -362,6 +417,7 @@ int main(int count, char **arguments)
 	what_has_no_room_is_counted();
 	each_start_has_a_trace_of_its_own();
 	inputs_are_described();
+	counts_of_barriers_are_noted();
 	each_push_is_before_the_trace_or_in_it();
 	there_is_one_trace_at_a_time();
 	return 0;

@@ -263,6 +263,9 @@ public:
 	Status set_count(std::uint32_t count) noexcept;
 	// The same, by a number more: for those who each announce what they will push. Any thread.
 	void raise_count(std::uint32_t by) noexcept;
+
+private:
+	void change_count(std::uint32_t count) noexcept;
 };
 
 // ------------------------------------------------------------------------------------------------------------------------------------------------------ events

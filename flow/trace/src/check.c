@@ -27,6 +27,30 @@ static int check_names(const char *of_what, const struct punctual_trace_name *na
 	return PUNCTUAL_TRACE_OK;
 }
 
+/* Pushes on it are notes. */
+static int is_channel(uint16_t number)
+{
+	return number != PUNCTUAL_TRACE_NO_CHANNEL;
+}
+
+static int no_channel(const char *of_what)
+{
+	return invalid("a channel has the number 65,535 in the table of", of_what, "that is none. Give it a lower one");
+}
+
+static int check_channels(const struct punctual_trace_name *channels, size_t count)
+{
+	const int result = check_names("channels", channels, count);
+
+	if (result != PUNCTUAL_TRACE_OK)
+		return result;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_channel(channels[i].id))
+			return no_channel("channels");
+	}
+	return PUNCTUAL_TRACE_OK;
+}
+
 /* What is said of an input makes sense together. */
 static int check_connections(const struct punctual_trace_connection *connections, size_t count)
 {
@@ -37,6 +61,8 @@ static int check_connections(const struct punctual_trace_connection *connections
 	for (size_t i = 0; i < count; i++) {
 		const struct punctual_trace_connection *const connection = &connections[i];
 
+		if (!is_channel(connection->channel))
+			return no_channel("connections");
 		if (connection->threshold == 0 && (connection->flags || connection->pending))
 			return invalid("flags or pending pushes in the table of", "connections", "an input of which they are said has a threshold");
 		if (connection->flags & ~flags)
@@ -52,6 +78,8 @@ static int check_barriers(const struct punctual_trace_barrier *barriers, size_t 
 	if (count && !barriers)
 		return invalid("no table of", "barriers", "its count is not 0");
 	for (size_t i = 0; i < count; i++) {
+		if (!is_channel(barriers[i].channel))
+			return no_channel("barriers");
 		if (barriers[i].arrived >= barriers[i].count)
 			return invalid("a count is too low in the table of", "barriers", "it is at least 1, and more than what has arrived");
 		for (size_t before = 0; before < i; before++) {
@@ -90,7 +118,7 @@ int punctual_trace_check(struct punctual_trace_config *config)
 
 	result = check_names("tasks", config->tasks, config->task_count);
 	if (result == PUNCTUAL_TRACE_OK)
-		result = check_names("channels", config->channels, config->channel_count);
+		result = check_channels(config->channels, config->channel_count);
 	/* Else it is not complete yet. */
 	if (result == PUNCTUAL_TRACE_OK && !config->look)
 		result = check_graph(config);

@@ -20,8 +20,9 @@ build() {
 	)
 }
 build events port_posix.h trace.c check.c metadata.c files.c posix.c
+build notes port_posix.h trace.c check.c metadata.c files.c posix.c
 build bare port_bare.h trace.c check.c metadata.c bare.c
-for name in events bare; do
+for name in events notes bare; do
 	qemu-ppc "$folder/$name" "$folder/$name.trace"
 	grep -q 'byte_order = be;' "$folder/$name.trace/metadata"
 done

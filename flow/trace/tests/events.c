@@ -12,16 +12,16 @@
 #include <unistd.h>
 
 static const struct punctual_trace_name tasks[] = {{0, "cam1"}, {7, "na\"vi\\"}, {65535, "ter\n1"}};
-static const struct punctual_trace_name channels[] = {{0, "img"}, {65535, "p\xc3\xb6se"}};
+static const struct punctual_trace_name channels[] = {{0, "img"}, {65534, "p\xc3\xb6se"}};
 /* The first says nothing but what every program said before there was more to say. */
 static const struct punctual_trace_connection connections[] = {
 	{.channel = 0, .task = 7},
-	{.channel = 65535, .task = 65535, .threshold = 1},
+	{.channel = 65534, .task = 65535, .threshold = 1},
 	{.channel = 0, .task = 0, .threshold = 3, .pending = 5},
 	{.channel = 0, .task = 0, .threshold = UINT32_MAX, .flags = PUNCTUAL_TRACE_UNSYNCHRONISED | PUNCTUAL_TRACE_OPTIONAL | PUNCTUAL_TRACE_FINAL},
 };
 /* What had come is told when events are taken already. */
-static struct punctual_trace_barrier barriers[] = {{.channel = 0, .count = 4}, {.channel = 65535, .count = UINT32_MAX}};
+static struct punctual_trace_barrier barriers[] = {{.channel = 0, .count = 4}, {.channel = 65534, .count = UINT32_MAX}};
 
 struct expected {
 	uint64_t ticks;
@@ -39,7 +39,7 @@ static const struct expected expected[] = {
 	{1002, 0, START, 0, 7, "na\\\"vi\\\\"},
 	{1002, 0, STOP, 16383, 7, "na\\\"vi\\\\"},
 	/* Numbers are modulo 2¹⁴. */
-	{1003, 1, PUSH, 16384, 65535, "p\xc3\xb6se"},
+	{1003, 1, PUSH, 16384, 65534, "p\xc3\xb6se"},
 	{1004, 1, ACTIVATION, UINT32_MAX, 65535, "ter\\n1"},
 	{1005, 0, START, 0x5ffff, 4096, ""},
 	/* The low half of the clock wraps, within a packet of producer 1. */
@@ -110,10 +110,10 @@ static void check_metadata(const char *folder)
 	static const char *const lines[] = {
 		"\tdomain = \"dataflow\";\n", "\ttracer_name = \"punctual\";\n", "\ttracer_major = 1;\n", "\tprogram = \"events \\\"1\\\"\";\n",
 		"\tpolicy = \"fifo\";\n", "\texecutors = 1;\n", "\tproducer_0 = \"executor 0\";\n", "\tproducer_1 = \"timer\";\n",
-		"\ttracer_minor = 1;\n", "\tconnection_0 = \"0 7\";\n", "\tconnection_1 = \"65535 65535 threshold=1 synchronised\";\n",
+		"\ttracer_minor = 1;\n", "\tconnection_0 = \"0 7\";\n", "\tconnection_1 = \"65534 65535 threshold=1 synchronised\";\n",
 		"\tconnection_2 = \"0 0 threshold=3 synchronised pending=5\";\n",
 		"\tconnection_3 = \"0 0 threshold=4294967295 unsynchronised optional final\";\n", "\tconnections = \"all\";\n",
-		"\tbarrier_0 = \"0 4 3\";\n", "\tbarrier_1 = \"65535 4294967295 2\";\n",
+		"\tbarrier_0 = \"0 4 3\";\n", "\tbarrier_1 = \"65534 4294967295 2\";\n",
 		"\tfreq = 1000000000;\n", "\toffset_s = "};
 	static char text[65536];
 	char name[512];

@@ -62,6 +62,8 @@ void execute(uint32_t executor, struct task *task)
 	task->run(task);
 	CALL(punctual_trace_stop_by(executor, task->id, instance));
 	CALL(punctual_trace_stop(task->id, instance));
+	CALL(punctual_trace_count(task->id, instance));
+	CALL(punctual_trace_count_by(executor, task->id, instance));
 }
 
 int end(void)

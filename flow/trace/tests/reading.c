@@ -132,3 +132,21 @@ void free_reading(struct reading *reading)
 	reading->events = NULL;
 	reading->count = 0;
 }
+
+int read_count(const struct reading *reading, size_t first, struct count *count)
+{
+	uint64_t note = 0;
+
+	if (reading->count < 4 || first > reading->count - 4)
+		return 0;
+	for (unsigned part = 0; part < 4; part++) {
+		const struct seen *const seen = &reading->events[first + part];
+
+		if (seen->kind != PUSH || seen->object != 65535 || seen->producer != reading->events[first].producer)
+			return 0;
+		note |= (uint64_t)seen->number << 14 * part;
+	}
+	count->channel = (uint32_t)(note & 0xffff);
+	count->count = (uint32_t)(note >> 16 & UINT32_MAX);
+	return note >> 48 == 1;
+}

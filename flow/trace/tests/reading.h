@@ -31,11 +31,20 @@ struct reading {
 	unsigned complaints;
 };
 
+/* A note: a barrier's count is another from here on. */
+struct count {
+	uint32_t channel;
+	uint32_t count;
+};
+
 /* Removes the folder and all in it, so that a trace can be made there. */
 void remove_trace(const char *folder);
 
 /* Reads a trace; ends the test where babeltrace2 fails or says something that is not understood, and as skipped where there is none. */
 struct reading read_trace(const char *folder);
 void free_reading(struct reading *reading);
+
+/* Whether the four events from `first` on are such a note. */
+int read_count(const struct reading *reading, size_t first, struct count *count);
 
 #endif

@@ -45,6 +45,7 @@ static void refuse_configurations(void)
 {
 	static const struct punctual_trace_name nameless[] = {{1, "a"}, {2, NULL}};
 	static const struct punctual_trace_name twice[] = {{1, "a"}, {2, "b"}, {1, "c"}};
+	static const struct punctual_trace_name none[] = {{1, "a"}, {65535, "b"}};
 	static unsigned char memory[128];
 	struct punctual_trace_config config;
 
@@ -77,6 +78,9 @@ static void refuse_configurations(void)
 	config.channels = twice;
 	config.channel_count = 3;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "same number in the table of channels: c");
+	config.channels = none;
+	config.channel_count = 2;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "65,535 in the table of channels");
 	config = good();
 	config.connection_count = 1;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "no table of connections");
@@ -97,7 +101,9 @@ static void refuse_graphs(void)
 	const struct punctual_trace_connection pending_alone = {.pending = 1};
 	const struct punctual_trace_connection unknown = {.threshold = 1, .flags = 8};
 	const struct punctual_trace_connection kept[] = {{.threshold = 2, .pending = 3}, {.threshold = 2, .flags = PUNCTUAL_TRACE_UNSYNCHRONISED, .pending = 1}};
+	const struct punctual_trace_connection from_none = {.channel = 65535};
 	const struct punctual_trace_barrier none = {.channel = 1};
+	const struct punctual_trace_barrier on_none = {.channel = 65535, .count = 2};
 	struct punctual_trace_barrier twice[] = {{.channel = 1, .count = 3, .arrived = 2}, {.channel = 1, .count = 1}};
 	struct punctual_trace_config config;
 
@@ -109,6 +115,8 @@ static void refuse_graphs(void)
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "has a threshold");
 	config.connections = &unknown;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "unknown flags");
+	config.connections = &from_none;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "65,535 in the table of connections");
 	config.connections = kept;
 	config.connection_count = 2;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "keeps none");
@@ -117,6 +125,8 @@ static void refuse_graphs(void)
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "no table of barriers");
 	config.barriers = &none;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "count is too low");
+	config.barriers = &on_none;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "65,535 in the table of barriers");
 	config.barriers = twice;
 	config.barrier_count = 2;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "same channel");

@@ -3,7 +3,8 @@
  * A tracer for frameworks that run tasks which are activated by data: four events, eight bytes each, in CTF 1.8 (docs/flow-traces.md). Portable C99.
  *
  * A framework describes its tasks and channels once (punctual_trace_begin), then says what happens (punctual_trace_push, _activation, _start, _stop),
- * and ends the trace (punctual_trace_end). The four are inline, take no lock, call no system and allocate nothing.
+ * and ends the trace (punctual_trace_end). The four are inline, take no lock, call no system and allocate nothing. Where a barrier's count changes, it
+ * says that too (punctual_trace_count).
  *
  * Producers: each executor thread is one, and so is each other thread that pushes (a timer, the program's own). They have numbers: executors first,
  * from 0. A producer has a ring of packets that it alone fills. Two threads, or a thread and an interrupt or signal handler that comes in its way,
@@ -46,6 +47,9 @@ enum punctual_trace_result {
 	PUNCTUAL_TRACE_IO = -4
 };
 
+/* No channel has this number: a push on it is a part of a note (punctual_trace_count). */
+#define PUNCTUAL_TRACE_NO_CHANNEL 65535u
+
 /* A task or channel: its number in events, and its name for people. */
 struct punctual_trace_name {
 	uint16_t id;
@@ -77,7 +81,7 @@ struct punctual_trace_connection {
 	uint32_t pending;
 };
 
-/* The inputs of the channel are told at each count-th push only. */
+/* The inputs of the channel are told at each count-th push only. punctual_trace_count says where that changes. */
 struct punctual_trace_barrier {
 	uint16_t channel;
 	/* At least 1. */
@@ -349,6 +353,18 @@ static inline void punctual_trace_stop_by(uint32_t producer, uint16_t task, uint
 	punctual_trace_put(producer, 3, number, task);
 }
 
+/*
+ * A barrier's count (punctual_trace_config.barriers) is another from here on, at least 1: to be called before its inputs are told, where as many pushes have come
+ * already. This is a note, which takes the room of four events: docs/flow-traces.md, "Notes".
+ */
+static inline void punctual_trace_count_by(uint32_t producer, uint16_t channel, uint32_t count)
+{
+	const uint64_t note = channel | (uint64_t)count << 16 | UINT64_C(1) << 48;
+
+	for (uint32_t bit = 0; bit < 56u; bit += 14u)
+		punctual_trace_put(producer, 0, (uint32_t)(note >> bit & 0x3fffu), PUNCTUAL_TRACE_NO_CHANNEL);
+}
+
 /* The number of the calling thread (or interrupt, or whatever the port has), which it takes if it has none. */
 static inline uint32_t punctual_trace_current_producer(void)
 {
@@ -419,6 +435,13 @@ static inline void punctual_trace_stop_by(uint32_t producer, uint16_t task, uint
 	(void)number;
 }
 
+static inline void punctual_trace_count_by(uint32_t producer, uint16_t channel, uint32_t count)
+{
+	(void)producer;
+	(void)channel;
+	(void)count;
+}
+
 static inline uint32_t punctual_trace_current_producer(void)
 {
 	return PUNCTUAL_TRACE_NOBODY;
@@ -426,7 +449,7 @@ static inline uint32_t punctual_trace_current_producer(void)
 
 #endif
 
-/* The same four of the calling thread. */
+/* The same of the calling thread. */
 static inline void punctual_trace_push(uint16_t channel, uint32_t number)
 {
 	punctual_trace_push_by(punctual_trace_current_producer(), channel, number);
@@ -445,6 +468,11 @@ static inline void punctual_trace_start(uint16_t task, uint32_t number)
 static inline void punctual_trace_stop(uint16_t task, uint32_t number)
 {
 	punctual_trace_stop_by(punctual_trace_current_producer(), task, number);
+}
+
+static inline void punctual_trace_count(uint16_t channel, uint32_t count)
+{
+	punctual_trace_count_by(punctual_trace_current_producer(), channel, count);
 }
 
 #ifdef __cplusplus
