@@ -293,9 +293,10 @@ pub struct PathStep {
     pub task: String,
     /// The instance.
     pub instance: u64,
-    /// When its task had ended the instance before; absent where that was not behind the arrival of the datum.
+    /// How long, between the arrival of the datum and the activation, the task was queued or executed with earlier data; absent where it was not, or
+    /// where that is not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub free_ns: Option<Instant>,
+    pub busy_ns: Option<Duration>,
     /// When it was activated. An input that has the newest value may have got the datum after that, up to the start.
     pub activation_ns: Instant,
     /// When it started.
@@ -318,15 +319,15 @@ impl WorstPath {
         let mut came = self.from_ns;
         self.path.iter().map(move |step| {
             let activation = step.activation_ns.max(came);
-            let free = step.free_ns.unwrap_or(came).clamp(came, activation);
-            Stage { step, came: std::mem::replace(&mut came, step.until_ns), free, activation }
+            let busy = step.busy_ns.unwrap_or(Duration::ZERO).min(activation.since(came));
+            Stage { step, came: std::mem::replace(&mut came, step.until_ns), busy, activation }
         })
     }
 
     /// The parts, from where the path goes: queuing, execution, waiting.
     pub fn parts(&self) -> [Duration; 3] {
         let sum = |part: fn(&Stage<'_>) -> Duration| self.stages().fold(Duration::ZERO, |sum, stage| sum + part(&stage));
-        [sum(|stage| stage.busy() + stage.queuing()), sum(|stage| stage.execution()), sum(|stage| stage.waiting())]
+        [sum(|stage| stage.busy + stage.queuing()), sum(|stage| stage.execution()), sum(|stage| stage.waiting())]
     }
 }
 
@@ -337,21 +338,16 @@ pub struct Stage<'a> {
     pub step: &'a PathStep,
     /// When the datum came; at the source, when the time begins.
     pub came: Instant,
-    /// When the task had ended what it did with earlier data.
-    pub free: Instant,
+    /// How long the task was busy with earlier data since: queuing.
+    pub busy: Duration,
     /// When the instance had all that it needed, the datum included.
     pub activation: Instant,
 }
 
 impl Stage<'_> {
-    /// While the task was busy with earlier data: queuing.
-    pub fn busy(&self) -> Duration {
-        self.free.since(self.came)
-    }
-
     /// For other inputs or more data, or at the source for the later datum that went ahead.
     pub fn waiting(&self) -> Duration {
-        self.activation.since(self.free)
+        Duration::from_ns(self.activation.since(self.came).ns().saturating_sub(self.busy.ns()))
     }
 
     /// For an executor.

@@ -7,6 +7,7 @@ mod about;
 mod header;
 mod merge;
 mod metadata;
+mod notes;
 mod numbers;
 mod reader;
 mod stream;
@@ -17,12 +18,16 @@ pub use about::{About, Arming, Barrier, ByteOrder, Connection, Input};
 pub use reader::{Reader, Totals};
 pub use writer::{Writer, metadata};
 
+use header::Raw;
 use punctual_model::Instant;
 
 /// Numbers of events are counted modulo this.
 pub const NUMBERS: u64 = 1 << 14;
 /// Objects are numbered below this.
 pub const OBJECTS: usize = 1 << 16;
+
+/// The channel that is none: pushes on it are notes.
+pub(crate) const NOTES: u16 = u16::MAX;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,6 +83,19 @@ pub struct Gap {
     pub packets: u64,
 }
 
+/// A barrier's count is another from here on. If as many pushes have come already, its inputs are told at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// When.
+    pub at: Instant,
+    /// Who changed it.
+    pub producer: u32,
+    /// Of which barrier.
+    pub channel: u16,
+    /// To what; at least one.
+    pub count: u32,
+}
+
 /// What a reader gives, in the order of causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
@@ -85,4 +103,17 @@ pub enum Item {
     Event(Event),
     /// A gap; it stands where it begins.
     Gap(Gap),
+    /// A barrier's count.
+    Count(Count),
+}
+
+impl Item {
+    /// When it is; of a gap, where it begins.
+    pub fn at(&self) -> Instant {
+        match self {
+            Item::Event(event) => event.at,
+            Item::Gap(gap) => gap.from,
+            Item::Count(count) => count.at,
+        }
+    }
 }

@@ -66,10 +66,7 @@ fn events() -> Vec<Item> {
         free = now;
     }
     // As a reader gives them.
-    events.sort_by_key(|item| match item {
-        Item::Event(event) => event.at,
-        Item::Gap(gap) => gap.from,
-    });
+    events.sort_by_key(Item::at);
     events
 }
 

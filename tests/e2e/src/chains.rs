@@ -340,7 +340,7 @@ fn kept() -> Result<Outcome> {
         if !is_newest {
             // Each instance has one, and those that came when the sink was busy have waited for it.
             ensure!(age.distribution.count == books.len() as u64 && books.len() > 10, "{} of {}", age.distribution.count, books.len());
-            ensure!(age.worst.path[1].free_ns.is_some(), "{:?}", age.worst);
+            ensure!(age.worst.path[1].busy_ns.is_some(), "{:?}", age.worst);
         }
     }
     Ok(Outcome::Completed)

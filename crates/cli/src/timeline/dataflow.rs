@@ -22,10 +22,7 @@ pub fn draw(reader: &Reader, out: &mut impl Write, name: &str, plan: &Plan) -> R
     let mut broken = None;
     let mut take = |item: Item| {
         if timeline.is_none() && broken.is_none() {
-            let from = match &item {
-                Item::Event(event) => event.at,
-                Item::Gap(gap) => gap.from,
-            };
+            let from = item.at();
             let Some(out) = out.take() else { return };
             match begin(out, from) {
                 Ok(begun) => timeline = Some(begun),

@@ -12,8 +12,8 @@ use super::lineage::{Backlog, Carried, Carry, Window};
 use super::sources::ChainState;
 use super::times::{Activations, InstanceTimes};
 use super::tree::{Node, Tree, Way};
-use punctual_model::Instant;
-use punctual_trace::flow::{Event, Gap, Item, Kind, NUMBERS, OBJECTS};
+use punctual_model::{Duration, Instant};
+use punctual_trace::flow::{Count, Event, Gap, Item, Kind, NUMBERS, OBJECTS};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ pub struct Analysis<'a> {
     places: Box<[u32]>,
     /// By channel: whose counters it counts at.
     counted: FxHashMap<u16, Vec<(usize, usize)>>,
-    producers: FxHashMap<u32, Producer>,
+    producers: FxHashMap<u32, Running>,
     /// What the kernel did with threads, and which producer is which of them.
     kernel: Option<(&'a Threads, FxHashMap<u32, u32>)>,
     /// Until when events may be missing, of whatever producer; and whether a stream was cut off, so that from there on anything may.
@@ -59,7 +59,8 @@ pub struct Analysis<'a> {
 #[derive(Clone, Debug, Default)]
 struct Waits {
     since: Window,
-    newest: Window,
+    /// Of each of the task's registers, with the time of the last push there; they keep what an instance has read.
+    registers: Vec<(Instant, Window)>,
     /// Of each of the task's counters.
     queues: Vec<Backlog>,
 }
@@ -70,23 +71,10 @@ impl Waits {
     fn put(&mut self, place: Place, window: Window, counted: impl Fn(usize) -> u64) {
         match place {
             Place::Since => self.since.join(window),
-            Place::Newest => self.newest.join(window),
+            Place::Newest(register) => self.registers[register].1 = window,
             Place::Queue(_) if matches!(window, Window::Empty) => {}
             Place::Queue(counter) => self.queues[counter].put(counted(counter), window),
         }
-    }
-}
-
-/// A producer: what it is doing, and the channel of its last push, while activations may still be of that.
-#[derive(Clone, Copy, Debug)]
-struct Producer {
-    running: Running,
-    pushed: Option<u16>,
-}
-
-impl From<Running> for Producer {
-    fn from(running: Running) -> Producer {
-        Producer { running, pushed: None }
     }
 }
 
@@ -133,14 +121,45 @@ impl Misses {
     }
 }
 
+/// How long a task was busy: some instance was activated and had not ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Busy {
+    /// Until then.
+    sum: Duration,
+    since: Option<Instant>,
+    /// Instances overlap, so one that is there keeps no other from beginning.
+    overlaps: bool,
+}
+
+impl Busy {
+    #[inline]
+    fn until(&self, at: Instant) -> Option<Duration> {
+        let now = self.since.map_or(Duration::ZERO, |since| at.since(since));
+        (!self.overlaps).then_some(self.sum + now)
+    }
+
+    #[inline]
+    fn begin(&mut self, at: Instant, is_idle: bool) {
+        self.overlaps |= !is_idle;
+        self.since = self.since.filter(|_| !is_idle).or(Some(at));
+    }
+
+    #[inline]
+    fn end(&mut self, at: Instant) {
+        if let Some(since) = self.since.take() {
+            self.sum = self.sum + at.since(since);
+        }
+    }
+}
+
 #[derive(Debug)]
 struct TaskState {
     number: u16,
     live: Live,
-    /// The last activation, start and stop.
+    /// The last activation and start.
     last: Option<(u64, Instant)>,
     last_start: Option<(u64, Instant)>,
-    last_stop: Option<Instant>,
+    busy: Busy,
     inputs: Inputs,
     /// What the last activation took; here, so that its memory is used again.
     taken: Vec<Taken>,
@@ -181,7 +200,7 @@ impl<'a> Analysis<'a> {
                 live: Live::default(),
                 last: None,
                 last_start: None,
-                last_stop: None,
+                busy: Busy::default(),
                 inputs,
                 taken: Vec::new(),
                 unexplained: 0,
@@ -196,8 +215,14 @@ impl<'a> Analysis<'a> {
             });
         }
         let misses = Misses::by_task(graph);
-        let counters = |node: &Node| tasks[places[usize::from(node.task)] as usize].inputs.counters.len();
-        let waits = |node| Waits { queues: vec![Backlog::default(); counters(node)], ..Waits::default() };
+        let waits = |node: &Node| {
+            let inputs = &tasks[places[usize::from(node.task)] as usize].inputs;
+            Waits {
+                since: Window::Empty,
+                registers: vec![(Instant::from_ns(0), Window::Empty); inputs.registers],
+                queues: vec![Backlog::default(); inputs.counters.len()],
+            }
+        };
         let waits = tree.nodes.iter().map(waits).collect();
         let misses_pushes = tree.nodes.iter().map(|node| misses(node.task)).collect();
         Analysis {
@@ -223,6 +248,13 @@ impl<'a> Analysis<'a> {
         match item {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
+            Item::Count(count) => self.count(count),
+        }
+    }
+
+    fn count(&mut self, count: &Count) {
+        for (task, counter) in self.counted.get(&count.channel).into_iter().flatten() {
+            self.tasks[*task].inputs.counters[*counter].count(count.count);
         }
     }
 
@@ -233,12 +265,12 @@ impl<'a> Analysis<'a> {
         if gap.packets > 0 || gap.discarded >= NUMBERS / 2 {
             self.forget_numbers(gap.producer);
         }
-        let producer = self.producers.entry(gap.producer).or_insert(Running::Nothing.into());
-        *producer = Producer::from(match producer.running {
+        let running = self.producers.entry(gap.producer).or_insert(Running::Nothing);
+        *running = match *running {
             Running::Nothing => Running::Unknown(None),
             Running::Instance(task, number) => Running::Unknown(Some((task, number))),
             unknown @ Running::Unknown(_) => unknown,
-        });
+        };
     }
 
     /// So much is missing that a number may come again and mean another instance: those that had not started, or that this producer
@@ -259,6 +291,10 @@ impl<'a> Analysis<'a> {
 
     #[inline]
     fn event(&mut self, event: &Event) {
+        // Events are missing of which no gap says when.
+        if event.at.ns() > self.graph.missing_from {
+            self.is_cut = true;
+        }
         if event.kind == Kind::Push {
             return self.push(event);
         }
@@ -280,12 +316,14 @@ impl<'a> Analysis<'a> {
         for (task, counter) in self.counted.get(&event.object).into_iter().flatten() {
             self.tasks[*task].inputs.counters[*counter].push(event.number);
         }
-        let producer = self.producers.entry(event.producer).or_insert(Running::Nothing.into());
-        producer.pushed = Some(event.object);
-        let maker = match producer.running {
-            Running::Instance(task, number) => (task, number),
+        // Whoever makes it, nothing else is the newest there.
+        for (node, register) in self.tree.registers.get(&event.object).into_iter().flatten() {
+            self.waits[*node].registers[*register] = (event.at, Window::Empty);
+        }
+        let maker = match self.producers.get(&event.producer) {
+            Some(Running::Instance(task, number)) => (*task, *number),
             // Who never executes a task is none, whatever is missing.
-            Running::Unknown(_) if self.graph.executing.contains(&event.producer) => return self.push_unknown(event),
+            Some(Running::Unknown(_)) if self.graph.executing.contains(&event.producer) => return self.push_unknown(event),
             _ => return,
         };
         let task = &mut self.tasks[maker.0];
@@ -299,9 +337,11 @@ impl<'a> Analysis<'a> {
             (std::mem::take(&mut task.ways), std::mem::take(&mut instance.carries), std::mem::take(&mut instance.put));
         for way in ways.iter().filter(|way| way.channel == event.object) {
             let (carry, node) = (&carries[way.from_slot], &self.tree.nodes[way.node]);
-            let counters = &self.tasks[self.places[usize::from(node.task)] as usize].inputs.counters;
-            let window = Window::of(carry, start, event.at, event.object);
-            self.waits[way.node].put(way.place, window, |counter| counters[counter].place(event.number));
+            let behind = &self.tasks[self.places[usize::from(node.task)] as usize];
+            // What is newest stays for whatever reason.
+            let busy = behind.busy.until(event.at).filter(|_| !matches!(way.place, Place::Newest(_)));
+            let window = Window::of(carry, start, event.at, event.object, busy);
+            self.waits[way.node].put(way.place, window, |counter| behind.inputs.counters[counter].place(event.number));
             if !node.chains.is_empty() && !put.contains(&way.node) {
                 put.push(way.node);
                 for chain in &node.chains {
@@ -352,18 +392,18 @@ impl<'a> Analysis<'a> {
         task.activations.add(event.at);
         let activated = Activated {
             instance: event.number,
-            by: self.producers.get(&event.producer).and_then(|producer| producer.pushed),
             is_behind_missing: is_missing,
             is_whole: self.graph.is_whole,
-            has_met_gap: self.gap_until.is_some(),
+            has_met_gap: self.gap_until.is_some() || self.is_cut,
         };
         task.unexplained += u64::from(!task.inputs.take(activated, &mut task.taken));
-        let free = task.last_stop.filter(|_| task.live.is_empty());
+        let busy = task.busy.until(event.at);
+        task.busy.begin(event.at, task.live.is_empty());
         let Some(instance) = task.live.add(event.number) else {
             // It has started before.
             return self.give_up(place, event);
         };
-        (instance.activation, instance.free, instance.is_read) = (Some(event.at), free, !task.inputs.has_newest);
+        (instance.activation, instance.busy, instance.is_read) = (Some(event.at), busy, task.inputs.registers == 0);
         let mut windows = std::mem::take(&mut instance.windows);
         for node in &self.tasks[place].nodes {
             let (waits, task) = (&mut self.waits[*node], &self.tasks[place]);
@@ -393,8 +433,8 @@ impl<'a> Analysis<'a> {
 
     #[inline]
     fn start(&mut self, place: usize, event: &Event) {
-        let before = self.producers.insert(event.producer, Running::Instance(place, event.number).into());
-        if let Some(Running::Instance(task, number) | Running::Unknown(Some((task, number)))) = before.map(|before| before.running) {
+        let before = self.producers.insert(event.producer, Running::Instance(place, event.number));
+        if let Some(Running::Instance(task, number) | Running::Unknown(Some((task, number)))) = before {
             // Its stop is missing, if it has not had one from another producer.
             let is_its = |instance: &mut Instance| instance.start.is_some_and(|(_, by)| by == event.producer);
             if self.tasks[task].live.get(number).is_some_and(is_its) {
@@ -423,14 +463,15 @@ impl<'a> Analysis<'a> {
             None => event.number == 0,
             Some((last, _)) => event.number == last + 1,
         };
-        // An instance whose start is missing may have read it.
+        // An instance before it may have been the first to read it.
         let is_missing = !self.graph.is_whole && (!is_next || task.live.waits_before(event.number));
-        let since = task.last_start.map_or(Instant::from_ns(0), |(_, at)| at);
         let Some(instance) = task.live.get(event.number) else { return };
         let mut windows = std::mem::take(&mut instance.windows);
         for (node, window) in self.tasks[place].nodes.iter().zip(&mut windows) {
-            window.join(std::mem::take(&mut self.waits[*node].newest));
-            if is_missing || self.may_miss(*node, since, event.at) {
+            // What is there is the newest, if nothing is missing behind it.
+            let registers = &self.waits[*node].registers;
+            registers.iter().for_each(|(_, register)| window.join(register.clone()));
+            if is_missing || registers.iter().any(|(since, _)| self.may_miss(*node, *since, event.at)) {
                 *window = Window::Unknown;
             }
         }
@@ -456,13 +497,15 @@ impl<'a> Analysis<'a> {
 
     #[inline]
     fn stop(&mut self, place: usize, event: &Event) {
-        self.producers.insert(event.producer, Running::Nothing.into());
+        self.producers.insert(event.producer, Running::Nothing);
         let task = &mut self.tasks[place];
-        task.last_stop = Some(event.at);
         let Some(instance) = task.live.remove(event.number) else {
             task.incomplete += 1;
             return;
         };
+        if task.live.is_empty() {
+            task.busy.end(event.at);
+        }
         match (instance.activation, instance.start) {
             (Some(activation), Some((start, producer))) if producer == event.producer => {
                 task.queuing.add(event.number, activation, start);
@@ -496,7 +539,11 @@ impl<'a> Analysis<'a> {
     /// The instance of this event cannot be followed any more.
     #[cold]
     fn give_up(&mut self, place: usize, event: &Event) {
-        if let Some(instance) = self.tasks[place].live.remove(event.number) {
+        let task = &mut self.tasks[place];
+        if let Some(instance) = task.live.remove(event.number) {
+            if task.live.is_empty() {
+                task.busy.end(event.at);
+            }
             self.abandon(place, &instance, false, event.at);
         }
     }
@@ -507,7 +554,6 @@ impl<'a> Analysis<'a> {
         *(if is_in_flight { &mut task.in_flight } else { &mut task.incomplete }) += 1;
         if !instance.is_read && !is_in_flight {
             // Its start is missing, and it has read what was there then.
-            task.nodes.iter().for_each(|node| self.waits[*node].newest = Window::Unknown);
             let ends = task.nodes.iter().filter_map(|node| self.tree.nodes[*node].chain);
             ends.for_each(|chain| self.chains[chain].read_unknown(at));
         }
@@ -534,10 +580,10 @@ fn read(instance: &mut Instance, nodes: &[usize], tree: &Tree, chains: &mut [Cha
                 source_activation: activation,
                 instance: instance.number,
                 activation,
-                free: None,
+                busy: None,
                 via: None,
             })),
-            Some(_) => window.read(instance.number, activation, instance.free),
+            Some(_) => window.read(instance.number, activation, instance.busy),
         };
         if let Some(chain) = node.chain {
             match &carry {

@@ -38,6 +38,9 @@ pub struct GraphBuilder {
     channels: FxHashMap<u16, Numbered>,
     tasks: FxHashMap<u16, Numbered>,
     gaps: u64,
+    /// Events in them, and packets.
+    discarded: u64,
+    packets: u64,
     first: Option<u64>,
     last: u64,
     events: u64,
@@ -50,13 +53,17 @@ struct Numbered {
     end: u64,
     /// Activations outside any push.
     alone: u64,
-    /// When the last was, in nanoseconds.
+    /// When the last was, in nanoseconds; and the last before the first that was missing.
     last: u64,
+    jumped: Option<u64>,
 }
 
 impl Numbered {
     #[inline]
     fn add(&mut self, number: u64, at: Instant) {
+        if number > self.end {
+            self.jumped.get_or_insert(self.last);
+        }
         self.last = at.ns();
         self.count += 1;
         self.end = self.end.max(number + 1);
@@ -94,6 +101,8 @@ pub struct Graph {
     pub(super) missing_activations: BTreeMap<u16, u64>,
     /// Whether every event is there.
     pub(super) is_whole: bool,
+    /// Behind this, in nanoseconds, events are missing by their numbers that no gap is about: a stream ends early, or is not there.
+    pub(super) missing_from: u64,
     /// When the first and the last event were, in nanoseconds; and how many there are.
     pub(super) from: u64,
     pub(super) until: u64,
@@ -112,11 +121,15 @@ impl GraphBuilder {
         match item {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
+            // Activations that it makes are of a round that ends with it.
+            Item::Count(count) => self.producers.entry(count.producer).or_insert(IDLE).push = Some(count.channel),
         }
     }
 
     fn gap(&mut self, gap: &Gap) {
         self.gaps += 1;
+        self.discarded = self.discarded.saturating_add(gap.discarded);
+        self.packets = self.packets.saturating_add(gap.packets);
         let producer = self.producers.entry(gap.producer).or_insert(IDLE);
         (producer.running, producer.push) = (Maker::Unknown, None);
     }
@@ -172,7 +185,7 @@ impl GraphBuilder {
         }
         let mut pushes: BTreeMap<u16, BTreeMap<Maker, u64>> = BTreeMap::new();
         // Executors are numbered first. Where it is not said how many there are, any producer may be one: its starts may be missing.
-        let may_execute = |number: u32| about.executors.is_none_or(|executors| number < executors);
+        let may_execute = |number: u32| about.executors.is_none_or(|executors| number < executors.max(1));
         let executing = self.producers.iter().filter(|(number, producer)| producer.executes || may_execute(**number));
         let executing: BTreeSet<u32> = executing.map(|(number, _)| *number).collect();
         // Who never executes a task is no task, whatever is missing.
@@ -206,6 +219,11 @@ impl GraphBuilder {
         let missing = |seen: &FxHashMap<u16, Numbered>| {
             seen.iter().map(|(number, seen)| (*number, seen.missing())).filter(|(_, missing)| *missing > 0).collect()
         };
+        let objects = || self.channels.values().chain(self.tasks.values()).filter(|seen| seen.missing() > 0);
+        let count = objects().map(|seen| seen.missing()).fold(0, u64::saturating_add);
+        let is_explained = self.packets > 0 || count <= self.discarded;
+        let jumped = objects().map(|seen| seen.jumped.unwrap_or(0)).min();
+        let missing_from = jumped.filter(|_| !is_explained).unwrap_or(u64::MAX);
         Graph {
             task_names: names::unique(&tasks, &about.tasks, "task"),
             channel_names: names::unique(&channels, &about.channels, "channel"),
@@ -221,7 +239,8 @@ impl GraphBuilder {
             executing,
             stimulated,
             missing_activations: missing(&self.tasks),
-            is_whole: self.gaps == 0,
+            is_whole: self.gaps == 0 && missing_from == u64::MAX,
+            missing_from,
             from: self.first.unwrap_or(0),
             until: self.last,
             events: self.events,

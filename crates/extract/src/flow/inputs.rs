@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 pub enum Place {
     /// With everything since the activation before: nothing is known of the input.
     Since,
-    /// Until an instance starts, or a newer one comes.
-    Newest,
+    /// In this register of the task, until a newer one comes.
+    Newest(usize),
     /// In the order of pushes, at this one of the task's counters.
     Queue(usize),
 }
@@ -22,7 +22,8 @@ pub struct Inputs {
     pub by_channel: BTreeMap<u16, Vec<Place>>,
     pub counters: Vec<Counter>,
     pub has_since: bool,
-    pub has_newest: bool,
+    /// How many channels have a register, of which an instance has what is there at its start.
+    pub registers: usize,
     /// Whether a final input can activate the task without the others.
     has_final: bool,
 }
@@ -40,8 +41,6 @@ pub struct Taken {
 #[derive(Clone, Copy, Debug)]
 pub struct Activated {
     pub instance: u64,
-    /// In a push on this channel.
-    pub by: Option<u16>,
     /// Activations before it are missing.
     pub is_behind_missing: bool,
     /// Whether the trace is whole; if not, whether anything is missing so far.
@@ -73,9 +72,9 @@ impl Inputs {
             if arming.synchronised {
                 places.push(Place::Queue(self.counters.len()));
                 self.counters.push(Counter::new(channel, arming, barrier));
-            } else if !places.contains(&Place::Newest) {
-                self.has_newest = true;
-                places.push(Place::Newest);
+            } else if !places.iter().any(|place| matches!(place, Place::Newest(_))) {
+                places.push(Place::Newest(self.registers));
+                self.registers += 1;
             }
         }
     }
@@ -102,18 +101,15 @@ impl Inputs {
     }
 }
 
-/// How many pushes there were at a synchronised input, and how many of them were taken.
+/// How many pushes there were at a synchronised input, and how many of them were taken. Of a barrier, rounds.
 #[derive(Clone, Debug)]
 pub struct Counter {
     pub channel: u16,
-    /// Of a barrier, all pushes count here, and an activation takes those of its rounds.
     threshold: u64,
-    /// Pushes before the trace.
+    /// Those before the trace.
     first: u64,
     is_required: bool,
-    is_barrier: bool,
-    /// Of a barrier: its count has changed, which no event says.
-    has_changed: bool,
+    barrier: Option<Rounds>,
     arrived: u64,
     taken: u64,
     /// By number, this is where the last activation took to.
@@ -122,18 +118,24 @@ pub struct Counter {
     is_lost: bool,
 }
 
+/// The round of a barrier that its pushes make now.
+#[derive(Clone, Copy, Debug)]
+struct Rounds {
+    count: u32,
+    has_come: u32,
+    /// Of the last push.
+    of_last: u64,
+}
+
 impl Counter {
     fn new(channel: u16, arming: &Arming, barrier: Option<&Barrier>) -> Counter {
-        let Barrier { count, arrived } = barrier.copied().unwrap_or(Barrier { count: 1, arrived: 0 });
-        // Whatever a trace says, the numbers of its pushes can be added.
-        let first = (u64::from(arming.pending) * u64::from(count)).min(1 << 62) + u64::from(arrived);
+        let first = u64::from(arming.pending);
         Counter {
             channel,
-            threshold: u64::from(arming.threshold) * u64::from(count),
+            threshold: u64::from(arming.threshold),
             first,
             is_required: !arming.optional && !arming.is_final,
-            is_barrier: barrier.is_some(),
-            has_changed: false,
+            barrier: barrier.map(|barrier| Rounds { count: barrier.count, has_come: barrier.arrived, of_last: first }),
             arrived: first,
             taken: 0,
             owed: 0,
@@ -142,13 +144,18 @@ impl Counter {
         }
     }
 
-    /// Which one the push of this number on the channel is.
+    /// Which one the push of this number on the channel is; of a barrier, the last.
     pub fn place(&self, number: u64) -> u64 {
-        self.first + number
+        self.barrier.map_or(self.first + number, |rounds| rounds.of_last)
     }
 
     #[inline]
     pub fn push(&mut self, number: u64) {
+        if let Some(rounds) = &mut self.barrier {
+            rounds.of_last = self.arrived;
+            rounds.has_come = rounds.has_come.saturating_add(1);
+            return self.end_round();
+        }
         let place = self.place(number);
         if place < self.arrived {
             return self.holes.fill(place);
@@ -162,51 +169,39 @@ impl Counter {
         self.arrived = place + 1;
     }
 
+    /// The barrier's count is another.
+    pub fn count(&mut self, count: u32) {
+        if let Some(rounds) = &mut self.barrier {
+            rounds.count = count;
+            self.end_round();
+        }
+    }
+
+    fn end_round(&mut self) {
+        if let Some(rounds) = self.barrier.as_mut().filter(|rounds| rounds.has_come >= rounds.count) {
+            rounds.has_come = 0;
+            self.arrived += 1;
+        }
+    }
+
     /// What an activation takes, and whether it is there.
     fn take(&mut self, activated: Activated, by_number: bool) -> (Taken, bool) {
-        // Behind a gap, nobody knows any more what an input has that is not always waited for.
         let is_armed = self.arrived - self.taken >= self.threshold;
-        if !by_number && (activated.is_behind_missing && !activated.is_whole || !is_armed && activated.has_met_gap) {
+        // Behind a gap, nobody knows any more what an input has that is not always waited for, nor where a round ends.
+        let is_behind_gap = activated.is_behind_missing && !activated.is_whole || !is_armed && activated.has_met_gap;
+        if is_behind_gap && !by_number || activated.has_met_gap && self.barrier.is_some() {
             self.is_lost = true;
         }
         if self.is_lost {
             return (Taken { from: 0, until: u64::MAX, is_known: false }, true);
         }
-        if self.is_barrier {
-            return (self.take_rounds(activated, by_number), true);
-        }
-        let (from, until) = self.next(activated, by_number, is_armed);
-        self.owed = if by_number { self.owed.max(until) } else { 0 };
-        (self.taken_to(from, until), is_armed)
-    }
-
-    fn next(&self, activated: Activated, by_number: bool, is_armed: bool) -> (u64, u64) {
         let from = if by_number { activated.instance.saturating_mul(self.threshold) } else { self.taken };
-        (from, if by_number || is_armed { from.saturating_add(self.threshold) } else { from })
-    }
-
-    fn taken_to(&mut self, from: u64, until: u64) -> Taken {
+        let until = if by_number || is_armed { from.saturating_add(self.threshold) } else { from };
+        self.owed = if by_number && self.barrier.is_none() { self.owed.max(until) } else { 0 };
         self.taken = self.taken.max(until.min(self.arrived));
         let is_known = until <= self.arrived && !self.holes.touch(from, until);
         self.holes.forget_before(self.taken);
-        Taken { from, until, is_known }
-    }
-
-    /// A push on a barrier that activates a task ends a round, and all rounds before have been taken: otherwise it would not have waited for this
-    /// one. Where that is not so, the barrier's count is not what it was.
-    fn take_rounds(&mut self, activated: Activated, by_number: bool) -> Taken {
-        let is_armed = self.arrived - self.taken >= self.threshold;
-        let (from, until) = self.next(activated, by_number, is_armed);
-        let is_direct = activated.by == Some(self.channel);
-        let is_first = !self.has_changed && (is_direct && until != self.arrived || !is_armed && self.is_required);
-        self.has_changed |= is_first;
-        if !self.has_changed {
-            return self.taken_to(from, until);
-        }
-        let (from, until) = (self.taken, self.arrived);
-        let taken = self.taken_to(from, until);
-        // Which rounds an instance has taken that began later, nobody knows.
-        Taken { is_known: taken.is_known && is_direct && !is_first, ..taken }
+        (Taken { from, until, is_known }, is_armed)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::lineage::{Carry, Window};
 use super::sources::Waiting;
-use punctual_model::Instant;
+use punctual_model::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Numbers are told apart over this many instances.
@@ -16,8 +16,8 @@ pub struct Instance {
     pub activation: Option<Instant>,
     /// When it started, and by whom it is executed.
     pub start: Option<(Instant, u32)>,
-    /// When its task had ended the instance before, if it had.
-    pub free: Option<Instant>,
+    /// How long its task had been busy when it was activated.
+    pub busy: Option<Duration>,
     /// For each node of its task: what it has taken so far, until it has read all.
     pub windows: Vec<Window>,
     pub is_read: bool,
@@ -65,7 +65,7 @@ impl Live {
             number,
             activation: None,
             start: None,
-            free: None,
+            busy: None,
             windows: Vec::new(),
             is_read: false,
             carries: Vec::new(),
@@ -98,7 +98,7 @@ impl Live {
         instance.carries.clear();
         instance.waiting.clear();
         instance.put.clear();
-        (instance.activation, instance.start, instance.free, instance.is_read) = (None, None, None, false);
+        (instance.activation, instance.start, instance.busy, instance.is_read) = (None, None, None, false);
         if self.spare.len() < 16 {
             self.spare.push(instance);
         }

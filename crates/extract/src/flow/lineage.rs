@@ -13,8 +13,8 @@ pub struct Carried {
     /// The instance itself.
     pub instance: u64,
     pub activation: Instant,
-    /// When its task had ended the instance before, if it had.
-    pub free: Option<Instant>,
+    /// How long its task was busy with earlier data, since the datum had come.
+    pub busy: Option<Duration>,
     /// How the datum came here; `None` in the source's own.
     pub via: Option<Via>,
 }
@@ -27,6 +27,8 @@ pub struct Via {
     pub start: Instant,
     pub pushed_at: Instant,
     pub channel: u16,
+    /// How long the task that it goes to had been busy then, since the trace began; where that says how long it has to wait.
+    pub busy: Option<Duration>,
 }
 
 /// What an instance has of a chain.
@@ -52,11 +54,11 @@ pub enum Window {
 impl Window {
     /// A push of what an instance carries.
     #[inline]
-    pub fn of(carry: &Carry, start: Instant, pushed_at: Instant, channel: u16) -> Window {
+    pub fn of(carry: &Carry, start: Instant, pushed_at: Instant, channel: u16, busy: Option<Duration>) -> Window {
         match carry {
             Carry::Nothing => Window::Empty,
             Carry::Unknown => Window::Unknown,
-            Carry::Known(from) => Window::Datum(Via { from: Rc::clone(from), start, pushed_at, channel }),
+            Carry::Known(from) => Window::Datum(Via { from: Rc::clone(from), start, pushed_at, channel, busy }),
         }
     }
 
@@ -73,15 +75,18 @@ impl Window {
         }
     }
 
-    /// What an instance has that reads it.
+    /// What an instance has that reads it; `busy` is how long its task had been when it was activated.
     #[inline]
-    pub fn read(self, instance: u64, activation: Instant, free: Option<Instant>) -> Carry {
+    pub fn read(self, instance: u64, activation: Instant, busy: Option<Duration>) -> Carry {
         match self {
             Window::Empty => Carry::Nothing,
             Window::Unknown => Carry::Unknown,
             Window::Datum(via) => {
                 let (source, source_activation) = (via.from.source, via.from.source_activation);
-                Carry::Known(Rc::new(Carried { source, source_activation, instance, activation, free, via: Some(via) }))
+                let most = activation.since(via.pushed_at);
+                let since = |(before, now): (Duration, Duration)| Duration::from_ns(now.ns().saturating_sub(before.ns())).min(most);
+                let busy = via.busy.zip(busy).map(since);
+                Carry::Known(Rc::new(Carried { source, source_activation, instance, activation, busy, via: Some(via) }))
             }
         }
     }

@@ -3,6 +3,7 @@
 use super::Graph;
 use super::chains::Chains;
 use super::inputs::{Inputs, Place};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// A task at its place in some chains.
@@ -37,6 +38,8 @@ pub struct Tree {
     pub ways: BTreeMap<u16, Vec<Way>>,
     /// By channel: all nodes behind it, and where their inputs keep data.
     pub behind: BTreeMap<u16, Vec<(usize, Place)>>,
+    /// By channel: the nodes that have the newest of it, and in which register.
+    pub registers: FxHashMap<u16, Vec<(usize, usize)>>,
 }
 
 impl Tree {
@@ -67,6 +70,11 @@ impl Tree {
         for (index, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()) {
             for (channel, places) in inputs.get(&node.task).into_iter().flat_map(|inputs| &inputs.by_channel) {
                 tree.behind.entry(*channel).or_default().extend(places.iter().map(|place| (index, *place)));
+                for place in places {
+                    if let Place::Newest(register) = place {
+                        tree.registers.entry(*channel).or_default().push((index, *register));
+                    }
+                }
             }
         }
         tree

@@ -1,9 +1,9 @@
 //! What inputs keep, by hand: bursts, what was there before the trace, barriers.
 
-use crate::oracle::{analyse, items};
+use crate::oracle::analyse;
 use punctual_model::Instant;
 use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
-use punctual_trace::flow::{About, Arming, Barrier, Connection, Event, Input, Kind};
+use punctual_trace::flow::{About, Arming, Barrier, Connection, Count, Event, Input, Item, Kind};
 use std::collections::BTreeMap;
 
 const CAM: u16 = 0;
@@ -14,7 +14,7 @@ const IMAGE: u16 = 1;
 /// Events of a timer (producer 2), of cam on executor 0 and of nav on executor 1, with their numbers.
 #[derive(Default)]
 struct Trace {
-    events: Vec<Event>,
+    items: Vec<Item>,
     numbers: BTreeMap<(bool, u16), u64>,
 }
 
@@ -23,7 +23,11 @@ impl Trace {
         let number = self.numbers.entry((kind == Kind::Push, object)).or_default();
         let event = Event { at: Instant::from_ns(at), producer, kind, object, number: *number };
         *number += u64::from(matches!(kind, Kind::Push | Kind::Stop));
-        self.events.push(event);
+        self.items.push(Item::Event(event));
+    }
+
+    fn count(&mut self, at: u64, count: u32) {
+        self.items.push(Item::Count(Count { at: Instant::from_ns(at), producer: 2, channel: IMAGE, count }));
     }
 
     /// cam is activated, and pushes an image a nanosecond after its start. `activates`: nav was idle, and has all that it needs then.
@@ -56,7 +60,7 @@ impl Trace {
             barriers: barrier.map(|barrier| (IMAGE, barrier)).into_iter().collect(),
             ..About::default()
         };
-        analyse(&items(&self.events), &about, None)
+        analyse(&self.items, &about, None)
     }
 }
 
@@ -90,7 +94,7 @@ fn a_burst_is_worked_off_one_by_one() {
     // All of its wait was for nav, which was busy with the others.
     assert_eq!((worst.queuing_ns.ns(), worst.execution_ns.ns(), worst.waiting_ns.ns()), (4_501 - 91, 501, 0));
     assert_eq!(nav(&flow).unexplained, 0);
-    // With the newest value only, two instances have it all.
+    // With the newest value only, two instances have the first and the last.
     let mut trace = Trace::default();
     (0..10).for_each(|image| trace.image(10 * image, image == 0));
     trace.nav_ends(501, true);
@@ -138,28 +142,80 @@ fn rounds_of_a_barrier_are_kept() {
     assert_eq!(ends(chain), Some([90, 260, 90, 250]));
 }
 
-/// A barrier's count is changed, which no event says: what it keeps is not followed from then on, and what is certain is.
+/// A barrier's count is raised and lowered.
 #[test]
 fn a_barrier_whose_count_changes() {
     let mut trace = Trace::default();
     trace.image(0, false);
     trace.image(10, true);
     trace.nav_ends(15, false);
-    // It counts to three now.
-    trace.image(20, false);
-    trace.image(30, false);
+    trace.count(16, 3);
+    (2..4).for_each(|image| trace.image(10 * image, false));
     trace.image(40, true);
-    trace.nav_ends(45, false);
-    (5..7).for_each(|image| trace.image(10 * image, false));
-    trace.image(70, true);
-    (8..11).for_each(|image| trace.image(10 * image, false));
-    trace.nav_ends(120, true);
-    trace.nav_ends(150, false);
+    // A whole round, and one image more, while nav runs.
+    (5..9).for_each(|image| trace.image(10 * image, false));
+    trace.nav_ends(85, true);
+    // As many as have come: a round ends without a push.
+    trace.count(86, 1);
+    trace.nav_ends(95, true);
+    trace.nav_ends(99, false);
     let flow = trace.analyse(Arming::default(), Some(Barrier { count: 2, arrived: 0 }));
     let chain = chain(&flow);
-    // The first as it was; the next showed that the count had changed; then one round that is certain, and one that is not.
-    assert_eq!((chain.sinks, chain.sinks_lost), (4, 2));
-    assert_eq!(ends(chain), Some([5, 70, 5, 50]));
+    assert_eq!((chain.sources, chain.sinks, chain.lost, nav(&flow).unexplained), (9, 4, 0, 0));
+    // Images at 0 and 10; 20 to 40; 50 to 70; 80.
+    assert_eq!(ends(chain), Some([5, 65, 5, 45]));
+}
+
+/// nav is activated by a clock, and has the newest image, however often: it is older each time.
+#[test]
+fn the_newest_value_is_there_until_there_is_another() {
+    const CLOCK: u16 = 2;
+    let mut trace = Trace::default();
+    trace.image(0, false);
+    for at in [10, 20, 30] {
+        trace.add(at, 2, Kind::Push, CLOCK);
+        trace.add(at, 2, Kind::Activation, NAV);
+        trace.add(at, 1, Kind::Start, NAV);
+        trace.add(at + 5, 1, Kind::Stop, NAV);
+    }
+    let input = |channel, task, synchronised: bool| {
+        let optional = !synchronised;
+        Input { connection: Connection { channel, task }, arming: Some(Arming { synchronised, optional, ..Arming::default() }) }
+    };
+    let about = About {
+        inputs: vec![input(TICK, CAM, true), input(IMAGE, NAV, false), input(CLOCK, NAV, true)],
+        has_all_inputs: true,
+        ..About::default()
+    };
+    let flow = analyse(&trace.items, &about, None);
+    let first = chain(&flow);
+    assert_eq!((first.sources, first.sinks, ends(first)), (1, 3, Some([15, 15, 15, 35])));
+    let worst = &first.age.as_ref().expect("an age").worst;
+    assert_eq!((worst.queuing_ns.ns(), worst.execution_ns.ns(), worst.waiting_ns.ns()), (0, 6, 29));
+    // Somebody else's image takes its place.
+    trace.add(36, 2, Kind::Push, IMAGE);
+    trace.add(40, 2, Kind::Push, CLOCK);
+    trace.add(40, 2, Kind::Activation, NAV);
+    trace.add(40, 1, Kind::Start, NAV);
+    trace.add(45, 1, Kind::Stop, NAV);
+    assert_eq!(chain(&analyse(&trace.items, &about, None)).sinks, 3);
+}
+
+/// A stream that ends early, where a packet does: no gap says so, and the numbers do.
+#[test]
+fn a_stream_that_ends_early() {
+    let mut trace = Trace::default();
+    for round in 0..20 {
+        trace.image(1_000 * round, true);
+        trace.nav_ends(1_000 * round + 500, false);
+    }
+    // Those of executor 0, which activates nav, are not there between two of its packets.
+    trace.items.retain(|item| !matches!(item, Item::Event(event) if event.producer == 0 && (5_000..15_000).contains(&event.at.ns())));
+    let flow = trace.analyse(Arming::default(), None);
+    assert_eq!((nav(&flow).activations, nav(&flow).missing_activations), (10, 10));
+    let curve = nav(&flow).arrival.curve.as_ref().expect("a curve");
+    assert_eq!(curve.delta_max_ns.first().map(|most| most.ns()), Some(1_000), "no curve spans what is missing");
+    assert_eq!(ends(chain(&flow)), Some([500, 500, 500, 500]));
 }
 
 /// More than are kept one by one: what is behind is counted, not guessed.

@@ -25,6 +25,7 @@ pub fn analyse(items: &[Item], about: &About, chains: Option<&[Vec<String>]>) ->
         match item {
             Item::Event(_) => totals.events += 1,
             Item::Gap(gap) => totals.discarded += gap.discarded,
+            Item::Count(_) => {}
         }
     }
     let flow = analysis.finish(about, &totals);

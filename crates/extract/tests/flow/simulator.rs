@@ -138,7 +138,7 @@ pub struct Simulator<'a> {
     windows: Vec<Vec<usize>>,
     /// By task and input.
     queues: Vec<Vec<VecDeque<usize>>>,
-    newest: Vec<Vec<usize>>,
+    newest: Vec<Vec<Option<usize>>>,
     ready: VecDeque<usize>,
     executors: Vec<Option<Running>>,
     due: Vec<u64>,
@@ -160,7 +160,7 @@ impl<'a> Simulator<'a> {
             counts: program.tasks.iter().map(|task| vec![0; task.inputs.len()]).collect(),
             windows: vec![Vec::new(); tasks],
             queues: program.tasks.iter().map(|task| vec![VecDeque::new(); task.inputs.len()]).collect(),
-            newest: vec![Vec::new(); tasks],
+            newest: program.tasks.iter().map(|task| vec![None; task.inputs.len()]).collect(),
             ready: VecDeque::new(),
             executors: (0..program.executors).map(|_| None).collect(),
             due,
@@ -243,7 +243,7 @@ impl<'a> Simulator<'a> {
             if inputs.iter().any(|input| input.keeps == Keeps::Newest) {
                 let started = &mut self.history.instances[instance];
                 started.read = Some(start);
-                started.reads.append(&mut self.newest[task]);
+                started.reads.extend(self.newest[task].iter().flatten());
                 started.reads.sort_unstable();
             }
             let length = time.0 + self.numbers.below(time.1 - time.0 + 1);
@@ -271,7 +271,7 @@ impl<'a> Simulator<'a> {
                 match input.keeps {
                     Keeps::Since => self.windows[task].push(push),
                     Keeps::Queue { .. } => self.queues[task][index].push_back(push),
-                    Keeps::Newest => self.newest[task].push(push),
+                    Keeps::Newest => self.newest[task][index] = Some(push),
                 }
                 is_told = true;
             }

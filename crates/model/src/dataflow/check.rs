@@ -2,7 +2,7 @@
 
 use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, Times};
 use crate::read::{Checked, ReadError, arrival};
-use crate::time::{Duration, Instant};
+use crate::time::Duration;
 use std::collections::HashSet;
 
 pub(crate) fn dataflow(path: &str, flow: &Dataflow) -> Checked {
@@ -135,9 +135,10 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
             let expected = format!("no more than `start_ns` ({})", step.start_ns.ns());
             return Err(ReadError::value(format!("{path}.activation_ns"), expected, step.activation_ns.ns()));
         }
-        if step.free_ns.is_some_and(|free| free < at || free > step.activation_ns) {
-            let expected = format!("between the arrival of the datum ({}) and `activation_ns` ({})", at.ns(), step.activation_ns.ns());
-            return Err(ReadError::value(format!("{path}.free_ns"), expected, step.free_ns.map_or(0, Instant::ns)));
+        let most = step.activation_ns.since(at);
+        if let Some(busy) = step.busy_ns.filter(|busy| *busy > most) {
+            let expected = format!("no more than from the arrival of the datum to `activation_ns` ({})", most.ns());
+            return Err(ReadError::value(format!("{path}.busy_ns"), expected, busy.ns()));
         }
         if index == 0 && step.activation_ns < at {
             let expected = format!("no less than `from_ns` ({})", at.ns());

@@ -71,7 +71,11 @@ fn what_makes_no_sense_is_refused_at_its_place() {
             "age.worst.path[1].activation_ns: expected no more than `start_ns` (150)",
         ),
         ("/dataflow/chains/0/age/worst/path/1/until_ns", json!(1), "age.worst.path[1].until_ns: expected no less than what is before it"),
-        ("/dataflow/chains/0/age/worst/path/1/free_ns", json!(1), "age.worst.path[1].free_ns: expected between the arrival of the datum"),
+        (
+            "/dataflow/chains/0/age/worst/path/1/busy_ns",
+            json!(11),
+            "age.worst.path[1].busy_ns: expected no more than from the arrival of the datum",
+        ),
         ("/dataflow/chains/0/age/worst/path/0/channel", json!("x"), "age.worst.path[0].channel: expected the name of a channel"),
         ("/dataflow/chains/0/age/worst/path/0/task", json!("navi"), "age.worst.path[0].task: expected the chain's task"),
         ("/dataflow/chains/0/age/worst/from_ns", json!(99), "age.worst"),

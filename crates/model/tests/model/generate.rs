@@ -248,7 +248,7 @@ fn latency() -> impl Strategy<Value = Latency> {
         let step = |index: usize| PathStep {
             task: format!("t{}", index % 2),
             instance,
-            free_ns: (index == 1).then(|| at(4)),
+            busy_ns: (index == 1).then(|| at(4).since(at(3))),
             activation_ns: at(3 * index + 1),
             start_ns: at(3 * index + 2),
             until_ns: at(3 * index + 3),

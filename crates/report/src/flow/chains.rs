@@ -129,8 +129,8 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
 /// for that one.
 pub(crate) fn waited(flow: &Dataflow, stage: &Stage) -> String {
     let mut text = String::new();
-    if stage.busy() > Duration::ZERO {
-        text += &format!("waited {} for the end of the instance before; ", stage.busy());
+    if stage.busy > Duration::ZERO {
+        text += &format!("waited {} while the task was busy with earlier data; ", stage.busy);
     }
     if stage.waiting() > Duration::ZERO {
         let is_input = |channel: &&Channel| channel.activates.iter().any(|activates| activates.task == stage.step.task);

@@ -44,7 +44,7 @@ fn step(task: &str, from: u64, channel: Option<&str>) -> PathStep {
     PathStep {
         task: task.into(),
         instance: 3,
-        free_ns: None,
+        busy_ns: None,
         activation_ns: at(from),
         start_ns: at(from + 5),
         until_ns: at(from + 45),

@@ -95,6 +95,7 @@ impl<W: Write> Dataflow<W> {
                 (producer.running, producer.push) = (None, None);
                 Ok(())
             }
+            Item::Count(_) => Ok(()),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Streams merged by time. At the same tick a stop goes before a push, that before an activation, that before a start: the order of
 //! causes. Within a stream the order is its own.
 
+use super::notes::{self, Note, Notes};
 use super::numbers::Numbers;
 use super::stream::{Cursor, Head};
-use super::{Event, Gap, Item, Kind};
+use super::{Count, Event, Gap, Item, Kind};
 use punctual_model::Instant;
 use std::io;
 
@@ -40,13 +41,17 @@ fn rank(head: &Head) -> Rank {
 }
 
 /// Gives everything in the streams, in order; tells every now and then how far it has come in its files. On an error, which stream's it is.
+/// Gives how many of the events were parts of notes, if there can be any.
 pub fn merge(
     cursors: &mut [Cursor<'_>],
     clock: Clock,
+    has_notes: bool,
     each: &mut (impl FnMut(Item) + ?Sized),
     progress: &mut dyn FnMut(u64),
-) -> Result<(), (usize, io::Error)> {
+) -> Result<u64, (usize, io::Error)> {
     let mut numbers = Numbers::default();
+    let mut notes = vec![Notes::default(); if has_notes { cursors.len() } else { 0 }];
+    let mut parts = 0;
     let mut ranks: Vec<Rank> = cursors.iter().map(|cursor| rank(&cursor.head)).collect();
     let mut given = 0_u64;
     loop {
@@ -60,7 +65,7 @@ pub fn merge(
         }
         if ranks.get(first).is_none_or(|rank| *rank == END) {
             progress(cursors.iter().map(Cursor::offset).sum());
-            return Ok(());
+            return Ok(parts);
         }
         if second.0 == ranks[first].0 {
             first = unless_too_early(first, cursors, &ranks, &numbers);
@@ -68,7 +73,15 @@ pub fn merge(
         let cursor = &mut cursors[first];
         // As long as no other stream has something at the same tick, it goes on.
         loop {
-            each(item(cursor, clock, &mut numbers));
+            match notes.get_mut(first).and_then(|notes| part_of_note(cursor, notes)) {
+                None => each(item(cursor, clock, &mut numbers)),
+                Some(note) => {
+                    parts += 1;
+                    let at = clock.instant(cursor.tick());
+                    let count = |Note { channel, count }| Item::Count(Count { at, producer: cursor.producer(), channel, count });
+                    note.map(count).into_iter().for_each(&mut *each);
+                }
+            }
             cursor.advance().map_err(|error| (first, error))?;
             given += 1;
             if given % 65_536 == 0 {
@@ -98,6 +111,18 @@ fn unless_too_early(first: usize, cursors: &[Cursor<'_>], ranks: &[Rank], number
     }
     let same = (0..ranks.len()).filter(|index| ranks[*index].0 == ranks[first].0);
     same.filter(|index| !is_too_early(*index)).min_by_key(|index| ranks[*index]).unwrap_or(first)
+}
+
+/// Of a part of a note, the note if it is the last one.
+#[inline]
+fn part_of_note(cursor: &Cursor<'_>, notes: &mut Notes) -> Option<Option<Note>> {
+    match &cursor.head {
+        Head::Event { raw, .. } if notes::is_part(raw) => Some(notes.take(raw)),
+        _ => {
+            notes.interrupt();
+            None
+        }
+    }
 }
 
 #[inline]

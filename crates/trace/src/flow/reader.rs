@@ -117,7 +117,9 @@ impl Reader {
         };
         let mut cursors = self.streams.iter().enumerate().map(open).collect::<Result<Vec<_>, Error>>()?;
         let clock = Clock { frequency: self.about.frequency };
-        merge(&mut cursors, clock, each, progress).map_err(|(index, error)| failed(index, error))?;
+        // Who has no barriers has no notes, and may have such a channel.
+        let has_notes = !self.about.barriers.is_empty();
+        let parts = merge(&mut cursors, clock, has_notes, each, progress).map_err(|(index, error)| failed(index, error))?;
         let mut totals = Totals::default();
         let mut damages = Damages::default();
         damages.extend(self.damages.iter().cloned());
@@ -129,6 +131,7 @@ impl Reader {
             totals.damaged_packets += damaged_packets;
             damages.extend(cursor.damages.into_list());
         }
+        totals.events -= parts;
         totals.damages = damages.into_list();
         Ok(totals)
     }

@@ -83,6 +83,11 @@ impl<'a> Cursor<'a> {
         self.taken.map_or(u32::try_from(self.stream.number).unwrap_or(u32::MAX), |header| header.producer)
     }
 
+    /// When the last event was that was read.
+    pub fn tick(&self) -> u64 {
+        self.last
+    }
+
     /// How far it has come in its file.
     pub fn offset(&self) -> u64 {
         self.offset

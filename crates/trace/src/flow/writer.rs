@@ -1,7 +1,7 @@
 //! Writes flow traces: packets of one size, in one file for each producer.
 
 use super::header::{EVENT, HEADER, Header, LEAST_PACKET, MOST_PACKET, Raw};
-use super::{About, ByteOrder, Kind, NUMBERS, metadata as tsdl};
+use super::{About, ByteOrder, Kind, NOTES, NUMBERS, metadata as tsdl, notes};
 use crate::error::{Error, ErrorKind};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -111,6 +111,16 @@ impl Writer {
         this.end = tick;
         this.is_dirty = true;
         Ok(())
+    }
+
+    /// Says that a barrier's count is another from here on.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such producer.
+    pub fn count(&mut self, producer: usize, tick: u64, channel: u16, count: u32) -> Result<(), Error> {
+        let parts = notes::numbers(channel, count).into_iter();
+        parts.map(|number| self.event(producer, tick, Kind::Push, NOTES, number)).collect()
     }
 
     /// Counts events for which there was no room: they belong behind all that were written.

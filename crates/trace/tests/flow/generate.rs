@@ -78,7 +78,7 @@ pub fn read(reader: &Reader) -> (Vec<Item>, Totals) {
 pub fn events(items: &[Item]) -> Vec<Event> {
     let event = |item: &Item| match item {
         Item::Event(event) => Some(*event),
-        Item::Gap(_) => None,
+        Item::Gap(_) | Item::Count(_) => None,
     };
     items.iter().filter_map(event).collect()
 }

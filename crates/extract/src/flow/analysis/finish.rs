@@ -16,7 +16,7 @@ impl Analysis<'_> {
         for place in 0..self.tasks.len() {
             while let Some(instance) = self.tasks[place].live.remove_any() {
                 // What was on its way while events went missing may have ended then.
-                let has_met_gap = instance.activation.is_none_or(|at| self.gap_until.is_some_and(|until| until >= at));
+                let has_met_gap = self.is_cut || instance.activation.is_none_or(|at| self.gap_until.is_some_and(|until| until >= at));
                 self.abandon(place, &instance, !has_met_gap, self.graph.until());
             }
         }
@@ -113,15 +113,12 @@ impl Analysis<'_> {
             activation_ns: carried.activation,
             start_ns: start,
             until_ns: until,
-            free_ns: None,
+            busy_ns: carried.busy.filter(|busy| *busy > Duration::ZERO),
             channel: channel.and_then(|channel| self.graph.channel_names.get(&channel).cloned()),
         };
         let mut path = vec![step(&way.sink, way.start, way.stop, None)];
         let mut at = &way.sink;
         while let Some(via) = &at.via {
-            // Busy with earlier data while this was there.
-            let was_busy = |free: &Instant| *free > via.pushed_at && *free <= at.activation;
-            path.last_mut().into_iter().for_each(|step: &mut PathStep| step.free_ns = at.free.filter(was_busy));
             path.push(step(&via.from, via.start, via.pushed_at, Some(via.channel)));
             at = &via.from;
         }

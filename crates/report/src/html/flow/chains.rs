@@ -112,8 +112,10 @@ fn way(worst: &WorstPath) -> Vec<(Part, Duration, Duration, String)> {
     };
     for stage in worst.stages() {
         let step = stage.step;
-        add(Part::Queuing, stage.came, stage.free, step);
-        add(Part::Waiting, stage.free, stage.activation, step);
+        // Where the task was busy now and then, all of that first.
+        let free = stage.came + stage.busy;
+        add(Part::Queuing, stage.came, free, step);
+        add(Part::Waiting, free, stage.activation, step);
         add(Part::Queuing, stage.activation, step.start_ns, step);
         add(Part::Execution, step.start_ns, step.until_ns, step);
     }
@@ -232,7 +234,7 @@ mod tests {
         let step = |task: &str, activation: u64, start: u64, until: u64| PathStep {
             task: task.into(),
             instance: 7,
-            free_ns: None,
+            busy_ns: None,
             activation_ns: at(activation),
             start_ns: at(start),
             until_ns: at(until),

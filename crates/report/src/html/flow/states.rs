@@ -101,6 +101,7 @@ impl States {
         match item {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
+            Item::Count(_) => {}
         }
     }
 

@@ -64,7 +64,7 @@ fn channel(id: u32, name: &str, from: &[&str], to: &[(&str, u64, bool)]) -> Chan
 
 fn step(task: &str, activation: u64, start: u64, until: u64, channel: Option<&str>) -> PathStep {
     let (activation_ns, start_ns, until_ns) = (at(activation), at(start), at(until));
-    PathStep { task: task.into(), instance: 7, free_ns: None, activation_ns, start_ns, until_ns, channel: channel.map(Into::into) }
+    PathStep { task: task.into(), instance: 7, busy_ns: None, activation_ns, start_ns, until_ns, channel: channel.map(Into::into) }
 }
 
 /// Three tasks: a camera, a tracker with a name that is markup and a feedback to itself, and a sink.
