@@ -89,6 +89,36 @@ pub struct Activates {
     pub activations: u64,
     /// Whether the program says so, not only the events.
     pub declared: bool,
+    /// What the input keeps for instances to come; absent where the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub keeps: Option<Keeps>,
+}
+
+/// What an input keeps of what was pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keeps {
+    /// All, until as many as it needs are taken, the oldest first.
+    Queue,
+    /// The newest, until there is another.
+    Newest,
+}
+
+impl Dataflow {
+    /// Connections on chains of which the trace does not say what their inputs keep: channel and task, by name.
+    pub fn unknown_inputs(&self) -> Vec<(&str, &str)> {
+        let is_on_chain =
+            |from: &str, to: &str| self.chains.iter().any(|chain| chain.tasks.windows(2).any(|pair| pair[0] == from && pair[1] == to));
+        let mut found = Vec::new();
+        for channel in &self.channels {
+            for activates in channel.activates.iter().filter(|activates| activates.keeps.is_none()) {
+                if channel.pushed_by.iter().any(|by| is_on_chain(&by.task, &activates.task)) {
+                    found.push((channel.name.as_str(), activates.task.as_str()));
+                }
+            }
+        }
+        found
+    }
 }
 
 /// A task of a dataflow program.

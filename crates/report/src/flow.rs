@@ -6,7 +6,7 @@ mod graph;
 mod kernel;
 mod tasks;
 
-pub(crate) use chains::{missing, waited};
+pub(crate) use chains::{missing, unknown_inputs, waited};
 pub use dot::dot;
 pub(crate) use kernel::{PARTS, rows as kernel_rows};
 pub(crate) use tasks::notes as task_notes;

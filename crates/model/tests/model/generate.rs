@@ -316,7 +316,12 @@ fn dataflow() -> impl Strategy<Value = Dataflow> {
                 from_outside: counts[6],
                 from_unknown: counts[7],
                 pushed_by: vec![PushedBy { task: "t0".to_owned(), pushes: counts[4] }],
-                activates: vec![Activates { task: "t1".to_owned(), activations: counts[5], declared: chains_omitted }],
+                activates: vec![Activates {
+                    task: "t1".to_owned(),
+                    activations: counts[5],
+                    declared: chains_omitted,
+                    keeps: [None, Some(Keeps::Queue), Some(Keeps::Newest)][counts[5] as usize % 3],
+                }],
             }],
             tasks: vec![one, other],
             chains,

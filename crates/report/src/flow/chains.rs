@@ -89,6 +89,17 @@ pub(crate) fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<String>, Vec<Strin
     (sources, sinks)
 }
 
+/// That latencies rest on an assumption: of these connections, nobody knows what their inputs keep.
+pub(crate) fn unknown_inputs(connections: &[String]) -> String {
+    const MOST: usize = 6;
+    let more = if connections.len() > MOST { format!(", and {} more", connections.len() - MOST) } else { String::new() };
+    format!(
+        "What inputs keep, the trace does not say ({}{more}): an instance is taken to have read all that was pushed since the activation before its own. \
+         If an input keeps a queue, latencies through it are longer than this; declare it where the trace is made.",
+        connections[..connections.len().min(MOST)].join(", ")
+    )
+}
+
 /// The worst of each chain, step by step.
 pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
     let mut text = String::new();
@@ -112,6 +123,10 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
             );
             text += &paragraph(&said, page);
         }
+    }
+    let unknown: Vec<String> = flow.unknown_inputs().into_iter().map(|(from, to)| format!("{} → {}", visible(from), visible(to))).collect();
+    if !unknown.is_empty() {
+        text += &paragraph(&unknown_inputs(&unknown), page);
     }
     if flow.chains.iter().any(|chain| chain.lost + chain.sinks_lost > 0) {
         text += &paragraph("lost: events are missing that might have changed the way of this datum, so it is in no figure.", page);

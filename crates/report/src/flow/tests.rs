@@ -86,7 +86,7 @@ fn model_with(second: &str) -> TimingModel {
         from_outside: 2,
         from_unknown: 0,
         pushed_by: vec![PushedBy { task: "cam".into(), pushes: 1_232 }],
-        activates: vec![Activates { task: second.into(), activations: 0, declared: true }],
+        activates: vec![Activates { task: second.into(), activations: 0, declared: true, keeps: Some(Keeps::Queue) }],
     };
     let flow = Dataflow {
         program: Some("rover \"2\"".into()),

@@ -141,6 +141,10 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         "source instance",
         format!("of a chain pushed {} datum when the sink had read a later one already.", agreeing(overtaken, "its", "their")),
     );
+    let unknown: Vec<String> = flow.unknown_inputs().into_iter().map(|(from, to)| format!("{} → {}", visible(from), visible(to))).collect();
+    if !unknown.is_empty() {
+        lines.push(crate::flow::unknown_inputs(&unknown));
+    }
     lines
 }
 

@@ -134,8 +134,11 @@ pub struct Metadata {
 pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     let text = String::from_utf8_lossy(bytes);
     let values = Values::read(&text);
-    let damage = (!values.is_whole).then(|| {
-        let what = "the file is cut off here or damaged; what it does not say (names, connections) is left open";
+    let damage = (!values.is_whole || bytes.is_empty()).then(|| {
+        let what = match bytes.is_empty() {
+            true => "the file is empty; names and connections are left open",
+            false => "the file is cut off here or damaged; what it does not say (names, connections) is left open",
+        };
         Damage::new(NAME, bytes.len() as u64, what)
     });
     check_kind(&values, bytes, folder)?;

@@ -5,10 +5,10 @@ use crate::flow::graph::Maker;
 use crate::flow::lineage::{Carried, Way};
 use crate::flow::sources::{ChainState, Latencies};
 use punctual_model::dataflow::{
-    Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Latency, PathStep, PushedBy, WorstPath,
+    Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Keeps, Latency, PathStep, PushedBy, WorstPath,
 };
 use punctual_model::{Duration, Instant};
-use punctual_trace::flow::{About, Connection, Totals};
+use punctual_trace::flow::{About, Arming, Connection, Totals};
 
 impl Analysis<'_> {
     /// The end of the trace. `totals` are what its reader counted.
@@ -47,7 +47,10 @@ impl Analysis<'_> {
         });
         let activates = graph.activates.get(&number).into_iter().flatten().filter_map(|(task, activations)| {
             let declared = graph.declared.contains(&Connection { channel: number, task: *task });
-            Some(Activates { task: graph.task_names.get(task)?.clone(), activations: *activations, declared })
+            let armings = graph.armings.get(&Connection { channel: number, task: *task }).filter(|armings| !armings.is_empty());
+            let keeps = |armings: &Vec<Arming>| if armings.iter().any(|arming| arming.synchronised) { Keeps::Queue } else { Keeps::Newest };
+            let task = graph.task_names.get(task)?.clone();
+            Some(Activates { task, activations: *activations, declared, keeps: armings.map(keeps) })
         });
         Channel {
             name: name.to_owned(),

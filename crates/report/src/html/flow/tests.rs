@@ -57,7 +57,12 @@ fn channel(id: u32, name: &str, from: &[&str], to: &[(&str, u64, bool)]) -> Chan
         pushed_by: from.iter().map(|task| PushedBy { task: (*task).into(), pushes: 100 }).collect(),
         activates: to
             .iter()
-            .map(|(task, activations, declared)| Activates { task: (*task).into(), activations: *activations, declared: *declared })
+            .map(|(task, activations, declared)| Activates {
+                task: (*task).into(),
+                activations: *activations,
+                declared: *declared,
+                keeps: None,
+            })
             .collect(),
     }
 }
