@@ -24,6 +24,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("chains::other_commands_send_here", elsewhere),
     ("chains::too_many_paths", too_many),
     ("chains::what_inputs_keep_is_followed", kept),
+    ("chains::rounds_of_a_barrier_are_followed", rounds),
 ];
 
 const ROUNDS: u64 = 50;
@@ -343,6 +344,35 @@ fn kept() -> Result<Outcome> {
             ensure!(age.distribution.count == books.len() as u64 && books.len() > 10, "{} of {}", age.distribution.count, books.len());
             ensure!(age.worst.path[1].busy_ns.is_some(), "{:?}", age.worst);
         }
+    }
+    Ok(Outcome::Completed)
+}
+
+/// A barrier whose count changes, against the program's own books: how many instances have taken a round.
+fn rounds() -> Result<Outcome> {
+    let program = workload("rounds");
+    if !Path::new(&program).exists() {
+        return skip("there was no compiler for C++ for this machine");
+    }
+    let directory = directory()?;
+    let folder = directory.path().join("trace");
+    let mut command = Command::new(program);
+    command.arg(&folder);
+    let ended = run(command)?;
+    ended.expect_code(0)?;
+    let flow = found(&folder, &[])?;
+    ensure!(flow.tasks.iter().all(|task| task.unexplained == 0), "{:?}", flow.tasks);
+    for sink in ["with", "instead", "twice"] {
+        // `with INSTANCE TAKEN`.
+        let books: Vec<Vec<&str>> = ended.stdout.lines().map(|line| line.split(' ').collect()).collect();
+        let taken: Vec<&str> = books.iter().filter(|words| words[0] == sink && words[2] != "0").map(|words| words[1]).collect();
+        let Some(chain) = flow.chains.iter().find(|chain| chain.tasks == ["source", sink]) else {
+            return fail(format!("no chain to {sink}: {:?}", flow.chains));
+        };
+        ensure!(taken.len() > 5 && chain.sinks == taken.len() as u64 && chain.lost + chain.sinks_lost == 0, "{taken:?}: {chain:?}");
+        let Some(age) = &chain.age else { return fail(format!("no age: {chain:?}")) };
+        let worst = age.worst.path[1].instance.to_string();
+        ensure!(taken.contains(&worst.as_str()), "{sink} {worst} has taken no round: {taken:?}");
     }
     Ok(Outcome::Completed)
 }

@@ -147,7 +147,7 @@ impl Busy {
     #[inline]
     fn end(&mut self, at: Instant) {
         if let Some(since) = self.since.take() {
-            self.sum = self.sum + at.since(since);
+            self.sum += at.since(since);
         }
     }
 }

@@ -119,8 +119,8 @@ impl Writer {
     ///
     /// If there is no such producer.
     pub fn count(&mut self, producer: usize, tick: u64, channel: u16, count: u32) -> Result<(), Error> {
-        let parts = notes::numbers(channel, count).into_iter();
-        parts.map(|number| self.event(producer, tick, Kind::Push, NOTES, number)).collect()
+        let mut parts = notes::numbers(channel, count).into_iter();
+        parts.try_for_each(|number| self.event(producer, tick, Kind::Push, NOTES, number))
     }
 
     /// Counts events for which there was no room: they belong behind all that were written.
