@@ -125,9 +125,9 @@ void Trace::look_at_inputs(void *of_trace) noexcept
 	Locked locked(scheduler.lock_);
 	count_pushes(tables);
 	for (Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
-		channel->object_.number = 0;
+		channel->object_.first_traced = channel->object_.number;
 	for (Task *task = scheduler.tasks_; task != nullptr; task = task->next_)
-		task->object_.number = 0;
+		task->object_.first_traced = task->object_.number;
 	scheduler.traced_ = true;
 }
 
@@ -152,7 +152,8 @@ Status Trace::begin(Scheduler &scheduler, const Settings &settings) noexcept
 	config.look_context = &tables;
 	config.program = settings.program;
 	config.policy = name_of(settings.policy);
-	config.executors = scheduler.timer_number();
+	config.executors = scheduler.executors_;
+	config.no_executors = scheduler.executors_ == 0;
 	config.producers = tables.size.producers;
 	config.producer_names = tables.producers.elements;
 	config.folder = settings.trace;

@@ -28,7 +28,7 @@ inline std::uint64_t punctual_trace_port_clock()
 namespace punctual::flow {
 
 struct Trace {
-	// From here on, numbers count from 0. All threads wait for work meanwhile.
+	// From here on, numbers in the trace count from 0. All threads wait for work meanwhile.
 	static Status begin(Scheduler &scheduler, const Settings &settings) noexcept;
 	// The scheduler's threads have ended.
 	static Status end(Scheduler &scheduler) noexcept;
@@ -43,7 +43,7 @@ struct Trace {
 	static void push(Scheduler &scheduler, const Object &channel) noexcept
 	{
 		if (scheduler.traced_)
-			punctual_trace_push_by(producer(scheduler), channel.id, channel.number);
+			punctual_trace_push_by(producer(scheduler), channel.id, number_of(channel));
 	}
 	// A barrier's count from here on.
 	static void count(Scheduler &scheduler, const Object &barrier, std::uint32_t count) noexcept
@@ -54,7 +54,7 @@ struct Trace {
 	static void activation(Scheduler &scheduler, const Object &task) noexcept
 	{
 		if (scheduler.traced_)
-			punctual_trace_activation_by(producer(scheduler), task.id, task.number);
+			punctual_trace_activation_by(producer(scheduler), task.id, number_of(task));
 	}
 	static void start(Scheduler &scheduler, const Object &task) noexcept
 	{
@@ -62,12 +62,12 @@ struct Trace {
 			return;
 		if (!context.is_told)
 			tell_thread();
-		punctual_trace_start_by(context.number, task.id, task.number);
+		punctual_trace_start_by(context.number, task.id, number_of(task));
 	}
 	static void stop(Scheduler &scheduler, const Object &task) noexcept
 	{
 		if (scheduler.traced_)
-			punctual_trace_stop_by(context.number, task.id, task.number);
+			punctual_trace_stop_by(context.number, task.id, number_of(task));
 	}
 
 private:
@@ -83,6 +83,7 @@ private:
 	static void stop_tracing(Scheduler &scheduler) noexcept;
 	// Which of the kernel's threads this executor is: for whoever looks at what the kernel did with it meanwhile. Once, at its first instance.
 	static void tell_thread() noexcept;
+	static std::uint32_t number_of(const Object &object) noexcept { return object.number - object.first_traced; }
 	static std::uint32_t producer(Scheduler &scheduler) noexcept
 	{
 		return context.scheduler == &scheduler ? context.number : scheduler.timer_number() + 1;

@@ -94,7 +94,17 @@ int rank(const seen &event)
 	return 4;
 }
 
-void check_events(reading &read, unsigned executors, const Graph &graph)
+// How many instances each task has had.
+std::vector<std::uint32_t> instances(const Graph &graph)
+{
+	std::vector<std::uint32_t> numbers;
+	for (const auto &task : graph.tasks)
+		numbers.push_back(task->instance());
+	return numbers;
+}
+
+// `before`: what the tasks had when the trace began.
+void check_events(reading &read, unsigned executors, const Graph &graph, const std::vector<std::uint32_t> &before = std::vector<std::uint32_t>(5))
 {
 	std::stable_sort(read.events, read.events + read.count, [](const seen &one, const seen &other) {
 		return one.ticks != other.ticks ? one.ticks < other.ticks : rank(one) < rank(other);
@@ -131,12 +141,14 @@ void check_events(reading &read, unsigned executors, const Graph &graph)
 			break;
 		}
 	}
-	for (const auto &task : graph.tasks) {
-		CHECK(starts[task->id()] == task->instance());
-		CHECK(stops[task->id()] == task->instance());
+	std::vector<std::uint32_t> ran = instances(graph);
+	for (std::size_t task = 0; task < ran.size(); ++task) {
+		ran[task] -= before[task];
+		CHECK(starts[graph.tasks[task]->id()] == ran[task]);
+		CHECK(stops[graph.tasks[task]->id()] == ran[task]);
 	}
-	CHECK(pushes[graph.middle.id()] == graph.tasks[0]->instance() + graph.tasks[1]->instance() + graph.tasks[2]->instance());
-	CHECK(pushes[graph.tick.id()] >= graph.tasks[4]->instance());
+	CHECK(pushes[graph.middle.id()] == ran[0] + ran[1] + ran[2]);
+	CHECK(pushes[graph.tick.id()] >= ran[4]);
 }
 
 void everything_is_there(unsigned executors)
@@ -204,19 +216,26 @@ void what_has_no_room_is_counted()
 	free_reading(&read);
 }
 
+// Its numbers begin with 0; the program's own go on, as without a trace.
 void each_start_has_a_trace_of_its_own()
 {
 	Graph graph;
 	flow::Settings settings;
 	settings.trace = folder.c_str();
-	for (int run = 0; run < 2; ++run) {
+	for (unsigned run = 0; run < 3; ++run) {
+		settings.trace = run != 1 ? folder.c_str() : nullptr;
 		remove_trace(folder.c_str());
+		const std::vector<std::uint32_t> before = instances(graph);
+		CHECK(before[0] == run);
 		must(graph.scheduler.start(settings));
 		graph.source[0].push();
 		graph.tasks[0]->wait(1);
 		must(graph.scheduler.stop());
+		CHECK(graph.tasks[0]->instance() == run + 1);
+		if (settings.trace == nullptr)
+			continue;
 		reading read = read_trace(folder.c_str());
-		check_events(read, 1, graph);
+		check_events(read, 1, graph, before);
 		free_reading(&read);
 	}
 	// That folder is not empty.
@@ -231,7 +250,7 @@ std::vector<std::string> env_lines()
 	CHECK(file != nullptr);
 	char line[256];
 	while (std::fgets(line, sizeof line, file) != nullptr)
-		for (const char *key : {"\tconnection", "\tbarrier"})
+		for (const char *key : {"\texecutors", "\tproducer", "\tconnection", "\tbarrier"})
 			if (std::strncmp(line, key, std::strlen(key)) == 0)
 				lines.emplace_back(line + 1, std::strcspn(line + 1, ";"));
 	std::fclose(file);
@@ -265,7 +284,8 @@ void inputs_are_described()
 	must(queue.push(3));
 	must(scheduler.stop());
 	(void)inputs;
-	const std::vector<std::string> expected{"connection_0 = \"0 0 threshold=2 synchronised pending=3\"", "connection_1 = \"0 0 threshold=7 synchronised final pending=3\"",
+	const std::vector<std::string> expected{"executors = 0", "producer_0 = \"caller\"", "producer_1 = \"timer\"", "producer_2 = \"program\"",
+		"connection_0 = \"0 0 threshold=2 synchronised pending=3\"", "connection_1 = \"0 0 threshold=7 synchronised final pending=3\"",
 		"connection_2 = \"1 0 threshold=1 unsynchronised\"", "connection_3 = \"2 1 threshold=1 unsynchronised optional final\"",
 		"connection_4 = \"3 1 threshold=1 synchronised optional\"", "connection_5 = \"1 1 threshold=1 synchronised\"", "connections = \"all\"", "barrier_0 = \"2 3 2\"",
 		"barrier_1 = \"3 1 0\""};
@@ -370,13 +390,14 @@ void each_push_is_before_the_trace_or_in_it()
 		pusher.join();
 		must(scheduler.stop());
 		const std::vector<std::string> lines = env_lines();
-		CHECK(lines.size() == 4);
+		// One executor, three producers; what follows is of the graph.
+		CHECK(lines.size() == 8);
 		reading read = read_trace(folder.c_str());
 		CHECK(read.complaints == 0 && read.uncounted == 0);
 		std::size_t on_channel = 0;
 		for (std::size_t index = 0; index < read.count; ++index)
 			on_channel += read.events[index].kind == PUSH && read.events[index].object == channel.id();
-		const unsigned pending = number_after(lines[0], "pending="), arrived = number_after(lines[3], "1000000000 ");
+		const unsigned pending = number_after(lines[4], "pending="), arrived = number_after(lines[7], "1000000000 ");
 		CHECK(pending >= 100 && arrived >= 100 && on_channel >= 99);
 		// Nothing was discarded, or all were on both.
 		CHECK(read.discarded != 0 || on_channel + pending == pushed.load());

@@ -112,12 +112,14 @@ struct Object {
 	// Of a task: instances that have ended, which is the number of the one under way. Of a channel: pushes so far.
 	std::uint32_t number;
 	char name[name_size];
+	// Not for probes: the number that is 0 in the trace, which counts from its own beginning.
+	std::uint32_t first_traced;
 };
-static_assert(offsetof(Object, id) == 0 && offsetof(Object, number) == 4 && offsetof(Object, name) == 8 && sizeof(Object) == 32);
+static_assert(offsetof(Object, id) == 0 && offsetof(Object, number) == 4 && offsetof(Object, name) == 8 && offsetof(Object, first_traced) == 32);
 
 // A base, so that an Object's address leads to its task or channel.
 struct Watched {
-	Object object_{UINT16_MAX, 0, 0, {}};
+	Object object_{UINT16_MAX, 0, 0, {}, 0};
 };
 
 // ---------------------------------------------------------------------------------------------------------------------------------------------------- channels
@@ -404,7 +406,7 @@ public:
 
 	const char *name() const noexcept { return object_.name; }
 	std::uint16_t id() const noexcept { return object_.id; }
-	// Instances of it that have ended. In execute(): the number of this one. Modulo 2³².
+	// Instances of it that have ended. In execute(): the number of this one. Goes on over starts, traced or not. Modulo 2³².
 	std::uint32_t instance() const noexcept { return object_.number; }
 
 	// Runs an instance. Any executor's thread, never two at once. Must not throw.

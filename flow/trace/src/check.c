@@ -126,6 +126,8 @@ int punctual_trace_check(struct punctual_trace_config *config)
 		return result;
 	if (config->producers == 0 || config->producers < config->executors)
 		return invalid("producers", "are too few", "at least one, and each executor is one");
+	if (config->no_executors && config->executors)
+		return invalid("no_executors", "is said beside a number of executors", "leave out one of the two");
 	if (config->packet_size < 128 || config->packet_size > 131072 || config->packet_size % 64)
 		return invalid("packet_size", "is out of range", "a multiple of 64, from 128 to 131,072");
 	if (config->packets < 2 || config->packets > 1u << 30 || config->packets & (config->packets - 1u))

@@ -142,7 +142,7 @@ static void put_trace_and_env(struct text *text, const struct punctual_trace_con
 	put_env(text, "program", config->program);
 	put_env(text, "platform", config->platform);
 	put_env(text, "policy", config->policy);
-	if (config->executors) {
+	if (config->executors || config->no_executors) {
 		put(text, "\texecutors = ");
 		put_number(text, config->executors);
 		put(text, ";\n");

@@ -59,6 +59,10 @@ static void refuse_configurations(void)
 	config.executors = 3;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "producers are too few");
 	config = good();
+	config.executors = 1;
+	config.no_executors = 1;
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "no_executors");
+	config = good();
 	config.packets = 3;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "packets are out of range");
 	config.packets = 1u << 30;

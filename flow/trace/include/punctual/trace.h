@@ -134,6 +134,8 @@ struct punctual_trace_config {
 	const char *policy;
 	/* How many executor threads there are. Their producers are 0 to executors - 1: these are not given to threads that have no number. */
 	uint32_t executors;
+	/* Not 0: there are none, and `executors` is 0. The program runs its tasks itself, in whichever thread, as producer 0. */
+	int no_executors;
 	/* How many producers there are in all, executors included. At least 1. */
 	uint32_t producers;
 	/* Their names for people, as many as there are producers. Default: "executor 0", …, and none for the others. */
