@@ -36,7 +36,7 @@ const char *explanation(Error error) noexcept
 		       "cpuset of its own, or with the kernel's admission switched off (sysctl kernel.sched_rt_runtime_us=-1)";
 	case Error::thread: return "cannot have a thread";
 	case Error::memory: return "there is too little memory";
-	case Error::trace: return "the trace failed";
+	case Error::trace: return "";
 	case Error::trace_not_built: return "cannot be traced to: this library was built without tracing. Build it with -DPUNCTUAL_FLOW_TRACE=ON";
 	case Error::full: return "is full. The value was not taken";
 	}
@@ -50,7 +50,9 @@ int Status::print(std::FILE *file) const noexcept
 	std::fprintf(file, "punctual-flow: %s", subject_);
 	if (number_ >= 0)
 		std::fprintf(file, " %d", number_);
-	std::fprintf(file, ": %s", explanation(error_));
+	// The tracer's message says why, and what to do.
+	if (error_ != Error::trace)
+		std::fprintf(file, ": %s", explanation(error_));
 	if (os_error_ != 0)
 		std::fprintf(file, " (%s)", std::strerror(os_error_));
 	std::fprintf(file, "\n");

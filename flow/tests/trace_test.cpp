@@ -216,6 +216,16 @@ void what_has_no_room_is_counted()
 	free_reading(&read);
 }
 
+std::string printed(const flow::Status &status)
+{
+	char text[512] = "";
+	std::FILE *file = fmemopen(text, sizeof text, "w");
+	CHECK(file != nullptr);
+	(void)status.print(file);
+	std::fclose(file);
+	return text;
+}
+
 // Its numbers begin with 0; the program's own go on, as without a trace.
 void each_start_has_a_trace_of_its_own()
 {
@@ -239,7 +249,9 @@ void each_start_has_a_trace_of_its_own()
 		free_reading(&read);
 	}
 	// That folder is not empty.
-	CHECK(graph.scheduler.start(settings).error() == flow::Error::trace);
+	flow::Status refused = graph.scheduler.start(settings);
+	CHECK(refused.error() == flow::Error::trace);
+	CHECK(printed(refused) == "punctual-flow: cannot make the trace " + folder + ": Directory not empty; name another folder, or remove that one\n");
 	CHECK(!graph.scheduler.running());
 }
 

@@ -72,7 +72,7 @@ struct punctual_trace_statistics punctual_trace_sum(int closed);
 /* Forgets the rings, after close. */
 void punctual_trace_forget(void);
 
-/* Has punctual_trace_message say `what` and, where they are not NULL, `on` and `why`. Returns the result given. */
-int punctual_trace_fail(int result, const char *what, const char *on, const char *why);
+/* Has punctual_trace_message say `what`, where they are not NULL `on` and `why`, and what to do about it. Returns the result given. */
+int punctual_trace_fail(int result, const char *what, const char *on, const char *why, const char *remedy);
 
 #endif

@@ -105,9 +105,22 @@ static int open_streams(struct punctual_trace_files *files)
 	return 0;
 }
 
+const char *punctual_trace_files_remedy(int error)
+{
+	switch (error) {
+	case ENOTEMPTY: return "name another folder, or remove that one";
+	case ENOENT: return "make the folder above it first, or name another";
+	case ENOSPC: return "make room there, or name a folder elsewhere";
+	case EFBIG: return "raise the limit on file sizes (ulimit -f), or name a folder elsewhere";
+	case EMFILE: return "raise the limit on open files (ulimit -n), or give fewer producers";
+	case ENOMEM: return "free some memory, or make packets, packet_size or producers smaller";
+	default: return "name a folder that can be written to";
+	}
+}
+
 static int cannot_make(const char *file, int error)
 {
-	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot make the trace", file, strerror(error));
+	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot make the trace", file, strerror(error), punctual_trace_files_remedy(error));
 }
 
 struct punctual_trace_files *punctual_trace_files_open(const struct punctual_trace_config *config)

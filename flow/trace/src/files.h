@@ -28,6 +28,9 @@ int punctual_trace_files_packet(struct punctual_trace_files *files, uint32_t pro
 /* The same for a packet that will be written again, with more in it. */
 int punctual_trace_files_unfinished(struct punctual_trace_files *files, uint32_t producer, const void *packet);
 
+/* What to do where errno is this, for messages. */
+const char *punctual_trace_files_remedy(int error);
+
 /* Which file was written to last: for messages. */
 const char *punctual_trace_files_last(const struct punctual_trace_files *files);
 

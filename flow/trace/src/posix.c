@@ -64,6 +64,7 @@ static struct {
 	uint32_t done;
 	/* Writes that failed since the trace began, and which one was the last, and why. */
 	uint64_t errors;
+	int error;
 	char failed[4200];
 } flusher = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -144,6 +145,7 @@ static int note(int error)
 	if (!error)
 		return 0;
 	(void)snprintf(flusher.failed, sizeof flusher.failed, "%s: %s", punctual_trace_files_last(trace.files), strerror(error));
+	flusher.error = error;
 	if (flusher.errors++ == 0)
 		(void)fprintf(stderr, "punctual trace: cannot write %s; trying again, and events for which there is no room meanwhile are discarded\n",
 			      flusher.failed);
@@ -330,7 +332,8 @@ static int allocate(struct punctual_trace_config *config)
 		config->memory_size = size;
 	}
 	return config->memory && trace.copy && trace.threads ? PUNCTUAL_TRACE_OK
-	                                                     : punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "cannot allocate the rings", NULL, strerror(ENOMEM));
+	                                                     : punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "cannot allocate the rings", NULL, strerror(ENOMEM),
+	                                                                           "make packets, packet_size or producers smaller");
 }
 
 int punctual_trace_begin(const struct punctual_trace_config *wanted)
@@ -342,9 +345,9 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	int error;
 
 	if (flusher.running)
-		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL, NULL);
+		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL, NULL, "end that first: a program has one at a time");
 	if (!config.folder || !config.folder[0])
-		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID, "no folder is given to write the trace to", NULL, NULL);
+		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID, "no folder is given to write the trace to", NULL, NULL, "give config.folder");
 	put_defaults(&config, platform, sizeof platform);
 	result = punctual_trace_check(&config);
 	if (result == PUNCTUAL_TRACE_OK)
@@ -371,7 +374,9 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 		error = start_flusher(config.flusher_priority);
 		if (!error)
 			return PUNCTUAL_TRACE_OK;
-		result = punctual_trace_fail(PUNCTUAL_TRACE_STATE, "cannot start the flusher", NULL, strerror(error));
+		result = punctual_trace_fail(PUNCTUAL_TRACE_STATE, "cannot start the flusher", NULL, strerror(error),
+		                             error == EAGAIN ? "end some threads, or free some memory"
+		                                             : "flusher_priority is 0 or from 1 to 99, which needs CAP_SYS_NICE or a limit (ulimit -r) as high");
 	}
 	(void)punctual_trace_close();
 	punctual_trace_forget();
@@ -382,12 +387,12 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 
 static int no_trace(void)
 {
-	return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "no trace has begun", NULL, NULL);
+	return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "no trace has begun", NULL, NULL, "call punctual_trace_begin first");
 }
 
 static int cannot_write(void)
 {
-	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot write", flusher.failed, NULL);
+	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot write", flusher.failed, NULL, punctual_trace_files_remedy(flusher.error));
 }
 
 int punctual_trace_flush(void)

@@ -20,7 +20,9 @@ static struct {
 	uint32_t of_nobody;
 } rings;
 
-static char message[256];
+static char message[400];
+/* Of what something failed on (a path may be long), so that there is room for the rest. */
+#define MOST_OF_ON 160u
 
 const char *punctual_trace_message(void)
 {
@@ -37,18 +39,22 @@ static void append(const char *text)
 	message[used + length] = '\0';
 }
 
-int punctual_trace_fail(int result, const char *what, const char *on, const char *why)
+int punctual_trace_fail(int result, const char *what, const char *on, const char *why, const char *remedy)
 {
 	message[0] = '\0';
 	append(what);
 	if (on) {
-		append(" ");
-		append(on);
+		const size_t length = strlen(on);
+
+		append(length > MOST_OF_ON ? " ..." : " ");
+		append(length > MOST_OF_ON ? on + (length - MOST_OF_ON) : on);
 	}
 	if (why) {
 		append(": ");
 		append(why);
 	}
+	append("; ");
+	append(remedy);
 	return result;
 }
 

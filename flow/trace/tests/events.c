@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct punctual_trace_name tasks[] = {{0, "cam1"}, {7, "na\"vi\\"}, {65535, "ter\n1"}};
+static const struct punctual_trace_name tasks[] = {{0, "cam1"}, {7, "na\"vi\\"}, {65535, "ter 1"}};
 static const struct punctual_trace_name channels[] = {{0, "img"}, {65534, "p\xc3\xb6se"}};
 /* The first says nothing but what every program said before there was more to say. */
 static const struct punctual_trace_connection connections[] = {
@@ -40,7 +40,7 @@ static const struct expected expected[] = {
 	{1002, 0, STOP, 16383, 7, "na\\\"vi\\\\"},
 	/* Numbers are modulo 2¹⁴. */
 	{1003, 1, PUSH, 16384, 65534, "p\xc3\xb6se"},
-	{1004, 1, ACTIVATION, UINT32_MAX, 65535, "ter\\n1"},
+	{1004, 1, ACTIVATION, UINT32_MAX, 65535, "ter 1"},
 	{1005, 0, START, 0x5ffff, 4096, ""},
 	/* The low half of the clock wraps, within a packet of producer 1. */
 	{FAR - 1, 0, PUSH, 1, 0, "img"},

@@ -29,10 +29,12 @@ static struct punctual_trace_config good(void)
 	return config;
 }
 
+/* `says` is of what failed; behind a semicolon there is what to do. */
 static void refuse(const struct punctual_trace_config *config, int result, const char *says)
 {
 	const int got = punctual_trace_begin(config);
 
+	CHECK(strstr(punctual_trace_message(), "; "), "'%s' has no remedy", punctual_trace_message());
 	CHECK(got == result, "%d for: %s", got, says);
 	CHECK(strstr(punctual_trace_message(), says), "'%s' instead of '%s'", punctual_trace_message(), says);
 	punctual_trace_push(1, 1);
@@ -45,6 +47,7 @@ static void refuse_configurations(void)
 {
 	static const struct punctual_trace_name nameless[] = {{1, "a"}, {2, NULL}};
 	static const struct punctual_trace_name twice[] = {{1, "a"}, {2, "b"}, {1, "c"}};
+	static const struct punctual_trace_name names[] = {{1, "a,b"}, {1, "a\nb"}, {1, "a\x7f"}, {1, " a"}, {1, "a "}, {1, " "}};
 	static const struct punctual_trace_name none[] = {{1, "a"}, {65535, "b"}};
 	static unsigned char memory[128];
 	struct punctual_trace_config config;
@@ -78,6 +81,11 @@ static void refuse_configurations(void)
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "name is missing");
 	config.tasks = NULL;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "no table of tasks");
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		config.tasks = &names[i];
+		config.task_count = 1;
+		refuse(&config, PUNCTUAL_TRACE_INVALID, "in the name");
+	}
 	config = good();
 	config.channels = twice;
 	config.channel_count = 3;
@@ -114,9 +122,9 @@ static void refuse_graphs(void)
 	config = good();
 	config.connection_count = 1;
 	config.connections = &flags_alone;
-	refuse(&config, PUNCTUAL_TRACE_INVALID, "has a threshold");
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "has no threshold");
 	config.connections = &pending_alone;
-	refuse(&config, PUNCTUAL_TRACE_INVALID, "has a threshold");
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "has no threshold");
 	config.connections = &unknown;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "unknown flags");
 	config.connections = &from_none;
@@ -147,17 +155,22 @@ static void refuse_folders(void)
 {
 	struct punctual_trace_config config = good();
 	char below[512];
+	char far[1024];
 
 	(void)snprintf(below, sizeof below, "%s/below/that", folder);
 	config.folder = below;
-	refuse(&config, PUNCTUAL_TRACE_IO, "No such file or directory");
+	refuse(&config, PUNCTUAL_TRACE_IO, "No such file or directory; make the folder above it first");
+	/* Of a long path there is the end, and room for what is to be done. */
+	(void)snprintf(far, sizeof far, "%s/%0200d/that", folder, 0);
+	config.folder = far;
+	refuse(&config, PUNCTUAL_TRACE_IO, "/that: No such file or directory; make the folder above it first");
 
 	config.folder = folder;
 	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	/* That trace is not written over. */
 	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_IO, "a second trace in the folder");
-	CHECK(strstr(punctual_trace_message(), folder) && strstr(punctual_trace_message(), "not empty"), "%s", punctual_trace_message());
+	CHECK(strstr(punctual_trace_message(), folder) && strstr(punctual_trace_message(), "not empty; name another folder"), "%s", punctual_trace_message());
 }
 
 static void limit_files(rlim_t bytes)
@@ -194,7 +207,7 @@ static void disk_is_full_for_a_while(void)
 	limit_files(5 * 4096 / 2);
 	produce(0, 3 * IN_PACKET);
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_IO, "no error");
-	CHECK(strstr(punctual_trace_message(), "stream_0: File too large"), "%s", punctual_trace_message());
+	CHECK(strstr(punctual_trace_message(), "stream_0: File too large; raise the limit"), "%s", punctual_trace_message());
 	/* Two packets are written and free. */
 	produce(3 * IN_PACKET, 2 * IN_PACKET + IN_RING + 9);
 	CHECK(punctual_trace_get_statistics().discarded == 9, "%llu discarded", (unsigned long long)punctual_trace_get_statistics().discarded);
@@ -217,7 +230,7 @@ static void disk_is_full_for_good(void)
 	limit_files(5 * 4096 / 2);
 	produce(0, 4 * IN_PACKET + 1);
 	CHECK(punctual_trace_end(&statistics) == PUNCTUAL_TRACE_IO, "no error");
-	CHECK(strstr(punctual_trace_message(), "stream_0: File too large"), "%s", punctual_trace_message());
+	CHECK(strstr(punctual_trace_message(), "stream_0: File too large; raise the limit"), "%s", punctual_trace_message());
 	CHECK(statistics.events == 2 * IN_PACKET && statistics.unwritten == 2 * IN_PACKET + 1, "%llu events, %llu unwritten",
 	      (unsigned long long)statistics.events, (unsigned long long)statistics.unwritten);
 	limit_files(RLIM_INFINITY);

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-/* What functions return. Below zero: it failed, and punctual_trace_message says what and why. */
+/* What functions return. Below zero: it failed, and punctual_trace_message says what, why, and what to do. */
 enum punctual_trace_result {
 	PUNCTUAL_TRACE_OK = 0,
 	/* The configuration makes no sense; nothing was begun. */
@@ -50,7 +50,11 @@ enum punctual_trace_result {
 /* No channel has this number: a push on it is a part of a note (punctual_trace_count). */
 #define PUNCTUAL_TRACE_NO_CHANNEL 65535u
 
-/* A task or channel: its number in events, and its name for people. */
+/*
+ * A task or channel: its number in events, and its name for people. Names are UTF-8, not empty, without control characters and commas (which separate names in
+ * `punctual chains --chain`), without a space at their begin or end. They should be different: where two tasks have the same, readers show them, and want
+ * them asked for, as NAME (NUMBER).
+ */
 struct punctual_trace_name {
 	uint16_t id;
 	const char *name;
@@ -217,7 +221,7 @@ int punctual_trace_end(struct punctual_trace_statistics *statistics);
  */
 struct punctual_trace_statistics punctual_trace_get_statistics(void);
 
-/* What failed last in begin, flush or end, on what and why, in English; "" where nothing has. For the thread that called them. */
+/* What failed last in begin, flush or end, on what, why, and what to do, in English; "" where nothing has. For the thread that called them. */
 const char *punctual_trace_message(void);
 
 /*
