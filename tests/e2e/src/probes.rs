@@ -187,6 +187,14 @@ fn plausible_offsets() -> Result<Outcome> {
         ensure!(ended.stdout == "navi 100, moto 100\n", "{}", ended.all());
         ensure!(ended.stderr.contains(said) && ended.stderr.contains("is not to be trusted"), "it does not say {said:?}: {}", ended.all());
     }
+    // What is given besides is another number each time, or the same for all: the names tell.
+    let folder = directory.path().join("argument");
+    std::fs::create_dir(&folder)?;
+    let push = "symbol = \"punctual_flow_push\"\nid = ";
+    let file = write(&folder, "wrong.toml", &ours.replace(&format!("{push}\"arg0\""), &format!("{push}\"arg1\"")))?;
+    let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
+    ended.expect_code(4)?;
+    ensure!(ended.stderr.contains("a channel is called"), "{}", ended.all());
     // It ends where there are too many, and asks the program to.
     let folder = directory.path().join("many");
     std::fs::create_dir(&folder)?;

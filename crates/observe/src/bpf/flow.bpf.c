@@ -23,14 +23,14 @@ struct object_key {
 };
 
 struct object {
-	__u64 place; /* where its id was read first */
+	__u64 place; /* where its id was read first, or its name where its id is an argument */
 	__u32 first; /* pushes of a channel, activations of a task */
 	__u32 starts;
 	__u32 told; /* how often its name was */
 	__u32 unused;
 };
 
-/* The name of one object, read where its id is found elsewhere too, shows whether it is one. */
+/* The name of one object, read where its id or name is found elsewhere too, shows whether it is one. */
 enum { MOST_TOLD = 4 };
 
 struct {
@@ -155,6 +155,8 @@ static __always_inline struct object *lookup(const struct arguments *arguments, 
 	struct object first = {.place = place, .told = 1};
 	bool tell;
 
+	if (!place && probe->has_name && follow(arguments, &probe->name, &place))
+		first.place = place;
 	if (object) {
 		tell = object->place != place && object->told < MOST_TOLD;
 		object->told += tell;
