@@ -188,11 +188,11 @@ pub struct Report {
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub file: PathBuf,
 
-    /// The recordings that it was made from, and the trace of its dataflow program
+    /// The recordings that it was made from, and the trace of its dataflow program; in any order
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 
-    /// Write the page to FILE; - is standard output [default: the name of the timing model, with .html]
+    /// Write the page to FILE; - is standard output [default: the name of the timing model, or else of the first folder, with .html; where that is standard input, standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 

@@ -3,7 +3,7 @@
 
 use crate::args;
 use crate::failure::{Code, Failure, reason};
-use crate::given::apart;
+use crate::given::{AT_ANOTHER_TIME, apart};
 use crate::output::Destination;
 use crate::progress::Bar;
 use crate::recording::Recording;
@@ -93,7 +93,7 @@ fn threads(recording: &Recording, curve_horizon: usize, quiet: bool) -> Result<T
 pub fn beside(threads: TimingModel, flow: TimingModel) -> TimingModel {
     let (seen, traced) = (&threads.observation, flow.traced());
     if threads.is_of_threads() && (traced.until_ns < seen.from_ns || seen.until_ns < traced.from_ns) {
-        eprintln!("punctual: the threads were observed at another time than the dataflow program was traced; the model says when each was");
+        eprintln!("punctual: {AT_ANOTHER_TIME}; the model says when each was");
     }
     threads.with_dataflow_of(flow)
 }

@@ -7,6 +7,9 @@ use punctual_trace::ErrorKind;
 use punctual_trace::flow::Reader;
 use std::path::{Path, PathBuf};
 
+/// Begins a warning where both stand beside each other all the same.
+pub const AT_ANOTHER_TIME: &str = "the threads were observed at another time than the dataflow program was traced";
+
 /// What the folders of a command line are.
 #[derive(Default)]
 pub struct Given {
@@ -20,6 +23,10 @@ impl Given {
     pub fn open<'a>(folders: impl IntoIterator<Item = &'a PathBuf>, stretch: &Stretch, what: &str) -> Result<Given, Failure> {
         let mut given = Given::default();
         for path in folders {
+            if path.is_file() && path.to_string_lossy().ends_with(".timing.json") {
+                let message = format!("{} is a timing model; {what} is made of recordings and traces, which are folders", path.display());
+                return Err(Failure::new(Code::File, message));
+            }
             match (trace(path), &given.flow) {
                 (Ok(_), Some((_, first))) => {
                     let (first, second) = (first.display(), path.display());

@@ -19,8 +19,9 @@ use std::path::{Path, PathBuf};
 
 /// Everything that was asked for, checked as far as it can be before reading recordings.
 pub struct Plan {
+    /// The timing model, or the first of the folders.
     file: PathBuf,
-    /// Whether folders stand in the place of the model, which is made of them first.
+    /// Whether there are folders alone, of which the model is made first.
     is_made: bool,
     /// The trace of a dataflow program whose states are drawn.
     flow: Option<Trace>,
@@ -32,16 +33,16 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(arguments: args::Report) -> Result<Plan, Failure> {
+        let (file, folders) = apart_from_folders(iter::once(arguments.file).chain(arguments.recordings).collect())?;
+        let is_made = file.is_none();
+        let Some(file) = file.or_else(|| folders.first().cloned()) else { unreachable!("the parser wants one") };
         let destination = match &arguments.output {
             Some(path) if path.as_os_str() == "-" => None,
             Some(path) => Some(Destination::new(path, arguments.force)?),
-            None if is_standard_input(&arguments.file) => None,
-            None => Some(Destination::new(&beside(&arguments.file, ".timing.json", "html"), arguments.force)?),
+            None if is_standard_input(&file) => None,
+            None => Some(Destination::new(&beside(&file, ".timing.json", "html"), arguments.force)?),
         };
-        let is_made = arguments.file.is_dir();
-        let folders = arguments.recordings.iter();
-        let folders: Vec<&PathBuf> = if is_made { iter::once(&arguments.file).chain(folders).collect() } else { folders.collect() };
-        let Given { recordings, flow } = Given::open(folders, &args::Stretch::default(), "a page")?;
+        let Given { recordings, flow } = Given::open(&folders, &args::Stretch::default(), "a page")?;
         if let Some((reader, path)) = flow.as_ref().filter(|_| is_made) {
             for recording in &recordings {
                 if let Some(why) = apart(recording, reader) {
@@ -51,8 +52,25 @@ impl Plan {
             }
         }
         let flow = flow.map(|(reader, path)| Trace::of(reader, &path, &[], Options::default())).transpose()?;
-        Ok(Plan { is_made, flow, recordings, file: arguments.file, destination, quiet: arguments.quiet })
+        Ok(Plan { is_made, flow, recordings, file, destination, quiet: arguments.quiet })
     }
+}
+
+/// The timing model, which may stand anywhere; and the folders.
+fn apart_from_folders(paths: Vec<PathBuf>) -> Result<(Option<PathBuf>, Vec<PathBuf>), Failure> {
+    let is_alone = paths.len() == 1;
+    // What is not there is missed as what it is most likely to be.
+    let is_file = |path: &PathBuf| is_standard_input(path) || !path.is_dir() && (path.exists() || is_alone);
+    let (mut files, folders): (Vec<PathBuf>, Vec<PathBuf>) = paths.into_iter().partition(is_file);
+    if let [one, other, ..] = &files[..] {
+        let message = format!(
+            "{} and {} are two files; a page shows one timing model, with the recordings and the trace that it was made from, which are folders",
+            name(one),
+            name(other)
+        );
+        return Err(Failure::new(Code::Usage, message));
+    }
+    Ok((files.pop(), folders))
 }
 
 /// The model of the folders alone: as `punctual replay` and `punctual chains --kernel` make it.
@@ -93,9 +111,15 @@ fn unsplit<'a>(why: &str, quiet: bool) -> Option<&'a Recording> {
 
 /// The name of a file that is made from another: with another ending, in the current directory.
 pub fn beside(path: &Path, ending: &str, other: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let name = own_name(path).unwrap_or_else(|| "punctual".into());
     let stem = name.strip_suffix(ending).unwrap_or(&name);
     PathBuf::from(format!("{stem}.{other}"))
+}
+
+/// What a file or folder is called in its folder: that of `.` too.
+fn own_name(path: &Path) -> Option<String> {
+    let real = if path.file_name().is_none() { fs::canonicalize(path).ok() } else { None };
+    real.as_deref().unwrap_or(path).file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 pub fn run(mut plan: Plan) -> Result<(), Failure> {
@@ -116,7 +140,7 @@ pub fn run(mut plan: Plan) -> Result<(), Failure> {
         }
         jobs = Some(seen);
     }
-    let title = plan.file.file_name().map_or("timing model".into(), |name| name.to_string_lossy().into_owned());
+    let title = own_name(&plan.file).filter(|_| !is_standard_input(&plan.file)).unwrap_or_else(|| "timing model".into());
     let html = page(&model, jobs.as_ref(), states.as_ref(), &title);
     match &plan.destination {
         None => print(&html),

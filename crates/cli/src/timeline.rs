@@ -4,7 +4,7 @@ mod dataflow;
 
 use crate::args;
 use crate::failure::{Code, Failure, reason};
-use crate::given::{Given, apart};
+use crate::given::{AT_ANOTHER_TIME, Given, apart};
 use crate::output::Destination;
 use crate::page::beside;
 use crate::progress::Bar;
@@ -65,7 +65,13 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
         shown.push(threads(recording, &mut out, &name, plan.quiet)?);
     }
     if let Some(reader) = &plan.flow {
-        shown.push(dataflow::draw(reader, &mut out, &name, plan)?);
+        let (program, span) = dataflow::draw(reader, &mut out, &name, plan)?;
+        shown.push(program);
+        if let (Some(recording), Some((from, until))) = (&plan.recording, span) {
+            if until < recording.from() || recording.reader().until() < from {
+                eprintln!("punctual: {AT_ANOTHER_TIME}; the timeline shows each at its own");
+            }
+        }
     }
     let pending = out.into_inner().map_err(|error| unwritten(error.error()))?;
     pending.finish().map_err(|error| unwritten(&error))?;

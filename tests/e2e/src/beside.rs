@@ -70,10 +70,15 @@ fn model() -> Result<Outcome> {
         ensure!(shown.contains(said), "show does not say {said:?}: {shown}");
     }
     let html = directory.path().join("both.html");
-    let mut report = punctual(["report", "-q", "-o"]);
-    report.arg(&html).arg(&file).arg(&trace).arg(recording());
-    run(report)?.expect_code(0)?;
-    let page = fs::read_to_string(&html)?;
+    let mut pages = Vec::new();
+    for paths in [[&file, &trace, &recording()], [&recording(), &trace, &file]] {
+        let mut report = punctual(["report", "-q", "--force", "-o"]);
+        report.arg(&html).args(paths);
+        run(report)?.expect_code(0)?;
+        pages.push(fs::read_to_string(&html)?);
+    }
+    let page = &pages[0];
+    ensure!(*page == pages[1], "in another order it is another page");
     for said in ["id=\"overview\"", "id=\"dataflow\"", "Release raster", "around the worst reaction time", "Observed</dt><dd>for 6.007 s"] {
         ensure!(page.contains(said), "the page lacks {said:?}");
     }
@@ -137,6 +142,15 @@ fn refused() -> Result<Outcome> {
         two.arg(&other).arg(&trace);
         expect_error(&run(two)?, 2, &["two traces of dataflow programs"])?;
     }
+    let (file, other) = (directory.path().join("one.timing.json"), directory.path().join("other.timing.json"));
+    punctually(["chains".as_ref(), trace.as_os_str(), "-q".as_ref(), "-o".as_ref(), file.as_os_str()])?;
+    fs::copy(&file, &other)?;
+    let mut report = punctual(["report", "-o", "-"]);
+    report.arg(&file).arg(&trace).arg(&other);
+    expect_error(&run(report)?, 2, &["are two files; a page shows one timing model"])?;
+    let mut timeline = punctual(["timeline", "-o", "-"]);
+    timeline.arg(&trace).arg(&file);
+    expect_error(&run(timeline)?, 5, &["is a timing model; a timeline is made of recordings and traces"])?;
     Ok(Outcome::Completed)
 }
 
@@ -167,6 +181,16 @@ fn page() -> Result<Outcome> {
     report.arg(&trace).current_dir(directory.path());
     run(report)?.expect_code(0)?;
     ensure!(directory.path().join("rover.trace.html").is_file(), "there is no rover.trace.html");
+    let mut report = punctual(["report", "-q", "."]);
+    report.current_dir(&trace);
+    run(report)?.expect_code(0)?;
+    ensure!(trace.join("rover.trace.html").is_file(), "the page of . has another name");
+    // Both are shown, though far from each other.
+    let mut timeline = punctual(["timeline", "-o"]);
+    timeline.arg(directory.path().join("both.perfetto-trace")).arg(&trace).arg(recording());
+    let ended = run(timeline)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains("at another time"), "{}", ended.all());
     Ok(Outcome::Completed)
 }
 

@@ -9,8 +9,8 @@ use punctual_report::timeline::dataflow::Dataflow;
 use punctual_trace::flow::{Item, Reader};
 use std::io::Write;
 
-/// Draws a program, behind the threads if there are some; what is shown of it, in words.
-pub fn draw(reader: &Reader, out: &mut impl Write, name: &str, plan: &Plan) -> Result<String, Failure> {
+/// Draws a program, behind the threads if there are some; what is shown of it, in words, and when it was.
+pub fn draw(reader: &Reader, out: &mut impl Write, name: &str, plan: &Plan) -> Result<(String, Option<(Instant, Instant)>), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
     let begin = |out, from| match plan.recording {
         Some(_) => Dataflow::behind_threads(out, reader.about(), from),
@@ -20,9 +20,12 @@ pub fn draw(reader: &Reader, out: &mut impl Write, name: &str, plan: &Plan) -> R
     let mut out = Some(out);
     let mut timeline: Option<Dataflow<_>> = None;
     let mut broken = None;
+    let mut span: Option<(Instant, Instant)> = None;
     let mut take = |item: Item| {
+        let from = item.at();
+        let until = if let Item::Gap(gap) = &item { gap.until } else { from };
+        span = Some(span.map_or((from, until), |(first, last)| (first, last.max(until))));
         if timeline.is_none() && broken.is_none() {
-            let from = item.at();
             let Some(out) = out.take() else { return };
             match begin(out, from) {
                 Ok(begun) => timeline = Some(begun),
@@ -45,13 +48,16 @@ pub fn draw(reader: &Reader, out: &mut impl Write, name: &str, plan: &Plan) -> R
     };
     let (_, counts) = timeline.finish().map_err(|error| failed(&error))?;
     if totals.discarded + totals.missing_packets + totals.damaged_packets > 0 {
-        let (events, packets) = (counted(totals.discarded, "event"), counted(totals.missing_packets + totals.damaged_packets, "packet"));
-        eprintln!("punctual: {events} discarded by the tracer and {packets} missing or damaged are not shown");
+        let (events, packets) = (totals.discarded, totals.missing_packets + totals.damaged_packets);
+        let missing = [(events, "event", "discarded by the tracer"), (packets, "packet", "missing or damaged")];
+        let missing: Vec<String> =
+            missing.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{} {why}", counted(*count, what))).collect();
+        eprintln!("punctual: not shown: {}", missing.join(", "));
     }
     let (executions, pushes) = (counted(counts.executions, "execution"), counted(counts.pushes, "push"));
     let left_out = match counts.left_out {
         0 => String::new(),
         left_out => format!(" ({} without a counterpart left out)", counted(left_out, "event")),
     };
-    Ok(format!("{executions}, {pushes}{left_out}"))
+    Ok((format!("{executions}, {pushes}{left_out}"), span))
 }
