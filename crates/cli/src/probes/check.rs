@@ -14,7 +14,7 @@ use std::path::PathBuf;
 ///
 /// With such files, punctual record --flow-probes traces a program that cannot be rebuilt. docs/flow-probes.md says what is in them.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = crate::failure::codes(), arg_required_else_help = false)]
 pub struct Arguments {
     #[command(subcommand)]
     command: What,
