@@ -98,7 +98,8 @@ fn own_executor() -> Result<Outcome> {
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     // `instances: cam1 11 cam2 13 …`
-    let Some(said) = ended.stdout.strip_prefix("instances: ") else { return fail(ended.all()) };
+    // On a busy machine it says before that its timer was late.
+    let Some(said) = ended.stdout.lines().find_map(|line| line.strip_prefix("instances: ")) else { return fail(ended.all()) };
     let words: Vec<&str> = said.split_whitespace().collect();
     ensure!(words.len() == 14, "{}", ended.all());
     for pair in words.chunks(2) {
