@@ -397,7 +397,7 @@ impl<'a> Analysis<'a> {
             has_met_gap: self.gap_until.is_some() || self.is_cut,
         };
         task.unexplained += u64::from(!task.inputs.take(activated, &mut task.taken));
-        let busy = task.busy.until(event.at);
+        let busy = task.busy.until(event.at).filter(|_| self.graph.is_whole);
         task.busy.begin(event.at, task.live.is_empty());
         let Some(instance) = task.live.add(event.number) else {
             // It has started before.

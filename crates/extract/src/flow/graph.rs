@@ -38,38 +38,71 @@ pub struct GraphBuilder {
     channels: FxHashMap<u16, Numbered>,
     tasks: FxHashMap<u16, Numbered>,
     gaps: u64,
-    /// Events in them, and packets.
-    discarded: u64,
-    packets: u64,
+    /// Until when they reach, in nanoseconds.
+    gap_until: u64,
     first: Option<u64>,
     last: u64,
     events: u64,
 }
 
+/// Instances that have not ended are kept up to this number.
+const MOST_UNENDED: usize = 64;
+
 /// How many of something there are, and how many there must have been.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Numbered {
     count: u64,
     end: u64,
     /// Activations outside any push.
     alone: u64,
-    /// When the last was, in nanoseconds; and the last before the first that was missing.
+    /// When the last was, in nanoseconds; and the last before the first that was missing, if no gap is there.
     last: u64,
     jumped: Option<u64>,
+    /// Of a task, instances that had not ended when the next was activated, and when they were activated. If there are more than a few, not all.
+    unended: Vec<(u64, u64)>,
+    open: Option<(u64, u64)>,
 }
 
 impl Numbered {
     #[inline]
-    fn add(&mut self, number: u64, at: Instant) {
-        if number > self.end {
-            self.jumped.get_or_insert(self.last);
-        }
+    fn add(&mut self, number: u64, at: Instant, gap_until: u64) {
+        self.see(number, gap_until);
         self.last = at.ns();
         self.count += 1;
         self.end = self.end.max(number + 1);
     }
 
-    fn missing(self) -> u64 {
+    /// An event that there is only behind the one of this number.
+    #[inline]
+    fn see(&mut self, number: u64, gap_until: u64) {
+        // What is missing was since the last.
+        if number > self.end && gap_until < self.last.max(1) {
+            self.jumped.get_or_insert(self.last);
+        }
+    }
+
+    fn activation(&mut self, number: u64, at: Instant) {
+        if let Some(open) = self.open.replace((number, at.ns())) {
+            if self.unended.len() < MOST_UNENDED {
+                self.unended.push(open);
+            }
+        }
+    }
+
+    /// The start or stop of an instance.
+    #[inline]
+    fn execution(&mut self, number: u64, is_stop: bool, gap_until: u64) {
+        self.see(number + 1, gap_until);
+        self.end = self.end.max(number + 1);
+        if is_stop {
+            self.open = self.open.filter(|open| open.0 != number);
+            if !self.unended.is_empty() {
+                self.unended.retain(|unended| unended.0 != number);
+            }
+        }
+    }
+
+    fn missing(&self) -> u64 {
         self.end.saturating_sub(self.count)
     }
 }
@@ -128,8 +161,7 @@ impl GraphBuilder {
 
     fn gap(&mut self, gap: &Gap) {
         self.gaps += 1;
-        self.discarded = self.discarded.saturating_add(gap.discarded);
-        self.packets = self.packets.saturating_add(gap.packets);
+        self.gap_until = self.gap_until.max(gap.until.ns());
         let producer = self.producers.entry(gap.producer).or_insert(IDLE);
         (producer.running, producer.push) = (Maker::Unknown, None);
     }
@@ -143,7 +175,7 @@ impl GraphBuilder {
         match event.kind {
             Kind::Push => {
                 producer.push = Some(event.object);
-                self.channels.entry(event.object).or_default().add(event.number, event.at);
+                self.channels.entry(event.object).or_default().add(event.number, event.at, self.gap_until);
                 match producer.running {
                     Maker::Unknown => *self.unknown.entry((event.producer, event.object)).or_default() += 1,
                     maker => *self.pushes.entry((maker, event.object)).or_default() += 1,
@@ -151,7 +183,8 @@ impl GraphBuilder {
             }
             Kind::Activation => {
                 let task = self.tasks.entry(event.object).or_default();
-                task.add(event.number, event.at);
+                task.add(event.number, event.at, self.gap_until);
+                task.activation(event.number, event.at);
                 match producer.push {
                     Some(channel) => *self.activations.entry(Connection { channel, task: event.object }).or_default() += 1,
                     None => task.alone += 1,
@@ -159,11 +192,11 @@ impl GraphBuilder {
             }
             Kind::Start => {
                 *producer = Producer { running: Maker::Task(event.object), push: None, executes: true };
-                self.tasks.entry(event.object).or_default();
+                self.tasks.entry(event.object).or_default().execution(event.number, false, self.gap_until);
             }
             Kind::Stop => {
                 *producer = Producer { running: Maker::Outside, push: None, executes: true };
-                self.tasks.entry(event.object).or_default();
+                self.tasks.entry(event.object).or_default().execution(event.number, true, self.gap_until);
             }
         }
     }
@@ -219,11 +252,19 @@ impl GraphBuilder {
         let missing = |seen: &FxHashMap<u16, Numbered>| {
             seen.iter().map(|(number, seen)| (*number, seen.missing())).filter(|(_, missing)| *missing > 0).collect()
         };
-        let objects = || self.channels.values().chain(self.tasks.values()).filter(|seen| seen.missing() > 0);
-        let count = objects().map(|seen| seen.missing()).fold(0, u64::saturating_add);
-        let is_explained = self.packets > 0 || count <= self.discarded;
-        let jumped = objects().map(|seen| seen.jumped.unwrap_or(0)).min();
-        let missing_from = jumped.filter(|_| !is_explained).unwrap_or(u64::MAX);
+        // A task whose inputs say how they count is activated when the instance before has ended; otherwise its stop is missing.
+        let is_serial = |task: &u16| {
+            let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
+            about.has_all_inputs && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
+        };
+        let is_unended = |since: u64| self.gap_until < since;
+        let unended = self
+            .tasks
+            .iter()
+            .filter(|(task, _)| is_serial(task))
+            .filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).find(|since| is_unended(*since)));
+        let jumped = self.channels.values().chain(self.tasks.values()).filter(|seen| seen.missing() > 0).filter_map(|seen| seen.jumped);
+        let missing_from = jumped.chain(unended).min().unwrap_or(u64::MAX);
         Graph {
             task_names: names::unique(&tasks, &about.tasks, "task"),
             channel_names: names::unique(&channels, &about.channels, "channel"),

@@ -71,7 +71,9 @@ impl Inputs {
             self.has_final |= arming.is_final;
             if arming.synchronised {
                 places.push(Place::Queue(self.counters.len()));
-                self.counters.push(Counter::new(channel, arming, barrier));
+                // Of inputs of one channel, some count a push before an activation in it, and some behind.
+                let is_lost = armings.len() > 1;
+                self.counters.push(Counter { is_lost, ..Counter::new(channel, arming, barrier) });
             } else if !places.iter().any(|place| matches!(place, Place::Newest(_))) {
                 places.push(Place::Newest(self.registers));
                 self.registers += 1;

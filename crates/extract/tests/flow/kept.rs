@@ -3,7 +3,7 @@
 use crate::oracle::analyse;
 use punctual_model::Instant;
 use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
-use punctual_trace::flow::{About, Arming, Barrier, Connection, Count, Event, Input, Item, Kind};
+use punctual_trace::flow::{About, Arming, Barrier, Connection, Count, Event, Gap, Input, Item, Kind};
 use std::collections::BTreeMap;
 
 const CAM: u16 = 0;
@@ -216,6 +216,61 @@ fn a_stream_that_ends_early() {
     let curve = nav(&flow).arrival.curve.as_ref().expect("a curve");
     assert_eq!(curve.delta_max_ns.first().map(|most| most.ns()), Some(1_000), "no curve spans what is missing");
     assert_eq!(ends(chain(&flow)), Some([500, 500, 500, 500]));
+}
+
+/// nav starts and ends without its start and stop being there: then it has ended, since the next instance was activated, and has read nobody knows what.
+#[test]
+fn an_end_that_is_missing() {
+    let mut trace = Trace::default();
+    for round in 0..3 {
+        trace.image(1_000 * round, true);
+        trace.nav_ends(1_000 * round + 500, false);
+    }
+    let unsynchronised = Arming { synchronised: false, ..Arming::default() };
+    let whole = trace.analyse(unsynchronised, None);
+    assert_eq!(ends(chain(&whole)), Some([500, 500, 500, 500]));
+    let is_first = |event: &Event| event.object == NAV && event.number == 0 && matches!(event.kind, Kind::Start | Kind::Stop);
+    trace.items.retain(|item| !matches!(item, Item::Event(event) if is_first(event)));
+    let flow = trace.analyse(unsynchronised, None);
+    assert_eq!((nav(&flow).in_flight, nav(&flow).incomplete), (0, 1));
+    assert_eq!(chain(&flow).reaction.as_ref().map(|reaction| reaction.distribution.max_ns.ns()), None);
+}
+
+/// A gap at the end does not say where a push is that is missing before.
+#[test]
+fn a_gap_elsewhere_explains_nothing() {
+    let mut trace = Trace::default();
+    for round in 0..3 {
+        trace.image(1_000 * round, true);
+        if round == 1 {
+            trace.add(1_000 * round + 100, 2, Kind::Push, IMAGE);
+        }
+        trace.nav_ends(1_000 * round + 500, false);
+    }
+    trace.items.retain(|item| !matches!(item, Item::Event(event) if event.producer == 2 && event.object == IMAGE));
+    let at = Instant::from_ns(2_500);
+    trace.items.push(Item::Gap(Gap { producer: 0, from: at, until: Instant::from_ns(u64::MAX), discarded: 0, packets: 1 }));
+    let chain = |arming| chain(&trace.analyse(arming, None)).clone();
+    // The last instance may have read it, be it of the newest value or of a queue; those before have not.
+    let newest = chain(Arming { synchronised: false, ..Arming::default() });
+    assert_eq!((newest.sinks, newest.age.as_ref().map_or(0, |age| age.distribution.count)), (3, 2));
+    let queue = chain(Arming::default());
+    assert_eq!((queue.sinks, queue.age.as_ref().map_or(0, |age| age.distribution.count)), (3, 2));
+}
+
+/// Of two inputs of one channel, nobody knows which counts a push before the activation in it.
+#[test]
+fn a_channel_that_is_connected_twice() {
+    let mut trace = Trace::default();
+    trace.image(0, true);
+    trace.nav_ends(5, false);
+    let input = |task, threshold| {
+        let channel = if task == CAM { TICK } else { IMAGE };
+        Input { connection: Connection { channel, task }, arming: Some(Arming { threshold, optional: threshold > 1, ..Arming::default() }) }
+    };
+    let about = About { inputs: vec![input(CAM, 1), input(NAV, 1), input(NAV, 2)], has_all_inputs: true, ..About::default() };
+    let flow = analyse(&trace.items, &about, None);
+    assert_eq!((chain(&flow).sinks_lost, chain(&flow).age.is_none()), (1, true));
 }
 
 /// More than are kept one by one: what is behind is counted, not guessed.

@@ -35,7 +35,9 @@ pub fn random(numbers: &mut Numbers) -> Program {
             }
         }
         let shortest = numbers.below(40);
-        Task { inputs, outputs, time: (shortest, shortest + numbers.below(80)), overlaps: numbers.chance(overlaps) }
+        // Where all inputs say how they count, instances do not overlap.
+        let is_serial = inputs.iter().all(|input| input.keeps != Keeps::Since);
+        Task { inputs, outputs, time: (shortest, shortest + numbers.below(80)), overlaps: numbers.chance(overlaps) && !is_serial }
     };
     let mut tasks: Vec<Task> = (0..tasks).map(|index| task(index, numbers)).collect();
     if !feedback {
@@ -47,6 +49,7 @@ pub fn random(numbers: &mut Numbers) -> Program {
             }
             task.inputs.sort_by_key(|input| input.channel);
             task.inputs.dedup_by_key(|input| input.channel);
+            task.overlaps &= task.inputs.iter().any(|input| input.keeps == Keeps::Since);
             if task.inputs.iter().all(|input| input.threshold == 0) {
                 task.inputs[0].threshold = 1;
             }

@@ -129,7 +129,10 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
         text += &paragraph(&unknown_inputs(&unknown), page);
     }
     if flow.chains.iter().any(|chain| chain.lost + chain.sinks_lost > 0) {
-        text += &paragraph("lost: events are missing that might have changed the way of this datum, so it is in no figure.", page);
+        text += &paragraph(
+            "lost: events are missing that might have changed the way of this datum, or a channel on it is connected to a task twice, so it is in no figure.",
+            page,
+        );
     }
     if flow.chains.iter().any(|chain| chain.incomplete + chain.sinks_incomplete > 0) {
         text += &paragraph("incomplete, of a chain: the sink's instance that read the datum has no start or stop in the trace.", page);

@@ -129,7 +129,7 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     say(
         lost,
         "time",
-        "the way of a datum along a chain could not be followed, because events are missing that might have changed it.".into(),
+        "the way of a datum along a chain could not be followed: events are missing that might have changed it, or a channel on it is connected to a task twice.".into(),
     );
     let incomplete = chains(|chain| chain.incomplete.saturating_add(chain.sinks_incomplete));
     say(incomplete, "time", "a datum reached an instance of a sink that has no start or stop in the trace.".into());
