@@ -147,7 +147,7 @@ Worst reaction of cam → navi: 1.145 ms
   +0.003000 s  cam   #3  waited 1 ms for that; queued 5 µs, executed 40 µs until it pushed on image
   +0.003100 s  navi  #3  waited 55 µs on the channel; queued 5 µs, executed 40 µs to its end
 1 of the 3 data had no reaction of its own: the sink read a later datum, too or instead.
-lost: events are missing that might have changed the way of this datum, so it is in no figure.
+lost: events are missing that might have changed the way of this datum, or a channel on it is connected to a task twice, so it is in no figure.
 ";
     assert!(text.ends_with(worst), "{text}");
 }
