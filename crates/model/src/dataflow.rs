@@ -253,7 +253,7 @@ pub struct Chain {
     pub tasks: Vec<String>,
     /// Instances of the source that put a datum on the chain.
     pub sources: u64,
-    /// Of those with a reaction time, how many had no sink instance of their own: it had read a later datum, too or instead.
+    /// Of those with a reaction time, how many were not the newest that this sink instance had read: a later datum ended their time, too or instead.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub overwritten: u64,
     /// Instances of the source whose datum came after the sink had read a later one.
