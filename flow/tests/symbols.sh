@@ -23,6 +23,8 @@ for tool in nm objdump; do
 	}
 done
 mkdir -p "$folder"
+# Of a run that was ended.
+rm -f "$folder"/*.o
 
 # probed FILE: each symbol is defined once, a function, not local; its first instruction is nop (x86, Arm) and none is a copy.
 probed() {
