@@ -58,7 +58,8 @@ struct Numbered {
     /// When the last was, in nanoseconds; and the last before the first that was missing, if no gap is there.
     last: u64,
     jumped: Option<u64>,
-    /// Of a task, instances that had not ended when the next was activated, and when they were activated. If there are more than a few, not all.
+    /// Of a task, instances that had not ended when the next was activated, with no gap between, and when they were activated. If there are
+    /// more than a few, not all.
     unended: Vec<(u64, u64)>,
     open: Option<(u64, u64)>,
 }
@@ -81,9 +82,10 @@ impl Numbered {
         }
     }
 
-    fn activation(&mut self, number: u64, at: Instant) {
+    fn activation(&mut self, number: u64, at: Instant, gap_until: u64) {
         if let Some(open) = self.open.replace((number, at.ns())) {
-            if self.unended.len() < MOST_UNENDED {
+            // Otherwise its end may be in that gap.
+            if self.unended.len() < MOST_UNENDED && gap_until < open.1 {
                 self.unended.push(open);
             }
         }
@@ -184,7 +186,7 @@ impl GraphBuilder {
             Kind::Activation => {
                 let task = self.tasks.entry(event.object).or_default();
                 task.add(event.number, event.at, self.gap_until);
-                task.activation(event.number, event.at);
+                task.activation(event.number, event.at, self.gap_until);
                 match producer.push {
                     Some(channel) => *self.activations.entry(Connection { channel, task: event.object }).or_default() += 1,
                     None => task.alone += 1,
@@ -257,12 +259,8 @@ impl GraphBuilder {
             let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
             about.has_all_inputs && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
         };
-        let is_unended = |since: u64| self.gap_until < since;
-        let unended = self
-            .tasks
-            .iter()
-            .filter(|(task, _)| is_serial(task))
-            .filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).find(|since| is_unended(*since)));
+        let serial = self.tasks.iter().filter(|(task, _)| is_serial(task));
+        let unended = serial.filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).min());
         let jumped = self.channels.values().chain(self.tasks.values()).filter(|seen| seen.missing() > 0).filter_map(|seen| seen.jumped);
         let missing_from = jumped.chain(unended).min().unwrap_or(u64::MAX);
         Graph {

@@ -234,6 +234,28 @@ fn an_end_that_is_missing() {
     let flow = trace.analyse(unsynchronised, None);
     assert_eq!((nav(&flow).in_flight, nav(&flow).incomplete), (0, 1));
     assert_eq!(chain(&flow).reaction.as_ref().map(|reaction| reaction.distribution.max_ns.ns()), None);
+    // A gap behind all of it changes nothing.
+    let at = Instant::from_ns(2_600);
+    trace.items.push(Item::Gap(Gap { producer: 0, from: at, until: Instant::from_ns(u64::MAX), discarded: 0, packets: 1 }));
+    assert!(chain(&trace.analyse(unsynchronised, None)).reaction.is_none());
+}
+
+/// Who activates cam is not there at all: starts show that activations are missing, and notes of the barrier's count may be, too.
+#[test]
+fn starts_without_activations() {
+    let mut trace = Trace::default();
+    trace.image(0, true);
+    trace.nav_ends(5, false);
+    trace.count(6, 2);
+    (1..5).for_each(|image| trace.image(10 * image, image % 2 == 0));
+    trace.nav_ends(45, false);
+    trace.items.retain(|item| match item {
+        Item::Event(event) => event.producer != 2,
+        _ => false,
+    });
+    let flow = trace.analyse(Arming::default(), Some(Barrier { count: 1, arrived: 0 }));
+    assert_eq!(flow.tasks[usize::from(CAM)].missing_activations, 5);
+    assert!(chain(&flow).reaction.is_none() && chain(&flow).age.is_none());
 }
 
 /// A gap at the end does not say where a push is that is missing before.
