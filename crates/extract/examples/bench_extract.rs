@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p punctual-extract --example bench_extract`
 
-use punctual_extract::stream::{Options, Stream};
+use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_model::{Duration, Instant, Job, Release, Segment, Separator, Window};
 use std::hint::black_box;
 use std::sync::LazyLock;
@@ -41,7 +41,7 @@ fn measure(name: &str, horizon: usize, jobs: &[(Job, [Segment; 2])]) {
         let begin = processor_time();
         let mut stream = Stream::new(&options);
         for (index, (job, segments)) in jobs.iter().enumerate() {
-            stream.release(&job.release, false);
+            stream.release(&job.release, Circumstances::default());
             stream.complete(job, &segments[..1 + index % 2]);
         }
         rates.push(jobs.len() as f64 / (processor_time() - begin) / 1e6);

@@ -1,6 +1,6 @@
 //! The jobs of one task at one separator, as they open and close.
 
-use crate::stream::{Options, Stream};
+use crate::stream::{Circumstances, Options, Stream};
 use punctual_model::{Duration, Instant, Job, MAX_SEGMENTS, Release, Segment, Separator, Window};
 use punctual_trace::{Activation, Resumed};
 
@@ -218,8 +218,8 @@ impl Lane {
             head.settled = Some(window.earliest());
         }
         let release = Release { arrival: activation.arrival, window };
-        let back_to_back = resumed.release.is_none();
-        self.stream.release(&release, back_to_back);
+        let circumstances = Circumstances { back_to_back: resumed.release.is_none(), ..Circumstances::default() };
+        self.stream.release(&release, circumstances);
         self.last_release = Some(window);
         self.known_arrivals += u64::from(activation.arrival.is_some());
         if let Some(slept) = resumed.release {

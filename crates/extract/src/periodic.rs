@@ -163,6 +163,10 @@ impl PeriodicSummary {
             least_jitter_ns: Duration::from_ns(u64::try_from(self.strip(least)?.height()).ok()?),
             choice,
             approximate: self.lower.hull.is_cut() || self.upper.is_cut(),
+            skipped: 0,
+            extra: 0,
+            slips: Vec::new(),
+            typical: None,
         })
     }
 

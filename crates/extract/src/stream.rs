@@ -6,7 +6,7 @@ use crate::response::ResponseSummary;
 use crate::suspension::SuspensionSummary;
 use crate::wcet::CostSummary;
 use punctual_model as model;
-use punctual_model::{Arrival, Job, Release, Segment, Separator, Sporadic};
+use punctual_model::{Arrival, Disturbance, Job, Release, Segment, Separator, Sporadic};
 
 /// How far the curves go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,17 @@ impl Default for Options {
     fn default() -> Self {
         Options { curve_horizon: 1000, wcet_horizon: 1000 }
     }
+}
+
+/// What is known of a release besides its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Circumstances {
+    /// The call did not wait, because the event had already happened.
+    pub back_to_back: bool,
+    /// How many expirations of its timer the call told of (`timerfd`): more than one are activations in one. Zero: not known.
+    pub expirations: u64,
+    /// What moved the release, where that was seen.
+    pub disturbance: Option<Disturbance>,
 }
 
 /// A job stream, release by release and job by job. Consecutive pieces of one stream merge to the same models as the whole.
@@ -54,12 +65,11 @@ impl Stream {
     }
 
     /// Adds a release. They come in order; a bound that runs backwards nevertheless makes models wider, never wrong.
-    /// `back_to_back` says that the call did not wait, because the event had already happened.
-    pub fn release(&mut self, release: &Release, back_to_back: bool) {
+    pub fn release(&mut self, release: &Release, circumstances: Circumstances) {
         let uncertain = !release.window.is_exact();
         self.releases += 1;
         self.uncertain += u64::from(uncertain);
-        self.back_to_back += u64::from(uncertain && back_to_back);
+        self.back_to_back += u64::from(uncertain && circumstances.back_to_back);
         self.periodic.push(release);
         self.distances.push(release.window);
     }
@@ -123,6 +133,7 @@ impl Stream {
             execution: self.costs.execution(),
             suspension: self.suspension.suspension(),
             response: self.response.response(),
+            percentiles: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Seen;
-use punctual_extract::stream::{Options, Stream};
+use punctual_extract::stream::{Circumstances, Options, Stream};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -41,7 +41,7 @@ fn feed(stream: &mut Stream, jobs: std::ops::Range<u64>) {
             seen.sleeps.push((10, 20));
         }
         let (job, segments) = seen.recorded();
-        stream.release(&seen.release, false);
+        stream.release(&seen.release, Circumstances::default());
         stream.complete(&job, &segments);
     }
 }
@@ -69,7 +69,7 @@ fn nothing_is_allocated_per_job() {
     let jobs: Vec<_> = (10_000..20_000).map(|job| (Seen::at(1_000_000 * job), Seen::at(1_000_000 * job).recorded())).collect();
     let before = ALLOCATIONS.get();
     for (seen, (job, segments)) in &jobs {
-        stream.release(&seen.release, false);
+        stream.release(&seen.release, Circumstances::default());
         stream.complete(job, segments);
     }
     assert_eq!(ALLOCATIONS.get(), before);

@@ -239,6 +239,9 @@ pub struct Stream {
     /// Response times; absent without a complete job.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub response: Option<Response>,
+    /// Percentiles of lateness, cost and response.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub percentiles: Option<Percentiles>,
 }
 
 /// How often jobs come. Every model here allows every release that was observed.
@@ -299,6 +302,99 @@ pub struct Periodic {
     /// Whether offset and jitter are over-approximated because the hulls reached their cap.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub approximate: bool,
+    /// Activations that were left out: the sum of k_j − k_{j−1} − 1 where that is above zero.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub skipped: u64,
+    /// Releases beyond one per activation: the sum of 1 − (k_j − k_{j−1}) where that is above zero.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub extra: u64,
+    /// Where activations were skipped and where releases were extra: the first [`MAX_SLIPS`] places.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub slips: Vec<Slip>,
+    /// The same period without the few releases that are far from all others.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub typical: Option<Typical>,
+}
+
+/// Most places of skipped and extra activations that a model lists.
+pub const MAX_SLIPS: usize = 10;
+
+/// Most releases that a typical model leaves out on either side.
+pub const MAX_LEFT_OUT: usize = 8;
+
+/// A place where activations were skipped, or where one was released more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slip {
+    /// The latest bound of the first release after it.
+    pub at_ns: Instant,
+    /// Activations skipped before that release; negative: releases that were extra.
+    pub activations: i64,
+}
+
+/// The periodic model of all releases but those listed, with the period and the slips of the conservative one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Typical {
+    /// Arrival of the first job, as in [`Periodic`].
+    pub offset_ns: i64,
+    /// Greatest distance from arrival to release, of the releases that are not left out.
+    pub jitter_ns: Duration,
+    /// The releases that are left out, in order of time: at most max(1, 0.1 %) of all.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A release that the typical model leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its latest bound.
+    pub at_ns: Instant,
+    /// How far it is outside: negative before its arrival, positive beyond the typical jitter.
+    pub off_ns: i64,
+    /// Why, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<Disturbance>,
+}
+
+/// What can move a release away from where the program meant it to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disturbance {
+    /// A signal ended or interrupted the sleep.
+    Signal,
+    /// The thread was being ended, or what it waited for was shut down.
+    Ending,
+    /// The machine stood still: a hypervisor took the processor.
+    Stall,
+}
+
+/// How the times of one stream are distributed; each value is at most [`QUANTILE_ERROR`] above the exact one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// From the arrival (known, or that of the typical periodic model) to the release.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lateness: Option<Quantiles>,
+    /// Processor time of a job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cost: Option<Quantiles>,
+    /// Response time of a job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response: Option<Quantiles>,
+}
+
+/// Greatest relative error of a quantile: 1 in 64.
+pub const QUANTILE_ERROR: f64 = 1.0 / 64.0;
+
+/// Values that so many per cent do not exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Half of them.
+    pub p50_ns: Duration,
+    /// 90 %.
+    pub p90_ns: Duration,
+    /// 99 %.
+    pub p99_ns: Duration,
+    /// 99.9 %.
+    pub p999_ns: Duration,
 }
 
 /// A fraction of nanoseconds in lowest terms.

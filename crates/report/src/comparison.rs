@@ -239,6 +239,10 @@ fn exact_period(row: &Configured) -> String {
         least_jitter_ns: Duration::ZERO,
         choice: punctual_model::Choice::Rounded,
         approximate: false,
+        skipped: 0,
+        extra: 0,
+        slips: Vec::new(),
+        typical: None,
     };
     period(&written)
 }

@@ -13,6 +13,10 @@ pub(crate) fn periodic(period_ns: u64, jitter_ns: u64) -> Periodic {
         least_jitter_ns: Duration::from_ns(jitter_ns - jitter_ns / 80),
         choice: Choice::Rounded,
         approximate: false,
+        skipped: 0,
+        extra: 0,
+        slips: Vec::new(),
+        typical: None,
     }
 }
 
@@ -41,6 +45,7 @@ pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
             segmented: vec![vec![SegmentBound { suspended_ns: Duration::ZERO, cost_ns: Duration::from_us(800) }]],
         }),
         response: Some(Response { max_ns: Duration::from_us(900), mean_ns: Some(Duration::from_us(720)) }),
+        percentiles: None,
     }
 }
 

@@ -34,6 +34,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
         execution: None,
         suspension: None,
         response: None,
+        percentiles: None,
     };
     let task = |tid| {
         let seen = machine::seen(tid);

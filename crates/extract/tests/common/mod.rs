@@ -6,7 +6,7 @@ pub mod noise;
 pub mod records;
 
 use proptest::prelude::*;
-use punctual_extract::stream::{Options, Stream};
+use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_model::{Duration, Instant, Job, RecordedJob, Release, Segment, Window};
 
 /// One job as a test makes it.
@@ -50,7 +50,7 @@ pub fn stream(options: &Options, jobs: &[Seen]) -> Stream {
     let mut stream = Stream::new(options);
     for seen in jobs {
         let (job, segments) = seen.recorded();
-        stream.release(&seen.release, seen.back_to_back);
+        stream.release(&seen.release, Circumstances { back_to_back: seen.back_to_back, ..Circumstances::default() });
         stream.complete(&job, &segments);
     }
     stream

@@ -104,6 +104,10 @@ fn periodic() -> impl Strategy<Value = Periodic> {
             least_jitter_ns,
             choice,
             approximate,
+            skipped: 0,
+            extra: 0,
+            slips: Vec::new(),
+            typical: None,
         },
     )
 }
@@ -126,6 +130,7 @@ fn stream() -> impl Strategy<Value = Stream> {
             execution: execution.map(|(wcet_ns, mean_ns)| Execution { wcet_ns, mean_ns }),
             suspension: suspension.map(|(dynamic_ns, segmented)| Suspension { dynamic_ns, segmented }),
             response: response.map(|(max_ns, mean_ns)| Response { max_ns, mean_ns }),
+            percentiles: None,
         },
     )
 }

@@ -137,6 +137,7 @@ fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
             segmented: jobs.iter().map(|(_, segments)| segments.iter().map(bound).collect()).collect(),
         }),
         response: Some(Response { max_ns: jobs.iter().map(|(job, _)| job.response()).max().unwrap_or_default(), mean_ns: None }),
+        percentiles: None,
     }
 }
 
@@ -172,6 +173,7 @@ proptest! {
         let period = Periodic {
             on: PeriodicOn::Release, period_ns: one, period_exact: None, offset_ns: i64::MAX, jitter_ns: one,
             least_jitter_ns: one, choice: Choice::Estimated, approximate: false,
+            skipped: 0, extra: 0, slips: Vec::new(), typical: None,
         };
         let periodic = found(&|model| model.arrival.periodic = Some(period.clone()));
         prop_assert_eq!(periodic, vec![Model::PeriodicEarly; jobs.len()]);

@@ -15,6 +15,10 @@ fn model(offset_ns: i64, period: u64, jitter: u64) -> Periodic {
         least_jitter_ns: Duration::ZERO,
         choice: Choice::Estimated,
         approximate: false,
+        skipped: 0,
+        extra: 0,
+        slips: Vec::new(),
+        typical: None,
     }
 }
 
