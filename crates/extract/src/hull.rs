@@ -1,152 +1,127 @@
-//! The lower convex hull of points that come from left to right: exact, in a few dozen points.
+//! Lower convex hulls of points that come from left to right, and layers of them: exact, in a few dozen points.
 //!
 //! An upper hull is the lower hull of the mirrored points. Nothing here knows what the points mean (that is `periodic`).
 
 use crate::ratio::Ratio;
 
-/// Most points that a hull keeps. Real streams need a few dozen; only a rate that drifts without end needs more.
-pub(crate) const CAP: usize = 256;
-
-/// How many points are left once a full hull has had its corners cut, so that cutting stays rare.
-const AFTER_CUT: usize = CAP * 3 / 4;
-
 /// Coordinates stay within ± this, so that differences fit an `i64`.
 pub(crate) const LIMIT: i64 = 1 << 62;
 
 /// One point, within [`LIMIT`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Point {
     pub x: i64,
     pub y: i64,
 }
 
-/// A lower convex hull: edge slopes strictly increase from left to right, and no point that was pushed lies below it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Hull {
-    points: Vec<Point>,
-    /// Most points that there were at any time.
-    most: usize,
-    cut: bool,
+/// Adds a point to the right of a lower hull. Amortised O(1).
+#[inline]
+pub(crate) fn push(hull: &mut Vec<Point>, point: Point) {
+    while let [.., before, last] = hull[..] {
+        if turns_up(before, last, point) {
+            break;
+        }
+        hull.pop();
+    }
+    hull.push(point);
 }
 
-impl Hull {
-    /// Adds a point to the right of all others. Amortised O(1).
-    #[inline]
-    pub fn push(&mut self, point: Point) {
-        while let [.., before, last] = self.points[..] {
-            if turns_up(before, last, point) {
-                break;
-            }
-            self.points.pop();
-        }
-        self.points.push(point);
-        self.most = self.most.max(self.points.len());
-        if self.points.len() > CAP {
-            self.cut_corners();
-        }
-    }
+/// The lower hull of points in order of x.
+pub(crate) fn lower(points: impl IntoIterator<Item = Point>) -> Vec<Point> {
+    let mut hull = Vec::new();
+    points.into_iter().for_each(|point| push(&mut hull, point));
+    hull
+}
 
-    /// The hull's corners, from left to right.
-    pub fn points(&self) -> &[Point] {
-        &self.points
-    }
+/// The slopes of a hull's edges, from left to right: strictly increasing.
+pub(crate) fn slopes(hull: &[Point]) -> impl Iterator<Item = Ratio> + '_ {
+    hull.windows(2).filter_map(|edge| slope(edge[0], edge[1]))
+}
 
-    /// Whether corners were cut: the hull then lies below the points by more than it must.
-    pub fn is_cut(&self) -> bool {
-        self.cut
-    }
-
-    /// The slopes of the edges, from left to right: strictly increasing.
-    pub fn slopes(&self) -> impl Iterator<Item = Ratio> + '_ {
-        self.points.windows(2).filter_map(|edge| slope(edge[0], edge[1]))
-    }
-
-    /// How high the highest line of this slope below all points passes at x = 0, times the slope's denominator. O(log h).
-    pub fn intercept(&self, line: Ratio) -> Option<i128> {
-        let flatter =
-            |edge: &Point, next: &Point| i128::from(next.y - edge.y) * line.denominator() < line.numerator() * i128::from(next.x - edge.x);
-        let (mut low, mut high) = (0, self.points.len().checked_sub(1)?);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if flatter(&self.points[middle], &self.points[middle + 1]) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        let touched = self.points[low];
-        Some(i128::from(touched.y) * line.denominator() - i128::from(touched.x) * line.numerator())
-    }
-
-    /// Adds the hull of points that lie to the right of all points here, moved by `(x, y)`.
-    pub fn append(&mut self, later: &Hull, x: i64, y: i64) {
-        self.cut |= later.cut;
-        for point in &later.points {
-            self.push(Point { x: point.x + x, y: point.y + y });
+/// How high the highest line of this slope below all points of a hull passes at x = 0, times the slope's denominator. O(log h).
+pub(crate) fn intercept(hull: &[Point], line: Ratio) -> Option<i128> {
+    let flatter =
+        |edge: &Point, next: &Point| i128::from(next.y - edge.y) * line.denominator() < line.numerator() * i128::from(next.x - edge.x);
+    let (mut low, mut high) = (0, hull.len().checked_sub(1)?);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if flatter(&hull[middle], &hull[middle + 1]) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
     }
+    Some(above(hull[low], line))
+}
 
-    /// Whether appending gives the same as if the later points had come here one by one, after up to `between` others: not where
-    /// corners might have been cut on the way.
-    pub fn can_append(&self, later: &Hull, between: usize) -> bool {
-        self.points.len() + between + later.most <= CAP
-    }
-
-    /// Takes corners away by extending the edges beside one until they meet, below it: where that costs least.
-    #[cold]
-    fn cut_corners(&mut self) {
-        self.cut = true;
-        let mut cuts: Vec<(f64, usize, Point)> = self
-            .points
-            .windows(4)
-            .enumerate()
-            .filter_map(|(index, window)| {
-                let corner = meeting_point(window)?;
-                let edge = [window[1], window[2]];
-                let along = (corner.x - edge[0].x) as f64 / (edge[1].x - edge[0].x) as f64;
-                let depth = (edge[0].y - corner.y) as f64 + along * (edge[1].y - edge[0].y) as f64;
-                Some((depth, index + 1, corner))
-            })
-            .collect();
-        cuts.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-
-        let mut replaced: Vec<Option<Point>> = vec![None; self.points.len()];
-        let mut excess = self.points.len() - AFTER_CUT;
-        for (_, edge, corner) in cuts {
-            if excess == 0 {
-                break;
-            }
-            // Neighbouring edges share a point, and each is the line that the other is extended along.
-            if replaced[edge - 1].is_none() && replaced[edge].is_none() && replaced[edge + 1].is_none() {
-                replaced[edge] = Some(corner);
-                excess -= 1;
-            }
-        }
-        let old = std::mem::replace(&mut self.points, Vec::with_capacity(CAP + 1));
-        let mut index = 0;
-        while index < old.len() {
-            match replaced[index] {
-                Some(corner) => {
-                    self.push(corner);
-                    index += 2;
-                }
-                None => {
-                    self.push(old[index]);
-                    index += 1;
-                }
-            }
-        }
-    }
+/// How high the line of this slope through a point passes at x = 0, times the slope's denominator.
+pub(crate) fn above(point: Point, line: Ratio) -> i128 {
+    i128::from(point.y) * line.denominator() - i128::from(point.x) * line.numerator()
 }
 
 /// Whether the way from `a` over `b` to `c` bends upwards, so that `b` is a corner of the lower hull.
 #[inline]
-fn turns_up(a: Point, b: Point, c: Point) -> bool {
+pub(crate) fn turns_up(a: Point, b: Point, c: Point) -> bool {
     i128::from(b.y - a.y) * i128::from(c.x - b.x) < i128::from(c.y - b.y) * i128::from(b.x - a.x)
 }
 
 fn slope(a: Point, b: Point) -> Option<Ratio> {
     Ratio::new(i128::from(b.y - a.y), i128::from(b.x - a.x))
+}
+
+/// Takes corners away until there are no more than `most`, by extending the edges beside one until they meet, below it: where that costs
+/// least. The hull then lies below the points by more than it must.
+#[cold]
+pub(crate) fn cut_corners(hull: &mut Vec<Point>, most: usize) {
+    while hull.len() > most.max(4) {
+        let before = hull.len();
+        cut_some(hull, most);
+        if hull.len() == before {
+            return;
+        }
+    }
+}
+
+fn cut_some(hull: &mut Vec<Point>, most: usize) {
+    let mut cuts: Vec<(f64, usize, Point)> = hull
+        .windows(4)
+        .enumerate()
+        .filter_map(|(index, window)| {
+            let corner = meeting_point(window)?;
+            let edge = [window[1], window[2]];
+            let along = (corner.x - edge[0].x) as f64 / (edge[1].x - edge[0].x) as f64;
+            let depth = (edge[0].y - corner.y) as f64 + along * (edge[1].y - edge[0].y) as f64;
+            Some((depth, index + 1, corner))
+        })
+        .collect();
+    cuts.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+
+    let mut replaced: Vec<Option<Point>> = vec![None; hull.len()];
+    let mut excess = hull.len() - most;
+    for (_, edge, corner) in cuts {
+        if excess == 0 {
+            break;
+        }
+        // Neighbouring edges share a point, and each is the line that the other is extended along.
+        if replaced[edge - 1].is_none() && replaced[edge].is_none() && replaced[edge + 1].is_none() {
+            replaced[edge] = Some(corner);
+            excess -= 1;
+        }
+    }
+    let old = std::mem::take(hull);
+    let mut index = 0;
+    while index < old.len() {
+        match replaced[index] {
+            Some(corner) => {
+                push(hull, corner);
+                index += 2;
+            }
+            None => {
+                push(hull, old[index]);
+                index += 1;
+            }
+        }
+    }
 }
 
 /// A point on or below both outer edges of four corners, close to where their extensions meet, between the inner two.
@@ -170,33 +145,23 @@ fn meeting_point(corners: &[Point]) -> Option<Point> {
 mod tests {
     use super::*;
 
-    fn hull(points: &[Point]) -> Hull {
-        let mut hull = Hull::default();
-        points.iter().for_each(|&point| hull.push(point));
-        hull
-    }
-
     /// Whether no point lies below any edge's line, and edges bend upwards.
-    fn is_below(hull: &Hull, points: &[Point]) -> bool {
-        let slopes: Vec<Ratio> = hull.slopes().collect();
-        let mut lines = slopes.iter().map(|&slope| (slope, hull.intercept(slope).unwrap()));
-        let above = |(slope, intercept): (Ratio, i128)| {
-            let height = |point: &Point| i128::from(point.y) * slope.denominator() - i128::from(point.x) * slope.numerator();
-            points.iter().all(|point| height(point) >= intercept)
-        };
-        slopes.is_sorted_by(|a, b| a < b) && lines.all(above)
+    fn is_below(hull: &[Point], points: &[Point]) -> bool {
+        let slopes: Vec<Ratio> = slopes(hull).collect();
+        let mut lines = slopes.iter().map(|&slope| (slope, intercept(hull, slope).unwrap()));
+        slopes.is_sorted_by(|a, b| a < b) && lines.all(|(slope, line)| points.iter().all(|point| above(*point, slope) >= line))
     }
 
     #[test]
-    fn corners_are_kept_as_long_as_there_is_room() {
+    fn a_hull_has_the_corners_alone() {
         let points = [(0, 0), (1, 5), (2, -1), (3, -2), (4, -3), (5, 4), (9, 4)].map(|(x, y)| Point { x, y });
-        let hull = hull(&points);
-        assert_eq!(hull.points(), [(0, 0), (4, -3), (9, 4)].map(|(x, y)| Point { x, y }));
-        assert!(!hull.is_cut() && is_below(&hull, &points));
+        let hull = lower(points);
+        assert_eq!(hull, [(0, 0), (4, -3), (9, 4)].map(|(x, y)| Point { x, y }));
+        assert!(is_below(&hull, &points));
         // Lines of slope 0 and 1 touch the lowest corner; one of slope 7/5 the whole last edge.
-        assert_eq!((hull.intercept(Ratio::whole(0)), hull.intercept(Ratio::whole(1))), (Some(-3), Some(-7)));
-        assert_eq!(hull.intercept(Ratio::new(7, 5).unwrap()), Some(-43));
-        assert_eq!(Hull::default().intercept(Ratio::whole(1)), None);
+        assert_eq!((intercept(&hull, Ratio::whole(0)), intercept(&hull, Ratio::whole(1))), (Some(-3), Some(-7)));
+        assert_eq!(intercept(&hull, Ratio::new(7, 5).unwrap()), Some(-43));
+        assert_eq!(intercept(&[], Ratio::whole(1)), None);
     }
 
     #[test]
@@ -211,10 +176,12 @@ mod tests {
                     Point { x, y }
                 })
                 .collect();
-            let hull = hull(&points);
-            assert!(hull.is_cut() && hull.points().len() <= CAP);
+            let mut hull = lower(points.clone());
+            assert!(hull.len() > 192);
+            cut_corners(&mut hull, 192);
+            assert!(hull.len() <= 192);
             assert!(is_below(&hull, &points), "steepness {steepness}");
-            assert_eq!((hull.points().first(), hull.points().last()), (points.first(), points.last()));
+            assert_eq!((hull.first(), hull.last()), (points.first(), points.last()));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! From activations to jobs to models: all inference. Pure: records in, models out.
 
-mod choice;
 mod extractor;
 mod hull;
 mod kernel;

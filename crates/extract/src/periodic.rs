@@ -1,60 +1,148 @@
-//! Exact periodic inference: which offset, period and jitter explain every release. (papers: LiME, Section IV-C.)
+//! Exact periodic inference: which offset, period and jitter explain the releases, with skipped and extra activations. (papers: LiME,
+//! Section IV-C.)
 //!
-//! Release j is the point (j, when). A model with period T is sound if a strip of slope T holds all points, and its jitter is the
-//! strip's height, so the lower hull of the earliest bounds and the upper hull of the latest ones decide it for every period at
-//! once. Which period to print is another matter, and [`crate::choice`]'s.
+//! Release j is the point (k_j, when). A model with period T is sound if a strip of slope T holds all points, and its jitter is the
+//! strip's height, so hulls decide it for every period at once. Which k_j, and which period to print, is decided at the query alone, when all
+//! is known: [`resolve`] and [`choice`]. What is kept until then does not depend on how the releases come in pieces:
+//!
+//! - each gap between two releases is scored by its neighbours ([`score`]); one that is no slip is closed at once,
+//! - of the others the [`CUTS`] highest stay open, first of all those whose neighbours agree on no shift; the rest are closed with theirs,
+//! - between open gaps lie segments ([`segment`]), of which the lowest and the highest points for every period are kept ([`layers`]).
+//!
+//! `docs/design/periods.md` says why; `tests/reference/periodic_inference.py` is the same in Python.
 
-use crate::choice::{self, Evidence};
-use crate::hull::{Hull, LIMIT, Point};
-use crate::ratio::Ratio;
-use punctual_model as model;
-use punctual_model::{Choice, Duration, Instant, PeriodicOn, Release};
+pub(crate) mod choice;
+mod layers;
+mod models;
+mod resolve;
+mod score;
+mod segment;
+
+use crate::hull::LIMIT;
+use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
+use score::{Gap, REACH, Step};
+use segment::{Entry, Segment};
 
 /// Fewest releases that a periodic model is made of: two have every jitter-free period between them, and mean nothing.
 const FEWEST: u64 = 3;
 
-/// Most releases that are taken into account, so that products of index and time fit 128 bits: a thousand years at 30 Hz.
-const MOST_RELEASES: u64 = 1 << 40;
+/// Greatest index, so that products of index and time fit 128 bits: a thousand years at 30 Hz.
+const MOST_INDEX: i64 = 1 << 40;
 
-/// Everything that periodic models of a stream of releases depend on, in constant memory. Pieces merge exactly.
+/// Most gaps that stay open.
+const CUTS: usize = 32;
+
+/// Releases of which the last ones are kept, for the next gap to be scored, and the first ones, for a piece before to go on with.
+const AROUND: usize = 2 * REACH - 1;
+
+/// Most points kept. Real streams have some hundred, sporadic ones two or three thousand; a rate that drifts without end would need more and more.
+const MOST_POINTS: usize = 8_192;
+
+/// Most points of each hull once there were too many.
+const CAP: usize = 256;
+
+/// Points that may come and go between two looks at how many there are.
+const SLACK: usize = 2_048;
+
+/// How often they are counted, in releases.
+const COUNT_EVERY: u64 = 512;
+
+/// Most disturbed releases that are remembered, the last ones.
+const MOST_DISTURBED: usize = 32;
+
+/// Everything that periodic models of a stream of releases depend on, in bounded memory. Pieces merge exactly.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodicSummary {
-    /// The first release's earliest bound: coordinates are relative to it.
+    /// The first release's earliest bound: times are relative to it.
     base: u64,
     count: u64,
     known_arrivals: u64,
-    /// The arrival or the earliest bound of every release.
-    lower: Points,
-    /// The points of `lower` that are no mere bounds: known arrivals and exact releases. Absent while that is all of them.
-    certain: Option<Points>,
-    /// The latest bound of every release, mirrored.
-    upper: Hull,
+    /// The first releases; the first `REACH` of them are in no segment.
+    head: Vec<Entry>,
+    /// The last releases, which are in no segment yet.
+    tail: Tail,
+    segments: Vec<Segment>,
+    /// The first activations skipped inside segments: the latest bound of the release after, and how many.
+    slips: Vec<(i64, i64)>,
+    disturbed: Vec<(i64, Disturbance)>,
+    /// Most points at any time, where they were counted.
+    most: usize,
+    /// Whether there were too many points: then hulls alone are kept, of one segment.
+    is_plain: bool,
+    is_cut: bool,
     out_of_range: bool,
 }
 
-/// The lower hull of some points, with their number and their sums.
+/// The last releases, and whether the distances between them are regular.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Points {
-    pub hull: Hull,
-    pub count: u64,
-    pub sum_x: i128,
-    pub sum_y: i128,
+struct Tail {
+    ring: [Entry; 2 * REACH],
+    /// Releases so far.
+    count: usize,
+    /// From the newest: whether each is about as far from the one before as `usual` says.
+    regular: u32,
+    /// Distances from, to.
+    usual: (i64, i64),
 }
 
-impl Points {
+/// Of the distances around a gap, the one in the middle, and all others.
+const MIDDLE: u32 = 1 << (REACH - 1);
+const OTHERS: u32 = ((1 << AROUND) - 1) & !MIDDLE;
+
+impl Tail {
+    /// Adds a release. With `AROUND` others before it, the one in the middle leaves, and what is known of the gap before it.
     #[inline]
-    fn push(&mut self, point: Point) {
+    fn push(&mut self, entry: Entry) -> Option<(Gap, Entry)> {
+        let before = self.ring[self.count.wrapping_sub(1) % (2 * REACH)];
+        self.ring[self.count % (2 * REACH)] = entry;
         self.count += 1;
-        self.sum_x += i128::from(point.x);
-        self.sum_y += i128::from(point.y);
-        self.hull.push(point);
+        let distance = score::distance(before.evidence, (entry.evidence, entry.advance));
+        self.regular = self.regular << 1 | u32::from(self.usual.0 <= distance && distance <= self.usual.1);
+        if self.count <= AROUND {
+            return None;
+        }
+        let middle = self.ring[(self.count - REACH) % (2 * REACH)];
+        let gap = if middle.advance > 1 {
+            Gap::known(middle.advance)
+        } else if self.regular & MIDDLE != 0 && (self.regular & OTHERS).count_ones() >= REACH as u32 {
+            // The median lies within the usual distances, like the gap itself: the score is three times their difference at most.
+            Gap { score: 0, shift: 0, is_closed: true }
+        } else {
+            self.score()
+        };
+        Some((gap, middle))
     }
 
-    fn append(&mut self, later: &Points, x: i64, y: i64) {
-        self.count += later.count;
-        self.sum_x += later.sum_x + i128::from(later.count) * i128::from(x);
-        self.sum_y += later.sum_y + i128::from(later.count) * i128::from(y);
-        self.hull.append(&later.hull, x, y);
+    #[inline(never)]
+    fn score(&mut self) -> Gap {
+        let mut steps: [Step; 2 * REACH] = Default::default();
+        for (index, step) in steps.iter_mut().enumerate() {
+            let entry = &self.ring[(self.count + index) % (2 * REACH)];
+            *step = (entry.evidence, entry.advance);
+        }
+        let mut distances = [0; AROUND];
+        distances.iter_mut().zip(steps.windows(2)).for_each(|(distance, pair)| *distance = score::distance(pair[0].0, pair[1]));
+        let mut others = distances;
+        others[REACH - 1] = others[AROUND - 1];
+        let median = *others[..AROUND - 1].select_nth_unstable(REACH - 1).1;
+        if self.usual.0 > median || self.usual.1 < median {
+            let from = median.saturating_sub(median / 24);
+            self.usual = (from, from.saturating_add(from / 11));
+            self.regular = distances.iter().fold(0, |regular, distance| {
+                regular << 1 | u32::from(self.usual.0 <= *distance && *distance <= self.usual.1)
+            });
+        }
+        score::with_median(&steps, REACH, median)
+    }
+
+    /// The last `AROUND` releases, oldest first.
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let len = self.count.min(AROUND);
+        (self.count - len..self.count).map(|at| &self.ring[at % (2 * REACH)])
+    }
+
+    fn lift(&mut self, y: i64) {
+        self.ring.iter_mut().for_each(|entry| *entry = entry.lifted(y));
     }
 }
 
@@ -67,38 +155,108 @@ impl PeriodicSummary {
     /// Adds the next release. Amortised O(1).
     #[inline]
     pub fn push(&mut self, release: &Release) {
-        let (earliest, latest) = (release.window.earliest(), release.window.latest());
+        self.push_with(release, 1, None);
+    }
+
+    /// Adds the next release, so many activations after the one before, and perhaps moved by something.
+    #[inline]
+    pub fn push_with(&mut self, release: &Release, advance: u64, disturbance: Option<Disturbance>) {
+        let (earliest, latest) = (release.window.earliest().ns(), release.window.latest().ns());
         if self.count == 0 {
-            self.base = earliest.ns();
+            self.base = earliest;
         }
         // A release before the arrival is that of a sleep that a signal ended: the arrival has nothing to do with it.
-        let arrival = release.arrival.filter(|&arrival| arrival <= latest);
-        let lower = arrival.map_or(earliest, |arrival| arrival.min(earliest));
-        let certain = arrival.or((earliest == latest).then_some(earliest));
-        let x = self.count;
+        let arrival = release.arrival.map(model::Instant::ns).filter(|&arrival| arrival <= latest);
+        let floor = arrival.map_or(earliest, |arrival| arrival.min(earliest));
         self.count += 1;
         self.known_arrivals += u64::from(arrival.is_some());
-        self.out_of_range |= self.base.abs_diff(lower.ns()).max(self.base.abs_diff(latest.ns())) > LIMIT as u64;
-        self.out_of_range |= self.count > MOST_RELEASES;
+        self.out_of_range |= self.base.abs_diff(floor).max(self.base.abs_diff(latest)) > LIMIT as u64;
+        self.out_of_range |= advance > MOST_INDEX as u64 || self.count > MOST_INDEX as u64;
         if self.out_of_range {
             return;
         }
-        let point = |at: Instant| Point { x: x as i64, y: at.ns().wrapping_sub(self.base) as i64 };
-        let (lower, upper, certain) = (point(lower), point(latest), certain.map(point));
-        match (&mut self.certain, certain) {
-            (None, Some(certain)) if certain == lower => {}
-            (points, certain) => {
-                let points = points.get_or_insert_with(|| self.lower.clone());
-                if let Some(certain) = certain {
-                    points.push(certain);
-                }
-            }
+        let relative = |ns: u64| ns.wrapping_sub(self.base) as i64;
+        let (floor, evidence, latest) = (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
+        if let Some(disturbance) = disturbance {
+            self.disturb((latest, disturbance));
         }
-        self.lower.push(lower);
-        self.upper.push(Point { x: upper.x, y: -upper.y });
+        self.take(Entry { floor, evidence, latest, advance: advance.max(1) as i64 });
     }
 
-    /// Adds all releases of a piece that follows this one: the same as if they had been pushed here (until a hull's cap is reached).
+    #[inline]
+    fn take(&mut self, entry: Entry) {
+        if self.head.len() < AROUND {
+            self.head.push(entry);
+        }
+        if let Some((gap, middle)) = self.tail.push(entry) {
+            match self.segments.last_mut() {
+                Some(last) if gap.is_closed && gap.shift == 0 => last.push(0, middle),
+                _ => self.join(Segment::new(gap, middle)),
+            }
+            if self.count.is_multiple_of(COUNT_EVERY) {
+                self.count_points();
+            }
+        }
+    }
+
+    /// Adds the segment that follows, and closes a gap if there are too many open.
+    fn join(&mut self, segment: Segment) {
+        let closed = segment.gap.is_closed || self.is_plain;
+        if let Some(last) = self.segments.last_mut().filter(|_| closed) {
+            slip(&mut self.slips, &segment);
+            last.append(&segment, segment.gap.shift);
+            self.out_of_range |= last.span > MOST_INDEX;
+        } else {
+            if let Some(last) = self.segments.last_mut() {
+                last.settle();
+            }
+            self.segments.push(segment);
+            if self.segments.len() > CUTS + 1 {
+                self.close_one();
+            }
+        }
+        self.count_points();
+    }
+
+    /// Closes the open gap that matters least: one with a shift that its neighbours agree on, or else the lowest score, the later of equals.
+    fn close_one(&mut self) {
+        let key = |segment: &Segment| (segment.gap.shift == 0, segment.gap.score);
+        let lowest = (1..self.segments.len()).reduce(|least, at| if key(&self.segments[at]) <= key(&self.segments[least]) { at } else { least });
+        if let Some(at) = lowest {
+            let later = self.segments.remove(at);
+            slip(&mut self.slips, &later);
+            self.segments[at - 1].append(&later, later.gap.shift);
+            if at < self.segments.len() {
+                self.segments[at - 1].settle();
+            }
+        }
+    }
+
+    /// Sees to it that memory stays bounded.
+    fn count_points(&mut self) {
+        let size: usize = self.segments.iter().map(Segment::size).sum();
+        self.most = self.most.max(size);
+        let limit = if self.is_plain { 4 * CAP } else { MOST_POINTS };
+        if size <= limit {
+            return;
+        }
+        self.is_plain = true;
+        while self.segments.len() > 1 {
+            self.close_one();
+        }
+        for segment in &mut self.segments {
+            self.is_cut |= segment.flatten(CAP);
+        }
+    }
+
+    fn disturb(&mut self, disturbed: (i64, Disturbance)) {
+        if self.disturbed.len() == MOST_DISTURBED {
+            self.disturbed.remove(0);
+        }
+        self.disturbed.push(disturbed);
+    }
+
+    /// Adds all releases of a piece that follows this one: the same as if they had been pushed here, if [`Self::can_merge`].
     pub fn merge(&mut self, later: &PeriodicSummary) {
         if self.count == 0 {
             *self = later.clone();
@@ -107,128 +265,62 @@ impl PeriodicSummary {
         if later.count == 0 {
             return;
         }
-        let (x, y) = (self.count as i64, later.base.wrapping_sub(self.base) as i64);
+        let y = later.base.wrapping_sub(self.base) as i64;
+        self.out_of_range |= later.out_of_range || self.count + later.count > MOST_INDEX as u64 || self.cannot_take(later);
         self.count += later.count;
         self.known_arrivals += later.known_arrivals;
-        self.out_of_range |= later.out_of_range || self.count > MOST_RELEASES || self.cannot_take(later);
         if self.out_of_range {
             return;
         }
-        if self.certain.is_some() || later.certain.is_some() {
-            let certain = self.certain.get_or_insert_with(|| self.lower.clone());
-            certain.append(later.certain.as_ref().unwrap_or(&later.lower), x, y);
+        later.disturbed.iter().for_each(|&(at, disturbance)| self.disturb((at + y, disturbance)));
+        later.head.iter().for_each(|entry| self.take(entry.lifted(y)));
+        if later.segments.is_empty() {
+            return;
         }
-        self.lower.append(&later.lower, x, y);
-        self.upper.append(&later.upper, x, -y);
+        self.is_plain |= later.is_plain;
+        self.is_cut |= later.is_cut;
+        self.most = self.most.max(later.most);
+        for &(at, activations) in &later.slips {
+            keep_slip(&mut self.slips, at + y, activations);
+        }
+        for segment in &later.segments {
+            let mut segment = segment.clone();
+            segment.lift(y);
+            self.join(segment);
+        }
+        self.tail = later.tail.clone();
+        self.tail.lift(y);
     }
 
     /// Whether merging gives the same as one go, with up to `between` more releases here before.
     pub fn can_merge(&self, later: &PeriodicSummary, between: usize) -> bool {
-        let (certain, later_certain) = (self.certain.as_ref().unwrap_or(&self.lower), later.certain.as_ref().unwrap_or(&later.lower));
-        !later.out_of_range
-            && self.lower.hull.can_append(&later.lower.hull, between)
-            && self.upper.can_append(&later.upper, between)
-            && certain.hull.can_append(&later_certain.hull, between)
+        let few = self.most + later.most + 3 * between + SLACK <= MOST_POINTS;
+        !later.out_of_range && !self.is_plain && !later.is_plain && few
     }
 
     /// Whether the points of `later` lie out of range as seen from the first release here.
     fn cannot_take(&self, later: &PeriodicSummary) -> bool {
         let moved = i128::from(later.base) - i128::from(self.base);
-        let beyond = |hull: &Hull, moved: i128| hull.points().iter().any(|point| (i128::from(point.y) + moved).abs() > i128::from(LIMIT));
-        beyond(&later.lower.hull, moved) || beyond(&later.upper, -moved)
-    }
-
-    /// The periodic model to print: sound for every release. `None` for fewer than three releases, and where no period above
-    /// zero explains them (all at once, or bounds that run backwards).
-    pub fn model(&self) -> Option<model::Periodic> {
-        if self.out_of_range || self.count < FEWEST {
-            return None;
-        }
-        let least = self.least_jitter()?;
-        let (period, choice) = match self.evidence() {
-            Some(evidence) => choice::choose(&evidence, least),
-            None => (least, Choice::LeastJitter),
-        };
-        let fraction =
-            model::Fraction { numerator: u64::try_from(period.numerator()).ok()?, denominator: u64::try_from(period.denominator()).ok()? };
-        let strip = self.strip(period)?;
-        let offset = strip.bottom.div_euclid(strip.scale);
-        let jitter = div_ceil(strip.top, strip.scale) - offset;
-        Some(model::Periodic {
-            on: if self.known_arrivals == self.count { PeriodicOn::Arrival } else { PeriodicOn::Release },
-            period_ns: Duration::from_ns(u64::try_from(period.rounded()).ok().filter(|&ns| ns > 0)?),
-            period_exact: (fraction.denominator > 1).then_some(fraction),
-            offset_ns: i64::try_from(offset + i128::from(self.base)).ok()?,
-            jitter_ns: Duration::from_ns(u64::try_from(jitter).ok()?),
-            least_jitter_ns: Duration::from_ns(u64::try_from(self.strip(least)?.height()).ok()?),
-            choice,
-            approximate: self.lower.hull.is_cut() || self.upper.is_cut(),
-            skipped: 0,
-            extra: 0,
-            slips: Vec::new(),
-            typical: None,
-        })
-    }
-
-    /// What the choice of a period rests on: the certain releases, or all of them where hardly any is certain.
-    fn evidence(&self) -> Option<Evidence<'_>> {
-        let certain = self.certain.as_ref().filter(|certain| certain.count >= FEWEST);
-        Evidence::new(certain.unwrap_or(&self.lower))
-    }
-
-    /// The period of least jitter: the slope of a hull edge. `None` where it is not above zero.
-    fn least_jitter(&self) -> Option<Ratio> {
-        let mut slopes: Vec<Ratio> = self.lower.hull.slopes().chain(self.upper.slopes().map(Ratio::negated)).collect();
-        slopes.sort_unstable();
-        // The jitter is convex in the period, so the first slope that no next one improves on is the best; but not if the next
-        // is the same one, of an edge of the other hull.
-        slopes.dedup();
-        let (mut low, mut high) = (0, slopes.len().checked_sub(1)?);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.strip(slopes[middle])?.is_no_higher_than(&self.strip(slopes[middle + 1])?) {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        Some(slopes[low]).filter(|period| period.is_positive())
-    }
-
-    /// The strip of slope `period` that holds all points.
-    fn strip(&self, period: Ratio) -> Option<Strip> {
-        Some(Strip {
-            bottom: self.lower.hull.intercept(period)?,
-            top: -self.upper.intercept(period.negated())?,
-            scale: period.denominator(),
-        })
+        let beyond = |at: i64| (i128::from(at) + moved).abs() > i128::from(LIMIT);
+        let entries = later.head.iter().chain(later.tail.entries());
+        let segments = later.segments.iter().flat_map(|segment| {
+            let floor = segment.floor.iter().flat_map(|floor| floor.points());
+            segment.low.points().iter().chain(floor).map(|point| point.y).chain(segment.high.points().iter().map(|point| -point.y))
+        });
+        entries.flat_map(|entry| [entry.floor, entry.latest]).chain(segments).any(beyond)
     }
 }
 
-/// Where a strip crosses index 0, times `scale`.
-struct Strip {
-    bottom: i128,
-    top: i128,
-    scale: i128,
-}
-
-impl Strip {
-    /// The least jitter that holds for the strip's period, rounded up.
-    fn height(&self) -> i128 {
-        div_ceil(self.top - self.bottom, self.scale)
-    }
-
-    /// Compares without multiplying heights, which would not fit.
-    fn is_no_higher_than(&self, other: &Strip) -> bool {
-        let parts = |strip: &Strip| {
-            let height = strip.top - strip.bottom;
-            (height.div_euclid(strip.scale), height.rem_euclid(strip.scale))
-        };
-        let ((whole, rest), (other_whole, other_rest)) = (parts(self), parts(other));
-        (whole, rest * other.scale) <= (other_whole, other_rest * self.scale)
+/// Remembers the activations skipped before a segment that is joined to the one before.
+fn slip(slips: &mut Vec<(i64, i64)>, segment: &Segment) {
+    if segment.gap.shift > 0 {
+        keep_slip(slips, segment.from, segment.gap.shift);
     }
 }
 
-fn div_ceil(dividend: i128, divisor: i128) -> i128 {
-    -(-dividend).div_euclid(divisor)
+/// Keeps the first ones.
+fn keep_slip(slips: &mut Vec<(i64, i64)>, at: i64, activations: i64) {
+    let place = slips.partition_point(|slip| slip.0 <= at);
+    slips.insert(place, (at, activations));
+    slips.truncate(MAX_SLIPS);
 }

@@ -51,6 +51,13 @@ impl Ratio {
         exact as f64 / (self.denominator as f64 * other.denominator as f64)
     }
 
+    /// The nearest whole number, halves to the even one.
+    pub const fn rounded_half_even(self) -> i128 {
+        let down = self.numerator.div_euclid(self.denominator);
+        let twice = 2 * self.numerator.rem_euclid(self.denominator);
+        down + (twice > self.denominator || (twice == self.denominator && down % 2 != 0)) as i128
+    }
+
     /// The nearest whole number, halves upwards.
     pub const fn rounded(self) -> i128 {
         (2 * self.numerator + self.denominator).div_euclid(2 * self.denominator)

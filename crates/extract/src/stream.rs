@@ -70,7 +70,7 @@ impl Stream {
         self.releases += 1;
         self.uncertain += u64::from(uncertain);
         self.back_to_back += u64::from(uncertain && circumstances.back_to_back);
-        self.periodic.push(release);
+        self.periodic.push_with(release, circumstances.expirations, circumstances.disturbance);
         self.distances.push(release.window);
     }
 

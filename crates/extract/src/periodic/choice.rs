@@ -1,0 +1,183 @@
+//! Which period to print: the one intended, which is not the one with the least jitter.
+//!
+//! Every period explains the releases, with some jitter. The choice is the one by which they are described in the fewest words:
+//!
+//! > digits(T) · κ · ln 10 + n · D(T) / μ
+//!
+//! Lateness is one-sided, so the releases lie above a line. T̂ is the slope of their lower hull's edge over the mean index, μ the
+//! mean lateness over that edge's line, D(T) how much lower a line of slope T must lie (at the mean index) to be below all of
+//! them, and n · D(T) / μ by how much that makes the latenesses less likely, were they exponential. κ tempers it, since real
+//! latenesses are correlated.
+//!
+//! digits(T) are the digits that it takes to write the period down, in any of these ways:
+//!
+//! - in nanoseconds, without trailing zeros: 10 ms has one digit. Beyond [`MOST_ROUND`] nobody rounds, so that such a period
+//!   counts its trailing zeros too: otherwise 818,480,360 ns would be thought rounder than 818,480,356.
+//! - in nanoseconds with digits behind the point, as many as are worth their price and [`NOT_WHOLE`] more. A digit more makes the
+//!   error, and with it the cost of a long observation, ten times smaller. So a period that is no whole number of nanoseconds
+//!   (another machine's clock) gets more of them the longer it is observed, and its jitter stays bounded.
+//! - as a fraction of nanoseconds, for T̂ itself: the digits of both parts. Where there is no lateness at all (known arrivals) it
+//!   is the only one that fits.
+//! - as a frequency in hertz: 60 Hz has one digit. A second way of writing periods down doubles the chance of hitting a short one by
+//!   accident, and people think in periods more often, so it is charged [`FREQUENCY`] digits more, and a long one as many again.
+//! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
+//!
+//! A period with digits behind the point gives way to a whole one with no more jitter ([`Candidate::is_decimal`]).
+
+use crate::periodic::resolve::{Evidence, KAPPA};
+use crate::ratio::Ratio;
+use punctual_model::Choice;
+use std::f64::consts::LN_10;
+
+/// Most significant digits of a period that someone may have rounded: microseconds, up to a second.
+const MOST_ROUND: u32 = 6;
+
+/// What it costs, in digits, not to be a whole number of nanoseconds; to be a frequency; to be a long one.
+const NOT_WHOLE: u32 = 4;
+const FREQUENCY: u32 = 2;
+const LONG_FREQUENCY: u32 = 2;
+
+/// Most digits behind the point, of a period in nanoseconds and of a frequency in hertz.
+const MOST_DECIMALS: u32 = 12;
+
+/// Ten to that power: keeps every denominator, and with it all products, in range.
+const MOST_PARTS: i128 = 10_i128.pow(MOST_DECIMALS);
+
+/// Greatest number of buffers of a power of two per second.
+const MOST_BUFFERS: i128 = 10_000;
+
+/// A period that might be printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Candidate {
+    pub period: Ratio,
+    pub choice: Choice,
+    /// Neither whole nanoseconds nor a frequency.
+    pub is_decimal: bool,
+    cost: f64,
+}
+
+/// The periods that might be printed, the best first.
+pub(crate) fn candidates(evidence: &Evidence) -> Vec<Candidate> {
+    let mut found = Found { evidence, all: Vec::new() };
+    let estimate = evidence.estimate;
+    let is_fraction = estimate.denominator() > 1;
+    let length = digits(estimate.numerator()) + digits(estimate.denominator()) + if is_fraction { NOT_WHOLE } else { 0 };
+    found.add(estimate, length, Choice::Estimated, is_fraction);
+    found.add_whole();
+    found.add_decimals();
+    found.add_frequencies();
+    found.add_rates();
+    let distance = |candidate: &Candidate| candidate.period.difference(estimate).abs();
+    let mut all = found.all;
+    all.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(distance(a).total_cmp(&distance(b))).then(a.period.cmp(&b.period)));
+    if let Some(&Candidate { period, .. }) = all.first() {
+        // The same number may be a round one in another notation.
+        if all.iter().any(|candidate| candidate.period == period && candidate.choice == Choice::Rounded) {
+            all[0].choice = Choice::Rounded;
+        }
+    }
+    all
+}
+
+struct Found<'a> {
+    evidence: &'a Evidence,
+    all: Vec<Candidate>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, period: Ratio, digits: u32, choice: Choice, is_decimal: bool) {
+        if period.is_positive() && period.numerator() <= i128::from(i64::MAX) {
+            let cost = f64::from(digits) * LN_10 * KAPPA + self.evidence.cost(period);
+            self.all.push(Candidate { period, choice, is_decimal, cost });
+        }
+    }
+
+    /// Whole nanoseconds: the estimate rounded at every power of ten, and its neighbours.
+    fn add_whole(&mut self) {
+        let estimate = self.evidence.estimate;
+        let nearest = estimate.rounded_half_even();
+        let mut grain = 1;
+        loop {
+            let down = estimate.numerator().div_euclid(estimate.denominator() * grain) * grain;
+            self.add_nanoseconds(down);
+            self.add_nanoseconds(down + grain);
+            if grain > nearest {
+                break;
+            }
+            grain *= 10;
+        }
+        for neighbour in -2..=2 {
+            self.add_nanoseconds(nearest + neighbour);
+        }
+    }
+
+    fn add_nanoseconds(&mut self, period: i128) {
+        let choice = if period % 10 == 0 { Choice::Rounded } else { Choice::Estimated };
+        let length = match digits(period) {
+            round @ ..=MOST_ROUND => round,
+            _ => length(period),
+        };
+        self.add(Ratio::whole(period), length, choice, false);
+    }
+
+    /// Nanoseconds with digits behind the point, as long as one more makes a difference.
+    fn add_decimals(&mut self) {
+        let estimate = self.evidence.estimate;
+        let mut parts = 10;
+        while parts <= MOST_PARTS && self.evidence.tells_apart(1.0 / parts as f64) {
+            let down = (estimate.numerator() * parts).div_euclid(estimate.denominator());
+            for multiple in [down, down + 1] {
+                if let Some(period) = Ratio::new(multiple, parts) {
+                    self.add(period, length(multiple) + NOT_WHOLE, Choice::Estimated, period.denominator() > 1);
+                }
+            }
+            parts *= 10;
+        }
+    }
+
+    /// Hertz: the estimate's frequency rounded at every power of ten, from gigahertz down.
+    fn add_frequencies(&mut self) {
+        let estimate = self.evidence.estimate;
+        // The period of a frequency of one grain, in nanoseconds.
+        let mut grain = 1;
+        for _ in 0..10 + MOST_DECIMALS {
+            let down = (estimate.denominator() * grain).div_euclid(estimate.numerator());
+            for multiple in [down, down + 1] {
+                if let Some(period) = Ratio::new(grain, multiple).filter(|_| multiple <= MOST_PARTS) {
+                    let long = if digits(multiple) > MOST_ROUND { LONG_FREQUENCY } else { 0 };
+                    self.add(period, digits(multiple) + FREQUENCY + long, Choice::Rounded, false);
+                }
+            }
+            grain *= 10;
+        }
+    }
+
+    /// A sampling rate over the length of a buffer, which is a power of two from 16 to 8,192.
+    fn add_rates(&mut self) {
+        let estimate = self.evidence.estimate;
+        for power in 4..14 {
+            for decimals in 5..9 {
+                let grain = (1_i128 << power) * 10_i128.pow(decimals);
+                let Some(multiple) = Ratio::new(grain * estimate.denominator(), estimate.numerator()) else { continue };
+                let multiple = multiple.rounded_half_even();
+                if let Some(period) = Ratio::new(grain, multiple).filter(|_| multiple < MOST_BUFFERS) {
+                    self.add(period, digits(multiple) + 2 * FREQUENCY, Choice::Rounded, false);
+                }
+            }
+        }
+    }
+}
+
+/// Decimal digits without trailing zeros; one for zero.
+fn digits(number: i128) -> u32 {
+    let mut number = number.unsigned_abs();
+    while number != 0 && number % 10 == 0 {
+        number /= 10;
+    }
+    number.checked_ilog10().unwrap_or(0) + 1
+}
+
+/// Decimal digits.
+fn length(number: i128) -> u32 {
+    number.unsigned_abs().checked_ilog10().unwrap_or(0) + 1
+}

@@ -1,0 +1,320 @@
+//! From the summary to the models that are printed: offset, jitter, slips, and what the typical model leaves out.
+
+use crate::hull::{self, Point};
+use crate::periodic::choice::{self, Candidate};
+use crate::periodic::resolve::{self, Evidence, Joined, Located};
+use crate::periodic::score::{self, Gap, REACH};
+use crate::periodic::segment::{Entry, LATE, Segment};
+use crate::periodic::{FEWEST, PeriodicSummary, keep_slip};
+use crate::ratio::Ratio;
+use punctual_model::{self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Slip, Typical};
+
+/// A gap that scores less, in periods, is no slip.
+const SUSPICIOUS: f64 = 0.4;
+
+/// Each late release that is left out cuts the jitter by this factor of e, on average, and all of them together halve it.
+const EACH: f64 = 0.25;
+
+/// Fewest releases of which some may be left out.
+const FEWEST_TYPICAL: i64 = 20;
+
+impl PeriodicSummary {
+    /// The periodic model to print: sound for every release. `None` for fewer than three releases, and where no period above
+    /// zero explains them (all at once, or bounds that run backwards).
+    pub fn model(&self) -> Option<model::Periodic> {
+        if self.out_of_range || self.count < FEWEST {
+            return None;
+        }
+        let (segments, slips) = self.joined_segments();
+        let none: Vec<i64> =
+            self.disturbed.iter().filter(|(_, reason)| *reason == Disturbance::Ending).map(|(at, _)| *at).collect();
+        let found = resolve::resolve(&segments, self.known_arrivals == self.count, &none);
+        let query = Query { summary: self, segments, slips };
+        match found {
+            Some(evidence) => query.chosen(&evidence),
+            None => query.of_least_jitter(),
+        }
+    }
+
+    /// All segments, also those of the first and the last releases, joined where there is no slip between; and the slips inside them.
+    fn joined_segments(&self) -> (Vec<Segment>, Vec<(i64, i64)>) {
+        let tail: Vec<Entry> = self.tail.entries().copied().collect();
+        let mut all = Vec::new();
+        if self.segments.is_empty() {
+            all.extend((0..tail.len()).map(|at| alone(&tail, at)));
+        } else {
+            all.extend((0..REACH).map(|at| alone(&self.head, at)));
+            all.extend(self.segments.iter().cloned());
+            all.extend((REACH..tail.len()).map(|at| alone(&tail, at)));
+        }
+        let suspicious = SUSPICIOUS * resolve::mean_gap(&all);
+        let mut slips = self.slips.clone();
+        let mut joined: Vec<Segment> = Vec::new();
+        for segment in all {
+            let is_closed = segment.gap.is_closed || self.is_plain || (segment.gap.score as f64) < suspicious;
+            let shift = if segment.gap.is_closed { segment.gap.shift } else { 0 };
+            match joined.last_mut().filter(|_| is_closed) {
+                Some(last) => {
+                    if shift > 0 {
+                        keep_slip(&mut slips, segment.from, shift);
+                    }
+                    last.append(&segment, shift);
+                }
+                None => joined.push(segment),
+            }
+        }
+        (joined, slips)
+    }
+}
+
+/// A segment of one release, whose gap is scored by as many neighbours as there are.
+fn alone(entries: &[Entry], at: usize) -> Segment {
+    let entry = entries[at];
+    let from = at.saturating_sub(REACH);
+    let near: Vec<score::Step> =
+        entries[from..entries.len().min(at + REACH)].iter().map(|entry| (entry.evidence, entry.advance)).collect();
+    let gap = if entry.advance > 1 && at > 0 {
+        Gap::known(entry.advance)
+    } else {
+        let near_enough = at >= 3 && entries.len() - at >= 3;
+        let found = score::gap(&near, at - from).filter(|_| near_enough);
+        Gap { shift: 0, is_closed: false, ..found.unwrap_or_default() }
+    };
+    Segment::new(gap, entry)
+}
+
+/// What the models are made of.
+struct Query<'a> {
+    summary: &'a PeriodicSummary,
+    segments: Vec<Segment>,
+    slips: Vec<(i64, i64)>,
+}
+
+impl Query<'_> {
+    /// The models with the period of the shortest description.
+    fn chosen(&self, evidence: &Evidence) -> Option<model::Periodic> {
+        let candidates = choice::candidates(evidence);
+        let mut best = *candidates.first()?;
+        let mut typical = Strips::new(evidence, best.period);
+        if best.is_decimal {
+            let no_worse = |candidate: &&Candidate| {
+                candidate.period.denominator() == 1 && Strips::new(evidence, candidate.period).jitter() <= typical.jitter()
+            };
+            if let Some(whole) = candidates.iter().find(no_worse) {
+                best = *whole;
+                typical = Strips::new(evidence, best.period);
+            }
+        }
+        let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;
+        model.typical = Some(self.typical(&typical, evidence)?);
+        self.tell_slips(&mut model, &evidence.shifts);
+        Some(model)
+    }
+
+    /// Where no lowest releases rise: the period of least jitter.
+    fn of_least_jitter(&self) -> Option<model::Periodic> {
+        let shifts = vec![0; self.segments.len()];
+        let (period, _) = Sides::new(&self.segments, &shifts).least_jitter()?;
+        let mut model = self.conservative(period, Choice::LeastJitter, &shifts)?;
+        self.tell_slips(&mut model, &shifts);
+        Some(model)
+    }
+
+    /// The model that covers every release: shifts that fall are lowered before, so that k_j increase.
+    fn conservative(&self, period: Ratio, choice: Choice, shifts: &[i64]) -> Option<model::Periodic> {
+        let mut never_falling = shifts.to_vec();
+        for at in (1..never_falling.len()).rev() {
+            never_falling[at - 1] = never_falling[at - 1].min(never_falling[at]);
+        }
+        let sides = Sides::new(&self.segments, &never_falling);
+        let (_, least_jitter) = sides.least_jitter().unwrap_or((period, sides.strip(period)?.height()));
+        let strip = sides.strip(period)?;
+        let offset = strip.bottom.div_euclid(strip.scale);
+        let jitter = div_ceil(strip.top, strip.scale) - offset;
+        let fraction = Fraction { numerator: u64::try_from(period.numerator()).ok()?, denominator: u64::try_from(period.denominator()).ok()? };
+        Some(model::Periodic {
+            on: if self.summary.known_arrivals == self.summary.count { PeriodicOn::Arrival } else { PeriodicOn::Release },
+            period_ns: Duration::from_ns(u64::try_from(period.rounded()).ok().filter(|&ns| ns > 0)?),
+            period_exact: (fraction.denominator > 1).then_some(fraction),
+            offset_ns: self.at(offset)?,
+            jitter_ns: Duration::from_ns(u64::try_from(jitter).ok()?),
+            least_jitter_ns: Duration::from_ns(u64::try_from(least_jitter).ok()?),
+            choice,
+            approximate: self.summary.is_cut,
+            skipped: 0,
+            extra: 0,
+            slips: Vec::new(),
+            typical: None,
+        })
+    }
+
+    fn typical(&self, strips: &Strips, evidence: &Evidence) -> Option<Typical> {
+        let reason = |at: i64| self.summary.disturbed.iter().find(|(disturbed, _)| *disturbed == at).map(|(_, reason)| *reason);
+        let mut left_out = Vec::new();
+        for out in &evidence.left_out {
+            // How far before its arrival, or beyond the jitter: a release that is none may lie anywhere.
+            let off = strips.off(out.point);
+            left_out.push((out.point.y, off, reason(out.point.y)));
+        }
+        for (out, off) in strips.late() {
+            let at = -out.point.y;
+            left_out.push((at, off, reason(at)));
+        }
+        left_out.sort_unstable();
+        let release = |(at, off, reason): (i64, i128, Option<Disturbance>)| {
+            Some(LeftOut { at_ns: self.instant(at)?, off_ns: i64::try_from(off).ok()?, reason })
+        };
+        Some(Typical {
+            offset_ns: self.at(strips.offset)?,
+            jitter_ns: Duration::from_ns(u64::try_from(strips.jitter()).ok()?),
+            left_out: left_out.into_iter().map(release).collect::<Option<_>>()?,
+        })
+    }
+
+    /// How many activations were skipped and how many releases were extra, and the first places.
+    fn tell_slips(&self, model: &mut model::Periodic, shifts: &[i64]) {
+        let inside: i64 = self.segments.iter().map(|segment| segment.skipped).sum();
+        let mut slips = self.slips.clone();
+        let (mut skipped, mut extra) = (inside, 0);
+        for (pair, segment) in shifts.windows(2).zip(self.segments.iter().skip(1)) {
+            let rise = pair[1] - pair[0];
+            skipped += rise.max(0);
+            extra += (-rise).max(0);
+            if rise != 0 {
+                keep_slip(&mut slips, segment.from, rise);
+            }
+        }
+        model.skipped = skipped.unsigned_abs();
+        model.extra = extra.unsigned_abs();
+        let slip = |&(at, activations): &(i64, i64)| Some(Slip { at_ns: self.instant(at)?, activations });
+        model.slips = slips.iter().filter_map(slip).collect();
+    }
+
+    fn at(&self, relative: i128) -> Option<i64> {
+        i64::try_from(relative + i128::from(self.summary.base)).ok()
+    }
+
+    fn instant(&self, relative: i64) -> Option<Instant> {
+        u64::try_from(i128::from(relative) + i128::from(self.summary.base)).ok().map(Instant::from_ns)
+    }
+}
+
+/// The strips of a slope that hold all releases but those left out.
+struct Strips {
+    period: Ratio,
+    offset: i128,
+    /// The latest releases and how far each is above the offset, the latest first.
+    latest: Vec<(i128, Located)>,
+    /// How many of them are left out.
+    out: usize,
+}
+
+impl Strips {
+    fn new(evidence: &Evidence, period: Ratio) -> Strips {
+        let joined = &evidence.joined;
+        let is_inside = |located: &&Located| !evidence.left_out.iter().any(|out| out.is(located));
+        let lowest = joined.floor().iter().filter(is_inside).map(|located| hull::above(located.point, period)).min();
+        let offset = lowest.unwrap_or(0).div_euclid(period.denominator());
+        let above = |located: &Located| {
+            let mirrored = i128::from(located.point.y) * period.denominator() + i128::from(located.point.x) * period.numerator();
+            -mirrored.div_euclid(period.denominator()) - offset
+        };
+        let mut latest: Vec<(i128, Located)> = joined.high.iter().filter(is_inside).map(|high| (above(high), *high)).collect();
+        latest.sort_by_key(|(above, located)| (-above, -located.point.x));
+        latest.truncate(LATE + 1);
+        let allowed = (joined.count / 1_000).max(1) - evidence.left_out.len() as i64;
+        let most = if joined.count >= FEWEST_TYPICAL { allowed.max(0) as usize } else { 0 };
+        let cost = |out: usize| (latest[out].0.max(1) as f64).ln() + EACH * out as f64;
+        let out = (0..latest.len().min(most + 1)).reduce(|best, out| if cost(out) < cost(best) { out } else { best }).unwrap_or(0);
+        let is_worth_it = latest.get(out).is_some_and(|(above, _)| 2 * above <= latest[0].0);
+        Strips { period, offset, latest, out: if is_worth_it { out } else { 0 } }
+    }
+
+    /// The jitter without the releases left out.
+    fn jitter(&self) -> i128 {
+        self.latest.get(self.out).map_or(0, |(above, _)| *above)
+    }
+
+    /// The late releases left out, and how far beyond the jitter they are.
+    fn late(&self) -> impl Iterator<Item = (&Located, i128)> {
+        self.latest[..self.out].iter().map(|(above, located)| (located, above - self.jitter()))
+    }
+
+    /// How far a release is before its arrival (negative), or beyond the jitter; 0 where it is neither.
+    fn off(&self, point: Point) -> i128 {
+        let above = hull::above(point, self.period) - self.offset * self.period.denominator();
+        let (down, up) = (above.div_euclid(self.period.denominator()), div_ceil(above, self.period.denominator()));
+        if down < 0 { down } else { (up - self.jitter()).max(0) }
+    }
+}
+
+/// The hulls of all releases under shifts that never fall.
+struct Sides {
+    lower: Vec<Point>,
+    upper: Vec<Point>,
+}
+
+impl Sides {
+    fn new(segments: &[Segment], shifts: &[i64]) -> Sides {
+        let joined = Joined::new(segments, shifts);
+        let hull = |side: &[Located]| hull::lower(side.iter().map(|located| located.point));
+        Sides { lower: hull(joined.floor()), upper: hull(&joined.high) }
+    }
+
+    /// The period of least jitter, the slope of a hull edge, and that jitter. `None` where it is not above zero.
+    fn least_jitter(&self) -> Option<(Ratio, i128)> {
+        let mut slopes: Vec<Ratio> = hull::slopes(&self.lower).chain(hull::slopes(&self.upper).map(Ratio::negated)).collect();
+        slopes.sort_unstable();
+        // The jitter is convex in the period, so the first slope that no next one improves on is the best; but not if the next
+        // is the same one, of an edge of the other hull.
+        slopes.dedup();
+        let (mut low, mut high) = (0, slopes.len().checked_sub(1)?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.strip(slopes[middle])?.is_no_higher_than(&self.strip(slopes[middle + 1])?) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        let period = Some(slopes[low]).filter(|period| period.is_positive())?;
+        Some((period, self.strip(period)?.height()))
+    }
+
+    /// The strip of slope `period` that holds all points.
+    fn strip(&self, period: Ratio) -> Option<Strip> {
+        Some(Strip {
+            bottom: hull::intercept(&self.lower, period)?,
+            top: -hull::intercept(&self.upper, period.negated())?,
+            scale: period.denominator(),
+        })
+    }
+}
+
+/// Where a strip crosses index 0, times `scale`.
+struct Strip {
+    bottom: i128,
+    top: i128,
+    scale: i128,
+}
+
+impl Strip {
+    /// The least jitter that holds for the strip's period, rounded up.
+    fn height(&self) -> i128 {
+        div_ceil(self.top - self.bottom, self.scale)
+    }
+
+    /// Compares without multiplying heights, which would not fit.
+    fn is_no_higher_than(&self, other: &Strip) -> bool {
+        let parts = |strip: &Strip| {
+            let height = strip.top - strip.bottom;
+            (height.div_euclid(strip.scale), height.rem_euclid(strip.scale))
+        };
+        let ((whole, rest), (other_whole, other_rest)) = (parts(self), parts(other));
+        (whole, rest * other.scale) <= (other_whole, other_rest * self.scale)
+    }
+}
+
+fn div_ceil(dividend: i128, divisor: i128) -> i128 {
+    -(-dividend).div_euclid(divisor)
+}

@@ -1,0 +1,366 @@
+//! Which open gaps are slips, and of how many activations: the shortest description of all releases.
+//!
+//! From a few starting periods, dynamic programming gives each segment its shift: being late by d costs n·ln(1 + d/μ), a slip [`SLIP`] digits, a low
+//! point that is left out [`LEFT_OUT`] digits. (A run that is late costs less than n·d/μ: real lateness has a heavy tail, and one stall must not look
+//! like a skip and an extra release.) The joined hull gives a better period, until nothing changes. The shortest description wins, the one without slips
+//! included.
+
+use crate::hull::{self, Point};
+use crate::periodic::segment::{EARLY, Segment};
+use crate::ratio::Ratio;
+use std::f64::consts::LN_10;
+
+/// So many releases say as much as one independent release would. Measured on published release traces.
+pub(crate) const KAPPA: f64 = 50.0;
+
+/// What a slip costs, and a release that is left out, in digits.
+const SLIP: f64 = 0.5;
+const LEFT_OUT: f64 = 3.0;
+
+/// With a greater mean lateness, in periods, slips mean nothing.
+const MOST_LATE: f64 = 0.6;
+
+/// A release that is left out is lower than the next ones are apart, this many times.
+const CLEAR: f64 = 10.0;
+
+/// Known arrivals whose mean lateness is less than a period over this are on a grid, and no noisy evidence.
+const GRID: f64 = 10_000.0;
+
+/// How often a better period is looked for from each of the first ones.
+const MOST_ROUNDS: usize = 8;
+
+/// Greatest shift that is considered, so that indices stay in range.
+const MOST_SHIFT: i64 = 1 << 38;
+
+/// Most releases left out for being early.
+pub(crate) fn spare(releases: i64) -> usize {
+    if releases < 20 { 0 } else { (releases / 1_000).clamp(1, EARLY as i64) as usize }
+}
+
+/// A point, and which segment it is of: with the index, that tells releases apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub point: Point,
+    pub segment: usize,
+}
+
+impl Located {
+    pub fn is(&self, other: &Located) -> bool {
+        (self.segment, self.point.x) == (other.segment, other.point.x)
+    }
+}
+
+/// Segments joined by some shifts.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    pub low: Vec<Located>,
+    /// Like `low` where it is empty.
+    pub floor: Vec<Located>,
+    /// Mirrored.
+    pub high: Vec<Located>,
+    pub count: i64,
+    pub sum_x: i128,
+    pub sum_y: i128,
+}
+
+impl Joined {
+    pub fn new(segments: &[Segment], shifts: &[i64]) -> Joined {
+        let mut joined = Joined { low: Vec::new(), floor: Vec::new(), high: Vec::new(), count: 0, sum_x: 0, sum_y: 0 };
+        let has_floor = segments.iter().any(|segment| segment.floor.is_some());
+        let mut start = 0;
+        for (number, segment) in segments.iter().enumerate() {
+            let x = start + shifts[number] - shifts[0];
+            let locate = |points: &[Point], into: &mut Vec<Located>| {
+                into.extend(points.iter().map(|point| Located { point: Point { x: point.x + x, ..*point }, segment: number }));
+            };
+            locate(segment.low.points(), &mut joined.low);
+            locate(segment.high.points(), &mut joined.high);
+            if has_floor {
+                locate(segment.floor.as_ref().unwrap_or(&segment.low).points(), &mut joined.floor);
+            }
+            joined.count += segment.count;
+            joined.sum_x += segment.sum_x + i128::from(segment.count) * i128::from(x);
+            joined.sum_y += segment.sum_y;
+            start += segment.span;
+        }
+        // After an extra release, indices are taken twice.
+        joined.low.sort_by_key(|located| (located.point.x, located.point.y));
+        joined
+    }
+
+    /// The floors of all releases that can be lowest.
+    pub fn floor(&self) -> &[Located] {
+        if self.floor.is_empty() { &self.low } else { &self.floor }
+    }
+
+    /// The first release's evidence.
+    fn base(&self) -> i64 {
+        self.low.first().map_or(0, |first| first.point.y)
+    }
+
+    /// Periods that the lowest points suggest, without none, one, … of the outermost layers.
+    fn estimates(&self, count: usize) -> Vec<Ratio> {
+        estimates(self.low.iter().map(|located| located.point).collect(), (self.sum_x, self.count), count)
+    }
+
+    /// The lowest points over a line of this slope, the lowest first.
+    fn lowest(&self, period: f64) -> Vec<Located> {
+        let base = self.base();
+        let mut phases: Vec<(f64, Located)> =
+            self.low.iter().map(|located| ((located.point.y - base) as f64 - period * located.point.x as f64, *located)).collect();
+        phases.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1.point.x, a.1.point.y).cmp(&(b.1.point.x, b.1.point.y))));
+        phases.into_iter().map(|(_, located)| located).collect()
+    }
+}
+
+/// The slopes over the mean index of the first hulls, each of what the ones before leave.
+fn estimates(mut points: Vec<Point>, (sum_x, releases): (i128, i64), count: usize) -> Vec<Ratio> {
+    let mut found = Vec::new();
+    for _ in 0..count {
+        if points.is_empty() {
+            break;
+        }
+        let hull = hull::lower(points.iter().copied());
+        if let Some(slope) = middle_edge(&hull, sum_x, i128::from(releases)).filter(|slope| !found.contains(slope)) {
+            found.push(slope);
+        }
+        points.retain(|point| !hull.contains(point));
+    }
+    found
+}
+
+/// The slope of the edge over the mean index, which is `sum / count`: the estimate of the period. `None` unless above zero.
+fn middle_edge(hull: &[Point], sum: i128, count: i128) -> Option<Ratio> {
+    let edge = hull.windows(2).find(|edge| sum <= i128::from(edge[1].x) * count && edge[1].x > edge[0].x)?;
+    let slope = Ratio::new(i128::from(edge[1].y) - i128::from(edge[0].y), i128::from(edge[1].x) - i128::from(edge[0].x))?;
+    slope.is_positive().then_some(slope)
+}
+
+/// The mean distance of releases in the longest segment: long silences and slips lie between segments.
+pub(crate) fn mean_gap(segments: &[Segment]) -> f64 {
+    let points = longest(segments).map_or(&[][..], |at| segments[at].low.points());
+    match points {
+        [first, .., last] => (last.y - first.y) as f64 / (last.x - first.x).max(1) as f64,
+        _ => 0.0,
+    }
+}
+
+/// The first of the segments with the most releases.
+fn longest(segments: &[Segment]) -> Option<usize> {
+    (0..segments.len()).reduce(|best, at| if segments[at].count > segments[best].count { at } else { best })
+}
+
+/// The releases joined by some shifts, without those left out: what the choice of a period rests on.
+pub(crate) struct Evidence {
+    pub joined: Joined,
+    /// One for each segment.
+    pub shifts: Vec<i64>,
+    /// Releases left out for being early, or for being none.
+    pub left_out: Vec<Located>,
+    pub estimate: Ratio,
+    pub count: f64,
+    pub mean_lateness: f64,
+    from_middle: Vec<f64>,
+    above: Vec<f64>,
+    lowest: f64,
+    length: f64,
+}
+
+impl Evidence {
+    /// n · D(T) / μ: how much less likely the latenesses become under this period, were they exponential.
+    pub fn cost(&self, period: Ratio) -> f64 {
+        let tilt = period.difference(self.estimate);
+        let tilted = self.above.iter().zip(&self.from_middle).map(|(above, x)| above - tilt * x).fold(f64::INFINITY, f64::min);
+        let drop = self.lowest - tilted;
+        match self.mean_lateness {
+            lateness if lateness > 0.0 => self.count * drop / lateness,
+            _ if drop <= 0.0 => 0.0,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// Whether a period that is wrong by this many nanoseconds would cost anything.
+    pub fn tells_apart(&self, error: f64) -> bool {
+        self.count * self.count * error > 0.01 * self.mean_lateness
+    }
+}
+
+/// What is given for all hypotheses.
+struct Resolver<'a> {
+    segments: &'a [Segment],
+    count: i64,
+    /// Whether all arrivals are known.
+    knows_arrivals: bool,
+    /// Releases that are none, by their latest bounds.
+    none: &'a [i64],
+    best: Option<Evidence>,
+    seen: Vec<Vec<i64>>,
+}
+
+/// The evidence with the shortest description. `None` where nothing rises.
+pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, none: &[i64]) -> Option<Evidence> {
+    let count = segments.iter().map(|segment| segment.count).sum();
+    let mut resolver = Resolver { segments, count, knows_arrivals, none, best: None, seen: Vec::new() };
+    resolver.consider(vec![0; segments.len()]);
+    if let Some(longest) = longest(segments).filter(|_| segments.len() > 1) {
+        let longest = &segments[longest];
+        let starts = estimates(longest.low.points().to_vec(), (longest.sum_x, longest.count), spare(count) + 1);
+        for period in starts.iter().map(|slope| slope.as_f64()).chain([mean_gap(segments)]) {
+            let mut period = Some(period).filter(|period| *period > 0.0);
+            for _ in 0..MOST_ROUNDS {
+                let Some(from) = period else { break };
+                let shifts = resolver.assign(from);
+                if resolver.seen.contains(&shifts) {
+                    break;
+                }
+                period = resolver.consider(shifts);
+            }
+        }
+    }
+    resolver.best
+}
+
+impl Resolver<'_> {
+    /// Considers the joined segments without none, one, … of the lowest releases. The period that they suggest.
+    fn consider(&mut self, shifts: Vec<i64>) -> Option<f64> {
+        let joined = Joined::new(self.segments, &shifts);
+        let none: Vec<Located> = joined.low.iter().filter(|low| self.none.contains(&low.point.y)).copied().collect();
+        let periods = joined.estimates(spare(self.count) + 1);
+        for period in &periods {
+            let mut order = joined.lowest(period.as_f64());
+            order.retain(|low| !none.iter().any(|none| none.is(low)));
+            for out in 0..=spare(self.count).min(order.len()) {
+                if let Some(evidence) = self.evidence(&shifts, *period, &order[..out], &none) {
+                    if self.best.as_ref().is_none_or(|best| evidence.length < best.length) {
+                        self.best = Some(evidence);
+                    }
+                }
+            }
+        }
+        self.seen.push(shifts);
+        periods.first().map(|period| period.as_f64())
+    }
+
+    /// `None` where it is not credible.
+    fn evidence(&self, shifts: &[i64], estimate: Ratio, left_out: &[Located], none: &[Located]) -> Option<Evidence> {
+        let joined = Joined::new(self.segments, shifts);
+        let early = left_out.len();
+        let left_out = [left_out, none].concat();
+        let count = i128::from(self.count) - left_out.len() as i128;
+        let points: Vec<Point> =
+            joined.low.iter().filter(|low| !left_out.iter().any(|out| out.is(low))).map(|located| located.point).collect();
+        let sum_x = joined.sum_x - left_out.iter().map(|out| i128::from(out.point.x)).sum::<i128>();
+        let sum_y = joined.sum_y - left_out.iter().map(|out| i128::from(out.point.y)).sum::<i128>();
+        if count < 3 {
+            return None;
+        }
+        let estimate = if left_out.is_empty() { estimate } else { middle_edge(&hull::lower(points.iter().copied()), sum_x, count)? };
+        let base = joined.base();
+        let above_line = |point: &Point| {
+            let (x, y) = (i128::from(point.x), i128::from(point.y) - i128::from(base));
+            (y * estimate.denominator() - x * estimate.numerator()) as f64 / estimate.denominator() as f64
+        };
+        let above: Vec<f64> = points.iter().map(above_line).collect();
+        let from_middle = points.iter().map(|point| (i128::from(point.x) * count - sum_x) as f64 / count as f64).collect();
+        let lowest = above.iter().copied().fold(f64::INFINITY, f64::min);
+        let y = sum_y - count * i128::from(base);
+        let mean = match (y.checked_mul(estimate.denominator()), sum_x.checked_mul(estimate.numerator())) {
+            (Some(y), Some(x)) => (y - x) as f64 / (estimate.denominator() as f64 * count as f64),
+            // Years of observation: what a float cannot tell apart no longer matters.
+            _ => y as f64 / count as f64 - estimate.as_f64() * (sum_x as f64 / count as f64),
+        };
+        let mean_lateness = (mean - lowest).max(0.0);
+        let period = estimate.as_f64();
+        let slips = shifts.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        if slips > 0 && mean_lateness > MOST_LATE * period {
+            return None;
+        }
+        let depth = lowest - left_out[..early].iter().map(|out| above_line(&out.point)).fold(f64::NEG_INFINITY, f64::max);
+        let mut sorted = above.clone();
+        sorted.sort_by(f64::total_cmp);
+        let apart = sorted[(EARLY - early).min(sorted.len() - 1)] - lowest;
+        if depth < (CLEAR * apart).max(mean_lateness.min(period / 20.0)) {
+            return None;
+        }
+        let digit = self.digit(mean_lateness, period);
+        let length = count as f64 * mean_lateness.max(period / GRID).ln() + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64);
+        let (shifts, count) = (shifts.to_vec(), count as f64);
+        Some(Evidence { joined, shifts, left_out, estimate, count, mean_lateness, from_middle, above, lowest, length })
+    }
+
+    /// What a decimal digit costs.
+    fn digit(&self, mean_lateness: f64, period: f64) -> f64 {
+        let is_on_grid = self.knows_arrivals && mean_lateness * GRID <= period;
+        if is_on_grid { LN_10 } else { LN_10 * KAPPA }
+    }
+
+    /// The cheapest shift of each segment at this period, by dynamic programming.
+    fn assign(&self, period: f64) -> Vec<i64> {
+        let base = self.segments.first().and_then(|first| first.low.points().first()).map_or(0, |point| point.y);
+        let mut start = 0;
+        let mut lowest: Vec<(i64, Vec<f64>)> = Vec::with_capacity(self.segments.len());
+        for segment in self.segments {
+            let phase = |point: &Point| (point.y - base) as f64 - period * (point.x + start) as f64;
+            let mut phases: Vec<f64> = segment.low.points().iter().map(phase).collect();
+            phases.sort_by(f64::total_cmp);
+            phases.truncate(EARLY + 1);
+            lowest.push((start, phases));
+            start += segment.span;
+        }
+        let longest = longest(self.segments).unwrap_or(0);
+        let (start, low) = &lowest[longest];
+        let segment = &self.segments[longest];
+        let apart = low.windows(2).take(spare(self.count)).filter(|pair| pair[1] - pair[0] > period / 8.0).map(|pair| pair[1]);
+        let mut best = (f64::INFINITY, vec![0; self.segments.len()]);
+        for line in low.first().copied().into_iter().chain(apart) {
+            let sum = (segment.sum_y - i128::from(segment.count) * i128::from(base)) as f64
+                - period * (segment.sum_x + i128::from(segment.count) * i128::from(*start)) as f64;
+            let lateness = sum / segment.count as f64 - line;
+            let found = self.cheapest(&lowest, period, line, lateness);
+            if found.0 < best.0 {
+                best = found;
+            }
+        }
+        best.1.iter().map(|shift| shift - best.1[0]).collect()
+    }
+
+    /// The cheapest shifts over this line.
+    fn cheapest(&self, lowest: &[(i64, Vec<f64>)], period: f64, line: f64, lateness: f64) -> (f64, Vec<i64>) {
+        let spread = lateness.max(period / 1_000.0);
+        let digit = self.digit(lateness, period);
+        let places = lowest.iter().flat_map(|(_, phases)| phases.iter().take(2));
+        let mut shifts: Vec<i64> = places.map(|phase| ((phase - line) / period).round_ties_even() as i64).chain([0]).collect();
+        shifts.retain(|shift| (-MOST_SHIFT..=MOST_SHIFT).contains(shift));
+        shifts.sort_unstable();
+        shifts.dedup();
+        let mut cost = vec![0.0; shifts.len()];
+        let mut back: Vec<Vec<usize>> = Vec::with_capacity(lowest.len());
+        let most_out = spare(self.count);
+        for (number, (segment, (_, phases))) in self.segments.iter().zip(lowest).enumerate() {
+            let cheapest = least(&cost);
+            let change = cost[cheapest] + if number > 0 { SLIP * digit } else { 0.0 };
+            back.push((0..shifts.len()).map(|at| if cost[at] <= change { at } else { cheapest }).collect());
+            for (cost, shift) in cost.iter_mut().zip(&shifts) {
+                let above = |phase: f64| phase - line - *shift as f64 * period;
+                let out = phases.iter().filter(|phase| above(**phase) < -period / 4.0).count();
+                let late = phases.get(out).map_or(0.0, |phase| (above(*phase).abs() / spread).ln_1p());
+                let left_out = if out <= most_out { out as f64 * LEFT_OUT * digit } else { f64::INFINITY };
+                *cost = cost.min(change) + (segment.count as f64 * late + left_out);
+            }
+        }
+        let mut at = least(&cost);
+        let total = cost[at];
+        let mut path = vec![shifts[at]];
+        for step in back[1..].iter().rev() {
+            at = step[at];
+            path.push(shifts[at]);
+        }
+        path.reverse();
+        (total, path)
+    }
+}
+
+/// The first of the least.
+fn least(cost: &[f64]) -> usize {
+    (0..cost.len()).reduce(|best, at| if cost[at] < cost[best] { at } else { best }).unwrap_or(0)
+}

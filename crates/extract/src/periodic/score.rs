@@ -1,0 +1,106 @@
+//! What a gap between two releases looks like from its neighbours alone: how much the lowest phases rise there for good, without any
+//! estimate of the period.
+//!
+//! All arithmetic wraps: a score decides how tight a model is, never whether it is sound.
+
+/// Releases on each side that score a gap.
+pub(crate) const REACH: usize = 8;
+
+/// A release as the score sees it: its evidence, and how many activations it is after the one before.
+pub(crate) type Step = (i64, i64);
+
+/// What is known of a gap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// By how much the lowest phases rise or fall, as far as one sees.
+    pub score: i64,
+    /// How many activations its neighbours agree that were skipped in it.
+    pub shift: i64,
+    /// Too low a score for a slip, or known otherwise.
+    pub is_closed: bool,
+}
+
+impl Gap {
+    /// Where the number of activations between two releases is known.
+    pub fn known(advance: i64) -> Gap {
+        Gap { score: 0, shift: advance - 1, is_closed: true }
+    }
+}
+
+/// The gap before `releases[middle]`. The second lowest phase of one side is compared with the lowest of the other, so that one bad point is no rise
+/// and no fall. `None` with fewer than three releases on either side.
+pub(crate) fn gap(releases: &[Step], middle: usize) -> Option<Gap> {
+    if middle < 3 || releases.len() < middle + 3 || releases.len() > 2 * REACH {
+        return None;
+    }
+    let mut distances = [0; 2 * REACH];
+    let mut count = 0;
+    for (index, pair) in releases.windows(2).enumerate() {
+        if index + 1 != middle {
+            distances[count] = distance(pair[0].0, pair[1]);
+            count += 1;
+        }
+    }
+    let place = releases.len() / 2 - 1;
+    let median = *distances[..count].select_nth_unstable(place).1;
+    Some(with_median(releases, middle, median))
+}
+
+/// How far apart two releases are per activation.
+#[inline]
+pub(crate) fn distance(before: i64, (at, advance): Step) -> i64 {
+    let difference = at.wrapping_sub(before);
+    if advance == 1 { difference } else { difference.div_euclid(advance.max(1)) }
+}
+
+/// The same, given the median distance of neighbours.
+pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap {
+    let mut phases = [0; 2 * REACH];
+    let mut line = 0_i64;
+    for (index, &(at, advance)) in releases.iter().enumerate() {
+        line = if index == 0 { 0 } else { line.wrapping_add(median.wrapping_mul(advance)) };
+        phases[index] = at.wrapping_sub(line);
+    }
+    let phases = &mut phases[..releases.len()];
+    // The score, like the shift, is of differences of phases: it does not matter where the line passes.
+    let excess = phases[middle].wrapping_sub(phases[middle - 1]);
+    let (before, after) = phases.split_at_mut(middle);
+    let (low, high) = (two_lowest(before), two_lowest(after));
+    let score = if excess > 0 {
+        high.0.wrapping_sub(low.1).min(excess.wrapping_mul(3))
+    } else if low.1.wrapping_sub(low.0).wrapping_mul(2) >= median {
+        // Who comes down a staircase was late before, and releases nothing extra.
+        0
+    } else {
+        low.0.wrapping_sub(high.1).min(excess.wrapping_mul(-3))
+    };
+    let score = score.max(0);
+    if score.wrapping_mul(10) < median.wrapping_mul(3) {
+        return Gap { score, shift: 0, is_closed: true };
+    }
+    before.sort_unstable();
+    after.sort_unstable();
+    Gap { score, shift: agreed_shift(before, after, median), is_closed: false }
+}
+
+/// The shift that both sides agree on, but for one late release on either: none where they are too far spread to tell.
+fn agreed_shift(before: &[i64], after: &[i64], median: i64) -> i64 {
+    let spread = |side: &[i64]| i128::from(side[side.len() - 2]) - i128::from(side[0]);
+    let (rise, spread) = (i128::from(after[0]) - i128::from(before[0]), spread(before).max(spread(after)));
+    let median = i128::from(median);
+    if median <= 0 || rise <= 0 || 4 * spread >= median {
+        return 0;
+    }
+    let shift = (2 * rise + median) / (2 * median);
+    if 4 * shift * spread < 7 * median { shift as i64 } else { 0 }
+}
+
+#[inline]
+fn two_lowest(values: &[i64]) -> (i64, i64) {
+    let (mut first, mut second) = (i64::MAX, i64::MAX);
+    for &value in values {
+        second = second.min(value.max(first));
+        first = first.min(value);
+    }
+    (first, second)
+}

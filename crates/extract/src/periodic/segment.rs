@@ -1,0 +1,133 @@
+//! Consecutive releases between two gaps that are open: what is kept of them.
+
+use crate::hull::Point;
+use crate::periodic::layers::Layers;
+use crate::periodic::score::Gap;
+
+/// Most releases that can be left out for being early, and for being late.
+pub(crate) const EARLY: usize = 4;
+pub(crate) const LATE: usize = punctual_model::MAX_LEFT_OUT;
+
+/// A release, relative to the first one of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The lesser of known arrival and earliest bound: no offset may lie above it.
+    pub floor: i64,
+    /// The known arrival, or else the latest bound: what the period is estimated from.
+    pub evidence: i64,
+    /// The latest bound.
+    pub latest: i64,
+    /// How many activations it is after the release before.
+    pub advance: i64,
+}
+
+impl Entry {
+    pub fn lifted(self, y: i64) -> Entry {
+        let add = |at: i64| at.wrapping_add(y);
+        Entry { floor: add(self.floor), evidence: add(self.evidence), latest: add(self.latest), ..self }
+    }
+}
+
+/// Releases as points (index, time), of which only those are kept that can matter.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    /// The gap before it.
+    pub gap: Gap,
+    /// Releases.
+    pub count: i64,
+    /// Indices that they take: more, where activations were skipped.
+    pub span: i64,
+    pub sum_x: i128,
+    pub sum_y: i128,
+    /// Activations skipped inside it.
+    pub skipped: i64,
+    /// The evidence, lowest first.
+    pub low: Layers,
+    /// The floors, where they differ from the evidence.
+    pub floor: Option<Layers>,
+    /// The latest bounds, mirrored.
+    pub high: Layers,
+    /// The latest bound of its first release.
+    pub from: i64,
+}
+
+impl Segment {
+    pub fn new(gap: Gap, entry: Entry) -> Segment {
+        let mut segment = Segment {
+            gap,
+            count: 0,
+            span: 0,
+            sum_x: 0,
+            sum_y: 0,
+            skipped: 0,
+            low: Layers::new(EARLY + 1),
+            floor: None,
+            high: Layers::new(LATE + 1),
+            from: entry.latest,
+        };
+        segment.push(0, entry);
+        segment
+    }
+
+    /// Adds a release, `shift` activations later than the one that follows.
+    #[inline]
+    pub fn push(&mut self, shift: i64, entry: Entry) {
+        let x = self.span + shift;
+        self.count += 1;
+        self.span = x + 1;
+        self.sum_x += i128::from(x);
+        self.sum_y += i128::from(entry.evidence);
+        self.skipped += shift;
+        if entry.floor != entry.evidence && self.floor.is_none() {
+            self.floor = Some(self.low.clone());
+        }
+        if let Some(floor) = &mut self.floor {
+            floor.push(Point { x, y: entry.floor });
+        }
+        self.low.push(Point { x, y: entry.evidence });
+        self.high.push(Point { x, y: -entry.latest });
+    }
+
+    /// Adds the segment that follows, `shift` activations later.
+    pub fn append(&mut self, later: &Segment, shift: i64) {
+        let x = self.span + shift;
+        self.sum_x += later.sum_x + i128::from(later.count) * i128::from(x);
+        self.sum_y += later.sum_y;
+        self.count += later.count;
+        self.span = x + later.span;
+        self.skipped += later.skipped + shift;
+        if self.floor.is_some() || later.floor.is_some() {
+            let floor = self.floor.get_or_insert_with(|| self.low.clone());
+            floor.append(later.floor.as_ref().unwrap_or(&later.low), x, 0);
+        }
+        self.low.append(&later.low, x, 0);
+        self.high.append(&later.high, x, 0);
+    }
+
+    /// Moves all of it up, for another release to be the first.
+    pub fn lift(&mut self, y: i64) {
+        self.sum_y += i128::from(self.count) * i128::from(y);
+        self.from += y;
+        self.low.lift(y);
+        self.high.lift(-y);
+        self.floor.iter_mut().for_each(|floor| floor.lift(y));
+    }
+
+    /// Reduces what is kept to what matters.
+    pub fn settle(&mut self) {
+        self.low.settle();
+        self.high.settle();
+        self.floor.iter_mut().for_each(Layers::settle);
+    }
+
+    /// Keeps plain hulls of at most so many points; whether corners had to be cut.
+    pub fn flatten(&mut self, most: usize) -> bool {
+        let floor = self.floor.as_mut().is_some_and(|floor| floor.flatten(most));
+        self.low.flatten(most) | self.high.flatten(most) | floor
+    }
+
+    /// Points kept.
+    pub fn size(&self) -> usize {
+        self.low.points().len() + self.high.points().len() + self.floor.as_ref().map_or(0, |floor| floor.points().len())
+    }
+}
