@@ -17,11 +17,12 @@ mod models;
 mod resolve;
 mod score;
 mod segment;
+mod tail;
 
 use crate::hull::LIMIT;
 use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
-use score::{Gap, REACH, Step};
 use segment::{Entry, Segment};
+use tail::{AROUND, Tail};
 
 /// Fewest releases that a periodic model is made of: two have every jitter-free period between them, and mean nothing.
 const FEWEST: u64 = 3;
@@ -32,14 +33,11 @@ const MOST_INDEX: i64 = 1 << 40;
 /// Most gaps that stay open.
 const CUTS: usize = 32;
 
-/// Releases of which the last ones are kept, for the next gap to be scored, and the first ones, for a piece before to go on with.
-const AROUND: usize = 2 * REACH - 1;
-
 /// Most points kept. Real streams have some hundred, sporadic ones two or three thousand; a rate that drifts without end would need more and more.
 const MOST_POINTS: usize = 8_192;
 
 /// Most points of each hull once there were too many.
-const CAP: usize = 256;
+const CAP: usize = 1_024;
 
 /// Points that may come and go between two looks at how many there are.
 const SLACK: usize = 2_048;
@@ -62,6 +60,8 @@ pub struct PeriodicSummary {
     /// The last releases, which are in no segment yet.
     tail: Tail,
     segments: Vec<Segment>,
+    /// The least score of the gaps that are open, where as many are as can be and no neighbours of any agree on a shift; else 0.
+    least: i64,
     /// The first activations skipped inside segments: the latest bound of the release after, and how many.
     slips: Vec<(i64, i64)>,
     disturbed: Vec<(i64, Disturbance)>,
@@ -71,79 +71,6 @@ pub struct PeriodicSummary {
     is_plain: bool,
     is_cut: bool,
     out_of_range: bool,
-}
-
-/// The last releases, and whether the distances between them are regular.
-#[derive(Clone, Debug, Default)]
-struct Tail {
-    ring: [Entry; 2 * REACH],
-    /// Releases so far.
-    count: usize,
-    /// From the newest: whether each is about as far from the one before as `usual` says.
-    regular: u32,
-    /// Distances from, to.
-    usual: (i64, i64),
-}
-
-/// Of the distances around a gap, the one in the middle, and all others.
-const MIDDLE: u32 = 1 << (REACH - 1);
-const OTHERS: u32 = ((1 << AROUND) - 1) & !MIDDLE;
-
-impl Tail {
-    /// Adds a release. With `AROUND` others before it, the one in the middle leaves, and what is known of the gap before it.
-    #[inline]
-    fn push(&mut self, entry: Entry) -> Option<(Gap, Entry)> {
-        let before = self.ring[self.count.wrapping_sub(1) % (2 * REACH)];
-        self.ring[self.count % (2 * REACH)] = entry;
-        self.count += 1;
-        let distance = score::distance(before.evidence, (entry.evidence, entry.advance));
-        self.regular = self.regular << 1 | u32::from(self.usual.0 <= distance && distance <= self.usual.1);
-        if self.count <= AROUND {
-            return None;
-        }
-        let middle = self.ring[(self.count - REACH) % (2 * REACH)];
-        let gap = if middle.advance > 1 {
-            Gap::known(middle.advance)
-        } else if self.regular & MIDDLE != 0 && (self.regular & OTHERS).count_ones() >= REACH as u32 {
-            // The median lies within the usual distances, like the gap itself: the score is three times their difference at most.
-            Gap { score: 0, shift: 0, is_closed: true }
-        } else {
-            self.score()
-        };
-        Some((gap, middle))
-    }
-
-    #[inline(never)]
-    fn score(&mut self) -> Gap {
-        let mut steps: [Step; 2 * REACH] = Default::default();
-        for (index, step) in steps.iter_mut().enumerate() {
-            let entry = &self.ring[(self.count + index) % (2 * REACH)];
-            *step = (entry.evidence, entry.advance);
-        }
-        let mut distances = [0; AROUND];
-        distances.iter_mut().zip(steps.windows(2)).for_each(|(distance, pair)| *distance = score::distance(pair[0].0, pair[1]));
-        let mut others = distances;
-        others[REACH - 1] = others[AROUND - 1];
-        let median = *others[..AROUND - 1].select_nth_unstable(REACH - 1).1;
-        if self.usual.0 > median || self.usual.1 < median {
-            let from = median.saturating_sub(median / 24);
-            self.usual = (from, from.saturating_add(from / 11));
-            self.regular = distances.iter().fold(0, |regular, distance| {
-                regular << 1 | u32::from(self.usual.0 <= *distance && *distance <= self.usual.1)
-            });
-        }
-        score::with_median(&steps, REACH, median)
-    }
-
-    /// The last `AROUND` releases, oldest first.
-    fn entries(&self) -> impl Iterator<Item = &Entry> {
-        let len = self.count.min(AROUND);
-        (self.count - len..self.count).map(|at| &self.ring[at % (2 * REACH)])
-    }
-
-    fn lift(&mut self, y: i64) {
-        self.ring.iter_mut().for_each(|entry| *entry = entry.lifted(y));
-    }
 }
 
 impl PeriodicSummary {
@@ -188,9 +115,9 @@ impl PeriodicSummary {
         if self.head.len() < AROUND {
             self.head.push(entry);
         }
-        if let Some((gap, middle)) = self.tail.push(entry) {
+        if let Some((gap, middle)) = self.tail.push(entry, self.least) {
             match self.segments.last_mut() {
-                Some(last) if gap.is_closed && gap.shift == 0 => last.push(0, middle),
+                Some(last) if gap.shift == 0 && (gap.is_closed || gap.score <= self.least) => last.push(0, middle),
                 _ => self.join(Segment::new(gap, middle)),
             }
             if self.count.is_multiple_of(COUNT_EVERY) {
@@ -214,8 +141,15 @@ impl PeriodicSummary {
             if self.segments.len() > CUTS + 1 {
                 self.close_one();
             }
+            self.least = self.find_least();
         }
         self.count_points();
+    }
+
+    fn find_least(&self) -> i64 {
+        let open = self.segments.get(1..).unwrap_or_default();
+        let agree = open.len() < CUTS || open.iter().any(|segment| segment.gap.shift > 0);
+        if agree { 0 } else { open.iter().map(|segment| segment.gap.score).min().unwrap_or(0) }
     }
 
     /// Closes the open gap that matters least: one with a shift that its neighbours agree on, or else the lowest score, the later of equals.
@@ -247,6 +181,7 @@ impl PeriodicSummary {
         for segment in &mut self.segments {
             self.is_cut |= segment.flatten(CAP);
         }
+        self.least = 0;
     }
 
     fn disturb(&mut self, disturbed: (i64, Disturbance)) {

@@ -158,21 +158,21 @@ fn the_prototype_agrees() {
 /// A clock that runs ever slower makes every release a corner of the hulls.
 #[test]
 fn cut_corners_stay_sound() {
-    for (acceleration, noise) in [(1, 0), (40, 1_000), (3_000, 0)] {
+    for (acceleration, noise) in [(10, 0), (40, 1_000), (3_000, 0)] {
         let mut random = Random(acceleration);
         let releases: Vec<Release> =
-            (0..6_000_u64).map(|job| exact(job * 1_000_000 + job * job * acceleration / 2 + random.below(noise + 1))).collect();
+            (0..24_000_u64).map(|job| exact(job * 1_000_000 + job * job * acceleration / 2 + random.below(noise + 1))).collect();
         let found = model(&releases).unwrap();
         let (numerator, denominator) = match found.period_exact {
             Some(exact) => (exact.numerator, exact.denominator),
             None => (found.period_ns.ns(), 1),
         };
         let tight = jitter(&releases, i128::from(numerator), i128::from(denominator));
-        assert!(i128::from(found.jitter_ns.ns()) <= tight + tight / 100 + 2, "{} over {tight}", found.jitter_ns.ns());
+        assert!(i128::from(found.jitter_ns.ns()) <= tight + tight / 100 + 2, "{found:?} over {tight}");
         assert!(found.approximate || noise > 0);
 
-        let mut pieces = summary(&releases[..2_500]);
-        pieces.merge(&summary(&releases[2_500..]));
+        let mut pieces = summary(&releases[..10_000]);
+        pieces.merge(&summary(&releases[10_000..]));
         assert_eq!(check(&pieces.model().unwrap(), &releases), []);
     }
 }
@@ -202,7 +202,8 @@ proptest! {
 
     #[test]
     fn no_period_has_less_jitter(releases in small_streams()) {
-        let Some(found) = model(&releases) else { return Ok(()) };
+        // With skipped or extra activations, it is the least of those periods alone.
+        let Some(found) = model(&releases).filter(|found| found.skipped + found.extra == 0) else { return Ok(()) };
         prop_assert_eq!(i128::from(found.least_jitter_ns.ns()), least_jitter(&releases));
         for period in 1..200 {
             prop_assert!(found.least_jitter_ns.ns() as i128 <= jitter(&releases, period, 1));
@@ -211,7 +212,7 @@ proptest! {
 
     #[test]
     fn the_jitter_is_no_more_than_it_must(releases in small_streams()) {
-        let Some(found) = model(&releases) else { return Ok(()) };
+        let Some(found) = model(&releases).filter(|found| found.skipped + found.extra == 0) else { return Ok(()) };
         let (numerator, denominator) = match found.period_exact {
             Some(exact) => (exact.numerator.into(), exact.denominator.into()),
             None => (found.period_ns.ns().into(), 1),

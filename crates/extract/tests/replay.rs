@@ -126,14 +126,14 @@ fn releases(at: impl Iterator<Item = (u64, Option<u64>)>) -> Vec<Record> {
 #[test]
 fn hulls_that_lose_corners_lose_the_same_ones() {
     // The period grows all the time, so that every release is a corner of the lower hull.
-    let drifting = releases((0..1_500_u64).map(|job| (1_000 * job + job * job / 2, None)));
-    assert!(check(&drifting, &[150, 300, 700, 900, 1_300]) > 0);
+    let drifting = releases((0..24_000_u64).map(|job| (1_000 * job + job * job / 2, None)));
+    assert!(check(&drifting, &[2_400, 4_800, 11_200, 14_400, 20_800]) > 0);
     // All corners go when the pace rises: what matters is how many there were on the way.
     let bursts = |job: u64| {
-        let (cycle, job) = (job / 800, job % 800);
-        1_000_000 * cycle + 1_000 * job.min(320) + job.min(320).pow(2) + job
+        let (cycle, job) = (job / 12_800, job % 12_800);
+        1_000_000_000 * cycle + 1_000 * job.min(9_600) + job.min(9_600).pow(2) + job
     };
-    assert!(check(&releases((0..1_600).map(|job| (10_000 + bursts(job), None))), &[150, 600, 950, 1_400]) > 0);
+    assert!(check(&releases((0..25_600).map(|job| (10_000 + bursts(job), None))), &[2_400, 9_600, 15_200, 22_400]) > 0);
 }
 
 #[test]

@@ -320,7 +320,7 @@ pub struct Periodic {
 pub const MAX_SLIPS: usize = 10;
 
 /// Most releases that a typical model leaves out on either side.
-pub const MAX_LEFT_OUT: usize = 8;
+pub const MAX_LEFT_OUT: usize = 4;
 
 /// A place where activations were skipped, or where one was released more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,32 +1,39 @@
-//! The lowest points of a stream for every slope: the lower hull, the lower hull of what is left without it, and so on.
+//! The lowest points of a stream for every slope.
 //!
-//! The k lowest points in any direction lie in the first k layers. Points are kept as they come and reduced now and then, most of them by a
-//! comparison; what is left then is a function of the points alone.
+//! A point matters if it is among the k lowest over a line of some slope. One that has k others below it on either side, over a line of any one
+//! slope, does not: k lines from one side to the other pass below it, so k points are lower whatever the slope. Points are kept as they come, and now and
+//! then those that do not matter are left out, by that comparison. What is kept besides changes no result.
 
 use crate::hull::{self, Point};
 use std::cell::RefCell;
 
-/// How many points are taken before they are reduced.
+/// How many points are taken before some are left out.
 const ROOM: usize = 256;
 
-/// Points that may be left out for being high, whatever their layers: of the newest, so many are not looked at.
-const MARGIN: usize = 48;
+/// With more points left than that, they are looked at in other ways.
+const MANY: usize = 192;
 
-/// In each margin, as many points lie as low as those that are kept between.
-const ANCHORS: usize = 10;
+/// Slopes are as fine as one over this.
+const GRAIN: i64 = 1 << 10;
 
-/// Points in order of x, among them the first layers.
+/// Phases of points no further apart than this fit an `i64`, whatever the slope.
+const MOST_APART: u128 = 1 << 51;
+
+/// Most points that can be asked for.
+pub(crate) const MOST_DEPTH: usize = 8;
+
+/// Points in order of x, among them the `depth` lowest for every slope.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers {
     points: Vec<Point>,
-    /// How many of them have been reduced before.
+    /// How many of them there were when some were left out.
     reduced: usize,
     depth: u8,
 }
 
 impl Layers {
     pub fn new(depth: usize) -> Layers {
-        Layers { points: Vec::new(), reduced: 0, depth: depth as u8 }
+        Layers { points: Vec::new(), reduced: 0, depth: depth.min(MOST_DEPTH) as u8 }
     }
 
     /// Adds a point to the right of all others.
@@ -38,7 +45,7 @@ impl Layers {
         self.points.push(point);
     }
 
-    /// All points of the first layers, and perhaps others.
+    /// All points that matter, and perhaps others.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
@@ -56,16 +63,20 @@ impl Layers {
         self.points.iter_mut().for_each(|point| point.y += y);
     }
 
-    /// Keeps the points of the first layers alone, and no more memory than they need.
+    /// Leaves out whatever does not matter by its layers, too, and takes no more memory than that needs: for points to which no others come.
     pub fn settle(&mut self) {
-        self.reduce();
+        self.reduce_with(|points, depth, matters| {
+            matters.look(points, depth, 0, |point| *point);
+            matters.leave_out(points);
+            matters.peel(points, depth);
+        });
         self.points.shrink_to_fit();
     }
 
-    /// Keeps the first layer alone, of at most so many points; whether corners had to be cut.
+    /// Keeps the hull alone, of at most so many points; whether corners had to be cut.
     pub fn flatten(&mut self, most: usize) -> bool {
         self.depth = 1;
-        self.reduce();
+        self.settle();
         let is_cut = self.points.len() > most;
         if is_cut {
             hull::cut_corners(&mut self.points, most * 3 / 4);
@@ -74,107 +85,194 @@ impl Layers {
         is_cut
     }
 
-    /// Keeps the points of the first layers alone.
-    pub fn reduce(&mut self) {
-        thread_local! {
-            static SCRATCH: RefCell<Scratch> = RefCell::default();
-        }
-        SCRATCH.with_borrow_mut(|scratch| {
-            let depth = usize::from(self.depth);
-            if !(self.thin(scratch) && scratch.peel(depth, true)) {
-                scratch.take_all(&self.points);
-                scratch.peel(depth, false);
+    /// Leaves out what does not matter.
+    fn reduce(&mut self) {
+        let new = self.reduced;
+        self.reduce_with(|points, depth, matters| {
+            matters.look(points, depth, 0, |point| *point);
+            matters.leave_out(points);
+            // What lies on one line, but not on that from the first to the last, has every point lower than those on one side.
+            if points.len() > MANY && new < points.len() {
+                matters.look(points, depth, new, |point| *point);
+                matters.leave_out(points);
             }
-            self.points.clear();
-            let kept = scratch.points.iter().zip(&scratch.gone);
-            self.points.extend(kept.filter(|(_, gone)| **gone).map(|(point, _)| *point));
-            self.reduced = self.points.len();
+            if points.len() > MANY {
+                matters.peel(points, depth);
+            }
+        });
+        if self.points.capacity() < self.reduced + ROOM {
+            self.points.reserve_exact(ROOM + ROOM / 2);
+        }
+    }
+
+    fn reduce_with(&mut self, reduce: impl FnOnce(&mut Vec<Point>, usize, &mut Matters)) {
+        thread_local! {
+            static MATTERS: RefCell<Matters> = RefCell::default();
+        }
+        MATTERS.with_borrow_mut(|matters| reduce(&mut self.points, self.depth.into(), matters));
+        self.reduced = self.points.len();
+    }
+}
+
+/// Which points matter.
+#[derive(Default)]
+pub(crate) struct Matters {
+    phases: Vec<i64>,
+    keep: Vec<bool>,
+    /// Of the points that no layer has taken, and of a layer: their places.
+    rest: Vec<u32>,
+    layer: Vec<u32>,
+}
+
+impl Matters {
+    /// Compares points in order of x over the line from one of them to the last.
+    pub fn look<T>(&mut self, points: &[T], depth: usize, from: usize, point: impl Fn(&T) -> Point) {
+        self.keep.clear();
+        self.phases.clear();
+        let (Some(first), Some(last)) = (points.get(from).map(&point), points.last().map(&point)) else { return };
+        let apart = last.y.wrapping_sub(first.y);
+        let grains = (i128::from(apart) * i128::from(GRAIN) / i128::from((last.x - first.x).max(1))) as i64;
+        let rise = |x: i64| i128::from(grains) * i128::from(x - first.x) / i128::from(GRAIN);
+        let ends = points.first().into_iter().chain(points.last()).map(|each| rise(point(each).x).unsigned_abs()).max();
+        let farthest = points.iter().fold(0, |farthest, each| point(each).y.abs_diff(first.y).max(farthest));
+        if u128::from(farthest).max(ends.unwrap_or(0)) > MOST_APART {
+            self.keep.resize(points.len(), true);
+            return;
+        }
+        self.phases.extend(points.iter().map(|each| {
+            let point = point(each);
+            (point.y - first.y).wrapping_mul(GRAIN).wrapping_sub(grains.wrapping_mul(point.x - first.x))
+        }));
+        let mut lowest = Lowest::new(depth);
+        self.keep.extend(self.phases.iter().map(|phase| lowest.take(*phase)));
+        let mut lowest = Lowest::new(depth);
+        for (keep, phase) in self.keep.iter_mut().zip(&self.phases).rev() {
+            *keep |= lowest.take(*phase);
+        }
+    }
+
+    /// Leaves out the points that do not matter.
+    pub fn leave_out<T>(&self, points: &mut Vec<T>) {
+        let mut place = 0;
+        points.retain(|_| {
+            place += 1;
+            self.keep[place - 1]
         });
     }
 
-    /// Leaves out points between two margins that lie above enough points of both. Whether that was worth it; whether it was right is found out
-    /// while the layers are peeled.
-    fn thin(&self, scratch: &mut Scratch) -> bool {
-        let (points, left) = (&self.points, self.reduced + MARGIN);
-        let (Some(&first), Some(&last)) = (points.first(), points.last()) else { return false };
-        if points.len() < left + 2 * MARGIN || last.x <= first.x {
-            return false;
-        }
-        let right = points.len() - MARGIN;
-        let slope = (last.y - first.y) / (last.x - first.x);
-        let phase = |point: &Point| point.y.wrapping_sub(slope.wrapping_mul(point.x.wrapping_sub(first.x)));
-        let mut phases = [0; MARGIN];
-        let mut lowest = |margin: &[Point]| {
-            phases.iter_mut().zip(margin).for_each(|(value, point)| *value = phase(point));
-            *phases.select_nth_unstable(ANCHORS - 1).1
-        };
-        let limit = lowest(&points[left - MARGIN..left]).max(lowest(&points[right..]));
-        scratch.points.clear();
-        scratch.points.extend_from_slice(&points[..left]);
-        scratch.points.extend(points[left..right].iter().filter(|point| phase(point) < limit));
-        scratch.begin = left;
-        scratch.end = scratch.points.len();
-        scratch.points.extend_from_slice(&points[right..]);
-        scratch.is_anchor.clear();
-        scratch.is_anchor.extend(scratch.points.iter().map(|point| phase(point) <= limit));
-        scratch.gone.clear();
-        scratch.gone.resize(scratch.points.len(), false);
-        true
-    }
-}
-
-/// What reducing works with, kept so that nothing is allocated for it.
-#[derive(Default)]
-struct Scratch {
-    points: Vec<Point>,
-    /// Whether a layer has taken it.
-    gone: Vec<bool>,
-    /// Where something was left out between `begin` and `end`: whether a point lies below all of that.
-    is_anchor: Vec<bool>,
-    begin: usize,
-    end: usize,
-    stack: Vec<u32>,
-}
-
-impl Scratch {
-    fn take_all(&mut self, points: &[Point]) {
-        self.points.clear();
-        self.points.extend_from_slice(points);
-        self.gone.clear();
-        self.gone.resize(points.len(), false);
-    }
-
-    /// Marks the first `depth` layers. Whether none of them can have had a point that was left out: a line between an anchor on the left and one on the
-    /// right passes below all of them.
-    fn peel(&mut self, depth: usize, is_thinned: bool) -> bool {
-        for layer in 0..depth {
-            if is_thinned && !(self.has_anchor(0, self.begin) && self.has_anchor(self.end, self.points.len())) {
-                return false;
-            }
-            self.stack.clear();
-            for (index, &point) in self.points.iter().enumerate() {
-                if self.gone[index] {
-                    continue;
-                }
-                while let [.., before, last] = self.stack[..] {
-                    if hull::turns_up(self.points[before as usize], self.points[last as usize], point) {
+    /// Keeps the first layers: the hull, the hull of what is left without it, and so on. The k lowest points of every slope are in the first k.
+    fn peel(&mut self, points: &mut Vec<Point>, depth: usize) {
+        self.keep.clear();
+        self.keep.resize(points.len(), false);
+        self.rest.clear();
+        self.rest.extend(0..points.len() as u32);
+        for _ in 0..depth {
+            self.layer.clear();
+            for &place in &self.rest {
+                while let [.., before, last] = self.layer[..] {
+                    if hull::turns_up(points[before as usize], points[last as usize], points[place as usize]) {
                         break;
                     }
-                    self.stack.pop();
+                    self.layer.pop();
                 }
-                self.stack.push(index as u32);
+                self.layer.push(place);
             }
-            if self.stack.is_empty() {
-                return layer > 0 || !is_thinned;
-            }
-            for &index in &self.stack {
-                self.gone[index as usize] = true;
-            }
+            self.layer.iter().for_each(|place| self.keep[*place as usize] = true);
+            let keep = &self.keep;
+            self.rest.retain(|place| !keep[*place as usize]);
         }
-        true
+        self.leave_out(points);
+    }
+}
+
+/// The lowest values so far.
+struct Lowest {
+    values: [i64; MOST_DEPTH],
+    depth: usize,
+}
+
+impl Lowest {
+    fn new(depth: usize) -> Lowest {
+        Lowest { values: [i64::MAX; MOST_DEPTH], depth: depth.clamp(1, MOST_DEPTH) }
     }
 
-    fn has_anchor(&self, from: usize, until: usize) -> bool {
-        (from..until).any(|index| self.is_anchor[index] && !self.gone[index])
+    /// Whether fewer than `depth` values before are as low.
+    #[inline]
+    fn take(&mut self, value: i64) -> bool {
+        let last = self.depth - 1;
+        if value >= self.values[last] {
+            return false;
+        }
+        let mut at = last;
+        while at > 0 && self.values[at - 1] > value {
+            self.values[at] = self.values[at - 1];
+            at -= 1;
+        }
+        self.values[at] = value;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The lowest phases over a line of this slope.
+    fn lowest(points: &[Point], slope: i64, depth: usize) -> Vec<i64> {
+        let mut phases: Vec<i64> = points.iter().map(|point| point.y - slope * point.x).collect();
+        phases.sort_unstable();
+        phases.truncate(depth);
+        phases
+    }
+
+    fn streams() -> impl Strategy<Value = Vec<Point>> {
+        let late = prop_oneof![6 => 0_i64..1_000, 2 => Just(0_i64), 1 => 0_i64..100_000, 1 => -5_000_i64..0];
+        (prop::collection::vec(late, 0..3_000), -20_i64..20, 0_i64..3).prop_map(|(late, bend, noise)| {
+            let point = |(x, late): (usize, i64)| Point { x: x as i64, y: x as i64 * 1_000 + bend * (x * x) as i64 / 50 + late * noise };
+            late.into_iter().enumerate().map(point).collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_lowest_points_of_every_slope_are_kept(points in streams(), depth in 1_usize..8, cut in any::<prop::sample::Index>()) {
+            let cut = cut.index(points.len() + 1);
+            let taken = |points: &[Point]| {
+                let mut layers = Layers::new(depth);
+                points.iter().for_each(|point| layers.push(*point));
+                layers
+            };
+            let mut whole = taken(&points);
+            let (x, y) = (cut as i64, 77);
+            let mut pieces = taken(&points[..cut]);
+            let moved: Vec<Point> = points[cut..].iter().map(|point| Point { x: point.x - x, y: point.y - y }).collect();
+            pieces.append(&taken(&moved), x, y);
+            let settled = points.len() % 2 == 0;
+            if settled {
+                whole.settle();
+                pieces.settle();
+            }
+            for slope in [-100_000, 0, 900, 990, 999, 1_000, 1_001, 1_010, 1_100, 2_000, 100_000] {
+                let expected = lowest(&points, slope, depth);
+                prop_assert_eq!(lowest(whole.points(), slope, depth), &expected[..]);
+                prop_assert_eq!(lowest(pieces.points(), slope, depth), &expected[..]);
+            }
+        }
+    }
+
+    #[test]
+    fn few_points_are_kept() {
+        let mut layers = Layers::new(5);
+        let mut random = 1_u64;
+        for x in 0..1_000_000_i64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            layers.push(Point { x, y: x * 1_000_000 + (random >> 48) as i64 });
+        }
+        assert!(layers.points().len() < ROOM + 300, "{}", layers.points().len());
+        layers.settle();
+        assert!(layers.points().len() < 120, "{}", layers.points().len());
     }
 }

@@ -127,7 +127,7 @@ impl Query<'_> {
             never_falling[at - 1] = never_falling[at - 1].min(never_falling[at]);
         }
         let sides = Sides::new(&self.segments, &never_falling);
-        let (_, least_jitter) = sides.least_jitter().unwrap_or((period, sides.strip(period)?.height()));
+        let (_, least_jitter) = sides.least_jitter()?;
         let strip = sides.strip(period)?;
         let offset = strip.bottom.div_euclid(strip.scale);
         let jitter = div_ceil(strip.top, strip.scale) - offset;

@@ -6,9 +6,11 @@
 //! included.
 
 use crate::hull::{self, Point};
-use crate::periodic::segment::{EARLY, Segment};
+use crate::periodic::layers::Matters;
+use crate::periodic::segment::{EARLY, LATE, LOWEST, Segment};
 use crate::ratio::Ratio;
 use std::f64::consts::LN_10;
+use std::rc::Rc;
 
 /// So many releases say as much as one independent release would. Measured on published release traces.
 pub(crate) const KAPPA: f64 = 50.0;
@@ -61,11 +63,13 @@ pub(crate) struct Joined {
     pub count: i64,
     pub sum_x: i128,
     pub sum_y: i128,
+    /// The first release's evidence.
+    base: i64,
 }
 
 impl Joined {
     pub fn new(segments: &[Segment], shifts: &[i64]) -> Joined {
-        let mut joined = Joined { low: Vec::new(), floor: Vec::new(), high: Vec::new(), count: 0, sum_x: 0, sum_y: 0 };
+        let mut joined = Joined { low: Vec::new(), floor: Vec::new(), high: Vec::new(), count: 0, sum_x: 0, sum_y: 0, base: 0 };
         let has_floor = segments.iter().any(|segment| segment.floor.is_some());
         let mut start = 0;
         for (number, segment) in segments.iter().enumerate() {
@@ -85,6 +89,12 @@ impl Joined {
         }
         // After an extra release, indices are taken twice.
         joined.low.sort_by_key(|located| (located.point.x, located.point.y));
+        joined.floor.sort_by_key(|located| (located.point.x, located.point.y));
+        joined.high.sort_by_key(|located| (located.point.x, located.point.y));
+        joined.base = joined.low.first().map_or(0, |first| first.point.y);
+        thin(&mut joined.low, LOWEST);
+        thin(&mut joined.floor, LOWEST);
+        thin(&mut joined.high, LATE + 1);
         joined
     }
 
@@ -93,19 +103,14 @@ impl Joined {
         if self.floor.is_empty() { &self.low } else { &self.floor }
     }
 
-    /// The first release's evidence.
-    fn base(&self) -> i64 {
-        self.low.first().map_or(0, |first| first.point.y)
-    }
-
-    /// Periods that the lowest points suggest, without none, one, … of the outermost layers.
+    /// Periods that the lowest points suggest, all of them and without the lowest.
     fn estimates(&self, count: usize) -> Vec<Ratio> {
         estimates(self.low.iter().map(|located| located.point).collect(), (self.sum_x, self.count), count)
     }
 
     /// The lowest points over a line of this slope, the lowest first.
     fn lowest(&self, period: f64) -> Vec<Located> {
-        let base = self.base();
+        let base = self.base;
         let mut phases: Vec<(f64, Located)> =
             self.low.iter().map(|located| ((located.point.y - base) as f64 - period * located.point.x as f64, *located)).collect();
         phases.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1.point.x, a.1.point.y).cmp(&(b.1.point.x, b.1.point.y))));
@@ -113,26 +118,44 @@ impl Joined {
     }
 }
 
-/// The slopes over the mean index of the first hulls, each of what the ones before leave.
+/// Leaves out what does not matter where all segments are together.
+fn thin(points: &mut Vec<Located>, depth: usize) {
+    let mut matters = Matters::default();
+    matters.look(points, depth, 0, |located| located.point);
+    matters.leave_out(points);
+}
+
+/// The slope of the hull over the mean index; then that without the point whose absence raises the hull there most, and so on.
 fn estimates(mut points: Vec<Point>, (sum_x, releases): (i128, i64), count: usize) -> Vec<Ratio> {
+    let mean = sum_x as f64 / releases as f64;
+    let middle = |points: &[Point]| middle_edge(&hull::lower(points.iter().copied()), sum_x, i128::from(releases));
+    let base = points.first().map_or(0, |first| first.y);
+    let height = |points: &[Point]| {
+        middle(points).map_or(f64::NEG_INFINITY, |[a, b]| {
+            (a.y - base) as f64 + (mean - a.x as f64) * ((b.y - a.y) as f64 / (b.x - a.x) as f64)
+        })
+    };
     let mut found = Vec::new();
     for _ in 0..count {
-        if points.is_empty() {
-            break;
-        }
-        let hull = hull::lower(points.iter().copied());
-        if let Some(slope) = middle_edge(&hull, sum_x, i128::from(releases)).filter(|slope| !found.contains(slope)) {
-            found.push(slope);
-        }
-        points.retain(|point| !hull.contains(point));
+        let Some(edge) = middle(&points) else { break };
+        found.extend(slope(edge).filter(|slope| !found.contains(slope)));
+        let [mut left, mut right] = [points.clone(), points];
+        left.retain(|point| *point != edge[0]);
+        right.retain(|point| *point != edge[1]);
+        points = if height(&left) >= height(&right) { left } else { right };
     }
     found
 }
 
-/// The slope of the edge over the mean index, which is `sum / count`: the estimate of the period. `None` unless above zero.
-fn middle_edge(hull: &[Point], sum: i128, count: i128) -> Option<Ratio> {
+/// The edge of a hull over the mean index, which is `sum / count`.
+fn middle_edge(hull: &[Point], sum: i128, count: i128) -> Option<[Point; 2]> {
     let edge = hull.windows(2).find(|edge| sum <= i128::from(edge[1].x) * count && edge[1].x > edge[0].x)?;
-    let slope = Ratio::new(i128::from(edge[1].y) - i128::from(edge[0].y), i128::from(edge[1].x) - i128::from(edge[0].x))?;
+    Some([edge[0], edge[1]])
+}
+
+/// The slope of an edge, an estimate of the period. `None` unless above zero.
+fn slope([a, b]: [Point; 2]) -> Option<Ratio> {
+    let slope = Ratio::new(i128::from(b.y) - i128::from(a.y), i128::from(b.x) - i128::from(a.x))?;
     slope.is_positive().then_some(slope)
 }
 
@@ -152,7 +175,7 @@ fn longest(segments: &[Segment]) -> Option<usize> {
 
 /// The releases joined by some shifts, without those left out: what the choice of a period rests on.
 pub(crate) struct Evidence {
-    pub joined: Joined,
+    pub joined: Rc<Joined>,
     /// One for each segment.
     pub shifts: Vec<i64>,
     /// Releases left out for being early, or for being none.
@@ -223,14 +246,14 @@ pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, none: &[i64]) 
 impl Resolver<'_> {
     /// Considers the joined segments without none, one, … of the lowest releases. The period that they suggest.
     fn consider(&mut self, shifts: Vec<i64>) -> Option<f64> {
-        let joined = Joined::new(self.segments, &shifts);
+        let joined = Rc::new(Joined::new(self.segments, &shifts));
         let none: Vec<Located> = joined.low.iter().filter(|low| self.none.contains(&low.point.y)).copied().collect();
         let periods = joined.estimates(spare(self.count) + 1);
         for period in &periods {
             let mut order = joined.lowest(period.as_f64());
             order.retain(|low| !none.iter().any(|none| none.is(low)));
             for out in 0..=spare(self.count).min(order.len()) {
-                if let Some(evidence) = self.evidence(&shifts, *period, &order[..out], &none) {
+                if let Some(evidence) = self.evidence(&joined, &shifts, *period, &order[..out], &none) {
                     if self.best.as_ref().is_none_or(|best| evidence.length < best.length) {
                         self.best = Some(evidence);
                     }
@@ -242,8 +265,7 @@ impl Resolver<'_> {
     }
 
     /// `None` where it is not credible.
-    fn evidence(&self, shifts: &[i64], estimate: Ratio, left_out: &[Located], none: &[Located]) -> Option<Evidence> {
-        let joined = Joined::new(self.segments, shifts);
+    fn evidence(&self, joined: &Rc<Joined>, shifts: &[i64], estimate: Ratio, left_out: &[Located], none: &[Located]) -> Option<Evidence> {
         let early = left_out.len();
         let left_out = [left_out, none].concat();
         let count = i128::from(self.count) - left_out.len() as i128;
@@ -254,8 +276,8 @@ impl Resolver<'_> {
         if count < 3 {
             return None;
         }
-        let estimate = if left_out.is_empty() { estimate } else { middle_edge(&hull::lower(points.iter().copied()), sum_x, count)? };
-        let base = joined.base();
+        let estimate = if left_out.is_empty() { estimate } else { middle_edge(&hull::lower(points.iter().copied()), sum_x, count).and_then(slope)? };
+        let base = joined.base;
         let above_line = |point: &Point| {
             let (x, y) = (i128::from(point.x), i128::from(point.y) - i128::from(base));
             (y * estimate.denominator() - x * estimate.numerator()) as f64 / estimate.denominator() as f64
@@ -284,7 +306,7 @@ impl Resolver<'_> {
         }
         let digit = self.digit(mean_lateness, period);
         let length = count as f64 * mean_lateness.max(period / GRID).ln() + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64);
-        let (shifts, count) = (shifts.to_vec(), count as f64);
+        let (joined, shifts, count) = (Rc::clone(joined), shifts.to_vec(), count as f64);
         Some(Evidence { joined, shifts, left_out, estimate, count, mean_lateness, from_middle, above, lowest, length })
     }
 

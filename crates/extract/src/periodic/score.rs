@@ -21,6 +21,9 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
+    /// One that is no slip.
+    pub const CLOSED: Gap = Gap { score: 0, shift: 0, is_closed: true };
+
     /// Where the number of activations between two releases is known.
     pub fn known(advance: i64) -> Gap {
         Gap { score: 0, shift: advance - 1, is_closed: true }

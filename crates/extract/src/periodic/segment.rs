@@ -8,6 +8,9 @@ use crate::periodic::score::Gap;
 pub(crate) const EARLY: usize = 4;
 pub(crate) const LATE: usize = punctual_model::MAX_LEFT_OUT;
 
+/// The lowest releases that are kept for every period: those that may be left out, one that is none, and the one after them.
+pub(crate) const LOWEST: usize = EARLY + 2;
+
 /// A release, relative to the first one of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -60,7 +63,7 @@ impl Segment {
             sum_x: 0,
             sum_y: 0,
             skipped: 0,
-            low: Layers::new(EARLY + 1),
+            low: Layers::new(LOWEST),
             floor: None,
             high: Layers::new(LATE + 1),
             from: entry.latest,

@@ -1,0 +1,145 @@
+//! The last releases of a stream: when the one in the middle leaves, its gap is scored.
+//!
+//! Most gaps are as long as their neighbours, which a glance tells. The others need the median distance of all around them.
+
+use crate::periodic::score::{self, Gap, REACH, Step};
+use crate::periodic::segment::Entry;
+
+/// Releases around one, of which the last ones are kept, for the next gap to be scored, and the first ones of a stream, for a piece before to go
+/// on with.
+pub(crate) const AROUND: usize = 2 * REACH - 1;
+
+/// Distances that are remembered: some more than are around a gap, so that the sorted ones can catch up.
+const REMEMBERED: usize = 32;
+
+/// How often it is looked into what is usual where nothing is.
+const PATIENCE: usize = 16;
+
+/// Of the distances around a gap, the one in the middle, and all others.
+const MIDDLE: u32 = 1 << (REACH - 1);
+const OTHERS: u32 = ((1 << AROUND) - 1) & !MIDDLE;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tail {
+    ring: [Entry; 2 * REACH],
+    /// Releases so far.
+    count: usize,
+    /// From the newest: whether each is about as far from the one before as `usual` says.
+    regular: u32,
+    /// Distances from, to.
+    usual: (i64, i64),
+    looked_at: usize,
+    distances: [i64; REMEMBERED],
+    /// The last `AROUND` distances as of an earlier count, in order.
+    sorted: [i64; AROUND],
+    sorted_at: usize,
+}
+
+impl Tail {
+    /// Adds a release. With `AROUND` others before it, the one in the middle leaves, and what is known of the gap before it: no more
+    /// than that it is closed, where its neighbours agree on no shift and its score is not above `least`.
+    #[inline]
+    pub fn push(&mut self, entry: Entry, least: i64) -> Option<(Gap, Entry)> {
+        let before = self.ring[self.count.wrapping_sub(1) % (2 * REACH)];
+        let distance = score::distance(before.evidence, (entry.evidence, entry.advance));
+        self.ring[self.count % (2 * REACH)] = entry;
+        self.distances[self.count % REMEMBERED] = distance;
+        self.count += 1;
+        self.regular = self.regular << 1 | u32::from(self.usual.0 <= distance && distance <= self.usual.1);
+        if self.count <= AROUND {
+            return None;
+        }
+        let middle = self.ring[(self.count - REACH) % (2 * REACH)];
+        let gap = if middle.advance > 1 {
+            Gap::known(middle.advance)
+        } else if self.regular & MIDDLE != 0 && (self.regular & OTHERS).count_ones() >= REACH as u32 {
+            // The median lies within the usual distances, like the gap itself: the score is three times their difference at most.
+            Gap::CLOSED
+        } else {
+            self.score(least)
+        };
+        Some((gap, middle))
+    }
+
+    #[inline(never)]
+    fn score(&mut self, least: i64) -> Gap {
+        self.sort();
+        let middle = self.distances[(self.count - REACH) % REMEMBERED];
+        // Of all but the one in the middle.
+        let median = self.sorted[if middle <= self.sorted[REACH - 1] { REACH } else { REACH - 1 }];
+        if (self.usual.0 > median || self.usual.1 < median) && self.count >= self.looked_at + PATIENCE {
+            self.look(median);
+        }
+        let bound = middle.abs_diff(median).saturating_mul(3);
+        if bound.saturating_mul(10) < median.unsigned_abs().saturating_mul(3) && median > 0 {
+            return Gap::CLOSED;
+        }
+        if bound <= least.unsigned_abs() && median > 0 && !self.may_agree(median) {
+            return Gap::CLOSED;
+        }
+        let mut steps: [Step; 2 * REACH] = Default::default();
+        for (index, step) in steps.iter_mut().enumerate() {
+            let entry = &self.ring[(self.count + index) % (2 * REACH)];
+            *step = (entry.evidence, entry.advance);
+        }
+        score::with_median(&steps, REACH, median)
+    }
+
+    /// Whether the neighbours may agree on a shift: but for one release on either side, and so two distances each, none is far from the median.
+    fn may_agree(&self, median: i64) -> bool {
+        let (from, until) = (median - median / 4 - 1, median + median / 4 + 1);
+        let far = self.sorted.iter().filter(|distance| **distance < from || **distance > until).count();
+        // The one in the middle may be as it likes.
+        far <= 5
+    }
+
+    /// Brings the sorted distances up to date.
+    fn sort(&mut self) {
+        if self.sorted_at + (REMEMBERED - AROUND) / 2 < self.count {
+            let newest = self.count - AROUND..self.count;
+            self.sorted.iter_mut().zip(newest).for_each(|(sorted, at)| *sorted = self.distances[at % REMEMBERED]);
+            self.sorted.sort_unstable();
+        } else {
+            for at in self.sorted_at..self.count {
+                let (old, new) = (self.distances[(at - AROUND) % REMEMBERED], self.distances[at % REMEMBERED]);
+                replace(&mut self.sorted, old, new);
+            }
+        }
+        self.sorted_at = self.count;
+    }
+
+    #[cold]
+    fn look(&mut self, median: i64) {
+        self.looked_at = self.count;
+        let from = median.saturating_sub(median / 24);
+        self.usual = (from, from.saturating_add(from / 11));
+        self.regular = (self.count - AROUND..self.count).fold(0, |regular, at| {
+            let distance = self.distances[at % REMEMBERED];
+            regular << 1 | u32::from(self.usual.0 <= distance && distance <= self.usual.1)
+        });
+    }
+
+    /// The last `AROUND` releases, oldest first.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let len = self.count.min(AROUND);
+        (self.count - len..self.count).map(|at| &self.ring[at % (2 * REACH)])
+    }
+
+    /// Moves all of it up, for another release to be the first.
+    pub fn lift(&mut self, y: i64) {
+        self.ring.iter_mut().for_each(|entry| *entry = entry.lifted(y));
+    }
+}
+
+/// Puts a value in the place of another, and keeps the order.
+fn replace(sorted: &mut [i64], old: i64, new: i64) {
+    let from = sorted.partition_point(|value| *value < old);
+    let to = sorted.partition_point(|value| *value < new);
+    if to > from {
+        sorted.copy_within(from + 1..to, from);
+        sorted[to - 1] = new;
+    } else {
+        sorted.copy_within(to..from, to + 1);
+        sorted[to] = new;
+    }
+}
