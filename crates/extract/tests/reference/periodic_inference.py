@@ -1,0 +1,424 @@
+"""Periodic models of release times: exact, online, mergeable; with skipped and extra activations, windows and releases left out.
+
+Model. Release j lies in [earliest_j, latest_j] (whole ns, equal where known exactly); its arrival may be known. A model (offset Phi, period T,
+a fraction, jitter J) is sound if there are strictly increasing integers k_j, k_0 = 0, with Phi + k_j*T <= earliest_j and
+latest_j <= Phi + k_j*T + J for all j. k_j - k_{j-1} > 1 is a slip: activations were skipped, which leaves eta+ as it is. Two models share T:
+- conservative: sound for every release. An extra release (one activation released twice) makes all before it late;
+- typical: extra releases are counted (k_j - k_{j-1} < 1 there), and a few releases far from all others are left out and listed.
+Algorithm. Online, per release (`Summary.push`):
+1. A gap is scored once REACH releases on both sides are known: by how much the lowest phases rise there. A late release scores nothing,
+   a slip about a period. A gap that scores less than LOCAL of its neighbours' median is closed at once. The CUTS highest of the others stay
+   open, first of all those whose 2*REACH releases agree on no shift; the rest are closed with theirs. Between open gaps lie segments.
+2. A segment keeps its count, sums, and layers of hulls: EARLY + 1 lower ones of the evidence (the known arrival, else the latest bound) and of
+   the floor (the lesser of arrival and earliest bound), LATE + 1 upper ones of the latest bounds. The k extreme points for any T are in
+   the first k layers, so a few releases can be left out later; joining with any shift moves points: exact.
+At a query (`infer`):
+3. Gaps that score less than SUSPICIOUS periods are closed. From a few starting periods, dynamic programming gives each segment its shift:
+   being late by d costs n*ln(1 + d/mu), a slip SLIP digits, a low point LEFT_OUT digits. The joined hull gives a better period, until
+   nothing changes. The shortest description wins, the one without slips included: n*ln(mean lateness) + digits for slips and low points.
+   Known arrivals on a grid are no noisy evidence: there a digit costs ln 10, else KAPPA times as much.
+4. The period printed minimises digits(T)*KAPPA*ln 10 + n*D(T)/mu (see `candidates`); one that is no whole number of nanoseconds gives way
+   to a whole one with no more jitter. Offset and jitter for T follow from the hulls, exactly. Typical jitter leaves out the latest releases
+   where that halves it.
+Soundness. k_j is the index in the segment, plus its start, plus its shift. Conservative shifts never fall (each is lowered to the least
+later one), so k_j increase strictly, and Phi and Phi + J are extremes over hulls, hence over all releases. Guesses (scores, mu, T)
+decide how tight a model is, never whether it is sound.
+Merging (`Summary.merge`) gives the same models as one go, whatever the pieces: which gaps are open is the top CUTS of a total order, and score
+and shift of a gap depend on 2*REACH releases alone.
+"""
+
+import copy
+import json
+import math
+import random
+import sys
+from fractions import Fraction
+from itertools import accumulate
+
+EARLY, LATE, CUTS, REACH = 4, 4, 32, 8  # most releases left out low and high; most open gaps; releases on each side that score one
+KAPPA = 50  # so many releases say as much as one independent release
+SLIP, LEFT_OUT, NOT_WHOLE, FREQUENCY = 0.5, 3, 4, 2  # in digits: a slip, a release left out; surcharges for fractions and frequencies
+SUSPICIOUS, MOST_LATE = 0.4, 0.6  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
+CLEAR, MOST_ROUND = 10, 6  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
+GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
+MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
+EACH = 0.25  # each late release left out cuts the jitter by this factor of e, and all of them together halve it
+
+def EVIDENCE(p): return p[2]
+def FLOOR(p): return p[1]
+def CEILING(p): return -p[3]
+
+def lower_hull(points, y):
+    """Lower convex hull of points (index, floor, evidence, latest) with increasing index, by a monotone stack."""
+    hull = []
+    for p in points:
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            if (y(b) - y(a)) * (p[0] - b[0]) < (y(p) - y(b)) * (b[0] - a[0]):
+                break
+            hull.pop()
+        hull.append(p)
+    return hull
+
+def layers(points, y, count):
+    """The lower hull, the lower hull of what is left without it, and so on."""
+    found = []
+    while points and len(found) < count:
+        found.append(lower_hull(points, y))
+        gone = set(found[-1])
+        points = [p for p in points if p not in gone]
+    return found
+
+def middle_edge(hull, mean):
+    """The edge over the mean index."""
+    return next(((a, b) for a, b in zip(hull, hull[1:]) if mean <= b[0] > a[0]), None)
+
+def slope(edge):
+    """The estimate of the period. None unless positive."""
+    return max(Fraction(edge[1][2] - edge[0][2], edge[1][0] - edge[0][0]), 0) or None if edge else None
+
+def estimates(points, sum_x, n, count):
+    """The slope of the hull over the mean index; then that without the point whose absence raises the hull there most, and so on."""
+    mean, base, found = sum_x / n, points[0][2], []
+    def edge_of(points):
+        return middle_edge(lower_hull(points, EVIDENCE), Fraction(sum_x, n))
+    def height(points):
+        a, b = edge_of(points) or (None, None)
+        return -math.inf if a is None else (a[2] - base) + (mean - a[0]) * ((b[2] - a[2]) / (b[0] - a[0]))
+    for _ in range(count):
+        if not (edge := edge_of(points)):
+            break
+        found.append(slope(edge))
+        left, right = ([p for p in points if p[0] != end[0] or p[2] != end[2]] for end in edge)
+        points = left if height(left) >= height(right) else right
+    return [period for period in dict.fromkeys(found) if period]
+
+def phases(points, period, base, start=0):
+    """(how far above the line of slope `period` from `base` at index 0, point), lowest first."""
+    return sorted((p[2] - base - period * (p[0] + start), p) for p in points)
+
+class Segment:
+    """Consecutive releases as points (index, floor, evidence, latest), of which only those are kept that can matter."""
+    def __init__(self, score, shift, closed, release):
+        self.score, self.shift, self.closed = score, shift, closed  # of the gap before it
+        self.n = self.span = 1  # releases, and indices that they take
+        self.sum_y, self.sum_x, self.slips, self.skipped = release[1], 0, 0, 0  # inside
+        self.points, self.room = [(0, *release)], 128
+
+    def append(self, later, shift=0):
+        by = self.span + shift
+        self.n += later.n
+        self.span = by + later.span
+        self.sum_x += later.sum_x + later.n * by
+        self.sum_y += later.sum_y
+        self.slips += later.slips + (shift > 0)
+        self.skipped += later.skipped + max(shift, 0)
+        self.points.extend([(x + by, *rest) for x, *rest in later.points])
+        if len(self.points) > self.room:
+            self.compress()
+
+    def compress(self):
+        hulls = layers(self.points, EVIDENCE, EARLY + 1) + layers(self.points, CEILING, LATE + 1)
+        hulls += layers(self.points, FLOOR, EARLY + 1) if any(f != e for _, f, e, _ in self.points) else []
+        self.points = sorted({p for hull in hulls for p in hull})
+        self.room = max(128, 2 * len(self.points))
+
+    def estimates(self, count):
+        return estimates(sorted(self.points, key=lambda p: (p[0], p[2])), self.sum_x, self.n, count)
+
+    def lateness(self, line, period, base, start):
+        return (self.sum_y - self.n * base - period * (self.sum_x + self.n * start)) / self.n - line
+
+def score(releases, middle):
+    """Of the gap before releases[middle], each (evidence, how many activations after the one before): by how much the lowest phase rises, or
+    falls, there for good as far as one sees; the shift that all agree on; the median distance of neighbours. The second lowest of one side is
+    compared with the lowest of the other, so that one bad point is no rise and no fall."""
+    index = list(accumulate((advance for _, advance in releases[1:]), initial=0))
+    distances = [(b - a) // (j - i) for (a, _), (b, _), i, j in zip(releases, releases[1:], index, index[1:])]
+    gap = sorted(distances[: middle - 1] + distances[middle:])[len(releases) // 2 - 1]
+    phase = [y - (i - index[middle - 1]) * gap for (y, _), i in zip(releases, index)]
+    low, high = sorted(phase[:middle]), sorted(phase[middle:])
+    excess = phase[middle] - phase[middle - 1]  # puts the cut at the very gap
+    if excess > 0:
+        found = max(0, min(high[0] - low[1], 3 * excess))
+    else:  # who comes down a staircase was late before, and releases nothing extra
+        found = 0 if low[1] - low[0] >= gap / 2 else max(0, min(low[0] - high[1], -3 * excess))
+    rise, spread = high[0] - low[0], max(low[-2] - low[0], high[-2] - high[0])  # but for one that is late on either side
+    shift = (2 * rise + gap) // (2 * gap) if gap > 0 and rise > 0 and 4 * spread < gap else 0
+    return found, shift if 4 * shift * spread < 7 * gap else 0, gap
+
+class Summary:
+    """Everything that models depend on, in bounded memory."""
+    def __init__(self, releases=()):
+        self.n, self.known, self.head, self.tail, self.segments, self.forced = 0, 0, [], [], [], []
+        for release in releases:  # the head's first REACH releases are in no segment, and not yet the tail's from REACH on
+            self.push(*release)
+
+    def push(self, earliest, latest, arrival=None, advance=1, ending=False):
+        arrival = arrival if arrival is not None and arrival <= latest else None
+        self.known += arrival is not None
+        if ending:
+            self.forced.append(latest)
+        evidence = latest if arrival is None else arrival
+        self.take((min(earliest, evidence), evidence, latest, max(1, advance)))
+
+    def take(self, release):
+        self.n += 1
+        self.tail.append(release)
+        if len(self.head) < 2 * REACH - 1:
+            self.head.append(release)
+        if len(self.tail) == 2 * REACH:
+            self.join(self.gap_before(self.tail[REACH]))
+            del self.tail[0]
+
+    def gap_before(self, release):
+        """The segment of one release."""
+        floor, evidence, latest, advance = release
+        if advance > 1:
+            return Segment(0, advance - 1, True, (floor, evidence, latest))
+        found, shift, gap = score([(r[1], r[3]) for r in self.tail], REACH)
+        closed = 10 * found < 3 * gap
+        return Segment(found, 0 if closed else shift, closed, (floor, evidence, latest))
+
+    def join(self, segment):
+        opened = self.segments
+        if segment.closed and opened:
+            return opened[-1].append(segment, segment.shift)
+        opened.append(segment)
+        if len(opened) > CUTS + 1:
+            i = min(range(1, len(opened)), key=lambda i: (opened[i].shift == 0, opened[i].score, -i))
+            later = opened.pop(i)
+            opened[i - 1].append(later, later.shift)
+
+    def merge(self, later):
+        known, forced = self.known + later.known, self.forced + later.forced
+        for release in later.head:
+            self.take(release)
+        if later.segments:
+            self.n, self.tail = self.n + later.n - len(later.head), list(later.tail)
+            for segment in copy.deepcopy(later.segments):
+                self.join(segment)
+        self.known, self.forced = known, forced
+
+    def all_segments(self):
+        """Segments with the head and the tail, whose gaps are scored by as many releases as there are."""
+        def scored(releases, start, end):
+            for i in range(start, end):
+                floor, evidence, latest, advance = releases[i]
+                near = [(r[1], r[3]) for r in releases[max(0, i - REACH) : i + REACH]]
+                enough = min(i, len(releases) - i) >= 3 and advance == 1
+                yield Segment(score(near, min(i, REACH))[0] if enough else 0, advance - 1, advance > 1, (floor, evidence, latest))
+        if not self.segments:
+            return list(scored(self.tail, 0, len(self.tail)))
+        return [*scored(self.head, 0, REACH), *copy.deepcopy(self.segments), *scored(self.tail, REACH, len(self.tail))]
+
+def spare(n):
+    return min(EARLY, max(1, n // 1000)) if n >= 20 else 0
+
+def mean_gap(segments):
+    points = max(segments, key=lambda s: s.n).points  # long silences and slips lie between segments
+    return (points[-1][2] - points[0][2]) / max(1, points[-1][0])
+
+def joined(segments, shifts):
+    whole = copy.deepcopy(segments[0])
+    whole.room = math.inf
+    for segment, before, after in zip(segments[1:], shifts, shifts[1:]):
+        whole.append(segment, after - before)
+    whole.points.sort()  # after an extra release, indices are taken twice
+    whole.compress()
+    return whole
+
+def assign(segments, period, n, on_grid):
+    """The cheapest shift of each segment at this period, by dynamic programming."""
+    base, starts = segments[0].points[0][2], accumulate((s.span for s in segments[:-1]), initial=0)
+    located = [(s, start, [p for p, _ in phases(s.points, period, base, start)[: EARLY + 1]]) for s, start in zip(segments, starts)]
+    segment, start, low = max(located, key=lambda entry: entry[0].n)
+    best, path = math.inf, [0] * len(segments)
+    for line in low[:1] + [b for a, b in zip(low, low[1 : spare(n) + 1]) if b - a > period / 8]:
+        lateness = segment.lateness(line, period, base, start)
+        mu = max(lateness, period / 1000)
+        digit = math.log(10) * (1 if on_grid and lateness * GRID <= period else KAPPA)
+        shifts = sorted({0} | {round((p - line) / period) for *_, points in located for p in points[:2] if abs(p - line) / period <= MOST_SHIFT})
+        cost, back = dict.fromkeys(shifts, 0.0), []
+        for s, _, points in located:
+            cheapest = min(cost, key=cost.get)
+            change = cost[cheapest] + (SLIP * digit if back else 0)
+            back.append({k: k if cost[k] <= change else cheapest for k in shifts})
+            for k in shifts:
+                out = sum(p - line - k * period < -period / 4 for p in points)
+                late = math.log1p(abs(points[out] - line - k * period) / mu) if out < len(points) else 0
+                cost[k] = min(cost[k], change) + (s.n * late + out * LEFT_OUT * digit if out <= spare(n) else math.inf)
+        if min(cost.values()) < best:
+            best, path = min(cost.values()), [min(cost, key=cost.get)]
+            for step in reversed(back[1:]):
+                path.append(step[path[-1]])
+            path.reverse()
+    return [k - path[0] for k in path]
+
+class Evidence:
+    """The releases joined by some shifts, without those left out: what the choice of a period rests on."""
+    def __init__(self, whole, shifts, estimate, left_out, on_grid, forced):
+        out = left_out | forced
+        self.shifts, self.left_out, self.n, self.whole = shifts, out, whole.n - len(out), whole
+        self.points, base = [p for p in whole.points if p not in out], whole.points[0][2]
+        self.credible = self.n >= 3
+        if not self.credible:
+            return
+        mean_x = Fraction(whole.sum_x - sum(p[0] for p in out), self.n)
+        mean_y = Fraction(whole.sum_y - sum(p[2] for p in out), self.n) - base
+        self.estimate = t = slope(middle_edge(lower_hull(self.points, EVIDENCE), mean_x)) if out else estimate
+        self.credible = bool(t)
+        if not t:
+            return
+        self.from_middle = [float(p[0] - mean_x) for p in self.points]
+        self.above = [float(p[2] - base - t * p[0]) for p in self.points]
+        self.low = min(self.above)
+        self.lateness = max(0.0, float(mean_y - t * mean_x) - self.low)
+        slips = sum(a != b for a, b in zip(shifts, shifts[1:]))
+        depth = self.low - max((float(p[2] - base - t * p[0]) for p in left_out), default=-math.inf)
+        apart = sorted(self.above)[: EARLY + 1 - len(left_out)][-1] - self.low
+        self.credible = (not slips or self.lateness <= MOST_LATE * t) and depth >= max(CLEAR * apart, min(self.lateness, t / 20))
+        digit = math.log(10) * (1 if on_grid and self.lateness * GRID <= t else KAPPA)
+        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * len(left_out))
+
+    def cost(self, period):
+        """n*D(T)/mu: how much less likely the latenesses become under this period, were they exponential."""
+        tilt = float(period - self.estimate)
+        drop = self.low - min(a - tilt * x for a, x in zip(self.above, self.from_middle))
+        return self.n * drop / self.lateness if self.lateness else 0 if drop <= 0 else math.inf
+
+def resolve(segments, on_grid, forced_at):
+    """The evidence with the shortest description. None where nothing rises."""
+    n, found, seen = sum(s.n for s in segments), [], set()
+    def consider(shifts):
+        seen.add(tuple(shifts))
+        whole = joined(segments, shifts)
+        forced = {p for p in whole.points if p[2] in forced_at}
+        periods = whole.estimates(spare(n) + 1)
+        for period in periods:
+            order = [p for _, p in phases(whole.points, float(period), whole.points[0][2]) if p not in forced]
+            found.extend(Evidence(whole, shifts, period, set(order[:out]), on_grid, forced) for out in range(spare(n) + 1))
+        return next(iter(periods), 0)
+    consider([0] * len(segments))
+    if len(segments) > 1:
+        for period in max(segments, key=lambda s: s.n).estimates(spare(n) + 1) + [mean_gap(segments)]:
+            for _ in range(MOST_ROUNDS):
+                if period <= 0 or tuple(shifts := assign(segments, float(period), n, on_grid)) in seen:
+                    break
+                period = consider(shifts)
+    return min((e for e in found if e.credible), key=lambda e: e.length, default=None)
+
+def digits(number):
+    return len(str(number).rstrip("0"))
+
+def candidates(evidence):
+    """(period, digits that it takes to write it down, whether it is neither whole nanoseconds nor a frequency)."""
+    yield (t := evidence.estimate), digits(t.numerator) + digits(t.denominator) + NOT_WHOLE * (t.denominator > 1), t.denominator > 1
+    grains = [10**i for i in range(len(str(round(t))) + 1)]  # whole nanoseconds; what nobody rounds counts its trailing zeros
+    for w in {t // grain * grain + up for grain in grains for up in (0, grain)} | {round(t) + d for d in (-2, -1, 0, 1, 2)}:
+        yield Fraction(w), digits(w) if digits(w) <= MOST_ROUND else len(str(w)), False
+    for parts in (10**i for i in range(1, 13)):  # nanoseconds with decimals, while one more makes a difference: another machine's clock
+        for m in (math.floor(t * parts), math.floor(t * parts) + 1) if evidence.n**2 * 100 > evidence.lateness * parts else ():
+            yield Fraction(m, parts), len(str(m)) + NOT_WHOLE, m % parts > 0
+    for grain in (10**i for i in range(22)):  # hertz: 60 Hz; a long one is no better than decimals
+        for m in (math.floor(grain / t), math.floor(grain / t) + 1):
+            if 0 < m <= 10**12:
+                yield Fraction(grain, m), digits(m) + FREQUENCY + (2 if digits(m) > MOST_ROUND else 0), False
+    for grain in (2**power * 10**i for power in range(4, 14) for i in range(5, 9)):  # a sampling rate over 2^i: 44.1 kHz / 128
+        if 0 < (m := round(grain / t)) < 10_000:
+            yield Fraction(grain, m), digits(m) + FREQUENCY + 2, False
+
+def strip(points, period):
+    """Offset and jitter of the lowest strip of this slope that holds all points, in whole nanoseconds."""
+    rise, scale = period.numerator, period.denominator
+    offset = min(f * scale - rise * x for x, f, _, _ in points) // scale
+    return offset, max(-((rise * x - l * scale) // scale) for x, _, _, l in points) - offset
+
+def typical(evidence, period, n):
+    """Offset and jitter without the early releases left out, nor the late ones that are worth it; and those."""
+    inside = [p for p in evidence.whole.points if p not in evidence.left_out]
+    rise, scale = period.numerator, period.denominator
+    offset = min(f * scale - rise * x for x, f, _, _ in inside) // scale
+    latest = sorted(((-((rise * x - l * scale) // scale) - offset, x, f, e, l) for x, f, e, l in inside), reverse=True)
+    most = min(LATE, max(1, n // 1000) - len(evidence.left_out), len(latest) - 1) if n >= 20 else 0
+    cost = [math.log(max(1, entry[0])) + EACH * out for out, entry in enumerate(latest[: max(0, most) + 1])]
+    out = min(range(len(cost)), key=lambda i: cost[i])
+    out = out if 2 * latest[out][0] <= latest[0][0] else 0
+    return offset, latest[out][0], [entry[1:] for entry in latest[:out]]
+
+def infer(summary):
+    """The models. None for fewer than three releases, and where they do not rise."""
+    scored, segments = summary.all_segments(), []
+    for s in scored:
+        closed = s.closed or s.score < SUSPICIOUS * mean_gap(scored)
+        segments[-1].append(s, s.shift if s.closed else 0) if segments and closed else segments.append(s)
+    best = resolve(segments, summary.known == summary.n, set(summary.forced)) if summary.n >= 3 else None
+    if not best:
+        return None
+    cost = lambda t, length: (length * math.log(10) * KAPPA + best.cost(t), abs(t - best.estimate), t)
+    ranked = sorted((*cost(t, length), is_decimal) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
+    period = ranked[0][2]
+    if ranked[0][3]:
+        jitter = typical(best, period, summary.n)[1]
+        period = next((t for *_, t, _ in ranked if t.denominator == 1 and typical(best, t, summary.n)[1] <= jitter), period)
+    rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
+    never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
+    offset, jitter, late = typical(best, period, summary.n)
+    return {
+        "period": period,
+        "conservative": strip(joined(segments, never_falling).points, period),
+        "typical": (offset, jitter),
+        "slips": sum(j > 0 for j in rises) + sum(s.slips for s in segments),
+        "skipped": sum(j for j in rises if j > 0) + sum(s.skipped for s in segments),
+        "extra": -sum(j for j in rises if j < 0),
+        "early": sorted(p[3] for p in best.left_out),
+        "late": sorted(p[3] for p in late),
+    }
+
+def is_sound(releases, period, offset, jitter):
+    """An independent check: gives each release the least k_j that is left for it."""
+    least = (-((offset + jitter - latest) * period.denominator // period.numerator) for _, latest in releases)
+    k = accumulate(least, lambda before, least: max(before + 1, least))
+    return all(offset + k * period <= earliest for k, (earliest, _) in zip(k, releases))
+
+def simulate(rnd, period, n, skips=0, extras=0, low=0, windows=0):
+    special = rnd.sample(range(40, n - 40, 40), skips + extras + low)
+    releases, k = [], 0
+    for j in range(n):
+        k += rnd.randrange(2, 5) if j in special[:skips] else 1
+        late = rnd.choice((rnd.expovariate(1 / 20_000), abs(rnd.gauss(0, 20_000)), rnd.gammavariate(4, 5_000)))
+        release = 10**12 + math.floor(k * period) + int(late) - int(period * 0.4) * (j in special[skips + extras :])
+        releases.append((release - int(windows * rnd.uniform(0, period / 4)), release + int(windows * rnd.uniform(0, period / 20))))
+        if j in special[skips : skips + extras]:
+            releases.append((release + int(period / 3),) * 2)
+    return releases, k - n  # and how many activations were skipped
+
+def self_test():
+    rnd = random.Random(5)
+    for case in ((0, 0, 0), (1, 0, 0), (2, 0, 0), (5, 0, 0), (20, 0, 0), (0, 1, 0), (2, 2, 0), (0, 0, 1), (0, 0, 0, 1), (2, 0, 0, 1)):
+        for period in (10**6, 7_500_000, 23_456_789, Fraction(50_000_000, 3), Fraction(1_280_000_000, 441)):
+            releases, skipped = simulate(rnd, period, 3000, *case)
+            model, merged, rest = infer(Summary(releases)), Summary(), releases
+            while rest:
+                size = rnd.choice((1, 5, 15, 16, 40, 1000))
+                rest = merged.merge(Summary(rest[:size])) or rest[size:]
+            assert model == infer(merged), ("merging", case, period)
+            assert is_sound(releases, model["period"], *model["conservative"]), ("soundness", case, period)
+            found = model["period"], model["skipped"], model["extra"], len(model["early"])
+            assert found == (period, skipped, *case[1:3]) or len(case) > 3 and period not in (10**6, 7_500_000), (case, found)
+    print("ok")
+
+def main(names):
+    """Prints the models of each stream in each file, in JSON. A stream is lines of earliest, latest, and where they are known arrival (or nothing), how
+    many activations after the one before, and 1 where it is none, with commas between; it ends with an empty line."""
+    for name in names:
+        with open(name, encoding="utf-8") as file:
+            for stream in file.read().split("\n\n"):
+                rows = [[int(v) if v else None for v in line.split(",")] for line in stream.split("\n") if line]
+                found = infer(Summary((r[0], r[1], *r[2:3], *r[3:4], *r[4:5]) for r in rows)) if rows else None
+                if found:
+                    found["period"] = [found["period"].numerator, found["period"].denominator]
+                print(json.dumps(found))
+
+if __name__ == "__main__":
+    sys.exit(self_test() if sys.argv[1:] == ["--self-test"] else main(sys.argv[1:]))
