@@ -319,6 +319,13 @@ pub struct Periodic {
     pub typical: Option<Typical>,
 }
 
+impl Periodic {
+    /// The jitter of nearly all releases: of all, where none are left out.
+    pub fn usual_jitter(&self) -> Duration {
+        self.typical.as_ref().map_or(self.jitter_ns, |typical| typical.jitter_ns)
+    }
+}
+
 /// Most places of skipped and extra activations that a model lists.
 pub const MAX_SLIPS: usize = 10;
 
