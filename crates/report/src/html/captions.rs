@@ -19,25 +19,40 @@ fn example(curve: &Curve) -> Option<Duration> {
 
 /// Release raster.
 pub(crate) fn raster(jobs: &StreamJobs) -> String {
-    let mut text = match jobs.measure {
-        Measure::Lateness { numerator, denominator, jitter_ns, on, .. } => {
-            let whose = match on {
+    let mut text = match &jobs.measure {
+        Measure::Lateness(grid) => {
+            let whose = match grid.on {
                 PeriodicOn::Arrival => "the times that the thread itself asked for",
                 PeriodicOn::Release => "the releases themselves",
             };
-            let bound = at_most(ns(jitter_ns));
+            let bound = match grid.greatest_ns {
+                None => format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns))),
+                Some(greatest) => format!(
+                    "the typical jitter, {}; a model of all releases, one for each activation, needs J = {}",
+                    at_most(ns(grid.jitter_ns)),
+                    at_most(ns(greatest))
+                ),
+            };
             let mut text = format!(
                 "Each point is a job: across, when it was released; up, how much later than its place in a grid of {}, fitted to {whose}. \
                  A level band is a task that keeps time, a slope one that drifts, a point far up a job that came late. \
-                 The dashed line is the greatest lateness, the release jitter J = {bound}.",
-                grid(numerator, denominator),
+                 The dashed line is {bound}.",
+                period_of(grid.numerator, grid.denominator),
             );
+            if !grid.slips.is_empty() {
+                text +=
+                    " A vertical line is where activations were skipped or releases extra; from there on, jobs are of other activations.";
+            }
+            if !grid.left_out.is_empty() {
+                let number = grid.left_out.len() as u64;
+                let _ = write!(text, " The typical jitter does not count the {} in a ring.", counted(number, "release"));
+            }
             if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
                 let _ = write!(text, " Here half of the jobs were at most {} late, 99 % at most {}.", at_most(ns(half)), at_most(ns(most)));
             }
             text
         }
-        Measure::Separation { least_ns, most_ns } => {
+        &Measure::Separation { least_ns, most_ns } => {
             let mut text = format!(
                 "Each point is a job: across, when it was released; up, how long after the job before it. These jobs follow no period, \
                  so there is no grid that they could be late on. The lower dashed line is the least separation, {}",
@@ -65,7 +80,7 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     text
 }
 
-fn grid(numerator: u64, denominator: u64) -> String {
+fn period_of(numerator: u64, denominator: u64) -> String {
     match denominator {
         1 => ns(numerator).to_string(),
         _ => format!("{numerator}/{denominator} ns"),
@@ -223,7 +238,7 @@ pub(crate) fn suspension(model: &Suspension) -> String {
 /// Histogram of lateness or separation.
 pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
     let (means, worst) = match jobs.measure {
-        Measure::Lateness { .. } => ("How much later than its place in the periodic grid each job was released.", "as late as"),
+        Measure::Lateness(_) => ("How much later than its place in the periodic grid each job was released.", "as late as"),
         Measure::Separation { .. } => ("How long after the one before it each job was released.", "as close as"),
     };
     let mut text = histogram(&jobs.worst, means)?;
