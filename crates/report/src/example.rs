@@ -25,7 +25,8 @@ pub(crate) fn disturbed() -> Periodic {
     let at = Instant::from_ns;
     Periodic {
         offset_ns: 999_690_000,
-        jitter_ns: Duration::from_ns(30_016_000),
+        jitter_ns: Duration::from_ns(30_326_000),
+        least_jitter_ns: Duration::from_ms(30),
         skipped: 3,
         slips: vec![Slip { at_ns: at(1_500_004_000), activations: 1 }, Slip { at_ns: at(1_800_002_000), activations: 2 }],
         typical: Some(Typical {
@@ -58,7 +59,7 @@ pub(crate) fn percentiles() -> Percentiles {
         let [p50_ns, p90_ns, p99_ns, p999_ns] = us.map(Duration::from_us);
         Some(Quantiles { p50_ns, p90_ns, p99_ns, p999_ns })
     };
-    Percentiles { lateness: quantiles([6, 12, 30, 40]), cost: quantiles([700, 750, 790, 810]), response: quantiles([720, 760, 850, 890]) }
+    Percentiles { lateness: quantiles([6, 12, 14, 16]), cost: quantiles([700, 750, 790, 810]), response: quantiles([720, 760, 850, 890]) }
 }
 
 /// 2,000 jobs of an absolute sleep: 800 µs at most each, ten of them 7.2 ms.

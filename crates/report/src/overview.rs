@@ -302,7 +302,7 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs  800
             text,
             "\
 Thread   TID  Policy   Separator                 Period or arrival            Jitter    WCET  Suspended  Response   Jobs  Notes
-ctl     1202  FIFO 80  clock_nanosleep absolute    1 ms, 3 skipped  16 µs (30.02 ms)  800 µs       0 ns    900 µs  2,000  2 left out
+ctl     1202  FIFO 80  clock_nanosleep absolute    1 ms, 3 skipped  16 µs (30.33 ms)  800 µs       0 ns    900 µs  2,000  2 left out
 more    1203  FIFO 70  clock_nanosleep absolute      1 ms, 1 extra  16 µs (1.016 ms)  800 µs       0 ns    900 µs  2,000
 jitter 1 µs (9 µs): typically at most the first; the greatest of all releases, one for each activation, in parentheses.
 left out: a release that is far from all others; the typical jitter does not count it, the greatest does.

@@ -260,7 +260,7 @@ ctl     plain                0                  0
 Threads: lateness, what so many of the releases do not exceed
 Thread  Configuration  50 %   90 %   99 %  99.9 %
 ctl     plain             –      –      –       –
-        odd            6 µs  12 µs  30 µs   40 µs
+        odd            6 µs  12 µs  14 µs   16 µs
 ";
     assert!(found.contains(expected), "{found}");
     assert!(found.contains("Threads: processor time") && found.contains("Threads: response time"), "{found}");

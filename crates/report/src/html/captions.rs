@@ -44,8 +44,11 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
                     " A vertical line is where activations were skipped or releases extra; from there on, jobs are of other activations.";
             }
             if !grid.left_out.is_empty() {
-                let number = grid.left_out.len() as u64;
-                let _ = write!(text, " The typical jitter does not count the {} in a ring.", counted(number, "release"));
+                let rings = match grid.left_out.len() {
+                    1 => "release in a ring".to_string(),
+                    several => format!("{several} releases in rings"),
+                };
+                let _ = write!(text, " The typical jitter does not count the {rings}.");
             }
             if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
                 let _ = write!(text, " Here half of the jobs were at most {} late, 99 % at most {}.", at_most(ns(half)), at_most(ns(most)));
@@ -274,6 +277,7 @@ pub(crate) fn mean(stream: &Stream) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::example;
+    use crate::html::Jobs;
     use punctual_model::{Execution, Sporadic};
 
     /// The kernel's migration threads as the paper tells of them: jobs in pairs, 37.6 µs apart at least, else every 14 ms; the first of many costs
@@ -337,6 +341,26 @@ mod tests {
     fn a_bound_that_is_cut_is_said_to_be() {
         let cut = |stream: &Stream| arrivals(stream).is_some_and(|text| text.contains("leaves the figure at the top"));
         assert!(cut(&migration()) && !cut(&example::stream(5_000_000, 41_000)));
+    }
+
+    #[test]
+    fn the_raster_says_what_its_marks_are() {
+        let caption = |periodic: Periodic| {
+            let mut task = example::task("ctl", 7, 80);
+            task.streams[0].arrival.periodic = Some(periodic);
+            let jobs = Jobs::new(&example::model(vec![task]));
+            raster(jobs.stream(0).expect("the stream"))
+        };
+        let plain = caption(example::periodic(1_000_000, 16_000));
+        assert!(plain.ends_with("The dashed line is the greatest lateness, the release jitter J = 16 µs."), "{plain}");
+        let odd = caption(example::disturbed());
+        for part in [
+            "The dashed line is the typical jitter, 16 µs; a model of all releases, one for each activation, needs J = 30.33 ms.",
+            "A vertical line is where activations were skipped or releases extra",
+            "The typical jitter does not count the 2 releases in rings.",
+        ] {
+            assert!(odd.contains(part), "{part}\n{odd}");
+        }
     }
 
     #[test]

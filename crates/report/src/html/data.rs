@@ -171,26 +171,29 @@ fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
         Measure::Separation { least_ns, most_ns: u64::MAX } => vec![*least_ns],
         Measure::Separation { least_ns, most_ns } => vec![*least_ns, *most_ns],
     };
-    let grid = match &jobs.measure {
-        Measure::Lateness(grid) => Some(grid),
-        Measure::Separation { .. } => None,
-    };
-    let since = |at: Instant| (at.ns() / 1_000) as i64 - (begin.ns() / 1_000) as i64;
-    let slip = |slip: &Slip| Mark { at_us: since(slip.at_ns), value: slip.activations };
-    let left_out = |release: &LeftOut, jitter_ns: u64| {
-        let beyond = if release.off_ns > 0 { i64::try_from(jitter_ns).unwrap_or(i64::MAX) } else { 0 };
-        Mark { at_us: since(release.at_ns), value: release.off_ns.saturating_add(beyond) }
-    };
+    let (slips, left_out) = marks(&jobs.measure, begin);
     (!points.is_empty()).then(|| RasterData {
         number: differences(&points.iter().map(|point| point.number).collect::<Vec<u64>>()),
         at_us: at_us.collect(),
         low: points.iter().map(|point| point.low_ns).collect(),
         width: if points.iter().any(|point| width(point) > 0) { points.iter().map(width).collect() } else { Vec::new() },
         bounds,
-        lateness: grid.is_some(),
-        slips: grid.iter().flat_map(|grid| grid.slips.iter().map(slip)).collect(),
-        left_out: grid.iter().flat_map(|grid| grid.left_out.iter().map(|release| left_out(release, grid.jitter_ns))).collect(),
+        lateness: matches!(jobs.measure, Measure::Lateness(_)),
+        slips,
+        left_out,
     })
+}
+
+/// Where there are slips, and what the typical jitter leaves out.
+fn marks(measure: &Measure, begin: Instant) -> (Vec<Mark>, Vec<Mark>) {
+    let Measure::Lateness(grid) = measure else { return (Vec::new(), Vec::new()) };
+    let since = |at: Instant| (at.ns() / 1_000) as i64 - (begin.ns() / 1_000) as i64;
+    let slip = |slip: &Slip| Mark { at_us: since(slip.at_ns), value: slip.activations };
+    let left_out = |release: &LeftOut| {
+        let beyond = if release.off_ns > 0 { i64::try_from(grid.jitter_ns).unwrap_or(i64::MAX) } else { 0 };
+        Mark { at_us: since(release.at_ns), value: release.off_ns.saturating_add(beyond) }
+    };
+    (grid.slips.iter().map(slip).collect(), grid.left_out.iter().map(left_out).collect())
 }
 
 fn counts(histogram: &Histogram) -> Option<Counts> {
