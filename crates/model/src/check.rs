@@ -30,8 +30,8 @@ pub const MAX_SEGMENTS: usize = 16;
 /// A job and its segments as they were recorded. None recorded stands for a single one with all of its cost and suspension.
 pub type RecordedJob = (Job, Vec<Segment>);
 
-/// Whether these releases and jobs, all of them consecutive, obey every model of this stream. What it says of single releases (slips, those
-/// left out) and its percentiles hold for the releases and jobs that they were taken from.
+/// Whether these releases and jobs, all of them consecutive, obey every model of this stream. What it says of
+/// single releases (slips, those left out) and its percentiles hold for those that they were taken from alone.
 pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = order(releases);
     let arrival = &stream.arrival;

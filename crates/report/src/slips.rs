@@ -1,4 +1,5 @@
-//! What a periodic model says beside its period: skipped activations and extra releases, the typical jitter and what it leaves out.
+//! What a periodic model says beside its period: skipped activations and extra releases, the typical jitter
+//! and what it leaves out.
 
 use crate::figure::{agreeing, at_most, count, counted, period};
 use punctual_model::{Disturbance, Duration, LeftOut, MAX_SLIPS, Periodic, Slip, Typical};
@@ -34,7 +35,8 @@ pub(crate) fn left_out(periodic: &Periodic) -> u64 {
     periodic.typical.as_ref().map_or(0, |typical| typical.left_out.len() as u64)
 }
 
-/// What the typical model leaves out, one release after the other, and the jitter with them; nothing where there is just one model.
+/// What the typical model leaves out, one release after the other, and the jitter with them; nothing where
+/// there is just one model.
 pub(crate) fn exceptions(periodic: &Periodic, releases: u64) -> Vec<String> {
     let Some(typical) = typical(periodic) else { return Vec::new() };
     let mut text = Vec::new();

@@ -1,4 +1,5 @@
-//! Where a period puts its activations: activation k arrives at `offset + k·P` and is released at most `jitter` later.
+//! Where a period puts its activations: activation k arrives at `offset + k·P` and is released at most
+//! `jitter` later.
 //!
 //! Exact integers, so that fractions of nanoseconds do not drift.
 
@@ -35,7 +36,8 @@ impl Seen {
 }
 
 impl Grid {
-    /// The period of `model` (the exact one, where it has one with a denominator other than zero) with this offset and jitter.
+    /// The period of `model` (the exact one, where it has one with a denominator other than zero) with this
+    /// offset and jitter.
     pub(super) fn new(model: &Periodic, offset_ns: i64, jitter: Duration) -> Grid {
         let (numerator, denominator) = match model.period_exact {
             Some(exact) if exact.denominator > 0 => (exact.numerator, exact.denominator),
@@ -78,7 +80,8 @@ impl Grid {
     }
 }
 
-/// The least number of which `holds` is true, given that it is of all above it; the greatest number if it is of none.
+/// The least number of which `holds` is true, given that it is of all above it; the greatest number if it is
+/// of none.
 fn least(holds: impl Fn(i64) -> bool) -> i64 {
     let (mut from, mut until) = (-i64::MAX, i64::MAX);
     while from < until {

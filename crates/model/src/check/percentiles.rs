@@ -6,8 +6,9 @@ use crate::file::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
 use crate::job::Release;
 use crate::time::Duration;
 
-/// Whether each percentile of cost and response, and of lateness where all arrivals are known, is at least the exact one and not further
-/// above it than [`QUANTILE_ERROR_PARTS`] allows. Lateness on inferred arrivals is that of a sample, of which nothing is certain.
+/// Whether each percentile of cost and response, and of lateness where all arrivals are known, is at least
+/// the exact one and not further above it than [`QUANTILE_ERROR_PARTS`] allows. Lateness on inferred arrivals
+/// is that of a sample, of which nothing is certain.
 pub fn percentiles(model: &Percentiles, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = Vec::new();
     let lateness: Option<Vec<Duration>> = releases.iter().map(|release| Some(release.window.latest().since(release.arrival?))).collect();

@@ -6,13 +6,16 @@ use super::violation::{Bound, Model, Value, Violation};
 use crate::file::Periodic;
 use crate::job::Release;
 
-/// Whether each release, the whole of its window and on arrivals its known arrival too, has an activation of its own that allows it,
-/// in their order, and no more activations are passed over than the model says were skipped. Without skipped ones that is Eq. 1.
+/// Whether each release, the whole of its window and on arrivals its known arrival too, has an activation of
+/// its own that allows it, in their order, and no more activations are passed over than the model says were
+/// skipped. Without skipped ones that is Eq. 1.
 ///
-/// Each release is given the least activation that is left for it and not too early for it. If that fails, any other assignment does:
-/// its activations are never less. The exact period counts where the model has one (with a denominator other than zero).
+/// Each release is given the least activation that is left for it and not too early for it. If that fails,
+/// any other assignment does: its activations are never less. The exact period counts where the model has one
+/// (with a denominator other than zero).
 ///
-/// Extra releases allow no more: what comes before one counts as late, so that never more activations are passed over than skipped.
+/// Extra releases allow no more: what comes before one counts as late, so that never more activations are
+/// passed over than skipped.
 pub fn periodic(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
     let grid = Grid::new(model, model.offset_ns, model.jitter_ns);
     let skipped = i64::try_from(model.skipped).unwrap_or(i64::MAX);

@@ -1,18 +1,21 @@
-//! The typical periodic model, and where activations were skipped or releases extra: of the releases that they were taken from.
+//! The typical periodic model, and where activations were skipped or releases extra: of the releases that
+//! they were taken from.
 //!
-//! Here every release has the activation that the inference decided on: one more than the release before it, but for the slips that
-//! are listed. Where slips are listed no more, there were too many, and a release has the nearest activation that allows it.
+//! Here every release has the activation that the inference decided on: one more than the release before it,
+//! but for the slips that are listed. Where slips are listed no more, there were too many, and a release has
+//! the nearest activation that allows it.
 
 use super::grid::{Grid, Seen};
 use super::violation::{Bound, Model, Value, Violation};
 use crate::file::{LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
 use crate::job::Release;
 
-/// Whether every release that is not left out lies within the jitter of its activation; whether those left out are releases, outside by as
-/// much as is said, and no more than may be; whether activations were skipped and releases extra where, and as often as, is said.
+/// Whether every release that is not left out lies within the jitter of its activation; whether those left
+/// out are releases, outside by as much as is said, and no more than may be; whether activations were skipped
+/// and releases extra where, and as often as, is said.
 ///
-/// Where nothing was left out (no typical model), the skipped activations are those of the conservative model; extra releases of such
-/// a model, which shift what came before them, are only counted.
+/// Where nothing was left out (no typical model), the skipped activations are those of the conservative
+/// model; extra releases of such a model, which shift what came before them, are only counted.
 pub fn typical(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
     let mut found = slips(model);
     let (grid, left_out) = match &model.typical {
@@ -25,8 +28,8 @@ pub fn typical(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
     found
 }
 
-/// Whether the list of slips can be one: places in order, none without an activation, with as many skipped and extra ones as the model has
-/// unless there are more places than are listed.
+/// Whether the list of slips can be one: places in order, none without an activation, with as many skipped
+/// and extra ones as the model has unless there are more places than are listed.
 fn slips(model: &Periodic) -> Vec<Violation> {
     let listed =
         [1, -1].map(|sign| model.slips.iter().map(|slip| i128::from(slip.activations) * sign).filter(|slips| *slips > 0).sum::<i128>());
@@ -103,9 +106,11 @@ impl Reading<'_> {
         found
     }
 
-    /// The activation of a release, given that of the release before and one; an error where it does not lie in it.
+    /// The activation of a release, given that of the release before and one; an error where it does not lie
+    /// in it.
     ///
-    /// Several releases may have the same latest bound. A slip is before the first of them that does not fit without it.
+    /// Several releases may have the same latest bound. A slip is before the first of them that does not fit
+    /// without it.
     fn activation(&mut self, expected: i64, release: &Release, is_last_then: bool) -> Result<i64, i64> {
         let (seen, at) = (Seen::of(release, self.model.on), release.window.latest());
         if let Some(slip) = self.slips.first().filter(|slip| slip.at_ns == at) {
@@ -138,7 +143,8 @@ impl Reading<'_> {
         is_so
     }
 
-    /// The activation nearest to the one expected that allows the release, or that it is outside of by as much as is said.
+    /// The activation nearest to the one expected that allows the release, or that it is outside of by as
+    /// much as is said.
     fn nearest(&self, expected: i64, seen: Seen, release: &Release) -> i64 {
         let (from, until) = (self.grid.least_until(seen.last), self.grid.least_from(seen.first.saturating_add(1)) - 1);
         if from <= until {

@@ -1,5 +1,5 @@
-//! The checkers of periodic models with slips, of typical models and of percentiles: worked examples; models of a random truth pass, and
-//! fail as soon as one of their figures is false.
+//! The checkers of periodic models with slips, of typical models and of percentiles: worked examples; models
+//! of a random truth pass, and fail as soon as one of their figures is false.
 
 use crate::generate::{exactly, releases};
 use proptest::collection::vec;
@@ -66,7 +66,8 @@ fn skipped_activations_are_passed_over_and_no_more() {
 
 #[test]
 fn a_release_is_given_the_least_activation_that_is_left_for_it() {
-    // With a jitter of more than a period the second is of activation 1 or 2; if it were of 2, the third would be too early.
+    // With a jitter of more than a period the second is of activation 1 or 2; if it were of 2, the third
+    // would be too early.
     let observed = exactly(&[100, 120, 125]);
     let model = Periodic { skipped: 1, ..grid(100, 10, 12) };
     assert_eq!(periodic(&model, &observed), []);
@@ -159,7 +160,8 @@ fn the_greatest_numbers_do_not_overflow() {
     both(&Periodic { period_exact: least, skipped: u64::MAX, ..grid(0, 1, 0) }, &exactly(&[0, u64::MAX, u64::MAX]));
 }
 
-/// What happened: which activation each release is of, and how late it was; and the model that follows from it, as tight as it can be.
+/// What happened: which activation each release is of, and how late it was; and the model that follows from
+/// it, as tight as it can be.
 #[derive(Clone, Debug)]
 struct Truth {
     releases: Vec<Release>,
@@ -170,7 +172,8 @@ struct Truth {
 
 const JITTER: i128 = 300;
 
-/// A release as it is drawn: lateness, width of its window, and a number that seldom makes a slip or something far outside.
+/// A release as it is drawn: lateness, width of its window, and a number that seldom makes a slip or
+/// something far outside.
 type Drawn = (i128, i128, u32);
 
 fn truth() -> impl Strategy<Value = Truth> {

@@ -1,4 +1,5 @@
-//! The periodic grid of a stream as a recording's jobs are put on it: that of the typical model, with its slips.
+//! The periodic grid of a stream as a recording's jobs are put on it: that of the typical model, with its
+//! slips.
 
 use super::jobs::signed;
 use punctual_model::{LeftOut, MAX_SLIPS, Periodic, PeriodicOn, Slip, Window};
@@ -44,7 +45,8 @@ impl Grid {
         }
     }
 
-    /// Where release `number` belongs. Where slips are listed no more, it is the last place before its latest bound.
+    /// Where release `number` belongs. Where slips are listed no more, it is the last place before its latest
+    /// bound.
     pub(crate) fn place(&self, number: u64, window: Window) -> i64 {
         let passed = self.slips.partition_point(|slip| slip.at_ns <= window.latest());
         if !self.is_complete && passed == self.slips.len() {
