@@ -281,8 +281,8 @@ pub struct Chains {
 
 /// Put runs side by side: which policy, how many executors, which platform?
 ///
-/// Compares the execution and queuing times of tasks and the end-to-end latencies of chains of dataflow programs, and period, WCET and
-/// response times of threads, by name. Inputs of the same program, platform, policy and number of executors are runs of one
+/// Compares the execution and queuing times of tasks and the end-to-end latencies of chains of dataflow programs, and
+/// period, jitter, slips, WCET, response times and percentiles of threads, by name. Inputs of the same program, platform, policy and number of executors are runs of one
 /// configuration; a difference between configurations is marked where it exceeds the spread of their runs, so give several of each. For
 /// example: punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
 #[derive(Args, Debug)]

@@ -7,13 +7,18 @@
 //! Each returns what it found wrong, the worst case of each run length; an empty list is consent.
 
 mod curve;
+mod grid;
 mod jobs;
+mod percentiles;
 mod periodic;
+mod typical;
 mod violation;
 
 pub use curve::{arrival_counts, curve, sporadic};
 pub use jobs::{counts, dynamic_suspension, execution, response, segmented_suspension};
+pub use percentiles::percentiles;
 pub use periodic::periodic;
+pub use typical::typical;
 pub use violation::{Bound, Model, Value, Violation};
 
 use crate::file::Stream;
@@ -25,17 +30,20 @@ pub const MAX_SEGMENTS: usize = 16;
 /// A job and its segments as they were recorded. None recorded stands for a single one with all of its cost and suspension.
 pub type RecordedJob = (Job, Vec<Segment>);
 
-/// Whether these releases and jobs, all of them consecutive, obey every model of this stream.
+/// Whether these releases and jobs, all of them consecutive, obey every model of this stream. What it says of
+/// single releases (slips, those left out) and its percentiles hold for those that they were taken from alone.
 pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = order(releases);
     let arrival = &stream.arrival;
     found.extend(arrival.periodic.iter().flat_map(|model| periodic(model, releases)));
+    found.extend(arrival.periodic.iter().flat_map(|model| typical(model, releases)));
     found.extend(arrival.sporadic.iter().flat_map(|model| sporadic(model, releases)));
     found.extend(arrival.curve.iter().flat_map(|model| curve(model, releases)));
     found.extend(stream.execution.iter().flat_map(|model| execution(model, jobs)));
     found.extend(stream.suspension.iter().flat_map(|model| dynamic_suspension(model, jobs)));
     found.extend(stream.suspension.iter().flat_map(|model| segmented_suspension(model, jobs)));
     found.extend(stream.response.iter().flat_map(|model| response(model, jobs)));
+    found.extend(stream.percentiles.iter().flat_map(|model| percentiles(model, releases, jobs)));
     found
 }
 

@@ -280,8 +280,11 @@ pub enum Choice {
     LeastJitter,
 }
 
-/// Job j (from 0) arrives at `offset + j · period` and is released at most `jitter` later: with P the exact period,
-/// `offset + j·P <= r_j <= offset + j·P + jitter`. (papers: LiME, Eq. 1.)
+/// Job j (from 0) is released at most `jitter` after the arrival of activation k_j: with P the exact period,
+/// `offset + k_j·P <= r_j <= offset + k_j·P + jitter`. The k_j begin at 0 and increase; they are never more than `skipped` above j.
+/// (papers: LiME, Eq. 1, where k_j = j.)
+///
+/// What comes before a release that was extra counts as late, a period for each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Periodic {
     /// What it is measured on.
@@ -316,6 +319,13 @@ pub struct Periodic {
     pub typical: Option<Typical>,
 }
 
+impl Periodic {
+    /// The jitter of nearly all releases: of all, where none are left out.
+    pub fn usual_jitter(&self) -> Duration {
+        self.typical.as_ref().map_or(self.jitter_ns, |typical| typical.jitter_ns)
+    }
+}
+
 /// Most places of skipped and extra activations that a model lists.
 pub const MAX_SLIPS: usize = 10;
 
@@ -334,7 +344,7 @@ pub struct Slip {
 /// The periodic model of all releases but those listed, with the period and the slips of the conservative one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Typical {
-    /// Arrival of the first job, as in [`Periodic`].
+    /// Arrival of the first job, be it left out. Here k_j is one more than before, but for the slips; extra releases share one.
     pub offset_ns: i64,
     /// Greatest distance from arrival to release, of the releases that are not left out.
     pub jitter_ns: Duration,
@@ -348,7 +358,8 @@ pub struct Typical {
 pub struct LeftOut {
     /// Its latest bound.
     pub at_ns: Instant,
-    /// How far it is outside: negative before its arrival, positive beyond the typical jitter.
+    /// How far it is outside: negative from the first whole nanosecond allowed to its earliest bound, positive from the last one to
+    /// its latest.
     pub off_ns: i64,
     /// Why, where that is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -367,10 +378,11 @@ pub enum Disturbance {
     Stall,
 }
 
-/// How the times of one stream are distributed; each value is at most [`QUANTILE_ERROR`] above the exact one.
+/// How the times of one stream are distributed. Each value is at least the exact one, and at most one part in [`QUANTILE_ERROR_PARTS`]
+/// above it; of lateness only where arrivals are known, else it is that of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// From the arrival (known, or that of the typical periodic model) to the release.
+    /// From the arrival (known, or that of the typical periodic model) to the latest bound of the release.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lateness: Option<Quantiles>,
     /// Processor time of a job.
@@ -381,10 +393,10 @@ pub struct Percentiles {
     pub response: Option<Quantiles>,
 }
 
-/// Greatest relative error of a quantile: 1 in 64.
-pub const QUANTILE_ERROR: f64 = 1.0 / 64.0;
+/// A quantile is at most one part in so many above the exact one.
+pub const QUANTILE_ERROR_PARTS: u64 = 64;
 
-/// Values that so many per cent do not exceed.
+/// The least values that so many per cent of all do not exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Half of them.
@@ -395,6 +407,13 @@ pub struct Quantiles {
     pub p99_ns: Duration,
     /// 99.9 %.
     pub p999_ns: Duration,
+}
+
+impl Quantiles {
+    /// Each with how many in a thousand do not exceed it, the least first.
+    pub fn each(&self) -> [(u64, Duration); 4] {
+        [(500, self.p50_ns), (900, self.p90_ns), (990, self.p99_ns), (999, self.p999_ns)]
+    }
 }
 
 /// A fraction of nanoseconds in lowest terms.

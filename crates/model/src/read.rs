@@ -47,7 +47,7 @@ fn known(source: &Value) -> Result<(), ReadError> {
 }
 
 /// Fields that may be left out; where they stand, they say something.
-const OPTIONAL: [&str; 29] = [
+const OPTIONAL: [&str; 34] = [
     "nice",
     "reservation",
     "primary",
@@ -59,6 +59,11 @@ const OPTIONAL: [&str; 29] = [
     "execution",
     "suspension",
     "response",
+    "typical",
+    "reason",
+    "percentiles",
+    "lateness",
+    "cost",
     "mean_ns",
     "clock",
     "clock_id",

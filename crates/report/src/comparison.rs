@@ -3,6 +3,7 @@
 use crate::figure::{at_least, at_most, count, period};
 use crate::overview::{legend, notes, primary};
 use crate::shape::Shape;
+use crate::slips::{jitters, period_and_slips};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible, wrapped};
 use punctual_model::{Duration, Fraction, Periodic, Stream, Task, TimingModel};
@@ -219,7 +220,7 @@ fn line(row: &Configured, found: Option<(&Task, &Stream)>) -> Vec<(String, Tone)
 /// What was found, in the terms of what was configured: a period is shown for a periodic thread even where its jitter is large.
 fn arrival(row: &Configured, stream: &Stream) -> (String, String) {
     match (row.kind, &stream.arrival.periodic) {
-        (Kind::Periodic | Kind::Drifting, Some(periodic)) => (period(periodic), at_most(periodic.jitter_ns).to_string()),
+        (Kind::Periodic | Kind::Drifting, Some(periodic)) => (period_and_slips(periodic), jitters(periodic)),
         (Kind::Sporadic, _) => {
             let sporadic = stream.arrival.sporadic.as_ref();
             let text = sporadic.map(|sporadic| format!("≥ {} apart", at_least(sporadic.min_separation_ns)));

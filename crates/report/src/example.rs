@@ -20,6 +20,48 @@ pub(crate) fn periodic(period_ns: u64, jitter_ns: u64) -> Periodic {
     }
 }
 
+/// Every millisecond: three activations skipped, one release early by a signal, one late as the machine stood still.
+pub(crate) fn disturbed() -> Periodic {
+    let at = Instant::from_ns;
+    Periodic {
+        offset_ns: 999_690_000,
+        jitter_ns: Duration::from_ns(30_326_000),
+        least_jitter_ns: Duration::from_ms(30),
+        skipped: 3,
+        slips: vec![Slip { at_ns: at(1_500_004_000), activations: 1 }, Slip { at_ns: at(1_800_002_000), activations: 2 }],
+        typical: Some(Typical {
+            offset_ns: 1_000_000_000,
+            jitter_ns: Duration::from_us(16),
+            left_out: vec![
+                LeftOut { at_ns: at(2_999_690_000), off_ns: -310_000, reason: Some(Disturbance::Signal) },
+                LeftOut { at_ns: at(4_030_016_000), off_ns: 30_000_000, reason: Some(Disturbance::Stall) },
+            ],
+        }),
+        ..periodic(1_000_000, 16_000)
+    }
+}
+
+/// Every millisecond, with one release more than that.
+pub(crate) fn extra() -> Periodic {
+    Periodic {
+        offset_ns: 999_000_000,
+        jitter_ns: Duration::from_us(1_016),
+        extra: 1,
+        slips: vec![Slip { at_ns: Instant::from_ns(1_500_400_000), activations: -1 }],
+        typical: Some(Typical { offset_ns: 1_000_000_000, jitter_ns: Duration::from_us(16), left_out: Vec::new() }),
+        ..periodic(1_000_000, 16_000)
+    }
+}
+
+/// Of [`stream`]. Of the greatest costs, a little more than there was.
+pub(crate) fn percentiles() -> Percentiles {
+    let quantiles = |us: [u64; 4]| {
+        let [p50_ns, p90_ns, p99_ns, p999_ns] = us.map(Duration::from_us);
+        Some(Quantiles { p50_ns, p90_ns, p99_ns, p999_ns })
+    };
+    Percentiles { lateness: quantiles([6, 12, 14, 16]), cost: quantiles([700, 750, 790, 810]), response: quantiles([720, 760, 850, 890]) }
+}
+
 /// 2,000 jobs of an absolute sleep: 800 µs at most each, ten of them 7.2 ms.
 pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
     let spans =

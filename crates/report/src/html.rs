@@ -7,6 +7,7 @@ mod captions;
 mod data;
 mod document;
 mod flow;
+mod grid;
 mod head;
 mod histogram;
 mod jobs;

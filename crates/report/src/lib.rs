@@ -14,8 +14,10 @@ pub mod html;
 pub mod jobs;
 mod models;
 mod overview;
+mod percentiles;
 mod prose;
 mod shape;
+mod slips;
 mod table;
 pub mod timeline;
 

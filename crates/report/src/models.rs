@@ -3,6 +3,7 @@
 use crate::figure::{about, agreeing, at_least, at_most, count, counted, frequency};
 use crate::shape::Shape;
 use crate::visible;
+use crate::{percentiles, slips};
 use punctual_model::{Call, Choice, Duration, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task};
 use std::fmt::Write;
 
@@ -30,7 +31,7 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream) -> Vec<String> {
         text.push(format!("Jobs are divided there because {}.", visible(reason.trim_end_matches('.'))));
     }
     match (Shape::of(stream), &stream.arrival.periodic) {
-        (Shape::Periodic(periodic), _) => text.extend(regular(periodic)),
+        (Shape::Periodic(periodic), _) => text.extend(regular(periodic, stream)),
         (shape, periodic) => {
             text.push(match shape {
                 Shape::Bursts { jobs, span } => {
@@ -79,13 +80,25 @@ fn are(number: u64) -> String {
     format!("{number} {}", agreeing(number, "is", "are"))
 }
 
-fn regular(periodic: &Periodic) -> Vec<String> {
-    let mut text = vec![format!(
-        "Released every {} (period T), never more than {} late (release jitter J = {}).",
-        exact(periodic),
-        at_most(periodic.jitter_ns),
-        ns(periodic.jitter_ns)
-    )];
+fn regular(periodic: &Periodic, stream: &Stream) -> Vec<String> {
+    let typical = slips::typical(periodic);
+    let mut text = vec![match typical {
+        Some(typical) => format!(
+            "Released every {} (period T), typically never more than {} late ({}).",
+            exact(periodic),
+            at_most(typical.jitter_ns),
+            ns(typical.jitter_ns)
+        ),
+        None => format!(
+            "Released every {} (period T), never more than {} late (release jitter J = {}).",
+            exact(periodic),
+            at_most(periodic.jitter_ns),
+            ns(periodic.jitter_ns)
+        ),
+    }];
+    text.extend(slips::exceptions(periodic, stream.releases));
+    text.extend(slips::slips(periodic));
+    text.extend(percentiles::lateness(stream).map(|row| row.sentence("were", "releases", " late")));
     text.push(match periodic.on {
         PeriodicOn::Arrival => "Lateness is counted from the grid of that period, fitted to the times that the thread itself asked for; where those drift, it counts the drift too.".into(),
         PeriodicOn::Release => {
@@ -93,22 +106,33 @@ fn regular(periodic: &Periodic) -> Vec<String> {
                 .into()
         }
     });
-    let choice = match periodic.choice {
-        Choice::Rounded => "It is the roundest period that explains the releases",
-        Choice::Estimated => "It is an estimate: no rounder period explains the releases as well",
-        Choice::LeastJitter => "It is the period with the least jitter",
+    let releases = match slips::left_out(periodic) {
+        0 => "the releases".to_string(),
+        left_out => format!("the other {}", counted(stream.releases.saturating_sub(left_out), "release")),
     };
-    let mut line = choice.to_string();
+    let mut line = match periodic.choice {
+        Choice::Rounded => format!("It is the roundest period that explains {releases}"),
+        Choice::Estimated => format!("It is an estimate: no rounder period explains {releases} as well"),
+        Choice::LeastJitter => "It is the period with the least jitter".into(),
+    };
     if periodic.choice != Choice::LeastJitter {
         let _ = write!(
             line,
-            "; the least jitter of any period would be {} ({})",
+            "; the least jitter of any period{} would be {} ({})",
+            if slips::left_out(periodic) > 0 { ", for all releases," } else { "" },
             at_most(periodic.least_jitter_ns),
             ns(periodic.least_jitter_ns)
         );
     }
     text.push(line + ".");
-    text.push(format!("The first arrival was at {} ns of the clock (offset Φ).", signed(periodic.offset_ns)));
+    text.push(match typical.filter(|typical| typical.offset_ns != periodic.offset_ns) {
+        None => format!("The first arrival was at {} ns of the clock (offset Φ).", signed(periodic.offset_ns)),
+        Some(typical) => format!(
+            "The first arrival was at {} ns of the clock (offset Φ), in the model of all releases at {} ns.",
+            signed(typical.offset_ns),
+            signed(periodic.offset_ns)
+        ),
+    });
     text
 }
 
@@ -145,6 +169,7 @@ pub(crate) fn demand(stream: &Stream) -> Vec<String> {
         let _ = write!(line, ", {} on average", about(mean));
     }
     text.push(line + ".");
+    text.extend(percentiles::cost(stream).map(|row| row.sentence("needed", "jobs", "")));
     if let Some((jobs, total)) = [10, execution.wcet_ns.len()]
         .into_iter()
         .find_map(|jobs| Some((jobs, *execution.wcet_ns.get(jobs.checked_sub(1)?)?)))
@@ -224,7 +249,10 @@ pub(crate) fn completion(stream: &Stream) -> Vec<String> {
     if let Some(mean) = response.mean_ns {
         let _ = write!(line, ", {} on average", about(mean));
     }
-    vec![line + ".", format!("Seen: {}.", counted(stream.jobs, "complete job"))]
+    let mut text = vec![line + "."];
+    text.extend(percentiles::response(stream).map(|row| row.sentence("took", "jobs", "")));
+    text.push(format!("Seen: {}.", counted(stream.jobs, "complete job")));
+    text
 }
 
 /// The exact figure, for whoever calculates with it.

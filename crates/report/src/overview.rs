@@ -1,10 +1,11 @@
 //! The table of all tasks: one line each, what a user sees first.
 
-use crate::figure::{about, at_least, at_most, count, counted, period};
+use crate::figure::{about, at_least, at_most, count, counted};
 use crate::shape::Shape;
+use crate::slips::{jitters, left_out, period_and_slips, typical};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible};
-use punctual_model::{EndedBy, Object, Policy, Separator, Stream, Task, TimingModel};
+use punctual_model::{EndedBy, Object, Periodic, Policy, Separator, Stream, Task, TimingModel};
 
 const COLUMNS: [Column; 11] = [
     words("Thread", Fit::Keep),
@@ -120,7 +121,7 @@ pub(crate) fn short(separator: &Separator) -> String {
 /// Period or arrival as one cell, and the jitter that belongs to it.
 pub(crate) fn arrival(stream: &Stream) -> (String, String) {
     match Shape::of(stream) {
-        Shape::Periodic(periodic) => (period(periodic), at_most(periodic.jitter_ns).to_string()),
+        Shape::Periodic(periodic) => (period_and_slips(periodic), jitters(periodic)),
         Shape::Bursts { jobs, span } => (format!("≤ {jobs} in {}", at_least(span)), "–".into()),
         Shape::Sporadic(separation) => (format!("≥ {} apart", at_least(separation)), "–".into()),
         Shape::Unknown => ("–".into(), "–".into()),
@@ -221,8 +222,14 @@ pub(crate) fn notes(model: &TimingModel, task: &Task) -> Vec<String> {
     if stream.back_to_back > 0 {
         notes.push(format!("{} back to back", count(stream.back_to_back)));
     }
-    if stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.approximate) {
-        notes.push("jitter approximate".into());
+    if let Some(periodic) = &stream.arrival.periodic {
+        let is_periodic = matches!(Shape::of(stream), Shape::Periodic(_));
+        if is_periodic && left_out(periodic) > 0 {
+            notes.push(format!("{} left out", count(left_out(periodic))));
+        }
+        if periodic.approximate {
+            notes.push("jitter approximate".into());
+        }
     }
     notes
 }
@@ -236,6 +243,21 @@ pub(crate) fn legend(shown: &[&Task]) -> String {
     }
     if any(|stream| stream.back_to_back > 0) {
         text += "back to back: the next job was due before the one before it had ended, so the call did not wait.\n";
+    }
+    let periodic = |what: fn(&Periodic) -> bool| {
+        shown.iter().copied().filter_map(primary).any(|stream| matches!(Shape::of(stream), Shape::Periodic(periodic) if what(periodic)))
+    };
+    if periodic(|periodic| typical(periodic).is_some()) {
+        text += "jitter 1 µs (9 µs): typically at most the first; the greatest of all releases, one for each activation, in parentheses.\n";
+    }
+    if periodic(|periodic| left_out(periodic) > 0) {
+        text += "left out: a release that is far from all others; the typical jitter does not count it, the greatest does.\n";
+    }
+    if periodic(|periodic| periodic.skipped > 0) {
+        text += "skipped: activations of the period without a release.\n";
+    }
+    if periodic(|periodic| periodic.extra > 0) {
+        text += "extra: releases beyond one for each activation of the period.\n";
     }
     text
 }
@@ -268,6 +290,26 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs  800
         assert!(text.lines().next().is_some_and(|header| header.ends_with("Notes")), "{text}");
         assert!(text.contains("  ended by loss, 3 windows, 7 back to back\n"), "{text}");
         assert!(text.contains("\nwindow: ") && text.contains("\nback to back: "), "{text}");
+    }
+
+    #[test]
+    fn slips_stand_beside_the_period_and_the_greatest_jitter_beside_the_typical_one() {
+        let (mut disturbed, mut extra) = (task("ctl", 1_202, 80), task("more", 1_203, 70));
+        disturbed.streams[0].arrival.periodic = Some(crate::example::disturbed());
+        extra.streams[0].arrival.periodic = Some(crate::example::extra());
+        let text = overview(&model(vec![disturbed, extra]), &Page::default(), false);
+        assert_eq!(
+            text,
+            "\
+Thread   TID  Policy   Separator                 Period or arrival            Jitter    WCET  Suspended  Response   Jobs  Notes
+ctl     1202  FIFO 80  clock_nanosleep absolute    1 ms, 3 skipped  16 µs (30.33 ms)  800 µs       0 ns    900 µs  2,000  2 left out
+more    1203  FIFO 70  clock_nanosleep absolute      1 ms, 1 extra  16 µs (1.016 ms)  800 µs       0 ns    900 µs  2,000
+jitter 1 µs (9 µs): typically at most the first; the greatest of all releases, one for each activation, in parentheses.
+left out: a release that is far from all others; the typical jitter does not count it, the greatest does.
+skipped: activations of the period without a release.
+extra: releases beyond one for each activation of the period.
+"
+        );
     }
 
     #[test]

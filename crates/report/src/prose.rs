@@ -236,6 +236,39 @@ How long a job takes
         );
     }
 
+    /// Never "the roundest that explains the releases" where it does not explain all.
+    #[test]
+    fn what_is_not_typical_is_told() {
+        let mut odd = task("ctl", 1_202, 80);
+        odd.streams[0].arrival.periodic = Some(crate::example::disturbed());
+        odd.streams[0].percentiles = Some(crate::example::percentiles());
+        let text = tasks(&model(vec![odd]), &Selection::new("ctl"), &Page::default()).unwrap_or_default();
+        for part in [
+            "\
+  Released every 1 ms (period T), typically never more than 16 µs late (16,000 ns).
+  That leaves out 2 of 2,001 releases: one 310 µs before its arrival (a signal), at 2,999,690,000 ns
+    of the clock; one 30 ms later than that (the machine stood still), at 4,030,016,000 ns of the
+    clock.
+  A model of all releases, one for each activation, needs a release jitter of 30.33 ms (J =
+    30,326,000 ns).
+  3 activations were skipped: before the release at 1,500,004,000 ns, 2 before the release at
+    1,800,002,000 ns of the clock.
+  Half of the releases were at most 6 µs late, 90 % at most 12 µs, 99 % at most 14 µs, 99.9 % at
+    most 16 µs.
+",
+            "\
+  It is the roundest period that explains the other 1,999 releases; the least jitter of any period,
+    for all releases, would be 30 ms (30,000,000 ns).
+  The first arrival was at 1,000,000,000 ns of the clock (offset Φ), in the model of all releases at
+    999,690,000 ns.
+",
+            "\n  Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, 99.9 % at most\n    800 µs.\n",
+            "\n  Half of the jobs took at most 720 µs, 90 % at most 760 µs, 99 % at most 850 µs, 99.9 % at most 890\n    µs.\n",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+    }
+
     #[test]
     fn a_thread_is_named_by_name_or_tid() {
         let ctl = task("ctl", 1_202, 80);

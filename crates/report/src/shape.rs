@@ -35,7 +35,7 @@ impl<'a> Shape<'a> {
         }
         // A few releases that were not seen may have been early or late by a whole period: that makes no bursts of a periodic task.
         let few = stream.uncertain_releases > 0 && stream.uncertain_releases * 20 < stream.releases;
-        if let Some(periodic) = periodic.filter(|periodic| few && periodic.jitter_ns.ns() < 3 * periodic.period_ns.ns()) {
+        if let Some(periodic) = periodic.filter(|periodic| few && periodic.usual_jitter().ns() < 3 * periodic.period_ns.ns()) {
             return Shape::Periodic(periodic);
         }
         if let Some(bursts) = stream.arrival.curve.as_ref().and_then(|curve| bursts(&curve.delta_min_ns)) {
@@ -54,15 +54,15 @@ impl<'a> Shape<'a> {
 /// What is beyond it are arrivals that keep to no grid.
 fn wandering(periodic: &Periodic, stream: &Stream) -> Duration {
     match (periodic.on, &stream.response) {
-        (PeriodicOn::Arrival, Some(response)) => periodic.jitter_ns.saturating_sub(response.max_ns),
-        _ => periodic.jitter_ns,
+        (PeriodicOn::Arrival, Some(response)) => periodic.usual_jitter().saturating_sub(response.max_ns),
+        _ => periodic.usual_jitter(),
     }
 }
 
 /// Random gaps add up like a random walk, so their jitter grows with the square root of the number of releases;
 /// that of a periodic task with a few very late releases does not.
 fn keeps_time(periodic: &Periodic, releases: u64) -> bool {
-    periodic.jitter_ns.as_secs_f64() < periodic.period_ns.as_secs_f64() * (releases as f64).sqrt() / 10.0
+    periodic.usual_jitter().as_secs_f64() < periodic.period_ns.as_secs_f64() * (releases as f64).sqrt() / 10.0
 }
 
 /// The number of releases after which the next one takes longest, compared with the span of those before.
@@ -122,6 +122,16 @@ mod tests {
     fn one_long_delay_leaves_a_long_trace_periodic() {
         let late = stream(6_000, &[900, 3_500, 8_000], 10_000);
         assert!(matches!(Shape::of(&late), Shape::Periodic(_)));
+    }
+
+    /// One release 2 s late, and one beyond the period's: the others keep time.
+    #[test]
+    fn what_most_releases_do_is_what_counts() {
+        let mut odd = stream(16, &[300, 700, 1_400], 5_000);
+        odd.arrival.periodic = Some(punctual_model::Periodic { jitter_ns: Duration::from_ms(2_000), ..example::disturbed() });
+        assert!(matches!(Shape::of(&odd), Shape::Periodic(_)));
+        odd.arrival.periodic = Some(example::extra());
+        assert!(matches!(Shape::of(&odd), Shape::Periodic(_)));
     }
 
     #[test]

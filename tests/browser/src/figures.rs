@@ -18,6 +18,7 @@ pub const ALL: &[Row] = &[
     ("figures: bounds are those of the model", WIDE, bounds),
     ("figures: histograms count every job, however they are zoomed", WIDE, counts),
     ("figures: the raster has the extremes, and windows", WIDE, raster),
+    ("figures: the raster marks slips, and releases left out", WIDE, marks),
 ];
 
 /// The first figure of this kind of the task of this name.
@@ -326,5 +327,38 @@ fn raster(page: &Opened) -> Result {
     page.press("End")?;
     let values = told(page, &figure)?;
     ensure!(value(&values[0])? >= 0.0 && value(&values[2])? >= jitter, "{values:?}");
+    Ok(())
+}
+
+fn marks(page: &Opened) -> Result {
+    let figure = figure(page, "skipping", "raster")?;
+    let plot = format!("figures.plots.get(document.querySelector('{figure}'))");
+    let task = "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'skipping')";
+    let labels =
+        page.text(&format!("[...document.querySelectorAll('{figure} .series button span')].map((it) => it.textContent).join('|')"))?;
+    ensure!(labels == "job|typical jitter|skipped or extra before it|not typical", "{labels}");
+    // Everything but the job left out is on the grid, before and after the activations that were skipped.
+    let late = page.number(&format!("{plot}.uplot.data[1].filter((low) => low < 0 || low > 30_000).length"))?;
+    ensure!(late == 1.0, "{late} points are off the grid");
+    for (series, told_there) in [(3, "2 skipped"), (4, "late")] {
+        let index = page.number(&format!("{plot}.uplot.data[{series}].findIndex((value) => value !== null)"))?;
+        page.ask(&format!("{plot}.point({index})"))?;
+        let values = told(page, &figure)?;
+        ensure!(values[series - 1].ends_with(told_there), "{values:?}");
+        // Hidden, it is not drawn.
+        let before = ink(page, &figure)?;
+        page.click(&format!("{figure} .series li:nth-child({series}) button"))?;
+        page.until(&format!("!{plot}.uplot.series[{series}].show"))?;
+        let after = ink(page, &figure)?;
+        ensure!(after < before, "{before} pixels with the mark, {after} without");
+        page.click(&format!("{figure} .series li:nth-child({series}) button"))?;
+    }
+    page.expect(&format!("{task}.querySelector('.percentiles tbody').rows.length === 3"))?;
+    page.expect(&format!("{task}.textContent.includes('the machine stood still')"))?;
+    // Nothing bounds the releases of an interval from below where activations were skipped.
+    let arrivals = self::figure(page, "skipping", "arrivals")?;
+    let labels =
+        page.text(&format!("[...document.querySelectorAll('{arrivals} .series button span')].map((it) => it.textContent).join('|')"))?;
+    ensure!(labels.contains("⌈(Δ+J)/T⌉") && !labels.contains('⌊'), "{labels}");
     Ok(())
 }

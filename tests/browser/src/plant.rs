@@ -2,7 +2,8 @@
 
 use punctual_extract::{Extractor, Options};
 use punctual_model::{
-    Call, Duration, FORMAT, FileClass, Instant, Object, Observation, Platform, Policy, Separator, TimingModel, VERSION, Window,
+    Call, Choice, Disturbance, Duration, FORMAT, FileClass, Instant, LeftOut, Object, Observation, Percentiles, Periodic, PeriodicOn,
+    Platform, Policy, Quantiles, Separator, Slip, TimingModel, Typical, VERSION, Window,
 };
 use punctual_report::html::{Jobs, page};
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
@@ -26,10 +27,12 @@ impl Plant {
     /// A few threads, each of another kind.
     pub fn small() -> Plant {
         let mut records = Vec::new();
-        for thread in [control(), suspending(), burst(), random(), changing(), once()] {
+        for thread in [control(), suspending(), burst(), random(), changing(), once(), skipping()] {
             records.extend(thread);
         }
-        Plant::of(records)
+        let mut plant = Plant::of(records);
+        describe_skipping(&mut plant.model);
+        plant
     }
 
     /// As many periodic threads.
@@ -272,6 +275,69 @@ fn changing() -> Vec<Record> {
     thread.sequence += 1;
     thread.every(20 * MS, 502..740, plain);
     thread.records
+}
+
+const SKIPPING_PERIOD: u64 = 5 * MS;
+/// Activations of `skipping` without a release.
+const SKIPPED: std::ops::Range<u64> = 1_000..1_002;
+/// The activation of `skipping` that is released so much later than the others.
+const STALLED: (u64, u64) = (2_000, 3 * MS);
+
+/// Every 5 ms, but for two activations that are skipped and one that comes late.
+fn skipping() -> Vec<Record> {
+    let mut thread = Thread::new(1_007, "skipping", 30);
+    let mut stop = BEGIN + 100 * US;
+    for activation in (1..LENGTH / SKIPPING_PERIOD).filter(|activation| !SKIPPED.contains(activation)) {
+        let late = match activation {
+            _ if activation == STALLED.0 => STALLED.1,
+            _ if activation == SKIPPED.end => 0,
+            _ => thread.noise.skewed(20 * US),
+        };
+        let release = BEGIN + activation * SKIPPING_PERIOD + late;
+        thread.waits(absolute_sleep(), stop, None, Some((release, release)), release + 4 * US);
+        let cost = 100 * US + thread.noise.skewed(30 * US);
+        stop = release + 4 * US + cost;
+        thread.cpu += cost;
+    }
+    thread.records
+}
+
+/// What is known of that thread, by hand: the page is what is tried, not the inference.
+fn describe_skipping(model: &mut TimingModel) {
+    let Some(task) = model.tasks.iter_mut().find(|task| task.name == "skipping") else { return };
+    let at = |activation: u64| Instant::from_ns(BEGIN + activation * SKIPPING_PERIOD);
+    let (jitter_ns, quantiles) = (Duration::from_us(30), |us: [u64; 4]| {
+        let [p50_ns, p90_ns, p99_ns, p999_ns] = us.map(Duration::from_us);
+        Some(Quantiles { p50_ns, p90_ns, p99_ns, p999_ns })
+    });
+    // The first release is of activation 1.
+    let offset_ns = at(1).ns() as i64;
+    let late = Instant::from_ns(at(STALLED.0).ns() + STALLED.1);
+    for stream in &mut task.streams {
+        stream.arrival.periodic = Some(Periodic {
+            on: PeriodicOn::Release,
+            period_ns: Duration::from_ns(SKIPPING_PERIOD),
+            period_exact: None,
+            offset_ns,
+            jitter_ns: Duration::from_ns(STALLED.1),
+            least_jitter_ns: jitter_ns,
+            choice: Choice::Rounded,
+            approximate: false,
+            skipped: SKIPPED.end - SKIPPED.start,
+            extra: 0,
+            slips: vec![Slip { at_ns: at(SKIPPED.end), activations: (SKIPPED.end - SKIPPED.start) as i64 }],
+            typical: Some(Typical {
+                offset_ns,
+                jitter_ns,
+                left_out: vec![LeftOut { at_ns: late, off_ns: STALLED.1 as i64 - jitter_ns.ns() as i64, reason: Some(Disturbance::Stall) }],
+            }),
+        });
+        stream.percentiles = Some(Percentiles {
+            lateness: quantiles([1, 9, 18, 20]),
+            cost: quantiles([100, 112, 128, 130]),
+            response: quantiles([106, 120, 140, 160]),
+        });
+    }
 }
 
 /// Two activations: one job, too few for figures.

@@ -63,7 +63,7 @@ const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline",
 ///
 /// With --model, each thread of COMMAND (and of the processes that it starts) that has the name of one in the timing model is scheduled by a spec of its
 /// own, with the period and the runtime of the task that tells most of that thread: of those in which it was real-time, or else of all, the one with the
-/// most jobs. All specs are admitted before COMMAND is started. Threads of one name get theirs in the order in which they start. What gets no spec is
+/// most jobs; of a task that was sometimes released more than once in a period, the runtime is that of as many jobs. All specs are admitted before COMMAND is started. Threads of one name get theirs in the order in which they start. What gets no spec is
 /// told, and stays as it is. The model of a program that is not real-time yet comes from punctual extract --include-best-effort -o FILE -- COMMAND:
 /// without that option a model has just the threads that were real-time already.
 ///

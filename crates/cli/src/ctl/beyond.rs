@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_name_is_told_once_and_its_threads_are_counted() {
-        let need = Need { name: "vision".into(), tid: 1, first: false, jobs: 9, parameters: Parameters::default() };
+        let need = Need { name: "vision".into(), tid: 1, first: false, jobs: 9, together: 1, parameters: Parameters::default() };
         let live = |first| Live { name: "vision".into(), first };
         let (later, first) = (live(false), live(true));
         let mut beyond = Beyond::default();

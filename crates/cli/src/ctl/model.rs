@@ -2,7 +2,7 @@
 
 use super::remarks;
 use punctual_client::Parameters;
-use punctual_model::{Duration, Policy, Stream, Task, TimingModel};
+use punctual_model::{Duration, Execution, Periodic, Policy, Slip, Stream, Task, TimingModel};
 
 /// Which threads of a model are to have specs, and how much to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub struct Need {
     pub first: bool,
     /// From how many jobs this is known.
     pub jobs: u64,
+    /// How many jobs a period may have: one, and the releases that were extra.
+    pub together: u64,
     pub parameters: Parameters,
 }
 
@@ -67,8 +69,15 @@ pub struct Needs {
     pub remarks: Vec<String>,
 }
 
-/// The period and the runtime of a task.
-type Known = Result<(Duration, Duration), Why>;
+/// What a task needs.
+#[derive(Clone, Copy)]
+struct Needed {
+    period: Duration,
+    runtime: Duration,
+    together: u64,
+}
+
+type Known = Result<Needed, Why>;
 
 /// A name of `choice` that no thread of the model has.
 pub fn unknown<'a>(model: &TimingModel, choice: &'a Choice) -> Option<&'a String> {
@@ -96,9 +105,9 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
         }
         let (name, tid, first) = (task.name.clone(), task.tid, task.pid == task.tid);
         match known {
-            Ok((period, runtime)) => {
+            Ok(Needed { period, runtime, together }) => {
                 let parameters = Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
-                needs.push(Need { name, tid, first, jobs: jobs(task), parameters });
+                needs.push(Need { name, tid, first, jobs: jobs(task), together, parameters });
             }
             Err(why) => without.push(Without { name, tid, first, why }),
         }
@@ -137,11 +146,13 @@ fn stream(task: &Task) -> Option<&Stream> {
 
 /// The period, rounded down, or else the least distance of two releases; and the runtime with its margin, rounded up. Releases closer to each other
 /// than a job is long are bursts, which no period describes.
+///
+/// Skipped activations need no more than others. Where releases were extra, a period has to have time for all the jobs that it may have.
 fn needed(stream: &Stream, margin: u32) -> Known {
-    let wcet = stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).ok_or(Why::NoRuntime)?;
-    let with_margin = (u128::from(wcet.ns()) * u128::from(100 + margin)).div_ceil(100);
-    let runtime = Duration::from_ns(u64::try_from(with_margin).unwrap_or(u64::MAX));
+    let execution = stream.execution.as_ref().filter(|execution| !execution.wcet_ns.is_empty()).ok_or(Why::NoRuntime)?;
     let arrival = &stream.arrival;
+    let together = arrival.periodic.as_ref().map_or(1, |periodic| extra_together(periodic).saturating_add(1));
+    let runtime = with_margin(demand(execution, together), margin);
     let period = match (&arrival.periodic, &arrival.sporadic) {
         (Some(periodic), _) => match periodic.period_exact {
             Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
@@ -151,7 +162,36 @@ fn needed(stream: &Stream, margin: u32) -> Known {
         (None, Some(sporadic)) => sporadic.min_separation_ns,
         (None, None) => return Err(Why::NoPeriod),
     };
-    if period == Duration::ZERO { Err(Why::NoPeriod) } else { Ok((period, runtime)) }
+    match () {
+        () if period == Duration::ZERO => Err(Why::NoPeriod),
+        () if together > 1 && runtime > period => Err(Why::Bursts),
+        () => Ok(Needed { period, runtime, together }),
+    }
+}
+
+/// How many extra releases may be of one activation: those listed less than a period apart; all of them, where not all are listed.
+fn extra_together(periodic: &Periodic) -> u64 {
+    let extra = || periodic.slips.iter().filter(|slip| slip.activations < 0);
+    let sum = |slips: &mut dyn Iterator<Item = &Slip>| slips.fold(0_u64, |sum, slip| sum.saturating_add(slip.activations.unsigned_abs()));
+    if sum(&mut extra()) != periodic.extra {
+        return periodic.extra;
+    }
+    let near =
+        |first: &Slip| sum(&mut extra().filter(|slip| slip.at_ns >= first.at_ns && slip.at_ns.since(first.at_ns) <= periodic.period_ns));
+    extra().map(near).max().unwrap_or(0)
+}
+
+/// What so many jobs in a row take together; beyond the curve, as many whole curves as fit, and the rest.
+fn demand(execution: &Execution, jobs: u64) -> u128 {
+    let curve = &execution.wcet_ns;
+    let of = |jobs: u64| jobs.checked_sub(1).and_then(|index| curve.get(index as usize)).map_or(0, |cost| u128::from(cost.ns()));
+    let length = curve.len() as u64;
+    u128::from(jobs / length) * of(length) + of(jobs % length)
+}
+
+fn with_margin(cost: u128, margin: u32) -> Duration {
+    let with_margin = cost.saturating_mul(u128::from(100 + margin)).div_ceil(100);
+    Duration::from_ns(u64::try_from(with_margin).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -295,6 +335,41 @@ mod tests {
             "free (TID 4 in the model) gets no spec: no runtime",
         ];
         assert!(said.len() == 4 && said.iter().zip(expected).all(|(said, expected)| said.contains(expected)), "{said:?}");
+    }
+
+    /// Ten times in a second, but for some: the same period and, where releases were extra, time for all of a period's jobs.
+    #[test]
+    fn slips_make_no_declaration_too_small() {
+        let of = |fields: Value, wcet: Value| {
+            let mut arrival = periodic(1_000);
+            arrival["periodic"].as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("an object"));
+            model(vec![task("a", 2, 0, "SCHED_FIFO", stream(50, arrival, wcet))])
+        };
+        let slips = |places: &[(u64, i64)]| -> Value {
+            places.iter().map(|(at, activations)| json!({"at_ns": at, "activations": activations})).collect()
+        };
+        let declared = |model: TimingModel| declared(&model).into_iter().map(|(_, period, runtime)| (period, runtime)).collect::<Vec<_>>();
+        let skipped = json!({"skipped": 2, "slips": slips(&[(5_000, 2)])});
+        assert_eq!(declared(of(skipped, json!([100, 150]))), [(1_000, 110)]);
+        // Far apart, then close together.
+        let apart = json!({"extra": 2, "slips": slips(&[(5_000, -1), (9_000, -1)])});
+        let model = of(apart, json!([100, 150, 170]));
+        assert_eq!(
+            remarks(&model),
+            ["thread a (TID 2 in the model) was released up to 2 times in a period: its runtime is that of 2 jobs"]
+        );
+        assert_eq!(declared(model), [(1_000, 165)]);
+        let close = json!({"extra": 2, "slips": slips(&[(5_000, -1), (5_900, -1)])});
+        assert_eq!(declared(of(close.clone(), json!([100, 150, 170]))), [(1_000, 187)]);
+        // A curve that ends before: two and one.
+        assert_eq!(declared(of(close.clone(), json!([100, 150]))), [(1_000, 275)]);
+        // More than are listed: all of them may have been at once.
+        let many: Vec<(u64, i64)> = (0..10).map(|place| (5_000 * place, -1)).collect();
+        assert_eq!(declared(of(json!({"extra": 12, "slips": slips(&many)}), json!([10]))), [(1_000, 143)]);
+        // No period has time for that.
+        let model = of(close, json!([400]));
+        assert!(remarks(&model)[0].contains("its jobs come in bursts"), "{:?}", remarks(&model));
+        assert!(declared(model).is_empty());
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub fn on(needs: &[Need], without: &[Without], min_jobs: u64) -> Vec<String> {
         }
     }
     lines.extend(groups.iter().map(|group| unfit(group)));
+    lines.extend(needs.iter().filter(|need| need.together > 1).map(several));
     lines.extend(ambiguous(needs, without));
     lines
 }
@@ -69,6 +70,14 @@ fn unfit(threads: &[&Without]) -> String {
         true => format!("thread {name} (TID {} in the model) gets no spec: {why}", tids[0]),
         false => format!("{} threads named {name} (TIDs {} in the model) get no spec: {why}", threads.len(), listed(&tids)),
     }
+}
+
+/// Extra releases in a period are more jobs than one.
+fn several(need: &Need) -> String {
+    let (name, tid, together) = (shown(&need.name), need.tid, need.together);
+    format!(
+        "thread {name} (TID {tid} in the model) was released up to {together} times in a period: its runtime is that of {together} jobs"
+    )
 }
 
 /// What will happen where a name does not say which thread is meant.
@@ -118,6 +127,7 @@ mod tests {
             tid,
             first: false,
             jobs: 50,
+            together: 1,
             parameters: Parameters { period: ms(period), runtime: ms(1), ..Parameters::default() },
         }
     }

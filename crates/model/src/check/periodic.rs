@@ -1,42 +1,43 @@
-//! The periodic model, in exact integers: `offset + j·P <= r_j <= offset + j·P + jitter`. (papers: LiME, Eq. 1, with j from 0.)
+//! The conservative periodic model, in exact integers: there are strictly increasing k_j, from 0, with
+//! `offset + k_j·P <= r_j <= offset + k_j·P + jitter`. (papers: LiME, Eq. 1, with k_j = j from 0.)
 
+use super::grid::{Grid, Seen};
 use super::violation::{Bound, Model, Value, Violation};
-use crate::file::{Periodic, PeriodicOn};
+use crate::file::Periodic;
 use crate::job::Release;
 
-/// Whether the whole window of every release, and on arrivals every known arrival too, lies within the jitter of its period.
+/// Whether each release, the whole of its window and on arrivals its known arrival too, has an activation of
+/// its own that allows it, in their order, and no more activations are passed over than the model says were
+/// skipped. Without skipped ones that is Eq. 1.
 ///
-/// The exact period counts where the model has one (with a denominator other than zero).
+/// Each release is given the least activation that is left for it and not too early for it. If that fails,
+/// any other assignment does: its activations are never less. The exact period counts where the model has one
+/// (with a denominator other than zero).
+///
+/// Extra releases allow no more: what comes before one counts as late, so that never more activations are
+/// passed over than skipped.
 pub fn periodic(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
+    let grid = Grid::new(model, model.offset_ns, model.jitter_ns);
+    let skipped = i64::try_from(model.skipped).unwrap_or(i64::MAX);
     let mut found = Vec::new();
+    let mut next = 0_i64;
     for (job, release) in releases.iter().enumerate() {
-        let (earliest, latest) = (release.window.earliest(), release.window.latest());
-        let (mut first, mut last) = (i128::from(earliest.ns()), i128::from(latest.ns()));
-        if let (PeriodicOn::Arrival, Some(arrival)) = (model.on, release.arrival) {
-            first = first.min(arrival.ns().into());
-            last = last.max(arrival.ns().into());
+        let seen = Seen::of(release, model.on);
+        let greatest = if job == 0 { 0 } else { (job as i64).saturating_add(skipped) };
+        let k = match seen.last > grid.limit(next) {
+            true => grid.least_until(seen.last).clamp(next, greatest),
+            false => next,
+        };
+        let (from, until) = (grid.arrival(k), grid.limit(k));
+        if seen.first < from {
+            let (allowed, seen) = (Bound::AtLeast(Value::At(from)), Value::At(seen.first));
+            found.push(Violation::of_job(Model::PeriodicEarly, job, allowed, seen));
         }
-        let (from, until) = allowed(model, job as u64);
-        if first < from {
-            found.push(Violation::of_job(Model::PeriodicEarly, job, Bound::AtLeast(Value::At(from)), Value::At(first)));
+        if seen.last > until {
+            let (allowed, seen) = (Bound::AtMost(Value::At(until)), Value::At(seen.last));
+            found.push(Violation::of_job(Model::PeriodicLate, job, allowed, seen));
         }
-        if last > until {
-            found.push(Violation::of_job(Model::PeriodicLate, job, Bound::AtMost(Value::At(until)), Value::At(last)));
-        }
+        next = k.saturating_add(1);
     }
     found
-}
-
-/// The first and the last whole nanosecond at which job `job` may be released.
-fn allowed(model: &Periodic, job: u64) -> (i128, i128) {
-    let (numerator, denominator) = match model.period_exact {
-        Some(exact) if exact.denominator > 0 => (exact.numerator, exact.denominator),
-        _ => (model.period_ns.ns(), 1),
-    };
-    // Both factors fit 64 bits.
-    let product = u128::from(job) * u128::from(numerator);
-    let [down, up] =
-        [product / u128::from(denominator), product.div_ceil(u128::from(denominator))].map(|ns| i128::try_from(ns).unwrap_or(i128::MAX));
-    let offset = i128::from(model.offset_ns);
-    (offset.saturating_add(up), offset.saturating_add(down).saturating_add(model.jitter_ns.ns().into()))
 }

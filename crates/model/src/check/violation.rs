@@ -28,6 +28,18 @@ pub enum Model {
     PeriodicEarly,
     /// Periodic: no release (and no known arrival) later than the jitter after the model's arrival.
     PeriodicLate,
+    /// Typical: no release that is not left out before its arrival.
+    TypicalEarly,
+    /// Typical: no release that is not left out later than the jitter after its arrival.
+    TypicalLate,
+    /// The releases that the typical model leaves out.
+    LeftOut,
+    /// The count of activations that were skipped.
+    Skipped,
+    /// The count of releases beyond one per activation.
+    Extra,
+    /// Where activations were skipped and releases extra.
+    Slips,
     /// Sporadic: consecutive releases are far enough apart.
     Sporadic,
     /// δ⁻ of this many releases.
@@ -46,6 +58,12 @@ pub enum Model {
     SegmentedSuspension,
     /// Response time.
     Response,
+    /// Lateness that so many in a thousand releases do not exceed.
+    LatenessPercentile(u64),
+    /// Processor time that so many in a thousand jobs do not exceed.
+    CostPercentile(u64),
+    /// Response time that so many in a thousand jobs do not exceed.
+    ResponsePercentile(u64),
     /// The count of jobs.
     Jobs,
     /// The count of releases.
@@ -78,6 +96,8 @@ pub enum Value {
     Count(u64),
     /// Segments of a job.
     Segments(Vec<Segment>),
+    /// Nothing at all.
+    Nothing,
 }
 
 impl Violation {
@@ -105,6 +125,12 @@ impl fmt::Display for Model {
             Model::Order => write!(f, "order of releases"),
             Model::PeriodicEarly => write!(f, "periodic arrival"),
             Model::PeriodicLate => write!(f, "periodic jitter"),
+            Model::TypicalEarly => write!(f, "typical arrival"),
+            Model::TypicalLate => write!(f, "typical jitter"),
+            Model::LeftOut => write!(f, "releases left out"),
+            Model::Skipped => write!(f, "count of skipped activations"),
+            Model::Extra => write!(f, "count of extra releases"),
+            Model::Slips => write!(f, "list of slips"),
             Model::Sporadic => write!(f, "sporadic separation"),
             Model::DeltaMin(n) => write!(f, "δ⁻({n})"),
             Model::DeltaMax(n) => write!(f, "δ⁺({n})"),
@@ -114,6 +140,9 @@ impl fmt::Display for Model {
             Model::DynamicSuspension => write!(f, "dynamic suspension"),
             Model::SegmentedSuspension => write!(f, "segmented suspension"),
             Model::Response => write!(f, "response time"),
+            Model::LatenessPercentile(permille) => write!(f, "lateness of {permille} in 1000"),
+            Model::CostPercentile(permille) => write!(f, "cost of {permille} in 1000"),
+            Model::ResponsePercentile(permille) => write!(f, "response time of {permille} in 1000"),
             Model::Jobs => write!(f, "count of jobs"),
             Model::Releases => write!(f, "count of releases"),
             Model::UncertainReleases => write!(f, "count of uncertain releases"),
@@ -139,6 +168,7 @@ impl fmt::Display for Value {
             Value::Span(span) => write!(f, "{span}"),
             Value::At(ns) => write!(f, "{ns} ns"),
             Value::Count(count) => write!(f, "{count}"),
+            Value::Nothing => write!(f, "nothing"),
             Value::Segments(segments) => {
                 f.write_str("⟨")?;
                 for (index, Segment { suspended, cost }) in segments.iter().enumerate() {

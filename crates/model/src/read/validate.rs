@@ -1,7 +1,7 @@
 //! Whether values that have the right shape make sense: what no type says.
 
 use super::ReadError;
-use crate::file::{Arrival, Curve, Periodic, Stream, Suspension, Task, TimingModel};
+use crate::file::{Arrival, Curve, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Percentiles, Periodic, Slip, Stream, Suspension, Task, TimingModel};
 use crate::time::{Duration, Instant};
 
 pub(crate) type Checked = Result<(), ReadError>;
@@ -62,7 +62,8 @@ fn stream(path: &str, stream: &Stream) -> Checked {
         }
         never_decreases(&path, &execution.wcet_ns)?;
     }
-    stream.suspension.iter().try_for_each(|value| suspension(&format!("{path}.suspension"), value))
+    stream.suspension.iter().try_for_each(|value| suspension(&format!("{path}.suspension"), value))?;
+    stream.percentiles.iter().try_for_each(|value| percentiles(&format!("{path}.percentiles"), value))
 }
 
 pub(crate) fn arrival(path: &str, arrival: &Arrival) -> Checked {
@@ -85,6 +86,50 @@ fn periodic(path: &str, periodic: &Periodic) -> Checked {
                 format!("a fraction within 1 ns of `period_ns` ({period})"),
                 format!("{}/{}", exact.numerator, exact.denominator),
             ));
+        }
+    }
+    slips(path, periodic)?;
+    periodic.typical.iter().try_for_each(|typical| left_out(&format!("{path}.typical.left_out"), &typical.left_out))
+}
+
+/// The first places, in order of time: all of them, if there are fewer than can be listed.
+fn slips(path: &str, periodic: &Periodic) -> Checked {
+    let slips = &periodic.slips;
+    at_most(&format!("{path}.slips"), slips.len(), MAX_SLIPS)?;
+    in_order(&format!("{path}.slips"), slips.iter().map(|slip: &Slip| slip.at_ns))?;
+    if let Some(index) = slips.iter().position(|slip| slip.activations == 0) {
+        return Err(ReadError::value(format!("{path}.slips[{index}].activations"), "a number other than zero", 0));
+    }
+    let sum = |sign: i128| slips.iter().map(|slip| sign * i128::from(slip.activations)).filter(|slips| *slips > 0).sum::<i128>();
+    for (name, count, listed) in [("skipped", periodic.skipped, sum(1)), ("extra", periodic.extra, sum(-1))] {
+        let expected = match slips.len() < MAX_SLIPS {
+            true if listed != count.into() => format!("as many as in `slips` ({listed})"),
+            false if listed > count.into() => format!("no fewer than in `slips` ({listed})"),
+            _ => continue,
+        };
+        return Err(ReadError::value(format!("{path}.{name}"), expected, count));
+    }
+    Ok(())
+}
+
+fn left_out(path: &str, left_out: &[LeftOut]) -> Checked {
+    in_order(path, left_out.iter().map(|release| release.at_ns))?;
+    if let Some(index) = left_out.iter().position(|release| release.off_ns == 0) {
+        return Err(ReadError::value(format!("{path}[{index}].off_ns"), "a number other than zero", 0));
+    }
+    let early = left_out.iter().filter(|release| release.off_ns < 0).count();
+    at_most(path, early.max(left_out.len() - early), MAX_LEFT_OUT)
+}
+
+fn percentiles(path: &str, percentiles: &Percentiles) -> Checked {
+    let all = [("lateness", &percentiles.lateness), ("cost", &percentiles.cost), ("response", &percentiles.response)];
+    let all = all.into_iter().filter_map(|(name, quantiles)| Some((name, quantiles.as_ref()?)));
+    for (name, quantiles) in all {
+        let names = ["p50_ns", "p90_ns", "p99_ns", "p999_ns"];
+        let values = quantiles.each().map(|(_, value)| value);
+        if let Some(index) = values.windows(2).position(|pair| pair[1] < pair[0]) {
+            let (path, expected) = (format!("{path}.{name}.{}", names[index + 1]), format!("no less than `{}`", names[index]));
+            return Err(ReadError::value(path, format!("{expected} ({})", values[index].ns()), values[index + 1].ns()));
         }
     }
     Ok(())
@@ -123,6 +168,21 @@ fn span(path: &str, from: Instant, until: Instant) -> Checked {
         return Err(ReadError::value(format!("{path}.until_ns"), format!("no less than `from_ns` ({})", from.ns()), until.ns()));
     }
     Ok(())
+}
+
+fn at_most(path: &str, entries: usize, most: usize) -> Checked {
+    match entries > most {
+        true => Err(ReadError::value(path, format!("no more than {most} entries of a kind"), entries)),
+        false => Ok(()),
+    }
+}
+
+fn in_order(path: &str, mut instants: impl Iterator<Item = Instant>) -> Checked {
+    let mut before = Instant::from_ns(0);
+    match instants.position(|at| std::mem::replace(&mut before, at) > at) {
+        Some(index) => Err(ReadError::value(format!("{path}[{index}].at_ns"), "no less than that of the entry before", before.ns())),
+        None => Ok(()),
+    }
 }
 
 fn not_zero(path: &str, value: u64) -> Checked {

@@ -94,22 +94,53 @@ fn periodic() -> impl Strategy<Value = Periodic> {
     let on = select(&[PeriodicOn::Arrival, PeriodicOn::Release]);
     let choice = select(&[Choice::Rounded, Choice::Estimated, Choice::LeastJitter]);
     let period = (1..1_u64 << 40, option::of((2..1_000_u64, 0..1_000_u64)));
-    (on, period, any::<i64>(), duration(), duration(), choice, any::<bool>()).prop_map(
-        |(on, (period, part), offset_ns, jitter_ns, least_jitter_ns, choice, approximate)| Periodic {
-            on,
-            period_ns: Duration::from_ns(period),
-            period_exact: part.map(|(denominator, part)| Fraction { numerator: period * denominator + part % denominator, denominator }),
-            offset_ns,
-            jitter_ns,
-            least_jitter_ns,
-            choice,
-            approximate,
-            skipped: 0,
-            extra: 0,
-            slips: Vec::new(),
-            typical: None,
+    let slips = (vec((any::<u64>(), any::<i64>()), 0..MAX_SLIPS + 1), any::<(u32, u32)>());
+    (on, period, any::<i64>(), (duration(), duration()), choice, any::<bool>(), slips, option::of(typical())).prop_map(
+        |(on, (period, part), offset_ns, (jitter_ns, least_jitter_ns), choice, approximate, (slips, more), typical)| {
+            let mut slips: Vec<Slip> =
+                slips.into_iter().map(|(at, slip)| Slip { at_ns: Instant::from_ns(at), activations: slip >> 4 | 1 }).collect();
+            slips.sort_by_key(|slip| slip.at_ns);
+            let sum = |sign: i64| slips.iter().map(|slip| u64::try_from(slip.activations * sign).unwrap_or(0)).sum::<u64>();
+            // There can only be more than are listed where the list is full.
+            let more = if slips.len() == MAX_SLIPS { more } else { (0, 0) };
+            Periodic {
+                on,
+                period_ns: Duration::from_ns(period),
+                period_exact: part.map(|(denominator, part)| {
+                    let numerator = period * denominator + part % denominator;
+                    Fraction { numerator, denominator }
+                }),
+                offset_ns,
+                jitter_ns,
+                least_jitter_ns,
+                choice,
+                approximate,
+                skipped: sum(1) + u64::from(more.0),
+                extra: sum(-1) + u64::from(more.1),
+                slips,
+                typical,
+            }
         },
     )
+}
+
+fn typical() -> impl Strategy<Value = Typical> {
+    let reason = option::of(select(&[Disturbance::Signal, Disturbance::Ending, Disturbance::Stall]));
+    let left_out = (any::<u64>(), any::<i64>(), reason).prop_map(|(at, off, reason)| {
+        let off_ns = if off == 0 { 1 } else { off };
+        LeftOut { at_ns: Instant::from_ns(at), off_ns, reason }
+    });
+    (any::<i64>(), duration(), vec(left_out, 0..MAX_LEFT_OUT + 1)).prop_map(|(offset_ns, jitter_ns, mut left_out)| {
+        left_out.sort_by_key(|release| release.at_ns);
+        Typical { offset_ns, jitter_ns, left_out }
+    })
+}
+
+fn percentiles() -> impl Strategy<Value = Percentiles> {
+    let quantiles = || {
+        option::of(rising(4).prop_map(|values| Quantiles { p50_ns: values[0], p90_ns: values[1], p99_ns: values[2], p999_ns: values[3] }))
+    };
+    (quantiles(), quantiles(), quantiles()).prop_map(|(lateness, cost, response)| Percentiles { lateness, cost, response })
 }
 
 fn stream() -> impl Strategy<Value = Stream> {
@@ -119,8 +150,8 @@ fn stream() -> impl Strategy<Value = Stream> {
     let suspension = (duration(), vec(vec(bound, 1..4), 0..4));
     let execution = ((1..40_usize).prop_flat_map(rising), option::of(duration()));
     let models = (option::of(execution), option::of(suspension), option::of((duration(), option::of(duration()))));
-    (separator(), counts, arrival, models).prop_map(
-        |(separator, (jobs, more, windows, back), (periodic, sporadic, curve), (execution, suspension, response))| Stream {
+    (separator(), counts, arrival, models, option::of(percentiles())).prop_map(
+        |(separator, (jobs, more, windows, back), (periodic, sporadic, curve), (execution, suspension, response), percentiles)| Stream {
             separator,
             jobs: jobs.into(),
             releases: u64::from(jobs) + u64::from(more),
@@ -130,7 +161,7 @@ fn stream() -> impl Strategy<Value = Stream> {
             execution: execution.map(|(wcet_ns, mean_ns)| Execution { wcet_ns, mean_ns }),
             suspension: suspension.map(|(dynamic_ns, segmented)| Suspension { dynamic_ns, segmented }),
             response: response.map(|(max_ns, mean_ns)| Response { max_ns, mean_ns }),
-            percentiles: None,
+            percentiles,
         },
     )
 }

@@ -10,4 +10,5 @@ mod read;
 mod request;
 mod schema;
 mod separator;
+mod slips;
 mod time;

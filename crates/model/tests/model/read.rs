@@ -163,6 +163,57 @@ fn every_nonsense_is_refused_at_its_place() {
 }
 
 #[test]
+fn slips_typical_models_and_percentiles_are_read_strictly() {
+    let stream = "/tasks/0/streams/0";
+    let with = |fields: Value| {
+        let mut document: Value = serde_json::from_str(EXAMPLE).expect("JSON");
+        let periodic = document.pointer_mut(&format!("{stream}/arrival/periodic")).and_then(Value::as_object_mut).expect("there");
+        periodic.extend(fields.as_object().cloned().expect("an object"));
+        document.to_string()
+    };
+    let slips = |slips: &[(u64, i64)]| -> Value {
+        slips.iter().map(|(at, activations)| json!({"at_ns": at, "activations": activations})).collect()
+    };
+    let left_out = |off: &[i64]| -> Value {
+        json!({"offset_ns": -5, "jitter_ns": 7, "left_out": off.iter().map(|off| json!({"at_ns": 9, "off_ns": off})).collect::<Vec<_>>()})
+    };
+    let eleven: Vec<(u64, i64)> = (0..11).map(|at| (at, 1)).collect();
+    for valid in [
+        json!({"skipped": 3, "extra": 1, "slips": slips(&[(5, 1), (5, -1), (8, 2)]), "typical": {"offset_ns": -5, "jitter_ns": 7}}),
+        json!({"skipped": 12, "slips": slips(&eleven[..10]), "typical": left_out(&[-1, 1])}),
+        json!({"typical": {"offset_ns": 1, "jitter_ns": 0, "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "stall"}]}}),
+    ] {
+        assert!(TimingModel::from_json(&with(valid.clone())).is_ok(), "{valid}");
+    }
+    for (fields, problem) in [
+        (json!({"skipped": 3}), "skipped: expected as many as in `slips` (0), found 3"),
+        (json!({"extra": 1, "slips": slips(&[(1, -2)])}), "extra: expected as many as in `slips` (2), found 1"),
+        (json!({"skipped": 9, "slips": slips(&eleven[..10])}), "skipped: expected no fewer than in `slips` (10), found 9"),
+        (json!({"skipped": 11, "slips": slips(&eleven)}), "slips: expected no more than 10 entries of a kind, found 11"),
+        (json!({"skipped": 2, "slips": slips(&[(8, 1), (5, 1)])}), "slips[1].at_ns: expected no less than that of the entry before"),
+        (json!({"slips": slips(&[(8, 0)])}), "slips[0].activations: expected a number other than zero, found 0"),
+        (json!({"skipped": -1}), "skipped: expected a whole number, zero or greater"),
+        (json!({"typical": null}), "typical: expected a value, or no such field, found null"),
+        (json!({"typical": {"offset_ns": 1}}), "typical.jitter_ns: expected a value, found nothing"),
+        (json!({"typical": left_out(&[1, 0])}), "typical.left_out[1].off_ns: expected a number other than zero, found 0"),
+        (json!({"typical": left_out(&[-1; 9])}), "typical.left_out: expected no more than 8 entries of a kind, found 9"),
+    ] {
+        let message = refusal(&with(fields.clone())).to_string();
+        assert!(message.contains(problem), "{fields}\n{message}");
+    }
+    let unknown = json!({"offset_ns": 1, "jitter_ns": 0, "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "weather"}]});
+    assert!(refusal(&with(json!({"typical": unknown}))).to_string().contains("left_out[0].reason: expected one of `signal`, "));
+
+    let quantiles = |p99: u64| json!({"cost": {"p50_ns": 1, "p90_ns": 2, "p99_ns": p99, "p999_ns": 4}});
+    let percentiles = format!("{stream}/percentiles");
+    assert!(TimingModel::from_json(&example_with(&percentiles, Some(quantiles(3)))).is_ok());
+    let message = refusal(&example_with(&percentiles, Some(quantiles(1)))).to_string();
+    assert!(message.ends_with("percentiles.cost.p99_ns: expected no less than `p90_ns` (2), found 1"), "{message}");
+    let message = refusal(&example_with(&percentiles, Some(quantiles(5)))).to_string();
+    assert!(message.ends_with("percentiles.cost.p999_ns: expected no less than `p99_ns` (5), found 4"), "{message}");
+}
+
+#[test]
 fn every_required_field_is_missed() {
     let optional = ["primary", "periodic", "sporadic", "curve", "execution", "suspension", "response", "clock"];
     fn places(path: &str, value: &Value, found: &mut Vec<String>) {

@@ -3,7 +3,7 @@
 use super::Comparison;
 use super::configuration::{By, Configuration, varies};
 use super::figures::{Kind, Row, Section};
-use super::range::{Difference, Range, Whole, one_chance_in};
+use super::range::{Difference, Range, Unit, Whole, one_chance_in};
 use crate::figure::{at_most, counted};
 use punctual_model::Duration;
 
@@ -17,7 +17,7 @@ pub(super) fn all(comparison: &Comparison) -> Vec<String> {
         match section.kind {
             Kind::Reaction => text.extend(latency(comparison, section, "reaction time")),
             Kind::Age => text.extend(latency(comparison, section, "data age")),
-            Kind::Execution | Kind::Queuing | Kind::Threads => {}
+            _ => {}
         }
     }
     text
@@ -28,6 +28,12 @@ pub(super) fn all(comparison: &Comparison) -> Vec<String> {
 struct Candidate {
     number: usize,
     worst: Range,
+}
+
+impl Candidate {
+    fn worst_time(&self) -> Duration {
+        at_most(Duration::from_ns(self.worst.value))
+    }
 }
 
 fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String> {
@@ -63,7 +69,7 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
         let here = ranked.iter().find(|candidate| candidate.number == best.number)?;
         let least = ranked.first().filter(|least| least.worst.value < here.worst.value)?;
         let difference = Difference::new(&least.worst, &here.worst).text();
-        let values = [least, here].map(|candidate| at_most(candidate.worst.value));
+        let values = [least, here].map(|candidate| candidate.worst_time());
         Some(
             format!("{} with {} ({} there: {}, {difference})", label(least.number), values[0], label(best.number), values[1])
                 + &format!(" for {}", row.name),
@@ -79,8 +85,8 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
 }
 
 /// The range of a figure over the runs of a configuration.
-fn over(configuration: &Configuration, of_run: impl Fn(usize) -> Option<Duration>) -> Option<Range> {
-    Range::of(configuration.runs.iter().filter_map(|run| of_run(*run)), Whole::Greatest)
+fn over(configuration: &Configuration, of_run: impl Fn(usize) -> Option<u64>) -> Option<Range> {
+    Range::of(configuration.runs.iter().filter_map(|run| of_run(*run)), Whole::Greatest, Unit::Time)
 }
 
 /// Configurations, the least first; of equal ones, the one that was given first.
@@ -99,11 +105,11 @@ fn list(comparison: &Comparison, ranked: &[Candidate]) -> String {
 
 fn named(ranked: &[Candidate], name: impl Fn(&Candidate) -> String) -> String {
     let Some((best, others)) = ranked.split_first() else { return String::new() };
-    let mut text = format!("{} with {}", name(best), at_most(best.worst.value));
+    let mut text = format!("{} with {}", name(best), best.worst_time());
     for (index, other) in others.iter().enumerate() {
         let difference = Difference::new(&best.worst, &other.worst).text();
         let between = if index == 0 { "; then " } else { ", " };
-        text += &format!("{between}{} with {} ({difference})", name(other), at_most(other.worst.value));
+        text += &format!("{between}{} with {} ({difference})", name(other), other.worst_time());
     }
     text
 }

@@ -2,8 +2,7 @@
 
 use super::Comparison;
 use super::configuration::{By, Value};
-use super::range::Difference;
-use punctual_model::Duration;
+use super::range::{Difference, Range, Unit};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -40,12 +39,27 @@ struct Figure<'a> {
 
 #[derive(Serialize)]
 struct Found {
-    value_ns: Duration,
-    least_ns: Duration,
-    greatest_ns: Duration,
+    #[serde(flatten)]
+    values: Values,
     runs: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     difference: Option<Changed>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Values {
+    Times { value_ns: u64, least_ns: u64, greatest_ns: u64 },
+    Counts { value: u64, least: u64, greatest: u64 },
+}
+
+impl From<&Range> for Values {
+    fn from(&Range { value, least, greatest, unit, .. }: &Range) -> Values {
+        match unit {
+            Unit::Time => Values::Times { value_ns: value, least_ns: least, greatest_ns: greatest },
+            Unit::Count => Values::Counts { value, least, greatest },
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -77,7 +91,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
     for section in &comparison.sections {
         for row in &section.rows {
             for (index, figure) in section.kind.figures().iter().enumerate() {
-                let ranges: Vec<_> = all.iter().map(|configuration| row.range(configuration, index, figure.whole)).collect();
+                let ranges: Vec<_> = all.iter().map(|configuration| row.range(configuration, index, figure)).collect();
                 let first = ranges[0];
                 let found = ranges.into_iter().enumerate().map(|(number, range)| {
                     let range = range?;
@@ -86,7 +100,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
                         let has_spreads = first.runs > 1 && range.runs > 1;
                         Changed { ratio: difference.ratio(), exceeds_spread: has_spreads.then_some(difference.is_marked) }
                     });
-                    Some(Found { value_ns: range.value, least_ns: range.least, greatest_ns: range.greatest, runs: range.runs, difference })
+                    Some(Found { values: Values::from(&range), runs: range.runs, difference })
                 });
                 figures.push(Figure { of: section.kind.field(), name: &row.name, figure: figure.field, configurations: found.collect() });
             }

@@ -1,6 +1,16 @@
 //! A figure over the runs of a configuration, and whether two configurations differ by more than their runs do.
 
+use crate::figure::{about, count};
 use punctual_model::Duration;
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unit {
+    /// Nanoseconds.
+    Time,
+    /// Activations, releases.
+    Count,
+}
 
 /// Which of the runs' values stands for all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,16 +27,17 @@ pub(super) enum Whole {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     /// What stands for all runs.
-    pub(super) value: Duration,
-    pub(super) least: Duration,
-    pub(super) greatest: Duration,
+    pub(super) value: u64,
+    pub(super) least: u64,
+    pub(super) greatest: u64,
+    pub(super) unit: Unit,
     /// How many have it; at least one.
     pub(super) runs: usize,
 }
 
 impl Range {
-    pub(super) fn of(values: impl Iterator<Item = Duration>, whole: Whole) -> Option<Range> {
-        let mut values: Vec<Duration> = values.collect();
+    pub(super) fn of(values: impl Iterator<Item = u64>, whole: Whole, unit: Unit) -> Option<Range> {
+        let mut values: Vec<u64> = values.collect();
         values.sort_unstable();
         let (least, greatest) = (*values.first()?, *values.last()?);
         let value = match whole {
@@ -34,7 +45,7 @@ impl Range {
             Whole::Middle => values[(values.len() - 1) / 2],
             Whole::Greatest => greatest,
         };
-        Some(Range { value, least, greatest, runs: values.len() })
+        Some(Range { value, least, greatest, unit, runs: values.len() })
     }
 
     /// Whether no run of one comes near a run of the other. A single run does not say how far runs lie apart.
@@ -47,31 +58,33 @@ impl Range {
 /// How a figure differs from that of the first configuration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Difference {
-    first: Duration,
-    other: Duration,
+    first: u64,
+    other: u64,
+    unit: Unit,
     /// Whether it exceeds the spread of both.
     pub(super) is_marked: bool,
 }
 
 impl Difference {
     pub(super) fn new(first: &Range, other: &Range) -> Difference {
-        Difference { first: first.value, other: other.value, is_marked: first.is_apart(other) }
+        Difference { first: first.value, other: other.value, unit: other.unit, is_marked: first.is_apart(other) }
     }
 
     /// As a part of the first's; there is none of zero, unless both are.
     pub(super) fn ratio(&self) -> Option<f64> {
-        match (self.first.ns(), self.other.ns()) {
+        match (self.first, self.other) {
             (0, 0) => Some(0.0),
             (0, _) => None,
             (first, other) => Some((other as f64 - first as f64) / first as f64),
         }
     }
 
-    /// `▲ +12.3 %`; in time where the first is zero.
+    /// `▲ +12.3 %`; in its unit where the first is zero.
     pub(super) fn text(&self) -> String {
         let text = match self.ratio() {
             Some(ratio) => percent(ratio),
-            None => format!("+{}", crate::figure::about(self.other)),
+            None if self.unit == Unit::Count => format!("+{}", count(self.other)),
+            None => format!("+{}", about(Duration::from_ns(self.other))),
         };
         let mark = match (self.is_marked, self.other > self.first) {
             (false, _) => "",
@@ -115,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn range(values: &[u64]) -> Range {
-        Range::of(values.iter().copied().map(Duration::from_ns), Whole::Greatest).expect("a value")
+        Range::of(values.iter().copied(), Whole::Greatest, Unit::Time).expect("a value")
     }
 
     #[test]
@@ -134,9 +147,9 @@ mod tests {
 
     #[test]
     fn what_stands_for_the_runs() {
-        let value = |whole| Range::of([40, 10, 30, 20].map(Duration::from_ns).into_iter(), whole).expect("values").value.ns();
+        let value = |whole| Range::of([40, 10, 30, 20].into_iter(), whole, Unit::Time).expect("values").value;
         assert_eq!([Whole::Least, Whole::Middle, Whole::Greatest].map(value), [10, 20, 40]);
-        assert_eq!(Range::of(std::iter::empty(), Whole::Least), None);
+        assert_eq!(Range::of(std::iter::empty(), Whole::Least, Unit::Time), None);
     }
 
     #[test]
@@ -154,6 +167,8 @@ mod tests {
         assert_eq!(text(&[0], &[5_000]), "+5 µs");
         assert_eq!(text(&[0], &[0]), "=");
         assert_eq!(text(&[u64::MAX], &[0]), "−100 %");
+        let counted = |values: &[u64]| Range { unit: Unit::Count, ..range(values) };
+        assert_eq!(Difference::new(&counted(&[0]), &counted(&[5_000])).text(), "+5,000");
     }
 
     #[test]

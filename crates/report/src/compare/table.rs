@@ -109,8 +109,7 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
     let mut cells = vec![(name, Tone::Plain), (configuration.label.clone(), Tone::Plain)];
     let present = row.present(configuration);
     for (index, figure) in kind.figures().iter().enumerate() {
-        let (Some(range), before) =
-            (row.range(configuration, index, figure.whole), row.range(first, index, figure.whole).filter(|_| number > 0))
+        let (Some(range), before) = (row.range(configuration, index, figure), row.range(first, index, figure).filter(|_| number > 0))
         else {
             cells.extend(["–", "", ""].map(|cell| (cell.to_owned(), Tone::Plain)));
             continue;
@@ -132,7 +131,7 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
 fn told(kind: Kind, difference: &Difference) -> (String, Tone) {
     let text = difference.text();
     let tone = match (kind, difference.is_marked) {
-        (Kind::Threads, _) | (_, false) => Tone::Plain,
+        (Kind::Threads | Kind::Slips, _) | (_, false) => Tone::Plain,
         _ if text.starts_with('▼') => Tone::Good,
         _ => Tone::Bad,
     };
@@ -159,7 +158,7 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
         text.push("Differences are not marked: without two runs at least of two configurations there is no spread to compare them with, and each of them may be chance. Give more runs of each.".into());
     }
     if comparison.sections.iter().any(|section| section.kind == Kind::Threads) {
-        text.push("Threads are compared by name; of several with one name, the one with the most jobs. Period, WCET and response are those of its primary separator.".into());
+        text.push("Threads are compared by name; of several with one name, the one with the most jobs. All figures are those of its primary separator; jitter is the typical one.".into());
     }
     text
 }

@@ -223,14 +223,55 @@ fn threads_are_compared_by_name() {
     let found = text(&Comparison::new(&[before, after], &[]).expect("threads"));
     let expected = "\
 Threads
-Thread  Configuration  Period  (to first)    WCET  (to first)  Response  (to first)  Notes
-ctl     before           5 ms              800 µs                900 µs
-        after            5 ms           =  800 µs           =   1.35 ms     +50.0 %
-gone    before           5 ms              800 µs                900 µs
-        after               –                   –                     –              missing
+Thread  Configuration  Period  (to first)  Jitter  (to first)    WCET  (to first)  Response  (to first)  Notes
+ctl     before           5 ms               41 µs              800 µs                900 µs
+        after            5 ms           =   41 µs           =  800 µs           =   1.35 ms     +50.0 %
+gone    before           5 ms               41 µs              800 µs                900 µs
+        after               –                   –                   –                     –              missing
 ";
     assert!(found.contains(expected), "{found}");
     assert!(found.contains("models of threads do not say"), "{found}");
+}
+
+#[test]
+fn slips_and_percentiles_are_compared_where_there_are_any() {
+    let input = |name: &str, change: fn(&mut punctual_model::Stream)| {
+        let mut task = example::task("ctl", 1_202, 80);
+        change(&mut task.streams[0]);
+        Input { name: name.into(), model: example::model(vec![task]) }
+    };
+    let odd = input("odd", |stream| {
+        stream.arrival.periodic = Some(example::disturbed());
+        stream.percentiles = Some(example::percentiles());
+    });
+    let comparison = Comparison::new(&[input("plain", |_| ()), odd], &[]).expect("threads");
+    let found = text(&comparison);
+    let expected = "\
+Threads
+Thread  Configuration  Period  (to first)  Jitter  (to first)    WCET  (to first)  Response  (to first)
+ctl     plain            5 ms               41 µs              800 µs                900 µs
+        odd              1 ms     −80.0 %   16 µs     −61.0 %  800 µs           =    900 µs           =
+
+Threads: activations that were skipped, releases that were extra
+Thread  Configuration  Skipped  (to first)  Extra  (to first)
+ctl     plain                0                  0
+        odd                  3          +3      0           =
+
+Threads: lateness, what so many of the releases do not exceed
+Thread  Configuration  50 %   90 %   99 %  99.9 %
+ctl     plain             –      –      –       –
+        odd            6 µs  12 µs  14 µs   16 µs
+";
+    assert!(found.contains(expected), "{found}");
+    assert!(found.contains("Threads: processor time") && found.contains("Threads: response time"), "{found}");
+    let json: serde_json::Value = serde_json::from_str(&comparison.json()).expect("JSON");
+    let figures = json["figures"].as_array().expect("figures");
+    let of = |of: &str, figure: &str| figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure");
+    let skipped = serde_json::json!({"value": 3, "least": 3, "greatest": 3, "runs": 1, "difference": {}});
+    assert_eq!(of("slips", "skipped")["configurations"][1], skipped);
+    assert_eq!(of("cost", "p99_ns")["configurations"][1]["value_ns"], 790_000);
+    assert_eq!(of("threads", "jitter_ns")["configurations"][1]["value_ns"], 16_000);
+    assert!(comparison.html().contains("Threads: lateness"));
 }
 
 #[test]

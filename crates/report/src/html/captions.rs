@@ -19,25 +19,43 @@ fn example(curve: &Curve) -> Option<Duration> {
 
 /// Release raster.
 pub(crate) fn raster(jobs: &StreamJobs) -> String {
-    let mut text = match jobs.measure {
-        Measure::Lateness { numerator, denominator, jitter_ns, on, .. } => {
-            let whose = match on {
+    let mut text = match &jobs.measure {
+        Measure::Lateness(grid) => {
+            let whose = match grid.on {
                 PeriodicOn::Arrival => "the times that the thread itself asked for",
                 PeriodicOn::Release => "the releases themselves",
             };
-            let bound = at_most(ns(jitter_ns));
+            let bound = match grid.greatest_ns {
+                None => format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns))),
+                Some(greatest) => format!(
+                    "the typical jitter, {}; a model of all releases, one for each activation, needs J = {}",
+                    at_most(ns(grid.jitter_ns)),
+                    at_most(ns(greatest))
+                ),
+            };
             let mut text = format!(
                 "Each point is a job: across, when it was released; up, how much later than its place in a grid of {}, fitted to {whose}. \
                  A level band is a task that keeps time, a slope one that drifts, a point far up a job that came late. \
-                 The dashed line is the greatest lateness, the release jitter J = {bound}.",
-                grid(numerator, denominator),
+                 The dashed line is {bound}.",
+                period_of(grid.numerator, grid.denominator),
             );
+            if !grid.slips.is_empty() {
+                text +=
+                    " A vertical line is where activations were skipped or releases extra; from there on, jobs are of other activations.";
+            }
+            if !grid.left_out.is_empty() {
+                let rings = match grid.left_out.len() {
+                    1 => "release in a ring".to_string(),
+                    several => format!("{several} releases in rings"),
+                };
+                let _ = write!(text, " The typical jitter does not count the {rings}.");
+            }
             if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
                 let _ = write!(text, " Here half of the jobs were at most {} late, 99 % at most {}.", at_most(ns(half)), at_most(ns(most)));
             }
             text
         }
-        Measure::Separation { least_ns, most_ns } => {
+        &Measure::Separation { least_ns, most_ns } => {
             let mut text = format!(
                 "Each point is a job: across, when it was released; up, how long after the job before it. These jobs follow no period, \
                  so there is no grid that they could be late on. The lower dashed line is the least separation, {}",
@@ -65,7 +83,7 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     text
 }
 
-fn grid(numerator: u64, denominator: u64) -> String {
+fn period_of(numerator: u64, denominator: u64) -> String {
     match denominator {
         1 => ns(numerator).to_string(),
         _ => format!("{numerator}/{denominator} ns"),
@@ -223,7 +241,7 @@ pub(crate) fn suspension(model: &Suspension) -> String {
 /// Histogram of lateness or separation.
 pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
     let (means, worst) = match jobs.measure {
-        Measure::Lateness { .. } => ("How much later than its place in the periodic grid each job was released.", "as late as"),
+        Measure::Lateness(_) => ("How much later than its place in the periodic grid each job was released.", "as late as"),
         Measure::Separation { .. } => ("How long after the one before it each job was released.", "as close as"),
     };
     let mut text = histogram(&jobs.worst, means)?;
@@ -259,6 +277,7 @@ pub(crate) fn mean(stream: &Stream) -> Option<Duration> {
 mod tests {
     use super::*;
     use crate::example;
+    use crate::html::Jobs;
     use punctual_model::{Execution, Sporadic};
 
     /// The kernel's migration threads as the paper tells of them: jobs in pairs, 37.6 µs apart at least, else every 14 ms; the first of many costs
@@ -322,6 +341,26 @@ mod tests {
     fn a_bound_that_is_cut_is_said_to_be() {
         let cut = |stream: &Stream| arrivals(stream).is_some_and(|text| text.contains("leaves the figure at the top"));
         assert!(cut(&migration()) && !cut(&example::stream(5_000_000, 41_000)));
+    }
+
+    #[test]
+    fn the_raster_says_what_its_marks_are() {
+        let caption = |periodic: Periodic| {
+            let mut task = example::task("ctl", 7, 80);
+            task.streams[0].arrival.periodic = Some(periodic);
+            let jobs = Jobs::new(&example::model(vec![task]));
+            raster(jobs.stream(0).expect("the stream"))
+        };
+        let plain = caption(example::periodic(1_000_000, 16_000));
+        assert!(plain.ends_with("The dashed line is the greatest lateness, the release jitter J = 16 µs."), "{plain}");
+        let odd = caption(example::disturbed());
+        for part in [
+            "The dashed line is the typical jitter, 16 µs; a model of all releases, one for each activation, needs J = 30.33 ms.",
+            "A vertical line is where activations were skipped or releases extra",
+            "The typical jitter does not count the 2 releases in rings.",
+        ] {
+            assert!(odd.contains(part), "{part}\n{odd}");
+        }
     }
 
     #[test]

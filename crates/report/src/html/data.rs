@@ -8,7 +8,7 @@ use super::jobs::{Jobs, Measure, StreamJobs};
 use super::raster::Point;
 use super::task::drawn;
 use super::thin::{Bound, Corners, thin};
-use punctual_model::{Arrival, Instant, Periodic, Stream, TimingModel};
+use punctual_model::{Arrival, Instant, LeftOut, Periodic, Slip, Stream, TimingModel};
 use serde::Serialize;
 
 /// Most bars of a histogram that are worth sending: the page joins them to about a hundred.
@@ -59,6 +59,8 @@ struct PeriodicData {
     /// In nanoseconds; a fraction where the period is one.
     period: f64,
     jitter: u64,
+    /// Whether there are as many activations as releases at least: none was skipped.
+    is_dense: bool,
 }
 
 #[derive(Serialize)]
@@ -75,6 +77,19 @@ struct RasterData {
     bounds: Vec<u64>,
     /// Whether it is the lateness that is drawn, or the separation.
     lateness: bool,
+    /// Where activations were skipped (how many), or releases extra (below zero).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    slips: Vec<Mark>,
+    /// Releases that the typical jitter leaves out, and how late they were.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<Mark>,
+}
+
+#[derive(Serialize)]
+struct Mark {
+    /// Since the begin of the observation.
+    at_us: i64,
+    value: i64,
 }
 
 #[derive(Serialize)]
@@ -138,7 +153,7 @@ fn table(corners: Corners) -> Option<Table> {
 fn periodic(periodic: &Periodic) -> PeriodicData {
     let exact = periodic.period_exact.filter(|exact| exact.denominator > 0);
     let period = exact.map_or(periodic.period_ns.ns() as f64, |exact| exact.numerator as f64 / exact.denominator as f64);
-    PeriodicData { period, jitter: periodic.jitter_ns.ns() }
+    PeriodicData { period, jitter: periodic.jitter_ns.ns(), is_dense: periodic.skipped == 0 }
 }
 
 fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
@@ -151,19 +166,34 @@ fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
         since
     });
     let width = |point: &Point| point.high_ns.abs_diff(point.low_ns);
-    let bounds = match jobs.measure {
-        Measure::Lateness { jitter_ns, .. } => vec![jitter_ns],
-        Measure::Separation { least_ns, most_ns: u64::MAX } => vec![least_ns],
-        Measure::Separation { least_ns, most_ns } => vec![least_ns, most_ns],
+    let bounds = match &jobs.measure {
+        Measure::Lateness(grid) => vec![grid.jitter_ns],
+        Measure::Separation { least_ns, most_ns: u64::MAX } => vec![*least_ns],
+        Measure::Separation { least_ns, most_ns } => vec![*least_ns, *most_ns],
     };
+    let (slips, left_out) = marks(&jobs.measure, begin);
     (!points.is_empty()).then(|| RasterData {
         number: differences(&points.iter().map(|point| point.number).collect::<Vec<u64>>()),
         at_us: at_us.collect(),
         low: points.iter().map(|point| point.low_ns).collect(),
         width: if points.iter().any(|point| width(point) > 0) { points.iter().map(width).collect() } else { Vec::new() },
         bounds,
-        lateness: matches!(jobs.measure, Measure::Lateness { .. }),
+        lateness: matches!(jobs.measure, Measure::Lateness(_)),
+        slips,
+        left_out,
     })
+}
+
+/// Where there are slips, and what the typical jitter leaves out.
+fn marks(measure: &Measure, begin: Instant) -> (Vec<Mark>, Vec<Mark>) {
+    let Measure::Lateness(grid) = measure else { return (Vec::new(), Vec::new()) };
+    let since = |at: Instant| (at.ns() / 1_000) as i64 - (begin.ns() / 1_000) as i64;
+    let slip = |slip: &Slip| Mark { at_us: since(slip.at_ns), value: slip.activations };
+    let left_out = |release: &LeftOut| {
+        let beyond = if release.off_ns > 0 { i64::try_from(grid.jitter_ns).unwrap_or(i64::MAX) } else { 0 };
+        Mark { at_us: since(release.at_ns), value: release.off_ns.saturating_add(beyond) }
+    };
+    (grid.slips.iter().map(slip).collect(), grid.left_out.iter().map(left_out).collect())
 }
 
 fn counts(histogram: &Histogram) -> Option<Counts> {

@@ -171,6 +171,7 @@ fn footer() -> Markup {
 mod tests {
     use super::*;
     use crate::example::{best_effort_phase, model, task};
+    use punctual_model::{Duration, Instant, Job, Release, Window};
 
     /// A thread may be called anything: at most 15 bytes, but a command line is long.
     fn hostile() -> TimingModel {
@@ -195,6 +196,36 @@ mod tests {
         // The scripts of the page itself, its data, and no other.
         assert_eq!(page.matches("<script").count(), SCRIPTS.len() + 1);
         assert_eq!(page.matches("</script").count(), SCRIPTS.len() + 1);
+    }
+
+    #[test]
+    fn slips_typical_jitter_and_percentiles_stand_in_the_section_of_the_task() {
+        let mut odd = task("ctl", 7, 80);
+        odd.streams[0].arrival.periodic = Some(crate::example::disturbed());
+        odd.streams[0].percentiles = Some(crate::example::percentiles());
+        let model = model(vec![odd]);
+        let mut jobs = Jobs::new(&model);
+        let at = Instant::from_ns(1_000_000_000);
+        let release = Release { arrival: None, window: Window::at(at) };
+        let job = Job { release, start: at, end: at, cost: Duration::ZERO, suspended: Duration::ZERO };
+        jobs.job(7, 0, &model.tasks[0].streams[0].separator, 0, &job);
+        let page = page(&model, Some(&jobs), None, "report");
+        for part in [
+            "1 ms, 3 skipped</td>",
+            ">16 µs (30.33 ms)</td>",
+            "<dt>Jitter, typical</dt><dd>16 µs</dd>",
+            "<dt>Release jitter J, greatest</dt><dd>30.33 ms</dd>",
+            "<dt>Skipped activations</dt><dd>3</dd>",
+            "<dt>Releases left out</dt><dd>2</dd>",
+            "<th scope=\"row\">Lateness</th><td class=\"figure\">6 µs</td><td class=\"figure\">12 µs</td>",
+            "one 30 ms later than that (the machine stood still)",
+            "\"slips\":[{\"at_us\":500004,\"value\":1},{\"at_us\":800002,\"value\":2}]",
+            "\"left_out\":[{\"at_us\":1999690,\"value\":-310000},{\"at_us\":3030016,\"value\":30016000}]",
+            "\"is_dense\":false",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+        assert!(!page.contains("Extra releases"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What the jobs of a recording add to a model's page: rasters and histograms, in memory that does not grow with their number.
 
+use super::grid::Grid;
 use super::histogram::Histogram;
 use super::raster::{Point, Raster};
 use crate::shape::Shape;
-use punctual_model::{Instant, Job, PeriodicOn, Separator, Stream, Task, TimingModel, Window};
+use punctual_model::{Instant, Job, Separator, Stream, Task, TimingModel, Window};
 use rustc_hash::FxHashMap;
 
 /// Points of the stream that is shown for a task are at most twice so many, …
@@ -50,20 +51,10 @@ pub(crate) struct StreamJobs {
 }
 
 /// What is drawn of releases over time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Measure {
     /// How much later than its place in the periodic grid a job was released.
-    Lateness {
-        /// The grid's first place.
-        offset_ns: i64,
-        /// Its period, as a fraction.
-        numerator: u64,
-        denominator: u64,
-        /// The model's jitter.
-        jitter_ns: u64,
-        /// Whether the grid is that of known arrivals.
-        on: PeriodicOn,
-    },
+    Lateness(Box<Grid>),
     /// How long after the release before it a job was released, where jobs follow no period.
     Separation {
         /// δ⁻(2).
@@ -76,15 +67,7 @@ pub(crate) enum Measure {
 impl Measure {
     fn of(stream: &Stream) -> Self {
         if let Shape::Periodic(periodic) = Shape::of(stream) {
-            let exact = periodic.period_exact.filter(|exact| exact.denominator > 0);
-            let (numerator, denominator) = exact.map_or((periodic.period_ns.ns(), 1), |exact| (exact.numerator, exact.denominator));
-            return Measure::Lateness {
-                offset_ns: periodic.offset_ns,
-                numerator,
-                denominator,
-                jitter_ns: periodic.jitter_ns.ns(),
-                on: periodic.on,
-            };
+            return Measure::Lateness(Box::new(Grid::of(periodic)));
         }
         let curve = stream.arrival.curve.as_ref();
         let separation = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns);
@@ -96,14 +79,10 @@ impl Measure {
 
     /// The least and the most that the measure of a job can be.
     fn range(&self, number: u64, window: Window, last: Option<(u64, Window)>) -> Option<(i64, i64)> {
-        match *self {
-            Measure::Lateness { offset_ns, numerator, denominator, .. } => {
-                let place = match denominator {
-                    1 => number.saturating_mul(numerator),
-                    _ => (u128::from(number) * u128::from(numerator) / u128::from(denominator)).try_into().unwrap_or(u64::MAX),
-                };
-                let grid = offset_ns.saturating_add_unsigned(place);
-                Some((difference(window.earliest(), grid), difference(window.latest(), grid)))
+        match self {
+            Measure::Lateness(grid) => {
+                let place = grid.place(number, window);
+                Some((difference(window.earliest(), place), difference(window.latest(), place)))
             }
             Measure::Separation { .. } => {
                 let (before, last) = last?;
@@ -116,11 +95,11 @@ impl Measure {
     }
 
     /// Whether the model allows a job of this range: some instant of a window that it does is enough.
-    fn allows(&self, low_ns: i64, high_ns: i64) -> bool {
-        match *self {
+    fn allows(&self, window: Window, low_ns: i64, high_ns: i64) -> bool {
+        match self {
             // Offset and jitter hold for every instant of every window.
-            Measure::Lateness { jitter_ns, .. } => low_ns >= 0 && high_ns.unsigned_abs() <= jitter_ns,
-            Measure::Separation { least_ns, most_ns } => high_ns.unsigned_abs() >= least_ns && low_ns.unsigned_abs() <= most_ns,
+            Measure::Lateness(grid) => grid.leaves_out(window) || low_ns >= 0 && high_ns.unsigned_abs() <= grid.jitter_ns,
+            Measure::Separation { least_ns, most_ns } => high_ns.unsigned_abs() >= *least_ns && low_ns.unsigned_abs() <= *most_ns,
         }
     }
 }
@@ -129,7 +108,7 @@ fn difference(at: Instant, grid: i64) -> i64 {
     signed(at.ns()).saturating_sub(grid)
 }
 
-fn signed(ns: u64) -> i64 {
+pub(super) fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
@@ -222,10 +201,10 @@ impl StreamJobs {
         self.cost.push(job.cost.ns());
         self.response.push(job.response().ns());
         if let Some((low_ns, high_ns)) = self.measure.range(number, window, self.last) {
-            self.outside += u64::from(!self.measure.allows(low_ns, high_ns));
+            self.outside += u64::from(!self.measure.allows(window, low_ns, high_ns));
             self.raster.push(Point { number, at_ns: window.earliest().ns(), low_ns, high_ns });
             let worst = match self.measure {
-                Measure::Lateness { .. } => high_ns,
+                Measure::Lateness(_) => high_ns,
                 Measure::Separation { .. } => low_ns,
             };
             self.worst.push(worst.try_into().unwrap_or(0));
@@ -285,6 +264,28 @@ mod tests {
         let (number, at) = (5_184_000, second(86_400_000_000_000));
         jobs.job(7, 0, &separator(), number, &job(at, at));
         assert_eq!(jobs.stream(0).map(|stream| stream.raster.points()[0].low_ns), Some(0));
+    }
+
+    /// One activation skipped, one release left out: on the grid that the typical model has.
+    #[test]
+    fn skipped_activations_are_passed_over() {
+        let mut odd = task("ctl", 7, 80);
+        let periodic = crate::example::disturbed();
+        let period = periodic.period_ns.ns();
+        odd.streams[0].arrival.periodic = Some(periodic);
+        let mut jobs = Jobs::new(&model(vec![odd]));
+        // Before release 499 one activation was skipped, before 797 two; 1,997 was early and 2,997 late, and both are left out.
+        let at = |number: u64, late: u64| (number, second(number * period + late));
+        let seen = [at(498, 9), (499, 1_500_004_000), (797, 1_800_002_000), (1_997, 2_999_690_000), (2_997, 4_030_016_000), at(2_998, 0)];
+        for (number, at) in seen {
+            jobs.job(7, 0, &separator(), number, &job(at, at));
+        }
+        let stream = jobs.stream(0).expect("the stream");
+        let ranges: Vec<(u64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns)).collect();
+        let late = [(498, 9), (499, 4_000), (797, 2_000), (1_997, -310_000), (2_997, 30_016_000), (2_998, -3_000_000)];
+        assert_eq!(ranges, late);
+        // Only the last is neither listed nor allowed.
+        assert_eq!(stream.outside, 1);
     }
 
     #[test]

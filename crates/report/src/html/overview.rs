@@ -1,10 +1,11 @@
 //! The table of all tasks: every column sorts, a text filters.
 
 use super::captions::mean;
-use crate::figure::{at_least, at_most, count, period};
+use crate::figure::{at_least, at_most, count};
 use crate::models::utilization;
 use crate::overview::{legend, notes, policy, primary, same_thread, short};
 use crate::shape::Shape;
+use crate::slips::{jitters, period_and_slips};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::{Duration, Policy, Stream, Task, TimingModel};
@@ -27,7 +28,11 @@ const COLUMNS: [(&str, Kind, &str); 14] = [
     ("Policy", Kind::Ranked, "Scheduling policy and priority, most urgent first"),
     ("Separator", Kind::Words, "The call in which it waits for its next job"),
     ("Period or arrival", Kind::Figures, "Period; else releases in a burst, or least separation"),
-    ("Jitter", Kind::Figures, "How much later than its place in the grid a job is released at most"),
+    (
+        "Jitter",
+        Kind::Figures,
+        "How much later than its place in the grid a job is released: typically at most, and of all releases where that is another",
+    ),
     ("WCET", Kind::Figures, "Most processor time of a job"),
     ("Mean", Kind::Figures, "Mean processor time of a job"),
     ("Suspended", Kind::Figures, "Most time asleep inside a job"),
@@ -137,7 +142,9 @@ fn row(model: &TimingModel, position: usize) -> Markup {
 
 fn of_stream(stream: &Stream) -> Vec<Cell> {
     let (arrival, jitter) = match Shape::of(stream) {
-        Shape::Periodic(model) => (figure(period(model), model.period_ns.ns().into()), time(Some(model.jitter_ns))),
+        Shape::Periodic(model) => {
+            (figure(period_and_slips(model), model.period_ns.ns().into()), figure(jitters(model), model.usual_jitter().ns().into()))
+        }
         Shape::Bursts { jobs, span } => (figure(format!("≤ {jobs} in {}", at_least(span)), span.ns().into()), absent()),
         Shape::Sporadic(separation) => (figure(format!("≥ {} apart", at_least(separation)), separation.ns().into()), absent()),
         Shape::Unknown => (absent(), absent()),

@@ -4,13 +4,14 @@ use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
-use crate::figure::{about, at_least, at_most, count, counted};
+use crate::figure::{about, at_least, at_most, count, counted, period};
 use crate::models::{arrivals, completion, demand, utilization};
 use crate::overview::{arrival, notes, policy, primary, same_thread};
 use crate::prose::{identity, uncertain};
-use crate::visible;
+use crate::shape::Shape;
+use crate::{percentiles, slips, visible};
 use maud::{Markup, html};
-use punctual_model::{Duration, EndedBy, Stream, Task, TimingModel};
+use punctual_model::{Duration, EndedBy, Periodic, Stream, Task, TimingModel};
 
 /// The section of the task at `position`.
 pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>) -> Markup {
@@ -59,12 +60,23 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
 
 /// The figures of a stream that an analysis begins with.
 fn facts(stream: &Stream) -> Markup {
-    let (arrival, jitter) = arrival(stream);
+    let (arrival, _) = arrival(stream);
+    let periodic = match Shape::of(stream) {
+        Shape::Periodic(periodic) => Some(periodic),
+        _ => None,
+    };
+    let typical = periodic.and_then(slips::typical);
+    let counted = |of: fn(&Periodic) -> u64| periodic.map(of).filter(|number| *number > 0).map(count);
+    let jitter = periodic.map(|periodic| at_most(periodic.jitter_ns).to_string());
     let execution = stream.execution.as_ref();
     let separation = stream.arrival.sporadic.as_ref().map(|sporadic| at_least(sporadic.min_separation_ns).to_string());
     let facts = [
-        ("Period or arrival", Some(arrival)),
-        ("Release jitter J", Some(jitter).filter(|jitter| jitter != "–")),
+        ("Period or arrival", Some(periodic.map_or(arrival, period))),
+        ("Jitter, typical", typical.map(|typical| at_most(typical.jitter_ns).to_string())),
+        (if typical.is_some() { "Release jitter J, greatest" } else { "Release jitter J" }, jitter),
+        ("Skipped activations", counted(|periodic| periodic.skipped)),
+        ("Extra releases", counted(|periodic| periodic.extra)),
+        ("Releases left out", counted(slips::left_out)),
         ("Least separation", separation),
         ("WCET C", execution.and_then(|execution| Some(at_most(*execution.wcet_ns.first()?).to_string()))),
         ("Mean cost", captions::mean(stream).map(|mean| mean.to_string())),
@@ -78,6 +90,37 @@ fn facts(stream: &Stream) -> Markup {
         dl.facts.key-figures {
             @for (name, fact) in facts {
                 @if let Some(fact) = fact { div { dt { (name) } dd { (fact) } } }
+            }
+        }
+        (distribution(stream))
+    }
+}
+
+/// Percentiles of lateness, cost and response, beside the greatest.
+fn distribution(stream: &Stream) -> Markup {
+    let rows = percentiles::rows(stream);
+    let shown = rows.iter().map(|row| row.values.len()).max().unwrap_or(0);
+    html! {
+        @if !rows.is_empty() {
+            div.scroll.percentiles tabindex="0" role="region" aria-label="Percentiles" {
+                table {
+                    thead { tr {
+                        th scope="col" { "At most" }
+                        @for title in &percentiles::TITLES[..shown] { th.figure scope="col" { (title) } }
+                        th.figure scope="col" { "all" }
+                    } }
+                    tbody {
+                        @for row in &rows {
+                            tr {
+                                th scope="row" { (row.what) @if row.is_sampled { " (estimated)" } }
+                                @for place in 0..shown {
+                                    td.figure { @if let Some(value) = row.values.get(place) { (at_most(*value)) } @else { "–" } }
+                                }
+                                td.figure { (at_most(row.greatest)) }
+                            }
+                        }
+                    }
+                }
             }
         }
     }
@@ -129,7 +172,7 @@ fn coming(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     let mut list = Vec::new();
     if let Some(seen) = seen {
         let (raster, title) = match seen.measure {
-            Measure::Lateness { .. } => ("Release raster: lateness of each job", "Histogram of lateness"),
+            Measure::Lateness(_) => ("Release raster: lateness of each job", "Histogram of lateness"),
             Measure::Separation { .. } => ("Release raster: separation of jobs", "Histogram of separation"),
         };
         let drawn = seen.worst.count() > 0;

@@ -50,10 +50,11 @@ function arrivals(stream) {
     series.push({ label: "sporadic bound ⌈Δ/T⌉", colour: "--c3", dash: DASHED, width: 1.5, draw: "steps-before", cut: true, tell: count, of: (span) => curves.sporadic(span) });
   }
   if (curves.periodic) {
-    series.push(
-      { label: "periodic bound ⌈(Δ+J)/T⌉", colour: "--c4", dash: DOTTED, width: 1.5, draw: "steps-before", cut: true, tell: count, of: (span) => curves.periodicMax(span) },
-      { label: "periodic bound ⌊(Δ−J)/T⌋", colour: "--c5", dash: DOTTED, width: 1.5, draw: "step", tell: count, of: (span) => curves.periodicMin(span) },
-    );
+    series.push({ label: "periodic bound ⌈(Δ+J)/T⌉", colour: "--c4", dash: DOTTED, width: 1.5, draw: "steps-before", cut: true, tell: count, of: (span) => curves.periodicMax(span) });
+    // Where activations were skipped, the period bounds nothing from below.
+    if (curves.periodic.is_dense) {
+      series.push({ label: "periodic bound ⌊(Δ−J)/T⌋", colour: "--c5", dash: DOTTED, width: 1.5, draw: "step", tell: count, of: (span) => curves.periodicMin(span) });
+    }
   }
   return ofIntervals(curves, number("releases"), series);
 }
@@ -97,46 +98,105 @@ function wcet(stream) {
   };
 }
 
+// Draws inside the figure, and nowhere else.
+function inside(plot, draw) {
+  const context = plot.ctx;
+  context.save();
+  context.beginPath();
+  context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
+  context.clip();
+  context.setLineDash([]);
+  context.beginPath();
+  draw(context);
+  context.restore();
+}
+
 function raster(stream) {
   const data = stream.raster;
   const numbers = sums(data.number);
   const at = sums(data.at_us).map((us) => us * 1000);
   const high = data.width ? data.low.map((low, index) => low + data.width[index]) : null;
-  const labels = data.lateness ? ["greatest lateness, J"] : ["least separation", "greatest separation"];
+  const labels = data.lateness ? [data.left_out ? "typical jitter" : "greatest lateness, J"] : ["least separation", "greatest separation"];
   const span = Math.max(at.at(-1) - at[0], 1000);
   const [from, until] = [at[0] - span / 50, at.at(-1) + span / 50];
+  // What is marked is told at the job that is drawn next to it.
+  const marked = (marks, value, words) => {
+    const [values, texts] = [at.map(() => null), at.map(() => "")];
+    for (const mark of marks) {
+      const after = at.findIndex((instant) => instant >= mark.at_us * 1000 - 1000);
+      const index = after < 0 ? at.length - 1 : after;
+      values[index] = value(mark, index);
+      texts[index] += (texts[index] && ", ") + words(mark);
+    }
+    return { values, texts };
+  };
+  const slips = data.slips ?? [];
+  const leftOut = data.left_out ?? [];
+  const slipped = marked(slips, (mark, index) => data.low[index], ({ value }) => (value > 0 ? `${count(value)} skipped` : `${count(-value)} extra`));
+  const ringed = marked(leftOut, ({ value }) => value, ({ value }) => (value < 0 ? `${above(-value)} early` : `${above(value)} late`));
+  const series = [
+    { label: high ? "job (earliest)" : "job", colour: "--c1", draw: "points", tell: below },
+    ...(high ? [{ label: "not seen: up to its latest", colour: "--c2", draw: "spans", tell: (latest, index) => (latest > data.low[index] ? above(latest) : "–") }] : []),
+    ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5, draw: "line", tell: index === 0 && !data.lateness ? below : above })),
+    ...(slips.length ? [{ label: "skipped or extra before it", colour: "--c4", draw: "spans", tell: (_, index) => slipped.texts[index] }] : []),
+    ...(leftOut.length ? [{ label: "not typical", colour: "--c5", draw: "rings", tell: (_, index) => ringed.texts[index] }] : []),
+  ];
+  const ringsAt = series.length;
+  const slipsAt = ringsAt - (leftOut.length ? 1 : 0);
   return {
     x: time("time since the beginning"),
     y: time(data.lateness ? "lateness" : "separation"),
     view: [from, until],
     limits: [from, until],
-    series: [
-      { label: high ? "job (earliest)" : "job", colour: "--c1", draw: "points", tell: below },
-      ...(high ? [{ label: "not seen: up to its latest", colour: "--c2", draw: "spans", tell: (latest, index) => (latest > data.low[index] ? above(latest) : "–") }] : []),
-      ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5, draw: "line", tell: index === 0 && !data.lateness ? below : above })),
+    series,
+    data: () => [
+      at,
+      data.low,
+      ...(high ? [high] : []),
+      ...data.bounds.map((bound) => at.map(() => bound)),
+      ...(slips.length ? [slipped.values] : []),
+      ...(leftOut.length ? [ringed.values] : []),
     ],
-    data: () => [at, data.low, ...(high ? [high] : []), ...data.bounds.map((bound) => at.map(() => bound))],
     where: (plot, index) => `Job ${count(numbers[index] + 1)}, ${duration(at[index], Math.round, 7)} after the beginning:`,
-    // Releases that were not seen themselves are bars.
     drawMore: (plot, colour) => {
-      if (!high) return;
-      const context = plot.ctx;
-      context.save();
-      context.beginPath();
-      context.rect(plot.bbox.left, plot.bbox.top, plot.bbox.width, plot.bbox.height);
-      context.clip();
-      context.strokeStyle = colour("--c2");
-      context.lineWidth = 2 * devicePixelRatio;
-      context.setLineDash([]);
-      context.beginPath();
-      data.low.forEach((low, index) => {
-        if (high[index] === low) return;
-        const x = plot.valToPos(at[index], "x", true);
-        context.moveTo(x, plot.valToPos(low, "y", true));
-        context.lineTo(x, plot.valToPos(high[index], "y", true));
-      });
-      context.stroke();
-      context.restore();
+      // Releases that were not seen themselves are bars.
+      if (high) {
+        inside(plot, (context) => {
+          context.strokeStyle = colour("--c2");
+          context.lineWidth = 2 * devicePixelRatio;
+          data.low.forEach((low, index) => {
+            if (high[index] === low) return;
+            const x = plot.valToPos(at[index], "x", true);
+            context.moveTo(x, plot.valToPos(low, "y", true));
+            context.lineTo(x, plot.valToPos(high[index], "y", true));
+          });
+          context.stroke();
+        });
+      }
+      if (slips.length && plot.series[slipsAt].show) {
+        inside(plot, (context) => {
+          context.strokeStyle = colour("--c4");
+          context.lineWidth = 1.5 * devicePixelRatio;
+          for (const { at_us: us } of slips) {
+            const x = plot.valToPos(us * 1000, "x", true);
+            context.moveTo(x, plot.bbox.top);
+            context.lineTo(x, plot.bbox.top + plot.bbox.height);
+          }
+          context.stroke();
+        });
+      }
+      if (leftOut.length && plot.series[ringsAt].show) {
+        inside(plot, (context) => {
+          context.strokeStyle = colour("--c5");
+          context.lineWidth = 2 * devicePixelRatio;
+          for (const { at_us: us, value } of leftOut) {
+            const [x, y] = [plot.valToPos(us * 1000, "x", true), plot.valToPos(value, "y", true)];
+            context.moveTo(x + 5 * devicePixelRatio, y);
+            context.arc(x, y, 5 * devicePixelRatio, 0, 2 * Math.PI);
+          }
+          context.stroke();
+        });
+      }
     },
   };
 }

@@ -12,7 +12,7 @@ const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Escape shows
 //   limits     [from, until]                           what can be shown
 //   log        { x, y, range: [from, until] }          which axes can be logarithmic, and what of x is shown then
 //   logFirst   whether they are at first
-//   series     [{ label, colour, dash, draw, cut, tell }]   draw: "step", "steps-before", "line", "points", "bars", "spans" (by drawMore);
+//   series     [{ label, colour, dash, draw, cut, tell }]   draw: "step", "steps-before", "line", "points", "bars", "spans", "rings" (both by drawMore);
 //                                                      cut: on a linear axis it may leave the figure at the top
 //   data(from, until, points, log)                     [xs, ...ys] for what is seen
 //   where(plot, index)                                 the cursor's place in words
@@ -161,7 +161,7 @@ class Plot {
       legend: { show: false },
       cursor: {
         drag: { x: true, y: false, setScale: false },
-        points: { show: (u, index) => !["spans", "bars"].includes(kind.series[index - 1].draw), size: 8 },
+        points: { show: (u, index) => !["spans", "rings", "bars"].includes(kind.series[index - 1].draw), size: 8 },
         bind: { dblclick: () => () => this.reset() },
       },
       scales: {
@@ -195,6 +195,7 @@ class Plot {
       line: uPlot.paths.linear(),
       points: () => null,
       spans: () => null,
+      rings: () => null,
       bars: barPaths,
     }[series.draw];
     return {
@@ -377,9 +378,10 @@ function swatch(series) {
   svg.setAttribute("viewBox", "0 0 24 10");
   svg.setAttribute("aria-hidden", "true");
   svg.classList.add("swatch", series.colour.slice(2));
-  const shape = document.createElementNS(svg.namespaceURI, { points: "circle", bars: "rect", spans: "rect" }[series.draw] ?? "line");
+  const shape = document.createElementNS(svg.namespaceURI, { points: "circle", rings: "circle", bars: "rect", spans: "rect" }[series.draw] ?? "line");
   const attributes = {
     points: { cx: 12, cy: 5, r: 3 },
+    rings: { cx: 12, cy: 5, r: 3.5, class: "hollow" },
     bars: { x: 6, y: 0, width: 12, height: 10 },
     spans: { x: 11, y: 0, width: 2, height: 10 },
   }[series.draw] ?? { x1: 0, y1: 5, x2: 24, y2: 5, "stroke-dasharray": (series.dash ?? []).join(" ") };

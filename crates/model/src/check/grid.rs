@@ -1,0 +1,97 @@
+//! Where a period puts its activations: activation k arrives at `offset + k·P` and is released at most
+//! `jitter` later.
+//!
+//! Exact integers, so that fractions of nanoseconds do not drift.
+
+use crate::file::{Periodic, PeriodicOn};
+use crate::job::Release;
+use crate::time::Duration;
+
+/// A period with its offset and jitter.
+pub(super) struct Grid {
+    offset: i128,
+    jitter: i128,
+    numerator: i128,
+    denominator: i128,
+}
+
+/// From when to when something happened, in nanoseconds.
+#[derive(Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) first: i128,
+    pub(super) last: i128,
+}
+
+impl Seen {
+    /// The whole window of a release and, where the model is measured on arrivals, its known arrival.
+    pub(super) fn of(release: &Release, on: PeriodicOn) -> Seen {
+        let (earliest, latest) = (release.window.earliest(), release.window.latest());
+        let (mut first, mut last) = (i128::from(earliest.ns()), i128::from(latest.ns()));
+        if let (PeriodicOn::Arrival, Some(arrival)) = (on, release.arrival) {
+            first = first.min(arrival.ns().into());
+            last = last.max(arrival.ns().into());
+        }
+        Seen { first, last }
+    }
+}
+
+impl Grid {
+    /// The period of `model` (the exact one, where it has one with a denominator other than zero) with this
+    /// offset and jitter.
+    pub(super) fn new(model: &Periodic, offset_ns: i64, jitter: Duration) -> Grid {
+        let (numerator, denominator) = match model.period_exact {
+            Some(exact) if exact.denominator > 0 => (exact.numerator, exact.denominator),
+            _ => (model.period_ns.ns(), 1),
+        };
+        Grid { offset: offset_ns.into(), jitter: jitter.ns().into(), numerator: numerator.into(), denominator: denominator.into() }
+    }
+
+    /// The first whole nanosecond at which activation `k` may be released.
+    pub(super) fn arrival(&self, k: i64) -> i128 {
+        // Rounded up: as the lower of what is behind zero. No product of 63 and 64 bits overflows.
+        let product = i128::from(k) * self.numerator;
+        self.offset.saturating_sub((-product).div_euclid(self.denominator))
+    }
+
+    /// The last whole nanosecond at which it may be.
+    pub(super) fn limit(&self, k: i64) -> i128 {
+        let product = i128::from(k) * self.numerator;
+        self.offset.saturating_add(product.div_euclid(self.denominator)).saturating_add(self.jitter)
+    }
+
+    /// Whether all that was seen lies where activation `k` may be released.
+    pub(super) fn fits(&self, k: i64, seen: Seen) -> bool {
+        self.arrival(k) <= seen.first && seen.last <= self.limit(k)
+    }
+
+    /// Whether no two activations have an instant in common: then a release belongs to one alone.
+    pub(super) fn is_disjoint(&self) -> bool {
+        self.jitter.saturating_mul(self.denominator) < self.numerator
+    }
+
+    /// The least activation that may be released at `instant` or later.
+    pub(super) fn least_until(&self, instant: i128) -> i64 {
+        least(|k| self.limit(k) >= instant)
+    }
+
+    /// The least activation that arrives at `instant` or later.
+    pub(super) fn least_from(&self, instant: i128) -> i64 {
+        least(|k| self.arrival(k) >= instant)
+    }
+}
+
+/// The least number of which `holds` is true, given that it is of all above it; the greatest number if it is
+/// of none.
+fn least(holds: impl Fn(i64) -> bool) -> i64 {
+    let (mut from, mut until) = (-i64::MAX, i64::MAX);
+    while from < until {
+        // Rounded down, so that it is never the upper one. The difference takes one bit more than its ends.
+        let middle = from.wrapping_add((until.wrapping_sub(from) as u64 / 2) as i64);
+        if holds(middle) {
+            until = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    from
+}
