@@ -356,7 +356,7 @@ pub struct Typical {
 /// A release that the typical model leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Its latest bound.
+    /// Its latest bound, or its known arrival where that is early.
     pub at_ns: Instant,
     /// How far it is outside: negative from the first whole nanosecond allowed to its earliest bound, positive from the last one to
     /// its latest.

@@ -106,7 +106,7 @@ impl Query<'_> {
             }
         }
         let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;
-        model.typical = Some(self.typical(&typical, evidence)?);
+        model.typical = self.typical(&typical, evidence);
         self.tell_slips(&mut model, &evidence.shifts);
         Some(model)
     }
@@ -152,9 +152,8 @@ impl Query<'_> {
         let reason = |at: i64| self.summary.disturbed.iter().find(|(disturbed, _)| *disturbed == at).map(|(_, reason)| *reason);
         let mut left_out = Vec::new();
         for out in &evidence.left_out {
-            // How far before its arrival, or beyond the jitter: a release that is none may lie anywhere.
-            let off = strips.off(out.point);
-            left_out.push((out.point.y, off, reason(out.point.y)));
+            let (at, earliest) = self.bounds(evidence, out)?;
+            left_out.push((at, strips.off(out.point.x, earliest, at), reason(at)));
         }
         for (out, off) in strips.late() {
             let at = -out.point.y;
@@ -169,6 +168,15 @@ impl Query<'_> {
             jitter_ns: Duration::from_ns(u64::try_from(strips.jitter()).ok()?),
             left_out: left_out.into_iter().map(release).collect::<Option<_>>()?,
         })
+    }
+
+    /// The latest and the earliest bound of one of the lowest releases; a known arrival stands for the latest one where that is not known any more.
+    /// `None` where the earliest is not.
+    fn bounds(&self, evidence: &Evidence, out: &Located) -> Option<(i64, i64)> {
+        let find = |points: &[Located]| points.iter().find(|located| located.is(out)).map(|located| located.point.y);
+        let earliest = find(evidence.joined.floor())?;
+        let latest = find(&evidence.joined.high).map_or(out.point.y, |mirrored| -mirrored);
+        Some((latest, earliest))
     }
 
     /// How many activations were skipped and how many releases were extra, and the first places.
@@ -241,10 +249,10 @@ impl Strips {
     }
 
     /// How far a release is before its arrival (negative), or beyond the jitter; 0 where it is neither.
-    fn off(&self, point: Point) -> i128 {
-        let above = hull::above(point, self.period) - self.offset * self.period.denominator();
-        let (down, up) = (above.div_euclid(self.period.denominator()), div_ceil(above, self.period.denominator()));
-        if down < 0 { down } else { (up - self.jitter()).max(0) }
+    fn off(&self, x: i64, earliest: i64, latest: i64) -> i128 {
+        let above = |y: i64| hull::above(Point { x, y }, self.period) - self.offset * self.period.denominator();
+        let down = above(earliest).div_euclid(self.period.denominator());
+        if down < 0 { down } else { (div_ceil(above(latest), self.period.denominator()) - self.jitter()).max(0) }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::grid::{Grid, Seen};
 use super::violation::{Bound, Model, Value, Violation};
-use crate::file::{LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
+use crate::file::{Disturbance, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
 use crate::job::Release;
 
 /// Whether every release that is not left out lies within the jitter of its activation; whether those left
@@ -55,11 +55,18 @@ fn is_complete(model: &Periodic) -> bool {
 /// Whether no more releases are left out than may be.
 fn few(left_out: &[LeftOut], releases: usize) -> Vec<Violation> {
     let early = left_out.iter().filter(|release| release.off_ns < 0).count();
-    [(left_out.len(), (releases / 1_000).max(1)), (early, MAX_LEFT_OUT), (left_out.len() - early, MAX_LEFT_OUT)]
+    // What is known to be no release counts as none.
+    let counted = left_out.iter().filter(|release| release.reason != Some(Disturbance::Ending)).count();
+    [(counted, (releases / 1_000).max(1)), (early, MAX_LEFT_OUT), (left_out.len() - early, MAX_LEFT_OUT)]
         .into_iter()
         .filter(|(seen, most)| seen > most)
         .map(|(seen, most)| of_stream(Model::LeftOut, Bound::AtMost(Value::Count(most as u64)), Value::Count(seen as u64)))
         .collect()
+}
+
+/// Whether it is this release that was left out: by its latest bound, or by its known arrival.
+fn is_of(left_out: &LeftOut, release: &Release) -> bool {
+    left_out.at_ns == release.window.latest() || Some(left_out.at_ns) == release.arrival
 }
 
 /// The activations of all releases.
@@ -131,7 +138,7 @@ impl Reading<'_> {
         if self.grid.fits(k, seen) {
             return true;
         }
-        let Some(left_out) = self.left_out.first().filter(|left_out| left_out.at_ns == release.window.latest()) else { return false };
+        let Some(left_out) = self.left_out.first().filter(|left_out| is_of(left_out, release)) else { return false };
         let off = match left_out.off_ns < 0 {
             true => seen.first - self.grid.arrival(k),
             false => seen.last - self.grid.limit(k),
@@ -150,7 +157,7 @@ impl Reading<'_> {
         if from <= until {
             return expected.clamp(from, until);
         }
-        match self.left_out.first().filter(|left_out| left_out.at_ns == release.window.latest()) {
+        match self.left_out.first().filter(|left_out| is_of(left_out, release)) {
             Some(LeftOut { off_ns, .. }) if *off_ns < 0 => self.grid.least_from(seen.first.saturating_sub((*off_ns).into())),
             Some(LeftOut { off_ns, .. }) => self.grid.least_until(seen.last.saturating_sub((*off_ns).into())),
             None => expected,
