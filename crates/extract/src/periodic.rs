@@ -155,7 +155,8 @@ impl PeriodicSummary {
     /// Closes the open gap that matters least: one with a shift that its neighbours agree on, or else the lowest score, the later of equals.
     fn close_one(&mut self) {
         let key = |segment: &Segment| (segment.gap.shift == 0, segment.gap.score);
-        let lowest = (1..self.segments.len()).reduce(|least, at| if key(&self.segments[at]) <= key(&self.segments[least]) { at } else { least });
+        let lowest =
+            (1..self.segments.len()).reduce(|least, at| if key(&self.segments[at]) <= key(&self.segments[least]) { at } else { least });
         if let Some(at) = lowest {
             let later = self.segments.remove(at);
             slip(&mut self.slips, &later);

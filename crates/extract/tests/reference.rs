@@ -2,69 +2,18 @@
 
 mod common;
 
-use common::noise::Random;
+use common::streams::{Known, stream, summary};
+use proptest::prelude::*;
 use punctual_extract::periodic::PeriodicSummary;
-use punctual_model::{Disturbance, Instant, Release, Window};
+use punctual_model::check;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::Command;
 
 const STREAMS: u64 = 120;
 
-/// A release and what is known of it.
-struct Known {
-    earliest: u64,
-    latest: u64,
-    arrival: Option<u64>,
-    advance: u64,
-    is_none: bool,
-}
-
-/// A stream with skips, extra releases, stalls, windows, known arrivals and counted expirations, each only in some.
-fn stream(seed: u64) -> Vec<Known> {
-    let mut random = Random(seed);
-    let period = 1_000_000 + random.below(20_000_000);
-    let releases = [3, 5, 12, 15, 16, 17, 40, 300, 1_200, 3_000][random.below(10) as usize];
-    let noise = [0, 20, 20_000, period / 20, period / 2, 2 * period][random.below(6) as usize];
-    let [skips, extras, stalls, early] = [(); 4].map(|()| [0, 0, 1, 4, 60][random.below(5) as usize]);
-    let [windows, arrivals, counts, ends] = [(); 4].map(|()| random.below(4) == 0);
-    let base = random.below(1 << 50);
-    let one_of = |random: &mut Random, many: u64| many > 0 && random.below(releases) < many;
-    let (mut k, mut before, mut busy) = (0, base, 0);
-    let mut known = Vec::new();
-    for job in 0..releases {
-        let advance = if job > 5 && one_of(&mut random, skips) { 2 + random.below(3) } else { u64::from(job > 0) };
-        k += advance;
-        let due = base + k * period;
-        let late = if noise > 0 { random.below(noise).min(random.below(noise)) } else { 0 };
-        if one_of(&mut random, stalls) {
-            busy = due + random.below(9 * period);
-        }
-        let mut latest = (due + late).max(busy).max(before + 1);
-        if one_of(&mut random, early) && latest - before > period / 2 {
-            latest -= period / 3;
-        }
-        let earliest = if windows && random.below(3) > 0 { before.max(latest - random.below(period / 4)) } else { latest };
-        let arrival = (arrivals && random.below(50) > 0).then_some(due);
-        let advance = if counts { advance.max(1) } else { 1 };
-        known.push(Known { earliest, latest, arrival, advance, is_none: ends && job + 1 == releases });
-        before = latest;
-        if one_of(&mut random, extras) {
-            before += period / 3;
-            known.push(Known { earliest: before, latest: before, arrival: None, advance: 1, is_none: false });
-        }
-    }
-    known
-}
-
 fn inferred(stream: &[Known]) -> Value {
-    let mut summary = PeriodicSummary::new();
-    for known in stream {
-        let window = Window::new(Instant::from_ns(known.earliest), Instant::from_ns(known.latest)).unwrap();
-        let release = Release { arrival: known.arrival.map(Instant::from_ns), window };
-        summary.push_with(&release, known.advance, known.is_none.then_some(Disturbance::Ending));
-    }
-    let Some(model) = summary.model().filter(|model| model.typical.is_some()) else { return Value::Null };
+    let Some(model) = summary(stream).model().filter(|model| model.typical.is_some()) else { return Value::Null };
     let typical = model.typical.unwrap();
     let period = model.period_exact.map_or(json!([model.period_ns.ns(), 1]), |exact| json!([exact.numerator, exact.denominator]));
     let mut left_out: Vec<u64> = typical.left_out.iter().map(|out| out.at_ns.ns()).collect();
@@ -110,7 +59,8 @@ fn the_reference_agrees() {
         let mut expected: Value = serde_json::from_str(line).unwrap();
         if let Some(expected) = expected.as_object_mut() {
             let [early, late] = ["early", "late"].map(|side| expected.remove(side).unwrap());
-            let mut left_out: Vec<u64> = [early, late].iter().flat_map(|side| side.as_array().unwrap()).map(|at| at.as_u64().unwrap()).collect();
+            let mut left_out: Vec<u64> =
+                [early, late].iter().flat_map(|side| side.as_array().unwrap()).map(|at| at.as_u64().unwrap()).collect();
             left_out.sort_unstable();
             expected.insert("left_out".into(), json!(left_out));
             expected.remove("slips");
@@ -122,4 +72,32 @@ fn the_reference_agrees() {
         }
     }
     assert_eq!((disagree, printed.lines().count()), (0, streams.len() + 1));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    /// The same streams: the checkers consent to both models, and pieces of any size merge to the same.
+    #[test]
+    fn models_of_such_streams_hold_whatever_their_pieces(
+        seed in any::<u64>(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let stream = stream(seed);
+        let model = summary(&stream).model();
+        let releases: Vec<_> = stream.iter().map(Known::release).collect();
+        if let Some(model) = &model {
+            let violations = [check::periodic(model, &releases), check::typical(model, &releases)].concat();
+            prop_assert!(violations.is_empty(), "{}: {model:?}", violations[0]);
+        }
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(stream.len() + 1)).chain([0, stream.len()]).collect();
+        cuts.sort_unstable();
+        let mut merged = PeriodicSummary::new();
+        for piece in cuts.windows(2) {
+            let piece = summary(&stream[piece[0]..piece[1]]);
+            prop_assert!(merged.can_merge(&piece, 16));
+            merged.merge(&piece);
+        }
+        prop_assert_eq!(merged.model(), model);
+    }
 }

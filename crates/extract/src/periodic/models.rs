@@ -26,8 +26,7 @@ impl PeriodicSummary {
             return None;
         }
         let (segments, slips) = self.joined_segments();
-        let none: Vec<i64> =
-            self.disturbed.iter().filter(|(_, reason)| *reason == Disturbance::Ending).map(|(at, _)| *at).collect();
+        let none: Vec<i64> = self.disturbed.iter().filter(|(_, reason)| *reason == Disturbance::Ending).map(|(at, _)| *at).collect();
         let found = resolve::resolve(&segments, self.known_arrivals == self.count, &none);
         let query = Query { summary: self, segments, slips };
         match found {
@@ -71,8 +70,7 @@ impl PeriodicSummary {
 fn alone(entries: &[Entry], at: usize) -> Segment {
     let entry = entries[at];
     let from = at.saturating_sub(REACH);
-    let near: Vec<score::Step> =
-        entries[from..entries.len().min(at + REACH)].iter().map(|entry| (entry.evidence, entry.advance)).collect();
+    let near: Vec<score::Step> = entries[from..entries.len().min(at + REACH)].iter().map(|entry| (entry.evidence, entry.advance)).collect();
     let gap = if entry.advance > 1 && at > 0 {
         Gap::known(entry.advance)
     } else {
@@ -131,7 +129,8 @@ impl Query<'_> {
         let strip = sides.strip(period)?;
         let offset = strip.bottom.div_euclid(strip.scale);
         let jitter = div_ceil(strip.top, strip.scale) - offset;
-        let fraction = Fraction { numerator: u64::try_from(period.numerator()).ok()?, denominator: u64::try_from(period.denominator()).ok()? };
+        let fraction =
+            Fraction { numerator: u64::try_from(period.numerator()).ok()?, denominator: u64::try_from(period.denominator()).ok()? };
         Some(model::Periodic {
             on: if self.summary.known_arrivals == self.summary.count { PeriodicOn::Arrival } else { PeriodicOn::Release },
             period_ns: Duration::from_ns(u64::try_from(period.rounded()).ok().filter(|&ns| ns > 0)?),
@@ -153,7 +152,9 @@ impl Query<'_> {
         let mut left_out = Vec::new();
         for out in &evidence.left_out {
             let (at, earliest) = self.bounds(evidence, out)?;
-            left_out.push((at, strips.off(out.point.x, earliest, at), reason(at)));
+            let off = strips.off(out.point.x, earliest, at);
+            // What is no release may lie within the jitter all the same.
+            left_out.extend((off != 0).then(|| (at, off, reason(at))));
         }
         for (out, off) in strips.late() {
             let at = -out.point.y;

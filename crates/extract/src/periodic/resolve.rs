@@ -131,9 +131,8 @@ fn estimates(mut points: Vec<Point>, (sum_x, releases): (i128, i64), count: usiz
     let middle = |points: &[Point]| middle_edge(&hull::lower(points.iter().copied()), sum_x, i128::from(releases));
     let base = points.first().map_or(0, |first| first.y);
     let height = |points: &[Point]| {
-        middle(points).map_or(f64::NEG_INFINITY, |[a, b]| {
-            (a.y - base) as f64 + (mean - a.x as f64) * ((b.y - a.y) as f64 / (b.x - a.x) as f64)
-        })
+        middle(points)
+            .map_or(f64::NEG_INFINITY, |[a, b]| (a.y - base) as f64 + (mean - a.x as f64) * ((b.y - a.y) as f64 / (b.x - a.x) as f64))
     };
     let mut found = Vec::new();
     for _ in 0..count {
@@ -276,7 +275,8 @@ impl Resolver<'_> {
         if count < 3 {
             return None;
         }
-        let estimate = if left_out.is_empty() { estimate } else { middle_edge(&hull::lower(points.iter().copied()), sum_x, count).and_then(slope)? };
+        let estimate =
+            if left_out.is_empty() { estimate } else { middle_edge(&hull::lower(points.iter().copied()), sum_x, count).and_then(slope)? };
         let base = joined.base;
         let above_line = |point: &Point| {
             let (x, y) = (i128::from(point.x), i128::from(point.y) - i128::from(base));

@@ -4,6 +4,7 @@
 pub mod lime;
 pub mod noise;
 pub mod records;
+pub mod streams;
 
 use proptest::prelude::*;
 use punctual_extract::stream::{Circumstances, Options, Stream};

@@ -335,7 +335,7 @@ def strip(points, period):
     return offset, max(-((rise * x - l * scale) // scale) for x, _, _, l in points) - offset
 
 def typical(evidence, period, n):
-    """Offset and jitter without the early releases left out, nor the late ones that are worth it; and those."""
+    """Offset and jitter without the early releases left out, nor the late ones that are worth it; and the latest bounds of both."""
     inside = [p for p in evidence.whole.points if p not in evidence.left_out]
     rise, scale = period.numerator, period.denominator
     offset = min(f * scale - rise * x for x, f, _, _ in inside) // scale
@@ -344,7 +344,10 @@ def typical(evidence, period, n):
     cost = [math.log(max(1, entry[0])) + EACH * out for out, entry in enumerate(latest[: max(0, most) + 1])]
     out = min(range(len(cost)), key=lambda i: cost[i])
     out = out if 2 * latest[out][0] <= latest[0][0] else 0
-    return offset, latest[out][0], [entry[1:] for entry in latest[:out]]
+    jitter = latest[out][0]
+    def is_outside(p):
+        return p[1] * scale - rise * p[0] < offset * scale or -((rise * p[0] - p[3] * scale) // scale) - offset > jitter
+    return offset, jitter, sorted(p[3] for p in evidence.left_out if is_outside(p)), sorted(entry[4] for entry in latest[:out])
 
 def infer(summary):
     """The models. None for fewer than three releases, and where they do not rise."""
@@ -363,7 +366,7 @@ def infer(summary):
         period = next((t for *_, t, _ in ranked if t.denominator == 1 and typical(best, t, summary.n)[1] <= jitter), period)
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
-    offset, jitter, late = typical(best, period, summary.n)
+    offset, jitter, early, late = typical(best, period, summary.n)
     return {
         "period": period,
         "conservative": strip(joined(segments, never_falling).points, period),
@@ -371,8 +374,8 @@ def infer(summary):
         "slips": sum(j > 0 for j in rises) + sum(s.slips for s in segments),
         "skipped": sum(j for j in rises if j > 0) + sum(s.skipped for s in segments),
         "extra": -sum(j for j in rises if j < 0),
-        "early": sorted(p[3] for p in best.left_out),
-        "late": sorted(p[3] for p in late),
+        "early": early,
+        "late": late,
     }
 
 def is_sound(releases, period, offset, jitter):

@@ -150,18 +150,17 @@ impl Reading<'_> {
         is_so
     }
 
-    /// The activation nearest to the one expected that allows the release, or that it is outside of by as
-    /// much as is said.
+    /// The activation that the release is outside of by as much as is said, or the nearest to the one expected
+    /// that allows it.
     fn nearest(&self, expected: i64, seen: Seen, release: &Release) -> i64 {
-        let (from, until) = (self.grid.least_until(seen.last), self.grid.least_from(seen.first.saturating_add(1)) - 1);
-        if from <= until {
-            return expected.clamp(from, until);
-        }
+        // Where activations overlap, a release that is outside of one may lie within another.
         match self.left_out.first().filter(|left_out| is_of(left_out, release)) {
-            Some(LeftOut { off_ns, .. }) if *off_ns < 0 => self.grid.least_from(seen.first.saturating_sub((*off_ns).into())),
-            Some(LeftOut { off_ns, .. }) => self.grid.least_until(seen.last.saturating_sub((*off_ns).into())),
-            None => expected,
+            Some(LeftOut { off_ns, .. }) if *off_ns < 0 => return self.grid.least_from(seen.first.saturating_sub((*off_ns).into())),
+            Some(LeftOut { off_ns, .. }) => return self.grid.least_until(seen.last.saturating_sub((*off_ns).into())),
+            None => {}
         }
+        let (from, until) = (self.grid.least_until(seen.last), self.grid.least_from(seen.first.saturating_add(1)) - 1);
+        if from <= until { expected.clamp(from, until) } else { expected }
     }
 
     /// What is wrong with a release that is not one of activation `k`.
