@@ -7,7 +7,6 @@
 mod analysis;
 mod chains;
 mod graph;
-mod histogram;
 mod inputs;
 mod instances;
 mod kernel;
@@ -16,6 +15,9 @@ mod names;
 mod sources;
 mod times;
 mod tree;
+
+/// Times of instances and chains, to three significant digits.
+type Histogram = crate::histogram::Histogram<11>;
 
 pub use analysis::{Analysis, Options};
 pub use chains::{ChainError, Chains, MOST_CHAINS, MOST_TASKS};

@@ -1,6 +1,7 @@
 //! From activations to jobs to models: all inference. Pure: records in, models out.
 
 mod extractor;
+mod histogram;
 mod hull;
 mod kernel;
 mod lane;

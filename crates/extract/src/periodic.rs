@@ -12,6 +12,7 @@
 //! `docs/design/periods.md` says why; `tests/reference/periodic_inference.py` is the same in Python.
 
 pub(crate) mod choice;
+mod lateness;
 mod layers;
 mod models;
 mod resolve;
@@ -20,6 +21,7 @@ mod segment;
 mod tail;
 
 use crate::hull::LIMIT;
+use lateness::Lateness;
 use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
 use segment::{Entry, Segment};
 use tail::{AROUND, Tail};
@@ -65,6 +67,7 @@ pub struct PeriodicSummary {
     /// The first activations skipped inside segments: the latest bound of the release after, and how many.
     slips: Vec<(i64, i64)>,
     disturbed: Vec<(i64, Disturbance)>,
+    lateness: Lateness,
     /// Most points at any time, where they were counted.
     most: usize,
     /// Whether there were too many points: then hulls alone are kept, of one segment.
@@ -104,6 +107,7 @@ impl PeriodicSummary {
         }
         let relative = |ns: u64| ns.wrapping_sub(self.base) as i64;
         let (floor, evidence, latest) = (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
+        self.lateness.push(latest, arrival.map(relative));
         if let Some(disturbance) = disturbance {
             self.disturb((latest, disturbance));
         }
@@ -208,6 +212,7 @@ impl PeriodicSummary {
         if self.out_of_range {
             return;
         }
+        self.lateness.merge(&later.lateness, y);
         later.disturbed.iter().for_each(|&(at, disturbance)| self.disturb((at + y, disturbance)));
         later.head.iter().for_each(|entry| self.take(entry.lifted(y)));
         if later.segments.is_empty() {

@@ -1,12 +1,13 @@
 //! The summary of one separator's job stream: everything that its models are made of, in memory that does not grow with time.
 
 use crate::curve::DistanceSummary;
+use crate::histogram::Histogram;
 use crate::periodic::PeriodicSummary;
 use crate::response::ResponseSummary;
 use crate::suspension::SuspensionSummary;
 use crate::wcet::CostSummary;
 use punctual_model as model;
-use punctual_model::{Arrival, Disturbance, Job, Release, Segment, Separator, Sporadic};
+use punctual_model::{Arrival, Disturbance, Job, Percentiles, Release, Segment, Separator, Sporadic};
 
 /// How far the curves go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,12 @@ pub struct Stream {
     costs: CostSummary,
     suspension: SuspensionSummary,
     response: ResponseSummary,
+    cost_histogram: Times,
+    response_histogram: Times,
 }
+
+/// Times of jobs, as exact as [`punctual_model::QUANTILE_ERROR_PARTS`] says.
+pub(crate) type Times = Histogram<7>;
 
 impl Stream {
     /// An empty stream.
@@ -61,6 +67,8 @@ impl Stream {
             costs: CostSummary::new(options.wcet_horizon),
             suspension: SuspensionSummary::new(),
             response: ResponseSummary::new(),
+            cost_histogram: Times::default(),
+            response_histogram: Times::default(),
         }
     }
 
@@ -80,6 +88,8 @@ impl Stream {
         self.costs.push(job.cost);
         self.suspension.push(job, segments);
         self.response.push(job.response());
+        self.cost_histogram.add(job.cost);
+        self.response_histogram.add(job.response());
     }
 
     /// Jobs that were seen from release to end.
@@ -107,33 +117,34 @@ impl Stream {
         self.costs.merge(&later.costs);
         self.suspension.merge(&later.suspension);
         self.response.merge(&later.response);
+        self.cost_histogram.merge(&later.cost_histogram);
+        self.response_histogram.merge(&later.response_histogram);
     }
 
-    /// Jitter over period of the periodic model that would be printed: 0 is perfectly regular. `None` without such a model.
+    /// Typical jitter over period of the periodic model that would be printed: 0 is perfectly regular. `None` without such a model.
     pub fn regularity(&self) -> Option<f64> {
         let periodic = self.periodic.model()?;
-        Some(periodic.jitter_ns.ns() as f64 / periodic.period_ns.ns() as f64)
+        let jitter = periodic.typical.map_or(periodic.jitter_ns, |typical| typical.jitter_ns);
+        Some(jitter.ns() as f64 / periodic.period_ns.ns() as f64)
     }
 
     /// All models of the stream so far.
     pub fn to_model(&self, separator: Separator) -> model::Stream {
         let curve = self.distances.curve().filter(|_| self.options.curve_horizon > 0);
         let separation = self.distances.least_separation();
+        let (periodic, lateness) = self.periodic.models();
+        let percentiles = Percentiles { lateness, cost: self.cost_histogram.quantiles(), response: self.response_histogram.quantiles() };
         model::Stream {
             separator,
             jobs: self.jobs(),
             releases: self.releases,
             uncertain_releases: self.uncertain,
             back_to_back: self.back_to_back,
-            arrival: Arrival {
-                periodic: self.periodic.model(),
-                sporadic: separation.map(|min_separation_ns| Sporadic { min_separation_ns }),
-                curve,
-            },
+            arrival: Arrival { periodic, sporadic: separation.map(|min_separation_ns| Sporadic { min_separation_ns }), curve },
             execution: self.costs.execution(),
             suspension: self.suspension.suspension(),
             response: self.response.response(),
-            percentiles: None,
+            percentiles: (percentiles != Percentiles::default()).then_some(percentiles),
         }
     }
 }

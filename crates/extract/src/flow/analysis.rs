@@ -2,9 +2,9 @@
 
 mod finish;
 
+use super::Histogram;
 use super::chains::Chains;
 use super::graph::Graph;
-use super::histogram::Histogram;
 use super::inputs::{Activated, Inputs, Place, Taken};
 use super::instances::{Instance, Live};
 use super::kernel::{Split, Threads};

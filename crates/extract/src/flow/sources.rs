@@ -1,6 +1,6 @@
 //! One chain: which instances of its source wait for a reaction, and what became of all.
 
-use super::histogram::Histogram;
+use super::Histogram;
 use super::lineage::{Carried, Way};
 use punctual_model::Instant;
 use std::collections::VecDeque;

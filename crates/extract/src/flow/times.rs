@@ -1,6 +1,6 @@
 //! Of one task: how long its instances wait and execute, and when they are activated.
 
-use super::histogram::Histogram;
+use super::Histogram;
 use crate::curve::DistanceSummary;
 use crate::periodic::PeriodicSummary;
 use punctual_model::dataflow::{Times, Worst};

@@ -2,12 +2,13 @@
 
 use crate::hull::{self, Point};
 use crate::periodic::choice::{self, Candidate};
+use crate::periodic::lateness::Grid;
 use crate::periodic::resolve::{self, Evidence, Joined, Located};
 use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::{Entry, LATE, Segment};
 use crate::periodic::{FEWEST, PeriodicSummary, keep_slip};
 use crate::ratio::Ratio;
-use punctual_model::{self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Slip, Typical};
+use punctual_model::{self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Quantiles, Slip, Typical};
 
 /// A gap that scores less, in periods, is no slip.
 const SUSPICIOUS: f64 = 0.4;
@@ -22,6 +23,25 @@ impl PeriodicSummary {
     /// The periodic model to print: sound for every release. `None` for fewer than three releases, and where no period above
     /// zero explains them (all at once, or bounds that run backwards).
     pub fn model(&self) -> Option<model::Periodic> {
+        self.inferred().map(|(model, _)| model)
+    }
+
+    /// The periodic model, and how late releases are: after their known arrivals, or else those of the typical model.
+    pub fn models(&self) -> (Option<model::Periodic>, Option<Quantiles>) {
+        if self.out_of_range {
+            return (None, None);
+        }
+        let Some((model, starts)) = self.inferred() else { return (None, self.lateness.quantiles(None)) };
+        let (offset, jitter) =
+            model.typical.as_ref().map_or((model.offset_ns, model.jitter_ns), |typical| (typical.offset_ns, typical.jitter_ns));
+        let exact = model.period_exact.unwrap_or(Fraction { numerator: model.period_ns.ns(), denominator: 1 });
+        let grid = Grid { base: i128::from(offset) - i128::from(self.base), exact, jitter: jitter.ns(), starts };
+        let lateness = self.lateness.quantiles(Some(&grid));
+        (Some(model), lateness)
+    }
+
+    /// The model, and where the releases of its segments begin: at which release, and at which activation; not where activations were skipped inside one.
+    fn inferred(&self) -> Option<(model::Periodic, Option<Vec<(u64, i64)>>)> {
         if self.out_of_range || self.count < FEWEST {
             return None;
         }
@@ -30,8 +50,8 @@ impl PeriodicSummary {
         let found = resolve::resolve(&segments, self.known_arrivals == self.count, &none);
         let query = Query { summary: self, segments, slips };
         match found {
-            Some(evidence) => query.chosen(&evidence),
-            None => query.of_least_jitter(),
+            Some(evidence) => query.chosen(&evidence).map(|model| (model, query.starts(&evidence.shifts))),
+            None => query.of_least_jitter().map(|model| (model, query.starts(&vec![0; query.segments.len()]))),
         }
     }
 
@@ -197,6 +217,17 @@ impl Query<'_> {
         model.extra = extra.unsigned_abs();
         let slip = |&(at, activations): &(i64, i64)| Some(Slip { at_ns: self.instant(at)?, activations });
         model.slips = slips.iter().filter_map(slip).collect();
+    }
+
+    fn starts(&self, shifts: &[i64]) -> Option<Vec<(u64, i64)>> {
+        let (mut release, mut activation) = (0, 0);
+        let mut starts = Vec::with_capacity(shifts.len());
+        for (segment, shift) in self.segments.iter().zip(shifts) {
+            starts.push((release, activation + shift - shifts[0]));
+            release += segment.count.unsigned_abs();
+            activation += segment.span;
+        }
+        self.segments.iter().all(|segment| segment.skipped == 0).then_some(starts)
     }
 
     fn at(&self, relative: i128) -> Option<i64> {

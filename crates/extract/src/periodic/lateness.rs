@@ -1,0 +1,191 @@
+//! How late releases are: after their known arrivals, or else those of the periodic model.
+//!
+//! That model is known at the end alone, so of releases whose arrival is not known a sample is kept: in each stratum those whose times have the least
+//! hash. The strata are by how far a release is from the middle of its neighbours, so that the few late ones are in strata of their own, of which all are kept.
+//! The sample is a function of the releases, whatever pieces they come in.
+
+use crate::histogram::{at_rank, rank};
+use crate::stream::Times;
+use punctual_model::{Duration, Fraction, Quantiles};
+
+/// Most releases of a stratum that are kept.
+const MOST: usize = 64;
+
+/// Samples stand for that many parts of a release each, rounded.
+const PARTS: u64 = 1 << 16;
+
+/// A release: its place in the stream, and its latest bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    number: u64,
+    latest: i64,
+    /// Whether its arrival is known.
+    is_known: bool,
+}
+
+/// The releases of one stratum with the least hashes.
+#[derive(Clone, Debug, Default)]
+struct Stratum {
+    count: u64,
+    /// Hash, number, latest bound.
+    kept: Vec<(u64, u64, i64)>,
+    /// The greatest hash of them, and its number, where there are as many as can be.
+    limit: Option<(u64, u64)>,
+}
+
+impl Stratum {
+    fn take(&mut self, hash: u64, number: u64, latest: i64) {
+        self.count += 1;
+        self.keep((hash, number, latest));
+    }
+
+    fn keep(&mut self, sample: (u64, u64, i64)) {
+        match self.limit {
+            Some(limit) if (sample.0, sample.1) >= limit => return,
+            Some(limit) => {
+                if let Some(greatest) = self.kept.iter_mut().find(|kept| (kept.0, kept.1) == limit) {
+                    *greatest = sample;
+                }
+            }
+            None => self.kept.push(sample),
+        }
+        if self.kept.len() == MOST {
+            self.limit = self.kept.iter().map(|kept| (kept.0, kept.1)).max();
+        }
+    }
+}
+
+/// Everything that the distribution of lateness depends on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lateness {
+    /// After known arrivals.
+    known: Times,
+    /// By the number of binary digits of the distance from the middle.
+    strata: Vec<Stratum>,
+    /// Releases so far.
+    count: u64,
+    /// The first two releases and the last two, whose neighbours are not all known.
+    first: [Option<Place>; 2],
+    last: [Option<Place>; 2],
+}
+
+/// The arrivals of a periodic model, relative like the releases.
+pub(crate) struct Grid {
+    pub base: i128,
+    pub exact: Fraction,
+    pub jitter: u64,
+    /// Release and activation that each segment begins with; `None` where activations were skipped inside one.
+    pub starts: Option<Vec<(u64, i64)>>,
+}
+
+impl Lateness {
+    /// Adds the next release.
+    #[inline]
+    pub fn push(&mut self, latest: i64, arrival: Option<i64>) {
+        if let Some(arrival) = arrival {
+            self.known.add(Duration::from_ns(latest.abs_diff(arrival)));
+        }
+        self.follow(Place { number: self.count, latest, is_known: arrival.is_some() });
+    }
+
+    #[inline]
+    fn follow(&mut self, place: Place) {
+        if let [Some(before), Some(middle)] = self.last {
+            self.sort_in(before, middle, place);
+        }
+        if self.count < 2 {
+            self.first[self.count as usize] = Some(place);
+        }
+        self.last = [self.last[1], Some(place)];
+        self.count += 1;
+    }
+
+    /// Takes the release in the middle into its stratum.
+    #[inline]
+    fn sort_in(&mut self, before: Place, middle: Place, after: Place) {
+        if middle.is_known {
+            return;
+        }
+        let bend = middle.latest.wrapping_sub(before.latest).wrapping_sub(after.latest.wrapping_sub(middle.latest));
+        let stratum = (u64::BITS - bend.unsigned_abs().leading_zeros()) as usize;
+        if stratum >= self.strata.len() {
+            self.strata.resize_with(stratum + 1, Stratum::default);
+        }
+        self.strata[stratum].take(hash(middle.latest.wrapping_sub(before.latest), bend), middle.number, middle.latest);
+    }
+
+    /// Adds all releases of a piece that follows this one, `y` later.
+    pub fn merge(&mut self, later: &Lateness, y: i64) {
+        let moved = |place: Place| Place { number: place.number + self.count, latest: place.latest + y, ..place };
+        let (first, last) = (later.first.map(|place| place.map(moved)), later.last.map(|place| place.map(moved)));
+        let number = self.count;
+        self.known.merge(&later.known);
+        if self.strata.len() < later.strata.len() {
+            self.strata.resize_with(later.strata.len(), Stratum::default);
+        }
+        for (mine, theirs) in self.strata.iter_mut().zip(&later.strata) {
+            mine.count += theirs.count;
+            theirs.kept.iter().for_each(|(hash, place, latest)| mine.keep((*hash, place + number, latest + y)));
+        }
+        for place in first.into_iter().flatten() {
+            self.follow(place);
+        }
+        if later.count > 2 {
+            self.last = last;
+            self.count = number + later.count;
+        }
+    }
+
+    /// How late releases are; those without a known arrival, after that of the model. `None` where there are such, and no model, or one whose
+    /// activations overlap and are not known.
+    pub fn quantiles(&self, grid: Option<&Grid>) -> Option<Quantiles> {
+        let all_known = self.known.count() == self.count;
+        if all_known {
+            return self.known.quantiles();
+        }
+        let grid = grid?;
+        let mut values: Vec<(u64, u64)> = self.known.values().into_iter().map(|(value, count)| (value, count * PARTS)).collect();
+        for stratum in &self.strata {
+            for (_, number, latest) in &stratum.kept {
+                let weight = u128::from(stratum.count) * u128::from(PARTS) / stratum.kept.len() as u128;
+                values.push((grid.lateness(*number, *latest)?, weight as u64));
+            }
+        }
+        let alone = [self.first[0], self.last[1].filter(|_| self.count > 1)];
+        for place in alone.into_iter().flatten().filter(|place| !place.is_known) {
+            values.push((grid.lateness(place.number, place.latest)?, PARTS));
+        }
+        values.sort_unstable();
+        let count = values.iter().map(|(_, weight)| weight).sum();
+        let quantile = |per_mille| Duration::from_ns(at_rank(&values, rank(count, per_mille)));
+        Some(Quantiles { p50_ns: quantile(500), p90_ns: quantile(900), p99_ns: quantile(990), p999_ns: quantile(999) })
+    }
+}
+
+impl Grid {
+    /// How long after its activation's arrival a release is; zero where it is before.
+    fn lateness(&self, number: u64, latest: i64) -> Option<u64> {
+        let (numerator, denominator) = (i128::from(self.exact.numerator), i128::from(self.exact.denominator));
+        let since = i128::from(latest) - self.base;
+        let activation = match &self.starts {
+            Some(starts) => {
+                let (release, activation) = starts[starts.partition_point(|(release, _)| *release <= number).checked_sub(1)?];
+                i128::from(activation) + i128::from(number - release)
+            }
+            None if u128::from(self.jitter) * u128::from(self.exact.denominator) < u128::from(self.exact.numerator) => {
+                (since * denominator).div_euclid(numerator)
+            }
+            None => return None,
+        };
+        let arrival = (activation * numerator).div_euclid(denominator);
+        Some(u64::try_from((since - arrival).max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// Of differences, which are the same in every piece.
+#[inline]
+fn hash(distance: i64, bend: i64) -> u64 {
+    let mut hash = (distance as u64 ^ (bend as u64).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    hash ^= hash >> 32;
+    hash.wrapping_mul(0xd6e8_feb8_6659_fd93)
+}
