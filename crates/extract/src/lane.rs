@@ -218,7 +218,8 @@ impl Lane {
             head.settled = Some(window.earliest());
         }
         let release = Release { arrival: activation.arrival, window };
-        let circumstances = Circumstances { back_to_back: resumed.release.is_none(), ..Circumstances::default() };
+        let circumstances =
+            Circumstances { back_to_back: resumed.release.is_none(), expirations: resumed.expirations, disturbance: resumed.disturbance };
         self.stream.release(&release, circumstances);
         self.last_release = Some(window);
         self.known_arrivals += u64::from(activation.arrival.is_some());

@@ -53,6 +53,8 @@ fn sleep_until(sequence: u32, stop: u64, cpu: u64, arrival: u64, late: u64) -> A
             release: Some(Window::at(Instant::from_ns(arrival + late))),
             start: Instant::from_ns(arrival + late + 10),
             suspended_after: Duration::ZERO,
+            expirations: 0,
+            disturbance: None,
         }),
     }
 }
@@ -309,7 +311,13 @@ fn activations(steps: &[Step]) -> Vec<Activation> {
                 stop: Instant::from_ns(stop),
                 cpu: Duration::from_ns(cpu),
                 arrival: None,
-                resumed: Some(Resumed { release, start: Instant::from_ns(start), suspended_after: Duration::from_ns(after) }),
+                resumed: Some(Resumed {
+                    release,
+                    start: Instant::from_ns(start),
+                    suspended_after: Duration::from_ns(after),
+                    expirations: 0,
+                    disturbance: None,
+                }),
             }
         })
         .collect()

@@ -169,6 +169,8 @@ impl Thread {
                 release: release.and_then(|(earliest, latest)| Window::new(instant(earliest), instant(latest))),
                 start: instant(start),
                 suspended_after: Duration::ZERO,
+                expirations: 0,
+                disturbance: None,
             }),
         }));
         self.sequence += 1;

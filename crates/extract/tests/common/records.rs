@@ -217,7 +217,8 @@ fn separate(thread: &mut Thread, now: &mut u64, separation: &Separation) -> Acti
     let start = *now + late;
     let after = if release.is_some() { separation.after } else { 0 };
     *now = start + after;
-    let resumed = Resumed { release, start: Instant::from_ns(start), suspended_after: Duration::from_ns(after) };
+    let resumed =
+        Resumed { release, start: Instant::from_ns(start), suspended_after: Duration::from_ns(after), expirations: 0, disturbance: None };
     Activation {
         tid: thread.tid,
         sequence: thread.sequence,
@@ -236,6 +237,8 @@ pub fn sleep(tid: u32, sequence: u32, stop: u64, release: u64) -> Activation {
         release: Some(Window::at(Instant::from_ns(release))),
         start: Instant::from_ns(release + 10),
         suspended_after: Duration::ZERO,
+        expirations: 0,
+        disturbance: None,
     };
     Activation {
         tid,

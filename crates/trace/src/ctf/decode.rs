@@ -89,6 +89,8 @@ impl Decoder {
                 release: Some(Window::at(Instant::from_ns(release))),
                 start: Instant::from_ns(start),
                 suspended_after: Duration::ZERO,
+                expirations: 0,
+                disturbance: None,
             }),
         })
     }
@@ -107,7 +109,13 @@ impl Decoder {
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(low_u64(bytes, 20, 7)),
             arrival: (bytes[27] != 0).then_some(Instant::from_ns(arrival)),
-            resumed: Some(Resumed { release: None, start: Instant::from_ns(start), suspended_after: Duration::ZERO }),
+            resumed: Some(Resumed {
+                release: None,
+                start: Instant::from_ns(start),
+                suspended_after: Duration::ZERO,
+                expirations: 0,
+                disturbance: None,
+            }),
         })
     }
 
@@ -127,7 +135,13 @@ impl Decoder {
             stop: instant(0),
             cpu: duration(1),
             arrival: has_arrival.then(|| instant(2)),
-            resumed: has_resumed.then(|| Resumed { release, start: instant(5), suspended_after: duration(6) }),
+            resumed: has_resumed.then(|| Resumed {
+                release,
+                start: instant(5),
+                suspended_after: duration(6),
+                expirations: 0,
+                disturbance: None,
+            }),
         })
     }
 

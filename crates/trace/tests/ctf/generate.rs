@@ -89,7 +89,13 @@ pub fn usual_activation() -> impl Strategy<Value = Activation> {
                 stop: Instant::from_ns(stop),
                 cpu: Duration::from_ns(cpu),
                 arrival: arrival.map(Instant::from_ns),
-                resumed: Some(Resumed { release: is_asleep.then_some(window), start: Instant::from_ns(start), suspended_after }),
+                resumed: Some(Resumed {
+                    release: is_asleep.then_some(window),
+                    start: Instant::from_ns(start),
+                    suspended_after,
+                    expirations: 0,
+                    disturbance: None,
+                }),
             }
         },
     )
@@ -103,7 +109,13 @@ fn odd_activation() -> impl Strategy<Value = Activation> {
         })
     });
     let after = prop_oneof![3 => Just(Duration::ZERO), 1 => duration()];
-    let resumed = (release, instant(), after).prop_map(|(release, start, suspended_after)| Resumed { release, start, suspended_after });
+    let resumed = (release, instant(), after).prop_map(|(release, start, suspended_after)| Resumed {
+        release,
+        start,
+        suspended_after,
+        expirations: 0,
+        disturbance: None,
+    });
     let resumed = prop::option::weighted(0.9, resumed);
     (1..6_u32, any::<u32>(), separator(), any::<bool>(), instant(), duration(), option::of(instant()), resumed).prop_map(
         |(tid, sequence, separator, slept, stop, cpu, arrival, resumed)| Activation {
@@ -217,6 +229,8 @@ pub fn periodic(tids: u32, jobs: u32) -> Vec<Record> {
                     release: Some(Window::at(Instant::from_ns(release))),
                     start: Instant::from_ns(start),
                     suspended_after: Duration::ZERO,
+                    expirations: 0,
+                    disturbance: None,
                 }),
             };
             all.push((start, Record::Activation(activation)));
@@ -279,7 +293,13 @@ pub fn one_of_each() -> Vec<Record> {
         }),
         affinity: "0-1".to_owned(),
     };
-    let resumed = Resumed { release: Some(Window::at(ns(1_000_002_000))), start: ns(1_000_003_000), suspended_after: Duration::ZERO };
+    let resumed = Resumed {
+        release: Some(Window::at(ns(1_000_002_000))),
+        start: ns(1_000_003_000),
+        suspended_after: Duration::ZERO,
+        expirations: 0,
+        disturbance: None,
+    };
     let activation = Activation {
         tid: 7,
         sequence: 1,
