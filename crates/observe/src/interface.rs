@@ -155,6 +155,7 @@ struct RawThread {
     object: u64,
     expirations: u64,
     left: u64,
+    until: u64,
     run_delay: u64,
     arrivals: u64,
     clock_offset: u64,

@@ -229,6 +229,7 @@ struct thread {
 	__u64 object;
 	__u64 expirations;
 	__u64 left; /* when it left the call for a signal */
+	__u64 until; /* what an absolute sleep was given, on its own clock */
 
 	/* The kernel's own account of waiting for a processor, as of the last stop, and how far its clock was behind ours when. */
 	__u64 run_delay;
@@ -265,6 +266,7 @@ enum interruption {
 	INTERRUPTED_BY_HANDLER = 1, /* restarted, unless a handler runs */
 	INTERRUPTED_BY_CHOICE = 2,  /* restarted, unless a handler runs that is not to restart calls */
 	INTERRUPTED_NEVER = 3,      /* always restarted */
+	INTERRUPTED_FOR_GOOD = 4,   /* a handler has run; the program may go on with a sleep by itself */
 };
 
 enum counter {

@@ -22,12 +22,15 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Whether this is what the thread was in when it left for a signal; a sleep until another time is another sleep. */
-static __always_inline bool is_same(struct thread *thread, struct call_info *info)
+/*
+ * Whether this is what the thread was in when it left for a signal: the kernel or the program goes on with it. A sleep until another time is another
+ * sleep; one for the rest of a time ends as much later as has passed since the signal, at most.
+ */
+static __always_inline bool is_same(struct thread *thread, struct call_info *info, __u64 now)
 {
-	if (info->object_class == OBJECT_CLOCK_ABSOLUTE && info->arrival != thread->arrival)
+	if (thread->call != info->call || thread->number != info->number || thread->object != info->object || thread->until != info->until)
 		return false;
-	return thread->call == info->call && thread->number == info->number && thread->object == info->object;
+	return info->object_class != OBJECT_CLOCK || info->arrival - thread->arrival <= now - thread->latest;
 }
 
 static __noinline int on_enter(struct pt_regs *regs, __u8 call)
@@ -51,11 +54,11 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	}
 	classify(thread, &info, regs, now);
 	if (thread->call != CALL_NONE) {
-		if (thread->interrupted && is_same(thread, &info)) {
+		if (thread->interrupted && is_same(thread, &info, now)) {
 			go_on(thread, now);
 			return 0;
 		}
-		finish_call(thread, task, task->nvcsw, RESULT_UNKNOWN, now);
+		finish_call(thread, task, task->nvcsw, thread->interrupted == INTERRUPTED_FOR_GOOD ? -EINTR : RESULT_UNKNOWN, now);
 	}
 	thread->interrupted = INTERRUPTED_NOT;
 	if (info.call == CALL_NONE)
@@ -296,6 +299,10 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 		return 0;
 	if (thread->interrupted == INTERRUPTED_NEVER || (thread->interrupted == INTERRUPTED_BY_CHOICE && action->sa.sa_flags & SA_RESTART))
 		return 0;
+	if (thread->object_class == OBJECT_CLOCK || thread->object_class == OBJECT_CLOCK_ABSOLUTE) {
+		thread->interrupted = INTERRUPTED_FOR_GOOD;
+		return 0;
+	}
 	if (waits_for_handler(thread)) {
 		thread->disturbance = DISTURBANCE_NONE;
 		finish_call(thread, task, task->nvcsw, -ERESTARTNOHAND, bpf_ktime_get_ns());

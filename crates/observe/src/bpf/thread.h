@@ -303,6 +303,7 @@ static __always_inline void begin_call(struct thread *thread, struct task_struct
 	thread->released = SLEEP_NONE;
 	thread->suspended_after = 0;
 	thread->arrival = info->arrival;
+	thread->until = info->until;
 	thread->object = info->object;
 	thread->number = info->number;
 	thread->object_class = info->object_class;
