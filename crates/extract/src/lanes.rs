@@ -1,8 +1,8 @@
 //! All job streams of one task: which lanes an activation belongs to, and the jobs between any two sleeps.
 
-use crate::lane::{Lane, Sleeps};
+use crate::lane::{Closed, Lane, Sleeps};
 use crate::primary::{self, Choice};
-use crate::stream::Options;
+use crate::stream::{Circumstances, Options};
 use punctual_model::{self as model, Call, Disturbance, Duration, Instant, Job, Object, Segment, Separator};
 use punctual_trace::Activation;
 
@@ -39,6 +39,7 @@ pub struct Ended<'a> {
     pub separator: Separator,
     pub job: &'a Job,
     pub segments: &'a [Segment],
+    pub circumstances: Circumstances,
 }
 
 impl Lanes {
@@ -85,9 +86,9 @@ impl Lanes {
         let mut ended = 0;
         if let Some(lane) = lane {
             let lane = &mut self.lanes[lane];
-            if let Some(job) = lane.close(activation, &self.sleeps, &mut segments) {
+            if let Some(Closed { job, circumstances }) = lane.close(activation, &self.sleeps, &mut segments) {
                 ended += 1;
-                let seen = Ended { lane, separator: lane.separator(), job: &job, segments: &segments };
+                let seen = Ended { lane, separator: lane.separator(), job: &job, segments: &segments, circumstances };
                 each(&seen);
                 if matches!(self.suspension, Suspension::First) {
                     each(&Ended { separator: Separator::SUSPENSION, ..seen });
@@ -95,9 +96,9 @@ impl Lanes {
             }
         }
         if let (true, Suspension::Own(own)) = (activation.slept, &mut self.suspension) {
-            if let Some(job) = own.close(activation, &self.sleeps, &mut segments) {
+            if let Some(Closed { job, circumstances }) = own.close(activation, &self.sleeps, &mut segments) {
                 ended += u64::from(lane.is_none());
-                each(&Ended { lane: own, separator: Separator::SUSPENSION, job: &job, segments: &segments });
+                each(&Ended { lane: own, separator: Separator::SUSPENSION, job: &job, segments: &segments, circumstances });
             }
         }
         self.segments = segments;

@@ -4,7 +4,7 @@ use crate::figure::{about, at_least, at_most, count, counted, period};
 use crate::shape::Shape;
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible};
-use punctual_model::{EndedBy, Object, Policy, Separator, Stream, Task, TimingModel};
+use punctual_model::{EndedBy, Object, Observation, Policy, Separator, Stream, Task, TimingModel};
 
 const COLUMNS: [Column; 11] = [
     words("Thread", Fit::Keep),
@@ -60,12 +60,19 @@ pub fn summary(model: &TimingModel) -> String {
             format!("Linux {} ({}, {})", visible(&platform.kernel), visible(&platform.machine), counted(cpus.into(), "processor"))
         }
     };
+    let stolen = stolen(observation).map_or_else(String::new, |stolen| format!("{stolen}\n"));
     format!(
-        "{} on {machine}: {}, {}, {loss}.\n",
+        "{} on {machine}: {}, {}, {loss}.\n{stolen}",
         how_long(model),
         counted(model.tasks.len() as u64, "task"),
         counted(observation.records, "record"),
     )
+}
+
+/// What the hypervisor took from the machine, where it took anything.
+pub(crate) fn stolen(seen: &Observation) -> Option<String> {
+    let took = || format!("The hypervisor took {} of the processors' time from this machine meanwhile.", about(seen.stolen_ns));
+    (!seen.stolen_ns.is_zero()).then(took)
 }
 
 /// How long was observed. Of several recordings that is not what lies between the first and the last.

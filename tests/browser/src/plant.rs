@@ -60,6 +60,7 @@ impl Plant {
                 lost_records: 1,
                 untracked_threads: 0,
                 skipped_events: 2,
+                stolen_ns: Duration::ZERO,
                 omitted_tasks: 0,
                 dataflow: None,
             },
