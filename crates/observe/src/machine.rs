@@ -33,8 +33,8 @@ enum Step {
     Tick,
     /// Another thread gets the processor meanwhile.
     Preempted { away: u64, is_seen: bool },
-    /// A read that finds something there: a job ends and the next begins.
-    Finds { inside: u64 },
+    /// A read that finds something there: a job ends and the next begins. Another thread may get the processor inside of it.
+    Finds { inside: u64, away: Option<u64> },
     /// A read that waits.
     Waits { asleep: u64, seen: Seen },
     /// It sleeps elsewhere: a suspension inside of the job.
@@ -62,7 +62,7 @@ fn step(all_is_seen: bool) -> impl Strategy<Value = Step> {
         6 => (0..300_000_u64, stolen).prop_map(|(had, stolen)| Step::Runs { had, stolen }),
         1 => Just(Step::Tick),
         1 => (0..1_000_000_u64, is_seen).prop_map(|(away, is_seen)| Step::Preempted { away, is_seen }),
-        4 => (0..2_000_u64).prop_map(|inside| Step::Finds { inside }),
+        4 => (0..2_000_u64, prop::option::weighted(0.2, 0..1_000_000_u64)).prop_map(|(inside, away)| Step::Finds { inside, away }),
         2 => (1..1_000_000_u64, seen).prop_map(|(asleep, seen)| Step::Waits { asleep, seen }),
         1 => (1..1_000_000_u64).prop_map(|asleep| Step::Suspended { asleep }),
     ]
@@ -124,10 +124,13 @@ impl World {
                     self.event("in", 0);
                 }
             }
-            Step::Finds { inside } => {
+            Step::Finds { inside, away } => {
                 self.border();
                 self.event("enter", 0);
                 self.run(inside, 0);
+                if let Some(away) = away {
+                    self.step(&Step::Preempted { away, is_seen: true });
+                }
                 self.event("exit", 1);
             }
             Step::Waits { asleep, seen } => {
