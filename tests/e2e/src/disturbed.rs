@@ -59,11 +59,11 @@ impl Recorded {
             Record::Task(task) if task.name == name => Some(task.tid),
             _ => None,
         });
-        let of = |record| match record {
-            &Record::Activation(ref activation) if Some(activation.tid) == tid => Some(activation),
+        let activations = self.records.iter().filter_map(|record| match record {
+            Record::Activation(activation) => Some(activation),
             _ => None,
-        };
-        self.records.iter().filter_map(of).collect()
+        });
+        activations.filter(|activation| Some(activation.tid) == tid).collect()
     }
 }
 
