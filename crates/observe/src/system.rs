@@ -209,3 +209,16 @@ pub fn may_be_preempted() -> bool {
     let chosen = parameters.split_whitespace().filter_map(|word| word.strip_prefix("preempt=")).next_back();
     !matches!(chosen, Some("none" | "voluntary"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_the_eighth_number_of_all_processors() {
+        assert_eq!(stolen_of("cpu  126387 40575 19745 241224 1428 0 151 360 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"), Duration::from_ms(3_600));
+        // Before 2.6.11, and where there is no such file.
+        assert_eq!(stolen_of("cpu  1 2 3 4\n"), Duration::ZERO);
+        assert_eq!(stolen_of(""), Duration::ZERO);
+    }
+}

@@ -334,6 +334,9 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs  800
         assert_eq!(summary(&lossy), "Observed for 10 s on Linux 6.18.44 (x86_64, 2 processors): 1 task, 12,345 records, nothing lost.\n");
         lossy.observation.lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));
+        lossy.observation.stolen_ns = punctual_model::Duration::from_ms(1_230);
+        let taken = "The hypervisor took 1.23 s of the processors' time from this machine meanwhile.\n";
+        assert!(summary(&lossy).ends_with(taken), "{}", summary(&lossy));
     }
 
     #[test]
