@@ -149,6 +149,7 @@ impl Trace {
                 lost_records: 0,
                 untracked_threads: 0,
                 skipped_events: 0,
+                stolen_ns: punctual_model::Duration::ZERO,
                 omitted_tasks: 0,
                 dataflow: None,
             },

@@ -88,7 +88,7 @@ impl Sink for Recording {
 
 /// What was counted, as a recording has it.
 pub fn totals(statistics: &Statistics) -> Totals {
-    Totals { lost: statistics.lost, untracked: statistics.untracked, skipped: statistics.missed }
+    Totals { lost: statistics.lost, untracked: statistics.untracked, skipped: statistics.missed, stolen: statistics.stolen }
 }
 
 /// What was written, and what to do with it.

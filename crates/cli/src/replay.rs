@@ -144,6 +144,7 @@ fn merge(models: Vec<TimingModel>, recordings: &[Recording]) -> TimingModel {
         all.untracked_threads += one.untracked_threads;
         all.skipped_events += one.skipped_events;
         all.omitted_tasks += one.omitted_tasks;
+        all.stolen_ns += one.stolen_ns;
     }
     all
 }
@@ -217,6 +218,8 @@ fn list_jobs(
                 number: seen.number,
                 job: seen.job,
                 segments: seen.segments,
+                expirations: seen.expirations,
+                disturbance: seen.disturbance,
             };
             if broken.is_none() {
                 broken = writer.row(&row).err();

@@ -100,6 +100,7 @@ pub fn model(extractor: Extractor, observed: Observed) -> TimingModel {
             lost_records: observed.totals.lost,
             untracked_threads: observed.totals.untracked,
             skipped_events: observed.totals.skipped,
+            stolen_ns: observed.totals.stolen,
             omitted_tasks,
             dataflow: None,
         },

@@ -83,6 +83,13 @@ struct Open {
     cpu: Duration,
     asleep: Duration,
     sleeps: u64,
+    circumstances: Circumstances,
+}
+
+/// A job that has ended, and what was known of its release.
+pub struct Closed {
+    pub job: Job,
+    pub circumstances: Circumstances,
 }
 
 /// The beginning of a lane in a stretch of its task, as long as what comes of it depends on what was before: a job may be open, and
@@ -191,7 +198,7 @@ impl Lane {
     }
 
     /// The job that is open ends where `activation` stopped.
-    pub fn close(&mut self, activation: &Activation, sleeps: &Sleeps, segments: &mut Vec<Segment>) -> Option<Job> {
+    pub fn close(&mut self, activation: &Activation, sleeps: &Sleeps, segments: &mut Vec<Segment>) -> Option<Closed> {
         if self.head.as_mut().is_some_and(|head| head.take(activation, sleeps)) {
             return None;
         }
@@ -205,7 +212,7 @@ impl Lane {
             suspended: sleeps.total.saturating_sub(open.asleep),
         };
         self.stream.complete(&job, segments);
-        Some(job)
+        Some(Closed { job, circumstances: open.circumstances })
     }
 
     /// The next job opens. `sleeps` holds the activation's own sleep already, so that it is no part of the job.
@@ -218,7 +225,8 @@ impl Lane {
             head.settled = Some(window.earliest());
         }
         let release = Release { arrival: activation.arrival, window };
-        let circumstances = Circumstances { back_to_back: resumed.release.is_none(), ..Circumstances::default() };
+        let circumstances =
+            Circumstances { back_to_back: resumed.release.is_none(), expirations: resumed.expirations, disturbance: resumed.disturbance };
         self.stream.release(&release, circumstances);
         self.last_release = Some(window);
         self.known_arrivals += u64::from(activation.arrival.is_some());
@@ -231,6 +239,7 @@ impl Lane {
             cpu: activation.cpu,
             asleep: sleeps.total,
             sleeps: sleeps.count,
+            circumstances,
         });
     }
 

@@ -1,9 +1,9 @@
 //! All job streams of one task: which lanes an activation belongs to, and the jobs between any two sleeps.
 
-use crate::lane::{Lane, Sleeps};
+use crate::lane::{Closed, Lane, Sleeps};
 use crate::primary::{self, Choice};
-use crate::stream::Options;
-use punctual_model::{self as model, Call, Duration, Instant, Job, Object, Segment, Separator};
+use crate::stream::{Circumstances, Options};
+use punctual_model::{self as model, Call, Disturbance, Duration, Instant, Job, Object, Segment, Separator};
 use punctual_trace::Activation;
 
 /// How many separators a task has of its own; those that come later share one stream for each kind of call.
@@ -39,6 +39,7 @@ pub struct Ended<'a> {
     pub separator: Separator,
     pub job: &'a Job,
     pub segments: &'a [Segment],
+    pub circumstances: Circumstances,
 }
 
 impl Lanes {
@@ -74,6 +75,10 @@ impl Lanes {
     /// Takes one separation and gives the jobs that it ended; returns how many ended at its own separator.
     #[inline]
     pub fn activation(&mut self, activation: &Activation, options: &Options, each: &mut impl FnMut(&Ended)) -> u64 {
+        if is_stop(activation) {
+            self.stop(activation);
+            return 0;
+        }
         let lane = (activation.separator.call != Call::Suspension).then(|| self.lane(activation.separator, options));
         self.keep_suspension_apart(lane, activation.slept, options);
         self.last_seen = Some(activation.stop);
@@ -81,9 +86,9 @@ impl Lanes {
         let mut ended = 0;
         if let Some(lane) = lane {
             let lane = &mut self.lanes[lane];
-            if let Some(job) = lane.close(activation, &self.sleeps, &mut segments) {
+            if let Some(Closed { job, circumstances }) = lane.close(activation, &self.sleeps, &mut segments) {
                 ended += 1;
-                let seen = Ended { lane, separator: lane.separator(), job: &job, segments: &segments };
+                let seen = Ended { lane, separator: lane.separator(), job: &job, segments: &segments, circumstances };
                 each(&seen);
                 if matches!(self.suspension, Suspension::First) {
                     each(&Ended { separator: Separator::SUSPENSION, ..seen });
@@ -91,9 +96,9 @@ impl Lanes {
             }
         }
         if let (true, Suspension::Own(own)) = (activation.slept, &mut self.suspension) {
-            if let Some(job) = own.close(activation, &self.sleeps, &mut segments) {
+            if let Some(Closed { job, circumstances }) = own.close(activation, &self.sleeps, &mut segments) {
                 ended += u64::from(lane.is_none());
-                each(&Ended { lane: own, separator: Separator::SUSPENSION, job: &job, segments: &segments });
+                each(&Ended { lane: own, separator: Separator::SUSPENSION, job: &job, segments: &segments, circumstances });
             }
         }
         self.segments = segments;
@@ -112,6 +117,15 @@ impl Lanes {
             self.sleeps.push(activation.cpu, resumed.suspended_after);
         }
         ended
+    }
+
+    /// The thread was stopped, and goes on with what it was at.
+    #[cold]
+    fn stop(&mut self, activation: &Activation) {
+        let Some(resumed) = &activation.resumed else { return };
+        self.last_seen = Some(resumed.start);
+        let slept = resumed.release.map_or(Duration::ZERO, |release| release.latest().since(activation.stop));
+        self.sleeps.push(activation.cpu, slept + resumed.suspended_after);
     }
 
     /// As long as one separator accounts for every sleep, its jobs are those between sleeps too: they are kept once.
@@ -239,4 +253,10 @@ impl Lanes {
             Suspension::First => None,
         }
     }
+}
+
+/// Whether a signal stopped the thread, outside of all calls that separate: that is a suspension of whatever job it is in, and no end of one.
+fn is_stop(activation: &Activation) -> bool {
+    let by_signal = |resumed: &punctual_trace::Resumed| resumed.disturbance == Some(Disturbance::Signal);
+    activation.separator.call == Call::Suspension && activation.resumed.as_ref().is_some_and(by_signal)
 }

@@ -1,8 +1,8 @@
 //! One task: a thread between two transitions, and its job streams, one per separator.
 
 use crate::lanes::Lanes;
-use crate::stream::Options;
-use punctual_model::{self as model, EndedBy, Instant, Job, Segment, Separator};
+use crate::stream::{Circumstances, Options};
+use punctual_model::{self as model, Disturbance, EndedBy, Instant, Job, Segment, Separator};
 use punctual_trace::{Activation, TaskRecord};
 
 /// A job that has just ended, and where it belongs.
@@ -29,6 +29,10 @@ pub struct JobSeen<'a> {
     pub job: &'a Job,
     /// Its last segments; those that no longer fitted are merged into the first.
     pub segments: &'a [Segment],
+    /// How many expirations of a timer its release stands for; 0 where that is not known.
+    pub expirations: u64,
+    /// What moved its release, where that was seen.
+    pub disturbance: Option<Disturbance>,
 }
 
 /// A task that is being observed.
@@ -72,7 +76,8 @@ impl Task {
         self.lanes.activation(activation, options, &mut |ended| {
             let number = ended.lane.stream().releases() - 1;
             let (separator, job, segments) = (ended.separator, ended.job, ended.segments);
-            each(&JobSeen { tid: *tid, pid: *pid, phase, name, separator, number, job, segments });
+            let Circumstances { expirations, disturbance, .. } = ended.circumstances;
+            each(&JobSeen { tid: *tid, pid: *pid, phase, name, separator, number, job, segments, expirations, disturbance });
         })
     }
 

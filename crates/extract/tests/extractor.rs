@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use punctual_extract::{Extractor, Options, StreamOptions};
 use punctual_model::{
-    Call, Duration, EndedBy, FileClass, Instant, Job, MAX_SEGMENTS, Object, Policy, RecordedJob, Release, Segment, Separator, Task, Window,
-    check_stream,
+    Call, Disturbance, Duration, EndedBy, FileClass, Instant, Job, MAX_SEGMENTS, Object, Policy, RecordedJob, Release, Segment, Separator,
+    Task, Window, check_stream,
 };
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 
@@ -53,6 +53,8 @@ fn sleep_until(sequence: u32, stop: u64, cpu: u64, arrival: u64, late: u64) -> A
             release: Some(Window::at(Instant::from_ns(arrival + late))),
             start: Instant::from_ns(arrival + late + 10),
             suspended_after: Duration::ZERO,
+            expirations: 0,
+            disturbance: None,
         }),
     }
 }
@@ -90,6 +92,34 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
     // All sleeps are at one separator, so the jobs between sleeps are the same.
     let suspension = task.streams.iter().find(|stream| stream.separator == Separator::SUSPENSION).expect("the jobs between sleeps");
     assert_eq!(suspension.execution, stream.execution);
+}
+
+#[test]
+fn a_stop_by_a_signal_is_a_suspension_of_the_job_and_no_release() {
+    let ns = Instant::from_ns;
+    let of = |sequence: u32, disturbance: Option<Disturbance>| {
+        let resumed = Resumed { disturbance, ..Resumed::new(Some(Window::at(ns(2_700))), ns(2_710)) };
+        let stop = sleep_until(sequence, 2_250, 230, 0, 0);
+        Record::Activation(Activation { separator: Separator::SUSPENSION, arrival: None, resumed: Some(resumed), ..stop })
+    };
+    let run = |disturbance| {
+        let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
+        records.extend(periodic(1, 0, 2));
+        records.push(of(3, disturbance));
+        records.extend(periodic(4, 2_000, 2));
+        extract(&records)
+    };
+    let of_call = |tasks: &[Task], call: Call| {
+        let stream = tasks[0].streams.iter().find(|stream| stream.separator.call == call).expect("a stream").clone();
+        (stream.releases, stream.suspension.map_or(0, |suspension| suspension.dynamic_ns.ns()))
+    };
+    let stopped = run(Some(Disturbance::Signal));
+    assert_eq!(of_call(&stopped, Call::Suspension), (4, 450));
+    assert_eq!(of_call(&stopped, Call::ClockNanosleep), (4, 450));
+    // A sleep elsewhere releases a job where jobs are those between sleeps.
+    let slept = run(None);
+    assert_eq!(of_call(&slept, Call::Suspension), (5, 0));
+    assert_eq!(of_call(&slept, Call::ClockNanosleep), (4, 450));
 }
 
 #[test]
@@ -309,7 +339,13 @@ fn activations(steps: &[Step]) -> Vec<Activation> {
                 stop: Instant::from_ns(stop),
                 cpu: Duration::from_ns(cpu),
                 arrival: None,
-                resumed: Some(Resumed { release, start: Instant::from_ns(start), suspended_after: Duration::from_ns(after) }),
+                resumed: Some(Resumed {
+                    release,
+                    start: Instant::from_ns(start),
+                    suspended_after: Duration::from_ns(after),
+                    expirations: 0,
+                    disturbance: None,
+                }),
             }
         })
         .collect()

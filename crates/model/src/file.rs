@@ -84,6 +84,9 @@ pub struct Observation {
     /// Runs of the observing programs that the kernel skipped; what they would have seen was made up for, mostly exactly.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub skipped_events: u64,
+    /// Time that the hypervisor took from all processors of the machine together: whatever was to run then was late, or took longer.
+    #[serde(skip_serializing_if = "Duration::is_zero", default)]
+    pub stolen_ns: Duration,
     /// Tasks left out because there were too many.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub omitted_tasks: u64,

@@ -55,6 +55,11 @@ impl Duration {
         self.0
     }
 
+    /// Whether it is no time at all.
+    pub const fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+
     /// Seconds, for arithmetic that need not be exact.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9

@@ -1,7 +1,7 @@
 //! The mirror of `bpf/interface.h`: the bytes of the ring buffer and of the thread map, read into records.
 
 use punctual_model::separator::{Call, FileClass, Object, Separator};
-use punctual_model::{Duration, Instant, Policy, Reservation, Window};
+use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Window};
 use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 
 pub const CALL_FUTEX: u8 = 60;
@@ -25,6 +25,9 @@ const RECORD_SWITCH: u8 = 6;
 
 const ACTIVATION_SLEPT: u8 = 1;
 const ACTIVATION_RESUMED: u8 = 2;
+const ACTIVATION_DISTURBANCE: u8 = 12;
+const DISTURBANCE_SIGNAL: u8 = 1;
+const DISTURBANCE_ENDING: u8 = 2;
 
 const OBJECT_CLOCK: u8 = 20;
 const OBJECT_CLOCK_ABSOLUTE: u8 = 21;
@@ -32,6 +35,7 @@ const OBJECT_ADDRESS: u8 = 22;
 const OBJECT_ID: u8 = 23;
 
 const THREAD_ASLEEP: u8 = 3;
+const SLEEP_STOPPED: u8 = 1;
 
 pub const AFFINITY_WORDS: usize = 16;
 const COMM_LENGTH: usize = 16;
@@ -61,6 +65,7 @@ struct RawActivation {
     latest: u64,
     start: u64,
     suspended_after: u64,
+    expirations: u64,
 }
 
 #[repr(C)]
@@ -121,8 +126,9 @@ struct RawSwitch {
 struct RawThread {
     waking: u64,
     stop: u64,
-    switched_in: u64,
-    cpu_at_switch_in: u64,
+    clock_from: u64,
+    cpu_then: u64,
+    unaccounted: u64,
     parameters: u64,
     state: u8,
     sleep: u8,
@@ -147,6 +153,9 @@ struct RawThread {
     start: u64,
     suspended_after: u64,
     object: u64,
+    expirations: u64,
+    left: u64,
+    until: u64,
     run_delay: u64,
     arrivals: u64,
     clock_offset: u64,
@@ -154,7 +163,10 @@ struct RawThread {
     policy: u32,
     rt_priority: u32,
     nice: i32,
-    command_told: u32,
+    command_told: u8,
+    disturbance: u8,
+    restarted: u8,
+    read_by_clock: u8,
     reservation: u64,
     affinity: u64,
     known_file: u64,
@@ -273,7 +285,8 @@ pub fn last_records(bytes: &[u8], at: Instant) -> Option<(Option<Record>, Record
     let thread: RawThread = read(bytes)?;
     let in_call = thread.call != CALL_NONE;
     let stop = if in_call { thread.first_stop } else { thread.stop };
-    let stopped = stop != 0 && (in_call || thread.state == THREAD_ASLEEP);
+    // A job goes on while its thread is stopped by a signal.
+    let stopped = stop != 0 && (in_call || (thread.state == THREAD_ASLEEP && thread.sleep != SLEEP_STOPPED));
     let mut sequence = thread.sequence;
     let end = stopped
         .then(|| {
@@ -308,6 +321,12 @@ fn activation(raw: &RawActivation) -> Option<Activation> {
         release,
         start: Instant::from_ns(raw.start),
         suspended_after: Duration::from_ns(raw.suspended_after),
+        expirations: raw.expirations,
+        disturbance: match (header.flags & ACTIVATION_DISTURBANCE) >> 2 {
+            DISTURBANCE_SIGNAL => Some(Disturbance::Signal),
+            DISTURBANCE_ENDING => Some(Disturbance::Ending),
+            _ => None,
+        },
     });
     Some(Activation {
         tid: header.tid,

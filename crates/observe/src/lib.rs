@@ -7,6 +7,8 @@ mod calls;
 mod doctor;
 mod error;
 mod interface;
+#[cfg(test)]
+mod machine;
 mod observer;
 pub mod probes;
 mod program;

@@ -67,6 +67,8 @@ pub struct Statistics {
     pub untracked: u64,
     /// Runs of the programs that the kernel skipped (recursion).
     pub missed: u64,
+    /// Time that the hypervisor took from the machine's processors, since it began.
+    pub stolen: punctual_model::Duration,
     /// Nanoseconds spent in the programs, where the kernel counts them (`kernel.bpf_stats_enabled`).
     pub program_ns: u64,
     /// How system calls were seen.
@@ -109,6 +111,8 @@ pub struct Observer {
     records: u64,
     busy: bool,
     from: Instant,
+    /// What was stolen before.
+    stolen_before: punctual_model::Duration,
 }
 
 impl Observer {
@@ -142,7 +146,9 @@ impl Observer {
         let inbox = Rc::new(RefCell::new(Inbox::default()));
         let ring = open_ring(&loaded, Rc::clone(&inbox))?;
         let from = loaded.from;
-        let mut observer = Observer { ring, inbox, loaded, pids, child: None, command_status: None, records: 0, busy: false, from };
+        let stolen_before = system::stolen();
+        let mut observer =
+            Observer { ring, inbox, loaded, pids, child: None, command_status: None, records: 0, busy: false, from, stolen_before };
         if let Target::Command(words) = &options.target {
             observer.start_command(words, options.command_to_stderr)?;
         }
@@ -228,6 +234,7 @@ impl Observer {
             lost: self.loaded.counted(interface::COUNTER_DROPPED) + self.inbox.borrow().broken,
             untracked: self.loaded.counted(interface::COUNTER_UNTRACKED),
             missed,
+            stolen: system::stolen().saturating_sub(self.stolen_before),
             program_ns,
             attach: self.loaded.attach,
         }

@@ -159,7 +159,7 @@ impl Hooks {
     }
 }
 
-const SCHEDULER_PROGRAMS: [&str; 5] = ["switched", "forked", "executed", "exited", "renamed"];
+const SCHEDULER_PROGRAMS: [&str; 6] = ["switched", "signalled", "forked", "executed", "exited", "renamed"];
 
 /// Loads and attaches everything.
 pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {

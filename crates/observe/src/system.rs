@@ -4,6 +4,7 @@ use crate::error::{Error, ErrorKind};
 use libbpf_rs::Btf;
 use libbpf_rs::btf::ReferencesType;
 use libbpf_rs::btf::types::{FuncProto, Ptr, Typedef};
+use punctual_model::Duration;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -62,6 +63,18 @@ pub fn kernel_types() -> Result<Btf<'static>, Error> {
         return Err(lacking(&error.to_string()));
     }
     Btf::from_vmlinux().map_err(|error| lacking(&error.to_string()))
+}
+
+/// Time that the hypervisor has taken from all processors so far, as far as the kernel counts it: to a tick of 10 ms.
+pub fn stolen() -> Duration {
+    fs::read_to_string("/proc/stat").map_or(Duration::ZERO, |stat| stolen_of(&stat))
+}
+
+/// What `/proc/stat` says of that: the eighth number of its first line.
+fn stolen_of(stat: &str) -> Duration {
+    const TICKS_OF_A_SECOND: u64 = 100;
+    let ticks: u64 = stat.lines().next().and_then(|all| all.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()).unwrap_or(0);
+    Duration::from_ms(ticks.saturating_mul(1_000 / TICKS_OF_A_SECOND))
 }
 
 /// Whether the tracepoint sched_switch passes the state in which a thread was switched out (since 5.18).
@@ -195,4 +208,17 @@ pub fn may_be_preempted() -> bool {
     let parameters = fs::read_to_string("/proc/cmdline").unwrap_or_default();
     let chosen = parameters.split_whitespace().filter_map(|word| word.strip_prefix("preempt=")).next_back();
     !matches!(chosen, Some("none" | "voluntary"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_the_eighth_number_of_all_processors() {
+        assert_eq!(stolen_of("cpu  126387 40575 19745 241224 1428 0 151 360 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"), Duration::from_ms(3_600));
+        // Before 2.6.11, and where there is no such file.
+        assert_eq!(stolen_of("cpu  1 2 3 4\n"), Duration::ZERO);
+        assert_eq!(stolen_of(""), Duration::ZERO);
+    }
 }

@@ -130,6 +130,7 @@ pub(crate) fn model(tasks: Vec<Task>) -> TimingModel {
             lost_records: 0,
             untracked_threads: 0,
             skipped_events: 0,
+            stolen_ns: Duration::ZERO,
             omitted_tasks: 0,
             dataflow: None,
         },

@@ -4,7 +4,7 @@
 
 use csv::List as Csv;
 use parquet::List as Parquet;
-use punctual_model::{Job, Segment, Separator};
+use punctual_model::{Disturbance, Job, Segment, Separator};
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
@@ -34,6 +34,10 @@ pub struct Row<'a> {
     pub job: &'a Job,
     /// Its stretches of execution, with the suspensions between them.
     pub segments: &'a [Segment],
+    /// How many expirations of a timer its release stands for; 0 where that is not known.
+    pub expirations: u64,
+    /// What moved its release, where that was seen.
+    pub disturbance: Option<Disturbance>,
 }
 
 /// How a job list is written.

@@ -5,7 +5,7 @@ use crate::shape::Shape;
 use crate::slips::{jitters, left_out, period_and_slips, typical};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, visible};
-use punctual_model::{EndedBy, Object, Periodic, Policy, Separator, Stream, Task, TimingModel};
+use punctual_model::{EndedBy, Object, Observation, Periodic, Policy, Separator, Stream, Task, TimingModel};
 
 const COLUMNS: [Column; 11] = [
     words("Thread", Fit::Keep),
@@ -61,12 +61,19 @@ pub fn summary(model: &TimingModel) -> String {
             format!("Linux {} ({}, {})", visible(&platform.kernel), visible(&platform.machine), counted(cpus.into(), "processor"))
         }
     };
+    let stolen = stolen(observation).map_or_else(String::new, |stolen| format!("{stolen}\n"));
     format!(
-        "{} on {machine}: {}, {}, {loss}.\n",
+        "{} on {machine}: {}, {}, {loss}.\n{stolen}",
         how_long(model),
         counted(model.tasks.len() as u64, "task"),
         counted(observation.records, "record"),
     )
+}
+
+/// What the hypervisor took from the machine, where it took anything.
+pub(crate) fn stolen(seen: &Observation) -> Option<String> {
+    let took = || format!("The hypervisor took {} of the processors' time from this machine meanwhile.", about(seen.stolen_ns));
+    (!seen.stolen_ns.is_zero()).then(took)
 }
 
 /// How long was observed. Of several recordings that is not what lies between the first and the last.
@@ -369,6 +376,9 @@ extra: releases beyond one for each activation of the period.
         assert_eq!(summary(&lossy), "Observed for 10 s on Linux 6.18.44 (x86_64, 2 processors): 1 task, 12,345 records, nothing lost.\n");
         lossy.observation.lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));
+        lossy.observation.stolen_ns = punctual_model::Duration::from_ms(1_230);
+        let taken = "The hypervisor took 1.23 s of the processors' time from this machine meanwhile.\n";
+        assert!(summary(&lossy).ends_with(taken), "{}", summary(&lossy));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
-use punctual_model::{Call, Duration, FileClass, Instant, Job, Object, Release, Segment, Separator, Window};
+use punctual_model::{Call, Disturbance, Duration, FileClass, Instant, Job, Object, Release, Segment, Separator, Window};
 use punctual_report::jobs::{Format, Row, Writer};
 use std::io::{self, Write};
 
@@ -17,6 +17,8 @@ struct Seen {
     number: u64,
     job: Job,
     segments: Vec<Segment>,
+    expirations: u64,
+    disturbance: Option<Disturbance>,
 }
 
 impl Seen {
@@ -32,11 +34,13 @@ impl Seen {
             number: self.number,
             job: &self.job,
             segments: &self.segments,
+            expirations: self.expirations,
+            disturbance: self.disturbance,
         }
     }
 
     /// What every row must say, as text; where a value is unknown, nothing. Written out once more, not by the code under test.
-    fn expected(&self) -> [String; 16] {
+    fn expected(&self) -> [String; 18] {
         let job = &self.job;
         [
             self.name.clone(),
@@ -55,11 +59,13 @@ impl Seen {
             job.suspended.ns().to_string(),
             job.response().ns().to_string(),
             self.segments.len().to_string(),
+            Some(self.expirations).filter(|number| *number > 0).map_or(String::new(), |number| number.to_string()),
+            self.disturbance.map_or(String::new(), |disturbance| format!("{disturbance:?}").to_lowercase()),
         ]
     }
 }
 
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
     "thread",
     "pid",
     "tid",
@@ -76,6 +82,8 @@ const NAMES: [&str; 16] = [
     "suspended_ns",
     "response_ns",
     "segments",
+    "expirations",
+    "disturbance",
 ];
 
 fn separator() -> impl Strategy<Value = Separator> {
@@ -90,14 +98,18 @@ fn separator() -> impl Strategy<Value = Separator> {
 fn seen() -> impl Strategy<Value = Seen> {
     let name = prop_oneof![Just("worker".to_owned()), "[a-c,\"\r\n=;é\u{0}]{0,15}", any::<String>()];
     let instants = (proptest::option::of(0..1u64 << 60), 0..1u64 << 60, 0..1u64 << 40, 0..1u64 << 40, 0..1u64 << 40);
-    (any::<[u32; 3]>(), name, separator(), any::<bool>(), 0..1u64 << 63, instants, 0..1u64 << 63, 0..1u64 << 63, 0..9usize).prop_map(
-        |(numbers, name, separator, primary, number, (arrival, earliest, width, start, length), cost, suspended, segments)| {
+    let all = &[None, Some(Disturbance::Signal), Some(Disturbance::Ending), Some(Disturbance::Stall)][..];
+    let circumstances = (0..3u64, prop::sample::select(all));
+    let spans = (0..1u64 << 63, 0..1u64 << 63, 0..9usize);
+    (any::<[u32; 3]>(), name, separator(), any::<bool>(), 0..1u64 << 63, instants, spans, circumstances).prop_map(
+        |(numbers, name, separator, primary, number, instants, (cost, suspended, segments), (expirations, disturbance))| {
+            let (arrival, earliest, width, start, length) = instants;
             let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(earliest + width)).unwrap();
             let start = Instant::from_ns(earliest + start);
             let release = Release { arrival: arrival.map(Instant::from_ns), window };
             let (cost, suspended) = (Duration::from_ns(cost), Duration::from_ns(suspended));
             let job = Job { release, start, end: start + Duration::from_ns(length), cost, suspended };
-            Seen { numbers, name, separator, primary, number, job, segments: vec![Segment::default(); segments] }
+            Seen { numbers, name, separator, primary, number, job, segments: vec![Segment::default(); segments], expirations, disturbance }
         },
     )
 }
@@ -149,7 +161,17 @@ fn one(number: u64) -> Seen {
     let release = Release { arrival: (number % 2 == 0).then_some(at), window: Window::at(at) };
     let job = Job { release, start: at, end: at + Duration::from_us(7), cost: Duration::from_us(7), suspended: Duration::ZERO };
     let name = format!("worker {}", number % 3);
-    Seen { numbers: [11, 10, 0], name, separator: Separator::SUSPENSION, primary: true, number, job, segments: vec![Segment::default()] }
+    Seen {
+        numbers: [11, 10, 0],
+        name,
+        separator: Separator::SUSPENSION,
+        primary: true,
+        number,
+        job,
+        segments: vec![Segment::default()],
+        expirations: 0,
+        disturbance: None,
+    }
 }
 
 #[test]

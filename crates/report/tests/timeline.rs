@@ -72,6 +72,7 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
             lost_records: 0,
             untracked_threads: 0,
             skipped_events: 0,
+            stolen_ns: Duration::ZERO,
             omitted_tasks: 0,
             dataflow: None,
         },

@@ -1,6 +1,6 @@
 //! What is true of a recording as a whole.
 
-use punctual_model::{Instant, Platform};
+use punctual_model::{Duration, Instant, Platform};
 
 /// What is known when a recording begins.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,4 +30,6 @@ pub struct Totals {
     pub untracked: u64,
     /// Runs of the observing programs that the kernel skipped.
     pub skipped: u64,
+    /// Time that the hypervisor took from the machine's processors; a recording has it in whole milliseconds.
+    pub stolen: Duration,
 }

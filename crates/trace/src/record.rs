@@ -3,7 +3,7 @@
 //! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that every job stream
 //! of a thread takes its costs as differences of two readings.
 
-use punctual_model::{Duration, Instant, Policy, Reservation, Separator, Window};
+use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
 /// One thing that was seen.
 #[derive(Clone, Debug, PartialEq)]
@@ -157,7 +157,9 @@ pub struct Activation {
     pub slept: bool,
     /// When the job before ended: the thread's first stop inside the call, or the call's entry if it did not sleep.
     pub stop: Instant,
-    /// The thread's cumulative processor time at `stop` (with what it took between spurious wake-ups inside the call).
+    /// The thread's cumulative processor time at `stop` (with what it took between spurious wake-ups inside the call): the kernel's
+    /// account, and what was taken from the thread while it was on a processor since a call that did not sleep. There the account is not
+    /// to be had, so the reading is by the clock; what it was ahead stays in, or the next job would have had too little.
     pub cpu: Duration,
     /// When the next job should come, where the call says so.
     pub arrival: Option<Instant>,
@@ -174,4 +176,15 @@ pub struct Resumed {
     pub start: Instant,
     /// Time asleep inside the call after that release (waiting for locks of the kernel).
     pub suspended_after: Duration,
+    /// How many expirations of its timer the call told of (`timerfd`, signals of POSIX timers). Zero: not known.
+    pub expirations: u64,
+    /// What moved the release, where that was seen. A [`Separator::SUSPENSION`] by a signal releases nothing: the thread was stopped.
+    pub disturbance: Option<Disturbance>,
+}
+
+impl Resumed {
+    /// Released so, and then run from `start` on, with nothing else to tell.
+    pub fn new(release: Option<Window>, start: Instant) -> Resumed {
+        Resumed { release, start, suspended_after: Duration::ZERO, expirations: 0, disturbance: None }
+    }
 }

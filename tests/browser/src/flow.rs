@@ -102,6 +102,7 @@ pub fn page() -> Result<String> {
             lost_records: 0,
             untracked_threads: 0,
             skipped_events: 0,
+            stolen_ns: Duration::ZERO,
             omitted_tasks: 0,
             dataflow: None,
         },

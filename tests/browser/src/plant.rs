@@ -63,6 +63,7 @@ impl Plant {
                 lost_records: 1,
                 untracked_threads: 0,
                 skipped_events: 2,
+                stolen_ns: Duration::ZERO,
                 omitted_tasks: 0,
                 dataflow: None,
             },
@@ -172,6 +173,8 @@ impl Thread {
                 release: release.and_then(|(earliest, latest)| Window::new(instant(earliest), instant(latest))),
                 start: instant(start),
                 suspended_after: Duration::ZERO,
+                expirations: 0,
+                disturbance: None,
             }),
         }));
         self.sequence += 1;

@@ -5,7 +5,7 @@
 use crate::run::workload;
 use crate::{Outcome, Result, Test, ensure, fail};
 use punctual_extract::{Extractor, Options as ExtractOptions};
-use punctual_model::{Duration, Job, RecordedJob, Release, Segment, Separator, Stream, Task, Window, check_stream};
+use punctual_model::{Disturbance, Duration, Job, RecordedJob, Release, Segment, Separator, Stream, Task, Window, check_stream};
 use punctual_observe::{Attach, Observer, Options, Target};
 use punctual_trace::{Activation, Record};
 
@@ -106,8 +106,12 @@ fn check_one(task: &Task, stream: &Stream, own: &[Activation]) -> Result<usize> 
 
 /// From one separation at `separator` to the next is one job.
 fn jobs(separator: Separator, own: &[Activation]) -> (Vec<Release>, Vec<RecordedJob>) {
+    let is_stop = |activation: &Activation| {
+        let by_signal = activation.resumed.is_some_and(|resumed| resumed.disturbance == Some(Disturbance::Signal));
+        activation.separator == Separator::SUSPENSION && by_signal
+    };
     let separates = |activation: &Activation| match separator == Separator::SUSPENSION {
-        true => activation.slept,
+        true => activation.slept && !is_stop(activation),
         false => activation.separator.key() == separator.key(),
     };
     let places: Vec<usize> = (0..own.len()).filter(|place| separates(&own[*place])).collect();

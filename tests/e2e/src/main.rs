@@ -9,6 +9,7 @@ mod circumstances;
 mod compare;
 mod conservative;
 mod demo;
+mod disturbed;
 mod doctor;
 mod drivers;
 mod ending;
@@ -74,6 +75,7 @@ fn trials() -> Vec<Trial> {
         .chain(beside::ALL)
         .chain(chains::ALL)
         .chain(compare::ALL)
+        .chain(disturbed::ALL)
         .chain(doctor::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();

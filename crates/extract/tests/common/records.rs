@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use punctual_extract::{Options, StreamOptions};
-use punctual_model::{Call, Duration, FileClass, Instant, Object, Policy, Separator, Window};
+use punctual_model::{Call, Disturbance, Duration, FileClass, Instant, Object, Policy, Separator, Window};
 use punctual_trace::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 
 pub fn options(horizon: usize, merge_transitions: bool) -> Options {
@@ -41,6 +41,8 @@ pub struct Separation {
     pub due: Option<i64>,
     pub after: u64,
     pub resumes: bool,
+    pub expirations: u64,
+    pub disturbance: Option<Disturbance>,
     /// Clocks that run backwards: by this much.
     pub back: u64,
 }
@@ -73,13 +75,18 @@ fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separ
     let unseen = prop_oneof![80 => Just(0), 10 => 0..3_000_u64, 1 + rare(20) => Just(u64::MAX)];
     let due = prop_oneof![3 => Just(None), 1 => (-200_i64..5_000).prop_map(Some)];
     let after = prop_oneof![9 => Just(0), 1 => 1..500_u64];
+    let disturbances = [Disturbance::Signal, Disturbance::Ending, Disturbance::Stall];
+    let disturbance = prop::option::weighted(if wild { 0.2 } else { 0.01 }, prop::sample::select(disturbances.to_vec()));
+    let told = (prop_oneof![9 => Just(0_u64), 1 => 1..4_u64], disturbance);
     let (resumes, back) =
         (prop_oneof![60 => Just(true), 1 + rare(5) => Just(false)], prop_oneof![40 => Just(0), 1 + rare(2) => 0..20_000_u64]);
-    (runs, place, file, sleeps, unseen, due, after, resumes, if wild { back.boxed() } else { Just(0).boxed() }).prop_map(
-        |(runs, place, file, sleeps, unseen, due, after, resumes, back)| {
+    let back = if wild { back.boxed() } else { Just(0).boxed() };
+    (runs, place, file, sleeps, unseen, due, after, resumes, back, told).prop_map(
+        |(runs, place, file, sleeps, unseen, due, after, resumes, back, (expirations, disturbance))| {
             // Outside of calls that separate there are only sleeps.
             let sleeps = if place == 1 { sleeps.or(Some(5)) } else { sleeps };
-            Separation { runs, place, file, sleeps, unseen, due: due.filter(|_| place == 0), after, resumes, back }
+            let due = due.filter(|_| place == 0);
+            Separation { runs, place, file, sleeps, unseen, due, after, resumes, expirations, disturbance, back }
         },
     )
 }
@@ -217,7 +224,13 @@ fn separate(thread: &mut Thread, now: &mut u64, separation: &Separation) -> Acti
     let start = *now + late;
     let after = if release.is_some() { separation.after } else { 0 };
     *now = start + after;
-    let resumed = Resumed { release, start: Instant::from_ns(start), suspended_after: Duration::from_ns(after) };
+    let resumed = Resumed {
+        release,
+        start: Instant::from_ns(start),
+        suspended_after: Duration::from_ns(after),
+        expirations: separation.expirations,
+        disturbance: separation.disturbance,
+    };
     Activation {
         tid: thread.tid,
         sequence: thread.sequence,
@@ -232,11 +245,7 @@ fn separate(thread: &mut Thread, now: &mut u64, separation: &Separation) -> Acti
 
 /// A sleep at a futex, from `stop` to `release`, with no processor time ever taken.
 pub fn sleep(tid: u32, sequence: u32, stop: u64, release: u64) -> Activation {
-    let resumed = Resumed {
-        release: Some(Window::at(Instant::from_ns(release))),
-        start: Instant::from_ns(release + 10),
-        suspended_after: Duration::ZERO,
-    };
+    let resumed = Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(release + 10));
     Activation {
         tid,
         sequence,
@@ -274,7 +283,7 @@ pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
         let timed = thread.tid % 2 == 0;
         let separation = |place, sleeps, unseen, due, after| {
             let runs = 50_000 + u64::from(thread.tid);
-            Separation { runs, place, file: 0, sleeps, unseen, due, after, resumes: true, back: 0 }
+            Separation { runs, place, file: 0, sleeps, unseen, due, after, resumes: true, expirations: 0, disturbance: None, back: 0 }
         };
         let late = below(20_000);
         let sleep = (period - 50_000 - *now % period + late).max(1);

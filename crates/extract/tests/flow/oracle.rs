@@ -47,6 +47,7 @@ fn is_valid(flow: &Dataflow) {
             lost_records: 0,
             untracked_threads: 0,
             skipped_events: 0,
+            stolen_ns: Duration::ZERO,
             omitted_tasks: 0,
             dataflow: None,
         },

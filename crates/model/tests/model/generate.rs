@@ -217,6 +217,7 @@ pub fn model() -> impl Strategy<Value = TimingModel> {
             lost_records,
             untracked_threads: 0,
             skipped_events: 0,
+            stolen_ns: Duration::from_ns(records),
             omitted_tasks: 0,
             // Of half of those with a dataflow program.
             dataflow: dataflow

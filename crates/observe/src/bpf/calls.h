@@ -7,6 +7,7 @@
 struct call_info {
 	__u64 object;
 	__u64 arrival;
+	__u64 until; /* of an absolute sleep, on its clock */
 	__s32 number;
 	__s32 system_call;
 	__u8 call; /* CALL_NONE: no separator */
@@ -169,6 +170,8 @@ static __always_inline void sleep_on_clock(struct call_info *info, __u64 now, in
 		info->call = CALL_NONE;
 		return;
 	}
+	if (absolute)
+		info->until = when;
 	if (absolute && clock == CLOCK_MONOTONIC)
 		info->arrival = when;
 	/* A relative sleep on CLOCK_REALTIME is timed on CLOCK_MONOTONIC. */

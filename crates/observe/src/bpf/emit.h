@@ -108,7 +108,7 @@ static __always_inline void emit_call(struct thread *thread, __u8 flags)
 
 	if (!record)
 		return;
-	fill_header(&record->header, thread, RECORD_ACTIVATION, flags);
+	fill_header(&record->header, thread, RECORD_ACTIVATION, flags | thread->disturbance << 2);
 	record->header.call = thread->call;
 	record->header.object_class = thread->object_class;
 	record->header.number = thread->number;
@@ -126,19 +126,21 @@ static __always_inline void emit_call(struct thread *thread, __u8 flags)
 		record->earliest = 0;
 		record->latest = 0;
 		record->start = thread->entry;
+		thread->read_by_clock = 1;
 	}
 	record->suspended_after = thread->suspended_after;
+	record->expirations = thread->expirations;
 	submit(thread, record);
 }
 
 /* A sleep outside of all calls that separate. */
-static __always_inline void emit_suspension(struct thread *thread, __u8 flags, __u64 earliest, __u64 latest, __u64 start)
+static __always_inline void emit_suspension(struct thread *thread, __u8 disturbance, __u64 earliest, __u64 latest, __u64 start)
 {
 	struct activation *record = reserve(thread, sizeof(*record));
 
 	if (!record)
 		return;
-	fill_header(&record->header, thread, RECORD_ACTIVATION, flags | ACTIVATION_SLEPT);
+	fill_header(&record->header, thread, RECORD_ACTIVATION, ACTIVATION_SLEPT | ACTIVATION_RESUMED | disturbance << 2);
 	record->header.call = CALL_SUSPENSION;
 	record->object = 0;
 	record->stop = thread->stop;
@@ -148,6 +150,7 @@ static __always_inline void emit_suspension(struct thread *thread, __u8 flags, _
 	record->latest = latest;
 	record->start = start;
 	record->suspended_after = 0;
+	record->expirations = 0;
 	submit(thread, record);
 }
 

@@ -98,6 +98,13 @@ enum step {
 enum activation_flags {
 	ACTIVATION_SLEPT = 1,   /* the thread slept in the call */
 	ACTIVATION_RESUMED = 2, /* earliest, latest, start are given */
+	ACTIVATION_DISTURBANCE = 12, /* what moved the release: a disturbance, shifted by two */
+};
+
+enum disturbance {
+	DISTURBANCE_NONE = 0,
+	DISTURBANCE_SIGNAL = 1, /* of a suspension: the thread was stopped, which releases nothing */
+	DISTURBANCE_ENDING = 2, /* the thread is being ended, or what it waited for was shut down */
 };
 
 enum begin {
@@ -122,12 +129,13 @@ struct activation {
 	struct header header;
 	__u64 object;   /* inode, device or address */
 	__u64 stop;     /* the job before ended */
-	__u64 cpu;      /* processor time of the thread at `stop`, since it was created */
+	__u64 cpu;      /* processor time of the thread at `stop`, since it was created, with what readings by the clock were ahead */
 	__u64 arrival;  /* when the next job should come; 0: unknown */
 	__u64 earliest; /* release of the next job: not before, … */
 	__u64 latest;   /* … not after */
 	__u64 start;    /* ran again */
 	__u64 suspended_after; /* asleep inside the call after the release */
+	__u64 expirations;     /* of a timer, that the call told of; 0: not known */
 };
 
 #define COMM_LENGTH 16
@@ -191,8 +199,10 @@ enum thread_state {
 struct thread {
 	__u64 waking;
 	__u64 stop; /* last time it went to sleep */
-	__u64 switched_in; /* 0: not seen */
-	__u64 cpu_at_switch_in;
+	/* The thread has had `cpu_then` at `clock_from`, and no more since then than time has passed. */
+	__u64 clock_from;
+	__u64 cpu_then;
+	__u64 unaccounted; /* what readings by the clock were ahead of the account, in all */
 	__u64 parameters; /* of all that makes the task; a change is looked into */
 
 	/* The call that it is in, and what has happened in it. */
@@ -200,7 +210,7 @@ struct thread {
 	__u8 sleep; /* sleep_kind of the sleep that it is in */
 	__u8 call;
 	__u8 released; /* sleep_kind of the sleep that the release comes from */
-	__u8 interrupted; /* left for a signal; may be restarted */
+	__u8 interrupted; /* left for a signal; may be restarted: enum interruption */
 	__u8 unhooked; /* the end of its call will not be seen */
 	__u8 object_class;
 	__u8 known_class;
@@ -217,6 +227,9 @@ struct thread {
 	__u64 earliest, latest, start;
 	__u64 suspended_after;
 	__u64 object;
+	__u64 expirations;
+	__u64 left; /* when it left the call for a signal */
+	__u64 until; /* what an absolute sleep was given, on its own clock */
 
 	/* The kernel's own account of waiting for a processor, as of the last stop, and how far its clock was behind ours when. */
 	__u64 run_delay;
@@ -228,7 +241,10 @@ struct thread {
 	__u32 policy;
 	__u32 rt_priority;
 	__s32 nice;
-	__u32 command_told; /* its command line has left */
+	__u8 command_told; /* its command line has left */
+	__u8 disturbance;
+	__u8 restarted; /* the call goes on after a signal */
+	__u8 read_by_clock; /* in this turn on a processor a record has left with a reading by the clock */
 	__u64 reservation;
 	__u64 affinity;
 
@@ -238,8 +254,19 @@ struct thread {
 
 enum sleep_kind {
 	SLEEP_NONE = 0,
-	SLEEP_UNINTERRUPTIBLE = 1, /* disk, locks of the kernel */
-	SLEEP_INTERRUPTIBLE = 2,   /* what calls that wait for events do */
+	SLEEP_STOPPED = 1,         /* by a signal, or a debugger */
+	SLEEP_UNINTERRUPTIBLE = 2, /* disk, locks of the kernel */
+	SLEEP_INTERRUPTIBLE = 3,   /* what calls that wait for events do */
+	SLEEP_OVER = 4,            /* no sleep is any more: what the call waits for has come */
+};
+
+/* How a call that was left for a signal goes on. */
+enum interruption {
+	INTERRUPTED_NOT = 0,
+	INTERRUPTED_BY_HANDLER = 1, /* restarted, unless a handler runs */
+	INTERRUPTED_BY_CHOICE = 2,  /* restarted, unless a handler runs that is not to restart calls */
+	INTERRUPTED_NEVER = 3,      /* always restarted */
+	INTERRUPTED_FOR_GOOD = 4,   /* a handler has run; the program may go on with a sleep by itself */
 };
 
 enum counter {

@@ -95,7 +95,14 @@ struct dentry {
 struct path {
 	struct dentry *dentry;
 };
+struct sock {
+	__u8 sk_shutdown;
+};
+struct socket {
+	struct sock *sk;
+};
 struct file {
+	void *private_data;
 	unsigned int f_flags;
 	struct inode *f_inode;
 	struct path f_path;
@@ -149,6 +156,20 @@ typedef struct {
 struct signal_struct {
 	atomic_t live;
 };
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
+struct sigpending {
+	sigset_t signal;
+};
+struct sigaction {
+	void *sa_handler;
+	unsigned long sa_flags;
+};
+struct k_sigaction {
+	struct sigaction sa;
+};
+struct kernel_siginfo;
 
 struct thread_info {
 	unsigned long flags;
@@ -173,6 +194,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	struct files_struct *files;
 	struct signal_struct *signal;
+	struct sigpending pending;
 	struct pid *thread_pid;
 	struct task_struct *group_leader;
 	struct css_set *cgroups;
@@ -220,6 +242,7 @@ struct task_struct {
 #define PF_IO_WORKER 0x00000010
 #define PF_USER_WORKER 0x00004000
 #define TASK_INTERRUPTIBLE 0x0001
+#define STOPPED_STATES 0x000c /* by a signal, by a debugger */
 #define TASK_DEAD 0x0080
 #define EXIT_STATES 0x0030
 #define INTERRUPT_COUNTS 0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */
@@ -234,6 +257,12 @@ struct task_struct {
 #define S_IFIFO 0010000
 #define ANON_INODE_MAGIC 0x09041934
 #define O_NONBLOCK 04000
+
+#define SIGKILL_BIT (1UL << 8)
+#define SA_RESTART 0x10000000UL
+#define LAST_DISPOSITION 1 /* SIG_IGN; greater is a handler */
+#define SI_TIMER -2
+#define RCV_SHUTDOWN 1
 
 #define CLOCK_REALTIME 0
 #define CLOCK_MONOTONIC 1
@@ -250,10 +279,18 @@ struct task_struct {
 #define FUTEX_WAIT_REQUEUE_PI 11
 #define FUTEX_LOCK_PI2 13
 
+#define EINTR 4
 #define EAGAIN 11
-#define ENOSYS 38
-#define EEXIST 17
 #define ENOMEM 12
+#define EEXIST 17
+#define EINVAL 22
+#define EPIPE 32
+#define ENOSYS 38
+#define EIDRM 43
+#define ECONNABORTED 103
+#define ECONNRESET 104
+#define ENOTCONN 107
+#define ESHUTDOWN 108
 #define ETIMEDOUT 110
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
@@ -269,6 +306,20 @@ struct sembuf {
 	__s16 sem_op;
 	__s16 sem_flg;
 };
+/* The beginning of siginfo_t as a timer's signal has it. */
+struct timer_siginfo {
+	int si_signo, si_errno, si_code, padding;
+	int si_tid, si_overrun;
+};
+/* The same as a signalfd gives it. */
+struct signalfd_siginfo {
+	__u32 ssi_signo;
+	__s32 ssi_errno, ssi_code;
+	__u32 ssi_pid, ssi_uid;
+	__s32 ssi_fd;
+	__u32 ssi_tid, ssi_band, ssi_overrun;
+};
+#define SIGNALFD_SIGINFO_SIZE 128
 struct futex_waitv {
 	__u64 val;
 	__u64 uaddr;

@@ -3,8 +3,8 @@
  * Distils what watched threads do into one record per separation of jobs.
  *
  * Nothing here trusts that every event is seen: some virtual machines lose a few wake-ups and switches. The state of a thread
- * is mended at its next sign of life, and a release that was not seen leaves as a window. Processor time is always the
- * kernel's own account (sum_exec_runtime), so a lost event never falsifies a cost.
+ * is mended at its next sign of life, and a release that was not seen leaves as a window. Processor time is the kernel's own
+ * account (sum_exec_runtime), never less, so a lost event never falsifies a cost.
  *
  * Not for: deciding what is a job of which stream. That is user space's, from these records.
  */
@@ -16,10 +16,22 @@
 #include "emit.h"
 #include "task.h"
 #include "calls.h"
+#include "ends.h"
 #include "thread.h"
 #include "interrupt.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/*
+ * Whether this is what the thread was in when it left for a signal: the kernel or the program goes on with it. A sleep until another time is another
+ * sleep; one for the rest of a time ends as much later as has passed since the signal, at most.
+ */
+static __always_inline bool is_same(struct thread *thread, struct call_info *info, __u64 now)
+{
+	if (thread->call != info->call || thread->number != info->number || thread->object != info->object || thread->until != info->until)
+		return false;
+	return info->object_class != OBJECT_CLOCK || info->arrival - thread->arrival <= now - thread->latest;
+}
 
 static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 {
@@ -35,37 +47,46 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	if (!thread->command_told)
 		emit_command(thread, task);
 	if (call == CALL_RESTART) {
-		thread->interrupted = 0;
+		if (thread->interrupted)
+			go_on(thread, now);
 		thread->system_call = SYSCALL_NUMBER(regs);
 		return 0;
 	}
 	classify(thread, &info, regs, now);
 	if (thread->call != CALL_NONE) {
-		if (thread->interrupted && thread->call == info.call && thread->number == info.number && thread->object == info.object) {
-			thread->interrupted = 0;
+		if (thread->interrupted && is_same(thread, &info, now)) {
+			go_on(thread, now);
 			return 0;
 		}
-		finish_call(thread, task->nvcsw, 0, now);
+		finish_call(thread, task, task->nvcsw, thread->interrupted == INTERRUPTED_FOR_GOOD ? -EINTR : RESULT_UNKNOWN, now);
 	}
-	thread->interrupted = 0;
+	thread->interrupted = INTERRUPTED_NOT;
 	if (info.call == CALL_NONE)
 		return 0;
 	begin_call(thread, task, &info, now);
 	return 0;
 }
 
-/* Whether the call may be restarted after a signal. */
-static __always_inline bool left_for_signal(struct thread *thread, long result)
+/* Whether the call, which returns this, may be restarted after a signal. */
+static __always_inline __u8 interruption_of(long result)
 {
-	if (result == -ERESTARTNOHAND)
-		return !ends_so(thread, result);
-	return result == -ERESTARTSYS || result == -ERESTARTNOINTR || result == -ERESTART_RESTARTBLOCK;
+	switch (result) {
+	case -ERESTARTNOHAND:
+	case -ERESTART_RESTARTBLOCK:
+		return INTERRUPTED_BY_HANDLER;
+	case -ERESTARTSYS:
+		return INTERRUPTED_BY_CHOICE;
+	case -ERESTARTNOINTR:
+		return INTERRUPTED_NEVER;
+	}
+	return INTERRUPTED_NOT;
 }
 
 static __noinline int on_exit(__u8 call, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
+	__u8 interrupted;
 	__u64 now;
 
 	if (!thread) {
@@ -83,15 +104,19 @@ static __noinline int on_exit(__u8 call, long result)
 	}
 	if (thread->call == CALL_NONE || thread->interrupted)
 		return 0;
-	/* The time of the exit matters only where a sleep's end was not seen. */
-	now = thread->first_stop && thread->state != THREAD_ASLEEP ? thread->latest : bpf_ktime_get_ns();
+	interrupted = interruption_of(result);
+	/* The time of the exit matters only where a sleep's end was not seen, and where the call goes on. */
+	now = thread->first_stop && thread->state != THREAD_ASLEEP && !thread->restarted && !interrupted ? thread->latest : bpf_ktime_get_ns();
 	wake_up(thread, task, now);
-	if (left_for_signal(thread, result)) {
+	if (interrupted) {
 		/* Without a handler the call goes on where it was: one call, not two. */
-		thread->interrupted = 1;
+		thread->interrupted = interrupted;
+		thread->disturbance = DISTURBANCE_SIGNAL;
+		thread->left = now;
 		return 0;
 	}
-	finish_call(thread, task->nvcsw, result, now);
+	thread->expirations = expirations_of(thread, task, result);
+	finish_call(thread, task, task->nvcsw, result, now);
 	return 0;
 }
 
@@ -171,6 +196,13 @@ static __always_inline bool yields(struct thread *thread, struct task_struct *ta
 	return thread->call == CALL_SCHED_YIELD;
 }
 
+static __always_inline __u8 kind_of_sleep(unsigned int state)
+{
+	if (state & TASK_INTERRUPTIBLE)
+		return SLEEP_INTERRUPTIBLE;
+	return state & STOPPED_STATES ? SLEEP_STOPPED : SLEEP_UNINTERRUPTIBLE;
+}
+
 static __always_inline void switched_out(struct thread *thread, struct task_struct *task, bool preempted, unsigned int state, __u64 now)
 {
 	wake_up(thread, task, now);
@@ -179,7 +211,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	if (!preempted && state) {
 		emit_switch(thread, state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0, now);
 		mend_call(thread, task, now, state & TASK_INTERRUPTIBLE);
-		fall_asleep(thread, task, now, state & TASK_INTERRUPTIBLE ? SLEEP_INTERRUPTIBLE : SLEEP_UNINTERRUPTIBLE);
+		fall_asleep(thread, task, now, kind_of_sleep(state));
 	} else if (!preempted && task->policy == SCHED_DEADLINE && task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
 		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be seen. */
 		emit_switch(thread, STEP_ASLEEP, 0, now);
@@ -188,6 +220,8 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	} else {
 		emit_switch(thread, STEP_PREEMPTED, 0, now);
 		thread->state = THREAD_PREEMPTED;
+		/* The entry of a call that does not sleep was told by the clock, too. */
+		end_turn(thread, task, now, thread->read_by_clock || (thread->call != CALL_NONE && !thread->first_stop));
 	}
 }
 
@@ -195,10 +229,9 @@ static __always_inline void switched_in(struct thread *thread, struct task_struc
 {
 	wake_up(thread, task, now);
 	if (thread->call != CALL_NONE && thread->unhooked && thread->first_stop)
-		finish_call(thread, task->nvcsw, 0, now);
+		finish_call(thread, task, task->nvcsw, RESULT_UNKNOWN, now);
 	thread->state = THREAD_RUNNING;
-	thread->switched_in = now;
-	thread->cpu_at_switch_in = task->se.sum_exec_runtime;
+	end_turn(thread, task, now, thread->read_by_clock);
 	check_task(thread, task, now);
 }
 
@@ -249,6 +282,34 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		if (bpf_map_update_elem(&processes, &born, &value, BPF_ANY))
 			count(COUNTER_UNTRACKED);
 	}
+	return 0;
+}
+
+/*
+ * A signal is about to have its effect on the current thread. Where a handler runs, a call that was left for it is over, unless it is to be restarted
+ * behind the handler.
+ */
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = watched(task->pid);
+
+	if (!thread || thread->call == CALL_NONE || !thread->interrupted || (unsigned long)action->sa.sa_handler <= LAST_DISPOSITION)
+		return 0;
+	if (thread->interrupted == INTERRUPTED_NEVER || (thread->interrupted == INTERRUPTED_BY_CHOICE && action->sa.sa_flags & SA_RESTART))
+		return 0;
+	if (thread->object_class == OBJECT_CLOCK || thread->object_class == OBJECT_CLOCK_ABSOLUTE) {
+		thread->interrupted = INTERRUPTED_FOR_GOOD;
+		return 0;
+	}
+	if (waits_for_handler(thread)) {
+		thread->disturbance = DISTURBANCE_NONE;
+		finish_call(thread, task, task->nvcsw, -ERESTARTNOHAND, bpf_ktime_get_ns());
+	} else {
+		finish_call(thread, task, task->nvcsw, -EINTR, bpf_ktime_get_ns());
+	}
+	thread->interrupted = INTERRUPTED_NOT;
 	return 0;
 }
 

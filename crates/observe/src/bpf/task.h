@@ -215,6 +215,8 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 
 	fresh.tid = tid;
 	fresh.call = CALL_NONE;
+	fresh.clock_from = now;
+	fresh.cpu_then = task->se.sum_exec_runtime;
 	/* Before others see it: a program that interrupts this one would take what is not filled in yet for a transition. */
 	changed(&fresh, task);
 	result = bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST);

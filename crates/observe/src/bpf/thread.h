@@ -13,16 +13,41 @@ static __always_inline struct thread *watched(__u32 tid)
 	return active ? bpf_map_lookup_elem(&threads, &tid) : NULL;
 }
 
-/* Processor time of the running thread now; between two switches the kernel's account is only as fresh as the last tick. */
+/* What the thread has had by the kernel's account, which is exact at a switch, and by what the clock was ahead of it before. */
+static __always_inline __u64 accounted(struct thread *thread, struct task_struct *task)
+{
+	return task->se.sum_exec_runtime + thread->unaccounted;
+}
+
+/*
+ * The same of the running thread now: at most so much. Between two switches the account is only as fresh as the last tick, so it is told by
+ * the clock; that counts also what was taken from the thread meanwhile, by a hypervisor or (under IRQ time accounting) by interrupts.
+ */
 static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *task, __u64 now)
 {
 	__u64 account = task->se.sum_exec_runtime;
-	__u64 own;
+	__u64 own = thread->cpu_then + (now - thread->clock_from);
 
-	if (thread->state != THREAD_RUNNING || !thread->switched_in)
-		return account;
-	own = thread->cpu_at_switch_in + (now - thread->switched_in);
-	return own > account ? own : account;
+	return (own > account ? own : account) + thread->unaccounted;
+}
+
+/*
+ * The thread's turn on a processor is over, and its account is exact again. Where a record has told its processor time by the clock, what the clock
+ * was ahead of the account is kept: the next difference would be too small by as much, and a job would have had too little.
+ */
+static __always_inline void end_turn(struct thread *thread, struct task_struct *task, __u64 now, bool read_by_clock)
+{
+	__u64 account = task->se.sum_exec_runtime;
+
+	if (read_by_clock) {
+		__s64 ahead = (now - thread->clock_from) - (account - thread->cpu_then);
+
+		if (ahead > 0)
+			thread->unaccounted += ahead;
+		thread->read_by_clock = 0;
+	}
+	thread->clock_from = now;
+	thread->cpu_then = account;
 }
 
 static __always_inline bool is_compat(struct task_struct *task)
@@ -99,20 +124,30 @@ static __always_inline bool from_account(struct thread *thread, struct task_stru
 	return true;
 }
 
-/* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser kind. */
+/* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser kind or a stop by a signal. */
 static __always_inline void fall_asleep(struct thread *thread, struct task_struct *task, __u64 now, __u8 kind)
 {
 	thread->state = THREAD_ASLEEP;
 	thread->sleep = kind;
 	thread->stop = now;
+	end_turn(thread, task, now, thread->read_by_clock);
 	note_account(thread, task, now);
 	if (thread->call == CALL_NONE) {
-		thread->cpu_at_stop = task->se.sum_exec_runtime;
-	} else if (kind >= thread->released) {
+		thread->cpu_at_stop = accounted(thread, task);
+	} else if (!thread->first_stop || (kind >= thread->released && !thread->interrupted)) {
 		if (!thread->first_stop)
 			thread->first_stop = now;
-		thread->cpu_at_stop = task->se.sum_exec_runtime;
+		thread->cpu_at_stop = accounted(thread, task);
 	}
+}
+
+/* The wake-up that ends the sleep of a call, as far as is known by now. */
+static __always_inline void release(struct thread *thread, __u64 earliest, __u64 latest, __u64 start)
+{
+	thread->earliest = earliest;
+	thread->latest = latest;
+	thread->start = start;
+	thread->suspended_after = 0;
 }
 
 /*
@@ -126,8 +161,6 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 	if (thread->state != THREAD_ASLEEP)
 		return;
 	thread->state = THREAD_RUNNING;
-	/* The switch to it may be what was not seen; if it is the event at hand, it says so next. */
-	thread->switched_in = 0;
 	if (thread->waking >= thread->stop) {
 		earliest = latest = thread->waking;
 	} else {
@@ -138,48 +171,104 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 		if (thread->call != CALL_SCHED_YIELD)
 			from_account(thread, task, now, &earliest, &latest, &start);
 	}
+	/* The switch to it may be what was not seen: it has not run before. If that is the event at hand, it says so next. */
+	thread->clock_from = earliest;
 	if (thread->call == CALL_NONE) {
-		emit_suspension(thread, ACTIVATION_RESUMED, earliest, latest, start);
+		__u8 disturbance = thread->sleep == SLEEP_STOPPED ? DISTURBANCE_SIGNAL : is_ending(task) ? DISTURBANCE_ENDING : DISTURBANCE_NONE;
+
+		emit_suspension(thread, disturbance, earliest, latest, start);
+	} else if (thread->interrupted) {
+		/* The thread was stopped on its way out of the call. A timer that has gone off by now had its effect with the first wake-up since then. */
+		if (thread->arrival && thread->latest >= thread->arrival)
+			thread->suspended_after += latest - thread->stop;
+		else
+			release(thread, earliest, latest, start);
 	} else if (thread->sleep >= thread->released) {
 		thread->released = thread->sleep;
-		thread->earliest = earliest;
-		thread->latest = latest;
-		thread->start = start;
-		thread->suspended_after = 0;
+		thread->disturbance = DISTURBANCE_NONE;
+		release(thread, earliest, latest, start);
 	} else {
 		thread->suspended_after += latest - thread->stop;
 	}
 }
 
-/* Calls that wait for a handler to run have no other end: the signal was there already. */
-static __always_inline bool ends_so(struct thread *thread, long result)
+/*
+ * The call goes on that was left for a signal. It is one call, and the wake-up by the signal released nothing. If it does not sleep again, the timer
+ * went off meanwhile, or what it waits for came after it had left.
+ */
+static __always_inline void go_on(struct thread *thread, __u64 now)
 {
-	return result == -ERESTARTNOHAND && (thread->call == CALL_PAUSE || thread->call == CALL_RT_SIGSUSPEND);
+	thread->interrupted = INTERRUPTED_NOT;
+	if (!thread->first_stop) {
+		thread->disturbance = DISTURBANCE_NONE;
+		return;
+	}
+	thread->restarted = 1;
+	thread->disturbance = DISTURBANCE_SIGNAL;
+	if (thread->arrival && thread->latest >= thread->arrival) {
+		thread->released = SLEEP_OVER;
+		return;
+	}
+	thread->released = SLEEP_NONE;
+	if (!thread->arrival)
+		release(thread, thread->left, now, now);
+	else
+		release(thread, thread->arrival, now > thread->arrival ? now : thread->arrival, now);
 }
 
+/* Calls that wait for a handler to run have no other end. */
+static __always_inline bool waits_for_handler(struct thread *thread)
+{
+	return thread->call == CALL_PAUSE || thread->call == CALL_RT_SIGSUSPEND;
+}
+
+/*
+ * The call slept, or was about to, and the switch was not seen. Its entry was told by the clock, and what that was ahead by then is not known:
+ * at most all since the clock was last right.
+ */
+static __always_inline void make_up_for_sleep(struct thread *thread, struct task_struct *task, bool woken, bool slept, __u64 now)
+{
+	__u64 read = thread->cpu_at_entry - thread->unaccounted;
+
+	thread->first_stop = thread->entry;
+	thread->cpu_at_stop = thread->cpu_at_entry;
+	thread->earliest = woken ? thread->waking : thread->entry;
+	thread->latest = woken ? thread->waking : now;
+	if (!woken && thread->arrival > thread->entry && thread->arrival <= now)
+		thread->earliest = thread->arrival;
+	thread->start = woken ? thread->waking : now;
+	thread->read_by_clock = !slept;
+	if (!slept)
+		return;
+	if ((__s64)(read - thread->cpu_then) > 0)
+		thread->unaccounted += read - thread->cpu_then;
+	thread->clock_from = thread->earliest;
+	thread->cpu_then = task->se.sum_exec_runtime;
+}
+
+/* Of a call whose end was not seen: that something came. */
+#define RESULT_UNKNOWN 1
+
 /* The call is over, or known to be: one record, and none if it separated nothing. */
-static __always_inline void finish_call(struct thread *thread, __u64 voluntary_switches, long result, __u64 now)
+static __always_inline void finish_call(struct thread *thread, struct task_struct *task, __u64 voluntary_switches, long result, __u64 now)
 {
 	if (!thread->first_stop) {
 		bool voluntary = voluntary_switches != thread->voluntary_switches;
 		bool woken = thread->waking > thread->entry;
 
-		if (woken || voluntary) {
-			/* It slept, or was about to, and the switch was not seen. */
-			thread->first_stop = thread->entry;
-			thread->cpu_at_stop = thread->cpu_at_entry;
-			thread->earliest = woken ? thread->waking : thread->entry;
-			thread->latest = woken ? thread->waking : now;
-			if (!woken && thread->arrival > thread->entry && thread->arrival <= now)
-				thread->earliest = thread->arrival;
-			thread->start = woken ? thread->waking : now;
-		}
+		if (woken || voluntary)
+			make_up_for_sleep(thread, task, woken, voluntary, now);
 	}
 	if (thread->first_stop) {
-		if (thread->arrival > thread->latest)
-			thread->arrival = 0; /* ended before its time, by a signal */
+		if (thread->arrival > thread->latest) {
+			if (thread->restarted && thread->released == SLEEP_NONE && thread->arrival <= now)
+				thread->latest = thread->start = now;
+			else
+				thread->arrival = 0; /* ended before its time, by a signal */
+		}
+		thread->disturbance = disturbance_of(thread, task, result);
 		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
-	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT || ends_so(thread, result)) {
+	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT || waits_for_handler(thread)) {
 		if (thread->arrival > now)
 			thread->arrival = 0;
 		emit_call(thread, ACTIVATION_RESUMED);
@@ -214,12 +303,17 @@ static __always_inline void begin_call(struct thread *thread, struct task_struct
 	thread->released = SLEEP_NONE;
 	thread->suspended_after = 0;
 	thread->arrival = info->arrival;
+	thread->until = info->until;
 	thread->object = info->object;
 	thread->number = info->number;
 	thread->object_class = info->object_class;
 	thread->call = info->call;
 	thread->system_call = info->system_call;
-	thread->interrupted = 0;
+	thread->interrupted = INTERRUPTED_NOT;
+	thread->restarted = 0;
+	thread->disturbance = DISTURBANCE_NONE;
+	thread->latest = 0;
+	thread->expirations = 0;
 	thread->unhooked = info->system_call < 512 ? unhooked[info->system_call & 511] : 0;
 }
 
@@ -235,15 +329,18 @@ static __noinline int mend_call(struct thread *thread, struct task_struct *task,
 	long number = current_number(task);
 
 	if (thread->call != CALL_NONE) {
-		if (thread->system_call == number)
-			return 0;
-		if (thread->interrupted && number >= 0 && call_of(number) == CALL_RESTART) {
-			thread->interrupted = 0;
+		bool restarts = thread->interrupted && number >= 0 && call_of(number) == CALL_RESTART;
+
+		if (thread->system_call == number || restarts) {
+			/* On its way out, where it stops for the signal, or back in the call? */
+			regs = (struct pt_regs *)bpf_task_pt_regs(task);
+			if (restarts || (thread->interrupted && interruptible && !HAS_RETURNED(regs)))
+				go_on(thread, now);
 			thread->system_call = number;
 			return 0;
 		}
 		/* The kernel has counted the switch that is going on already. */
-		finish_call(thread, task->nvcsw - 1, 0, now);
+		finish_call(thread, task, task->nvcsw - 1, RESULT_UNKNOWN, now);
 	}
 	if (number < 0)
 		return 0;

@@ -121,6 +121,9 @@ fn incomplete(seen: &Observation) -> Vec<String> {
             counted(seen.skipped_events, "run")
         ));
     }
+    if let Some(stolen) = crate::overview::stolen(seen) {
+        text.push(format!("{stolen} What was to run then was late or took longer; costs are never too small for it."));
+    }
     if seen.omitted_tasks > 0 {
         text.push(format!("{} left out because there were too many.", counted(seen.omitted_tasks, "task")));
     }

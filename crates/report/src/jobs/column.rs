@@ -1,7 +1,7 @@
 //! What a job list says of each job: declared once, for both formats and `docs/job-lists.md`.
 
 use super::Row;
-use punctual_model::Separator;
+use punctual_model::{Disturbance, Separator};
 use std::borrow::Cow;
 
 /// One entry of a row.
@@ -37,8 +37,17 @@ const fn column(name: &'static str, kind: Kind, value: for<'a> fn(&Row<'a>) -> V
     Column { name, kind, value }
 }
 
+/// As the timing model has it.
+fn name(disturbance: Disturbance) -> &'static str {
+    match disturbance {
+        Disturbance::Signal => "signal",
+        Disturbance::Ending => "ending",
+        Disturbance::Stall => "stall",
+    }
+}
+
 /// Every column, in order.
-pub const COLUMNS: [Column; 16] = [
+pub const COLUMNS: [Column; 18] = [
     column("thread", Kind::Text, |row| Value::Text(row.name.into())),
     column("pid", Kind::Number, |row| Value::Number(row.pid.into())),
     column("tid", Kind::Number, |row| Value::Number(row.tid.into())),
@@ -55,6 +64,8 @@ pub const COLUMNS: [Column; 16] = [
     column("suspended_ns", Kind::Number, |row| Value::Number(row.job.suspended.ns())),
     column("response_ns", Kind::Number, |row| Value::Number(row.job.response().ns())),
     column("segments", Kind::Number, |row| Value::Number(row.segments.len() as u64)),
+    column("expirations", Kind::Known, |row| if row.expirations > 0 { Value::Number(row.expirations) } else { Value::Unknown }),
+    column("disturbance", Kind::Text, |row| Value::Text(row.disturbance.map_or("", name).into())),
 ];
 
 #[cfg(test)]

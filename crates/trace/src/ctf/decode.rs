@@ -2,7 +2,7 @@
 
 use super::layout::*;
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
-use punctual_model::{Duration, Instant, Reservation, Separator, Window};
+use punctual_model::{Disturbance, Duration, Instant, Reservation, Separator, Window};
 
 /// Where in a packet something does not make sense, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,10 +11,19 @@ pub struct Nonsense {
     pub what: &'static str,
 }
 
+/// What an activation's own event has no place for.
+struct Circumstances {
+    tid: u32,
+    expirations: u64,
+    disturbance: Option<Disturbance>,
+}
+
 /// What is read from one packet after the other.
 #[derive(Default)]
 pub struct Decoder {
     separators: Vec<Separator>,
+    /// What was said of the activation that must come next.
+    circumstances: Option<Circumstances>,
     /// When the observation ended, once the event that says so was read.
     pub until_ns: Option<u64>,
 }
@@ -23,6 +32,7 @@ impl Decoder {
     /// Gives each record of a packet, with its event's timestamp, in order.
     pub fn packet(&mut self, packet: &[u8], begin_ns: u64, each: &mut impl FnMut(u64, &Record)) -> Result<(), Nonsense> {
         self.separators.clear();
+        self.circumstances = None;
         let mut at_ns = begin_ns;
         let mut rest = packet.get(HEADER..).unwrap_or_default();
         while let Some((head, fields)) = rest.split_first_chunk::<EVENT>() {
@@ -37,24 +47,34 @@ impl Decoder {
             });
             rest = event.map_err(|what| Nonsense { offset, what })?;
         }
-        match rest {
-            [] => Ok(()),
-            _ => Err(Nonsense { offset: packet.len() - rest.len(), what: "an event that is cut off" }),
-        }
+        let what = match rest {
+            [] if self.circumstances.is_none() => return Ok(()),
+            [] => NO_ACTIVATION,
+            _ => "an event that is cut off",
+        };
+        Err(Nonsense { offset: packet.len() - rest.len(), what })
     }
 
     #[inline(always)]
     fn event(&mut self, event: u8, now: u64, fields: &mut Fields<'_>, each: &mut impl FnMut(u64, &Record)) -> Result<(), &'static str> {
         let activation = match event {
-            ACTIVATION => self.compact(fields.array()?, now, None),
+            ACTIVATION => self.compact(fields.array()?, now, None, 0),
             ACTIVATION_TIMED => {
                 let bytes: &[u8; ACTIVATION_TIMED_BYTES - EVENT] = fields.array()?;
                 let [front @ .., a0, a1, a2, a3, a4] = bytes;
-                self.compact(front, now, Some(signed([*a0, *a1, *a2, *a3, *a4])))
+                self.compact(front, now, Some(signed([*a0, *a1, *a2, *a3, *a4])), 0)
+            }
+            ACTIVATION_COUNTED => {
+                let bytes: &[u8; ACTIVATION_COUNTED_BYTES - EVENT] = fields.array()?;
+                let [front @ .., e0, e1, e2, e3] = bytes;
+                self.compact(front, now, None, u32::from_le_bytes([*e0, *e1, *e2, *e3]).into())
             }
             ACTIVATION_WITHOUT_SLEEP => self.without_sleep(fields.array()?, now),
             ACTIVATION_WIDE => self.wide(fields.array()?),
             _ => {
+                if self.circumstances.is_some() {
+                    return Err(NO_ACTIVATION);
+                }
                 let record = self.other(event, now, fields)?;
                 if let Some(record) = record.filter(|_| !fields.is_short) {
                     each(now, &record);
@@ -62,7 +82,11 @@ impl Decoder {
                 return Ok(());
             }
         };
-        each(now, &Record::Activation(activation?));
+        let mut activation = activation?;
+        if let Some(circumstances) = self.circumstances.take() {
+            circumstances.complete(&mut activation)?;
+        }
+        each(now, &Record::Activation(activation));
         Ok(())
     }
 
@@ -73,7 +97,13 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn compact(&self, bytes: &[u8; ACTIVATION_BYTES - EVENT], now: u64, arrival: Option<u64>) -> Result<Activation, &'static str> {
+    fn compact(
+        &self,
+        bytes: &[u8; ACTIVATION_BYTES - EVENT],
+        now: u64,
+        arrival: Option<u64>,
+        expirations: u64,
+    ) -> Result<Activation, &'static str> {
         let start = now.checked_sub(u32_at(bytes, 11).into()).ok_or(TOO_EARLY)?;
         let release = start.checked_sub(u32_at(bytes, 15).into()).ok_or(TOO_EARLY)?;
         let stop = start.checked_sub(low_u64(bytes, 19, 5)).ok_or(TOO_EARLY)?;
@@ -85,11 +115,7 @@ impl Decoder {
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(low_u64(bytes, 24, 7)),
             arrival: arrival.map(|after| Instant::from_ns(release.wrapping_add(after))),
-            resumed: Some(Resumed {
-                release: Some(Window::at(Instant::from_ns(release))),
-                start: Instant::from_ns(start),
-                suspended_after: Duration::ZERO,
-            }),
+            resumed: Some(Resumed { expirations, ..Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(start)) }),
         })
     }
 
@@ -107,7 +133,7 @@ impl Decoder {
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(low_u64(bytes, 20, 7)),
             arrival: (bytes[27] != 0).then_some(Instant::from_ns(arrival)),
-            resumed: Some(Resumed { release: None, start: Instant::from_ns(start), suspended_after: Duration::ZERO }),
+            resumed: Some(Resumed::new(None, Instant::from_ns(start))),
         })
     }
 
@@ -127,7 +153,7 @@ impl Decoder {
             stop: instant(0),
             cpu: duration(1),
             arrival: has_arrival.then(|| instant(2)),
-            resumed: has_resumed.then(|| Resumed { release, start: instant(5), suspended_after: duration(6) }),
+            resumed: has_resumed.then(|| Resumed { suspended_after: duration(6), ..Resumed::new(release, instant(5)) }),
         })
     }
 
@@ -137,6 +163,12 @@ impl Decoder {
         Ok(Some(match event {
             SEPARATOR => {
                 self.declare(fields)?;
+                return Ok(None);
+            }
+            CIRCUMSTANCES => {
+                let (tid, expirations) = (fields.u32(), fields.u64());
+                let disturbance = disturbance(fields.u8()).ok_or("a disturbance that is not known")?;
+                self.circumstances = Some(Circumstances { tid, expirations, disturbance });
                 return Ok(None);
             }
             OBSERVATION_END => {
@@ -178,6 +210,18 @@ impl Decoder {
     }
 }
 
+impl Circumstances {
+    /// Adds them to the activation that they are of.
+    #[cold]
+    fn complete(self, activation: &mut Activation) -> Result<(), &'static str> {
+        let resumed = activation.resumed.as_mut().filter(|_| activation.tid == self.tid).ok_or(NO_ACTIVATION)?;
+        resumed.expirations = self.expirations;
+        resumed.disturbance = self.disturbance;
+        Ok(())
+    }
+}
+
+const NO_ACTIVATION: &str = "circumstances without the activation that they are of";
 const TOO_EARLY: &str = "an instant before the clock's zero";
 
 fn task(fields: &mut Fields<'_>, now: u64) -> Result<TaskRecord, &'static str> {

@@ -1,7 +1,7 @@
 //! Records into the events of one packet.
 
 use super::layout::*;
-use crate::{Activation, Begin, Record, Step, Switch, TaskRecord};
+use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::Separator;
 use rustc_hash::FxHashMap;
 
@@ -102,10 +102,22 @@ impl Packet {
         bytes[6..8].copy_from_slice(&separator.to_le_bytes());
         bytes[8..12].copy_from_slice(&activation.tid.to_le_bytes());
         bytes[12..16].copy_from_slice(&activation.sequence.to_le_bytes());
+        let told = |resumed: &&Resumed| resumed.expirations > 0 || resumed.disturbance.is_some();
+        if let Some(resumed) = activation.resumed.as_ref().filter(told).filter(|_| bytes[0] != ACTIVATION_COUNTED) {
+            self.circumstances(activation.tid, resumed, at_ns);
+        }
         // Of a length that the compiler knows: a copy of a few instructions.
         let end = self.bytes.len() + length;
         self.bytes.extend_from_slice(&bytes);
         self.bytes.truncate(end);
+    }
+
+    /// What the layouts have no place for.
+    #[cold]
+    fn circumstances(&mut self, tid: u32, resumed: &Resumed, at_ns: u64) {
+        self.put(at_ns, CIRCUMSTANCES, &tid.to_le_bytes());
+        self.bytes.extend_from_slice(&resumed.expirations.to_le_bytes());
+        self.bytes.push(disturbance_number(resumed.disturbance));
     }
 
     /// The number of a separator in this packet; declares it at its first use.
@@ -195,7 +207,7 @@ pub fn own_ns(record: &Record) -> Option<u64> {
 fn most_bytes(record: &Record) -> usize {
     let text = |text: &str| text.len().min(MAX_TEXT - 1) + 1;
     match record {
-        Record::Activation(_) => SEPARATOR_BYTES + ACTIVATION_WIDE_BYTES,
+        Record::Activation(_) => SEPARATOR_BYTES + CIRCUMSTANCES_BYTES + ACTIVATION_WIDE_BYTES,
         Record::Task(task) | Record::Known(task) => TASK_BYTES + text(&task.name) + text(&task.command) + text(&task.affinity),
         Record::Renamed { name, .. } => EVENT + 8 + text(name),
         Record::Command { command, .. } => EVENT + 8 + text(command),
@@ -247,8 +259,14 @@ fn compact(activation: &Activation, at_ns: u64, bytes: &mut [u8; ACTIVATION_WIDE
     bytes[24..29].copy_from_slice(&stop.to_le_bytes()[..5]);
     bytes[29..36].copy_from_slice(&cpu.to_le_bytes()[..7]);
     let Some(arrival) = arrival else {
-        bytes[0] = ACTIVATION;
-        return Some(ACTIVATION_BYTES);
+        let expirations = u32::try_from(resumed.expirations).ok().filter(|number| *number > 0 && resumed.disturbance.is_none());
+        let Some(expirations) = expirations else {
+            bytes[0] = ACTIVATION;
+            return Some(ACTIVATION_BYTES);
+        };
+        bytes[0] = ACTIVATION_COUNTED;
+        bytes[36..40].copy_from_slice(&expirations.to_le_bytes());
+        return Some(ACTIVATION_COUNTED_BYTES);
     };
     bytes[0] = ACTIVATION_TIMED;
     bytes[36..41].copy_from_slice(&arrival);

@@ -1,7 +1,7 @@
 //! Where everything is in a packet. The metadata ([`super::metadata`]) say the same to other tools.
 
 use crate::Totals;
-use punctual_model::{Call, FileClass, Object, Policy, Separator};
+use punctual_model::{Call, Disturbance, Duration, FileClass, Object, Policy, Separator};
 
 /// First bytes of every packet: CTF's magic number, and with the UUID behind it the place to go on after damage.
 pub const MAGIC: [u8; 4] = 0xC1FC_1FC1_u32.to_le_bytes();
@@ -22,6 +22,10 @@ const _: () = assert!(MOST_PACKET / SEPARATOR_BYTES < u16::MAX as usize && MOST_
 pub const MAX_TEXT: usize = 64 << 10;
 /// In the flags of a packet: the recording was ended here.
 pub const FLAG_END: u32 = 1;
+/// Behind the flags: milliseconds of stolen time, as many as fit.
+const STOLEN_SHIFT: u32 = 1;
+const MOST_STOLEN_MS: u64 = (u32::MAX >> STOLEN_SHIFT) as u64;
+const MS: u64 = 1_000_000;
 
 /// Bytes of `event.header`: which event, and the low half of its timestamp.
 pub const EVENT: usize = 5;
@@ -41,6 +45,8 @@ pub const SWITCH_IN: u8 = 11;
 pub const SWITCH_OUT: u8 = 12;
 pub const WOKEN: u8 = 13;
 pub const OBSERVATION_END: u8 = 14;
+pub const ACTIVATION_COUNTED: u8 = 15;
+pub const CIRCUMSTANCES: u8 = 16;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;
@@ -48,6 +54,8 @@ pub const ACTIVATION_BYTES: usize = 36;
 pub const ACTIVATION_TIMED_BYTES: usize = 41;
 pub const ACTIVATION_WITHOUT_SLEEP_BYTES: usize = 38;
 pub const ACTIVATION_WIDE_BYTES: usize = 76;
+pub const ACTIVATION_COUNTED_BYTES: usize = 40;
+pub const CIRCUMSTANCES_BYTES: usize = 18;
 /// Without the texts.
 pub const TASK_BYTES: usize = 61;
 
@@ -87,7 +95,8 @@ impl Header {
         for (place, word) in into[28..108].chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        into[108..CRC].copy_from_slice(&self.flags.to_le_bytes());
+        let stolen_ms = (self.totals.stolen.ns() / MS).min(MOST_STOLEN_MS) as u32;
+        into[108..CRC].copy_from_slice(&(self.flags | stolen_ms << STOLEN_SHIFT).to_le_bytes());
         into[CRC..].copy_from_slice(&self.crc.to_le_bytes());
     }
 
@@ -99,6 +108,7 @@ impl Header {
         }
         let [begin_ns, end_ns, content, size, sequence, lost, untracked, skipped, activations, activations_before] = words;
         let is_ours = bytes[..4] == MAGIC && bytes[4..MARK] == *uuid && bytes[MARK..28] == [0; 8];
+        let flags = u32_at(bytes, 108);
         let length = usize::try_from(size / 8).ok()?;
         let is_size = content == size && size % 8 == 0 && (HEADER..=MAX_PACKET).contains(&length);
         (is_ours && is_size && begin_ns <= end_ns).then_some(Header {
@@ -106,10 +116,10 @@ impl Header {
             end_ns,
             bytes: length,
             sequence,
-            totals: Totals { lost, untracked, skipped },
+            totals: Totals { lost, untracked, skipped, stolen: Duration::from_ns(u64::from(flags >> STOLEN_SHIFT) * MS) },
             activations,
             activations_before,
-            flags: u32_at(bytes, 108),
+            flags: flags & FLAG_END,
             crc: u32_at(bytes, CRC),
         })
     }
@@ -152,6 +162,22 @@ pub fn separator(call: u8, class: u8, number: i32, object: u64) -> Option<Separa
         _ => Object::File { class: FileClass::from_number(class)?, fd: number, identity: object },
     };
     Some(Separator { call: Call::from_number(call)?, object })
+}
+
+/// The number of what moved a release; 0 is nothing.
+pub fn disturbance_number(disturbance: Option<Disturbance>) -> u8 {
+    match disturbance {
+        None => 0,
+        Some(Disturbance::Signal) => 1,
+        Some(Disturbance::Ending) => 2,
+        Some(Disturbance::Stall) => 3,
+    }
+}
+
+/// What moved a release, by its number; `None` where there is no such number.
+pub fn disturbance(number: u8) -> Option<Option<Disturbance>> {
+    let all = [None, Some(Disturbance::Signal), Some(Disturbance::Ending), Some(Disturbance::Stall)];
+    all.into_iter().find(|disturbance| disturbance_number(*disturbance) == number)
 }
 
 /// The kernel's number of a policy.

@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use uuid::Uuid;
 
-/// Version of the layout of packets and events.
-pub const VERSION: u32 = 1;
+/// Version of the layout of packets and events. The second has events that the first has not, and is else the same.
+pub const VERSION: u32 = 2;
+const READABLE: std::ops::RangeInclusive<u32> = 1..=VERSION;
 /// The name of the file.
 pub const NAME: &str = "metadata";
 /// No metadata file of ours is longer.
@@ -175,8 +176,9 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
         let message = format!("{} is the trace of a dataflow program, which punctual chains reads", folder.display());
         return Err(Error::new(ErrorKind::NotATrace, message));
     }
-    if let Some(version) = values.find("format_version").filter(|version| *version != VERSION.to_string()) {
-        let message = format!("{} is of format version {version}, and this Punctual reads version {VERSION}", folder.display());
+    let is_readable = |version: &&str| version.parse().is_ok_and(|version| READABLE.contains(&version));
+    if let Some(version) = values.find("format_version").filter(|version| !is_readable(version)) {
+        let message = format!("{} is of format version {version}, and this Punctual reads versions 1 to {VERSION}", folder.display());
         return Err(Error::new(ErrorKind::Version, message));
     }
     let text = |key: &str| values.text(key).unwrap_or_default();

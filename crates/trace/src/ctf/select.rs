@@ -47,6 +47,7 @@ impl Reader {
                 // They stay so.
                 untracked: last.totals.untracked,
                 skipped: last.totals.skipped.saturating_sub(before.skipped),
+                stolen: last.totals.stolen.saturating_sub(before.stolen),
             };
         }
         let (first, last) = self.whole;

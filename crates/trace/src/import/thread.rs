@@ -340,7 +340,7 @@ impl Thread {
             _ => {
                 // The call that it is in has nothing to do with that wake-up.
                 self.woken = None;
-                let resumed = Resumed { release: Some(window), start: at, suspended_after: Duration::ZERO };
+                let resumed = Resumed::new(Some(window), at);
                 self.emit(Separator::SUSPENSION, self.stop, self.cpu_at_stop, None, true, Some(resumed), out);
             }
         }
@@ -362,11 +362,11 @@ impl Thread {
             // One that ended before its time was ended by a signal: the arrival has nothing to do with it.
             let at_once = release.latest().since(stop) <= AT_ONCE;
             let arrival = entry.arrival.filter(|arrival| *arrival <= release.latest() && (*arrival >= within.at || at_once));
-            let resumed = Resumed { release: Some(release), start: within.start, suspended_after: within.suspended_after };
+            let resumed = Resumed { suspended_after: within.suspended_after, ..Resumed::new(Some(release), within.start) };
             self.emit(entry.separator, stop, within.cpu_at_stop, arrival, true, Some(resumed), out);
         } else if entry.always && result.is_none_or(|result| separates_at_once(entry.separator.call, result)) {
             let arrival = entry.arrival.filter(|arrival| *arrival <= at);
-            let resumed = Resumed { release: None, start: within.at, suspended_after: Duration::ZERO };
+            let resumed = Resumed::new(None, within.at);
             self.emit(entry.separator, within.at, within.cpu, arrival, false, Some(resumed), out);
         }
     }

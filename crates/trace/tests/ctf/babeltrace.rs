@@ -111,13 +111,34 @@ fn every_field_is_where_the_metadata_say() {
                 1_u64 << 50
             ),
         ),
-        event("renamed", 1_000_003_000, "tid = 7, sequence = 5, name = \"new\""),
-        event("command", 1_000_003_000, "tid = 7, sequence = 6, command = \"/bin/new\""),
+        event(
+            "activation_counted",
+            1_000_003_000,
+            &format!(
+                "call = {read}, separator = 0, tid = 7, sequence = 5, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}, expirations = 3",
+                1_u64 << 50
+            ),
+        ),
+        event(
+            "circumstances",
+            1_000_003_000,
+            &format!("tid = 7, expirations = {}, disturbance = ( \"signal\" : container = 1 )", 1_u64 << 40),
+        ),
+        event(
+            "activation",
+            1_000_003_000,
+            &format!(
+                "call = {read}, separator = 0, tid = 7, sequence = 6, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}",
+                1_u64 << 50
+            ),
+        ),
+        event("renamed", 1_000_003_000, "tid = 7, sequence = 7, name = \"new\""),
+        event("command", 1_000_003_000, "tid = 7, sequence = 8, command = \"/bin/new\""),
         event("switch_in", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0"),
         event("switch_out", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, step = ( \"preempted\" : container = 0 )"),
         event("switch_out", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, step = ( \"asleep_uninterruptible\" : container = 2 )"),
         event("woken", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, by = 9"),
-        event("exit", 1_000_003_500, "tid = 7, sequence = 7, before_ns = 100"),
+        event("exit", 1_000_003_500, "tid = 7, sequence = 9, before_ns = 100"),
         event("last", 1_000_003_600, "tid = 8, sequence = 8, before_ns = 0"),
         event("observation_end", 1_000_003_600, "before_ns = 50"),
     ];

@@ -75,8 +75,10 @@ fn length() -> impl Strategy<Value = u64> {
 pub fn usual_activation() -> impl Strategy<Value = Activation> {
     let times = ((1_u64 << 58)..(1 << 58) + (1 << 33), length(), length(), option::of((length(), any::<bool>())));
     let kinds = (any::<bool>(), prop::bool::weighted(0.1), prop_oneof![4 => Just(Duration::ZERO), 1 => duration()]);
-    ((1..6_u32, any::<u32>(), separator()), times, length(), kinds).prop_map(
-        |((tid, sequence, separator), (start, slept, latency, arrival), cpu, (is_asleep, is_window, suspended_after))| {
+    let more = (expirations(), disturbance());
+    ((1..6_u32, any::<u32>(), separator()), times, length(), kinds, more).prop_map(
+        |(of, (start, slept, latency, arrival), cpu, (is_asleep, is_window, suspended_after), (expirations, disturbance))| {
+            let (tid, sequence, separator) = of;
             let (stop, release) = (start - slept, start - latency);
             let window = Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release)).expect("in order");
             let since = if is_asleep { release } else { stop };
@@ -89,10 +91,25 @@ pub fn usual_activation() -> impl Strategy<Value = Activation> {
                 stop: Instant::from_ns(stop),
                 cpu: Duration::from_ns(cpu),
                 arrival: arrival.map(Instant::from_ns),
-                resumed: Some(Resumed { release: is_asleep.then_some(window), start: Instant::from_ns(start), suspended_after }),
+                resumed: Some(Resumed {
+                    suspended_after,
+                    expirations,
+                    disturbance,
+                    ..Resumed::new(is_asleep.then_some(window), Instant::from_ns(start))
+                }),
             }
         },
     )
+}
+
+/// Mostly nothing is known, or that there was one.
+fn expirations() -> impl Strategy<Value = u64> {
+    let border = (-1..=1_i64).prop_map(|more| (1_u64 << 32).saturating_add_signed(more));
+    prop_oneof![6 => Just(0_u64), 3 => Just(1), 1 => any::<u64>(), 1 => border]
+}
+
+fn disturbance() -> impl Strategy<Value = Option<Disturbance>> {
+    prop_oneof![6 => Just(None), 1 => select(&[Disturbance::Signal, Disturbance::Ending, Disturbance::Stall][..]).prop_map(Some)]
 }
 
 fn odd_activation() -> impl Strategy<Value = Activation> {
@@ -103,7 +120,14 @@ fn odd_activation() -> impl Strategy<Value = Activation> {
         })
     });
     let after = prop_oneof![3 => Just(Duration::ZERO), 1 => duration()];
-    let resumed = (release, instant(), after).prop_map(|(release, start, suspended_after)| Resumed { release, start, suspended_after });
+    let resumed = (release, instant(), after, expirations(), disturbance());
+    let resumed = resumed.prop_map(|(release, start, suspended_after, expirations, disturbance)| Resumed {
+        release,
+        start,
+        suspended_after,
+        expirations,
+        disturbance,
+    });
     let resumed = prop::option::weighted(0.9, resumed);
     (1..6_u32, any::<u32>(), separator(), any::<bool>(), instant(), duration(), option::of(instant()), resumed).prop_map(
         |(tid, sequence, separator, slept, stop, cpu, arrival, resumed)| Activation {
@@ -176,7 +200,7 @@ pub fn some_about() -> About {
 }
 
 pub fn totals(lost: u64) -> Totals {
-    Totals { lost, untracked: 0, skipped: 0 }
+    Totals { lost, ..Totals::default() }
 }
 
 /// A thread that comes into view.
@@ -213,11 +237,7 @@ pub fn periodic(tids: u32, jobs: u32) -> Vec<Record> {
                 stop: Instant::from_ns(arrival - 500_000),
                 cpu: Duration::from_ns(u64::from(job) * 200_000),
                 arrival: Some(Instant::from_ns(arrival)),
-                resumed: Some(Resumed {
-                    release: Some(Window::at(Instant::from_ns(release))),
-                    start: Instant::from_ns(start),
-                    suspended_after: Duration::ZERO,
-                }),
+                resumed: Some(Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(start))),
             };
             all.push((start, Record::Activation(activation)));
         }
@@ -279,7 +299,7 @@ pub fn one_of_each() -> Vec<Record> {
         }),
         affinity: "0-1".to_owned(),
     };
-    let resumed = Resumed { release: Some(Window::at(ns(1_000_002_000))), start: ns(1_000_003_000), suspended_after: Duration::ZERO };
+    let resumed = Resumed::new(Some(Window::at(ns(1_000_002_000))), ns(1_000_003_000));
     let activation = Activation {
         tid: 7,
         sequence: 1,
@@ -306,6 +326,9 @@ pub fn one_of_each() -> Vec<Record> {
         resumed: Some(Resumed { release: window, suspended_after: Duration::from_ns(5), ..resumed }),
         ..activation
     };
+    let counted = Activation { sequence: 5, resumed: Some(Resumed { expirations: 3, ..resumed }), ..activation };
+    let disturbed = Resumed { expirations: 1 << 40, disturbance: Some(Disturbance::Signal), ..resumed };
+    let disturbed = Activation { sequence: 6, resumed: Some(disturbed), ..activation };
     let switch = |step| Record::Switch(Switch { tid: 7, at: ns(1_000_003_500), cpu: 1, step });
     let idle = TaskRecord { begin: Begin::Seen, nice: None, reservation: None, policy: Policy::Idle, ..task.clone() };
     vec![
@@ -315,14 +338,16 @@ pub fn one_of_each() -> Vec<Record> {
         Record::Activation(timed),
         Record::Activation(without_sleep),
         Record::Activation(wide),
-        Record::Renamed { tid: 7, sequence: 5, name: "new".to_owned() },
-        Record::Command { tid: 7, sequence: 6, command: "/bin/new".to_owned() },
+        Record::Activation(counted),
+        Record::Activation(disturbed),
+        Record::Renamed { tid: 7, sequence: 7, name: "new".to_owned() },
+        Record::Command { tid: 7, sequence: 8, command: "/bin/new".to_owned() },
         switch(Step::In),
         switch(Step::Preempted),
         switch(Step::Asleep { interruptible: false }),
         switch(Step::Woken { by: 9 }),
         // Earlier than the one before.
-        Record::Exit { tid: 7, sequence: 7, at: ns(1_000_003_400) },
+        Record::Exit { tid: 7, sequence: 9, at: ns(1_000_003_400) },
         Record::Last { tid: 8, sequence: 8, at: ns(1_000_003_600) },
     ]
 }

@@ -3,7 +3,7 @@
 use crate::generate::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use punctual_model::Instant;
+use punctual_model::{Duration, Instant};
 use punctual_trace::ctf::{Options, Reader, Recorder};
 use punctual_trace::{ErrorKind, Record};
 
@@ -14,6 +14,7 @@ proptest! {
         about in about(),
         until in any::<u64>(),
         (lost, untracked, skipped) in any::<(u64, u64, u64)>(),
+        stolen_ms in 0..1_u64 << 31,
     ) {
         let scratch = tempfile::tempdir()?;
         let folder = scratch.path().join("recording");
@@ -21,7 +22,7 @@ proptest! {
         for record in &records {
             recorder.record(record)?;
         }
-        let totals = punctual_trace::Totals { lost, untracked, skipped };
+        let totals = punctual_trace::Totals { lost, untracked, skipped, stolen: Duration::from_ms(stolen_ms) };
         let until = Instant::from_ns(until);
         let recorded = recorder.finish(until, totals)?;
         let reader = Reader::open(&folder)?;
@@ -108,11 +109,17 @@ fn what_is_no_recording_is_said_to_be_none() {
     std::fs::remove_file(&metadata).unwrap();
     make(scratch.path(), &some_about(), &Options::default(), &[]);
     let text = std::fs::read_to_string(&metadata).unwrap();
-    std::fs::write(&metadata, text.replace("format_version = 1;", "format_version = 2;")).unwrap();
+    std::fs::write(&metadata, text.replace("format_version = 2;", "format_version = 3;")).unwrap();
     // The checksum says that it was changed, and is mended.
     assert!(Reader::open(scratch.path()).is_ok());
-    let body = text.replace("format_version = 1;", "format_version = 2;");
-    let body = &body[..body.rfind("/* crc32").unwrap()];
-    std::fs::write(&metadata, format!("{body}/* crc32 0x{:08x}: of all before this line */\n", crc32fast::hash(body.as_bytes()))).unwrap();
-    assert_eq!(Reader::open(scratch.path()).err().unwrap().kind(), ErrorKind::Version);
+    let of_version = |version: u32| {
+        let body = text.replace("format_version = 2;", &format!("format_version = {version};"));
+        let body = &body[..body.rfind("/* crc32").unwrap()];
+        let crc = crc32fast::hash(body.as_bytes());
+        std::fs::write(&metadata, format!("{body}/* crc32 0x{crc:08x}: of all before this line */\n")).unwrap();
+        Reader::open(scratch.path())
+    };
+    assert_eq!(of_version(1).unwrap().damage(), []);
+    assert_eq!(of_version(3).err().unwrap().kind(), ErrorKind::Version);
+    assert_eq!(of_version(0).err().unwrap().kind(), ErrorKind::Version);
 }

@@ -1,0 +1,228 @@
+//! The kernel side's state machine, compiled for user space (`tests/machine`), against a thread whose true processor time is known: time is taken
+//! from it, its account is only now and then up to date, and some events are not seen.
+
+use crate::interface::{Entry, decode};
+use proptest::prelude::*;
+use punctual_extract::{Extractor, Options};
+use punctual_model::Call;
+use punctual_trace::Record;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+/// The state machine as a program; the folder goes when the tests have ended.
+static MACHINE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
+    let scratch = tempfile::tempdir().expect("a folder");
+    let program = scratch.path().join("machine");
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/machine");
+    let arch = if cfg!(target_arch = "x86_64") { "-D__TARGET_ARCH_x86" } else { "-D__TARGET_ARCH_arm64" };
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O1", "-w", arch, "-I"]).arg(&source).arg("-o").arg(&program).arg(source.join("machine.c"));
+    assert!(compiler.status().expect("a C compiler").success(), "{compiler:?}");
+    (scratch, program)
+});
+
+/// What the thread does, or what becomes of it. Spans are nanoseconds.
+#[derive(Clone, Debug)]
+enum Step {
+    /// It runs, and then some time is taken from it.
+    Runs { had: u64, stolen: u64 },
+    /// The kernel brings its account up to date.
+    Tick,
+    /// Another thread gets the processor meanwhile.
+    Preempted { away: u64, is_seen: bool },
+    /// A read that finds something there: a job ends and the next begins. Another thread may get the processor inside of it.
+    Finds { inside: u64, away: Option<u64> },
+    /// A read that waits.
+    Waits { asleep: u64, seen: Seen },
+    /// It sleeps elsewhere: a suspension inside of the job.
+    Suspended { asleep: u64 },
+}
+
+/// What of a sleep is seen.
+#[derive(Clone, Copy, Debug)]
+enum Seen {
+    All,
+    /// Not the wake-up.
+    Stop,
+    /// Neither the wake-up nor that it got a processor.
+    StopOnly,
+    /// Nothing of it.
+    Nothing,
+}
+
+fn step(all_is_seen: bool) -> impl Strategy<Value = Step> {
+    let rarely = u32::from(!all_is_seen);
+    let seen = prop_oneof![6 => Just(Seen::All), rarely => Just(Seen::Stop), rarely => Just(Seen::StopOnly), rarely => Just(Seen::Nothing)];
+    let stolen = prop_oneof![2 => Just(0), 1 => 1..3_000_u64, 1 => 1..2_000_000_u64];
+    let is_seen = prop_oneof![4 => Just(true), rarely => Just(false)];
+    prop_oneof![
+        6 => (0..300_000_u64, stolen).prop_map(|(had, stolen)| Step::Runs { had, stolen }),
+        1 => Just(Step::Tick),
+        1 => (0..1_000_000_u64, is_seen).prop_map(|(away, is_seen)| Step::Preempted { away, is_seen }),
+        4 => (0..2_000_u64, prop::option::weighted(0.2, 0..1_000_000_u64)).prop_map(|(inside, away)| Step::Finds { inside, away }),
+        2 => (1..1_000_000_u64, seen).prop_map(|(asleep, seen)| Step::Waits { asleep, seen }),
+        1 => (1..1_000_000_u64).prop_map(|asleep| Step::Suspended { asleep }),
+    ]
+}
+
+/// Where one job ends and the next begins: when, what the thread has had by then, and how long it has been on a processor.
+#[derive(Clone, Copy)]
+struct Border {
+    had: u64,
+    on_processor: u64,
+}
+
+/// Makes the events of the steps.
+#[derive(Default)]
+struct World {
+    now: u64,
+    had: u64,
+    on_processor: u64,
+    account: u64,
+    events: String,
+    borders: Vec<Border>,
+}
+
+impl World {
+    fn tell(steps: &[Step]) -> World {
+        let mut world = World { now: 1_000_000, ..World::default() };
+        world.event("in", 0);
+        for step in steps {
+            world.step(step);
+        }
+        // The last job ends with a wait, so that all accounts are exact.
+        world.step(&Step::Waits { asleep: 1_000, seen: Seen::All });
+        world
+    }
+
+    fn event(&mut self, what: &str, last: i64) {
+        let _ = writeln!(self.events, "{what} {} {} {last}", self.now, self.account);
+    }
+
+    fn run(&mut self, had: u64, stolen: u64) {
+        self.had += had;
+        self.now += had + stolen;
+        self.on_processor += had + stolen;
+    }
+
+    fn border(&mut self) {
+        self.borders.push(Border { had: self.had, on_processor: self.on_processor });
+    }
+
+    fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Runs { had, stolen } => self.run(had, stolen),
+            Step::Tick => self.account = self.had,
+            Step::Preempted { away, is_seen } => {
+                self.account = self.had;
+                self.event("out", 0);
+                self.now += away;
+                if is_seen {
+                    self.event("in", 0);
+                }
+            }
+            Step::Finds { inside, away } => {
+                self.border();
+                self.event("enter", 0);
+                self.run(inside, 0);
+                if let Some(away) = away {
+                    self.step(&Step::Preempted { away, is_seen: true });
+                }
+                self.event("exit", 1);
+            }
+            Step::Waits { asleep, seen } => {
+                self.event("enter", 0);
+                self.account = self.had;
+                self.border();
+                self.event(if matches!(seen, Seen::Nothing) { "sleep" } else { "out" }, 1);
+                self.now += asleep;
+                if matches!(seen, Seen::All) {
+                    self.event("wake", 0);
+                }
+                if matches!(seen, Seen::All | Seen::Stop) {
+                    self.event("in", 0);
+                }
+                self.event("exit", 1);
+            }
+            Step::Suspended { asleep } => {
+                self.account = self.had;
+                self.event("out", 2);
+                self.now += asleep;
+                self.event("wake", 0);
+                self.event("in", 0);
+            }
+        }
+    }
+}
+
+/// What the state machine makes of these events.
+fn records_of(events: &str) -> Vec<Record> {
+    let mut machine = Command::new(&MACHINE.1).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the machine");
+    let mut input = machine.stdin.take().expect("a pipe");
+    let events = events.to_owned();
+    let writer = std::thread::spawn(move || input.write_all(events.as_bytes()));
+    let output = machine.wait_with_output().expect("its end");
+    writer.join().expect("no panic").expect("all taken");
+    assert!(output.status.success());
+    let mut rest = &output.stdout[..];
+    let mut records = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let (record, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+        match decode(record).expect("a record") {
+            Entry::Record(record) => records.push(record),
+            Entry::Task(entry) => records.push(Record::Task(Box::new(entry.record))),
+            Entry::Command(entry) => {
+                records.push(Record::Command { tid: entry.tid, sequence: entry.sequence, command: entry.command });
+            }
+        }
+        rest = behind;
+    }
+    records
+}
+
+/// The costs of the jobs at the reads, in order, and whether each is longer than there was time between its start and its end.
+fn costs_of(records: &[Record]) -> Vec<(u64, bool)> {
+    let mut extractor = Extractor::new(Options::default());
+    let mut costs = Vec::new();
+    for record in records {
+        extractor.record_jobs(record, &mut |seen| {
+            if seen.separator.call == Call::Read {
+                let sum: u64 = seen.segments.iter().map(|segment| segment.cost.ns()).sum();
+                assert_eq!(sum, seen.job.cost.ns(), "the segments are the job");
+                costs.push((seen.job.cost.ns(), seen.job.cost > seen.job.end.since(seen.job.start)));
+            }
+        });
+    }
+    costs
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_job_costs_too_little_and_all_no_more_than_there_was(steps in prop::collection::vec(step(true), 1..80)) {
+        let world = World::tell(&steps);
+        let costs = costs_of(&records_of(&world.events));
+        prop_assert_eq!(costs.len() + 1, world.borders.len());
+        for ((cost, is_too_long), pair) in costs.iter().zip(world.borders.windows(2)) {
+            prop_assert!(*cost >= pair[1].had - pair[0].had, "{cost} for {}", pair[1].had - pair[0].had);
+            prop_assert!(!is_too_long);
+        }
+        let sum: u64 = costs.iter().map(|(cost, _)| cost).sum();
+        let (first, last) = (world.borders[0], world.borders[world.borders.len() - 1]);
+        prop_assert!(sum <= last.on_processor - first.on_processor, "{sum} in {}", last.on_processor - first.on_processor);
+    }
+
+    #[test]
+    fn no_job_costs_too_little_whatever_is_not_seen(steps in prop::collection::vec(step(false), 1..80)) {
+        let world = World::tell(&steps);
+        let costs = costs_of(&records_of(&world.events));
+        prop_assert_eq!(costs.len() + 1, world.borders.len());
+        for ((cost, _), pair) in costs.iter().zip(world.borders.windows(2)) {
+            prop_assert!(*cost >= pair[1].had - pair[0].had, "{cost} for {}", pair[1].had - pair[0].had);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What disturbs threads, and what their jobs cost: each job and each record against what the workload itself says.
+
+use crate::run::{directory, punctual, run, workload};
+use crate::{Outcome, Result, Test, ensure, fail};
+use punctual_model::{Disturbance, Instant};
+use punctual_trace::ctf::Reader;
+use punctual_trace::{Activation, Record};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+
+pub const ALL: &[(&str, Test)] = &[
+    ("disturbed::stopped_in_a_sleep", stopped),
+    ("disturbed::expirations_of_a_timerfd", || expirations("timerfd", "read timerfd")),
+    ("disturbed::expirations_by_sigwaitinfo", || expirations("sigwait", "rt_sigtimedwait")),
+    ("disturbed::expirations_by_a_signalfd", || expirations("signalfd", "read signalfd")),
+    ("disturbed::interrupted_by_handlers", interrupted),
+    ("disturbed::ended_while_waiting", ended),
+    ("disturbed::sockets_shut_down", shut),
+    ("disturbed::no_job_costs_too_little", costs),
+];
+
+/// A recorded run of the workload: its records, its jobs as listed, and what it says.
+struct Recorded {
+    records: Vec<Record>,
+    /// Each with the columns of its row.
+    jobs: Vec<HashMap<String, String>>,
+    said: Value,
+}
+
+impl Recorded {
+    fn of(mode: &str, jobs: u32) -> Result<Recorded> {
+        let directory = directory()?;
+        let folder = directory.path().join("recording");
+        let mut record = punctual(["record", "-q", "-o"]);
+        record.arg(&folder).args(["--", &workload("disturbed"), mode, "--jobs", &jobs.to_string()]);
+        let ended = run(record)?;
+        ended.expect_code(0)?;
+        let list = directory.path().join("jobs.csv");
+        let mut replay = punctual(["replay", "-q", "--jobs-out"]);
+        replay.arg(&list).arg("-o").arg(directory.path().join("x.timing.json")).arg(&folder);
+        run(replay)?.expect_code(0)?;
+        Ok(Recorded { records: records(&folder)?, jobs: rows(&std::fs::read_to_string(&list)?), said: ended.said()? })
+    }
+
+    /// The numbers of a list that the workload printed.
+    fn numbers(&self, name: &str) -> Vec<u64> {
+        self.said[name].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+    }
+
+    /// The jobs of thread `drv` at a separator that begins so, in order.
+    fn jobs_at(&self, separator: &str) -> Vec<&HashMap<String, String>> {
+        self.jobs.iter().filter(|row| row["thread"] == "drv" && row["separator"].starts_with(separator)).collect()
+    }
+
+    /// The activations of the thread of this name.
+    fn activations(&self, name: &str) -> Vec<&Activation> {
+        let tid = self.records.iter().find_map(|record| match record {
+            Record::Task(task) if task.name == name => Some(task.tid),
+            _ => None,
+        });
+        let activations = self.records.iter().filter_map(|record| match record {
+            Record::Activation(activation) => Some(activation),
+            _ => None,
+        });
+        activations.filter(|activation| Some(activation.tid) == tid).collect()
+    }
+}
+
+fn records(folder: &Path) -> Result<Vec<Record>> {
+    let reader = Reader::open(folder).or_else(|error| fail(error.to_string()))?;
+    let mut records = Vec::new();
+    let damage = reader.read(0..reader.stretches(), &mut |record| records.push(record.clone()));
+    ensure!(damage.is_ok_and(|damage| damage.is_empty()), "the recording is damaged");
+    Ok(records)
+}
+
+/// No name here has a comma.
+fn rows(list: &str) -> Vec<HashMap<String, String>> {
+    let mut lines = list.lines().map(|line| line.split(',').map(str::to_owned));
+    let names: Vec<String> = lines.next().into_iter().flatten().collect();
+    lines.map(|row| names.iter().cloned().zip(row).collect()).collect()
+}
+
+fn number(row: &HashMap<String, String>, column: &str) -> Result<u64> {
+    row[column].parse().or_else(|_| fail(format!("{column} is no number: {row:?}")))
+}
+
+/// Whether the process was stopped in the sleep or not, before the time or beyond it: one job for each sleep, not before its time, which is known.
+fn stopped() -> Result<Outcome> {
+    let recorded = Recorded::of("stopped", 60)?;
+    let arrivals = recorded.numbers("arrivals_ns");
+    let sleeps = recorded.activations("drv");
+    let sleeps = sleeps.iter().filter(|activation| activation.separator.call.name() == "clock_nanosleep");
+    let seen: Vec<&Activation> = sleeps.copied().filter(|activation| activation.resumed.is_some()).collect();
+    ensure!(seen.len() == arrivals.len(), "{} activations for {} sleeps", seen.len(), arrivals.len());
+    let mut disturbed = 0;
+    for (activation, arrival) in seen.iter().zip(&arrivals) {
+        let arrival = Instant::from_ns(*arrival);
+        ensure!(activation.arrival == Some(arrival), "the arrival of {activation:?} is not {arrival:?}");
+        let Some(resumed) = activation.resumed else { continue };
+        let released = resumed.release.map_or(activation.stop, |release| release.latest());
+        // A timer that has gone off already keeps nobody waiting.
+        ensure!(released >= arrival || !activation.slept, "released before its time {arrival:?}: {activation:?}");
+        disturbed += usize::from(resumed.disturbance == Some(Disturbance::Signal));
+    }
+    ensure!(disturbed > 0, "none of the sleeps that ended by being continued is marked");
+    let rows = recorded.jobs_at("clock_nanosleep");
+    ensure!(rows.len() + 1 >= arrivals.len(), "{} jobs for {} sleeps", rows.len(), arrivals.len());
+    for row in rows {
+        ensure!(number(row, "release_latest_ns")? >= number(row, "arrival_ns")? || row["segments"] == "0", "{row:?}");
+    }
+    Ok(Outcome::Completed)
+}
+
+fn expirations(mode: &str, separator: &str) -> Result<Outcome> {
+    let recorded = Recorded::of(mode, 40)?;
+    let told = recorded.numbers("expirations");
+    ensure!(told.iter().any(|number| *number > 1), "no expirations were coalesced: {told:?}");
+    let listed: Vec<u64> = recorded.jobs_at(separator).iter().map(|row| number(row, "expirations")).collect::<Result<_>>()?;
+    ensure!(listed.len() >= 39 && told[..].starts_with(&listed), "the reads told {told:?}, the list has {listed:?}");
+    Ok(Outcome::Completed)
+}
+
+/// Every wait but the last ends with a job that a signal released.
+fn interrupted() -> Result<Outcome> {
+    let recorded = Recorded::of("interrupted", 60)?;
+    let waits = ["epoll_pwait", "ppoll", "futex_wait"];
+    let activations = recorded.activations("drv");
+    // The thread's own words; the C library may wait for another when the thread ends.
+    let own: Vec<_> = activations.iter().take(3).map(|activation| activation.separator).collect();
+    ensure!(own.iter().all(|separator| waits.contains(&separator.call.name())), "the first waits are {own:?}");
+    let seen: Vec<_> = activations.iter().filter(|activation| own.contains(&activation.separator)).collect();
+    ensure!(seen.len() == 60, "{} waits, there were 60", seen.len());
+    for activation in seen {
+        let disturbance = activation.resumed.and_then(|resumed| resumed.disturbance);
+        ensure!(disturbance == Some(Disturbance::Signal), "a signal ended this wait: {activation:?}");
+    }
+    Ok(Outcome::Completed)
+}
+
+/// The last wait of each of these threads released nothing, or says that it was the end.
+fn ended() -> Result<Outcome> {
+    let recorded = Recorded::of("ended", 1)?;
+    for kind in 0..8 {
+        let activations = recorded.activations(&format!("wait-{kind}"));
+        let Some(last) = activations.last() else { return fail(format!("nothing was seen of wait-{kind}")) };
+        let by = last.resumed.map(|resumed| resumed.disturbance);
+        ensure!(matches!(by, None | Some(Some(Disturbance::Ending))), "the end of wait-{kind} released a job: {last:?}");
+    }
+    Ok(Outcome::Completed)
+}
+
+fn shut() -> Result<Outcome> {
+    let recorded = Recorded::of("shut", 1)?;
+    for (kind, call) in [(4, "read"), (5, "recvfrom"), (6, "recvfrom"), (7, "accept4")] {
+        let activations = recorded.activations(&format!("wait-{kind}"));
+        let wait = activations.iter().find(|activation| activation.separator.call.name() == call);
+        let Some(wait) = wait else { return fail(format!("no {call} of wait-{kind}: {activations:?}")) };
+        let by = wait.resumed.and_then(|resumed| resumed.disturbance);
+        ensure!(by == Some(Disturbance::Ending), "nothing came any more at {wait:?}");
+    }
+    Ok(Outcome::Completed)
+}
+
+/// Each job costs at least what the thread read of its own processor time inside of it, and all together no more than time has passed.
+fn costs() -> Result<Outcome> {
+    let recorded = Recorded::of("costs", 5_000)?;
+    let told = recorded.numbers("costs_ns");
+    let rows = recorded.jobs_at("read eventfd");
+    ensure!(rows.len() >= told.len() - 1, "{} jobs for {} reads", rows.len(), told.len());
+    let (mut sum, mut first, mut last) = (0, u64::MAX, 0);
+    for (row, told) in rows.iter().zip(&told) {
+        let cost = number(row, "cost_ns")?;
+        ensure!(cost >= *told, "a job costs {cost} ns, and had {told} ns by its own clock: {row:?}");
+        sum += cost;
+        first = first.min(number(row, "start_ns")?);
+        last = last.max(number(row, "end_ns")?);
+    }
+    ensure!(sum <= last - first, "{sum} ns of processor time in {} ns", last - first);
+    let back_to_back = rows.windows(2).filter(|pair| pair[0]["end_ns"] == pair[1]["start_ns"]).count();
+    ensure!(back_to_back > rows.len() / 2, "only {back_to_back} of {} jobs are back to back", rows.len());
+    Ok(Outcome::Completed)
+}
