@@ -26,7 +26,8 @@ fn main() {
         ("known arrivals", |random, due| release(Some(due), due + random.lateness(), 0)),
         ("sporadic", |random, due| release(None, due + random.below(900_000), 0)),
     ];
-    for (name, next) in streams {
+    let only = std::env::args().nth(1);
+    for (name, next) in streams.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| name.starts_with(only))) {
         let jobs = jobs(next);
         for horizon in [32, 1000] {
             measure(name, horizon, &jobs);

@@ -132,14 +132,16 @@ impl Tail {
 }
 
 /// Puts a value in the place of another, and keeps the order.
-fn replace(sorted: &mut [i64], old: i64, new: i64) {
-    let from = sorted.partition_point(|value| *value < old);
-    let to = sorted.partition_point(|value| *value < new);
-    if to > from {
-        sorted.copy_within(from + 1..to, from);
-        sorted[to - 1] = new;
-    } else {
-        sorted.copy_within(to..from, to + 1);
-        sorted[to] = new;
+#[inline]
+fn replace(sorted: &mut [i64; AROUND], old: i64, new: i64) {
+    let mut at = sorted.iter().filter(|value| **value < old).count().min(AROUND - 1);
+    while at + 1 < AROUND && sorted[at + 1] < new {
+        sorted[at] = sorted[at + 1];
+        at += 1;
     }
+    while at > 0 && sorted[at - 1] > new {
+        sorted[at] = sorted[at - 1];
+        at -= 1;
+    }
+    sorted[at] = new;
 }
