@@ -1,4 +1,5 @@
-// What disturbs others: a real-time thread on each processor, `burst`, that computes for a while, now and then.
+// What disturbs others: a real-time thread on each processor, `burst`, that computes for a while, now and then; all at
+// the same time, so that nobody can go elsewhere.
 //
 //   bursts [--for SECONDS] [--priority N] [--least-us N] [--most-us N] [--gap-us N] [--seed N]
 //
@@ -24,7 +25,7 @@ static struct processor {
 	int64_t bursts, total_ns;
 } processors[CPU_SETSIZE];
 
-static int64_t least_ns, most_ns, gap_ns;
+static int64_t beginning, least_ns, most_ns, gap_ns;
 static int priority;
 static atomic_bool stopping;
 
@@ -46,14 +47,15 @@ static void *run(void *argument)
 	CPU_SET(processor->number, &one);
 	must(sched_setaffinity(0, sizeof one, &one), "sched_setaffinity");
 	become_fifo("burst", priority);
-	while (!stopping) {
+	for (int64_t ends = beginning; !stopping;) {
+		int64_t begins = ends - (int64_t)(log(unit(processor)) * (double)gap_ns);
+		ends = begins + least_ns + (int64_t)(unit(processor) * (double)(most_ns - least_ns));
 		// In steps, so that the end does not wait for a gap.
-		int64_t until = now_ns() - (int64_t)(log(unit(processor)) * (double)gap_ns);
-		for (int64_t now = now_ns(); now < until && !stopping; now = now_ns())
-			sleep_until(until - now < 100 * MS ? until : now + 100 * MS);
+		for (int64_t now = now_ns(); now < begins && !stopping; now = now_ns())
+			sleep_until(begins - now < 100 * MS ? begins : now + 100 * MS);
 		if (stopping)
 			break;
-		int64_t began = now_ns(), ends = began + least_ns + (int64_t)(unit(processor) * (double)(most_ns - least_ns));
+		int64_t began = now_ns();
 		while (now_ns() < ends)
 			;
 		processor->bursts++;
@@ -73,10 +75,11 @@ int main(int argc, char **argv)
 	// Left alone, it would disturb for nothing.
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	block_stop_signals();
+	beginning = now_ns() + 10 * MS;
 	int count = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	for (int i = 0; i < count; i++) {
 		processors[i].number = i;
-		processors[i].random = seed * 1000 + (uint64_t)i;
+		processors[i].random = seed;
 		int error = pthread_create(&processors[i].thread, NULL, run, &processors[i]);
 		if (error)
 			die("pthread_create", error);

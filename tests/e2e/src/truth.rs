@@ -1,0 +1,129 @@
+//! Models of live threads against what their jobs log of themselves, while others take the processors.
+
+mod log;
+
+use crate::model::{primary, tasks};
+use crate::run::{Running, directory, punctual, run, workload};
+use crate::{Outcome, Result, Test, ensure, fail};
+use log::{Costs, Key, Listed, Logged};
+use punctual_model::{PeriodicOn, Task, TimingModel};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+pub use log::{skipped_by_arrivals, wrong_period, wrong_slips};
+
+/// They take the processors from all others.
+pub const ALONE: &[(&str, Test)] = &[("truth::under_load", under_load)];
+
+/// One of each kind: time is waited for by `drv` itself, by a timer, and made by another thread.
+const DRIVERS: [&str; 8] =
+    ["sleep_absolute", "sleep_relative", "io_uring_timeout", "read_timerfd", "sigwait", "read_pipe", "futex_wait_bitset", "epoll_pwait"];
+const PERIOD_US: &str = "4000";
+const JOBS: &str = "600";
+
+/// Runs each driver into files of its name, four at a time.
+const SCRIPT: &str = r#"
+drivers=$1 folder=$2 period=$3 jobs=$4 running=0
+shift 4
+for driver; do
+	"$drivers" run "$driver" --period-us "$period" --jobs "$jobs" --truth "$folder/$driver.csv" --skips \
+		>"$folder/$driver.json" &
+	running=$((running + 1))
+	[ $((running % 4)) != 0 ] || wait
+done
+wait
+"#;
+
+/// A recording replayed: its model, and the jobs of its threads of one name.
+pub struct Replayed {
+    pub model: TimingModel,
+    listed: BTreeMap<Key, Vec<Listed>>,
+}
+
+impl Replayed {
+    /// The jobs of a task at its primary separator.
+    pub fn jobs(&self, task: &Task) -> &[Listed] {
+        self.listed.get(&(task.tid.into(), task.phase.into())).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Records a command to its end.
+pub fn recorded(folder: &Path, command: &[&str], thread: &str) -> Result<Replayed> {
+    let (recording, jobs, file) = (folder.join("recording"), folder.join("jobs.csv"), folder.join("x.timing.json"));
+    let mut record = punctual(["record", "--quiet", "-o"]);
+    record.arg(&recording).arg("--").args(command);
+    run(record)?.expect_code(0)?;
+    let mut replay = punctual(["replay", "--quiet", "--jobs-out"]);
+    replay.arg(&jobs).arg("-o").arg(&file).arg(&recording);
+    run(replay)?.expect_code(0)?;
+    let listed = log::listed(&std::fs::read_to_string(jobs)?, thread)?;
+    Ok(Replayed { model: crate::model::read(&file)?, listed })
+}
+
+/// Something of higher priority that takes all processors now and then, until it is dropped.
+pub fn disturb(options: &[&str]) -> Result<Running> {
+    let mut command = Command::new(workload("bursts"));
+    command.args(["--for", "50"]).args(options);
+    Running::start(command)
+}
+
+fn under_load() -> Result<Outcome> {
+    let directory = directory()?;
+    let folder = directory.path().to_string_lossy().into_owned();
+    let path = workload("drivers");
+    let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, PERIOD_US, JOBS];
+    command.extend(DRIVERS);
+    let disturbing = disturb(&["--priority", "70", "--least-us", "1000", "--most-us", "9000", "--gap-us", "250000"])?;
+    let replayed = recorded(directory.path(), &command, "drv")?;
+    drop(disturbing);
+    ensure!(replayed.model.observation.lost_records == 0, "records were lost");
+
+    let (mut costs, mut wrong) = (Costs::default(), Vec::new());
+    for driver in DRIVERS {
+        let Some(driven) = read(directory.path(), driver)? else { continue };
+        let own = tasks(&replayed.model, "drv").into_iter().find(|task| u64::from(task.pid) == driven.pid);
+        let Some(task) = own else { return fail(format!("{driver} was not seen")) };
+        costs += log::costs(replayed.jobs(task), &driven.logged);
+        wrong.extend(driven.wrong(task)?.map(|message| format!("{driver}: {message}")));
+    }
+    let Costs { compared, too_little, worst_ns } = costs;
+    ensure!(compared > 1_000, "only {compared} jobs were compared");
+    ensure!(too_little == 0, "{too_little} of {compared} jobs have too little cost, one by {worst_ns} ns");
+    // A machine that loses its processors makes lateness, which models must survive.
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(Outcome::Completed)
+}
+
+/// What a driver did.
+struct Driven {
+    pid: u64,
+    said: Value,
+    logged: Vec<Logged>,
+}
+
+/// `None` where the machine cannot run it.
+fn read(folder: &Path, driver: &str) -> Result<Option<Driven>> {
+    let text = std::fs::read_to_string(folder.join(format!("{driver}.json")))?;
+    let said: Value = serde_json::from_str(&text).or_else(|error| fail(format!("{driver} said '{text}': {error}")))?;
+    if let Some(reason) = said["skip"].as_str() {
+        eprintln!("{driver} is left out: {reason}");
+        return Ok(None);
+    }
+    let logged = log::logged(&std::fs::read_to_string(folder.join(format!("{driver}.csv")))?)?;
+    let Some(pid) = said["pid"].as_u64() else { return fail(format!("{driver} does not say which process it is")) };
+    Ok(Some(Driven { pid, said, logged }))
+}
+
+impl Driven {
+    /// What is wrong with the period, or with the number of activations skipped where arrivals are known: elsewhere a
+    /// slip beside another is as good as a late release.
+    fn wrong(&self, task: &Task) -> Result<Option<String>> {
+        let stream = primary(task)?;
+        let period = self.said["period_ns"].as_u64().unwrap_or(0);
+        let known = stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.on == PeriodicOn::Arrival);
+        let slips = || wrong_slips(stream, log::skipped(&self.logged)).filter(|_| known);
+        Ok(wrong_period(stream, period).or_else(slips))
+    }
+}
