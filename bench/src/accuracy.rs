@@ -87,7 +87,7 @@ fn count(row: &Row) -> Counts {
 }
 
 fn dump(folder: &Path) -> Result<(), Error> {
-    let mut truth = String::from("file,row,numerator,denominator,skipped,extra,early\n");
+    let mut truth = String::from("file,row,numerator,denominator,skipped,extra,early,jitter\n");
     for (number, row) in ROWS.iter().enumerate() {
         for case in 0..row.traces {
             let trace = row.trace(case);
@@ -103,7 +103,8 @@ fn dump(folder: &Path) -> Result<(), Error> {
             fs::write(folder.join(&file), csv)?;
             let (numerator, denominator) = trace.period.map_or((0, 1), |period| (period.numerator, period.denominator));
             let (skipped, extra, early) = (trace.skipped, trace.extra, trace.early);
-            writeln!(truth, "{file},\"{}\",{numerator},{denominator},{skipped},{extra},{early}", row.name)?;
+            let jitter = trace.true_jitter().map_or(String::new(), |ns| ns.to_string());
+            writeln!(truth, "{file},\"{}\",{numerator},{denominator},{skipped},{extra},{early},{jitter}", row.name)?;
         }
     }
     Ok(fs::write(folder.join("truth.csv"), truth)?)

@@ -36,6 +36,7 @@ def judge(truth):
     counts["left out"] = int(bool(found["left_out"]))
     counts["unsound"] = int(not reference.is_sound(releases, found["period"], *found["conservative"]))
     counts["fractions"] = int(truth["denominator"] == "1" and truth["numerator"] != "0" and found["period"].denominator > 1)
+    counts["beaten"] = int(truth["jitter"] != "" and not right and int(truth["jitter"]) < found["conservative"][1])
     said = {key: str(value) for key, value in found.items()}
     return truth["row"], counts, None if all_right else f"{truth} {len(releases)} releases: {said}"
 
@@ -51,7 +52,7 @@ def main():
             rows[row] += counts
             if wrong:
                 print(wrong, file=sys.stderr)
-    columns = ("traces", "period", "all", "left out", "unsound", "fractions")
+    columns = ("traces", "period", "all", "left out", "unsound", "fractions", "beaten")
     print("| traces |", " | ".join(columns), "|")
     print("|---" * (len(columns) + 1) + "|")
     for row, counts in rows.items():
