@@ -18,6 +18,7 @@ struct run {
 	int64_t beginning_ns; // arrival of the first job
 	int64_t done; // waits so far
 	int64_t skipped; // activations so far that no wait was for
+	int64_t taken; // activations that the last wait was for, beside its own: they were over by then
 	int64_t events; // events made so far
 	int64_t interruptions; // calls that a signal cut short
 	atomic_bool finished;
@@ -47,7 +48,7 @@ struct driver {
 	bool deadline; // SCHED_DEADLINE
 	bool drifts; // nothing holds it to a period
 	bool own_time; // `drv` itself waits for the next arrival, and may leave out those that are over
-	bool merges; // events that nobody waits for may become one, unseen by `drv`
+	bool merges; // events that nobody waits for may become one, and `drv` does not know
 	int burst; // events at once; 0 means 1
 };
 
@@ -73,7 +74,7 @@ const char *make_sysv_semaphore(struct run *run);
 const char *make_aio(struct run *run);
 void write_byte(struct run *run);
 void write_count(struct run *run); // to an eventfd
-void drain(struct run *run); // a read of `in` that may not block
+void drain(struct run *run); // a read of `in` that may not block, and takes several bytes of a pipe
 void sleep_to_arrival(struct run *run);
 
 // What each job knows of itself, where it is asked for.

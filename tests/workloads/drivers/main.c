@@ -103,6 +103,8 @@ static void *drv(void *unused)
 		skip_what_is_over();
 		driver->wait(&run);
 		truth_job_begins(&run);
+		run.skipped += run.taken;
+		run.taken = 0;
 		burn(run.cost_ns / 2);
 		if (driver->job)
 			driver->job(&run);

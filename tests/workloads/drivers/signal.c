@@ -97,7 +97,7 @@ static void wait_sigwait(struct run *run)
 	int signal;
 	if (sigwait(&set, &signal) != 0)
 		die("sigwait", 0);
-	run->skipped += timer_getoverrun(timer);
+	run->taken += timer_getoverrun(timer);
 }
 
 static void wait_sigtimedwait(struct run *run)
