@@ -1,5 +1,5 @@
-//! Live threads against what their jobs log of themselves, while a second process takes the processors now and then:
-//! periods, activations skipped, costs. And programs that are disturbed in other ways: cyclictest, SIGSTOP.
+//! Live threads against what their jobs log of themselves, while a second process takes the processors now and
+//! then: periods, activations skipped, costs. And programs that are disturbed otherwise: cyclictest, SIGSTOP.
 //!
 //! `JOBS` sets how many jobs each driver has (5,000).
 
@@ -13,6 +13,7 @@ use punctual_model::{PeriodicOn, Policy, Stream, Task, TimingModel};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -23,7 +24,7 @@ const AT_A_TIME: usize = 4;
 const CYCLICTEST_RUNS: usize = 7;
 /// When the process is stopped, in seconds after its beginning; it runs for four.
 const STOPS: [&str; 4] = ["0.71", "1.43", "2.19", "2.97"];
-const STOPPED_PERIOD_NS: u64 = 10_000_000;
+const MS: u64 = 1_000_000;
 
 fn main() -> std::process::ExitCode {
     match run() {
@@ -74,10 +75,14 @@ fn workload(name: &str) -> PathBuf {
     target().join("workloads").join(name)
 }
 
-fn disturb(options: &[&str]) -> Result<Beside, Error> {
+/// Bursts of some length in µs, and the mean gap between them.
+fn disturb(priority: u32, us: Range<u32>, gap_us: u32) -> Result<Beside, Error> {
     let mut command = Command::new(workload("bursts"));
-    command.args(["--for", "100000"]).args(options).stdout(Stdio::null());
-    Ok(Beside(command.spawn()?))
+    let numbers = [("priority", priority), ("least-us", us.start), ("most-us", us.end), ("gap-us", gap_us)];
+    for (name, number) in numbers {
+        command.arg(format!("--{name}")).arg(number.to_string());
+    }
+    Ok(Beside(command.args(["--for", "100000"]).stdout(Stdio::null()).spawn()?))
 }
 
 /// A recording replayed.
@@ -99,7 +104,7 @@ fn punctual(command: &mut Command) -> Result<(), Error> {
 
 /// Records a command to its end, and lists the jobs of its threads of this name.
 fn recorded(folder: &Path, command: &mut Command, thread: &str) -> Result<Replayed, Error> {
-    let (recording, jobs, file) = (folder.join("recording"), folder.join("jobs.csv"), folder.join("x.timing.json"));
+    let [recording, jobs, file] = ["recording", "jobs.csv", "x.timing.json"].map(|name| folder.join(name));
     let binary = target().join("release/punctual");
     let mut record = Command::new(&binary);
     record.args(["record", "--quiet", "--force", "-o"]).arg(&recording).arg("--");
@@ -114,6 +119,10 @@ fn recorded(folder: &Path, command: &mut Command, thread: &str) -> Result<Replay
 
 fn primary(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
+}
+
+fn on_arrivals(stream: &Stream) -> bool {
+    stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.on == PeriodicOn::Arrival)
 }
 
 fn row(what: impl Into<String>, measured: impl Into<String>, goal: impl Into<String>) -> [String; 3] {
@@ -156,8 +165,9 @@ fn drivers(folder: &Path) -> Result<Vec<[String; 3]>, Error> {
     let all = String::from_utf8(listed.stdout)?;
     let names: Vec<&str> = all.lines().filter(|name| log::is_on_grid(name)).collect();
     let off = log::OFF_GRID.iter().map(|(name, why)| format!("{name} ({why})")).collect::<Vec<_>>();
-    eprintln!("{} drivers of {jobs} jobs each, {AT_A_TIME} at a time; on no grid: {}", names.len(), off.join(", "));
-    let _load = disturb(&["--priority", "70", "--least-us", "200", "--most-us", "9000", "--gap-us", "300000"])?;
+    eprintln!("{} drivers of {jobs} jobs each, {AT_A_TIME} at a time …", names.len());
+    eprintln!("left out, since on no grid: {}", off.join(", "));
+    let _load = disturb(70, 200..9_000, 300_000)?;
     let mut found = Found::default();
     for (number, some) in names.chunks(AT_A_TIME).enumerate() {
         let replayed = recorded(folder, &mut together(folder, some, number, &jobs), "drv")?;
@@ -206,7 +216,7 @@ impl Found {
         let skipped = log::skipped(&logged);
         self.skipped += skipped;
         let wrong_slips = log::wrong_slips(stream, skipped);
-        if stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.on == PeriodicOn::Arrival) {
+        if on_arrivals(stream) {
             self.slips_known.add(wrong_slips.is_none());
         } else if said["merges"] == 0 {
             self.slips.add(wrong_slips.is_none());
@@ -225,22 +235,23 @@ impl Found {
 
 fn cyclictest(folder: &Path) -> Result<[[String; 3]; 2], Error> {
     eprintln!("cyclictest, {CYCLICTEST_RUNS} times …");
-    let _bursts = disturb(&["--priority", "90", "--least-us", "3000", "--most-us", "8000", "--gap-us", "200000"])?;
+    let _bursts = disturb(90, 3_000..8_000, 200_000)?;
     let (mut right, mut skipped_in_all) = (Right::default(), 0);
     for _ in 0..CYCLICTEST_RUNS {
         let mut command = Command::new("cyclictest");
         command.args(["-q", "-t1", "-p80", "-i1000", "-D5"]);
         let replayed = recorded(folder, &mut command, "cyclictest")?;
-        let is_it = |task: &&Task| task.name == "cyclictest" && task.policy == Policy::Fifo && task.primary.is_some();
-        let task = replayed.model.tasks.iter().find(is_it).ok_or("cyclictest was not seen")?;
+        let mut fifo = replayed.model.tasks.iter().filter(|task| task.policy == Policy::Fifo);
+        let is_it = |task: &&Task| task.name == "cyclictest" && task.primary.is_some();
+        let task = fifo.find(is_it).ok_or("cyclictest was not seen")?;
         let stream = primary(task).ok_or("cyclictest has no primary separator")?;
-        let skipped = log::skipped_by_arrivals(replayed.jobs(task), 1_000_000).ok_or("no arrivals are listed")?;
-        let wrong = log::wrong_period(stream, 1_000_000).or_else(|| log::wrong_slips(stream, skipped));
+        let skipped = log::skipped_by_arrivals(replayed.jobs(task), MS).ok_or("no arrivals are listed")?;
+        let wrong = log::wrong_period(stream, MS).or_else(|| log::wrong_slips(stream, skipped));
         right.add(wrong.is_none());
         skipped_in_all += skipped;
         wrong.inspect(|wrong| eprintln!("cyclictest: {wrong}"));
     }
-    let words = "`cyclictest -q -t1 -p80 -i1000 -D5` under bursts: 1 ms and the number skipped right, in runs";
+    let words = "`cyclictest -q -t1 -p80 -i1000 -D5` under bursts: 1 ms, the number skipped right, in runs";
     Ok([right.row(words), row("activations that it skipped in all", skipped_in_all.to_string(), "")])
 }
 
@@ -254,9 +265,8 @@ fn stopped(folder: &Path) -> Result<[String; 3], Error> {
         let replayed = recorded(folder, &mut command, "task-0")?;
         let task = replayed.model.tasks.iter().find(|task| task.name == "task-0").ok_or("nothing was seen")?;
         let stream = primary(task).ok_or("there is no primary separator")?;
-        let on_arrivals = stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.on == PeriodicOn::Arrival);
-        let dropped = (!on_arrivals).then(|| "a known arrival was dropped".to_owned());
-        let wrong = log::wrong_period(stream, STOPPED_PERIOD_NS).or_else(|| log::wrong_slips(stream, 0)).or(dropped);
+        let dropped = (!on_arrivals(stream)).then(|| "a known arrival was dropped".to_owned());
+        let wrong = log::wrong_period(stream, 10 * MS).or_else(|| log::wrong_slips(stream, 0)).or(dropped);
         right.add(wrong.is_none());
         wrong.inspect(|wrong| eprintln!("SIGSTOP after {at} s: {wrong}"));
     }

@@ -1,4 +1,4 @@
-//! Periods of programs that are disturbed: they leave out activations, or are stopped in the middle of a sleep.
+//! Periods of programs that are disturbed: they leave out activations, or are stopped in a sleep.
 
 use crate::model::{only_task, primary, tasks};
 use crate::run::{Running, children, directory, punctual, sleeps, wait_until, workload};
@@ -21,23 +21,24 @@ pub const ALL: &[(&str, Test)] = &[
 
 const MS: u64 = 1_000_000;
 
-/// Linux's own latency test leaves out the activations that are over when it wakes: it adds intervals to the time of
-/// the next one until that lies ahead.
+/// Linux's own latency test leaves out the activations that are over when it wakes: it adds intervals to the
+/// time of the next one until that lies ahead.
 fn cyclictest() -> Result<Outcome> {
     if Command::new("cyclictest").arg("--help").output().is_err() {
         return skip("there is no cyclictest here (Debian: rt-tests)");
     }
     let directory = directory()?;
     // Each burst hides two activations at least.
-    let disturbing = disturb(&["--priority", "90", "--least-us", "3000", "--most-us", "8000", "--gap-us", "200000"])?;
+    let disturbing = disturb(90, 3_000..8_000, 200_000)?;
     let words = ["cyclictest", "-q", "-t1", "-p80", "-i1000", "-D5"];
     let replayed = recorded(directory.path(), &words, "cyclictest")?;
     drop(disturbing);
-    let fifo: Vec<_> =
-        tasks(&replayed.model, "cyclictest").into_iter().filter(|task| task.policy == Policy::Fifo && task.primary.is_some()).collect();
+    let mut fifo = tasks(&replayed.model, "cyclictest");
+    fifo.retain(|task| task.policy == Policy::Fifo && task.primary.is_some());
     let [task] = fifo[..] else { return fail(format!("{} tasks of cyclictest's thread", fifo.len())) };
     let stream = primary(task)?;
-    let Some(skipped) = skipped_by_arrivals(replayed.jobs(task), MS) else { return fail("no arrivals are listed") };
+    let skipped = skipped_by_arrivals(replayed.jobs(task), MS);
+    let Some(skipped) = skipped else { return fail("no arrivals are listed") };
     ensure!(skipped > 0, "nothing was skipped");
     // Arrivals are known: whatever happened to the machine, period and slips are exact.
     wrong_period(stream, MS).or_else(|| wrong_slips(stream, skipped)).map_or(Ok(Outcome::Completed), fail)
@@ -54,7 +55,7 @@ fn stopped(after: u64, stays: Duration) -> Result<Outcome> {
     let workload = || children(observer.pid()).into_iter().find(|pid| sleeps(*pid, "task-0").is_some());
     let slept = || workload().and_then(|pid| sleeps(pid, "task-0"));
     wait_until("the workload to sleep", || slept().is_some_and(|sleeps| sleeps >= after))?;
-    let pid = workload().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+    let pid = workload().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     let Some(pid) = pid else { return fail("the workload has ended") };
     kill_process(pid, Signal::STOP)?;
     // How long it stands still is what is tried.

@@ -1,4 +1,5 @@
-//! How often periods and slips come out as they are: the rows of the accuracy table, and what is made of each trace.
+//! How often periods and slips come out as they are: the rows of the accuracy table, and what is made of each
+//! trace.
 //!
 //! `tests/accuracy.rs` tries some traces of every row, `make bench-accuracy` all of them.
 
@@ -13,14 +14,17 @@ use std::ops::AddAssign;
 pub struct Row {
     pub name: &'static str,
     pub traces: u64,
-    /// Of how many traces period and slips must be right. For sporadic streams: in how many no slip is claimed.
+    /// Of how many traces period and slips must be right; for sporadic streams, in how many no slip is claimed.
     pub target: u64,
-    make: fn(u64, &mut Random) -> Simulated,
+    make: Make,
     /// Rows with the same seed begin with the same traces.
     seed: u64,
 }
 
-const fn row(seed: u64, name: &'static str, traces: u64, target: u64, make: fn(u64, &mut Random) -> Simulated) -> Row {
+/// Makes one trace of a row.
+type Make = fn(u64, &mut Random) -> Simulated;
+
+const fn row(seed: u64, name: &'static str, traces: u64, target: u64, make: Make) -> Row {
     Row { name, traces, target, make, seed }
 }
 
@@ -28,10 +32,10 @@ const fn row(seed: u64, name: &'static str, traces: u64, target: u64, make: fn(u
 pub const ROWS: &[Row] = &[
     row(1, "periodic, exact releases", 1_120, 1_119, plain),
     row(1, "the same, every release a window", 1_120, 1_119, hidden),
-    row(2, "ns periods, exponential lateness", 150, 147, |_, random| noisy(Lateness::Exponential, random)),
+    row(2, "ns periods, exponential lateness", 150, 147, exponential),
     row(3, "the same, 0.5 % of the releases windows", 150, 147, some_hidden),
-    row(4, "half-normal lateness with spikes", 150, 149, |_, random| noisy(Lateness::HalfNormalWithSpikes, random)),
-    row(5, "gamma lateness", 150, 130, |_, random| noisy(Lateness::Gamma, random)),
+    row(4, "half-normal lateness with spikes", 150, 149, half_normal),
+    row(5, "gamma lateness", 150, 130, gamma),
     row(6, "one activation skipped", 60, 60, |_, random| skipping(1, random)),
     row(7, "two activations skipped", 60, 60, |_, random| skipping(2, random)),
     row(8, "five activations skipped", 60, 60, |_, random| skipping(5, random)),
@@ -42,14 +46,16 @@ pub const ROWS: &[Row] = &[
     row(13, "known arrivals, twenty skipped anywhere", 60, 60, skipping_known),
     row(14, "up to 20 stalls of up to 12 periods", 144, 144, |_, random| stalling(&GRAINS[1..], 0, random)),
     row(15, "the same, two activations skipped", 144, 144, |_, random| stalling(&GRAINS[1..], 2, random)),
-    row(20, "the same two, ns periods", 72, 60, |case, random| stalling(&GRAINS[..1], case as usize % 2 * 2, random)),
+    row(20, "the same two, ns periods", 72, 60, stalling_ns),
     row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 60, stopped),
-    row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, |case, random| frequency(FREQUENCIES[case as usize % 3], random)),
-    row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, |_, random| frequency((1_280_000_000, 441), random)),
+    row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
+    row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
 ];
 
-const FREQUENCIES: [(u64, u64); 3] = [(50_000_000, 3), (100_000_000, 3), (62_500_000, 9)];
+/// The rows about periods of a nanosecond's grain and noise of some microseconds, and the goal of all together: 97 %.
+#[allow(dead_code, reason = "the table alone shows it")]
+pub const NS_PERIODS: (std::ops::Range<usize>, u64) = (2..6, 582);
 
 impl Row {
     pub fn trace(&self, case: u64) -> Simulated {
@@ -59,6 +65,9 @@ impl Row {
     }
 }
 
+/// Those that come close to zero.
+const SHAPES: [Lateness; 2] = [Lateness::Exponential, Lateness::HalfNormalWithSpikes];
+
 /// Periods as in LiME's evaluation, seen by a machine that is as prompt as the one there.
 fn plain(case: u64, random: &mut Random) -> Simulated {
     let periods = Periods::ALL[case as usize % 4];
@@ -66,7 +75,8 @@ fn plain(case: u64, random: &mut Random) -> Simulated {
     // One nanosecond is as good as another until some thousand releases tell them apart.
     let fewest = if periods == Periods::Nanoseconds { 2_000.0 } else { 100.0 };
     let count = random.log_uniform(fewest, 60_000.0) as u64;
-    let (shape, divisor) = (random.one_of(&[Lateness::Exponential, Lateness::HalfNormalWithSpikes]), 4 + random.below(5));
+    let shape = random.one_of(&SHAPES);
+    let divisor = 4 + random.below(5);
     Simulated::periodic(whole(period), lateness(shape, divisor, count, random))
 }
 
@@ -85,6 +95,18 @@ fn noisy(shape: Lateness, random: &mut Random) -> Simulated {
     Simulated::periodic(whole(period), lateness(shape, 1, count, random))
 }
 
+fn exponential(_: u64, random: &mut Random) -> Simulated {
+    noisy(Lateness::Exponential, random)
+}
+
+fn half_normal(_: u64, random: &mut Random) -> Simulated {
+    noisy(Lateness::HalfNormalWithSpikes, random)
+}
+
+fn gamma(_: u64, random: &mut Random) -> Simulated {
+    noisy(Lateness::Gamma, random)
+}
+
 fn some_hidden(_: u64, random: &mut Random) -> Simulated {
     let mut trace = noisy(Lateness::Exponential, random);
     for place in 0..trace.len() {
@@ -98,7 +120,7 @@ fn some_hidden(_: u64, random: &mut Random) -> Simulated {
 /// Some thousand releases of a task with a period of this grain, up to 50 ms.
 fn some_thousand(grain: u64, random: &mut Random) -> Simulated {
     let period = random.log_uniform(1e6, 50e6) as u64 / grain * grain;
-    let shape = random.one_of(&[Lateness::Exponential, Lateness::HalfNormalWithSpikes]);
+    let shape = random.one_of(&SHAPES);
     let count = 4_000 + random.below(5_000);
     Simulated::periodic(whole(period), lateness(shape, 1, count, random))
 }
@@ -177,6 +199,10 @@ fn stalling(grains: &[u64], slips: usize, random: &mut Random) -> Simulated {
     trace
 }
 
+fn stalling_ns(case: u64, random: &mut Random) -> Simulated {
+    stalling(&GRAINS[..1], case as usize % 2 * 2, random)
+}
+
 fn stopped(_: u64, random: &mut Random) -> Simulated {
     let period = random.one_of(&[2_000_000, 5_000_000, 10_000_000, 20_000_000, 7_500_000, 3_141_000]);
     let count = 2_000 + random.below(6_000);
@@ -188,12 +214,21 @@ fn stopped(_: u64, random: &mut Random) -> Simulated {
 
 fn frequency((numerator, denominator): (u64, u64), random: &mut Random) -> Simulated {
     let count = random.log_uniform(3_000.0, 60_000.0) as u64;
-    let shape = random.one_of(&[Lateness::Exponential, Lateness::HalfNormalWithSpikes]);
+    let shape = random.one_of(&SHAPES);
     Simulated::periodic(Fraction { numerator, denominator }, lateness(shape, 1, count, random))
 }
 
-/// Events with some least distance, bursts, gaps of any length up to a greatest, and sleeps for a time after each
-/// job, which drift.
+fn frequencies(case: u64, random: &mut Random) -> Simulated {
+    let periods = [(50_000_000, 3), (100_000_000, 3), (62_500_000, 9)];
+    frequency(periods[case as usize % 3], random)
+}
+
+fn sampling_rate(_: u64, random: &mut Random) -> Simulated {
+    frequency((1_280_000_000, 441), random)
+}
+
+/// Events with some least distance, bursts, gaps of any length up to a greatest, and sleeps for a time after
+/// each job, which drift.
 fn sporadic(case: u64, random: &mut Random) -> Simulated {
     let (count, mean) = (random.log_uniform(100.0, 10_000.0) as u64, random.log_uniform(1e6, 1e8));
     let spread = random.unit();
@@ -255,14 +290,16 @@ pub fn judge(trace: &Simulated) -> Counts {
     let slips = found.skipped + found.extra > 0;
     let right = trace.period == Some(period_of(&found));
     let left_out = found.typical.as_ref().map_or(0, |typical| typical.left_out.len() as u64);
-    let all = right && (found.skipped, found.extra) == (trace.skipped, trace.extra) && left_out >= trace.early;
+    let slips_right = (found.skipped, found.extra) == (trace.skipped, trace.extra);
+    let all = right && slips_right && left_out >= trace.early;
     let meant_whole = trace.period.is_some_and(|period| period.denominator == 1);
     counts.period = right.into();
     counts.all = if trace.period.is_some() { all } else { !slips }.into();
     counts.slips = slips.into();
     counts.unsound = (!is_sound(&found, &releases)).into();
     counts.fractions = (meant_whole && found.period_exact.is_some()).into();
-    counts.beaten = (!right && trace.true_jitter().is_some_and(|jitter| jitter < found.jitter_ns.ns())).into();
+    let less = trace.true_jitter().is_some_and(|jitter| jitter < found.jitter_ns.ns());
+    counts.beaten = (!right && less).into();
     counts
 }
 
@@ -291,7 +328,7 @@ fn period_of(found: &Periodic) -> Fraction {
     found.period_exact.unwrap_or(whole(found.period_ns.ns()))
 }
 
-/// Gives each release the least index that is left for it: a model is sound if that comes early enough for all.
+/// Gives each release the least index that is left for it: a model is sound if that is early enough for all.
 fn is_sound(found: &Periodic, releases: &[Release]) -> bool {
     let period = period_of(found);
     let (rise, scale) = (i128::from(period.numerator), i128::from(period.denominator));

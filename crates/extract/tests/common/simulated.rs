@@ -21,10 +21,12 @@ pub enum Periods {
 }
 
 impl Periods {
-    pub const ALL: [Periods; 4] = [Periods::Automotive, Periods::Milliseconds, Periods::Microseconds, Periods::Nanoseconds];
+    pub const ALL: [Periods; 4] = [Self::Automotive, Self::Milliseconds, Self::Microseconds, Self::Nanoseconds];
 
     /// Milliseconds and how many of 100 tasks have them, as Kramer et al. found them.
-    const KRAMER: [(u64, u64); 10] = [(1, 3), (2, 2), (5, 2), (10, 28), (20, 29), (50, 5), (100, 23), (200, 2), (500, 1), (1_000, 5)];
+    #[rustfmt::skip]
+    const KRAMER: [(u64, u64); 10] =
+        [(1, 3), (2, 2), (5, 2), (10, 28), (20, 29), (50, 5), (100, 23), (200, 2), (500, 1), (1_000, 5)];
 
     /// In 1 ms … 1 s.
     pub fn draw(self, random: &mut Random) -> u64 {
@@ -157,8 +159,8 @@ impl Simulated {
         self.hold(place + 1, self.at(place) + ns);
     }
 
-    /// Makes each release a window: as far back as another thread, with a period of its own, began to run, but a
-    /// quarter of this period at most, and not into the release before.
+    /// Makes each release a window: as far back as another thread, with a period of its own, began to run, but
+    /// a quarter of this period at most, and not into the release before.
     pub fn hide(&mut self, other_period_ns: i64, phase_ns: i64) {
         let most = self.period_ns() / 4;
         for place in 0..self.len() {
@@ -191,7 +193,8 @@ impl Simulated {
     pub fn true_jitter(&self) -> Option<u64> {
         let period = self.period.filter(|_| self.extra == 0)?;
         let (rise, scale) = (i128::from(period.numerator), i128::from(period.denominator));
-        let above = |place: usize, at: i64| i128::from(at) * scale - rise * i128::from(self.points[place].index);
+        let index = |place: usize| i128::from(self.points[place].index);
+        let above = |place: usize, at: i64| i128::from(at) * scale - rise * index(place);
         let width = |place: usize| self.points[place].width;
         let bottom = (0..self.len()).map(|place| above(place, self.at(place) - width(place))).min()?;
         let top = (0..self.len()).map(|place| above(place, self.at(place))).max()?;

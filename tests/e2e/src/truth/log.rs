@@ -1,7 +1,7 @@
 //! What jobs say of themselves, beside what was seen of them: shared by the tests and by `make bench-truth`.
 //!
-//! A driver's log has a line for each job: the index of its activation, when it was due, when the job saw that its
-//! wait was over, and its processor time at both ends. Punctual's list of jobs has releases, ends and costs.
+//! A driver's log has a line for each job: the index of its activation, when it was due, when the job saw that
+//! its wait was over, and its processor time at both ends. Punctual's list has releases, ends and costs.
 
 use punctual_model::{Periodic, Stream};
 use std::collections::BTreeMap;
@@ -15,7 +15,8 @@ pub const OFF_GRID: &[(&str, &str)] = &[
     ("yield", "the reservation begins anew where it is late, and counts on another clock"),
 ];
 
-/// Whether this driver's activations are on a grid. Those of calls that cannot block do not count: they sleep.
+/// Whether this driver's activations are on a grid. Those of calls that cannot block do not count: they
+/// sleep.
 pub fn is_on_grid(driver: &str) -> bool {
     !driver.starts_with("no_") && !OFF_GRID.iter().any(|(name, _)| *name == driver)
 }
@@ -64,7 +65,8 @@ pub type Key = (u64, u64);
 /// The jobs of all tasks of threads of this name, at their primary separators.
 pub fn listed(text: &str, thread: &str) -> Result<BTreeMap<Key, Vec<Listed>>, String> {
     let mut tasks: BTreeMap<Key, Vec<Listed>> = BTreeMap::new();
-    for row in rows(text).filter(|row| row.get("thread") == Some(&thread) && row.get("primary") == Some(&"true")) {
+    let is_wanted = |row: &BTreeMap<&str, &str>| row.get("thread") == Some(&thread) && row.get("primary") == Some(&"true");
+    for row in rows(text).filter(is_wanted) {
         let job = Listed {
             arrival_ns: number(&row, "arrival_ns").ok(),
             start_ns: number(&row, "start_ns")?,
@@ -129,8 +131,8 @@ pub fn wrong_period(stream: &Stream, period_ns: u64) -> Option<String> {
     (!right).then(|| format!("period {}, not {period_ns} ns", told(periodic)))
 }
 
-/// What is wrong with the slips, if so many activations were skipped in all that was logged. A model may miss the
-/// first release and the last, but no activation is skipped there.
+/// What is wrong with the slips, if so many activations were skipped in all that was logged. A model may miss
+/// the first release and the last, but no activation is skipped there.
 pub fn wrong_slips(stream: &Stream, skipped: u64) -> Option<String> {
     let periodic = stream.arrival.periodic.as_ref()?;
     let right = (periodic.skipped, periodic.extra) == (skipped, 0);
