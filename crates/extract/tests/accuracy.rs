@@ -9,30 +9,27 @@ use punctual_extract::periodic::PeriodicSummary;
 /// One in so many traces, and at least this many of a row.
 const ONE_IN: u64 = 10;
 const FEWEST: u64 = 12;
+/// From one trace to the next: no multiple of how many kinds there are in a row, nor a divisor of its traces.
+const STEP: u64 = 11;
+/// So many more than their share of a row's misses may be among these by chance.
+const BY_CHANCE: u64 = 2;
 
 #[test]
-fn periods_and_slips_are_what_they_were() {
+fn periods_and_slips_are_found() {
     let mut wrong = Vec::new();
     for row in ROWS {
         let tried = (row.traces / ONE_IN).max(FEWEST);
         let mut counts = Counts::default();
-        // Spread over the row, and the same for every kind in it.
-        (0..tried).for_each(|case| counts += judge(&row.trace(case)));
-        // No more than the row's share of misses, and one that may be among the first by chance.
+        let cases = (0..tried).map(|number| number * STEP % row.traces);
+        cases.for_each(|case| counts += judge(&row.trace(case)));
         let misses = row.traces - row.target;
-        let allowed = if misses == 0 { 0 } else { misses / ONE_IN + 1 };
+        let allowed = if misses == 0 { 0 } else { misses * tried / row.traces + BY_CHANCE };
         let (all, period) = (counts.all, counts.period);
         if all + allowed < tried {
             wrong.push(format!("{}: {all} of {tried}, periods of {period}", row.name));
         }
-        for (what, found) in [
-            ("a release breaks the model", counts.unsound),
-            ("whole nanoseconds are printed as a fraction", counts.fractions),
-            ("the true period has less jitter", counts.beaten),
-        ] {
-            if found > 0 {
-                wrong.push(format!("{}: in {found} of {tried}, {what}", row.name));
-            }
+        if counts.unsound + counts.fractions > 0 {
+            wrong.push(format!("{}: unsound or a fraction for whole nanoseconds: {counts:?}", row.name));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -47,7 +47,7 @@ pub const ROWS: &[Row] = &[
     row(14, "up to 20 stalls of up to 12 periods", 144, 144, |_, random| stalling(&GRAINS[1..], 0, random)),
     row(15, "the same, two activations skipped", 144, 144, |_, random| stalling(&GRAINS[1..], 2, random)),
     row(20, "the same two, ns periods", 72, 60, stalling_ns),
-    row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 60, stopped),
+    row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 58, stopped),
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
     row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
