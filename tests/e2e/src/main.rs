@@ -79,7 +79,7 @@ fn trials() -> Vec<Trial> {
         .chain(doctor::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();
-    trials.extend(periods::ALL.iter().map(|(name, test)| shared(*name, test)));
+    trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));
     trials.extend(probes::ALL.iter().map(|(name, test)| shared(*name, test)));
     let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));

@@ -26,6 +26,8 @@ const DRIVERS: [&str; 8] =
 const PERIOD_US: &str = "4000";
 const JOBS: &str = "600";
 
+pub const ALL: &[(&str, Test)] = &[("truth::logs_are_read_right", logs)];
+
 /// Runs each driver into files of its name, four at a time.
 const SCRIPT: &str = r#"
 drivers=$1 folder=$2 period=$3 jobs=$4 running=0
@@ -103,6 +105,20 @@ fn under_load() -> Result<Outcome> {
     ensure!(too_little == 0, "{too_little} of {compared} jobs have too little cost, one by {worst_ns} ns");
     // A machine that loses its processors makes lateness, which models must survive.
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(Outcome::Completed)
+}
+
+/// Two jobs, of which one has too little cost; three activations, of which one was skipped.
+fn logs() -> Result<Outcome> {
+    let logged = "index,due_ns,seen_ns,cpu_before_ns,cpu_after_ns\n5,100,120,1000,1010\n7,300,330,1015,1035\n";
+    let head = "thread,tid,phase,primary,arrival_ns,start_ns,end_ns,cost_ns\n";
+    let listed = format!("{head}drv,3,0,true,100,110,140,10\ndrv,3,0,true,300,310,350,19\nsrc,4,0,true,,1,2,1\n");
+    let (logged, listed) = (log::logged(logged)?, log::listed(&listed, "drv")?);
+    let [listed] = &listed.into_values().collect::<Vec<_>>()[..] else { return fail("one task was listed") };
+    let Costs { compared, too_little, worst_ns } = log::costs(listed, &logged);
+    ensure!((compared, too_little, worst_ns) == (2, 1, 1), "{compared} compared, {too_little} by {worst_ns}");
+    let skipped = (log::skipped(&logged), skipped_by_arrivals(listed, 100));
+    ensure!(skipped == (1, Some(1)), "{skipped:?}");
     Ok(Outcome::Completed)
 }
 
