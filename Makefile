@@ -61,6 +61,8 @@ help:
 	@echo 'make bench-record     what recording costs beside extracting'
 	@echo 'make bench-replay     how fast recordings are replayed, and how large they are'
 	@echo 'make bench-daemon     what asking punctuald costs, beside an exchange that does nothing and the direct system call'
+	@echo 'make bench-accuracy   how often the periods and slips of simulated tasks are found, beside the published algorithm'
+	@echo 'make bench-truth      periods, skips and costs of live threads under load, beside what their jobs log of themselves'
 	@echo 'make bench-extract    how many jobs per second extraction takes in'
 	@echo 'make man completions  manual pages and shell completions'
 	@echo 'make install          command, daemon, library, units, manual pages and completions, to PREFIX ($(PREFIX))'
@@ -153,6 +155,16 @@ bench-daemon: build
 bench-extract: setup
 	$(CARGO) run --release -p punctual-extract --example bench_extract
 
+bench-accuracy: setup
+	$(CARGO) build --release -p punctual-bench --bin bench-accuracy
+	@$(CARGO_TARGET_DIR)/release/bench-accuracy
+
+bench-truth: build workloads
+	@scripts/setup truth
+	@scripts/setup observe
+	$(CARGO) build --release -p punctual-bench --bin bench-truth
+	@$(SUDO) env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-truth
+
 man: build
 	@$(PUNCTUAL) man $(MANUALS)
 	@echo 'Wrote $(MANUALS)'
@@ -207,5 +219,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
 endif

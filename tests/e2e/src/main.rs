@@ -16,12 +16,14 @@ mod ending;
 mod failure;
 mod loss;
 mod model;
+mod periods;
 mod probes;
 mod recordings;
 mod run;
 mod targets;
 mod tool;
 mod transitions;
+mod truth;
 mod witness;
 
 use failure::Failure;
@@ -79,11 +81,17 @@ fn trials() -> Vec<Trial> {
         .chain(doctor::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();
+    trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));
     trials.extend(probes::ALL.iter().map(|(name, test)| shared(*name, test)));
     let tables = [demo::ALL, ending::ALL, recordings::ALL, targets::ALL, transitions::ALL];
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
     trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));
-    trials.extend([conservative::ALL, loss::ALL, recordings::ALONE].into_iter().flatten().map(|(name, test)| alone(name, *test)));
+    trials.extend(
+        [conservative::ALL, loss::ALL, periods::ALONE, recordings::ALONE, truth::ALONE]
+            .into_iter()
+            .flatten()
+            .map(|(name, test)| alone(name, *test)),
+    );
     // The harness takes one filter; here are several, any of which is enough.
     let wanted = std::env::var("PUNCTUAL_E2E_ONLY").unwrap_or_default();
     let wanted: Vec<&str> = wanted.split_whitespace().collect();

@@ -106,6 +106,7 @@ const struct driver aio_drivers[] = {
 #endif
 	{ .name = "io_uring_poll", .call = "io_uring_enter", .object = "io_uring", .setup = make_ring, .wait = wait_ring_poll,
 	  .event = write_count },
-	{ .name = "io_uring_timeout", .call = "io_uring_enter", .object = "io_uring", .setup = make_ring, .wait = wait_ring_timeout },
+	{ .name = "io_uring_timeout", .call = "io_uring_enter", .object = "io_uring", .setup = make_ring, .wait = wait_ring_timeout,
+	  .own_time = true },
 	{ 0 },
 };

@@ -17,6 +17,8 @@ struct run {
 	int64_t jobs;
 	int64_t beginning_ns; // arrival of the first job
 	int64_t done; // waits so far
+	int64_t skipped; // activations so far that no wait was for
+	int64_t taken; // activations that the last wait was for, beside its own: they were over by then
 	int64_t events; // events made so far
 	int64_t interruptions; // calls that a signal cut short
 	atomic_bool finished;
@@ -45,13 +47,15 @@ struct driver {
 	bool half_behind; // events come half a period behind the arrivals
 	bool deadline; // SCHED_DEADLINE
 	bool drifts; // nothing holds it to a period
+	bool own_time; // `drv` itself waits for the next arrival, and may leave out those that are over
+	bool merges; // events that nobody waits for may become one, and `drv` does not know
 	int burst; // events at once; 0 means 1
 };
 
 extern const struct driver time_drivers[], multiplex_drivers[], read_drivers[], socket_drivers[], futex_drivers[], signal_drivers[],
 	ipc_drivers[], child_drivers[], aio_drivers[], negative_drivers[];
 
-// When job `run->done` arrives.
+// When job `run->done` arrives, after those that were skipped.
 int64_t next_arrival(const struct run *run);
 
 // What is left until then, at least 1 ns: a sleep of zero is no sleep.
@@ -70,8 +74,14 @@ const char *make_sysv_semaphore(struct run *run);
 const char *make_aio(struct run *run);
 void write_byte(struct run *run);
 void write_count(struct run *run); // to an eventfd
-void drain(struct run *run); // a read of `in` that may not block
+void drain(struct run *run); // a read of `in` that may not block, and takes several bytes of a pipe
 void sleep_to_arrival(struct run *run);
+
+// What each job knows of itself, where it is asked for.
+void truth_begin(const struct run *run);
+void truth_job_begins(const struct run *run);
+void truth_job_ends(const struct run *run);
+void truth_write(const struct run *run, const char *path);
 
 // A directory of its own for one file, removed with `clean_up`.
 char *temporary_path(const char *file);

@@ -228,8 +228,9 @@ const struct driver futex_drivers[] = {
 	  .wait = wait_lock_pi2, .event = lend_lock, .end = give_back },
 	{ .name = "futex_wait_requeue_pi", .call = "futex_wait_requeue_pi", .object = "address", .wait = wait_requeue_pi,
 	  .event = requeue_event },
-	{ .name = "semaphore", .call = "futex_wait_bitset", .object = "address", .wait = wait_semaphore, .event = post },
+	{ .name = "semaphore", .call = "futex_wait_bitset", .object = "address", .wait = wait_semaphore, .event = post,
+	  .merges = true },
 	{ .name = "condition_variable", .call = "futex_wait_bitset", .object = "address", .wait = wait_condition,
-	  .event = signal_condition },
+	  .event = signal_condition, .merges = true },
 	{ 0 },
 };

@@ -1,6 +1,7 @@
-// drivers list | drivers run NAME [--period-us 10000] [--jobs 50] [--cost-us 200]
+// drivers list | drivers run NAME [--period-us 10000] [--jobs 50] [--cost-us 200] [--truth FILE] [--skips]
 //
-// Runs one driver and prints what it did as one line of JSON. Exits with 77 and says why where the machine cannot do it.
+// Runs one driver and prints what it did as one line of JSON. With --truth each job writes what it knows of itself
+// into FILE, at the end; with --skips a thread that waits for time leaves out arrivals that are over. Exits with 77 and says why where the machine cannot do it.
 #include "drivers.h"
 
 #include <errno.h>
@@ -22,6 +23,7 @@ enum { GROUPS = sizeof groups / sizeof *groups };
 static const struct driver *driver;
 static struct run run = { .in = -1, .out = -1, .side = -1, .id = -1 };
 static int64_t began_ns, ended_ns;
+static bool skips;
 
 char *temporary_path(const char *file)
 {
@@ -74,6 +76,13 @@ static void block_endings(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
+// As cyclictest does it.
+static void skip_what_is_over(void)
+{
+	while (skips && driver->own_time && next_arrival(&run) <= now_ns())
+		run.skipped++;
+}
+
 static void *drv(void *unused)
 {
 	if (driver->begin)
@@ -91,11 +100,16 @@ static void *drv(void *unused)
 	}
 	began_ns = now_ns();
 	for (; run.done < run.jobs; run.done++) {
+		skip_what_is_over();
 		driver->wait(&run);
+		truth_job_begins(&run);
+		run.skipped += run.taken;
+		run.taken = 0;
 		burn(run.cost_ns / 2);
 		if (driver->job)
 			driver->job(&run);
 		burn(run.cost_ns - run.cost_ns / 2);
+		truth_job_ends(&run);
 	}
 	if (driver->end)
 		driver->end(&run);
@@ -161,6 +175,8 @@ static void print_done(void)
 	print_text("forbidden", driver->forbidden);
 	print_number("pid", getpid());
 	print_number("jobs", run.done);
+	print_number("skipped", run.skipped);
+	print_number("merges", driver->merges);
 	print_number("burst", driver->burst ? driver->burst : 1);
 	print_number("interruptions", run.interruptions);
 	print_number("period_ns", driver->drifts ? 0 : run.period_ns);
@@ -174,13 +190,15 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "list") == 0)
 		return list();
 	if (argc < 3 || strcmp(argv[1], "run") != 0 || !(driver = find(argv[2]))) {
-		fputs("usage: drivers list | drivers run NAME [--period-us N] [--jobs N] [--cost-us N]\n", stderr);
+		fputs("usage: drivers list | drivers run NAME [--period-us N] [--jobs N] [--cost-us N] [--truth FILE] [--skips]\n", stderr);
 		return 2;
 	}
-	run.period_ns = (int64_t)number_option(argc, argv, "--period-us", 10000) * US;
+	run.period_ns = (int64_t)(number_option(argc, argv, "--period-us", 10000) * (double)US);
 	run.jobs = (int64_t)number_option(argc, argv, "--jobs", 50);
 	run.cost_ns = (int64_t)number_option(argc, argv, "--cost-us", 200) * US;
 	run.beginning_ns = now_ns() + 20 * MS;
+	skips = has_flag(argc, argv, "--skips");
+	const char *truth = text_option(argc, argv, "--truth", NULL);
 
 	const char *missing = driver->setup ? driver->setup(&run) : NULL;
 	if (missing) {
@@ -197,6 +215,8 @@ int main(int argc, char **argv)
 
 	// Only this thread gives up, so that the others are never in the middle of anything.
 	block_endings(SIG_BLOCK);
+	if (truth)
+		truth_begin(&run);
 	pthread_t source;
 	start(&run.drv, drv);
 	if (driver->event)
@@ -206,6 +226,8 @@ int main(int argc, char **argv)
 		pthread_join(source, NULL);
 	pthread_join(run.drv, NULL);
 	clean_up(&run);
+	if (truth)
+		truth_write(&run, truth);
 	print_done();
 	return 0;
 }

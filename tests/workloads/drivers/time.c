@@ -9,7 +9,7 @@
 
 int64_t next_arrival(const struct run *run)
 {
-	return run->beginning_ns + run->done * run->period_ns;
+	return run->beginning_ns + (run->done + run->skipped) * run->period_ns;
 }
 
 int64_t time_left(const struct run *run)
@@ -145,21 +145,21 @@ static const char *make_continuer(struct run *run)
 }
 
 const struct driver time_drivers[] = {
-	{ .name = "sleep_absolute", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival },
-	{ .name = "sleep_absolute_realtime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival_realtime },
-	{ .name = "sleep_absolute_boottime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival_boottime },
-	{ .name = "sleep_relative", .call = "clock_nanosleep", .object = "clock", .wait = sleep_relative_monotonic },
-	{ .name = "sleep_relative_realtime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_relative_realtime },
-	{ .name = "nanosleep", .call = "nanosleep", .object = "clock", .wait = sleep_nanosleep },
+	{ .name = "sleep_absolute", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival, .own_time = true },
+	{ .name = "sleep_absolute_realtime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival_realtime, .own_time = true },
+	{ .name = "sleep_absolute_boottime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival_boottime, .own_time = true },
+	{ .name = "sleep_relative", .call = "clock_nanosleep", .object = "clock", .wait = sleep_relative_monotonic, .own_time = true },
+	{ .name = "sleep_relative_realtime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_relative_realtime, .own_time = true },
+	{ .name = "nanosleep", .call = "nanosleep", .object = "clock", .wait = sleep_nanosleep, .own_time = true },
 	{ .name = "nanosleep_drifting", .call = "nanosleep", .object = "clock", .wait = sleep_drifting, .drifts = true },
 #ifdef SYS_select
-	{ .name = "select_timeout", .call = "select", .wait = sleep_select },
+	{ .name = "select_timeout", .call = "select", .wait = sleep_select, .own_time = true },
 #endif
-	{ .name = "ppoll_timeout", .call = "ppoll", .wait = sleep_ppoll },
+	{ .name = "ppoll_timeout", .call = "ppoll", .wait = sleep_ppoll, .own_time = true },
 	{ .name = "yield", .call = "sched_yield", .wait = yield, .deadline = true },
 	{ .name = "sleep_interrupted", .call = "clock_nanosleep", .object = "clock", .begin = catch_signal,
-	  .wait = sleep_in_spite_of_signals, .event = interrupt, .half_behind = true },
+	  .wait = sleep_in_spite_of_signals, .event = interrupt, .half_behind = true, .own_time = true },
 	{ .name = "sleep_stopped", .call = "clock_nanosleep", .object = "clock", .setup = make_continuer,
-	  .wait = sleep_in_spite_of_signals, .event = stop_and_continue, .half_behind = true },
+	  .wait = sleep_in_spite_of_signals, .event = stop_and_continue, .half_behind = true, .own_time = true },
 	{ 0 },
 };

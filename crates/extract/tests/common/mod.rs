@@ -1,14 +1,18 @@
 //! Job streams of every kind that models are extracted from.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+pub mod accuracy;
 pub mod lime;
 pub mod noise;
 pub mod records;
+pub mod release;
+pub mod simulated;
 pub mod streams;
 
 use proptest::prelude::*;
 use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_model::{Duration, Instant, Job, RecordedJob, Release, Segment, Window};
+pub use release::{exact, window};
 
 /// One job as a test makes it.
 #[derive(Clone, Debug)]
@@ -35,15 +39,6 @@ impl Seen {
         let start = self.release.window.latest();
         (Job { release: self.release, start, end: start + cost + suspended, cost, suspended }, segments)
     }
-}
-
-pub fn exact(ns: u64) -> Release {
-    Release { arrival: None, window: Window::at(Instant::from_ns(ns)) }
-}
-
-pub fn window(earliest: u64, latest: u64) -> Release {
-    let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest)).unwrap_or(Window::at(Instant::from_ns(latest)));
-    Release { arrival: None, window }
 }
 
 /// The stream of these jobs.

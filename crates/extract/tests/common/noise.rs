@@ -1,6 +1,6 @@
 //! Simulated periodic tasks: lateness is one-sided, and of three shapes.
 
-use super::{exact, window};
+use super::release::{exact, window};
 use punctual_extract::periodic::PeriodicSummary;
 use punctual_model::Release;
 
@@ -23,6 +23,16 @@ impl Random {
     /// In (0, 1].
     pub fn unit(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// From `low` to `high`, each power of ten as likely as the next.
+    pub fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
+        low * (high / low).powf(self.unit())
+    }
+
+    /// One of these.
+    pub fn one_of<T: Copy>(&mut self, these: &[T]) -> T {
+        these[self.below(these.len() as u64) as usize]
     }
 
     pub fn exponential(&mut self) -> f64 {

@@ -1,0 +1,128 @@
+//! How often the periods and slips of simulated tasks come out as they are, beside the published algorithm.
+//!
+//! `bench-accuracy` prints the table and puts it into the documentation; `bench-accuracy --dump FOLDER` writes
+//! the traces as CSV (earliest and latest bound of each release) and the truth of each, for other
+//! implementations.
+
+#[path = "../../crates/extract/tests/common/accuracy.rs"]
+mod accuracy;
+#[path = "../../crates/extract/tests/common/lime.rs"]
+mod lime;
+#[allow(dead_code, reason = "the tests use more of it")]
+#[path = "../../crates/extract/tests/common/noise.rs"]
+mod noise;
+#[path = "../../crates/extract/tests/common/release.rs"]
+mod release;
+#[path = "../../crates/extract/tests/common/simulated.rs"]
+mod simulated;
+
+use accuracy::{Counts, NS_PERIODS, ROWS, Row, judge, judge_published};
+use punctual_bench::{Error, document};
+use punctual_model::Fraction;
+use simulated::whole;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const HEAD: [&str; 6] = ["traces", "number", "period", "period and slips", "goal", "period, LiME's algorithm"];
+
+fn main() -> Result<(), Error> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match &arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => measure(),
+        ["--dump", folder] => dump(Path::new(folder)),
+        _ => Err("usage: bench-accuracy [--dump FOLDER]".into()),
+    }
+}
+
+fn measure() -> Result<(), Error> {
+    let (mut rows, mut total, mut ns) = (Vec::new(), Counts::default(), Counts::default());
+    let (ns_rows, ns_goal) = NS_PERIODS;
+    for (number, row) in ROWS.iter().enumerate() {
+        let counts = count(row);
+        let name = row.name.to_owned();
+        let mut cells = shown(name, &counts, row.target);
+        if row.trace(0).period.is_none() {
+            // Sporadic streams have none to be right about.
+            [cells[2], cells[5]] = [String::new(), String::new()];
+        }
+        rows.push(cells);
+        total += counts;
+        if ns_rows.contains(&number) {
+            ns += counts;
+        }
+        if number + 1 == ns_rows.end {
+            rows.push(shown("these four together".into(), &ns, ns_goal));
+        }
+    }
+    let number = total.traces.to_string();
+    for (what, found) in [
+        ("any: a release breaks the model", total.unsound),
+        ("any: whole nanoseconds printed as a fraction", total.fractions),
+        ("any: the period printed is wrong, and the true one has less jitter", total.beaten),
+    ] {
+        let cells = [what, &number, "", &found.to_string(), "0", ""];
+        rows.push(cells.map(str::to_owned));
+    }
+    document::publish("accuracy", "make bench-accuracy", &HEAD, &rows)
+}
+
+/// A row of the table.
+fn shown(name: String, counts: &Counts, least: u64) -> [String; 6] {
+    let [traces, period, all] = [counts.traces, counts.period, counts.all].map(|count| count.to_string());
+    [name, traces, period, all, goal(least, counts.traces), counts.published.to_string()]
+}
+
+fn goal(least: u64, all: u64) -> String {
+    if least == all { all.to_string() } else { format!("≥ {least}") }
+}
+
+/// All traces of a row, on all processors.
+fn count(row: &Row) -> Counts {
+    let next = AtomicU64::new(0);
+    let work = || {
+        let mut counts = Counts::default();
+        loop {
+            let case = next.fetch_add(1, Ordering::Relaxed);
+            if case >= row.traces {
+                return counts;
+            }
+            let trace = row.trace(case);
+            counts += judge(&trace);
+            counts += judge_published(&trace);
+        }
+    };
+    let workers = std::thread::available_parallelism().map_or(1, |number| number.get());
+    std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let mut all = Counts::default();
+        running.into_iter().for_each(|worker| all += worker.join().unwrap_or_default());
+        all
+    })
+}
+
+fn dump(folder: &Path) -> Result<(), Error> {
+    let mut truth = String::from("file,row,numerator,denominator,skipped,extra,early,jitter\n");
+    for (number, row) in ROWS.iter().enumerate() {
+        for case in 0..row.traces {
+            let trace = row.trace(case);
+            let mut csv = String::new();
+            for release in trace.releases() {
+                // A known arrival takes the place of its release.
+                let at = |bound| release.arrival.unwrap_or(bound);
+                let (earliest, latest) = (at(release.window.earliest()), at(release.window.latest()));
+                writeln!(csv, "{},{}", earliest.ns(), latest.ns())?;
+            }
+            let file = format!("{number:02}-{case:04}.csv");
+            fs::create_dir_all(folder)?;
+            fs::write(folder.join(&file), csv)?;
+            let Fraction { numerator, denominator } = trace.period.unwrap_or(whole(0));
+            let (skipped, extra, early) = (trace.skipped, trace.extra, trace.early);
+            let jitter = trace.true_jitter().map_or(String::new(), |ns| ns.to_string());
+            let period = format!("{numerator},{denominator}");
+            writeln!(truth, "{file},\"{}\",{period},{skipped},{extra},{early},{jitter}", row.name)?;
+        }
+    }
+    Ok(fs::write(folder.join("truth.csv"), truth)?)
+}

@@ -1,0 +1,347 @@
+//! How often periods and slips come out as they are: the rows of the accuracy table, and what is made of each
+//! trace.
+//!
+//! `tests/accuracy.rs` tries some traces of every row, `make bench-accuracy` all of them.
+
+use super::lime;
+use super::noise::{Lateness, Random};
+use super::simulated::{Periods, Simulated, lateness, whole};
+use punctual_extract::periodic::PeriodicSummary;
+use punctual_model::{Fraction, Periodic, PeriodicOn, Release};
+use std::ops::AddAssign;
+
+/// A kind of trace.
+pub struct Row {
+    pub name: &'static str,
+    pub traces: u64,
+    /// Of how many traces period and slips must be right; for sporadic streams, in how many no slip is claimed.
+    pub target: u64,
+    make: Make,
+    /// Rows with the same seed begin with the same traces.
+    seed: u64,
+}
+
+/// Makes one trace of a row.
+type Make = fn(u64, &mut Random) -> Simulated;
+
+const fn row(seed: u64, name: &'static str, traces: u64, target: u64, make: Make) -> Row {
+    Row { name, traces, target, make, seed }
+}
+
+/// The accuracy table.
+pub const ROWS: &[Row] = &[
+    row(1, "periodic, exact releases", 1_120, 1_119, plain),
+    row(1, "the same, every release a window", 1_120, 1_119, hidden),
+    row(2, "ns periods, exponential lateness", 150, 147, exponential),
+    row(3, "the same, 0.5 % of the releases windows", 150, 147, some_hidden),
+    row(4, "half-normal lateness with spikes", 150, 149, half_normal),
+    row(5, "gamma lateness", 150, 130, gamma),
+    row(6, "one activation skipped", 60, 60, |_, random| skipping(1, random)),
+    row(7, "two activations skipped", 60, 60, |_, random| skipping(2, random)),
+    row(8, "five activations skipped", 60, 60, |_, random| skipping(5, random)),
+    row(9, "twenty activations skipped", 60, 60, |_, random| skipping(20, random)),
+    row(10, "one activation too many", 60, 60, |_, random| repeating(1, random)),
+    row(11, "two skipped, two too many", 60, 60, skipping_and_repeating),
+    row(12, "several skipped at once, windows", 60, 60, skipping_hidden),
+    row(13, "known arrivals, twenty skipped anywhere", 60, 60, skipping_known),
+    row(14, "up to 20 stalls of up to 12 periods", 144, 144, |_, random| stalling(&GRAINS[1..], 0, random)),
+    row(15, "the same, two activations skipped", 144, 144, |_, random| stalling(&GRAINS[1..], 2, random)),
+    row(20, "the same two, ns periods", 72, 60, stalling_ns),
+    row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 58, stopped),
+    row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
+    row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
+    row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
+];
+
+/// The rows about periods of a nanosecond's grain and noise of some microseconds, and the goal of all together: 97 %.
+#[allow(dead_code, reason = "the table alone shows it")]
+pub const NS_PERIODS: (std::ops::Range<usize>, u64) = (2..6, 582);
+
+impl Row {
+    pub fn trace(&self, case: u64) -> Simulated {
+        // Far apart, however the generator mixes neighbouring seeds.
+        let mut random = Random(self.seed << 32 | case);
+        (self.make)(case, &mut random)
+    }
+}
+
+/// Those that come close to zero.
+const SHAPES: [Lateness; 2] = [Lateness::Exponential, Lateness::HalfNormalWithSpikes];
+
+/// Periods as in LiME's evaluation, seen by a machine that is as prompt as the one there.
+fn plain(case: u64, random: &mut Random) -> Simulated {
+    let periods = Periods::ALL[case as usize % 4];
+    let period = periods.draw(random);
+    // One nanosecond is as good as another until some thousand releases tell them apart.
+    let fewest = if periods == Periods::Nanoseconds { 2_000.0 } else { 100.0 };
+    let count = random.log_uniform(fewest, 60_000.0) as u64;
+    let shape = random.one_of(&SHAPES);
+    let divisor = 4 + random.below(5);
+    Simulated::periodic(whole(period), lateness(shape, divisor, count, random))
+}
+
+fn hidden(case: u64, random: &mut Random) -> Simulated {
+    let mut trace = plain(case, random);
+    let period = trace.period.map_or(0, |period| period.numerator) as f64;
+    let other = random.log_uniform(period / 10.0, period * 3.0) as i64;
+    trace.hide(other, random.below(1_000_000_000) as i64);
+    trace
+}
+
+/// Ten minutes of a task with a period in whole nanoseconds.
+fn noisy(shape: Lateness, random: &mut Random) -> Simulated {
+    let period = Periods::Nanoseconds.draw(random);
+    let count = (600_000_000_000 / period).min(60_000);
+    Simulated::periodic(whole(period), lateness(shape, 1, count, random))
+}
+
+fn exponential(_: u64, random: &mut Random) -> Simulated {
+    noisy(Lateness::Exponential, random)
+}
+
+fn half_normal(_: u64, random: &mut Random) -> Simulated {
+    noisy(Lateness::HalfNormalWithSpikes, random)
+}
+
+fn gamma(_: u64, random: &mut Random) -> Simulated {
+    noisy(Lateness::Gamma, random)
+}
+
+fn some_hidden(_: u64, random: &mut Random) -> Simulated {
+    let mut trace = noisy(Lateness::Exponential, random);
+    for place in 0..trace.len() {
+        if random.below(200) == 0 {
+            trace.hide_one(place);
+        }
+    }
+    trace
+}
+
+/// Some thousand releases of a task with a period of this grain, up to 50 ms.
+fn some_thousand(grain: u64, random: &mut Random) -> Simulated {
+    let period = random.log_uniform(1e6, 50e6) as u64 / grain * grain;
+    let shape = random.one_of(&SHAPES);
+    let count = 4_000 + random.below(5_000);
+    Simulated::periodic(whole(period), lateness(shape, 1, count, random))
+}
+
+/// As far from the next slip, and from the ends, as it takes to tell one from a late release.
+const APART: usize = 30;
+
+const GRAINS: [u64; 3] = [1, 1_000, 1_000_000];
+
+fn of_any_grain(random: &mut Random) -> Simulated {
+    let grain = random.one_of(&GRAINS);
+    some_thousand(grain, random)
+}
+
+fn skipping(slips: usize, random: &mut Random) -> Simulated {
+    let grain = random.one_of(&GRAINS);
+    skipping_of(grain, slips, random)
+}
+
+fn skipping_of(grain: u64, slips: usize, random: &mut Random) -> Simulated {
+    let mut trace = some_thousand(grain, random);
+    for place in trace.places(slips, APART, random) {
+        trace.skip(place, 1);
+    }
+    trace
+}
+
+fn repeating(extra: usize, random: &mut Random) -> Simulated {
+    let mut trace = of_any_grain(random);
+    // From the end on, so that the places stay what they are.
+    for place in trace.places(extra, APART, random).into_iter().rev() {
+        trace.repeat(place);
+    }
+    trace
+}
+
+fn skipping_and_repeating(_: u64, random: &mut Random) -> Simulated {
+    let mut trace = of_any_grain(random);
+    let places = trace.places(4, APART, random);
+    let first_skips = random.below(2) == 0;
+    for (number, place) in places.into_iter().enumerate().rev() {
+        if (number % 2 == 0) == first_skips { trace.skip(place, 1) } else { trace.repeat(place) }
+    }
+    trace
+}
+
+fn skipping_hidden(_: u64, random: &mut Random) -> Simulated {
+    let mut trace = of_any_grain(random);
+    for place in trace.places(3, APART, random) {
+        trace.skip(place, 1 + random.below(4));
+    }
+    let period = trace.period.map_or(0, |period| period.numerator) as f64;
+    trace.hide(random.log_uniform(period / 10.0, period * 3.0) as i64, random.below(1_000_000_000) as i64);
+    trace
+}
+
+fn skipping_known(_: u64, random: &mut Random) -> Simulated {
+    let mut trace = of_any_grain(random);
+    for _ in 0..20 {
+        let place = 1 + random.below(trace.len() as u64 - 1) as usize;
+        trace.skip(place, 1 + random.below(3));
+    }
+    trace.arrivals_known = true;
+    trace
+}
+
+/// Great lateness leaves little to tell nanoseconds by.
+fn stalling(grains: &[u64], slips: usize, random: &mut Random) -> Simulated {
+    let grain = random.one_of(grains);
+    let mut trace = skipping_of(grain, slips, random);
+    let period = trace.period.map_or(0, |period| period.numerator);
+    let stalls = 1 + random.below(20) as usize;
+    for place in trace.places(stalls, APART, random) {
+        trace.stall(place, random.below(12 * period) as i64);
+    }
+    trace
+}
+
+fn stalling_ns(case: u64, random: &mut Random) -> Simulated {
+    stalling(&GRAINS[..1], case as usize % 2 * 2, random)
+}
+
+fn stopped(_: u64, random: &mut Random) -> Simulated {
+    let period = random.one_of(&[2_000_000, 5_000_000, 10_000_000, 20_000_000, 7_500_000, 3_141_000]);
+    let count = 2_000 + random.below(6_000);
+    let mut trace = Simulated::periodic(whole(period), lateness(Lateness::Exponential, 1, count, random));
+    let place = 500 + random.below(count - 1_000) as usize;
+    trace.stop(place, (period / 10 + random.below(period * 8 / 10)) as i64, 150_000_000);
+    trace
+}
+
+fn frequency((numerator, denominator): (u64, u64), random: &mut Random) -> Simulated {
+    let count = random.log_uniform(3_000.0, 60_000.0) as u64;
+    let shape = random.one_of(&SHAPES);
+    Simulated::periodic(Fraction { numerator, denominator }, lateness(shape, 1, count, random))
+}
+
+fn frequencies(case: u64, random: &mut Random) -> Simulated {
+    let periods = [(50_000_000, 3), (100_000_000, 3), (62_500_000, 9)];
+    frequency(periods[case as usize % 3], random)
+}
+
+fn sampling_rate(_: u64, random: &mut Random) -> Simulated {
+    frequency((1_280_000_000, 441), random)
+}
+
+/// Events with some least distance, bursts, gaps of any length up to a greatest, and sleeps for a time after
+/// each job, which drift.
+fn sporadic(case: u64, random: &mut Random) -> Simulated {
+    let (count, mean) = (random.log_uniform(100.0, 10_000.0) as u64, random.log_uniform(1e6, 1e8));
+    let spread = random.unit();
+    let mut now = 0;
+    let mut next = |number: u64| {
+        let gap = match case % 5 {
+            0 => mean * (spread + random.exponential()),
+            1 if number % 4 < 3 => mean * 0.02 * (1.0 + random.unit()),
+            1 => mean * (1.0 + 3.0 * random.unit()),
+            2 => mean * (spread + random.unit()),
+            3 => mean * (1.0 + 0.3 * spread * random.normal()).max(0.05),
+            _ => mean + 100_000.0 * random.exponential(),
+        };
+        now += gap as u64;
+        now
+    };
+    Simulated::sporadic((0..count).map(&mut next).collect::<Vec<_>>())
+}
+
+/// In how many traces something is so.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    pub traces: u64,
+    /// The period is exactly the one that was meant.
+    pub period: u64,
+    /// Period, skipped and extra activations, and releases before their time.
+    pub all: u64,
+    /// The published algorithm finds the period, in whole nanoseconds.
+    pub published: u64,
+    /// Slips are claimed.
+    pub slips: u64,
+    /// A release breaks the conservative model.
+    pub unsound: u64,
+    /// A whole number of nanoseconds is printed as a fraction.
+    pub fractions: u64,
+    /// The period printed is wrong, and the true one has less jitter.
+    pub beaten: u64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        let Counts { traces, period, all, published, slips, unsound, fractions, beaten } = other;
+        self.traces += traces;
+        self.period += period;
+        self.all += all;
+        self.published += published;
+        self.slips += slips;
+        self.unsound += unsound;
+        self.fractions += fractions;
+        self.beaten += beaten;
+    }
+}
+
+/// What is made of one trace.
+pub fn judge(trace: &Simulated) -> Counts {
+    let releases = trace.releases();
+    let mut counts = Counts { traces: 1, ..Counts::default() };
+    let Some(found) = summary(&releases).model() else { return counts };
+    let slips = found.skipped + found.extra > 0;
+    let right = trace.period == Some(period_of(&found));
+    let left_out = found.typical.as_ref().map_or(0, |typical| typical.left_out.len() as u64);
+    let slips_right = (found.skipped, found.extra) == (trace.skipped, trace.extra);
+    let all = right && slips_right && left_out >= trace.early;
+    let meant_whole = trace.period.is_some_and(|period| period.denominator == 1);
+    counts.period = right.into();
+    counts.all = if trace.period.is_some() { all } else { !slips }.into();
+    counts.slips = slips.into();
+    counts.unsound = (!is_sound(&found, &releases)).into();
+    counts.fractions = (meant_whole && found.period_exact.is_some()).into();
+    let less = trace.true_jitter().is_some_and(|jitter| jitter < found.jitter_ns.ns());
+    counts.beaten = (!right && less).into();
+    counts
+}
+
+/// Whether the published algorithm finds the period of this trace.
+pub fn judge_published(trace: &Simulated) -> Counts {
+    let releases = trace.releases();
+    let mut last = 0;
+    // It expects them in order.
+    let in_order = releases.iter().map(|release| {
+        last = release.window.latest().ns().max(last);
+        last
+    });
+    let times: Vec<u64> = in_order.collect();
+    let meant = trace.period.map(|period| (period.numerator + period.denominator / 2) / period.denominator);
+    let right = meant == u64::try_from(lime::infer(&times).period).ok();
+    Counts { published: right.into(), ..Counts::default() }
+}
+
+pub fn summary(releases: &[Release]) -> PeriodicSummary {
+    let mut summary = PeriodicSummary::new();
+    releases.iter().for_each(|release| summary.push(release));
+    summary
+}
+
+fn period_of(found: &Periodic) -> Fraction {
+    found.period_exact.unwrap_or(whole(found.period_ns.ns()))
+}
+
+/// Gives each release the least index that is left for it: a model is sound if that is early enough for all.
+fn is_sound(found: &Periodic, releases: &[Release]) -> bool {
+    let period = period_of(found);
+    let (rise, scale) = (i128::from(period.numerator), i128::from(period.denominator));
+    let (offset, jitter) = (i128::from(found.offset_ns), i128::from(found.jitter_ns.ns()));
+    let mut next = i128::MIN;
+    releases.iter().all(|release| {
+        let (mut first, mut last) = (release.window.earliest(), release.window.latest());
+        if let (PeriodicOn::Arrival, Some(arrival)) = (found.on, release.arrival) {
+            (first, last) = (first.min(arrival), last.max(arrival));
+        }
+        let least = -((offset + jitter - i128::from(last.ns())) * scale).div_euclid(rise);
+        let index = next.max(least);
+        next = index + 1;
+        offset * scale + index * rise <= i128::from(first.ns()) * scale
+    })
+}
