@@ -6,6 +6,9 @@
 /// Releases on each side that score a gap.
 pub(crate) const REACH: usize = 8;
 
+/// Neighbours agree on a shift where they are spread less than a period over this, and it differs from a whole number by less.
+const CERTAIN: i128 = 8;
+
 /// A release as the score sees it: its evidence, and how many activations it is after the one before.
 pub(crate) type Step = (i64, i64);
 
@@ -91,11 +94,12 @@ fn agreed_shift(before: &[i64], after: &[i64], median: i64) -> i64 {
     let spread = |side: &[i64]| i128::from(side[side.len() - 2]) - i128::from(side[0]);
     let (rise, spread) = (i128::from(after[0]) - i128::from(before[0]), spread(before).max(spread(after)));
     let median = i128::from(median);
-    if median <= 0 || rise <= 0 || 4 * spread >= median {
+    if median <= 0 || rise <= 0 || CERTAIN * spread >= median {
         return 0;
     }
     let shift = (2 * rise + median) / (2 * median);
-    if 4 * shift * spread < 7 * median { shift as i64 } else { 0 }
+    let is_whole = CERTAIN * (rise - shift * median).abs() < median;
+    if is_whole && 4 * shift * spread < 7 * median { shift as i64 } else { 0 }
 }
 
 #[inline]

@@ -40,6 +40,7 @@ KAPPA = 50  # so many releases say as much as one independent release
 SLIP, LEFT_OUT, NOT_WHOLE, FREQUENCY = 0.5, 3, 4, 2  # in digits: a slip, a release left out; surcharges for fractions and frequencies
 SUSPICIOUS, MOST_LATE = 0.4, 0.6  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
 CLEAR, MOST_ROUND = 10, 6  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
+CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
 EACH = 0.25  # each late release left out cuts the jitter by this factor of e, and all of them together halve it
@@ -144,8 +145,9 @@ def score(releases, middle):
     else:  # who comes down a staircase was late before, and releases nothing extra
         found = 0 if low[1] - low[0] >= gap / 2 else max(0, min(low[0] - high[1], -3 * excess))
     rise, spread = high[0] - low[0], max(low[-2] - low[0], high[-2] - high[0])  # but for one that is late on either side
-    shift = (2 * rise + gap) // (2 * gap) if gap > 0 and rise > 0 and 4 * spread < gap else 0
-    return found, shift if 4 * shift * spread < 7 * gap else 0, gap
+    shift = (2 * rise + gap) // (2 * gap) if gap > 0 and rise > 0 and CERTAIN * spread < gap else 0
+    agreed = CERTAIN * abs(rise - shift * gap) < gap and 4 * shift * spread < 7 * gap
+    return found, shift if agreed else 0, gap
 
 class Summary:
     """Everything that models depend on, in bounded memory."""
