@@ -39,7 +39,7 @@ EARLY, LATE, CUTS, REACH = 4, 4, 32, 8  # most releases left out low and high; m
 KAPPA = 50  # so many releases say as much as one independent release
 SLIP, LEFT_OUT, NOT_WHOLE, FREQUENCY = 0.5, 3, 4, 2  # in digits: a slip, a release left out; surcharges for fractions and frequencies
 SUSPICIOUS, MOST_LATE = 0.4, 0.6  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
-CLEAR, MOST_ROUND = 10, 6  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
+CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
@@ -325,7 +325,7 @@ def candidates(evidence):
     for grain in (10**i for i in range(22)):  # hertz: 60 Hz; a long one is no better than decimals
         for m in (math.floor(grain / t), math.floor(grain / t) + 1):
             if 0 < m <= 10**12:
-                yield Fraction(grain, m), digits(m) + FREQUENCY + (2 if digits(m) > MOST_ROUND else 0), False
+                yield Fraction(grain, m), digits(m) + FREQUENCY + (2 if digits(m) > MOST_ROUND_FREQUENCY else 0), False
     for grain in (2**power * 10**i for power in range(4, 14) for i in range(5, 9)):  # a sampling rate over 2^i: 44.1 kHz / 128
         if 0 < (m := round(grain / t)) < 10_000:
             yield Fraction(grain, m), digits(m) + FREQUENCY + 2, False
