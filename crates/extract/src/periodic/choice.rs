@@ -19,8 +19,8 @@
 //! - as a fraction of nanoseconds, for T̂ itself: the digits of both parts. Where there is no lateness at all (known arrivals) it
 //!   is the only one that fits.
 //! - as a frequency in hertz: 60 Hz has one digit. A second way of writing periods down doubles the chance of hitting a short one by
-//!   accident, and people think in periods more often, so it is charged [`FREQUENCY`] digits more, and one of more than
-//!   [`MOST_ROUND_FREQUENCY`] digits as many again.
+//!   accident, and people think in periods more often, so it is charged [`FREQUENCY`] digits more; one of more than
+//!   [`MOST_ROUND_FREQUENCY`] digits, or of no whole number of hertz, as many again.
 //! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
 //!
 //! A period with digits behind the point gives way to a whole one with no more jitter ([`Candidate::is_decimal`]).
@@ -33,7 +33,9 @@ use std::f64::consts::LN_10;
 /// Most significant digits of a period that someone may have rounded: microseconds, up to a second.
 const MOST_ROUND: u32 = 6;
 
-/// Most significant digits of a frequency that someone may have chosen: 59.94 Hz.
+const NS_PER_SECOND: i128 = 1_000_000_000;
+
+/// Most significant digits of a frequency that someone may have chosen.
 const MOST_ROUND_FREQUENCY: u32 = 4;
 
 /// What it costs, in digits, not to be a whole number of nanoseconds; to be a frequency; to be a long one.
@@ -112,6 +114,7 @@ impl Found<'_> {
         }
         for neighbour in -2..=2 {
             self.add_nanoseconds(nearest + neighbour);
+            self.add_nanoseconds(self.evidence.nearest() + neighbour);
         }
     }
 
@@ -148,7 +151,9 @@ impl Found<'_> {
             let down = (estimate.denominator() * grain).div_euclid(estimate.numerator());
             for multiple in [down, down + 1] {
                 if let Some(period) = Ratio::new(grain, multiple).filter(|_| multiple <= MOST_PARTS) {
-                    let long = if digits(multiple) > MOST_ROUND_FREQUENCY { LONG_FREQUENCY } else { 0 };
+                    let is_whole = (NS_PER_SECOND * multiple) % grain == 0;
+                    let is_long = !is_whole || digits(multiple) > MOST_ROUND_FREQUENCY;
+                    let long = if is_long { LONG_FREQUENCY } else { 0 };
                     self.add(period, digits(multiple) + FREQUENCY + long, Choice::Rounded, false);
                 }
             }

@@ -7,7 +7,7 @@
 
 use crate::hull::{self, Point};
 use crate::periodic::layers::Matters;
-use crate::periodic::segment::{EARLY, LATE, LOWEST, Segment};
+use crate::periodic::segment::{EARLY, LATE, LOWEST, Segment, Squares};
 use crate::ratio::Ratio;
 use std::f64::consts::LN_10;
 use std::rc::Rc;
@@ -27,6 +27,16 @@ const CLEAR: f64 = 10.0;
 
 /// Known arrivals whose mean lateness is less than a period over this are on a grid, and no noisy evidence.
 const GRID: f64 = 10_000.0;
+
+/// Latenesses hardly begin at zero where the lowest ones are apart so many times as far as exponential ones would be. Then all releases together say more
+/// about the period than the lowest.
+const SPARSE: f64 = 4.0;
+
+/// How much the lowest releases are wrong about the period, in their distances over the number of releases. Measured on gamma latenesses.
+const HULL_ERROR: f64 = 14.0;
+
+/// So many releases and more are not squared.
+const MOST_SQUARED: i128 = 1 << 20;
 
 /// How often a better period is looked for from each of the first ones.
 const MOST_ROUNDS: usize = 8;
@@ -63,13 +73,23 @@ pub(crate) struct Joined {
     pub count: i64,
     pub sum_x: i128,
     pub sum_y: i128,
+    squares: Squares,
     /// The first release's evidence.
     base: i64,
 }
 
 impl Joined {
     pub fn new(segments: &[Segment], shifts: &[i64]) -> Joined {
-        let mut joined = Joined { low: Vec::new(), floor: Vec::new(), high: Vec::new(), count: 0, sum_x: 0, sum_y: 0, base: 0 };
+        let mut joined = Joined {
+            low: Vec::new(),
+            floor: Vec::new(),
+            high: Vec::new(),
+            count: 0,
+            sum_x: 0,
+            sum_y: 0,
+            squares: Squares::default(),
+            base: 0,
+        };
         let has_floor = segments.iter().any(|segment| segment.floor.is_some());
         let mut start = 0;
         for (number, segment) in segments.iter().enumerate() {
@@ -85,6 +105,7 @@ impl Joined {
             joined.count += segment.count;
             joined.sum_x += segment.sum_x + i128::from(segment.count) * i128::from(x);
             joined.sum_y += segment.sum_y;
+            joined.squares.append(segment.squares.moved(segment, x, 0));
             start += segment.span;
         }
         // After an extra release, indices are taken twice.
@@ -186,12 +207,18 @@ pub(crate) struct Evidence {
     above: Vec<f64>,
     lowest: f64,
     length: f64,
+    /// How far above the estimate the period is expected, where all releases say more than the lowest.
+    expected: Option<f64>,
 }
 
 impl Evidence {
     /// n · D(T) / μ: how much less likely the latenesses become under this period, were they exponential.
     pub fn cost(&self, period: Ratio) -> f64 {
         let tilt = period.difference(self.estimate);
+        if let Some(expected) = self.expected {
+            // As much as if the lowest releases had that period.
+            return self.count * (tilt - expected).abs() * self.count / (2.0 * self.mean_lateness);
+        }
         let tilted = self.above.iter().zip(&self.from_middle).map(|(above, x)| above - tilt * x).fold(f64::INFINITY, f64::min);
         let drop = self.lowest - tilted;
         match self.mean_lateness {
@@ -201,10 +228,48 @@ impl Evidence {
         }
     }
 
+    /// The expected period, in whole nanoseconds.
+    pub fn nearest(&self) -> i128 {
+        let up = self.expected.unwrap_or(0.0).round_ties_even() as i128;
+        self.estimate.rounded_half_even() + up
+    }
+
     /// Whether a period that is wrong by this many nanoseconds would cost anything.
     pub fn tells_apart(&self, error: f64) -> bool {
         self.count * self.count * error > 0.01 * self.mean_lateness
     }
+}
+
+/// How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that. `None` for very many
+/// releases, where it cannot be told exactly; the lowest ones then say more anyway.
+fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option<(f64, f64)> {
+    let count = i128::from(joined.count) - left_out.len() as i128;
+    let whole = estimate.rounded_half_even();
+    let (mut x, mut y, mut squares) = (joined.sum_x, joined.sum_y, joined.squares);
+    for Located { point, .. } in left_out {
+        x -= i128::from(point.x);
+        y -= i128::from(point.y);
+        let mut of_point = Squares::default();
+        of_point.push(point.x, point.y);
+        squares.append(Squares { xx: -of_point.xx, xy: -of_point.xy, yy: -of_point.yy });
+    }
+    if count >= MOST_SQUARED || x >= 1 << 60 {
+        return None;
+    }
+    // Of the times less the base and less so many whole periods, which are small.
+    let base = i128::from(joined.base);
+    let product = |a: i128, b: i128| a.wrapping_mul(b);
+    let xy = squares.xy.wrapping_sub(product(base, x));
+    let yy = squares.yy.wrapping_sub(product(2 * base, y)).wrapping_add(product(product(base, base), count));
+    let z = y - count * base - product(whole, x);
+    let xz = xy.wrapping_sub(product(whole, squares.xx));
+    let zz = yy.wrapping_sub(product(2 * whole, xy)).wrapping_add(product(product(whole, whole), squares.xx));
+    let centred = |sum: i128, a: i128, b: i128| Some((sum.checked_mul(count)?.checked_sub(a.checked_mul(b)?)?) as f64 / count as f64);
+    let (xx, xz, zz) = (centred(squares.xx, x, x)?, centred(xz, x, z)?, centred(zz, z, z)?);
+    let slope = xz / xx;
+    let variance = (zz - xz * slope) / count as f64 / xx;
+    let known = Ratio::whole(whole).difference(estimate);
+    Some((known + slope, variance)).filter(|(rise, variance)| rise.is_finite() && *variance > 0.0)
 }
 
 /// What is given for all hypotheses.
@@ -304,10 +369,18 @@ impl Resolver<'_> {
         if depth < (CLEAR * apart).max(mean_lateness.min(period / 20.0)) {
             return None;
         }
+        let spacing = (EARLY > early).then(|| apart / (EARLY - early) as f64);
+        let expected = spacing
+            .filter(|spacing| spacing * count as f64 > SPARSE * mean_lateness)
+            .and_then(|spacing| rise_of_all(joined, &left_out, estimate).map(|(rise, variance)| (spacing, rise, variance)))
+            .map(|(spacing, rise, variance)| {
+                let of_lowest = HULL_ERROR * spacing / count as f64;
+                rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
+            });
         let digit = self.digit(mean_lateness, period);
         let length = count as f64 * mean_lateness.max(period / GRID).ln() + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64);
         let (joined, shifts, count) = (Rc::clone(joined), shifts.to_vec(), count as f64);
-        Some(Evidence { joined, shifts, left_out, estimate, count, mean_lateness, from_middle, above, lowest, length })
+        Some(Evidence { joined, shifts, left_out, estimate, count, mean_lateness, from_middle, above, lowest, length, expected })
     }
 
     /// What a decimal digit costs.

@@ -31,6 +31,41 @@ impl Entry {
     }
 }
 
+/// Sums of products of indices and times, modulo 2^128: what is made of them is far smaller.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Squares {
+    pub xx: i128,
+    pub xy: i128,
+    pub yy: i128,
+}
+
+impl Squares {
+    #[inline]
+    pub fn push(&mut self, x: i64, y: i64) {
+        let (x, y) = (i128::from(x), i128::from(y));
+        self.append(Squares { xx: x * x, xy: x * y, yy: y * y });
+    }
+
+    #[inline]
+    pub fn append(&mut self, other: Squares) {
+        self.xx = self.xx.wrapping_add(other.xx);
+        self.xy = self.xy.wrapping_add(other.xy);
+        self.yy = self.yy.wrapping_add(other.yy);
+    }
+
+    /// Those of a segment whose releases are moved by `(x, y)`.
+    pub fn moved(mut self, segment: &Segment, x: i64, y: i64) -> Squares {
+        let (x, y, count) = (i128::from(x), i128::from(y), i128::from(segment.count));
+        let product = |a: i128, b: i128| a.wrapping_mul(b);
+        let (sum_x, sum_y) = (segment.sum_x, segment.sum_y);
+        let xy = product(x, sum_y).wrapping_add(product(y, sum_x)).wrapping_add(product(product(x, y), count));
+        let xx = product(2 * x, sum_x).wrapping_add(product(product(x, x), count));
+        let yy = product(2 * y, sum_y).wrapping_add(product(product(y, y), count));
+        self.append(Squares { xx, xy, yy });
+        self
+    }
+}
+
 /// Releases as points (index, time), of which only those are kept that can matter.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
@@ -42,6 +77,7 @@ pub(crate) struct Segment {
     pub span: i64,
     pub sum_x: i128,
     pub sum_y: i128,
+    pub squares: Squares,
     /// Activations skipped inside it.
     pub skipped: i64,
     /// The evidence, lowest first.
@@ -62,6 +98,7 @@ impl Segment {
             span: 0,
             sum_x: 0,
             sum_y: 0,
+            squares: Squares::default(),
             skipped: 0,
             low: Layers::new(LOWEST),
             floor: None,
@@ -80,6 +117,7 @@ impl Segment {
         self.span = x + 1;
         self.sum_x += i128::from(x);
         self.sum_y += i128::from(entry.evidence);
+        self.squares.push(x, entry.evidence);
         self.skipped += shift;
         if entry.floor != entry.evidence && self.floor.is_none() {
             self.floor = Some(self.low.clone());
@@ -94,6 +132,7 @@ impl Segment {
     /// Adds the segment that follows, `shift` activations later.
     pub fn append(&mut self, later: &Segment, shift: i64) {
         let x = self.span + shift;
+        self.squares.append(later.squares.moved(later, x, 0));
         self.sum_x += later.sum_x + i128::from(later.count) * i128::from(x);
         self.sum_y += later.sum_y;
         self.count += later.count;
@@ -109,6 +148,7 @@ impl Segment {
 
     /// Moves all of it up, for another release to be the first.
     pub fn lift(&mut self, y: i64) {
+        self.squares = self.squares.moved(self, 0, y);
         self.sum_y += i128::from(self.count) * i128::from(y);
         self.from += y;
         self.low.lift(y);

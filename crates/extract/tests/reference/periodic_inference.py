@@ -42,6 +42,7 @@ SUSPICIOUS, MOST_LATE = 0.4, 0.6  # in periods: a gap that scores less is no sli
 CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
+SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
 EACH = 0.25  # each late release left out cuts the jitter by this factor of e, and all of them together halve it
 
@@ -104,10 +105,14 @@ class Segment:
         self.score, self.shift, self.closed = score, shift, closed  # of the gap before it
         self.n = self.span = 1  # releases, and indices that they take
         self.sum_y, self.sum_x, self.slips, self.skipped = release[1], 0, 0, 0  # inside
+        self.squares = 0, 0, release[1] ** 2  # sums of x*x, x*y, y*y
         self.points, self.room = [(0, *release)], 128
 
     def append(self, later, shift=0):
         by = self.span + shift
+        xx, xy, yy = later.squares
+        moved = xx + 2 * by * later.sum_x + later.n * by * by, xy + by * later.sum_y, yy
+        self.squares = tuple(a + b for a, b in zip(self.squares, moved))
         self.n += later.n
         self.span = by + later.span
         self.sum_x += later.sum_x + later.n * by
@@ -280,12 +285,32 @@ class Evidence:
         depth = self.low - max((float(p[2] - base - t * p[0]) for p in left_out), default=-math.inf)
         apart = sorted(self.above)[: EARLY + 1 - len(left_out)][-1] - self.low
         self.credible = (not slips or self.lateness <= MOST_LATE * t) and depth >= max(CLEAR * apart, min(self.lateness, t / 20))
+        spacing, self.expected = apart / max(1, EARLY - len(left_out)), None
+        if len(left_out) < EARLY and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
+            of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
+            self.expected = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
         digit = math.log(10) * (1 if on_grid and self.lateness * GRID <= t else KAPPA)
         self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * len(left_out))
+
+    def rise_of_all(self, base):
+        """How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that."""
+        n, xs, ys = self.n, [p[0] for p in self.left_out], [p[2] for p in self.left_out]
+        xx, xy, yy = (a - sum(b) for a, b in zip(self.whole.squares, zip(*[(x * x, x * y, y * y) for x, y in zip(xs, ys)] or [(0,) * 3])))
+        x, y, whole = self.whole.sum_x - sum(xs), self.whole.sum_y - sum(ys) - n * base, round(self.estimate)
+        if n >= 2**20:
+            return None
+        yy, xy = yy - 2 * base * (y + n * base) + base * base * n, xy - base * x
+        z, xz, zz = y - whole * x, xy - whole * xx, yy - 2 * whole * xy + whole * whole * xx
+        xx, xz, zz = (float(n * total - a * b) / n for total, a, b in ((xx, x, x), (xz, x, z), (zz, z, z)))
+        slope = xz / xx
+        variance = (zz - xz * slope) / n / xx
+        return (float(whole - self.estimate) + slope, variance) if variance > 0 else None
 
     def cost(self, period):
         """n*D(T)/mu: how much less likely the latenesses become under this period, were they exponential."""
         tilt = float(period - self.estimate)
+        if self.expected is not None:  # as much as if the lowest releases had that period
+            return self.n * abs(tilt - self.expected) * self.n / (2.0 * self.lateness)
         drop = self.low - min(a - tilt * x for a, x in zip(self.above, self.from_middle))
         return self.n * drop / self.lateness if self.lateness else 0 if drop <= 0 else math.inf
 
@@ -316,8 +341,9 @@ def digits(number):
 def candidates(evidence):
     """(period, digits that it takes to write it down, whether it is neither whole nanoseconds nor a frequency)."""
     yield (t := evidence.estimate), digits(t.numerator) + digits(t.denominator) + NOT_WHOLE * (t.denominator > 1), t.denominator > 1
+    near = round(t) + round(evidence.expected or 0)
     grains = [10**i for i in range(len(str(round(t))) + 1)]  # whole nanoseconds; what nobody rounds counts its trailing zeros
-    for w in {t // grain * grain + up for grain in grains for up in (0, grain)} | {round(t) + d for d in (-2, -1, 0, 1, 2)}:
+    for w in {t // grain * grain + up for grain in grains for up in (0, grain)} | {round(t) + d for d in (-2, -1, 0, 1, 2)} | {near + d for d in (-2, -1, 0, 1, 2)}:
         yield Fraction(w), digits(w) if digits(w) <= MOST_ROUND else len(str(w)), False
     for parts in (10**i for i in range(1, 13)):  # nanoseconds with decimals, while one more makes a difference: another machine's clock
         for m in (math.floor(t * parts), math.floor(t * parts) + 1) if evidence.n**2 * 100 > evidence.lateness * parts else ():
@@ -325,7 +351,7 @@ def candidates(evidence):
     for grain in (10**i for i in range(22)):  # hertz: 60 Hz; a long one is no better than decimals
         for m in (math.floor(grain / t), math.floor(grain / t) + 1):
             if 0 < m <= 10**12:
-                yield Fraction(grain, m), digits(m) + FREQUENCY + (2 if digits(m) > MOST_ROUND_FREQUENCY else 0), False
+                yield Fraction(grain, m), digits(m) + FREQUENCY + (2 if 10**9 * m % grain or digits(m) > MOST_ROUND_FREQUENCY else 0), False
     for grain in (2**power * 10**i for power in range(4, 14) for i in range(5, 9)):  # a sampling rate over 2^i: 44.1 kHz / 128
         if 0 < (m := round(grain / t)) < 10_000:
             yield Fraction(grain, m), digits(m) + FREQUENCY + 2, False
