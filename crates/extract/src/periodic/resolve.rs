@@ -35,6 +35,11 @@ const SPARSE: f64 = 4.0;
 /// How much the lowest releases are wrong about the period, in their distances over the number of releases. Measured on gamma latenesses.
 const HULL_ERROR: f64 = 14.0;
 
+/// Known arrivals that are later than that on average, in nanoseconds, are no program's own: the scheduler's timers have them, by a clock that may
+/// run faster or slower than ours by so much.
+const EXACT: f64 = 2.0;
+const DRIFT: f64 = 1e-6;
+
 /// So many releases and more are not squared.
 const MOST_SQUARED: i128 = 1 << 20;
 
@@ -209,12 +214,15 @@ pub(crate) struct Evidence {
     length: f64,
     /// How far above the estimate the period is expected, where all releases say more than the lowest.
     expected: Option<f64>,
+    /// By how much the period may be off because another clock told the arrivals.
+    drift: f64,
 }
 
 impl Evidence {
     /// n · D(T) / μ: how much less likely the latenesses become under this period, were they exponential.
     pub fn cost(&self, period: Ratio) -> f64 {
         let tilt = period.difference(self.estimate);
+        let tilt = tilt - tilt.clamp(-self.drift, self.drift);
         if let Some(expected) = self.expected {
             // As much as if the lowest releases had that period.
             return self.count * (tilt - expected).abs() * self.count / (2.0 * self.mean_lateness);
@@ -377,10 +385,11 @@ impl Resolver<'_> {
                 let of_lowest = HULL_ERROR * spacing / count as f64;
                 rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
             });
+        let drift = if self.knows_arrivals && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
         let digit = self.digit(mean_lateness, period);
         let length = count as f64 * mean_lateness.max(period / GRID).ln() + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64);
         let (joined, shifts, count) = (Rc::clone(joined), shifts.to_vec(), count as f64);
-        Some(Evidence { joined, shifts, left_out, estimate, count, mean_lateness, from_middle, above, lowest, length, expected })
+        Some(Evidence { joined, shifts, left_out, estimate, count, mean_lateness, from_middle, above, lowest, length, expected, drift })
     }
 
     /// What a decimal digit costs.

@@ -43,6 +43,7 @@ CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lowe
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
 SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
+EXACT, DRIFT = 2, 1e-6  # known arrivals that are later, in ns, are told by another clock, which may be so much faster or slower
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
 EACH = 0.25  # each late release left out cuts the jitter by this factor of e, and all of them together halve it
 
@@ -289,6 +290,7 @@ class Evidence:
         if len(left_out) < EARLY and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
             of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
             self.expected = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
+        self.drift = float(t) * DRIFT if on_grid and self.lateness > EXACT else 0.0
         digit = math.log(10) * (1 if on_grid and self.lateness * GRID <= t else KAPPA)
         self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * len(left_out))
 
@@ -309,6 +311,7 @@ class Evidence:
     def cost(self, period):
         """n*D(T)/mu: how much less likely the latenesses become under this period, were they exponential."""
         tilt = float(period - self.estimate)
+        tilt -= min(max(tilt, -self.drift), self.drift)
         if self.expected is not None:  # as much as if the lowest releases had that period
             return self.n * abs(tilt - self.expected) * self.n / (2.0 * self.lateness)
         drop = self.low - min(a - tilt * x for a, x in zip(self.above, self.from_middle))
