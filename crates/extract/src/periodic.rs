@@ -50,6 +50,9 @@ const COUNT_EVERY: u64 = 512;
 /// Most disturbed releases that are remembered, the last ones.
 const MOST_DISTURBED: usize = 32;
 
+/// Most windows that are remembered for being wide.
+const MOST_WIDE: usize = 16;
+
 /// Everything that periodic models of a stream of releases depend on, in bounded memory. Pieces merge exactly.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodicSummary {
@@ -67,6 +70,8 @@ pub struct PeriodicSummary {
     /// The first activations skipped inside segments: the latest bound of the release after, and how many.
     slips: Vec<(i64, i64)>,
     disturbed: Vec<(i64, Disturbance)>,
+    /// The widest windows: width, floor, latest bound.
+    wide: Vec<(i64, i64, i64)>,
     lateness: Lateness,
     /// Most points at any time, where they were counted.
     most: usize,
@@ -108,6 +113,9 @@ impl PeriodicSummary {
         let relative = |ns: u64| ns.wrapping_sub(self.base) as i64;
         let (floor, evidence, latest) = (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
         self.lateness.push(latest, arrival.map(relative));
+        if floor < evidence {
+            keep_wide(&mut self.wide, (latest.wrapping_sub(floor), floor, latest));
+        }
         if let Some(disturbance) = disturbance {
             self.disturb((latest, disturbance));
         }
@@ -213,6 +221,9 @@ impl PeriodicSummary {
             return;
         }
         self.lateness.merge(&later.lateness, y);
+        for &(width, floor, latest) in &later.wide {
+            keep_wide(&mut self.wide, (width, floor + y, latest + y));
+        }
         later.disturbed.iter().for_each(|&(at, disturbance)| self.disturb((at + y, disturbance)));
         later.head.iter().for_each(|entry| self.take(entry.lifted(y)));
         if later.segments.is_empty() {
@@ -257,6 +268,17 @@ fn slip(slips: &mut Vec<(i64, i64)>, segment: &Segment) {
     if segment.gap.shift > 0 {
         keep_slip(slips, segment.from, segment.gap.shift);
     }
+}
+
+/// Keeps the widest windows, the first of equals.
+#[inline]
+fn keep_wide(wide: &mut Vec<(i64, i64, i64)>, window: (i64, i64, i64)) {
+    if wide.len() == MOST_WIDE && wide.last().is_some_and(|last| last.0 >= window.0) {
+        return;
+    }
+    let place = wide.partition_point(|other| other.0 >= window.0);
+    wide.insert(place, window);
+    wide.truncate(MOST_WIDE);
 }
 
 /// Keeps the first ones.

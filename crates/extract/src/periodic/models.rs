@@ -5,7 +5,7 @@ use crate::periodic::choice::{self, Candidate};
 use crate::periodic::lateness::Grid;
 use crate::periodic::resolve::{self, Evidence, Joined, Located};
 use crate::periodic::score::{self, Gap, REACH};
-use crate::periodic::segment::{Entry, LATE, Segment};
+use crate::periodic::segment::{EARLY, Entry, LATE, Segment};
 use crate::periodic::{FEWEST, PeriodicSummary, keep_slip};
 use crate::ratio::Ratio;
 use punctual_model::{self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Quantiles, Slip, Typical};
@@ -113,14 +113,15 @@ impl Query<'_> {
     fn chosen(&self, evidence: &Evidence) -> Option<model::Periodic> {
         let candidates = choice::candidates(evidence);
         let mut best = *candidates.first()?;
-        let mut typical = Strips::new(evidence, best.period);
+        let mut typical = Strips::new(evidence, best.period, &self.summary.wide);
         if best.is_decimal {
             let no_worse = |candidate: &&Candidate| {
-                candidate.period.denominator() == 1 && Strips::new(evidence, candidate.period).jitter() <= typical.jitter()
+                candidate.period.denominator() == 1
+                    && Strips::new(evidence, candidate.period, &self.summary.wide).jitter() <= typical.jitter()
             };
             if let Some(whole) = candidates.iter().find(no_worse) {
                 best = *whole;
-                typical = Strips::new(evidence, best.period);
+                typical = Strips::new(evidence, best.period, &self.summary.wide);
             }
         }
         let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;
@@ -175,6 +176,9 @@ impl Query<'_> {
             let off = strips.off(out.point.x, earliest, at);
             // What is no release may lie within the jitter all the same.
             left_out.extend((off != 0).then(|| (at, off, reason(at))));
+        }
+        for (floor, latest) in &strips.wide {
+            left_out.push((*latest, strips.off(floor.x, floor.y, *latest), reason(*latest)));
         }
         for (out, off) in strips.late() {
             let at = -out.point.y;
@@ -239,45 +243,65 @@ impl Query<'_> {
     }
 }
 
-/// The strips of a slope that hold all releases but those left out.
+/// The strip of a slope that holds all releases but those left out.
 struct Strips {
     period: Ratio,
     offset: i128,
-    /// The latest releases and how far each is above the offset, the latest first.
-    latest: Vec<(i128, Located)>,
-    /// How many of them are left out.
-    out: usize,
+    jitter: i128,
+    /// Windows that begin too early to be of any use: the floor, and the latest bound.
+    wide: Vec<(Point, i64)>,
+    /// The late releases left out, and how high above the offset.
+    late: Vec<(i128, Located)>,
 }
 
 impl Strips {
-    fn new(evidence: &Evidence, period: Ratio) -> Strips {
+    fn new(evidence: &Evidence, period: Ratio, wide: &[(i64, i64, i64)]) -> Strips {
         let joined = &evidence.joined;
         let is_inside = |located: &&Located| !evidence.left_out.iter().any(|out| out.is(located));
-        let lowest = joined.floor().iter().filter(is_inside).map(|located| hull::above(located.point, period)).min();
-        let offset = lowest.unwrap_or(0).div_euclid(period.denominator());
+        let scale = period.denominator();
+        let mut floors: Vec<(i128, Point)> =
+            joined.floor().iter().filter(is_inside).map(|located| (hull::above(located.point, period), located.point)).collect();
+        floors.sort_by_key(|(above, point)| (*above, point.x));
         let above = |located: &Located| {
-            let mirrored = i128::from(located.point.y) * period.denominator() + i128::from(located.point.x) * period.numerator();
-            -mirrored.div_euclid(period.denominator()) - offset
+            let mirrored = i128::from(located.point.y) * scale + i128::from(located.point.x) * period.numerator();
+            -mirrored.div_euclid(scale)
         };
         let mut latest: Vec<(i128, Located)> = joined.high.iter().filter(is_inside).map(|high| (above(high), *high)).collect();
         latest.sort_by_key(|(above, located)| (-above, -located.point.x));
-        latest.truncate(LATE + 1);
         let allowed = (joined.count / 1_000).max(1) - evidence.left_out.len() as i64;
         let most = if joined.count >= FEWEST_TYPICAL { allowed.max(0) as usize } else { 0 };
-        let cost = |out: usize| (latest[out].0.max(1) as f64).ln() + EACH * out as f64;
-        let out = (0..latest.len().min(most + 1)).reduce(|best, out| if cost(out) < cost(best) { out } else { best }).unwrap_or(0);
-        let is_worth_it = latest.get(out).is_some_and(|(above, _)| 2 * above <= latest[0].0);
-        Strips { period, offset, latest, out: if is_worth_it { out } else { 0 } }
+        let widest = |floor: &Point| wide.iter().find(|window| window.1 == floor.y).map(|window| (*floor, window.2));
+        let outer: Vec<(Point, i64)> = floors.iter().map_while(|(_, floor)| widest(floor)).collect();
+        let most_wide = outer.len().min(EARLY.saturating_sub(evidence.left_out.len())).min(floors.len().saturating_sub(1)).min(most);
+        let offset = |out: usize| floors.get(out).map_or(0, |(above, _)| above.div_euclid(scale));
+        let height = |(early, late): (usize, usize)| latest.get(late).map_or(0, |(above, _)| *above) - offset(early);
+        let cost = |out: (usize, usize)| (height(out).max(1) as f64).ln() + EACH * (out.0 + out.1) as f64;
+        let mut best = (0, 0);
+        for early in 0..=most_wide {
+            for late in 0..=(most - early).min(LATE).min(latest.len().saturating_sub(1)) {
+                if cost((early, late)) < cost(best) {
+                    best = (early, late);
+                }
+            }
+        }
+        if 2 * height(best) > height((0, 0)) {
+            best = (0, 0);
+        }
+        let jitter = height(best);
+        let offset = offset(best.0);
+        latest.truncate(best.1);
+        let late = latest.iter().map(|(above, located)| (above - offset, *located)).collect();
+        Strips { period, offset, jitter, wide: outer[..best.0].to_vec(), late }
     }
 
     /// The jitter without the releases left out.
     fn jitter(&self) -> i128 {
-        self.latest.get(self.out).map_or(0, |(above, _)| *above)
+        self.jitter
     }
 
     /// The late releases left out, and how far beyond the jitter they are.
     fn late(&self) -> impl Iterator<Item = (&Located, i128)> {
-        self.latest[..self.out].iter().map(|(above, located)| (located, above - self.jitter()))
+        self.late.iter().map(|(above, located)| (located, above - self.jitter))
     }
 
     /// How far a release is before its arrival (negative), or beyond the jitter; 0 where it is neither.

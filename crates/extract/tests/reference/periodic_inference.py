@@ -35,6 +35,7 @@ import sys
 from fractions import Fraction
 from itertools import accumulate
 
+MOST_WIDE = 16  # windows that are remembered for being wide
 EARLY, LATE, CUTS, REACH = 4, 4, 32, 8  # most releases left out low and high; most open gaps; releases on each side that score one
 KAPPA = 50  # so many releases say as much as one independent release
 SLIP, LEFT_OUT, NOT_WHOLE, FREQUENCY = 0.5, 3, 4, 2  # in digits: a slip, a release left out; surcharges for fractions and frequencies
@@ -158,7 +159,7 @@ def score(releases, middle):
 class Summary:
     """Everything that models depend on, in bounded memory."""
     def __init__(self, releases=()):
-        self.n, self.known, self.head, self.tail, self.segments, self.forced = 0, 0, [], [], [], []
+        self.n, self.known, self.head, self.tail, self.segments, self.forced, self.wide = 0, 0, [], [], [], [], []
         for release in releases:  # the head's first REACH releases are in no segment, and not yet the tail's from REACH on
             self.push(*release)
 
@@ -168,6 +169,8 @@ class Summary:
         if ending:
             self.forced.append(latest)
         evidence = latest if arrival is None else arrival
+        if earliest < evidence:
+            self.wide = sorted(self.wide + [(-(latest - earliest), self.n, earliest)])[:MOST_WIDE]
         self.take((min(earliest, evidence), evidence, latest, max(1, advance)))
 
     def take(self, release):
@@ -200,6 +203,7 @@ class Summary:
 
     def merge(self, later):
         known, forced = self.known + later.known, self.forced + later.forced
+        self.wide = sorted(self.wide + [(width, self.n + number, floor) for width, number, floor in later.wide])[:MOST_WIDE]
         for release in later.head:
             self.take(release)
         if later.segments:
@@ -365,20 +369,30 @@ def strip(points, period):
     offset = min(f * scale - rise * x for x, f, _, _ in points) // scale
     return offset, max(-((rise * x - l * scale) // scale) for x, _, _, l in points) - offset
 
-def typical(evidence, period, n):
-    """Offset and jitter without the early releases left out, nor the late ones that are worth it; and the latest bounds of both."""
+def typical(evidence, period, n, wide):
+    """Offset and jitter without the early releases left out, nor the wide windows and late releases that are worth it; and the latest bounds of early
+    and late ones."""
     inside = [p for p in evidence.whole.points if p not in evidence.left_out]
     rise, scale = period.numerator, period.denominator
-    offset = min(f * scale - rise * x for x, f, _, _ in inside) // scale
-    latest = sorted(((-((rise * x - l * scale) // scale) - offset, x, f, e, l) for x, f, e, l in inside), reverse=True)
-    most = min(LATE, max(1, n // 1000) - len(evidence.left_out), len(latest) - 1) if n >= 20 else 0
-    cost = [math.log(max(1, entry[0])) + EACH * out for out, entry in enumerate(latest[: max(0, most) + 1])]
-    out = min(range(len(cost)), key=lambda i: cost[i])
-    out = out if 2 * latest[out][0] <= latest[0][0] else 0
-    jitter = latest[out][0]
+    floors = sorted((f * scale - rise * x, x, f, l) for x, f, _, l in inside)
+    latest = sorted(((-((rise * x - l * scale) // scale), x, l) for x, _, _, l in inside), reverse=True)
+    most = max(0, max(1, n // 1000) - len(evidence.left_out)) if n >= 20 else 0
+    most_wide = 0
+    while most_wide < min(most, EARLY - len(evidence.left_out), len(floors) - 1) and floors[most_wide][2] in wide:
+        most_wide += 1
+    def height(early, late):
+        return latest[late][0] - floors[early][0] // scale
+    def cost(early, late):
+        return math.log(max(1, height(early, late))) + EACH * (early + late)
+    best = 0, 0
+    for out in ((early, late) for early in range(most_wide + 1) for late in range(min(most - early, LATE, len(latest) - 1) + 1)):
+        best = out if cost(*out) < cost(*best) else best
+    best = best if 2 * height(*best) <= height(0, 0) else (0, 0)
+    offset, jitter = floors[best[0]][0] // scale, height(*best)
     def is_outside(p):
         return p[1] * scale - rise * p[0] < offset * scale or -((rise * p[0] - p[3] * scale) // scale) - offset > jitter
-    return offset, jitter, sorted(p[3] for p in evidence.left_out if is_outside(p)), sorted(entry[4] for entry in latest[:out])
+    early = sorted([p[3] for p in evidence.left_out if is_outside(p)] + [l for *_, l in floors[: best[0]]])
+    return offset, jitter, early, sorted(entry[2] for entry in latest[: best[1]])
 
 def infer(summary):
     """The models. None for fewer than three releases, and where they do not rise."""
@@ -389,15 +403,16 @@ def infer(summary):
     best = resolve(segments, summary.known == summary.n, set(summary.forced)) if summary.n >= 3 else None
     if not best:
         return None
+    wide = {floor for _, _, floor in summary.wide}
     cost = lambda t, length: (length * math.log(10) * KAPPA + best.cost(t), abs(t - best.estimate), t)
     ranked = sorted((*cost(t, length), is_decimal) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
     period = ranked[0][2]
     if ranked[0][3]:
-        jitter = typical(best, period, summary.n)[1]
-        period = next((t for *_, t, _ in ranked if t.denominator == 1 and typical(best, t, summary.n)[1] <= jitter), period)
+        jitter = typical(best, period, summary.n, wide)[1]
+        period = next((t for *_, t, _ in ranked if t.denominator == 1 and typical(best, t, summary.n, wide)[1] <= jitter), period)
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
-    offset, jitter, early, late = typical(best, period, summary.n)
+    offset, jitter, early, late = typical(best, period, summary.n, wide)
     return {
         "period": period,
         "conservative": strip(joined(segments, never_falling).points, period),
