@@ -255,7 +255,7 @@ pub(crate) fn legend(shown: &[&Task]) -> String {
         shown.iter().copied().filter_map(primary).any(|stream| matches!(Shape::of(stream), Shape::Periodic(periodic) if what(periodic)))
     };
     if periodic(|periodic| typical(periodic).is_some()) {
-        text += "jitter 1 µs (9 µs): typically at most the first; the greatest of all releases, one for each activation, in parentheses.\n";
+        text += "jitter 1 µs (9 µs): the typical jitter, and in parentheses the greatest of all releases.\n";
     }
     if periodic(|periodic| left_out(periodic) > 0) {
         text += "left out: a release that is far from all others; the typical jitter does not count it, the greatest does.\n";
@@ -311,7 +311,7 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs  800
 Thread   TID  Policy   Separator                 Period or arrival            Jitter    WCET  Suspended  Response   Jobs  Notes
 ctl     1202  FIFO 80  clock_nanosleep absolute    1 ms, 3 skipped  16 µs (30.33 ms)  800 µs       0 ns    900 µs  2,000  2 left out
 more    1203  FIFO 70  clock_nanosleep absolute      1 ms, 1 extra  16 µs (1.016 ms)  800 µs       0 ns    900 µs  2,000
-jitter 1 µs (9 µs): typically at most the first; the greatest of all releases, one for each activation, in parentheses.
+jitter 1 µs (9 µs): the typical jitter, and in parentheses the greatest of all releases.
 left out: a release that is far from all others; the typical jitter does not count it, the greatest does.
 skipped: activations of the period without a release.
 extra: releases beyond one for each activation of the period.
