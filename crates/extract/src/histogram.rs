@@ -78,7 +78,7 @@ impl<const BITS: u32> Histogram<BITS> {
     fn ranked(&self) -> Option<impl Fn(u64) -> Duration> {
         let values = self.values();
         let count = self.count;
-        (count > 0).then(|| move |per_mille: u64| Duration::from_ns(at_rank(&values, rank(count, per_mille))))
+        (count > 0).then_some(move |per_mille: u64| Duration::from_ns(at_rank(&values, rank(count, per_mille))))
     }
 }
 

@@ -132,7 +132,7 @@ impl PeriodicSummary {
                 Some(last) if gap.shift == 0 && (gap.is_closed || gap.score <= self.least) => last.push(0, middle),
                 _ => self.join(Segment::new(gap, middle)),
             }
-            if self.count.is_multiple_of(COUNT_EVERY) {
+            if self.count % COUNT_EVERY == 0 {
                 self.count_points();
             }
         }

@@ -69,13 +69,16 @@ pub(crate) struct Lateness {
     last: [Option<Place>; 2],
 }
 
+/// Release and activation that each segment begins with.
+pub(crate) type Starts = Vec<(u64, i64)>;
+
 /// The arrivals of a periodic model, relative like the releases.
 pub(crate) struct Grid {
     pub base: i128,
     pub exact: Fraction,
     pub jitter: u64,
-    /// Release and activation that each segment begins with; `None` where activations were skipped inside one.
-    pub starts: Option<Vec<(u64, i64)>>,
+    /// `None` where activations were skipped inside a segment.
+    pub starts: Option<Starts>,
 }
 
 impl Lateness {

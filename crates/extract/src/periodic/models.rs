@@ -2,7 +2,7 @@
 
 use crate::hull::{self, Point};
 use crate::periodic::choice::{self, Candidate};
-use crate::periodic::lateness::Grid;
+use crate::periodic::lateness::{Grid, Starts};
 use crate::periodic::resolve::{self, Evidence, Joined, Located};
 use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::{EARLY, Entry, LATE, Segment};
@@ -41,7 +41,7 @@ impl PeriodicSummary {
     }
 
     /// The model, and where the releases of its segments begin: at which release, and at which activation; not where activations were skipped inside one.
-    fn inferred(&self) -> Option<(model::Periodic, Option<Vec<(u64, i64)>>)> {
+    fn inferred(&self) -> Option<(model::Periodic, Option<Starts>)> {
         if self.out_of_range || self.count < FEWEST {
             return None;
         }
@@ -223,7 +223,7 @@ impl Query<'_> {
         model.slips = slips.iter().filter_map(slip).collect();
     }
 
-    fn starts(&self, shifts: &[i64]) -> Option<Vec<(u64, i64)>> {
+    fn starts(&self, shifts: &[i64]) -> Option<Starts> {
         let (mut release, mut activation) = (0, 0);
         let mut starts = Vec::with_capacity(shifts.len());
         for (segment, shift) in self.segments.iter().zip(shifts) {
