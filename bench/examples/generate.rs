@@ -1,4 +1,5 @@
-//! Writes the recording of `make bench-replay` to a folder, to look at or to profile with: `cargo run --release -p punctual-bench --example generate -- DIR [ACTIVATIONS [THREADS]]`.
+//! Writes the recording of `make bench-replay` to a folder, to look at or to profile with: `cargo run
+//! --release -p punctual-bench --example generate -- DIR [ACTIVATIONS [THREADS]]`.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

@@ -1,7 +1,7 @@
 //! How often the periods and slips of simulated tasks come out as they are, beside the published algorithm.
 //!
-//! `bench-accuracy` prints the table and puts it into the documentation; `bench-accuracy --dump FOLDER` writes
-//! the traces as CSV (earliest and latest bound of each release) and the truth of each, for other
+//! `bench-accuracy` prints the table and puts it into the documentation; `bench-accuracy --dump FOLDER`
+//! writes the traces as CSV (earliest and latest bound of each release) and the truth of each, for other
 //! implementations.
 
 #[path = "../../crates/extract/tests/common/accuracy.rs"]
@@ -25,7 +25,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const HEAD: [&str; 6] = ["traces", "number", "period", "period and slips", "goal", "period, LiME's algorithm"];
+const HEAD: [&str; 6] =
+    ["traces", "number", "period", "period and slips", "goal", "period, LiME's algorithm"];
 
 fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

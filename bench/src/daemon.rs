@@ -1,6 +1,6 @@
-//! What requests to the daemon cost: create, attach, change and release with 0 to 1,024 specs admitted, for each plugin, on one and two processors, next to
-//! an exchange of the same size that does nothing and to the direct system call. The daemon, the client and the echo run at SCHED_FIFO 99 on one
-//! processor.
+//! What requests to the daemon cost: create, attach, change and release with 0 to 1,024 specs admitted, for
+//! each plugin, on one and two processors, next to an exchange of the same size that does nothing and to the
+//! direct system call. The daemon, the client and the echo run at SCHED_FIFO 99 on one processor.
 
 use punctual_bench::{Error, document, measure};
 use std::collections::BTreeMap;
@@ -51,13 +51,20 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
     let of = |name: &str| folder.join(name);
     let priorities = if plugin == "EDF" { "" } else { "priorities = [1, 49]\n" };
     let admission = format!("admission = \"{admission}\"\n");
-    let plugin_table =
-        format!("[[plugin]]\nname = \"{plugin}\"\nkind = \"{plugin}\"\n{priorities}{admission}processors = \"{processors}\"\n");
+    let plugin_table = format!(
+        "[[plugin]]\nname = \"{plugin}\"\nkind = \"{plugin}\"\n{priorities}{admission}processors = \"{processors}\"\n"
+    );
     std::fs::write(of("punctuald.toml"), format!("[rules]\nfile = \"rules.conf\"\n{plugin_table}"))?;
     std::fs::write(of("rules.conf"), "")?;
 
     let mut daemon = urgent(&measure::target().join("release/punctuald"));
-    daemon.arg("--config").arg(of("punctuald.toml")).arg("--socket").arg(of("socket")).arg("--state").arg(of("state"));
+    daemon
+        .arg("--config")
+        .arg(of("punctuald.toml"))
+        .arg("--socket")
+        .arg(of("socket"))
+        .arg("--state")
+        .arg(of("state"));
     let mut daemon = Running(daemon.stderr(Stdio::piped()).spawn()?);
     let said = BufReader::new(daemon.0.stderr.take().ok_or("no standard error")?);
     let mut lines = said.lines();
@@ -69,7 +76,8 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
 
     let client = measure::target().join("bench-daemon-client");
     let libraries = measure::target().join("client");
-    let mut echo = Running(urgent(&client).arg("echo").arg(of("echo")).env("LD_LIBRARY_PATH", &libraries).spawn()?);
+    let mut echo =
+        Running(urgent(&client).arg("echo").arg(of("echo")).env("LD_LIBRARY_PATH", &libraries).spawn()?);
     while !of("echo").exists() {
         if echo.0.try_wait()?.is_some() {
             return Err("the echo does not start: see above".into());
@@ -88,7 +96,9 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
     std::fs::remove_dir_all(&folder)?;
     let mut medians = Medians::new();
     for line in text.lines() {
-        let [specs, what, ns] = line.split(' ').collect::<Vec<_>>()[..] else { return Err(format!("unexpected: {line}").into()) };
+        let [specs, what, ns] = line.split(' ').collect::<Vec<_>>()[..] else {
+            return Err(format!("unexpected: {line}").into());
+        };
         medians.insert((specs.parse()?, what.to_owned()), ns.parse()?);
     }
     Ok(medians)
@@ -99,7 +109,9 @@ fn main() -> Result<(), Error> {
     for (plugin, admission) in CASES {
         for (count, processors) in PROCESSORS {
             let medians = medians(plugin, admission, processors)?;
-            let of = |specs: u32, what: &str| medians.get(&(specs, what.to_owned())).copied().ok_or(format!("no {what} was measured"));
+            let of = |specs: u32, what: &str| {
+                medians.get(&(specs, what.to_owned())).copied().ok_or(format!("no {what} was measured"))
+            };
             for what in KINDS {
                 let mut row = vec![format!("{plugin}, {admission}"), count.to_owned(), what.to_owned()];
                 for specs in SIZES {

@@ -7,7 +7,12 @@ use std::path::Path;
 const DOCUMENT: &str = "docs/benchmarks.md";
 
 /// Prints the table and puts it in its place in the document.
-pub fn publish<const N: usize>(section: &str, command: &str, head: &[&str; N], rows: &[[String; N]]) -> Result<(), Error> {
+pub fn publish<const N: usize>(
+    section: &str,
+    command: &str,
+    head: &[&str; N],
+    rows: &[[String; N]],
+) -> Result<(), Error> {
     let line = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
     let mut table = format!("Measured by `{command}` on {}.\n\n", machine());
     table += &line(head.to_vec());
@@ -19,7 +24,8 @@ pub fn publish<const N: usize>(section: &str, command: &str, head: &[&str; N], r
     let path = Path::new(DOCUMENT);
     let (open, close) = (format!("<!-- {section} -->\n"), format!("<!-- /{section} -->\n"));
     let text = fs::read_to_string(path)?;
-    let (before, rest) = text.split_once(&open).ok_or(format!("{DOCUMENT} lacks the mark {}", open.trim()))?;
+    let (before, rest) =
+        text.split_once(&open).ok_or(format!("{DOCUMENT} lacks the mark {}", open.trim()))?;
     let (_, after) = rest.split_once(&close).ok_or(format!("{DOCUMENT} lacks the mark {}", close.trim()))?;
     fs::write(path, format!("{before}{open}{table}{close}{after}"))?;
     Ok(())
@@ -33,8 +39,15 @@ fn machine() -> String {
         .find_map(|line| line.strip_prefix("model name"))
         .map_or("a processor", |line| line.trim_start_matches(['\t', ':', ' ']));
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let virtual_machine = if read("/proc/cpuinfo").contains(" hypervisor") { ", a virtual machine" } else { "" };
+    let virtual_machine =
+        if read("/proc/cpuinfo").contains(" hypervisor") { ", a virtual machine" } else { "" };
     let system = read("/etc/os-release");
-    let system = system.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).map_or("Linux", |name| name.trim_matches('"'));
-    format!("{model}, {cpus} processors{virtual_machine}, Linux {}, {system}", read("/proc/sys/kernel/osrelease").trim())
+    let system = system
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))
+        .map_or("Linux", |name| name.trim_matches('"'));
+    format!(
+        "{model}, {cpus} processors{virtual_machine}, Linux {}, {system}",
+        read("/proc/sys/kernel/osrelease").trim()
+    )
 }

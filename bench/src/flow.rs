@@ -1,4 +1,5 @@
-//! Dataflow programs: what an activation costs, what tracing it adds, from within and from without, and how fast a trace is analysed.
+//! Dataflow programs: what an activation costs, what tracing it adds, from within and from without, and how
+//! fast a trace is analysed.
 
 use punctual_bench::{Error, document, measure};
 use punctual_trace::flow::{About, Connection, Kind, Writer};
@@ -16,7 +17,8 @@ const ROUNDS: usize = 5;
 const PACKET_BYTES: usize = 4096;
 
 fn output(command: &mut Command) -> Result<String, Error> {
-    let output = command.stderr(Stdio::inherit()).output().map_err(|error| format!("{command:?}: {error}"))?;
+    let output =
+        command.stderr(Stdio::inherit()).output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
         return Err(format!("{command:?}: {}", output.status).into());
     }
@@ -25,8 +27,15 @@ fn output(command: &mut Command) -> Result<String, Error> {
 
 /// What a line `name … value …` says; columns are counted from the name.
 fn figure(text: &str, name: &str, column: usize) -> Result<f64, Error> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).ok_or_else(|| format!("no {name} in: {text}"))?;
-    Ok(line.split_whitespace().nth(column).ok_or_else(|| format!("no figure for {name} in: {text}"))?.parse()?)
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(name))
+        .ok_or_else(|| format!("no {name} in: {text}"))?;
+    Ok(line
+        .split_whitespace()
+        .nth(column)
+        .ok_or_else(|| format!("no figure for {name} in: {text}"))?
+        .parse()?)
 }
 
 /// Nanoseconds for an activation of a program without tracing, and with probes in it.
@@ -38,7 +47,11 @@ fn probes(folder: &Path) -> Result<(f64, f64), Error> {
         without = without.min(ns(&output(Command::new(&program).args([ACTIVATIONS, "alone"]))?)?);
         let mut record = Command::new(measure::target().join("release/punctual"));
         record.args(["record", "-q", "--flow-probes", "dist/flow-probes/tasking-framework-1.2.toml", "-o"]);
-        record.arg(folder.join(format!("probed-{round}"))).arg("--").arg(&program).args([ACTIVATIONS, "alone"]);
+        record
+            .arg(folder.join(format!("probed-{round}")))
+            .arg("--")
+            .arg(&program)
+            .args([ACTIVATIONS, "alone"]);
         with = with.min(ns(&output(&mut record)?)?);
     }
     Ok((without, with))
@@ -55,7 +68,8 @@ fn write_trace(folder: &Path) -> Result<(), Error> {
     let to = |channel, task| Connection { channel, task }.into();
     about.inputs = vec![to(0, 0), to(1, 1), to(2, 2), to(3, 3), to(4, 4), to(5, 4)];
     let mut writer = Writer::create(folder, &about, 2, PACKET_BYTES)?;
-    // 10 executions of 4 events less 1 push that each camera's last stage makes for both: 18 events a round, as counted below.
+    // 10 executions of 4 events less 1 push that each camera's last stage makes for both: 18 events a round,
+    // as counted below.
     let mut written = 0;
     let mut at = [1_000u64, 1_000];
     for round in 0u64.. {
@@ -96,7 +110,11 @@ fn analysis(folder: &Path) -> Result<(f64, f64), Error> {
     let (mut least, mut memory) = (f64::MAX, 0);
     for _ in 0..3 {
         let mut chains = Command::new("taskset");
-        chains.args(["-c", "0"]).arg(measure::target().join("release/punctual")).args(["chains", "--json"]).arg(&trace);
+        chains
+            .args(["-c", "0"])
+            .arg(measure::target().join("release/punctual"))
+            .args(["chains", "--json"])
+            .arg(&trace);
         let begun = Instant::now();
         let child = chains.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         let (success, kib) = measure::end_of(child)?;
@@ -114,8 +132,10 @@ fn main() -> Result<(), Error> {
     std::fs::create_dir_all(&folder)?;
     let built = measure::target().join("flow");
     let find = |name: &str| -> Result<_, Error> {
-        let found =
-            ["tests", "bench", "trace/bench", "trace", "."].iter().map(|place| built.join(place).join(name)).find(|path| path.is_file());
+        let found = ["tests", "bench", "trace/bench", "trace", "."]
+            .iter()
+            .map(|place| built.join(place).join(name))
+            .find(|path| path.is_file());
         Ok(found.ok_or_else(|| format!("{name} is not built; make bench-flow builds it"))?)
     };
     let event = output(Command::new(find("bench-trace-event")?).arg(folder.join("event")))?;
@@ -125,20 +145,37 @@ fn main() -> Result<(), Error> {
     std::fs::remove_dir_all(&folder)?;
 
     let mut rows = Vec::new();
-    let mut row = |what: &str, figure: String, goal: &str| rows.push([what.to_owned(), figure, goal.to_owned()]);
+    let mut row =
+        |what: &str, figure: String, goal: &str| rows.push([what.to_owned(), figure, goal.to_owned()]);
     let of = |name: &str| figure(&activation, name, 0);
-    row("an activation (push to execute, empty task), one executor", format!("{:.0} ns", of("activation_one_executor")?), "110 ns");
+    row(
+        "an activation (push to execute, empty task), one executor",
+        format!("{:.0} ns", of("activation_one_executor")?),
+        "110 ns",
+    );
     for (tokens, goal) in [("one token", "–"), ("two tokens", "200 ns"), ("four tokens", "200 ns")] {
         let ns = of(&format!("activation_two_executors_{}", tokens.replace(' ', "_")))?;
         row(&format!("the same, two executors, {tokens} in a ring"), format!("{ns:.0} ns"), goal);
     }
     row("a cache line, from one processor to the other", format!("{:.0} ns", of("cache_line_one_way")?), "–");
     row("the clock alone", format!("{:.1} ns", figure(&event, "clock_gettime(CLOCK_MONOTONIC)", 0)?), "–");
-    row("an event, of the calling thread", format!("{:.1} ns", figure(&event, "event, of the calling thread", 0)?), "40 ns");
+    row(
+        "an event, of the calling thread",
+        format!("{:.1} ns", figure(&event, "event, of the calling thread", 0)?),
+        "40 ns",
+    );
     for (us, goal) in [(1, "6 %"), (10, "1 %")] {
-        row(&format!("what tracing adds to a task of {us} µs"), format!("{:.1} %", of(&format!("tracing_added_to_{us}_us_task"))?), goal);
+        row(
+            &format!("what tracing adds to a task of {us} µs"),
+            format!("{:.1} %", of(&format!("tracing_added_to_{us}_us_task"))?),
+            goal,
+        );
     }
-    row("probes (uprobes), all four events of an activation", format!("{:.1} µs", (with - without) / 1e3), "4 µs");
+    row(
+        "probes (uprobes), all four events of an activation",
+        format!("{:.1} µs", (with - without) / 1e3),
+        "4 µs",
+    );
     row("analysis of 10 million events on one core", format!("{seconds:.1} s, {mib:.0} MiB"), "10 s");
     document::publish("flow", "make bench-flow", &["what", "figure", "goal: at most"], &rows)
 }

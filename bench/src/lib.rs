@@ -1,5 +1,5 @@
-//! What the benchmarks share: running Punctual and its workloads, reading what the kernel counts, recordings as long as wanted, tables in
-//! the documentation.
+//! What the benchmarks share: running Punctual and its workloads, reading what the kernel counts, recordings
+//! as long as wanted, tables in the documentation.
 
 pub mod document;
 pub mod measure;

@@ -76,9 +76,18 @@ impl Punctual {
         let of = |file: &str| fs::read_to_string(format!("/proc/{}/{file}", self.child.id()));
         let total: f64 = of("schedstat")?.split(' ').next().unwrap_or("0").parse()?;
         let stat = of("stat")?;
-        let fields: Vec<f64> =
-            stat.rsplit(')').next().unwrap_or("").split_whitespace().skip(11).take(2).filter_map(|n| n.parse().ok()).collect();
-        let [user, system] = fields[..] else { return Err("cannot read the processor time of punctual".into()) };
+        let fields: Vec<f64> = stat
+            .rsplit(')')
+            .next()
+            .unwrap_or("")
+            .split_whitespace()
+            .skip(11)
+            .take(2)
+            .filter_map(|n| n.parse().ok())
+            .collect();
+        let [user, system] = fields[..] else {
+            return Err("cannot read the processor time of punctual".into());
+        };
         // Ticks are 10 ms here, so only a difference over a long time means anything.
         let share = if user + system > 0.0 { user / (user + system) } else { 0.0 };
         Ok(Usage { user_ns: total * share, total_ns: total })
@@ -146,7 +155,10 @@ impl Programs {
 
     /// How often a program ran.
     pub fn runs(&self, name: &str) -> Result<u64, Error> {
-        Ok(Self::ours().filter(|program| program.name.to_string_lossy() == name).map(|program| program.run_cnt).sum())
+        Ok(Self::ours()
+            .filter(|program| program.name.to_string_lossy() == name)
+            .map(|program| program.run_cnt)
+            .sum())
     }
 
     /// How system calls are seen.

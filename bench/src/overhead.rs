@@ -1,7 +1,7 @@
 //! What observing costs: the same workloads with and without Punctual, in one run, as ratios.
 //!
-//! Prints a table and writes it into `docs/benchmarks.md`, between the marks of its section. Needs root and a quiet machine; says
-//! what machine it was. Not for: the speed of extraction alone (`make bench-extract`).
+//! Prints a table and writes it into `docs/benchmarks.md`, between the marks of its section. Needs root and a
+//! quiet machine; says what machine it was. Not for: the speed of extraction alone (`make bench-extract`).
 
 use punctual_bench::measure::{Programs, Punctual, workload};
 use punctual_bench::{Error, document};
@@ -31,12 +31,21 @@ fn run() -> Result<(), Error> {
     eprintln!("a system call that is not observed: {ROUNDS} × with and without …");
     rows.extend(unobserved_call()?);
     eprintln!("resident memory over {minutes} minutes …");
-    rows.push(memory("20 tasks", &["periodic", "--for", &(minutes * 60.0).to_string()], Duration::from_secs_f64(minutes * 60.0))?);
+    rows.push(memory(
+        "20 tasks",
+        &["periodic", "--for", &(minutes * 60.0).to_string()],
+        Duration::from_secs_f64(minutes * 60.0),
+    )?);
     for kind in ["fd", "pipe", "address"] {
         let arguments = ["separators", "--kind", kind, "--jobs", "50000"];
         rows.push(memory(&format!("a new separator per job ({kind})"), &arguments, Duration::from_secs(30))?);
     }
-    document::publish("overhead", "make bench-overhead", &["what", "without", "with", "ratio or target"], &rows)?;
+    document::publish(
+        "overhead",
+        "make bench-overhead",
+        &["what", "without", "with", "ratio or target"],
+        &rows,
+    )?;
     Ok(())
 }
 
@@ -52,7 +61,8 @@ fn cost_per_job() -> Result<Vec<[String; 4]>, Error> {
     let wakeups = (statistics.runs("waking")? - jobs_before) as f64;
     let model = punctual.finish()?;
     let jobs = primary_jobs(&model);
-    let observed = model["observation"]["until_ns"].as_f64().unwrap_or(0.0) - model["observation"]["from_ns"].as_f64().unwrap_or(0.0);
+    let observed = model["observation"]["until_ns"].as_f64().unwrap_or(0.0)
+        - model["observation"]["from_ns"].as_f64().unwrap_or(0.0);
     let jobs_in_window = jobs * 30e9 / observed;
     let records = model["observation"]["records"].as_f64().unwrap_or(0.0);
     let lost = model["observation"]["lost_records"].as_f64().unwrap_or(0.0);
@@ -84,7 +94,9 @@ fn latency() -> Result<Vec<[String; 4]>, Error> {
     Ok(["mean_ns", "p50_ns", "p99_ns", "p99_9_ns"]
         .into_iter()
         .map(|field| {
-            let of = |outputs: &[Value]| median(outputs.iter().filter_map(|output| output[field].as_f64()).collect());
+            let of = |outputs: &[Value]| {
+                median(outputs.iter().filter_map(|output| output[field].as_f64()).collect())
+            };
             let (without, with) = (of(&without), of(&with));
             let name = field.trim_end_matches("_ns").replace('_', ".");
             row(
@@ -104,7 +116,8 @@ fn unobserved_call() -> Result<Vec<[String; 4]>, Error> {
     let mut way = String::new();
     for _ in 0..ROUNDS {
         without.push(workload(&arguments)?["ns_per_call"].as_f64().unwrap_or(0.0));
-        let mut punctual = Punctual::start(&["--"], &["periodic", "--tasks", "1", "--rate", "10", "--for", "60"])?;
+        let mut punctual =
+            Punctual::start(&["--"], &["periodic", "--tasks", "1", "--rate", "10", "--for", "60"])?;
         std::thread::sleep(Duration::from_secs(1));
         with.push(workload(&arguments)?["ns_per_call"].as_f64().unwrap_or(0.0));
         way = Programs::count()?.way()?.to_owned();
@@ -134,7 +147,12 @@ fn memory(name: &str, arguments: &[&str], limit: Duration) -> Result<[String; 4]
     Ok(row(
         &format!("resident memory, {name}, {} s", samples.len()),
         "",
-        format!("{} after 10 s, {} at the end, {} at most", mebibytes(settled), mebibytes(samples.last()), mebibytes(samples.iter().max())),
+        format!(
+            "{} after 10 s, {} at the end, {} at most",
+            mebibytes(settled),
+            mebibytes(samples.last()),
+            mebibytes(samples.iter().max())
+        ),
         "target ≤ 24 MiB, flat",
     ))
 }

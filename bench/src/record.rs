@@ -1,4 +1,5 @@
-//! What recording costs beside extraction, and how much it takes in: the same workloads under both, in turn, in one run.
+//! What recording costs beside extraction, and how much it takes in: the same workloads under both, in turn,
+//! in one run.
 //!
 //! Not for: how fast recordings are replayed (`make bench-replay`).
 
@@ -33,7 +34,12 @@ fn run() -> Result<(), Error> {
     rows.extend(latency()?);
     eprintln!("two threads that wake each other as fast as they can, {ROUNDS} × 5 s …");
     rows.extend(throughput()?);
-    document::publish("record", "make bench-record", &["what", "extract", "record", "record --detail switches"], &rows)
+    document::publish(
+        "record",
+        "make bench-record",
+        &["what", "extract", "record", "record --detail switches"],
+        &rows,
+    )
 }
 
 /// A watched run of a workload: what the workload said, what Punctual said on standard error.
@@ -61,7 +67,8 @@ fn watch(way: &[&str], arguments: &[&str]) -> Result<Watched, Error> {
         return Err(stderr.into());
     }
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = stdout.lines().find(|line| line.starts_with('{')).map_or(Ok(Value::Null), serde_json::from_str)?;
+    let said =
+        stdout.lines().find(|line| line.starts_with('{')).map_or(Ok(Value::Null), serde_json::from_str)?;
     Ok(Watched { said, stderr })
 }
 
@@ -81,7 +88,8 @@ fn time_in_kernel() -> Result<[String; 4], Error> {
     for _ in 0..ROUNDS {
         for (way, costs) in WAYS.iter().zip(&mut costs) {
             let watched = std::thread::scope(|scope| -> Result<f64, Error> {
-                let run = scope.spawn(|| watch(way, &["periodic", "--for", "5"]).map_err(|error| error.to_string()));
+                let run = scope
+                    .spawn(|| watch(way, &["periodic", "--for", "5"]).map_err(|error| error.to_string()));
                 // The programs are gone with the observation: they are asked while it goes on.
                 std::thread::sleep(std::time::Duration::from_millis(4500));
                 let wakeups = statistics.runs("waking")? + statistics.runs("waking_told")?;
@@ -111,7 +119,12 @@ fn latency() -> Result<Vec<[String; 4]>, Error> {
         let name = field.trim_end_matches("_ns").replace('_', ".");
         let [extract, record, switches] = [of(&said[0]), of(&said[1]), of(&said[2])];
         let beside = |figure: f64| format!("{:.1} µs ({:.2})", figure / 1e3, figure / extract);
-        [format!("wake-up latency of a 1 kHz thread, {name}"), format!("{:.1} µs", extract / 1e3), beside(record), beside(switches)]
+        [
+            format!("wake-up latency of a 1 kHz thread, {name}"),
+            format!("{:.1} µs", extract / 1e3),
+            beside(record),
+            beside(switches),
+        ]
     };
     Ok(["mean_ns", "p50_ns", "p99_ns"].map(row).to_vec())
 }
@@ -125,11 +138,14 @@ fn throughput() -> Result<Vec<[String; 4]>, Error> {
         for (place, way) in WAYS.iter().enumerate() {
             let watched = watch(way, &["pingpong", "--for", "5"])?;
             let rounds = watched.said["rounds"].as_f64().ok_or(watched.stderr)?;
-            let seconds = (watched.said["ended_ns"].as_f64().unwrap_or(0.0) - watched.said["began_ns"].as_f64().unwrap_or(0.0)) / 1e9;
+            let seconds = (watched.said["ended_ns"].as_f64().unwrap_or(0.0)
+                - watched.said["began_ns"].as_f64().unwrap_or(0.0))
+                / 1e9;
             rates[place].push(2.0 * rounds / seconds);
             if place > 0 {
                 let reader = Reader::open(&folder())?;
-                let activations: u64 = (0..reader.stretches()).map(|stretch| reader.stretch(stretch).activations).sum();
+                let activations: u64 =
+                    (0..reader.stretches()).map(|stretch| reader.stretch(stretch).activations).sum();
                 lost[place].push(reader.totals().lost as f64);
                 bytes[place].push(size(&folder())? as f64 / activations as f64);
             } else {
@@ -141,7 +157,9 @@ fn throughput() -> Result<Vec<[String; 4]>, Error> {
     }
     let row = |what: &str, of: [Vec<f64>; 3], digits: usize| {
         let mut row = vec![what.to_owned()];
-        row.extend(of.into_iter().map(|values| if values.is_empty() { String::new() } else { format!("{:.digits$}", median(values)) }));
+        row.extend(of.into_iter().map(|values| {
+            if values.is_empty() { String::new() } else { format!("{:.digits$}", median(values)) }
+        }));
         <[String; 4]>::try_from(row).map_err(|_| "three ways")
     };
     Ok(vec![

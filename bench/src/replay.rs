@@ -1,9 +1,11 @@
-//! How fast recordings are replayed, in how much memory, and how large they are: of a recording that is made for it.
+//! How fast recordings are replayed, in how much memory, and how large they are: of a recording that is made
+//! for it.
 //!
-//! Runs `punctual replay` as a process of its own each time. Not for: what recording costs the recorded (`make bench-record`).
+//! Runs `punctual replay` as a process of its own each time. Not for: what recording costs the recorded
+//! (`make bench-record`).
 //!
-//! Two workers are twice as fast only where they get two processors, so it says too how much of these others had meanwhile, and what
-//! does not depend on them: the processor time.
+//! Two workers are twice as fast only where they get two processors, so it says too how much of these others
+//! had meanwhile, and what does not depend on them: the processor time.
 
 use punctual_bench::{Error, document, measure, trace};
 use std::fs;
@@ -40,7 +42,9 @@ impl Drop for Scratch {
 const WAYS: [(u32, u32); 4] = [(1_000, 1), (1_000, 2), (32, 1), (32, 2)];
 
 fn run() -> Result<(), Error> {
-    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+    };
     let (activations, threads) = (number("ACTIVATIONS", 10_000_000), number("THREADS", 20));
     let scratch = Scratch(std::env::temp_dir().join(format!("punctual-bench-replay-{}", std::process::id())));
     std::fs::create_dir(&scratch.0)?;
@@ -57,8 +61,10 @@ fn run() -> Result<(), Error> {
         }
     }
     // One worker leaves them a processor.
-    let by_two = || WAYS.iter().zip(&runs).filter(|((_, workers), _)| *workers == 2).flat_map(|(_, runs)| runs);
-    let others = by_two().map(|run| run.others_seconds).sum::<f64>() / by_two().map(|run| run.all_seconds).sum::<f64>();
+    let by_two =
+        || WAYS.iter().zip(&runs).filter(|((_, workers), _)| *workers == 2).flat_map(|(_, runs)| runs);
+    let others = by_two().map(|run| run.others_seconds).sum::<f64>()
+        / by_two().map(|run| run.all_seconds).sum::<f64>();
     let [many, many_by_two, few, few_by_two] = runs.map(|runs| Run {
         seconds: median(runs.iter().map(|run| run.seconds).collect()),
         processor_seconds: median(runs.iter().map(|run| run.processor_seconds).collect()),
@@ -86,7 +92,11 @@ fn run() -> Result<(), Error> {
         row("replay at a horizon of 32, two workers", rate(&few_by_two), ""),
         row("how much faster that is", speed_up(&few, &few_by_two), "nearly 2"),
         row("processor time of two workers to that of one", work(&few, &few_by_two), "nearly 1"),
-        row("what others had of the processors while there were two workers", format!("{:.0} %", others * 100.0), ""),
+        row(
+            "what others had of the processors while there were two workers",
+            format!("{:.0} %", others * 100.0),
+            "",
+        ),
         row("most resident memory, horizon 1,000, one worker", memory(&many), "≤ 64 MiB"),
         row("most resident memory, horizon 1,000, two workers", memory(&many_by_two), "≤ 64 MiB"),
     ];
@@ -107,7 +117,18 @@ fn replay(folder: &Path, model: &Path, (horizon, workers): (u32, u32)) -> Result
     let before = Processors::now()?;
     let began = Instant::now();
     let child = Command::new(measure::target().join("release/punctual"))
-        .args(["replay", "--quiet", "--force", "--curve-horizon", &horizon, "--wcet-horizon", &horizon, "--jobs", &workers, "-o"])
+        .args([
+            "replay",
+            "--quiet",
+            "--force",
+            "--curve-horizon",
+            &horizon,
+            "--wcet-horizon",
+            &horizon,
+            "--jobs",
+            &workers,
+            "-o",
+        ])
         .arg(model)
         .arg(folder)
         .spawn()?;

@@ -1,4 +1,5 @@
-//! A recording as long as wanted: threads with known periods, late as real ones are, written as `punctual record` writes it.
+//! A recording as long as wanted: threads with known periods, late as real ones are, written as `punctual
+//! record` writes it.
 
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Platform, Policy, Separator, Window};
 use punctual_trace::ctf::{Options, Recorded, Recorder};
@@ -77,15 +78,30 @@ pub fn write(folder: &Path, activations: u64, threads: u32) -> Result<Recorded, 
         order.push(Reverse((thread.arrival_ns, index)));
     }
     for thread in &all {
-        recorder.record(&Record::Last { tid: thread.tid, sequence: thread.sequence, at: Instant::from_ns(until) })?;
+        recorder.record(&Record::Last {
+            tid: thread.tid,
+            sequence: thread.sequence,
+            at: Instant::from_ns(until),
+        })?;
     }
     recorder.finish(Instant::from_ns(until), Totals::default())
 }
 
 fn thread(index: u32, begin: Instant, random: &mut Random) -> Thread {
     let (separator, timed, back_to_back) = match index % 4 {
-        0 | 1 => (Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } }, true, 0.0),
-        2 => (Separator { call: Call::FutexWaitBitset, object: Object::Address(0x7f00_0000_1000 + u64::from(index) * 64) }, false, 0.0),
+        0 | 1 => (
+            Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } },
+            true,
+            0.0,
+        ),
+        2 => (
+            Separator {
+                call: Call::FutexWaitBitset,
+                object: Object::Address(0x7f00_0000_1000 + u64::from(index) * 64),
+            },
+            false,
+            0.0,
+        ),
         _ => {
             let pipe = Object::File { class: FileClass::Pipe, fd: 5, identity: 9_000 + u64::from(index) };
             (Separator { call: Call::Read, object: pipe }, false, 0.05)
@@ -132,7 +148,13 @@ impl Thread {
         let release = arrival + random.exponential(20_000.0);
         let earliest = if random.next() % 300 == 0 { release - release.min(10_000) } else { release };
         let start = release + 3_000 + random.exponential(4_000.0);
-        self.separate(self.separator, self.timed.then_some(arrival), Some((earliest.max(self.end_ns), release)), start, recorder)?;
+        self.separate(
+            self.separator,
+            self.timed.then_some(arrival),
+            Some((earliest.max(self.end_ns), release)),
+            start,
+            recorder,
+        )?;
         let mut activations = 1;
         self.run(random);
         if self.suspends {
@@ -151,7 +173,8 @@ impl Thread {
     }
 
     fn run(&mut self, random: &mut Random) {
-        let cost = self.period_ns / 16 + random.exponential(self.period_ns as f64 / 200.0).min(self.period_ns / 8);
+        let cost =
+            self.period_ns / 16 + random.exponential(self.period_ns as f64 / 200.0).min(self.period_ns / 8);
         self.cpu_ns += cost;
         self.end_ns += cost;
     }
@@ -164,7 +187,9 @@ impl Thread {
         start: u64,
         recorder: &mut Recorder,
     ) -> Result<(), Error> {
-        let window = release.and_then(|(earliest, latest)| Window::new(Instant::from_ns(earliest.min(latest)), Instant::from_ns(latest)));
+        let window = release.and_then(|(earliest, latest)| {
+            Window::new(Instant::from_ns(earliest.min(latest)), Instant::from_ns(latest))
+        });
         let activation = Activation {
             tid: self.tid,
             sequence: self.sequence,

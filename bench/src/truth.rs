@@ -1,5 +1,6 @@
-//! Live threads against what their jobs log of themselves, while a second process takes the processors now and
-//! then: periods, activations skipped, costs. And programs that are disturbed otherwise: cyclictest, SIGSTOP.
+//! Live threads against what their jobs log of themselves, while a second process takes the processors now
+//! and then: periods, activations skipped, costs. And programs that are disturbed otherwise: cyclictest,
+//! SIGSTOP.
 //!
 //! `JOBS` sets how many jobs each driver has (5,000).
 
@@ -263,7 +264,8 @@ fn stopped(folder: &Path) -> Result<[String; 3], Error> {
         let mut command = Command::new("sh");
         command.args(["-c", script, "sh"]).arg(workload("periodic")).arg(at);
         let replayed = recorded(folder, &mut command, "task-0")?;
-        let task = replayed.model.tasks.iter().find(|task| task.name == "task-0").ok_or("nothing was seen")?;
+        let task =
+            replayed.model.tasks.iter().find(|task| task.name == "task-0").ok_or("nothing was seen")?;
         let stream = primary(task).ok_or("there is no primary separator")?;
         let dropped = (!on_arrivals(stream)).then(|| "a known arrival was dropped".to_owned());
         let wrong = log::wrong_period(stream, 10 * MS).or_else(|| log::wrong_slips(stream, 0)).or(dropped);

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let arch = match std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets CARGO_CFG_TARGET_ARCH").as_str() {
-        "x86_64" => "x86",
-        "aarch64" => "arm64",
-        other => panic!("the eBPF programs do not know the system calls of {other}"),
-    };
+    let arch =
+        match std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets CARGO_CFG_TARGET_ARCH").as_str() {
+            "x86_64" => "x86",
+            "aarch64" => "arm64",
+            other => panic!("the eBPF programs do not know the system calls of {other}"),
+        };
     // The second has atomic instructions that give what was there before; kernels know them since 5.12.
     for (name, processor) in [("observe", "v2"), ("flow", "v3")] {
         let source = format!("src/bpf/{name}.bpf.c");

@@ -15,7 +15,8 @@ fn main() {
     // The workloads run beside the tests, so what the tests are compiled for is what they are compiled for.
     println!("cargo::rerun-if-env-changed=TARGET_CC");
     if env::var_os("TARGET") != env::var_os("HOST") {
-        let compiler = env::var("TARGET_CC").expect("a cross build needs TARGET_CC, the C compiler for the target: scripts/cross sets it");
+        let compiler = env::var("TARGET_CC")
+            .expect("a cross build needs TARGET_CC, the C compiler for the target: scripts/cross sets it");
         make.arg(format!("CC={compiler}"));
         // There is none for C++: tests of what is written in it say so.
         make.arg("CXX=");

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 /// Makes the timing of real-time Linux threads known.
 ///
-/// Watches live threads through eBPF and writes, for each, what it does in time: when its jobs come, what they need, how long
-/// they take. Without source code, annotations or changes to the program.
+/// Watches live threads through eBPF and writes, for each, what it does in time: when its jobs come, what
+/// they need, how long they take. Without source code, annotations or changes to the program.
 #[derive(Parser, Debug)]
 #[command(name = "punctual", version, arg_required_else_help = false, max_term_width = 100, after_long_help = crate::failure::codes())]
 pub struct Arguments {
@@ -33,8 +33,8 @@ pub enum Command {
     Ctl(crate::ctl::args::Ctl),
     /// Say what of this kernel and these privileges lets which function work
     ///
-    /// Looks at everything that observing needs, by trying it, and says what to do about what is missing. The exit code is 0 only if
-    /// extraction can run.
+    /// Looks at everything that observing needs, by trying it, and says what to do about what is missing. The
+    /// exit code is 0 only if extraction can run.
     #[command(after_long_help = crate::failure::codes())]
     Doctor {
         /// Print what was found as JSON
@@ -60,8 +60,9 @@ pub enum Command {
 
 /// Watch live threads and extract their task models
 ///
-/// Ends when the time is over, when all that is watched has ended, or at SIGINT or SIGTERM, and then always gives its models. Without a
-/// target it watches every real-time thread of the machine. Without -o and --json it prints a table.
+/// Ends when the time is over, when all that is watched has ended, or at SIGINT or SIGTERM, and then always
+/// gives its models. Without a target it watches every real-time thread of the machine. Without -o and --json
+/// it prints a table.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Extract {
@@ -81,9 +82,9 @@ pub struct Extract {
 
 /// Watch live threads and keep what was seen as a recording
 ///
-/// Writes a folder in the Common Trace Format (CTF 1.8), which babeltrace2 and Trace Compass read. punctual replay gives from it the
-/// models that punctual extract would have given. Ends as punctual extract does; whatever happens, what is on the disk by then is a
-/// whole recording.
+/// Writes a folder in the Common Trace Format (CTF 1.8), which babeltrace2 and Trace Compass read. punctual
+/// replay gives from it the models that punctual extract would have given. Ends as punctual extract does;
+/// whatever happens, what is on the disk by then is a whole recording.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Record {
@@ -101,9 +102,10 @@ pub struct Record {
 
     /// Trace the tasks and channels of a dataflow program, at the functions that FILE names
     ///
-    /// FILE (TOML) is described in docs/flow-probes.md; or it is the name of one that comes with Punctual: punctual-flow for its own executor,
-    /// tasking-framework-1.2 for DLR's Tasking Framework. Given several times, the files add up: one for the framework, one with the connections, the policy and the
-    /// number of executors of the program.
+    /// FILE (TOML) is described in docs/flow-probes.md; or it is the name of one that comes with Punctual:
+    /// punctual-flow for its own executor, tasking-framework-1.2 for DLR's Tasking Framework. Given several
+    /// times, the files add up: one for the framework, one with the connections, the policy and the number of
+    /// executors of the program.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["limit", "detail"])]
     pub flow_probes: Vec<PathBuf>,
 
@@ -117,8 +119,8 @@ pub struct Record {
 
 /// Extract task models from recordings
 ///
-/// Gives the models that punctual extract would have given from the same records. Of several recordings, each task says which it comes
-/// from. A recording that was cut off is replayed as far as it goes, with a warning.
+/// Gives the models that punctual extract would have given from the same records. Of several recordings, each
+/// task says which it comes from. A recording that was cut off is replayed as far as it goes, with a warning.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Replay {
@@ -150,7 +152,8 @@ pub struct Replay {
 
 /// Make a recording of another tool's trace
 ///
-/// Reads what LiME recorded (a folder of *.events.json and *.infos.json) and perf.data files of perf sched record, or of perf record
+/// Reads what LiME recorded (a folder of *.events.json and *.infos.json) and perf.data files of perf sched
+/// record, or of perf record
 /// -e 'sched:*,raw_syscalls:*' -a. Says what the source lacks.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
@@ -159,7 +162,8 @@ pub struct Import {
     #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
 
-    /// Write the recording to DIR, which must not exist or be empty [default: the name of SOURCE with .recording]
+    /// Write the recording to DIR, which must not exist or be empty [default: the name of SOURCE with
+    /// .recording]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
@@ -178,13 +182,15 @@ pub struct Import {
 
 /// Make a page to look at: tables and interactive plots
 ///
-/// Writes one HTML file that needs nothing else and no network. With the recordings that the models were made from, or some of them, it
-/// also shows every job: releases over time, and histograms. With the trace of the dataflow program it also shows the states of tasks around
-/// the worst case. Folders alone do as well: the model is made of them first, as punctual replay and punctual chains --kernel make it.
+/// Writes one HTML file that needs nothing else and no network. With the recordings that the models were made
+/// from, or some of them, it also shows every job: releases over time, and histograms. With the trace of the
+/// dataflow program it also shows the states of tasks around the worst case. Folders alone do as well: the
+/// model is made of them first, as punctual replay and punctual chains --kernel make it.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Report {
-    /// The timing model (*.timing.json; - is standard input), or a recording or trace to make it of (a folder)
+    /// The timing model (*.timing.json; - is standard input), or a recording or trace to make it of (a
+    /// folder)
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub file: PathBuf,
 
@@ -192,7 +198,8 @@ pub struct Report {
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 
-    /// Write the page to FILE; - is standard output [default: the name of the timing model, or else of the first folder, with .html; where that is standard input, standard output]
+    /// Write the page to FILE; - is standard output [default: the name of the timing model, or else of the
+    /// first folder, with .html; where that is standard input, standard output]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -207,9 +214,11 @@ pub struct Report {
 
 /// Make a timeline for the Perfetto UI
 ///
-/// Shows jobs, and of a recording with --detail switches also who ran when on which processor and who woke whom. Only watched threads
-/// are known: where none of them runs, a processor looks idle. Of the trace of a dataflow program it shows states of tasks, pushes, and
-/// who executed what; --from and --until are not for those. Of one of each, of the same time, it shows both. Opens at https://ui.perfetto.dev, which keeps the file in the browser.
+/// Shows jobs, and of a recording with --detail switches also who ran when on which processor and who woke
+/// whom. Only watched threads are known: where none of them runs, a processor looks idle. Of the trace of a
+/// dataflow program it shows states of tasks, pushes, and who executed what; --from and --until are not for
+/// those. Of one of each, of the same time, it shows both. Opens at https://ui.perfetto.dev, which keeps the
+/// file in the browser.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Timeline {
@@ -217,7 +226,8 @@ pub struct Timeline {
     #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 
-    /// Write the timeline to FILE; - is standard output [default: the name of the first TRACE, with .perfetto-trace]
+    /// Write the timeline to FILE; - is standard output [default: the name of the first TRACE, with
+    /// .perfetto-trace]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -235,14 +245,17 @@ pub struct Timeline {
 
 /// Follow data through a dataflow program, from push to push
 ///
-/// Reads what a program of tasks and channels said of itself (flow/trace writes such traces, docs/flow-traces.md is their format). Finds
-/// its graph, execution and queuing times and activations of its tasks, and for each chain of tasks how long data take from its source
-/// to its sink, and what that time went into. For example: punctual chains TRACE --chain cam1,craT,navi,ter1
+/// Reads what a program of tasks and channels said of itself (flow/trace writes such traces,
+/// docs/flow-traces.md is their format). Finds its graph, execution and queuing times and activations of its
+/// tasks, and for each chain of tasks how long data take from its source to its sink, and what that time went
+/// into. For example: punctual chains TRACE --chain cam1,craT,navi,ter1
 ///
-/// Threads of the same time may stand beside all that in the timing model: those of a recording (--kernel) or of another model (--model).
+/// Threads of the same time may stand beside all that in the timing model: those of a recording (--kernel) or
+/// of another model (--model).
 ///
-/// What an instance of a task has read is what its inputs take, as far as the trace says it of them (docs/flow-traces.md, "What an input
-/// keeps"); where it does not, all that was pushed since the activation before its own.
+/// What an instance of a task has read is what its inputs take, as far as the trace says it of them
+/// (docs/flow-traces.md, "What an input keeps"); where it does not, all that was pushed since the activation
+/// before its own.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Chains {
@@ -250,7 +263,8 @@ pub struct Chains {
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
 
-    /// Follow this chain: its tasks from source to sink; may be given several times [default: all paths from sources to sinks]
+    /// Follow this chain: its tasks from source to sink; may be given several times [default: all paths from
+    /// sources to sinks]
     #[arg(long = "chain", value_name = "TASK,TASK,...")]
     pub chains: Vec<String>,
 
@@ -258,12 +272,13 @@ pub struct Chains {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub graph: Option<PathBuf>,
 
-    /// Split execution times into running, preempted and suspended, by a recording of the same time (punctual record --detail switches), and
-    /// put its threads beside, as punctual replay finds them
+    /// Split execution times into running, preempted and suspended, by a recording of the same time (punctual
+    /// record --detail switches), and put its threads beside, as punctual replay finds them
     #[arg(long, value_name = "RECORDING", value_hint = ValueHint::DirPath)]
     pub kernel: Option<PathBuf>,
 
-    /// Put the threads of this timing model (*.timing.json) beside, instead of those of RECORDING; a dataflow program in it is replaced
+    /// Put the threads of this timing model (*.timing.json) beside, instead of those of RECORDING; a dataflow
+    /// program in it is replaced
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub model: Option<PathBuf>,
 
@@ -281,14 +296,16 @@ pub struct Chains {
 
 /// Put runs side by side: which policy, how many executors, which platform?
 ///
-/// Compares the execution and queuing times of tasks and the end-to-end latencies of chains of dataflow programs, and
-/// period, jitter, slips, WCET, response times and percentiles of threads, by name. Inputs of the same program, platform, policy and number of executors are runs of one
-/// configuration; a difference between configurations is marked where it exceeds the spread of their runs, so give several of each. For
+/// Compares the execution and queuing times of tasks and the end-to-end latencies of chains of dataflow
+/// programs, and period, jitter, slips, WCET, response times and percentiles of threads, by name. Inputs of
+/// the same program, platform, policy and number of executors are runs of one configuration; a difference
+/// between configurations is marked where it exceeds the spread of their runs, so give several of each. For
 /// example: punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Compare {
-    /// Traces of dataflow programs (folders) and timing models (*.timing.json; - is standard input); two at least
+    /// Traces of dataflow programs (folders) and timing models (*.timing.json; - is standard input); two at
+    /// least
     #[arg(value_name = "RUN", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     pub runs: Vec<PathBuf>,
 
@@ -298,11 +315,13 @@ pub struct Compare {
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub by: Vec<By>,
 
-    /// Follow this chain in the traces: its tasks from source to sink; may be given several times [default: all paths from sources to sinks]
+    /// Follow this chain in the traces: its tasks from source to sink; may be given several times [default:
+    /// all paths from sources to sinks]
     #[arg(long = "chain", value_name = "TASK,TASK,...")]
     pub chains: Vec<String>,
 
-    /// Write a page with box plots to FILE (HTML) besides; - is standard output, and then nothing else is printed there
+    /// Write a page with box plots to FILE (HTML) besides; - is standard output, and then nothing else is
+    /// printed there
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -396,7 +415,8 @@ pub struct Watch {
     #[arg(long, value_enum, default_value_t = Attach::Auto)]
     pub attach: Attach,
 
-    /// Size of the buffer between kernel and punctual (64KiB to 1GiB; rounded up to a power of two) [default: 4MiB; 32MiB for a recording]
+    /// Size of the buffer between kernel and punctual (64KiB to 1GiB; rounded up to a power of two) [default:
+    /// 4MiB; 32MiB for a recording]
     #[arg(long, value_name = "SIZE", value_parser = buffer)]
     pub buffer: Option<u32>,
 
@@ -435,7 +455,8 @@ pub struct Show {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Tell everything known of the tasks of this thread (its name or its TID), and of the task of this name of a dataflow program
+    /// Tell everything known of the tasks of this thread (its name or its TID), and of the task of this name
+    /// of a dataflow program
     #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
 
@@ -447,7 +468,8 @@ pub struct Show {
     #[arg(long)]
     pub json: bool,
 
-    /// Show what was configured beside what was found; FILE is a JSON array as the demonstration workload prints it with --truth
+    /// Show what was configured beside what was found; FILE is a JSON array as the demonstration workload
+    /// prints it with --truth
     #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "all", "json"], value_hint = ValueHint::FilePath)]
     pub truth: Option<PathBuf>,
 }
@@ -481,7 +503,8 @@ pub fn span(text: &str) -> Result<Duration, String> {
 
 /// A time since the beginning, which may be nothing.
 fn offset(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text).map_err(|_| "expected a number with a unit, such as 0s, 500ms, 10s or 5min".into())
+    humantime::parse_duration(text)
+        .map_err(|_| "expected a number with a unit, such as 0s, 500ms, 10s or 5min".into())
 }
 
 fn workers(text: &str) -> Result<NonZeroUsize, String> {
@@ -496,7 +519,10 @@ fn limit(text: &str) -> Result<u64, String> {
 fn buffer(text: &str) -> Result<u32, String> {
     let size: bytesize::ByteSize = text.parse().map_err(|_| "expected a size such as 512KiB or 4MiB")?;
     let allowed = (64 << 10)..=(1 << 30);
-    u32::try_from(size.as_u64()).ok().filter(|size| allowed.contains(size)).ok_or_else(|| "expected 64KiB to 1GiB".into())
+    u32::try_from(size.as_u64())
+        .ok()
+        .filter(|size| allowed.contains(size))
+        .ok_or_else(|| "expected 64KiB to 1GiB".into())
 }
 
 #[cfg(test)]
@@ -512,8 +538,14 @@ mod tests {
     #[test]
     fn every_command_tells_the_exit_codes_but_those_that_print_texts() {
         for command in Arguments::command().get_subcommands() {
-            let tells = command.get_after_long_help().is_some_and(|help| help.to_string().contains("Exit codes"));
-            assert_eq!(tells, !["completions", "man"].contains(&command.get_name()), "{}", command.get_name());
+            let tells =
+                command.get_after_long_help().is_some_and(|help| help.to_string().contains("Exit codes"));
+            assert_eq!(
+                tells,
+                !["completions", "man"].contains(&command.get_name()),
+                "{}",
+                command.get_name()
+            );
         }
     }
 

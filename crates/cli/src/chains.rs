@@ -1,5 +1,5 @@
-//! `punctual chains`: the trace of a dataflow program to its graph, the times of its tasks, and the latencies of its chains; beside threads, where
-//! there is a recording or a model of some.
+//! `punctual chains`: the trace of a dataflow program to its graph, the times of its tasks, and the latencies
+//! of its chains; beside threads, where there is a recording or a model of some.
 
 use crate::args;
 use crate::failure::{Code, Failure, reason};
@@ -52,7 +52,8 @@ impl Plan {
         };
         let options = Options { curve_horizon: arguments.curve_horizon as usize };
         let trace = Trace::open(&arguments.trace, &arguments.chains, options)?;
-        let kernel = arguments.kernel.as_deref().map(|path| of_the_kernel(path, &trace.reader)).transpose()?;
+        let kernel =
+            arguments.kernel.as_deref().map(|path| of_the_kernel(path, &trace.reader)).transpose()?;
         let beside = arguments.model.as_deref().map(|path| of_threads(path, &trace.reader)).transpose()?;
         if let (Some(model), Some(path), false) = (&beside, &arguments.model, arguments.quiet) {
             if model.dataflow.is_some() {
@@ -109,8 +110,10 @@ impl Trace {
         let names = |chain: &String| chain.split(',').map(|name| name.trim().to_owned()).collect::<Vec<_>>();
         let split: Vec<Vec<String>> = chains.iter().map(names).collect();
         if let Some(place) = split.iter().position(|chain| chain.iter().any(String::is_empty)) {
-            let message =
-                format!("--chain {:?}: a task has no name; give names with one comma between two: --chain TASK,TASK", chains[place]);
+            let message = format!(
+                "--chain {:?}: a task has no name; give names with one comma between two: --chain TASK,TASK",
+                chains[place]
+            );
             return Err(Failure::new(Code::Usage, message));
         }
         Ok(Trace { reader, path: path.to_owned(), chains: split, options })
@@ -124,7 +127,8 @@ impl Trace {
         &self.path
     }
 
-    /// Everything that is known of the program, in two passes; with what the kernel did meanwhile, where a recording says so.
+    /// Everything that is known of the program, in two passes; with what the kernel did meanwhile, where a
+    /// recording says so.
     pub fn model(&self, kernel: Option<&Recording>, quiet: bool) -> Result<TimingModel, Failure> {
         let mut builder = GraphBuilder::new();
         pass(self, quiet, "finding the graph", |item| builder.item(&item))?;
@@ -188,10 +192,15 @@ fn of_the_kernel(path: &Path, trace: &Reader) -> Result<Recording, Failure> {
 /// Why a recording cannot say what the kernel did with the executors of the trace, if so.
 pub fn unable(recording: &Recording, trace: &Reader) -> Option<String> {
     if !recording.about().switches {
-        return Some("it has no steps of the scheduler; punctual record --detail switches makes one that has".into());
+        return Some(
+            "it has no steps of the scheduler; punctual record --detail switches makes one that has".into(),
+        );
     }
     if trace.about().threads.is_empty() {
-        return Some("the trace does not say which threads its executors were, so the recording says nothing of it".into());
+        return Some(
+            "the trace does not say which threads its executors were, so the recording says nothing of it"
+                .into(),
+        );
     }
     apart(recording, trace)
 }
@@ -201,15 +210,22 @@ fn of_threads(path: &Path, trace: &Reader) -> Result<TimingModel, Failure> {
     let model = read_model(path)?;
     let (clock, of_trace) = (&model.observation.clock, &trace.about().clock);
     if clock != of_trace && model.is_of_threads() {
-        let message =
-            format!("{}: its clock is {clock}, that of the trace is {of_trace}; all times of a model are of one clock", name(path));
+        let message = format!(
+            "{}: its clock is {clock}, that of the trace is {of_trace}; all times of a model are of one clock",
+            name(path)
+        );
         return Err(Failure::new(Code::Usage, message));
     }
     Ok(model)
 }
 
 /// Once through the trace.
-fn pass(trace: &Trace, quiet: bool, what: &'static str, mut each: impl FnMut(Item)) -> Result<Totals, Failure> {
+fn pass(
+    trace: &Trace,
+    quiet: bool,
+    what: &'static str,
+    mut each: impl FnMut(Item),
+) -> Result<Totals, Failure> {
     let bar = Bar::new(quiet, what, trace.reader.bytes(), "bytes");
     Ok(trace.reader.read(&mut each, &mut |bytes| bar.set(bytes))?)
 }
@@ -235,20 +251,26 @@ fn warn(trace: &Trace, graph: &Graph, chains: &Chains, totals: &Totals) {
     }
     if totals.discarded > 0 {
         let discarded = report::counted(totals.discarded, "event");
-        eprintln!("punctual: {place}: {discarded} discarded by the tracer, which had no room; what they may have changed is not followed");
+        eprintln!(
+            "punctual: {place}: {discarded} discarded by the tracer, which had no room; what they may have changed is not followed"
+        );
     }
     if graph.is_empty() {
         eprintln!("punctual: {place}: there is no event in it");
     }
     if chains.is_too_many {
         let most = punctual_extract::flow::MOST_CHAINS;
-        eprintln!("punctual: {place}: there are more than {most} paths from sources to sinks; name those that you want with --chain");
+        eprintln!(
+            "punctual: {place}: there are more than {most} paths from sources to sinks; name those that you want with --chain"
+        );
     }
 }
 
 fn write_graph(destination: &Destination, flow: &Dataflow, quiet: bool) -> Result<(), Failure> {
     let name = destination.path().display();
-    destination.write(report::flow::dot(flow).as_bytes()).map_err(|error| Failure::file("write", &name, reason(&error)))?;
+    destination
+        .write(report::flow::dot(flow).as_bytes())
+        .map_err(|error| Failure::file("write", &name, reason(&error)))?;
     if !quiet {
         eprintln!("Wrote {name}: the graph; dot -Tsvg {name} draws it.");
     }

@@ -52,16 +52,29 @@ impl Plan {
         // Curves are not compared; the shortest cost least.
         let options = || Options { curve_horizon: 1 };
         let source = |path: &Path| match path.is_dir() {
-            true => Trace::open(path, &arguments.chains, options()).map(|trace| Source::Trace(Box::new(trace))),
+            true => {
+                Trace::open(path, &arguments.chains, options()).map(|trace| Source::Trace(Box::new(trace)))
+            }
             false => Ok(Source::Model),
         };
-        let runs: Vec<(PathBuf, Source)> =
-            arguments.runs.iter().map(|path| Ok((path.clone(), source(path)?))).collect::<Result<_, Failure>>()?;
-        if !arguments.chains.is_empty() && !runs.iter().any(|(_, source)| matches!(source, Source::Trace(_))) {
-            let message = "--chain is for traces; timing models have the chains that were followed when they were made";
+        let runs: Vec<(PathBuf, Source)> = arguments
+            .runs
+            .iter()
+            .map(|path| Ok((path.clone(), source(path)?)))
+            .collect::<Result<_, Failure>>()?;
+        if !arguments.chains.is_empty() && !runs.iter().any(|(_, source)| matches!(source, Source::Trace(_)))
+        {
+            let message =
+                "--chain is for traces; timing models have the chains that were followed when they were made";
             return Err(Failure::new(Code::Usage, message));
         }
-        Ok(Plan { runs, by: arguments.by.into_iter().map(by).collect(), page, json: arguments.json, quiet: arguments.quiet })
+        Ok(Plan {
+            runs,
+            by: arguments.by.into_iter().map(by).collect(),
+            page,
+            json: arguments.json,
+            quiet: arguments.quiet,
+        })
     }
 }
 
@@ -79,11 +92,17 @@ fn by(by: args::By) -> By {
 fn unless_twice(paths: &[PathBuf]) -> Result<(), Failure> {
     let mut seen = HashMap::new();
     for path in paths {
-        let real = if is_standard_input(path) { path.clone() } else { fs::canonicalize(path).unwrap_or_else(|_| path.clone()) };
+        let real = if is_standard_input(path) {
+            path.clone()
+        } else {
+            fs::canonicalize(path).unwrap_or_else(|_| path.clone())
+        };
         if let Some(before) = seen.insert(real, path) {
             let same = if before == path { String::new() } else { format!(", as {}", name(before)) };
-            let message =
-                format!("{} is given twice{same}; a run says nothing on the spread of another that is itself, give it once", name(path));
+            let message = format!(
+                "{} is given twice{same}; a run says nothing on the spread of another that is itself, give it once",
+                name(path)
+            );
             return Err(Failure::new(Code::Usage, message));
         }
     }
@@ -119,7 +138,11 @@ fn cannot(inputs: &[Input], nothing: NothingInCommon) -> Failure {
     let named = |number: usize| inputs[number].name.as_str();
     let why = match (nothing.flow, nothing.threads) {
         (Some(flow), Some(threads)) => {
-            format!("{} has a dataflow program and {} has threads, and neither all have", named(flow), named(threads))
+            format!(
+                "{} has a dataflow program and {} has threads, and neither all have",
+                named(flow),
+                named(threads)
+            )
         }
         (Some(flow), None) => format!("{} has a dataflow program, and not all have one", named(flow)),
         (None, Some(threads)) => format!("{} has threads, and not all have some", named(threads)),

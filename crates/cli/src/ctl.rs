@@ -48,7 +48,9 @@ fn ask(command: &Command, client: &mut Client) -> Result<(), Failure> {
         }
         Command::List { json: true } => print(&format!("{:#}\n", json!({"specs": client.list_specs()?}))),
         Command::List { json: false } => print(&daemon::specs(&client.list_specs()?, &page)),
-        Command::Plugins { json: true } => print(&format!("{:#}\n", json!({"plugins": client.list_plugins()?}))),
+        Command::Plugins { json: true } => {
+            print(&format!("{:#}\n", json!({"plugins": client.list_plugins()?})))
+        }
         Command::Plugins { json: false } => print(&daemon::plugins(&client.list_plugins()?, &page)),
         Command::Release { specs } => release(specs, client),
         // It is planned before anybody is asked.
@@ -72,7 +74,9 @@ fn now() -> punctual_model::Instant {
 fn code(error: &Error) -> Code {
     match error {
         Error::Refused(_) => Code::Refused,
-        Error::Unreachable { .. } | Error::TimedOut { .. } | Error::Lost { .. } | Error::Protocol(_) => Code::Daemon,
+        Error::Unreachable { .. } | Error::TimedOut { .. } | Error::Lost { .. } | Error::Protocol(_) => {
+            Code::Daemon
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use serde_json::json;
 
 pub fn run(as_json: bool) -> Result<(), Failure> {
     let checks = punctual_observe::doctor();
-    let missing: Vec<&str> = checks.iter().filter(|check| check.ok == Verdict::Missing).map(|check| check.name).collect();
+    let missing: Vec<&str> =
+        checks.iter().filter(|check| check.ok == Verdict::Missing).map(|check| check.name).collect();
     if as_json {
         let list: Vec<serde_json::Value> = checks.iter().map(value).collect();
         print(&format!("{:#}\n", json!({"extraction": missing.is_empty(), "checks": list})))?;
@@ -20,7 +21,10 @@ pub fn run(as_json: bool) -> Result<(), Failure> {
     }
     match missing.is_empty() {
         true => Ok(()),
-        false => Err(Failure::new(Code::CannotHere, format!("extraction cannot run here: {} missing", missing.join(", ")))),
+        false => Err(Failure::new(
+            Code::CannotHere,
+            format!("extraction cannot run here: {} missing", missing.join(", ")),
+        )),
     }
 }
 

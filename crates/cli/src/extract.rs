@@ -29,7 +29,8 @@ impl Plan {
         let buffer = if arguments.record.is_some() { record::BUFFER } else { BUFFER };
         let mut watch = watch::Plan::new(arguments.watch, buffer)?;
         watch.observe.command_to_stderr = results.are_printed();
-        let record = arguments.record.as_deref().map(|path| Folder::new(path, arguments.results.force)).transpose()?;
+        let record =
+            arguments.record.as_deref().map(|path| Folder::new(path, arguments.results.force)).transpose()?;
         Ok(Plan { watch, extract: results::options(&arguments.models), results, record })
     }
 }
@@ -72,7 +73,8 @@ impl Sink for Extracting {
 pub fn run(plan: Plan) -> Result<(), Failure> {
     let quiet = plan.watch.quiet;
     let (sink, watched) = watch::run(&plan.watch, |observer| {
-        let start = |folder: &Folder| Recording::start(folder, &platform::about(observer.from(), false), None);
+        let start =
+            |folder: &Folder| Recording::start(folder, &platform::about(observer.from(), false), None);
         let recording = plan.record.as_ref().map(start).transpose()?;
         Ok(Extracting { extractor: Extractor::new(plan.extract), recording, broken: None })
     })?;
@@ -90,7 +92,9 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
     };
     let model = results::model(sink.extractor, observed);
     if model.tasks.is_empty() && !quiet {
-        eprintln!("punctual: no real-time thread of the target ran; --include-best-effort watches the others too");
+        eprintln!(
+            "punctual: no real-time thread of the target ran; --include-best-effort watches the others too"
+        );
     }
     plan.results.hand_over(&model, quiet)?;
     if let (Some(Ok(recorded)), Some(folder), false) = (&recorded, &plan.record, quiet) {

@@ -29,7 +29,10 @@ pub const CODES: [(&str, &str); 8] = [
     ("1", "Something else failed."),
     ("2", "The arguments make no sense."),
     ("3", "This kernel or these privileges do not allow it; punctual doctor says what is missing."),
-    ("4", "A process, cgroup or thread was not found, COMMAND could not be started, or a probes file does not fit it."),
+    (
+        "4",
+        "A process, cgroup or thread was not found, COMMAND could not be started, or a probes file does not fit it.",
+    ),
     ("5", "A file or recording could not be read or written, or is none."),
     ("6", "punctuald says no: not admitted, not permitted, or no such spec."),
     ("7", "punctuald cannot be reached, or did not answer."),
@@ -85,7 +88,8 @@ pub fn reason(error: &std::io::Error) -> String {
 /// The parser's message as one line, with its tip if it has one.
 pub fn of_usage(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
-    let said = text.split("\n\n").take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+    let said =
+        text.split("\n\n").take_while(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
     let line: Vec<&str> = said.flat_map(str::split_whitespace).collect();
     let line = line.join(" ");
     let line = line.strip_prefix("error: ").unwrap_or(&line).replace(" tip: ", "; ");
@@ -98,7 +102,9 @@ fn meant(command: &mut clap::Command, arguments: impl Iterator<Item = OsString>)
     command.build();
     let (mut name, mut command) = (command.get_name().to_owned(), &*command);
     for argument in arguments {
-        let Some(found) = argument.to_str().and_then(|argument| command.find_subcommand(argument)) else { break };
+        let Some(found) = argument.to_str().and_then(|argument| command.find_subcommand(argument)) else {
+            break;
+        };
         name += &format!(" {}", found.get_name());
         command = found;
     }
@@ -108,10 +114,14 @@ fn meant(command: &mut clap::Command, arguments: impl Iterator<Item = OsString>)
 /// One line instead of a backtrace.
 pub fn of_panic(panic: &PanicHookInfo<'_>) -> String {
     let said = panic.payload();
-    let said = said.downcast_ref::<&str>().copied().or_else(|| said.downcast_ref::<String>().map(String::as_str));
+    let said =
+        said.downcast_ref::<&str>().copied().or_else(|| said.downcast_ref::<String>().map(String::as_str));
     let at = panic.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
     let said = said.unwrap_or("no message").replace('\n', " ");
-    format!("punctual: this is a bug in punctual {}: {said}{at}; please report this line and what you ran", env!("CARGO_PKG_VERSION"))
+    format!(
+        "punctual: this is a bug in punctual {}: {said}{at}; please report this line and what you ran",
+        env!("CARGO_PKG_VERSION")
+    )
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use punctual_trace::flow::Reader;
 use std::path::{Path, PathBuf};
 
 /// Begins a warning where both stand beside each other all the same.
-pub const AT_ANOTHER_TIME: &str = "the threads were observed at another time than the dataflow program was traced";
+pub const AT_ANOTHER_TIME: &str =
+    "the threads were observed at another time than the dataflow program was traced";
 
 /// What the folders of a command line are.
 #[derive(Default)]
@@ -20,29 +21,39 @@ pub struct Given {
 
 impl Given {
     /// `what` is made of them: something that shows one dataflow program.
-    pub fn open<'a>(folders: impl IntoIterator<Item = &'a PathBuf>, stretch: &Stretch, what: &str) -> Result<Given, Failure> {
+    pub fn open<'a>(
+        folders: impl IntoIterator<Item = &'a PathBuf>,
+        stretch: &Stretch,
+        what: &str,
+    ) -> Result<Given, Failure> {
         let mut given = Given::default();
         for path in folders {
             if path.is_file() && path.to_string_lossy().ends_with(".timing.json") {
-                let message = format!("{} is a timing model; {what} is made of recordings and traces, which are folders", path.display());
+                let message = format!(
+                    "{} is a timing model; {what} is made of recordings and traces, which are folders",
+                    path.display()
+                );
                 return Err(Failure::new(Code::File, message));
             }
             match (trace(path), &given.flow) {
                 (Ok(_), Some((_, first))) => {
                     let (first, second) = (first.display(), path.display());
-                    let message = format!("{first} and {second} are two traces of dataflow programs; {what} shows one");
+                    let message =
+                        format!("{first} and {second} are two traces of dataflow programs; {what} shows one");
                     return Err(Failure::new(Code::Usage, message));
                 }
                 (Ok(reader), None) => given.flow = Some((reader, path.clone())),
-                (Err(error), _) => given.recordings.push(error.map_or_else(|| Recording::open(path, stretch), Err)?),
+                (Err(error), _) => {
+                    given.recordings.push(error.map_or_else(|| Recording::open(path, stretch), Err)?)
+                }
             }
         }
         Ok(given)
     }
 }
 
-/// The trace of a dataflow program; nothing where it is none, which leaves it to be a recording of threads, and an error if it is one that
-/// cannot be read.
+/// The trace of a dataflow program; nothing where it is none, which leaves it to be a recording of threads,
+/// and an error if it is one that cannot be read.
 pub fn trace(path: &Path) -> Result<Reader, Option<Failure>> {
     Reader::open(path).map_err(|error| match error.kind() {
         ErrorKind::NotATrace | ErrorKind::NotFound => None,

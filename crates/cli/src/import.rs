@@ -51,8 +51,15 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
         return Err(failure);
     }
     let Some(recording) = recording else {
-        let advice = if plan.options.include_best_effort { "" } else { "; --include-best-effort takes the others too" };
-        return Err(Failure::new(Code::File, format!("{source}: there is no real-time thread in it that could be imported{advice}")));
+        let advice = if plan.options.include_best_effort {
+            ""
+        } else {
+            "; --include-best-effort takes the others too"
+        };
+        return Err(Failure::new(
+            Code::File,
+            format!("{source}: there is no real-time thread in it that could be imported{advice}"),
+        ));
     };
     let recorded = recording.finish(imported.until, imported.totals)?;
     if !plan.quiet {
@@ -61,7 +68,12 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-fn take(recording: &mut Option<Recording>, plan: &Plan, about: &About, record: &Record) -> Result<(), Failure> {
+fn take(
+    recording: &mut Option<Recording>,
+    plan: &Plan,
+    about: &About,
+    record: &Record,
+) -> Result<(), Failure> {
     match recording {
         Some(recording) => recording.record(record),
         None => recording.insert(Recording::start(&plan.folder, about, None)?).record(record),

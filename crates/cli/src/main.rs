@@ -1,4 +1,5 @@
-//! The command `punctual`: arguments in, rooms called, errors out. What it shows, observes and infers is in the rooms.
+//! The command `punctual`: arguments in, rooms called, errors out. What it shows, observes and infers is in
+//! the rooms.
 
 mod args;
 mod chains;

@@ -23,7 +23,9 @@ pub fn pages(directory: &Path) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         fs::create_dir_all(directory)?;
         // Where the library's own `help` is not left out, pages refer to pages about it.
-        let mut command = Arguments::command().disable_help_subcommand(true).mut_subcommands(|it| it.disable_help_subcommand(true));
+        let mut command = Arguments::command()
+            .disable_help_subcommand(true)
+            .mut_subcommands(|it| it.disable_help_subcommand(true));
         command.build();
         fs::write(directory.join("punctual.1"), page(&command)?)?;
         subpages(directory, &command, "punctual")?;
@@ -42,17 +44,25 @@ fn subpages(directory: &Path, command: &clap::Command, prefix: &str) -> io::Resu
         let name = format!("{prefix}-{}", subcommand.get_name());
         subpages(directory, subcommand, &name)?;
         let usage = synopsis(subcommand);
-        let subcommand = subcommand.clone().display_name(name.clone()).version(env!("CARGO_PKG_VERSION")).override_usage(usage);
+        let subcommand = subcommand
+            .clone()
+            .display_name(name.clone())
+            .version(env!("CARGO_PKG_VERSION"))
+            .override_usage(usage);
         fs::write(directory.join(format!("{name}.1")), page(&subcommand)?)?;
     }
     Ok(())
 }
 
-/// How a subcommand is called: `punctual show [--all] [--task NAME] FILE`. The library's own synopsis leaves the values of options out.
+/// How a subcommand is called: `punctual show [--all] [--task NAME] FILE`. The library's own synopsis leaves
+/// the values of options out.
 fn synopsis(command: &clap::Command) -> String {
     let mut parts = vec![command.get_bin_name().unwrap_or(command.get_name()).to_owned()];
     // Options first, as people write them.
-    for argument in command.get_opts().chain(command.get_arguments().filter(|argument| is_flag(argument))).chain(command.get_positionals())
+    for argument in command
+        .get_opts()
+        .chain(command.get_arguments().filter(|argument| is_flag(argument)))
+        .chain(command.get_positionals())
     {
         let values = argument.get_num_args().filter(clap::builder::ValueRange::takes_values);
         let flag = match (argument.get_short(), argument.get_long()) {
@@ -95,7 +105,10 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
     for (code, meaning) in CODES {
         writeln!(page, ".TP\n\\fB{code}\\fR\n{meaning}")?;
     }
-    writeln!(page, ".SH FILES\n.TP\n\\fI*.timing.json\\fR\nTiming models. Their format is described by docs/timing\\-model.schema.json.")?;
+    writeln!(
+        page,
+        ".SH FILES\n.TP\n\\fI*.timing.json\\fR\nTiming models. Their format is described by docs/timing\\-model.schema.json."
+    )?;
     writeln!(
         page,
         ".TP\n\\fIDIR/metadata\\fR, \\fIDIR/stream_*\\fR\nRecordings, in the Common Trace Format 1.8. docs/recordings.md describes them."
@@ -113,7 +126,11 @@ mod tests {
         command.build();
         let of = |name: &str| synopsis(command.find_subcommand(name).expect("a subcommand"));
         assert_eq!(of("report"), "punctual report [-o FILE] [--force] [-q] [-h] FILE [TRACE...]");
-        assert!(of("extract").contains(" [--pid PID...] ") && of("extract").ends_with(" [-- COMMAND...]"), "{}", of("extract"));
+        assert!(
+            of("extract").contains(" [--pid PID...] ") && of("extract").ends_with(" [-- COMMAND...]"),
+            "{}",
+            of("extract")
+        );
         assert_eq!(of("rules"), "punctual rules [-h] COMMAND");
         assert_eq!(of("doctor"), "punctual doctor [--json] [-h]");
     }

@@ -17,7 +17,9 @@ pub fn print(text: &str) -> Result<(), Failure> {
 pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::file("write", "standard output", reason(&error))),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::file("write", "standard output", reason(&error)))
+        }
         _ => Ok(()),
     }
 }
@@ -36,7 +38,8 @@ enum Kind {
     File,
     /// A device or pipe is written to; replacing it by a file would break what it is.
     Special,
-    /// What this process was given, be it a file that somebody else writes to as well: it is written to where it stands, and never replaced.
+    /// What this process was given, be it a file that somebody else writes to as well: it is written to where
+    /// it stands, and never replaced.
     StandardOutput,
 }
 
@@ -44,7 +47,8 @@ enum Kind {
 const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
 
 impl Destination {
-    /// Checks all that can be known before: the file does not exist (or may be replaced), its directory takes new files.
+    /// Checks all that can be known before: the file does not exist (or may be replaced), its directory takes
+    /// new files.
     pub fn new(path: &Path, replace: bool) -> Result<Destination, Failure> {
         let name = path.display();
         if STANDARD_OUTPUT.iter().any(|name| path.as_os_str() == *name) {
@@ -54,21 +58,33 @@ impl Destination {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let destination = match fs::metadata(&path) {
             Ok(found) if found.is_dir() => {
-                return Err(Failure::new(Code::File, format!("cannot write {name}: it is a directory; name a file in it")));
+                return Err(Failure::new(
+                    Code::File,
+                    format!("cannot write {name}: it is a directory; name a file in it"),
+                ));
             }
             Ok(found) if found.is_file() && !replace => {
-                return Err(Failure::new(Code::File, format!("cannot write {name}: it exists; --force replaces it")));
+                return Err(Failure::new(
+                    Code::File,
+                    format!("cannot write {name}: it exists; --force replaces it"),
+                ));
             }
             Ok(found) if found.is_file() => Destination { path, replace, kind: Kind::File },
             Ok(_) => Destination { path, replace, kind: Kind::Special },
-            Err(error) if error.kind() == ErrorKind::NotFound => Destination { path, replace, kind: Kind::File },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Destination { path, replace, kind: Kind::File }
+            }
             Err(error) => return Err(Failure::file("write", name, reason(&error))),
         };
         if destination.kind == Kind::File {
             temporary(directory(&destination.path)).map_err(|error| {
                 let why = match error.kind() {
-                    ErrorKind::NotFound if directory(&destination.path).is_dir() => "no file can be made in that directory".to_owned(),
-                    ErrorKind::NotFound => format!("there is no directory {}", directory(&destination.path).display()),
+                    ErrorKind::NotFound if directory(&destination.path).is_dir() => {
+                        "no file can be made in that directory".to_owned()
+                    }
+                    ErrorKind::NotFound => {
+                        format!("there is no directory {}", directory(&destination.path).display())
+                    }
                     _ => reason(&error),
                 };
                 Failure::new(Code::File, format!("cannot write {name}: {why}; choose another place"))
@@ -87,7 +103,9 @@ impl Destination {
     /// The file, to be written bit by bit; [`Pending::finish`] puts it in its place.
     pub fn begin(&self) -> io::Result<Pending<'_>> {
         let file = match self.kind {
-            Kind::StandardOutput => Unfinished::Special(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+            Kind::StandardOutput => {
+                Unfinished::Special(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+            }
             Kind::Special => Unfinished::Special(OpenOptions::new().write(true).open(&self.path)?),
             Kind::File => Unfinished::File(temporary(directory(&self.path))?),
         };
@@ -100,7 +118,8 @@ impl Destination {
         let Err(error) = self.write(contents) else { return Ok(()) };
         let mut failure = Failure::file("write", self.path.display(), reason(&error));
         let name = self.path.file_name().unwrap_or_default();
-        let rescue = tempfile::Builder::new().prefix("punctual-").suffix(name).tempfile_in(std::env::temp_dir());
+        let rescue =
+            tempfile::Builder::new().prefix("punctual-").suffix(name).tempfile_in(std::env::temp_dir());
         let rescued = rescue.and_then(|mut file| {
             file.write_all(contents)?;
             file.keep().map_err(|error| error.error)
@@ -138,7 +157,8 @@ impl Pending<'_> {
         file.as_file().sync_all()?;
         let renamed = if *replace { file.persist(path) } else { file.persist_noclobber(path) };
         renamed.map_err(|error| error.error)?;
-        // The rename is on the disk only when its directory is; where a file system cannot do that, it is as good as renamed.
+        // The rename is on the disk only when its directory is; where a file system cannot do that, it is as
+        // good as renamed.
         let _ = File::open(directory(path)).and_then(|directory| directory.sync_all());
         Ok(())
     }
@@ -162,8 +182,8 @@ impl Write for Pending<'_> {
     }
 }
 
-/// The error in words for whoever named the file: without the temporary file's name, with what to do. It goes through other libraries, which
-/// hand on nothing but its text.
+/// The error in words for whoever named the file: without the temporary file's name, with what to do. It goes
+/// through other libraries, which hand on nothing but its text.
 fn plain(error: &io::Error) -> io::Error {
     let advice = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; make room or choose another place",

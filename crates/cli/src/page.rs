@@ -33,9 +33,12 @@ pub struct Plan {
 
 impl Plan {
     pub fn new(arguments: args::Report) -> Result<Plan, Failure> {
-        let (file, folders) = apart_from_folders(iter::once(arguments.file).chain(arguments.recordings).collect())?;
+        let (file, folders) =
+            apart_from_folders(iter::once(arguments.file).chain(arguments.recordings).collect())?;
         let is_made = file.is_none();
-        let Some(file) = file.or_else(|| folders.first().cloned()) else { unreachable!("the parser wants one") };
+        let Some(file) = file.or_else(|| folders.first().cloned()) else {
+            unreachable!("the parser wants one")
+        };
         let destination = match &arguments.output {
             Some(path) if path.as_os_str() == "-" => None,
             Some(path) => Some(Destination::new(path, arguments.force)?),
@@ -47,11 +50,15 @@ impl Plan {
             for recording in &recordings {
                 if let Some(why) = apart(recording, reader) {
                     let (recording, path) = (recording.path().display(), path.display());
-                    return Err(Failure::new(Code::Usage, format!("{recording} cannot be drawn beside {path}: {why}")));
+                    return Err(Failure::new(
+                        Code::Usage,
+                        format!("{recording} cannot be drawn beside {path}: {why}"),
+                    ));
                 }
             }
         }
-        let flow = flow.map(|(reader, path)| Trace::of(reader, &path, &[], Options::default())).transpose()?;
+        let flow =
+            flow.map(|(reader, path)| Trace::of(reader, &path, &[], Options::default())).transpose()?;
         Ok(Plan { is_made, flow, recordings, file, destination, quiet: arguments.quiet })
     }
 }
@@ -92,7 +99,9 @@ fn make(plan: &Plan) -> Result<TimingModel, Failure> {
     };
     let threads = match plan.recordings.is_empty() {
         true => None,
-        false => Some(replay::model(&plan.recordings, &Default::default(), replay::processors(), plan.quiet)?),
+        false => {
+            Some(replay::model(&plan.recordings, &Default::default(), replay::processors(), plan.quiet)?)
+        }
     };
     match (threads, flow) {
         (Some(threads), Some(flow)) => Ok(chains::beside(threads, flow)),
@@ -134,13 +143,17 @@ pub fn run(mut plan: Plan) -> Result<(), Failure> {
             let known = draw(recording, name.as_deref(), &model, &mut seen, plan.quiet)?;
             if known == 0 && !plan.is_made {
                 let recording = recording.path().display();
-                let message = format!("{recording} has none of the jobs that {file} is about; are they of one observation?");
+                let message = format!(
+                    "{recording} has none of the jobs that {file} is about; are they of one observation?"
+                );
                 return Err(Failure::new(Code::File, message));
             }
         }
         jobs = Some(seen);
     }
-    let title = own_name(&plan.file).filter(|_| !is_standard_input(&plan.file)).unwrap_or_else(|| "timing model".into());
+    let title = own_name(&plan.file)
+        .filter(|_| !is_standard_input(&plan.file))
+        .unwrap_or_else(|| "timing model".into());
     let html = page(&model, jobs.as_ref(), states.as_ref(), &title);
     match &plan.destination {
         None => print(&html),
@@ -160,7 +173,9 @@ fn states(trace: &Trace, model: &TimingModel, plan: &Plan) -> Result<States, Fai
     let Some(flow) = &model.dataflow else {
         return Err(Failure::new(
             Code::Usage,
-            format!("{file} says nothing of a dataflow program, and {path} is the trace of one; punctual chains {path} makes its model"),
+            format!(
+                "{file} says nothing of a dataflow program, and {path} is the trace of one; punctual chains {path} makes its model"
+            ),
         ));
     };
     let mut states = States::new(flow, reader.about(), model.traced().from_ns);
@@ -168,12 +183,16 @@ fn states(trace: &Trace, model: &TimingModel, plan: &Plan) -> Result<States, Fai
     reader.read(&mut |item| states.item(&item), &mut |bytes| bar.set(bytes))?;
     drop(bar);
     if states.events() == 0 && flow.events > 0 {
-        return Err(Failure::new(Code::File, format!("{path} has none of the events that {file} is about; are they of one run?")));
+        return Err(Failure::new(
+            Code::File,
+            format!("{path} has none of the events that {file} is about; are they of one run?"),
+        ));
     }
     Ok(states)
 }
 
-/// What the model calls each recording: nothing where it is about one alone, else the path by which it was replayed.
+/// What the model calls each recording: nothing where it is about one alone, else the path by which it was
+/// replayed.
 fn names(model: &TimingModel, recordings: &[Recording], file: &str) -> Result<Vec<Option<String>>, Failure> {
     let wrong = |why: String| Err(Failure::new(Code::Usage, format!("{file} {why}")));
     let known: BTreeSet<&str> = model.tasks.iter().filter_map(|task| task.recording.as_deref()).collect();
@@ -187,7 +206,8 @@ fn names(model: &TimingModel, recordings: &[Recording], file: &str) -> Result<Ve
     for recording in recordings {
         let path = recording.path();
         let is_it = |name: &&&str| {
-            Path::new(name) == path || fs::canonicalize(name).ok().is_some_and(|name| fs::canonicalize(path).ok() == Some(name))
+            Path::new(name) == path
+                || fs::canonicalize(name).ok().is_some_and(|name| fs::canonicalize(path).ok() == Some(name))
         };
         let Some(name) = known.iter().find(is_it).map(|name| Some((*name).to_owned())) else {
             let known: Vec<&str> = known.into_iter().collect();
@@ -202,7 +222,13 @@ fn names(model: &TimingModel, recordings: &[Recording], file: &str) -> Result<Ve
 }
 
 /// Adds the jobs of a recording to those that the page shows; how many of them are of primary separators.
-fn draw(recording: &mut Recording, name: Option<&str>, model: &TimingModel, seen: &mut Jobs, quiet: bool) -> Result<u64, Failure> {
+fn draw(
+    recording: &mut Recording,
+    name: Option<&str>,
+    model: &TimingModel,
+    seen: &mut Jobs,
+    quiet: bool,
+) -> Result<u64, Failure> {
     let tasks: Vec<&Task> = model.tasks.iter().filter(|task| task.recording.as_deref() == name).collect();
     // A model of a stretch of it.
     let (from, until) = match name {
@@ -230,7 +256,8 @@ fn draw(recording: &mut Recording, name: Option<&str>, model: &TimingModel, seen
     Ok(known)
 }
 
-/// The stretch of one of several recordings that its tasks are of: the model says only when the first of all began and the last ended.
+/// The stretch of one of several recordings that its tasks are of: the model says only when the first of all
+/// began and the last ended.
 fn span(tasks: &[&Task], recording: &Recording) -> (Instant, Instant) {
     let from = tasks.iter().map(|task| task.from_ns).min();
     let until = tasks.iter().find(|task| task.ended_by == EndedBy::ObservationEnd).map(|task| task.until_ns);

@@ -39,7 +39,8 @@ pub fn clock_zero() -> i64 {
 /// The running kernel and the processors that are online.
 pub fn here() -> Platform {
     let uname = rustix::system::uname();
-    let online = fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|list| count(list.trim()));
+    let online =
+        fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|list| count(list.trim()));
     let usable = || std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
     Platform {
         kernel: uname.release().to_string_lossy().into_owned(),

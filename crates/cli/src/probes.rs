@@ -1,4 +1,5 @@
-//! Dataflow programs that cannot be rebuilt: `punctual record --flow-probes` and `punctual flow-probes check`.
+//! Dataflow programs that cannot be rebuilt: `punctual record --flow-probes` and `punctual flow-probes
+//! check`.
 
 mod check;
 mod connections;
@@ -45,10 +46,14 @@ impl Plan {
         let usage = |what: &str| Failure::new(Code::Usage, what.to_owned());
         let command = arguments.watch.target.command;
         if command.is_empty() {
-            return Err(usage("--flow-probes needs the command to run: -- COMMAND; probes have to be there before it begins"));
+            return Err(usage(
+                "--flow-probes needs the command to run: -- COMMAND; probes have to be there before it begins",
+            ));
         }
         if arguments.limit.is_some() || arguments.watch.include_best_effort {
-            return Err(usage("--limit and --include-best-effort are for recordings of threads, not for --flow-probes"));
+            return Err(usage(
+                "--limit and --include-best-effort are for recordings of threads, not for --flow-probes",
+            ));
         }
         let file = files::read(files)?;
         let files = files::names(files);
@@ -86,14 +91,17 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
             break;
         }
         let polled = tracer.poll(left, &mut |seen| recorder.take(seen, &mut failure));
-        failure = failure.or(polled.err().map(Failure::from)).or_else(|| recorder.tick(tracer.counted()).err());
+        failure =
+            failure.or(polled.err().map(Failure::from)).or_else(|| recorder.tick(tracer.counted()).err());
         line.update(|| (counted(recorder.events(), "event"), tracer.counted().lost));
     }
     let (process, told) = (tracer.process(), tracer.counted());
     let status = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
     line.clear();
     match status {
-        None => eprintln!("punctual: the command (process {process}) was asked to end and still runs; kill -KILL {process} ends it"),
+        None => eprintln!(
+            "punctual: the command (process {process}) was asked to end and still runs; kill -KILL {process} ends it"
+        ),
         Some(status) if !status.success() && !stop.asked() && end.is_none_or(|end| Instant::now() < end) => {
             eprintln!("punctual: the command ended with {status}; what was seen of it is kept");
         }
@@ -116,7 +124,10 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
     }
     warn(told, by_kind, &findings);
     if findings.iter().any(|finding| finding.is_certain) {
-        let message = format!("{} does not fit this program, as said above; the trace {place} is not to be trusted", plan.files);
+        let message = format!(
+            "{} does not fit this program, as said above; the trace {place} is not to be trusted",
+            plan.files
+        );
         return Err(Failure::new(Code::Target, message));
     }
     if !plan.quiet {
@@ -132,12 +143,16 @@ fn warn(told: Counted, by_kind: [u64; 4], findings: &[Finding]) {
     }
     findings.iter().for_each(|finding| eprintln!("punctual: {}", finding.text));
     // What was called and could not be read, or not be matched, has been told.
-    let was_called = |kind: Kind| told.unreadable[kind as usize] > 0 || kind == Kind::Stop && told.unmatched > 0;
+    let was_called =
+        |kind: Kind| told.unreadable[kind as usize] > 0 || kind == Kind::Stop && told.unmatched > 0;
     let counts = Kind::ALL.into_iter().zip(by_kind).filter(|(kind, count)| *count == 0 && !was_called(*kind));
     let never: Vec<&str> = counts.map(|(kind, _)| kind.name()).collect();
     match never.len() {
         0 => {}
         4 => eprintln!("punctual: none of the functions was called"),
-        _ => eprintln!("punctual: there was no {}: are these functions ever called, or are their calls inlined?", never.join(", ")),
+        _ => eprintln!(
+            "punctual: there was no {}: are these functions ever called, or are their calls inlined?",
+            never.join(", ")
+        ),
     }
 }

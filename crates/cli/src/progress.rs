@@ -21,7 +21,10 @@ impl Line {
     pub fn new(quiet: bool, limit: Option<Duration>) -> Line {
         let bar = (!quiet && stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.set_style(
+                ProgressStyle::with_template("{wide_msg}")
+                    .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+            );
             bar
         });
         let began = Instant::now();
@@ -69,7 +72,9 @@ impl Bar {
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(5));
         let template = match unit {
             "bytes" => "{prefix} {wide_bar} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left".to_owned(),
-            unit => format!("{{prefix}} {{wide_bar}} {{human_pos}} of {{human_len}} {unit}, {{rate}} a second, {{eta}} left"),
+            unit => format!(
+                "{{prefix}} {{wide_bar}} {{human_pos}} of {{human_len}} {unit}, {{rate}} a second, {{eta}} left"
+            ),
         };
         let style = ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
@@ -95,8 +100,12 @@ mod tests {
 
     #[test]
     fn the_line_says_how_far_it_has_come() {
-        let line = text(Duration::from_millis(3_400), Some(Duration::from_secs(10)), "17 threads, 12,345 jobs", 0);
+        let line =
+            text(Duration::from_millis(3_400), Some(Duration::from_secs(10)), "17 threads, 12,345 jobs", 0);
         assert_eq!(line, "watching for 3s of 10s: 17 threads, 12,345 jobs, nothing lost (Ctrl-C ends)");
-        assert!(text(Duration::from_secs(90), None, "17 threads", 1).contains("1m 30s: 17 threads, 1 record LOST"));
+        assert!(
+            text(Duration::from_secs(90), None, "17 threads", 1)
+                .contains("1m 30s: 17 threads, 1 record LOST")
+        );
     }
 }

@@ -14,7 +14,8 @@ use punctual_trace::{About, Record, Totals};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Size of the buffer between kernel and user space: a second of 200,000 records, should the disk be busy for so long.
+/// Size of the buffer between kernel and user space: a second of 200,000 records, should the disk be busy for
+/// so long.
 pub const BUFFER: u32 = 32 << 20;
 
 /// Everything that was asked for, checked as far as it can be before observing.
@@ -48,7 +49,8 @@ pub struct Recording {
 impl Recording {
     pub fn start(folder: &Folder, about: &About, limit: Option<u64>) -> Result<Recording, Failure> {
         folder.clear()?;
-        let recorder = Recorder::create(folder.path(), about, &ctf::Options { limit, ..ctf::Options::default() })?;
+        let recorder =
+            Recorder::create(folder.path(), about, &ctf::Options { limit, ..ctf::Options::default() })?;
         Ok(Recording { recorder, activations: 0, place: folder.path().display().to_string() })
     }
 
@@ -88,7 +90,12 @@ impl Sink for Recording {
 
 /// What was counted, as a recording has it.
 pub fn totals(statistics: &Statistics) -> Totals {
-    Totals { lost: statistics.lost, untracked: statistics.untracked, skipped: statistics.missed, stolen: statistics.stolen }
+    Totals {
+        lost: statistics.lost,
+        untracked: statistics.untracked,
+        skipped: statistics.missed,
+        stolen: statistics.stolen,
+    }
 }
 
 /// What was written, and what to do with it.
@@ -96,7 +103,9 @@ pub fn written(folder: &Folder, recorded: &Recorded) -> String {
     let place = folder.path().display();
     let dropped = match recorded.dropped.activations {
         0 => String::new(),
-        dropped => format!(" The oldest part, {}, is gone because of the limit.", counted(dropped, "activation")),
+        dropped => {
+            format!(" The oldest part, {}, is gone because of the limit.", counted(dropped, "activation"))
+        }
     };
     let (activations, bytes) = (counted(recorded.activations, "activation"), ByteSize(recorded.bytes));
     format!("Wrote {place}: {activations}, {bytes}.{dropped} punctual replay {place} gives its models.")
@@ -104,8 +113,9 @@ pub fn written(folder: &Folder, recorded: &Recorded) -> String {
 
 pub fn run(plan: Plan) -> Result<(), Failure> {
     let switches = plan.watch.observe.switches;
-    let (recording, watched) =
-        watch::run(&plan.watch, |observer| Recording::start(&plan.folder, &platform::about(observer.from(), switches), plan.limit))?;
+    let (recording, watched) = watch::run(&plan.watch, |observer| {
+        Recording::start(&plan.folder, &platform::about(observer.from(), switches), plan.limit)
+    })?;
     if let Some(failure) = watched.failure {
         // What failed was mostly the writing itself; if not, what was seen before is worth a good end.
         if failure.code != Code::File {
@@ -115,7 +125,9 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
     }
     let recorded = recording.finish(watched.summary.until, totals(&watched.summary.statistics))?;
     if recorded.activations == 0 && !plan.watch.quiet {
-        eprintln!("punctual: no real-time thread of the target ran; --include-best-effort watches the others too");
+        eprintln!(
+            "punctual: no real-time thread of the target ran; --include-best-effort watches the others too"
+        );
     }
     if !plan.watch.quiet {
         eprintln!("{}", written(&plan.folder, &recorded));

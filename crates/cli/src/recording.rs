@@ -28,14 +28,19 @@ impl Recording {
         let mut shorter = None;
         if stretch.from.is_some() || stretch.until.is_some() {
             let begin = begin(&reader);
-            let at = |offset: std::time::Duration| begin + Duration::from_ns(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX));
+            let at = |offset: std::time::Duration| {
+                begin + Duration::from_ns(u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX))
+            };
             let (from, until) = (stretch.from.map(at), stretch.until.map(at));
             if from.zip(until).is_some_and(|(from, until)| from >= until) {
                 return Err(Failure::new(Code::Usage, "--from must come before --until"));
             }
             let length = reader.until().since(begin);
             if from.is_some_and(|from| from >= reader.until()) {
-                return Err(Failure::new(Code::Usage, format!("{} is only {length} long; --from is behind its end", path.display())));
+                return Err(Failure::new(
+                    Code::Usage,
+                    format!("{} is only {length} long; --from is behind its end", path.display()),
+                ));
             }
             shorter = until.filter(|until| *until > reader.until()).map(|_| length);
             reader.select(from, until)?;
@@ -101,19 +106,27 @@ impl Recording {
         let dropped = self.reader.dropped();
         if dropped.packets > 0 {
             let activations = counted(dropped.activations, "activation");
-            eprintln!("punctual: {place}: its oldest part, {activations}, went because of its limit when it was recorded");
+            eprintln!(
+                "punctual: {place}: its oldest part, {activations}, went because of its limit when it was recorded"
+            );
         }
         let lost = self.reader.totals().lost;
         if lost > 0 {
             let lost = counted(lost, "record");
-            eprintln!("punctual: {place}: {lost} lost when it was recorded, tasks end where they are missing");
+            eprintln!(
+                "punctual: {place}: {lost} lost when it was recorded, tasks end where they are missing"
+            );
         }
     }
 }
 
 /// With a limit, the beginning of the observation may be gone.
 fn begin(reader: &Reader) -> Instant {
-    if reader.dropped().packets > 0 && reader.stretches() > 0 { reader.stretch(0).begin } else { reader.about().from }
+    if reader.dropped().packets > 0 && reader.stretches() > 0 {
+        reader.stretch(0).begin
+    } else {
+        reader.about().from
+    }
 }
 
 impl Source for Recording {
@@ -127,7 +140,11 @@ impl Source for Recording {
         self.reader.stretch(stretch).activations
     }
 
-    fn read(&self, stretches: Range<usize>, each: &mut dyn FnMut(&Record)) -> Result<(), punctual_trace::Error> {
+    fn read(
+        &self,
+        stretches: Range<usize>,
+        each: &mut dyn FnMut(&Record),
+    ) -> Result<(), punctual_trace::Error> {
         let damage = self.reader.read(stretches, each)?;
         if !damage.is_empty() {
             let said = damage.iter().map(|damage| (damage.to_string(), damage.activations()));

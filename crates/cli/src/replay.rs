@@ -29,11 +29,15 @@ impl Plan {
     pub fn new(arguments: args::Replay) -> Result<Plan, Failure> {
         let results = Results::new(&arguments.results)?;
         if arguments.jobs_out.is_some() && arguments.recordings.len() > 1 {
-            return Err(Failure::new(Code::Usage, "--jobs-out lists the jobs of one recording; replay them one after the other"));
+            return Err(Failure::new(
+                Code::Usage,
+                "--jobs-out lists the jobs of one recording; replay them one after the other",
+            ));
         }
         let jobs = match &arguments.jobs_out {
             Some(path) => {
-                let format = Format::of(path).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
+                let format =
+                    Format::of(path).map_err(|error| Failure::new(Code::Usage, error.to_string()))?;
                 Some((Destination::new(path, arguments.results.force)?, format))
             }
             None => None,
@@ -68,12 +72,22 @@ pub fn processors() -> NonZeroUsize {
 }
 
 /// One model of all recordings, of which there has to be one.
-pub fn model(recordings: &[Recording], options: &Options, workers: NonZeroUsize, quiet: bool) -> Result<TimingModel, Failure> {
+pub fn model(
+    recordings: &[Recording],
+    options: &Options,
+    workers: NonZeroUsize,
+    quiet: bool,
+) -> Result<TimingModel, Failure> {
     Ok(merge(extract_all(recordings, options, workers, quiet)?, recordings))
 }
 
 /// The models of each recording, several recordings at once where there are workers for that.
-fn extract_all(recordings: &[Recording], options: &Options, workers: NonZeroUsize, quiet: bool) -> Result<Vec<TimingModel>, Failure> {
+fn extract_all(
+    recordings: &[Recording],
+    options: &Options,
+    workers: NonZeroUsize,
+    quiet: bool,
+) -> Result<Vec<TimingModel>, Failure> {
     let total = recordings.iter().map(Recording::activations).sum();
     let bar = Bar::new(quiet, "replaying", total, "activations");
     let at_once = workers.get().min(recordings.len());
@@ -91,8 +105,10 @@ fn extract_all(recordings: &[Recording], options: &Options, workers: NonZeroUsiz
                         done[index].store(activations, Ordering::Relaxed);
                         bar.set(done.iter().map(|done| done.load(Ordering::Relaxed)).sum());
                     };
-                    let replayed = replay(recording, &Replay { workers, options: options.clone() }, &progress);
-                    let model = replayed.map(|extractor| to_model(extractor, recording, done[index].load(Ordering::Relaxed)));
+                    let replayed =
+                        replay(recording, &Replay { workers, options: options.clone() }, &progress);
+                    let model = replayed
+                        .map(|extractor| to_model(extractor, recording, done[index].load(Ordering::Relaxed)));
                     models.lock().unwrap_or_else(PoisonError::into_inner).push((index, model));
                 }
             });
@@ -133,7 +149,9 @@ fn merge(models: Vec<TimingModel>, recordings: &[Recording]) -> TimingModel {
     let Some(mut all) = models.next() else { unreachable!("whoever replays has a recording") };
     for model in models {
         if (&model.platform, &model.observation.clock) != (&all.platform, &all.observation.clock) {
-            eprintln!("punctual: the recordings are of different machines or clocks; the file names those of the first");
+            eprintln!(
+                "punctual: the recordings are of different machines or clocks; the file names those of the first"
+            );
         }
         all.tasks.extend(model.tasks);
         let (all, one) = (&mut all.observation, &model.observation);
@@ -165,7 +183,8 @@ impl Primaries {
     }
 }
 
-/// Goes through a recording once more for its jobs. What models they make is known by then, so horizons are short.
+/// Goes through a recording once more for its jobs. What models they make is known by then, so horizons are
+/// short.
 pub fn each_job(
     recording: &Recording,
     merge_transitions: bool,
@@ -173,7 +192,10 @@ pub fn each_job(
     mut record: impl FnMut(&Record),
     mut job: impl FnMut(&JobSeen<'_>),
 ) -> Result<(), Failure> {
-    let mut extractor = Extractor::new(Options { stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 }, merge_transitions });
+    let mut extractor = Extractor::new(Options {
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 },
+        merge_transitions,
+    });
     let mut activations = 0_u64;
     recording.read_all(&mut |next| {
         record(next);
@@ -199,7 +221,8 @@ fn list_jobs(
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
     let primaries = Primaries::of(&model.tasks);
     let pending = destination.begin().map_err(|error| Failure::file("write", &name, reason(&error)))?;
-    let mut writer = Writer::new(pending, format, &model.observation.clock).map_err(|error| failed(&error))?;
+    let mut writer =
+        Writer::new(pending, format, &model.observation.clock).map_err(|error| failed(&error))?;
     let bar = Bar::new(quiet, "listing jobs", recording.activations(), "activations");
     let mut broken = None;
     each_job(

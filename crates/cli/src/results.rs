@@ -39,8 +39,14 @@ impl Results {
             Results::Table => {
                 print(&overview(model, &terminal::page(), false))?;
                 if !quiet {
-                    let graph = if model.dataflow.is_some() { "; --graph FILE writes the graph for Graphviz" } else { "" };
-                    eprintln!("(-o FILE writes the whole timing model; punctual show FILE --task NAME then tells all of a task{graph})");
+                    let graph = if model.dataflow.is_some() {
+                        "; --graph FILE writes the graph for Graphviz"
+                    } else {
+                        ""
+                    };
+                    eprintln!(
+                        "(-o FILE writes the whole timing model; punctual show FILE --task NAME then tells all of a task{graph})"
+                    );
                 }
                 Ok(())
             }
@@ -66,7 +72,10 @@ fn written(path: &Path) -> String {
 /// Which models to extract.
 pub fn options(arguments: &args::Models) -> punctual_extract::Options {
     punctual_extract::Options {
-        stream: StreamOptions { curve_horizon: arguments.curve_horizon as usize, wcet_horizon: arguments.wcet_horizon as usize },
+        stream: StreamOptions {
+            curve_horizon: arguments.curve_horizon as usize,
+            wcet_horizon: arguments.wcet_horizon as usize,
+        },
         merge_transitions: arguments.merge_transitions,
     }
 }
@@ -86,7 +95,9 @@ pub fn model(extractor: Extractor, observed: Observed) -> TimingModel {
     let omitted_tasks = extractor.progress().omitted;
     if omitted_tasks > 0 {
         let omitted = report::counted(omitted_tasks, "task");
-        eprintln!("punctual: {omitted} left out, there were too many; --merge-transitions keeps one task for each thread");
+        eprintln!(
+            "punctual: {omitted} left out, there were too many; --merge-transitions keeps one task for each thread"
+        );
     }
     TimingModel {
         format: FORMAT.into(),

@@ -25,7 +25,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn run_check(arguments: &Check) -> Result<(), Failure> {
     let config = configuration(arguments.config.as_deref())?;
-    let path = arguments.file.clone().or_else(|| config.as_ref().and_then(|config| config.rules.clone())).unwrap_or_else(usual_place);
+    let path = arguments
+        .file
+        .clone()
+        .or_else(|| config.as_ref().and_then(|config| config.rules.clone()))
+        .unwrap_or_else(usual_place);
     let (rules, warnings) = load(&path, config.as_ref())?;
     match arguments.json {
         true => print(&show::check_json(&path, &rules, &warnings)),
@@ -38,12 +42,17 @@ fn run_check(arguments: &Check) -> Result<(), Failure> {
 
 fn run_explain(arguments: &Explain) -> Result<(), Failure> {
     let config = configuration(arguments.config.as_deref())?;
-    let path = arguments.rules.clone().or_else(|| config.as_ref().and_then(|config| config.rules.clone())).unwrap_or_else(usual_place);
+    let path = arguments
+        .rules
+        .clone()
+        .or_else(|| config.as_ref().and_then(|config| config.rules.clone()))
+        .unwrap_or_else(usual_place);
     let (rules, warnings) = load(&path, config.as_ref())?;
     let who = who(arguments)?;
     let parameters = arguments.spec.parameters();
     let plugins = plugins(arguments.plugin.as_deref(), config.as_ref(), &rules)?;
-    let explained: Vec<Explanation> = plugins.iter().map(|plugin| rules.explain(&who, plugin, parameters.as_ref(), &Nothing)).collect();
+    let explained: Vec<Explanation> =
+        plugins.iter().map(|plugin| rules.explain(&who, plugin, parameters.as_ref(), &Nothing)).collect();
     match arguments.json {
         true => print(&show::explain_json(&who, &explained)),
         false => {
@@ -58,7 +67,9 @@ fn configuration(named: Option<&Path>) -> Result<Option<Config>, Failure> {
     let usual = Path::new(config::DEFAULT_PATH);
     let Some(path) = named.or_else(|| usual.exists().then_some(usual)) else { return Ok(None) };
     // Its own warnings are for punctuald --check-config.
-    Config::load(path).map(|(config, _)| Some(config)).map_err(|error| Failure::new(Code::File, error.to_string()))
+    Config::load(path)
+        .map(|(config, _)| Some(config))
+        .map_err(|error| Failure::new(Code::File, error.to_string()))
 }
 
 fn usual_place() -> PathBuf {
@@ -76,14 +87,18 @@ fn warn(warnings: &[Problem]) {
     }
 }
 
-/// The one that was asked for, else all that there are: of the configuration, or where there is none, those that rules name.
+/// The one that was asked for, else all that there are: of the configuration, or where there is none, those
+/// that rules name.
 fn plugins(named: Option<&str>, config: Option<&Config>, rules: &Rules) -> Result<Vec<String>, Failure> {
     if let Some(name) = named {
         return match config.filter(|config| !config.plugin_names().contains(&name)) {
             None => Ok(vec![name.to_owned()]),
             Some(config) => {
                 let there = config.plugin_names().join(", ");
-                Err(Failure::new(Code::Usage, format!("there is no plugin '{name}'; the configuration has {there}")))
+                Err(Failure::new(
+                    Code::Usage,
+                    format!("there is no plugin '{name}'; the configuration has {there}"),
+                ))
             }
         };
     }
@@ -106,21 +121,31 @@ fn who(arguments: &Explain) -> Result<Who, Failure> {
     let group = arguments.group.as_deref().map(group).transpose()?;
     match user {
         Some(user) => {
-            let groups = CString::new(user.name.as_str()).ok().and_then(|name| nix::unistd::getgrouplist(&name, user.gid).ok());
+            let groups = CString::new(user.name.as_str())
+                .ok()
+                .and_then(|name| nix::unistd::getgrouplist(&name, user.gid).ok());
             let groups = groups.unwrap_or_default().into_iter().map(Gid::as_raw).collect();
             Ok(Who { user: user.uid.as_raw(), group: group.unwrap_or(user.gid.as_raw()), groups })
         }
-        None => Ok(Who { user: Uid::effective().as_raw(), group: group.unwrap_or(Gid::effective().as_raw()), groups: Vec::new() }),
+        None => Ok(Who {
+            user: Uid::effective().as_raw(),
+            group: group.unwrap_or(Gid::effective().as_raw()),
+            groups: Vec::new(),
+        }),
     }
 }
 
 fn user(name: &str) -> Result<User, Failure> {
-    let found = User::from_name(name).ok().flatten().or_else(|| User::from_uid(Uid::from_raw(name.parse().ok()?)).ok().flatten());
+    let found = User::from_name(name)
+        .ok()
+        .flatten()
+        .or_else(|| User::from_uid(Uid::from_raw(name.parse().ok()?)).ok().flatten());
     found.ok_or_else(|| Failure::new(Code::Target, format!("there is no user '{name}' here")))
 }
 
 fn group(name: &str) -> Result<u32, Failure> {
-    let found = Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw()).or_else(|| name.parse().ok());
+    let found =
+        Group::from_name(name).ok().flatten().map(|group| group.gid.as_raw()).or_else(|| name.parse().ok());
     found.ok_or_else(|| Failure::new(Code::Target, format!("there is no group '{name}' here")))
 }
 
@@ -157,18 +182,26 @@ mod tests {
         let good = file("good.conf", "root RM max_period 9000\n");
         let bad = file("bad.conf", "root EDF max_period 9000\nroot RM max_periods 9000\n");
         outcome(&format!("punctual rules check {good} --config {config}")).expect("fine");
-        outcome(&format!("punctual rules explain --user root --rules {good} --config {config} --period 1ms")).expect("fine");
-        let failed = |line: &str| outcome(line).map_err(|failure| (failure.code, failure.message)).expect_err(line);
+        outcome(&format!("punctual rules explain --user root --rules {good} --config {config} --period 1ms"))
+            .expect("fine");
+        let failed =
+            |line: &str| outcome(line).map_err(|failure| (failure.code, failure.message)).expect_err(line);
         let (code, message) = failed(&format!("punctual rules check {bad} --config {config}"));
         assert_eq!(code, Code::File);
         assert!(
-            message.contains("bad.conf:1: there is no plugin 'EDF'") && message.contains("bad.conf:2: 'max_periods' is no property"),
+            message.contains("bad.conf:1: there is no plugin 'EDF'")
+                && message.contains("bad.conf:2: 'max_periods' is no property"),
             "{message}"
         );
-        let (code, message) = failed(&format!("punctual rules explain --user no-such-user --rules {good} --config {config}"));
+        let (code, message) =
+            failed(&format!("punctual rules explain --user no-such-user --rules {good} --config {config}"));
         assert_eq!((code, message.as_str()), (Code::Target, "there is no user 'no-such-user' here"));
-        let (code, message) = failed(&format!("punctual rules explain --plugin EDF --rules {good} --config {config}"));
-        assert_eq!((code, message.as_str()), (Code::Usage, "there is no plugin 'EDF'; the configuration has RM"));
+        let (code, message) =
+            failed(&format!("punctual rules explain --plugin EDF --rules {good} --config {config}"));
+        assert_eq!(
+            (code, message.as_str()),
+            (Code::Usage, "there is no plugin 'EDF'; the configuration has RM")
+        );
         assert_eq!(failed("punctual rules check /no/such/file").0, Code::File);
     }
 }

@@ -15,8 +15,9 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     let (file, page) = (&arguments.file, terminal::page());
     let model = read_model(file)?;
     if let Some(truth) = &arguments.truth {
-        let configured = report::configured(&read(truth)?)
-            .map_err(|error| Failure::new(Code::File, format!("{} is no list of configured threads: {error}", name(truth))))?;
+        let configured = report::configured(&read(truth)?).map_err(|error| {
+            Failure::new(Code::File, format!("{} is no list of configured threads: {error}", name(truth)))
+        })?;
         return print(&report::comparison(&model, &configured, &page));
     }
     let Some(wanted) = &arguments.task else {
@@ -30,8 +31,15 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     let texts = [report::tasks(&model, &selection, &page), report::flow::task(&model, wanted, &page)];
     let texts: Vec<String> = texts.into_iter().flatten().collect();
     if texts.is_empty() {
-        let task = if model.dataflow.is_some() { "no thread and no task of its dataflow program" } else { "no thread" };
-        let message = format!("{} has {task} named {wanted}, and no thread with that TID; punctual show --all lists them", name(file));
+        let task = if model.dataflow.is_some() {
+            "no thread and no task of its dataflow program"
+        } else {
+            "no thread"
+        };
+        let message = format!(
+            "{} has {task} named {wanted}, and no thread with that TID; punctual show --all lists them",
+            name(file)
+        );
         return Err(Failure::new(Code::Target, message));
     }
     if arguments.json {
@@ -40,7 +48,8 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     print(&texts.join("\n"))
 }
 
-/// What a model says of these threads, and of the task of this name; channels and chains are not of one task alone.
+/// What a model says of these threads, and of the task of this name; channels and chains are not of one task
+/// alone.
 fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> TimingModel {
     model.tasks = selection.tasks(&model).into_iter().cloned().collect();
     if let Some(flow) = &mut model.dataflow {
@@ -64,8 +73,9 @@ pub fn overview(model: &TimingModel, page: &report::Page, all: bool) -> String {
 }
 
 pub fn read_model(path: &Path) -> Result<TimingModel, Failure> {
-    TimingModel::from_json(&read(path)?)
-        .map_err(|error| Failure::new(Code::File, format!("{} cannot be used as a timing model: {error}", name(path))))
+    TimingModel::from_json(&read(path)?).map_err(|error| {
+        Failure::new(Code::File, format!("{} cannot be used as a timing model: {error}", name(path)))
+    })
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
@@ -90,7 +100,9 @@ fn why(path: &Path, error: &io::Error) -> String {
             "it is the trace of a dataflow program; punctual chains {folder} shows what is in it, and with -o FILE.timing.json makes its timing model, which is read here"
         );
     }
-    format!("it is a folder; if it is a recording, punctual replay {folder} -o FILE.timing.json makes its timing model, which is read here")
+    format!(
+        "it is a folder; if it is a recording, punctual replay {folder} -o FILE.timing.json makes its timing model, which is read here"
+    )
 }
 
 pub fn is_standard_input(path: &Path) -> bool {

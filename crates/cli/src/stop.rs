@@ -5,7 +5,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether somebody asked to stop. A second signal changes nothing: it must not cost the models that are being written.
+/// Whether somebody asked to stop. A second signal changes nothing: it must not cost the models that are
+/// being written.
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
@@ -14,8 +15,9 @@ impl Stop {
         let asked = Arc::new(AtomicBool::new(false));
         let hangup = (!ignores_hangup()).then_some(SIGHUP);
         for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-            signal_hook::flag::register(signal, Arc::clone(&asked))
-                .map_err(|error| Failure::new(Code::Other, format!("cannot handle signal {signal}: {}", reason(&error))))?;
+            signal_hook::flag::register(signal, Arc::clone(&asked)).map_err(|error| {
+                Failure::new(Code::Other, format!("cannot handle signal {signal}: {}", reason(&error)))
+            })?;
         }
         Ok(Stop(asked))
     }

@@ -36,17 +36,22 @@ impl Plan {
         let recording = recordings.pop();
         if let (Some(one), Some(other)) = (&recording, recordings.last()) {
             let (one, other) = (other.path().display(), one.path().display());
-            let message =
-                format!("{one} and {other} are two recordings of threads; a timeline shows one, beside the trace of a dataflow program");
+            let message = format!(
+                "{one} and {other} are two recordings of threads; a timeline shows one, beside the trace of a dataflow program"
+            );
             return Err(Failure::new(Code::Usage, message));
         }
         let flow = flow.map(|(reader, path)| (reader, path.display().to_string()));
         if let Some((reader, path)) = &flow {
             if arguments.stretch.from.is_some() || arguments.stretch.until.is_some() {
-                let message = format!("--from and --until are for recordings of threads; {path} is the trace of a dataflow program");
+                let message = format!(
+                    "--from and --until are for recordings of threads; {path} is the trace of a dataflow program"
+                );
                 return Err(Failure::new(Code::Usage, message));
             }
-            if let Some((recording, why)) = recording.as_ref().and_then(|recording| Some((recording, apart(recording, reader)?))) {
+            if let Some((recording, why)) =
+                recording.as_ref().and_then(|recording| Some((recording, apart(recording, reader)?)))
+            {
                 let message = format!("{} cannot be shown beside {path}: {why}", recording.path().display());
                 return Err(Failure::new(Code::Usage, message));
             }
@@ -79,11 +84,18 @@ pub fn run(plan: &Plan) -> Result<(), Failure> {
         recording.warn();
     }
     if !plan.quiet {
-        eprintln!("Wrote {name}: {}. Open it at https://ui.perfetto.dev (it stays in your browser).", shown.join("; "));
+        eprintln!(
+            "Wrote {name}: {}. Open it at https://ui.perfetto.dev (it stays in your browser).",
+            shown.join("; ")
+        );
         match plan.recording.as_ref().map(|recording| recording.about().switches) {
-            Some(true) => eprintln!("(It knows watched threads only: where none of them runs, a processor looks idle.)"),
+            Some(true) => {
+                eprintln!("(It knows watched threads only: where none of them runs, a processor looks idle.)")
+            }
             Some(false) => {
-                eprintln!("(It shows jobs alone; of a recording with --detail switches it shows who ran when, and who woke whom.)");
+                eprintln!(
+                    "(It shows jobs alone; of a recording with --detail switches it shows who ran when, and who woke whom.)"
+                );
             }
             None => {}
         }
@@ -96,7 +108,10 @@ fn threads(recording: &Recording, out: &mut impl Write, name: &str, quiet: bool)
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
 
     // Which separator a task's jobs are shown by is known only at the end of all records.
-    let mut extractor = Extractor::new(Options { stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 }, merge_transitions: false });
+    let mut extractor = Extractor::new(Options {
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 },
+        merge_transitions: false,
+    });
     let bar = Bar::new(quiet, "reading", recording.activations(), "activations");
     recording.read_all(&mut |record| extractor.record(record))?;
     drop(bar);
@@ -131,6 +146,10 @@ fn threads(recording: &Recording, out: &mut impl Write, name: &str, quiet: bool)
     }
     let (_, counts) = timeline.into_inner().finish().map_err(|error| failed(&error))?;
     let (threads, jobs) = (counted(counts.threads, "thread"), counted(counts.jobs, "job"));
-    let steps = if about.switches { format!(", {}", counted(counts.steps, "step") + " of the scheduler") } else { String::new() };
+    let steps = if about.switches {
+        format!(", {}", counted(counts.steps, "step") + " of the scheduler")
+    } else {
+        String::new()
+    };
     Ok(format!("{threads}, {jobs}{steps}"))
 }

@@ -1,5 +1,5 @@
-//! An observation from its beginning to its end: what starts and ends it, what is shown meanwhile. What becomes of the records is the
-//! caller's.
+//! An observation from its beginning to its end: what starts and ends it, what is shown meanwhile. What
+//! becomes of the records is the caller's.
 
 use crate::args;
 use crate::failure::{Code, Failure};
@@ -24,7 +24,9 @@ pub struct Plan {
 impl Plan {
     /// `buffer` is the size of the buffer where none was given.
     pub fn new(arguments: args::Watch, buffer: u32) -> Result<Plan, Failure> {
-        if arguments.target.command.is_empty() && std::env::args_os().next_back().is_some_and(|last| last == "--") {
+        if arguments.target.command.is_empty()
+            && std::env::args_os().next_back().is_some_and(|last| last == "--")
+        {
             return Err(Failure::new(
                 Code::Usage,
                 "there is no command after --; name one, or leave -- out to watch all real-time threads",
@@ -78,7 +80,10 @@ pub struct Watched {
 }
 
 /// Observes; `sink` is made when the observation has begun.
-pub fn run<S: Sink>(plan: &Plan, sink: impl FnOnce(&Observer) -> Result<S, Failure>) -> Result<(S, Watched), Failure> {
+pub fn run<S: Sink>(
+    plan: &Plan,
+    sink: impl FnOnce(&Observer) -> Result<S, Failure>,
+) -> Result<(S, Watched), Failure> {
     let stop = Stop::install()?;
     let mut observer = Observer::start(&plan.observe)?;
     let end = plan.limit.and_then(|limit| Instant::now().checked_add(limit));
@@ -93,14 +98,17 @@ pub fn run<S: Sink>(plan: &Plan, sink: impl FnOnce(&Observer) -> Result<S, Failu
             break;
         }
         let polled = observer.poll(left, &mut |record| take(&mut sink, record, &mut failure));
-        failure = failure.or(polled.err().map(Failure::from)).or_else(|| sink.tick(&observer.statistics()).err());
+        failure =
+            failure.or(polled.err().map(Failure::from)).or_else(|| sink.tick(&observer.statistics()).err());
         line.update(|| (sink.progress(), observer.statistics().lost));
         target_ended = observer.target_ended();
     }
     let summary = observer.finish(&mut |record| take(&mut sink, record, &mut failure))?;
     line.clear();
     if let Some(pid) = summary.command_left {
-        eprintln!("punctual: the command (process {pid}) was asked to end and still runs; kill -KILL {pid} ends it");
+        eprintln!(
+            "punctual: the command (process {pid}) was asked to end and still runs; kill -KILL {pid} ends it"
+        );
     }
     if target_ended {
         tell_command(summary.command_status);
@@ -126,10 +134,14 @@ fn tell_command(status: Option<ExitStatus>) {
 fn warn(statistics: &Statistics) {
     if statistics.lost > 0 {
         let lost = report::counted(statistics.lost, "record");
-        eprintln!("punctual: {lost} lost, tasks end where they are missing; a larger --buffer makes room for more");
+        eprintln!(
+            "punctual: {lost} lost, tasks end where they are missing; a larger --buffer makes room for more"
+        );
     }
     if statistics.untracked > 0 {
         let untracked = report::counted(statistics.untracked, "thread");
-        eprintln!("punctual: {untracked} not watched, there was no room for more; watch fewer with --pid, --cgroup or -- COMMAND");
+        eprintln!(
+            "punctual: {untracked} not watched, there was no room for more; watch fewer with --pid, --cgroup or -- COMMAND"
+        );
     }
 }

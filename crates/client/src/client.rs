@@ -3,8 +3,8 @@
 use crate::connection::{Connection, Fault};
 use crate::error::{Error, Refusal};
 use crate::protocol::{
-    Admission, AttachThread, Call, ChangeSpec, ClientInfo, Clients, CreateSpec, INTERFACE, NoParameters, Nothing, OfSpec, OneAdmission,
-    OneSpec, Parameters, Plugin, Plugins, Spec, SpecId, Specs, Status,
+    Admission, AttachThread, Call, ChangeSpec, ClientInfo, Clients, CreateSpec, INTERFACE, NoParameters,
+    Nothing, OfSpec, OneAdmission, OneSpec, Parameters, Plugin, Plugins, Spec, SpecId, Specs, Status,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,9 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A client of the daemon. Its calls block until they are answered, or their time is up.
 ///
-/// Specs live with the process, not with the connection: where the daemon was started again, the next call connects again and finds the
-/// process's specs as they were. A child of `fork(2)` speaks for itself: its first call makes a connection of its own.
+/// Specs live with the process, not with the connection: where the daemon was started again, the next call
+/// connects again and finds the process's specs as they were. A child of `fork(2)` speaks for itself: its
+/// first call makes a connection of its own.
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
@@ -58,7 +59,8 @@ struct Reply<'a> {
     parameters: Option<&'a RawValue>,
 }
 
-/// The socket that [`Client::connect`] takes. A program with more privileges than who started it does not take one from the environment.
+/// The socket that [`Client::connect`] takes. A program with more privileges than who started it does not
+/// take one from the environment.
 pub fn default_socket() -> PathBuf {
     // SAFETY: it reads a value that the kernel left to the process.
     let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
@@ -80,7 +82,8 @@ impl Client {
     /// [`Client::connect_to`], with another time limit than [`DEFAULT_TIMEOUT`] for this and all calls; `None` waits for ever.
     pub fn connect_within(socket: &Path, timeout: Option<Duration>) -> Result<Client, Error> {
         let timeout = timeout.map(at_least_something);
-        let mut client = Client { socket: socket.to_owned(), timeout, connection: None, process: 0, message: Vec::new() };
+        let mut client =
+            Client { socket: socket.to_owned(), timeout, connection: None, process: 0, message: Vec::new() };
         client.open()?;
         Ok(client)
     }
@@ -159,8 +162,14 @@ impl Client {
         self.call("Ping", NoParameters {}, Kind::Question).map(|Nothing {}| ())
     }
 
-    /// Asks, and where an old connection turns out to be dead, once more with a new one, if that cannot do anything twice.
-    fn call<P: Serialize, R: DeserializeOwned>(&mut self, method: &'static str, parameters: P, kind: Kind) -> Result<R, Error> {
+    /// Asks, and where an old connection turns out to be dead, once more with a new one, if that cannot do
+    /// anything twice.
+    fn call<P: Serialize, R: DeserializeOwned>(
+        &mut self,
+        method: &'static str,
+        parameters: P,
+        kind: Kind,
+    ) -> Result<R, Error> {
         let full = [INTERFACE, ".", method].concat();
         self.message.clear();
         serde_json::to_writer(&mut self.message, &Call { method: &full, parameters })
@@ -191,9 +200,13 @@ impl Client {
                     return Err(Error::Unreachable { socket: self.socket.clone(), source });
                 }
                 Fault::Unanswered => return Err(Error::Lost { method }),
-                Fault::TimedOut => return Err(Error::TimedOut { method, after: self.timeout.unwrap_or_default() }),
+                Fault::TimedOut => {
+                    return Err(Error::TimedOut { method, after: self.timeout.unwrap_or_default() });
+                }
                 Fault::Nonsense(what) => return Err(Error::Protocol(what.into())),
-                Fault::Kernel(error) => return Err(Error::Unreachable { socket: self.socket.clone(), source: error.into() }),
+                Fault::Kernel(error) => {
+                    return Err(Error::Unreachable { socket: self.socket.clone(), source: error.into() });
+                }
             }
         }
     }
@@ -205,7 +218,8 @@ impl Client {
             return Ok(false);
         }
         let opened = Connection::open(&self.socket, self.timeout);
-        let opened = opened.map_err(|source: io::Error| Error::Unreachable { socket: self.socket.clone(), source })?;
+        let opened =
+            opened.map_err(|source: io::Error| Error::Unreachable { socket: self.socket.clone(), source })?;
         (self.connection, self.process) = (Some(opened), process);
         Ok(true)
     }
@@ -217,7 +231,8 @@ fn at_least_something(limit: Duration) -> Duration {
 }
 
 fn read<R: DeserializeOwned>(method: &str, answer: &[u8]) -> Result<R, Error> {
-    let nonsense = |error: serde_json::Error| Error::Protocol(format!("the answer to {method} cannot be read: {error}"));
+    let nonsense =
+        |error: serde_json::Error| Error::Protocol(format!("the answer to {method} cannot be read: {error}"));
     // Nearly every answer is one that can be read in one go.
     if answer.starts_with(br#"{"parameters":"#) {
         if let Ok(Success { parameters }) = serde_json::from_slice(answer) {
@@ -230,7 +245,9 @@ fn read<R: DeserializeOwned>(method: &str, answer: &[u8]) -> Result<R, Error> {
             Ok(refusal) => refusal.into(),
             Err(_) => {
                 let about = reply.parameters.map_or("", RawValue::get);
-                Error::Protocol(format!("{method} failed with {name} {about}, which this version does not know"))
+                Error::Protocol(format!(
+                    "{method} failed with {name} {about}, which this version does not know"
+                ))
             }
         });
     }

@@ -1,8 +1,12 @@
-//! One connection: a message out, a message in, each ended by a NUL. Knows time limits, and nothing of what is said.
+//! One connection: a message out, a message in, each ended by a NUL. Knows time limits, and nothing of what
+//! is said.
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
+    socket_with,
+};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -47,7 +51,9 @@ impl Connection {
             match connect(&socket, &address) {
                 Ok(()) => break,
                 Err(Errno::INTR) if limit.is_none_or(|limit| begin.elapsed() < limit) => {}
-                Err(Errno::AGAIN) => return Err(io::Error::new(io::ErrorKind::TimedOut, "too many wait to be let in")),
+                Err(Errno::AGAIN) => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "too many wait to be let in"));
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -60,7 +66,8 @@ impl Connection {
         let mut begin = None;
         let length = match self.send(message, &mut begin) {
             Ok(()) => self.receive(&mut begin)?,
-            // Who is refused is told so without being asked; that may have come before the connection was closed.
+            // Who is refused is told so without being asked; that may have come before the connection was
+            // closed.
             Err(Fault::Unread) => self.receive(&mut begin).map_err(|_| Fault::Unread)?,
             Err(fault) => return Err(fault),
         };
@@ -127,7 +134,8 @@ impl Connection {
     fn leave_the_rest(&self, begin: &mut Option<Instant>, which: Timeout) -> Result<(), Fault> {
         let begin = *begin.get_or_insert_with(Instant::now);
         let Some(limit) = self.limit else { return Ok(()) };
-        let left = limit.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()).ok_or(Fault::TimedOut)?;
+        let left =
+            limit.checked_sub(begin.elapsed()).filter(|left| !left.is_zero()).ok_or(Fault::TimedOut)?;
         set_socket_timeout(&self.socket, which, Some(left)).map_err(Fault::Kernel)
     }
 }

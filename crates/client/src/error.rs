@@ -23,7 +23,8 @@ pub enum Error {
         /// How long was waited.
         after: Duration,
     },
-    /// The daemon went away before it answered. Whether it was done is not known, unless it only asks something.
+    /// The daemon went away before it answered. Whether it was done is not known, unless it only asks
+    /// something.
     Lost {
         /// What was asked.
         method: &'static str,
@@ -136,16 +137,25 @@ impl fmt::Display for Error {
                 write!(f, "punctuald cannot be reached at {socket}: {said}")?;
                 match source.kind() {
                     io::ErrorKind::PermissionDenied => {
-                        write!(f, "; whoever administers it says who may connect ([socket] in its configuration)")
+                        write!(
+                            f,
+                            "; whoever administers it says who may connect ([socket] in its configuration)"
+                        )
                     }
                     _ => write!(f, "; start it, or say in PUNCTUALD_SOCKET where its socket is"),
                 }
             }
             Error::TimedOut { method, after } => {
-                write!(f, "punctuald did not answer {method} within {after:?}; whether it was done is not known")
+                write!(
+                    f,
+                    "punctuald did not answer {method} within {after:?}; whether it was done is not known"
+                )
             }
             Error::Lost { method } => {
-                write!(f, "punctuald went away before it answered {method}; whether it was done is not known, the list of specs says")
+                write!(
+                    f,
+                    "punctuald went away before it answered {method}; whether it was done is not known, the list of specs says"
+                )
             }
             Error::Protocol(what) => write!(f, "what came from punctuald's socket is no answer: {what}"),
             Error::Refused(refusal) => refusal.fmt(f),
@@ -156,25 +166,40 @@ impl fmt::Display for Error {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NotAdmitted { reasons } if reasons.is_empty() => write!(f, "not admitted: there is no plugin to ask"),
+            Refusal::NotAdmitted { reasons } if reasons.is_empty() => {
+                write!(f, "not admitted: there is no plugin to ask")
+            }
             Refusal::NotAdmitted { reasons } => write!(f, "not admitted: {}", reasons.join("; ")),
-            Refusal::NotPermitted { reason, rule: Some(rule) } => write!(f, "not permitted: {reason} (rule: {rule})"),
+            Refusal::NotPermitted { reason, rule: Some(rule) } => {
+                write!(f, "not permitted: {reason} (rule: {rule})")
+            }
             Refusal::NotPermitted { reason, rule: None } => write!(f, "not permitted: {reason}"),
-            Refusal::OutOfBounds { parameter, value, bound } => match (parameter.strip_suffix("_ns"), u64::try_from(*value)) {
-                (Some(time), Ok(ns)) => {
-                    write!(f, "{time} is {}, but has to be {}", punctual_model::Duration::from_ns(ns), bound.replace("_ns)", ")"))
+            Refusal::OutOfBounds { parameter, value, bound } => {
+                match (parameter.strip_suffix("_ns"), u64::try_from(*value)) {
+                    (Some(time), Ok(ns)) => {
+                        write!(
+                            f,
+                            "{time} is {}, but has to be {}",
+                            punctual_model::Duration::from_ns(ns),
+                            bound.replace("_ns)", ")")
+                        )
+                    }
+                    _ => write!(f, "{parameter} is {value}, but has to be {bound}"),
                 }
-                _ => write!(f, "{parameter} is {value}, but has to be {bound}"),
-            },
+            }
             Refusal::NoSuchSpec { spec } => write!(f, "there is no spec {spec}"),
             Refusal::NoSuchThread { thread } => write!(f, "there is no thread {thread}"),
             Refusal::NoSuchPlugin { plugin } => write!(f, "there is no plugin named {plugin}"),
             Refusal::NotOwner { what } => write!(f, "not permitted: {what}"),
-            Refusal::AlreadyAttached { spec, thread } => write!(f, "thread {thread} is attached to spec {spec} already"),
+            Refusal::AlreadyAttached { spec, thread } => {
+                write!(f, "thread {thread} is attached to spec {spec} already")
+            }
             Refusal::NotAttached { spec } => write!(f, "spec {spec} has no thread attached"),
             Refusal::KernelRefused { reason } => write!(f, "the kernel refused: {reason}"),
             Refusal::TooMany { what, limit } => write!(f, "too many {what}: the limit is {limit}"),
-            Refusal::InvalidParameter { parameter } => write!(f, "punctuald cannot read the argument {parameter}"),
+            Refusal::InvalidParameter { parameter } => {
+                write!(f, "punctuald cannot read the argument {parameter}")
+            }
             Refusal::PermissionDenied {} => write!(f, "punctuald does not let this user do that"),
         }
     }

@@ -1,4 +1,5 @@
-//! The daemon, from programs: in Rust ([`Client`]), and in C through `libpunctual` (`include/punctual.h`, `include/retif.h`).
+//! The daemon, from programs: in Rust ([`Client`]), and in C through `libpunctual` (`include/punctual.h`,
+//! `include/retif.h`).
 //!
 //! Not for policy of any kind: what is asked is sent, what is answered is handed on.
 
@@ -13,4 +14,6 @@ mod retif;
 pub use client::{Client, DEFAULT_SOCKET, DEFAULT_TIMEOUT, SOCKET_VARIABLE, default_socket};
 pub use error::{Error, Refusal};
 pub use pace::{Ended, Pace};
-pub use protocol::{Admission, Answer, ClientInfo, Parameters, Plugin, Policy, Processor, Spec, SpecId, Status};
+pub use protocol::{
+    Admission, Answer, ClientInfo, Parameters, Plugin, Policy, Processor, Spec, SpecId, Status,
+};

@@ -14,8 +14,9 @@ pub enum Ended {
     Late,
 }
 
-/// The releases of a periodic thread: one period apart, from the start on, however late a job ends. No release is left out: after a job that
-/// ended late the next ones follow without a pause until the thread has caught up.
+/// The releases of a periodic thread: one period apart, from the start on, however late a job ends. No
+/// release is left out: after a job that ended late the next ones follow without a pause until the thread has
+/// caught up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// T.
@@ -58,7 +59,10 @@ pub(crate) fn now() -> Instant {
 
 /// Sleeps until `instant`, whatever signals are handled meanwhile.
 pub(crate) fn sleep_until(instant: Instant) {
-    let until = Timespec { tv_sec: (instant.ns() / 1_000_000_000) as _, tv_nsec: (instant.ns() % 1_000_000_000) as _ };
+    let until = Timespec {
+        tv_sec: (instant.ns() / 1_000_000_000) as _,
+        tv_nsec: (instant.ns() % 1_000_000_000) as _,
+    };
     while clock_nanosleep_absolute(ClockId::Monotonic, &until) == Err(Errno::INTR) {}
 }
 
@@ -82,7 +86,12 @@ mod tests {
 
     #[test]
     fn a_release_in_the_past_is_not_waited_for() {
-        let mut pace = Pace { period: Duration::from_ns(1), deadline: Duration::ZERO, release: Instant::default(), misses: 0 };
+        let mut pace = Pace {
+            period: Duration::from_ns(1),
+            deadline: Duration::ZERO,
+            release: Instant::default(),
+            misses: 0,
+        };
         assert_eq!(pace.wait_period(), Ended::Late);
         assert_eq!(pace.release, Instant::from_ns(1));
     }

@@ -1,5 +1,5 @@
-//! ReTiF's interface (`include/retif.h`) on that of the daemon: one connection for the process, microseconds, its codes. The names are those of its
-//! paper and those of its published code, which differ.
+//! ReTiF's interface (`include/retif.h`) on that of the daemon: one connection for the process, microseconds,
+//! its codes. The names are those of its paper and those of its published code, which differ.
 
 mod info;
 mod parameters;
@@ -17,11 +17,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Done.
 const OK: c_int = 1;
-/// It cannot be done as asked. To programs that know ReTiF's published code this is also RTF_PARTIAL, so what is admitted in part is [`OK`].
+/// It cannot be done as asked. To programs that know ReTiF's published code this is also RTF_PARTIAL, so what
+/// is admitted in part is [`OK`].
 const FAIL: c_int = 0;
 /// The daemon cannot be asked; the paper's RTF_CONNECTION_ERR.
 const ERROR: c_int = -1;
-/// The rules say no; only in answer to the paper's names, since programs that know the published code would not look for it.
+/// The rules say no; only in answer to the paper's names, since programs that know the published code would
+/// not look for it.
 const ACL_FAIL: c_int = -2;
 
 /// `struct rtf_task`, also called `struct rtf_spec`. Plain data: it may be copied, and needs no freeing.
@@ -40,13 +42,15 @@ pub struct RtfTask {
     started: u64,
 }
 
-/// The connection of this process. A child of fork leaves its parent's alone and makes its own with `rtf_connect`.
+/// The connection of this process. A child of fork leaves its parent's alone and makes its own with
+/// `rtf_connect`.
 static CONNECTION: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
 fn connection() -> Result<&'static Shared, Failure> {
     // SAFETY: what is stored there is never freed.
     let shared = unsafe { CONNECTION.load(Ordering::Acquire).as_ref() };
-    let unconnected = || Failure { code: Code::Unreachable, message: "not connected: rtf_connect comes first".into() };
+    let unconnected =
+        || Failure { code: Code::Unreachable, message: "not connected: rtf_connect comes first".into() };
     shared.filter(|shared| shared.is_ours()).ok_or_else(unconnected)
 }
 
@@ -64,7 +68,9 @@ fn answered(codes: fn(Code) -> c_int, work: impl FnOnce() -> Result<(), Failure>
 /// As the published code has them.
 fn published(code: Code) -> c_int {
     match code {
-        Code::Unreachable | Code::TimedOut | Code::Lost | Code::Protocol | Code::Forked | Code::Internal => ERROR,
+        Code::Unreachable | Code::TimedOut | Code::Lost | Code::Protocol | Code::Forked | Code::Internal => {
+            ERROR
+        }
         _ => FAIL,
     }
 }
@@ -86,7 +92,8 @@ unsafe fn task<'a>(task: *mut RtfTask) -> Result<&'a mut RtfTask, Failure> {
 
 impl RtfTask {
     fn is_created(&self) -> Result<u64, Failure> {
-        let not = || Failure::invalid("there is no such task: rtf_task_create or rtf_spec_create comes first");
+        let not =
+            || Failure::invalid("there is no such task: rtf_task_create or rtf_spec_create comes first");
         (self.spec != 0).then(|| self.spec - 1).ok_or_else(not)
     }
 
@@ -103,7 +110,10 @@ impl RtfTask {
     }
 
     fn show(&mut self) {
-        let of = |ns: u64| libc::timespec { tv_sec: (ns / 1_000_000_000) as _, tv_nsec: (ns % 1_000_000_000) as _ };
+        let of = |ns: u64| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as _,
+            tv_nsec: (ns % 1_000_000_000) as _,
+        };
         self.next = of(self.release_ns.saturating_add(self.period_ns));
         self.deadline = of(self.release_ns.saturating_add(self.deadline_ns));
     }
@@ -139,7 +149,8 @@ unsafe fn attach(codes: fn(Code) -> c_int, place: *mut RtfTask, thread: libc::pi
             0 => rustix::thread::gettid().as_raw_nonzero().get(),
             thread => thread,
         };
-        let thread = u32::try_from(thread).map_err(|_| Failure::invalid(format!("{thread} is no thread's number")))?;
+        let thread =
+            u32::try_from(thread).map_err(|_| Failure::invalid(format!("{thread} is no thread's number")))?;
         ask(|client| client.attach_thread(spec, thread)).map(|_| ())
     })
 }
@@ -170,7 +181,8 @@ extern "C" fn rtf_connect() -> c_int {
             return shared.with(Client::ping);
         }
         let new = Box::into_raw(Box::new(Shared::new(Client::connect()?)));
-        // What is replaced stays: another thread may be about to use it, and a child must not touch its parent's lock.
+        // What is replaced stays: another thread may be about to use it, and a child must not touch its
+        // parent's lock.
         let old = CONNECTION.load(Ordering::Acquire);
         // SAFETY: what is stored there is never freed.
         let stale = unsafe { old.as_ref() }.is_none_or(|old| !old.is_ours());
@@ -247,7 +259,9 @@ unsafe extern "C" fn rtf_task_wait_period(place: *mut RtfTask) {
         // SAFETY: the header demands a valid place.
         let task = unsafe { task(place) }?;
         if task.started == 0 || task.period_ns == 0 {
-            return Err(Failure::invalid("there is no period to wait for: it is declared, admitted, and begun with rtf_task_start"));
+            return Err(Failure::invalid(
+                "there is no period to wait for: it is declared, admitted, and begun with rtf_task_start",
+            ));
         }
         let mut pace = Pace {
             period: Duration::from_ns(task.period_ns),

@@ -1,4 +1,5 @@
-//! The client against a daemon of the tests' own, that says what it is told to say. Against the real one: `tests/daemon`.
+//! The client against a daemon of the tests' own, that says what it is told to say. Against the real one:
+//! `tests/daemon`.
 
 use punctual_client::{Answer, Client, Error, Parameters, Policy, Refusal};
 use punctual_model::Duration;
@@ -25,7 +26,8 @@ enum Step {
     Nothing,
 }
 
-/// A daemon with one step for each request, and a new connection after each `Close`. What was asked comes out of the channel.
+/// A daemon with one step for each request, and a new connection after each `Close`. What was asked comes out
+/// of the channel.
 struct Daemon {
     socket: PathBuf,
     asked: Receiver<Value>,
@@ -117,7 +119,11 @@ fn admitted() -> Step {
 }
 
 fn parameters() -> Parameters {
-    Parameters { runtime: Some(Duration::from_ms(2)), period: Some(Duration::from_ms(10)), ..Parameters::default() }
+    Parameters {
+        runtime: Some(Duration::from_ms(2)),
+        period: Some(Duration::from_ms(10)),
+        ..Parameters::default()
+    }
 }
 
 #[test]
@@ -140,7 +146,9 @@ fn every_method_is_asked_by_its_name_and_read() {
         Step::Say(json!({"parameters": {"spec": spec.clone()}})),
         Step::Say(json!({"parameters": {"specs": [spec]}})),
         Step::Say(json!({"parameters": {"plugins": [plugin]}})),
-        Step::Say(json!({"parameters": {"clients": [{"process": 12, "user": 1000, "specs": 1, "command": "a"}]}})),
+        Step::Say(
+            json!({"parameters": {"clients": [{"process": 12, "user": 1000, "specs": 1, "command": "a"}]}}),
+        ),
         Step::Say(json!({"parameters": status})),
         // An answer without anything may leave its parameters out.
         Step::Say(json!({})),
@@ -148,13 +156,22 @@ fn every_method_is_asked_by_its_name_and_read() {
     let mut client = daemon.client();
     let expect_asked = |method: &str, parameters: Value| {
         let asked = daemon.asked.recv().expect("asked");
-        assert_eq!(asked, json!({"method": format!("io.punctual.Scheduler1.{method}"), "parameters": parameters}));
+        assert_eq!(
+            asked,
+            json!({"method": format!("io.punctual.Scheduler1.{method}"), "parameters": parameters})
+        );
     };
 
     let created = client.create_spec(&parameters(), Some("a name")).expect("admitted");
-    assert_eq!((created.spec, created.plugin.as_str(), created.answer, created.policy), (7, "EDF", Answer::Partial, Policy::Deadline));
+    assert_eq!(
+        (created.spec, created.plugin.as_str(), created.answer, created.policy),
+        (7, "EDF", Answer::Partial, Policy::Deadline)
+    );
     assert_eq!((created.accepted_runtime, created.policy_priority), (Some(Duration::from_ms(3)), None));
-    expect_asked("CreateSpec", json!({"parameters": {"runtime_ns": 2_000_000, "period_ns": 10_000_000}, "name": "a name"}));
+    expect_asked(
+        "CreateSpec",
+        json!({"parameters": {"runtime_ns": 2_000_000, "period_ns": 10_000_000}, "name": "a name"}),
+    );
     let all = Parameters {
         desired_runtime: Some(Duration::from_ms(4)),
         deadline: Some(Duration::from_ms(9)),
@@ -176,7 +193,10 @@ fn every_method_is_asked_by_its_name_and_read() {
     client.release_spec(7).expect("released");
     expect_asked("ReleaseSpec", json!({"spec": 7}));
     let spec = client.get_spec(7).expect("a spec");
-    assert_eq!((spec.name, spec.user, spec.thread, spec.parameters.ignore_admission), (None, 1000, Some(13), Some(true)));
+    assert_eq!(
+        (spec.name, spec.user, spec.thread, spec.parameters.ignore_admission),
+        (None, 1000, Some(13), Some(true))
+    );
     expect_asked("GetSpec", json!({"spec": 7}));
     assert_eq!(client.list_specs().expect("specs").len(), 1);
     expect_asked("ListSpecs", json!({}));
@@ -194,8 +214,16 @@ fn every_method_is_asked_by_its_name_and_read() {
 fn errors_keep_what_the_daemon_says() {
     let cases = [
         ("NotAdmitted", json!({"reasons": ["EDF: full", "RM: full"]}), "not admitted: EDF: full; RM: full"),
-        ("NotPermitted", json!({"reason": "runtime", "rule": "rules:3: …"}), "not permitted: runtime (rule: rules:3: …)"),
-        ("NotPermitted", json!({"reason": "no rule allows it", "rule": null}), "not permitted: no rule allows it"),
+        (
+            "NotPermitted",
+            json!({"reason": "runtime", "rule": "rules:3: …"}),
+            "not permitted: runtime (rule: rules:3: …)",
+        ),
+        (
+            "NotPermitted",
+            json!({"reason": "no rule allows it", "rule": null}),
+            "not permitted: no rule allows it",
+        ),
         (
             "OutOfBounds",
             json!({"parameter": "runtime_ns", "value": 18446744073709551615u64, "bound": "at most 9"}),
@@ -207,7 +235,11 @@ fn errors_keep_what_the_daemon_says() {
         ("NotOwner", json!({"what": "thread 3 is root's"}), "not permitted: thread 3 is root's"),
         ("AlreadyAttached", json!({"spec": 3, "thread": 4}), "thread 4 is attached to spec 3 already"),
         ("NotAttached", json!({"spec": 3}), "spec 3 has no thread attached"),
-        ("KernelRefused", json!({"reason": "sched_setattr: busy"}), "the kernel refused: sched_setattr: busy"),
+        (
+            "KernelRefused",
+            json!({"reason": "sched_setattr: busy"}),
+            "the kernel refused: sched_setattr: busy",
+        ),
         ("TooMany", json!({"what": "specs", "limit": 64}), "too many specs: the limit is 64"),
     ];
     let steps = cases.iter().map(|(name, about, _)| {
@@ -226,7 +258,10 @@ fn errors_keep_what_the_daemon_says() {
 #[test]
 fn an_error_of_a_later_version_is_told_as_it_came() {
     let unknown = json!({"error": "io.punctual.Scheduler1.Tired", "parameters": {"until": 5}});
-    let daemon = Daemon::with(vec![Step::Say(unknown), Step::Say(json!({"error": "org.varlink.service.PermissionDenied"}))]);
+    let daemon = Daemon::with(vec![
+        Step::Say(unknown),
+        Step::Say(json!({"error": "org.varlink.service.PermissionDenied"})),
+    ]);
     let error = daemon.client().ping().expect_err("refused").to_string();
     assert!(error.contains("io.punctual.Scheduler1.Tired") && error.contains(r#"{"until":5}"#), "{error}");
 }
@@ -284,15 +319,17 @@ fn what_comes_too_late_is_not_taken_for_the_next_answer() {
 #[test]
 fn a_drip_of_bytes_does_not_extend_the_time() {
     let daemon = Daemon::with(vec![Step::Drip]);
-    let mut client = Client::connect_within(&daemon.socket, Some(std::time::Duration::from_millis(20))).expect("connected");
+    let mut client = Client::connect_within(&daemon.socket, Some(std::time::Duration::from_millis(20)))
+        .expect("connected");
     let error = client.ping().expect_err("an answer long after its time");
     assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
 }
 
 #[test]
 fn answers_may_be_long_but_not_endless() {
-    let many: Vec<Value> =
-        (0..5_000).map(|process| json!({"process": process, "user": 0, "specs": 1, "command": "x".repeat(50)})).collect();
+    let many: Vec<Value> = (0..5_000)
+        .map(|process| json!({"process": process, "user": 0, "specs": 1, "command": "x".repeat(50)}))
+        .collect();
     let long = Step::Say(json!({"parameters": {"clients": many}}));
     let daemon = Daemon::with(vec![long, done(), Step::Write(vec![b' '; 17 << 20])]);
     let mut client = daemon.client();
@@ -317,7 +354,10 @@ fn garbage_is_an_error_and_ends_the_connection() {
 fn where_there_is_no_daemon_the_message_says_where_it_was_looked_for() {
     let folder = tempfile::tempdir().expect("a directory");
     let error = Client::connect_to(&folder.path().join("none")).expect_err("nobody there").to_string();
-    assert!(error.contains("/none: no such file or directory; start it, or say in PUNCTUALD_SOCKET"), "{error}");
+    assert!(
+        error.contains("/none: no such file or directory; start it, or say in PUNCTUALD_SOCKET"),
+        "{error}"
+    );
     let long = folder.path().join("x".repeat(200));
     assert!(matches!(Client::connect_to(&long), Err(Error::Unreachable { .. })));
     let refusal: Error = Refusal::NoSuchSpec { spec: 1 }.into();

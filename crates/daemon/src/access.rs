@@ -1,4 +1,5 @@
-//! The question "may they?": what the registry asks, and what the rules (`rules.rs`) answer from. What the rules say is not this file's business.
+//! The question "may they?": what the registry asks, and what the rules (`rules.rs`) answer from. What the
+//! rules say is not this file's business.
 
 use punctual_model::Duration;
 use punctual_schedule::Parameters;
@@ -31,7 +32,11 @@ impl Who {
 
     /// All domains that they are in, each once.
     pub fn domains(&self) -> impl Iterator<Item = Domain> + '_ {
-        let other = self.groups.iter().enumerate().filter(|&(at, group)| *group != self.group && !self.groups[..at].contains(group));
+        let other = self
+            .groups
+            .iter()
+            .enumerate()
+            .filter(|&(at, group)| *group != self.group && !self.groups[..at].contains(group));
         [Domain::Everyone, Domain::User(self.user), Domain::Group(self.group)]
             .into_iter()
             .chain(other.map(|(_, &group)| Domain::Group(group)))
@@ -57,7 +62,8 @@ impl Share {
     /// One processor.
     pub const ONE: Share = Share(1 << 64);
 
-    /// `runtime` / min(period, deadline), rounded up once; nothing where no period or deadline is declared (ReTiF, Equation 1).
+    /// `runtime` / min(period, deadline), rounded up once; nothing where no period or deadline is declared
+    /// (ReTiF, Equation 1).
     pub fn of(runtime: Option<Duration>, parameters: &Parameters) -> Share {
         match (runtime, window(parameters)) {
             (Some(runtime), Some(window)) if window > Duration::ZERO => {
@@ -68,7 +74,8 @@ impl Share {
         }
     }
 
-    /// The longest runtime in each min(period, deadline) that is not more than this; `None` where neither is declared.
+    /// The longest runtime in each min(period, deadline) that is not more than this; `None` where neither is
+    /// declared.
     pub fn runtime(self, parameters: &Parameters) -> Option<Duration> {
         // More than 2⁶³ processors is as good as 2⁶³.
         let share = self.0.min(1 << 127);
@@ -109,9 +116,16 @@ pub struct Denied {
 
 /// The rules. They are not asked about root.
 pub trait Access: std::fmt::Debug {
-    /// Whether a spec of these parameters may go to that plugin. All rules that match must allow it; where none matches, it is denied. A runtime that is
-    /// declared is within the grant; the desired one may be beyond it, and is then cut.
-    fn check(&self, who: &Who, plugin: &str, parameters: &Parameters, usage: &dyn Usage) -> Result<Grant, Denied>;
+    /// Whether a spec of these parameters may go to that plugin. All rules that match must allow it; where
+    /// none matches, it is denied. A runtime that is declared is within the grant; the desired one may be
+    /// beyond it, and is then cut.
+    fn check(
+        &self,
+        who: &Who,
+        plugin: &str,
+        parameters: &Parameters,
+        usage: &dyn Usage,
+    ) -> Result<Grant, Denied>;
 }
 
 #[cfg(test)]
@@ -123,7 +137,10 @@ mod tests {
     fn domains_come_once() {
         let who = Who { user: 1000, group: 100, groups: vec![4, 100, 24, 4] };
         let domains: Vec<Domain> = who.domains().collect();
-        assert_eq!(domains, [Domain::Everyone, Domain::User(1000), Domain::Group(100), Domain::Group(4), Domain::Group(24)]);
+        assert_eq!(
+            domains,
+            [Domain::Everyone, Domain::User(1000), Domain::Group(100), Domain::Group(4), Domain::Group(24)]
+        );
         assert!(domains.iter().all(|&domain| who.is_in(domain)));
         assert!(!who.is_in(Domain::User(1)) && !who.is_in(Domain::Group(1)));
     }

@@ -1,4 +1,5 @@
-//! How much of the processors each user, each group and everybody has, under each plugin and under all: what rules about the sum have to know.
+//! How much of the processors each user, each group and everybody has, under each plugin and under all: what
+//! rules about the sum have to know.
 
 use crate::access::{Domain, Share, Usage, Who};
 use rustc_hash::FxHashMap as HashMap;
@@ -63,7 +64,9 @@ impl Usage for View<'_> {
         };
         let sum = self.books.sums.get(&(domain, number)).copied().unwrap_or_default();
         let gone = match self.without {
-            Some((who, under, share)) if who.is_in(domain) && number.is_none_or(|number| number == under) => share.0,
+            Some((who, under, share)) if who.is_in(domain) && number.is_none_or(|number| number == under) => {
+                share.0
+            }
             _ => 0,
         };
         Share(sum - gone)

@@ -1,4 +1,5 @@
-//! The configuration that administrators write: `punctuald.toml`, read strictly. Every message names file, line and column, and what would be right.
+//! The configuration that administrators write: `punctuald.toml`, read strictly. Every message names file,
+//! line and column, and what would be right.
 //!
 //! What a plugin decides is in `punctual_schedule`, who may ask it in the rules.
 
@@ -33,7 +34,8 @@ pub struct Config {
     pub rules: Option<PathBuf>,
     /// How much of the daemon one may have.
     pub quotas: Quotas,
-    /// Whether `sched_rt_runtime_us` may be set to −1 while threads of an EDF plugin are pinned to processors.
+    /// Whether `sched_rt_runtime_us` may be set to −1 while threads of an EDF plugin are pinned to
+    /// processors.
     pub lift_realtime_limit: bool,
     /// In the order in which they are asked.
     pub plugins: Vec<PluginConfig>,
@@ -50,7 +52,8 @@ pub struct Socket {
     pub group: Option<u32>,
 }
 
-/// What a user may have of the daemon at most, so that none can take it from others. Root's share is the whole.
+/// What a user may have of the daemon at most, so that none can take it from others. Root's share is the
+/// whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quotas {
     /// Connections, all users together.
@@ -70,7 +73,8 @@ impl Default for Quotas {
 }
 
 impl Config {
-    /// Reads a configuration for this machine. The file must be root's or the reader's own, and nobody else's to write, since it names what is run as root.
+    /// Reads a configuration for this machine. The file must be root's or the reader's own, and nobody else's
+    /// to write, since it names what is run as root.
     pub fn load(path: &Path) -> Result<(Config, Vec<Problem>), Error> {
         let text = text::read(path).map_err(|problem| Error(vec![problem]))?;
         Config::parse(&text, path, &Machine::here())
@@ -84,7 +88,8 @@ impl Config {
 
     /// What holds without a configuration file.
     pub fn built_in(machine: &Machine) -> Result<(Config, Vec<Problem>), Error> {
-        let (mut config, mut warnings) = Config::parse(DEFAULT_TEXT, Path::new("(built-in configuration)"), machine)?;
+        let (mut config, mut warnings) =
+            Config::parse(DEFAULT_TEXT, Path::new("(built-in configuration)"), machine)?;
         warnings.extend(config.do_without_rules());
         Ok((config, warnings))
     }

@@ -96,7 +96,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let (journal, left) = Journal::open(&config.state).map_err(Failure::other)?;
     // Kept until the end, when its file is taken away.
     let _file: Option<SocketFile>;
-    let listener = match manager::listener().map_err(|error| Failure::other(format!("the service manager's socket: {error}")))? {
+    let listener = match manager::listener()
+        .map_err(|error| Failure::other(format!("the service manager's socket: {error}")))?
+    {
         Some(listener) => {
             _file = None;
             listener
@@ -149,7 +151,10 @@ fn reload(options: &Options, running: &Config, registry: &mut Registry) {
             log::info("the configuration was read again");
         }
         Err(failure) => {
-            log::error(&format!("the configuration stays as it was, since the new one is wrong:\n{}", failure.message));
+            log::error(&format!(
+                "the configuration stays as it was, since the new one is wrong:\n{}",
+                failure.message
+            ));
             registry.last_reload_error = Some(failure.message);
         }
     }

@@ -1,7 +1,8 @@
-//! What survives the daemon: each spec, its thread, and what that was before, in a mapped file of fixed slots. What is written stays, at whatever
-//! instruction the daemon is killed; that costs no system call.
+//! What survives the daemon: each spec, its thread, and what that was before, in a mapped file of fixed
+//! slots. What is written stays, at whatever instruction the daemon is killed; that costs no system call.
 //!
-//! A slot has two cells, written in turns, each with a sequence number and a checksum. So one of them is always whole.
+//! A slot has two cells, written in turns, each with a sequence number and a checksum. So one of them is
+//! always whole.
 
 use crate::record::Record;
 use crate::text::trusted;
@@ -54,7 +55,8 @@ pub struct Journal {
     head: Head,
     /// Slots without a spec.
     free: Vec<usize>,
-    /// The sequence number of what was last written, for the head and each slot: both their cells are whole, so they need not be read again.
+    /// The sequence number of what was last written, for the head and each slot: both their cells are whole,
+    /// so they need not be read again.
     sequences: Vec<u64>,
     /// Numbers up to this one are not given again, killed or not.
     next_number: u64,
@@ -114,14 +116,25 @@ pub struct Left {
 }
 
 impl Journal {
-    /// Opens the journal of a folder, or begins one, and says what is in it. Refuses a folder that another daemon works with.
+    /// Opens the journal of a folder, or begins one, and says what is in it. Refuses a folder that another
+    /// daemon works with.
     pub fn open(folder: &Path) -> Result<(Self, Left), Error> {
-        fs::DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(failed("creating the state folder", folder))?;
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(folder)
+            .map_err(failed("creating the state folder", folder))?;
         // Whoever could write here could have this daemon undo what it never did.
         let about = fs::metadata(folder).map_err(failed("looking at the state folder", folder))?;
         trusted(&about).map_err(|why| failed("the state folder", folder)(io::Error::other(why)))?;
         let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW);
         let lock_path = folder.join("lock");
         let lock = options.open(&lock_path).map_err(failed("opening", &lock_path))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
@@ -135,7 +148,8 @@ impl Journal {
         file.set_len((SLOT * (1 + SLOTS)) as u64).map_err(failed("sizing", &path))?;
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SLOT as u64)
             .map_err(|error| failed("taking room for", &path)(error.into()))?;
-        // SAFETY: the file is this process's alone, by the lock; whoever else truncates it has to be root, and gets what they asked for.
+        // SAFETY: the file is this process's alone, by the lock; whoever else truncates it has to be root,
+        // and gets what they asked for.
         let map = unsafe { MmapMut::map_mut(&file) }.map_err(failed("mapping", &path))?;
         let boot = boot_id()?;
         let mut left = Left::default();
@@ -144,17 +158,32 @@ impl Journal {
             // The machine was started again: no thread of then is there.
             Some(Some(head)) => Head { boot, chunks: 0, numbers: head.numbers, rt_runtime: None },
             Some(None) => {
-                left.remarks.push(format!("{} is of another version of punctuald: what that did is not undone", path.display()));
+                left.remarks.push(format!(
+                    "{} is of another version of punctuald: what that did is not undone",
+                    path.display()
+                ));
                 Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
             }
             None => {
                 if map[..SLOT].iter().any(|&byte| byte != 0) {
-                    left.remarks.push(format!("{} is damaged: what the daemon before did is not undone", path.display()));
+                    left.remarks.push(format!(
+                        "{} is damaged: what the daemon before did is not undone",
+                        path.display()
+                    ));
                 }
                 Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
             }
         };
-        let mut journal = Self { map, file, path, next_number: head.numbers, head, free: Vec::new(), sequences: vec![0], _lock: lock };
+        let mut journal = Self {
+            map,
+            file,
+            path,
+            next_number: head.numbers,
+            head,
+            free: Vec::new(),
+            sequences: vec![0],
+            _lock: lock,
+        };
         journal.sequences[0] = last(&journal.map[..SLOT]);
         journal.look(&mut left);
         journal.set_head(head);
@@ -173,7 +202,10 @@ impl Journal {
                 content => match content.and_then(Record::decode) {
                     Some(record) => left.records.push((slot, record)),
                     None => {
-                        left.remarks.push(format!("slot {slot} of {} is damaged: its spec is forgotten", self.path.display()));
+                        left.remarks.push(format!(
+                            "slot {slot} of {} is damaged: its spec is forgotten",
+                            self.path.display()
+                        ));
                         self.free.push(slot);
                     }
                 },
@@ -214,8 +246,13 @@ impl Journal {
                 return Err(failed("all slots are taken in", &self.path)(io::ErrorKind::StorageFull.into()));
             }
             let from = (SLOT * (1 + chunk * CHUNK)) as u64;
-            rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), from, (SLOT * CHUNK) as u64)
-                .map_err(|error| failed("taking room for", &self.path)(error.into()))?;
+            rustix::fs::fallocate(
+                &self.file,
+                rustix::fs::FallocateFlags::empty(),
+                from,
+                (SLOT * CHUNK) as u64,
+            )
+            .map_err(|error| failed("taking room for", &self.path)(error.into()))?;
             // What is there is of a machine that was started again since, or of another version.
             self.map[from as usize..][..SLOT * CHUNK].fill(0);
             self.sequences.resize(1 + (chunk + 1) * CHUNK, 0);
@@ -261,7 +298,8 @@ fn whole(cell: &[u8]) -> Option<(u64, &[u8])> {
     let length = u32::from_le_bytes(*cell.get(4..)?.first_chunk()?) as usize;
     let sequence = u64::from_le_bytes(*cell.get(8..)?.first_chunk()?);
     let checked = cell.get(4..CONTENT.checked_add(length)?)?;
-    (sequence > 0 && crc32fast::hash(checked) == checksum).then_some((sequence, &cell[CONTENT..CONTENT + length]))
+    (sequence > 0 && crc32fast::hash(checked) == checksum)
+        .then_some((sequence, &cell[CONTENT..CONTENT + length]))
 }
 
 /// What was last written to a slot.
@@ -278,7 +316,8 @@ fn read(slot: &[u8]) -> Option<&[u8]> {
 fn last(slot: &[u8]) -> u64 {
     let (first, second) = slot.split_at(CELL);
     let [a, b] = [first, second].map(|cell| whole(cell).map_or(0, |it| it.0));
-    // Numbers have their cells: odd ones the first, even ones the second. Damage may have left one in the wrong cell; it is passed over then.
+    // Numbers have their cells: odd ones the first, even ones the second. Damage may have left one in the
+    // wrong cell; it is passed over then.
     let greatest = a.max(b);
     if greatest > 0 && (greatest % 2 == 1) != (a > b) { greatest + 1 } else { greatest }
 }
@@ -363,7 +402,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _first = Journal::open(folder.path()).unwrap();
         let error = Journal::open(folder.path()).unwrap_err().to_string();
-        assert!(error.starts_with("the state folder") && error.contains(": another punctuald is running with it"), "{error}");
+        assert!(
+            error.starts_with("the state folder") && error.contains(": another punctuald is running with it"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -387,7 +429,8 @@ mod tests {
     }
 
     proptest! {
-        /// Killed while a cell is written: what is read is the content before or the one after, never anything else.
+        /// Killed while a cell is written: what is read is the content before or the one after, never
+        /// anything else.
         #[test]
         fn a_torn_write_leaves_the_old_or_the_new(contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..6), torn in 0usize..220, order in any::<bool>()) {
             let mut slot = vec![0; SLOT];

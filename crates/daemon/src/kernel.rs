@@ -1,4 +1,5 @@
-//! What the kernel is asked and told: scheduling, affinity, and the setting that SCHED_DEADLINE on one processor needs.
+//! What the kernel is asked and told: scheduling, affinity, and the setting that SCHED_DEADLINE on one
+//! processor needs.
 
 use punctual_model::Duration;
 use punctual_schedule::{Limits, Policy};
@@ -7,7 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 
-/// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. Utilization clamps, which came later, are never touched.
+/// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. Utilization clamps, which came later, are
+/// never touched.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
@@ -93,7 +95,8 @@ impl Scheduling {
 
     /// The policy that it was made of.
     pub fn assigned(&self) -> Option<Policy> {
-        let [runtime, deadline, period] = [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
+        let [runtime, deadline, period] =
+            [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
         match self.policy as i32 {
             libc::SCHED_DEADLINE => Some(Policy::Deadline { runtime, deadline, period }),
             libc::SCHED_FIFO => Some(Policy::Fifo(self.priority)),
@@ -112,7 +115,8 @@ impl Scheduling {
         self.policy == told.policy
             && match self.policy as i32 {
                 libc::SCHED_DEADLINE => {
-                    (self.runtime_ns, self.deadline_ns, self.period_ns) == (told.runtime_ns, told.deadline_ns, told.period_ns)
+                    (self.runtime_ns, self.deadline_ns, self.period_ns)
+                        == (told.runtime_ns, told.deadline_ns, told.period_ns)
                 }
                 libc::SCHED_FIFO | libc::SCHED_RR => self.priority == told.priority,
                 _ => self.nice == told.nice,
@@ -129,7 +133,8 @@ impl fmt::Display for Scheduling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.policy as i32 {
             libc::SCHED_DEADLINE => {
-                let [runtime, deadline, period] = [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
+                let [runtime, deadline, period] =
+                    [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
                 write!(f, "SCHED_DEADLINE, {runtime} in {period}, deadline {deadline}")
             }
             libc::SCHED_FIFO => write!(f, "SCHED_FIFO, priority {}", self.priority),
@@ -205,7 +210,9 @@ pub fn schedule(thread: u32, told: &Scheduling) -> Result<(), Refused> {
 pub fn processors(thread: u32) -> Result<Processors, Refused> {
     let mut words = [0u64; Processors::MOST / 64];
     // SAFETY: the kernel writes at most the size that is said, which is that of the array.
-    match unsafe { libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&words), words.as_mut_ptr()) } {
+    match unsafe {
+        libc::syscall(libc::SYS_sched_getaffinity, thread, size_of_val(&words), words.as_mut_ptr())
+    } {
         -1 => Err(Refused::last(format!("sched_getaffinity of thread {thread}"))),
         _ => Ok(Processors(words)),
     }
@@ -237,7 +244,8 @@ impl State {
 
     /// Makes a thread so that is `now`: both parts, or an error. It is never unscheduled between.
     pub fn enact(&self, thread: u32, now: &State) -> Result<(), Refused> {
-        // With the kernel's own admission test, a thread under SCHED_DEADLINE can be pinned neither before it leaves that, nor after it comes to it.
+        // With the kernel's own admission test, a thread under SCHED_DEADLINE can be pinned neither before it
+        // leaves that, nor after it comes to it.
         let first = now.scheduling.is_deadline() && !self.scheduling.is_deadline();
         if first {
             schedule(thread, &self.scheduling)?;
@@ -249,31 +257,43 @@ impl State {
         if first { Ok(()) } else { schedule(thread, &self.scheduling) }
     }
 
-    /// Puts a thread back to what it was, part by part, as far as each part is still one of `made`. Whoever changed it since had the right to.
+    /// Puts a thread back to what it was, part by part, as far as each part is still one of `made`. Whoever
+    /// changed it since had the right to.
     pub fn restore(&self, thread: u32, made: &[State]) -> Result<(), Refused> {
         let now = State::of(thread)?;
-        let scheduling = made.iter().any(|made| now.scheduling.is_as_told(&made.scheduling)).then_some(self.scheduling);
-        let moved = now.processors != self.processors && made.iter().any(|made| now.processors == made.processors);
+        let scheduling =
+            made.iter().any(|made| now.scheduling.is_as_told(&made.scheduling)).then_some(self.scheduling);
+        let moved =
+            now.processors != self.processors && made.iter().any(|made| now.processors == made.processors);
         let processors = moved.then_some(self.processors);
-        // A thread under SCHED_DEADLINE can be refused another place, before and after: so that policy is taken first and given last.
+        // A thread under SCHED_DEADLINE can be refused another place, before and after: so that policy is
+        // taken first and given last.
         let mut scheduled = Ok(());
         if let Some(to) = scheduling.filter(|to| !to.is_deadline()) {
             scheduled = schedule(thread, &to.without_slice());
         }
         if let Some(to) = processors {
-            // What was allowed may not be there any more (hotplug, cpusets); anywhere is then better than here.
-            pin(thread, &to)
-                .or_else(|error| if error.is_gone() { Err(error) } else { pin(thread, &Processors([u64::MAX; Processors::MOST / 64])) })?;
+            // What was allowed may not be there any more (hotplug, cpusets); anywhere is then better than
+            // here.
+            pin(thread, &to).or_else(|error| {
+                if error.is_gone() {
+                    Err(error)
+                } else {
+                    pin(thread, &Processors([u64::MAX; Processors::MOST / 64]))
+                }
+            })?;
         }
         if let Some(to) = scheduling.filter(Scheduling::is_deadline) {
-            scheduled = schedule(thread, &to).or_else(|error| schedule(thread, &Scheduling::ordinary()).and(Err(error)));
+            scheduled = schedule(thread, &to)
+                .or_else(|error| schedule(thread, &Scheduling::ordinary()).and(Err(error)));
         }
         scheduled
     }
 }
 
 impl Scheduling {
-    /// Kernels since 6.12 tell everybody's time slice, and take one as a wish. The default is not to become a wish.
+    /// Kernels since 6.12 tell everybody's time slice, and take one as a wish. The default is not to become a
+    /// wish.
     fn without_slice(self) -> Self {
         use std::sync::OnceLock;
         static DEFAULT: OnceLock<u64> = OnceLock::new();
@@ -291,7 +311,8 @@ fn rt_runtime_file() -> Option<&'static File> {
     KEPT.get_or_init(|| File::options().read(true).write(true).open(RT_RUNTIME).ok()).as_ref()
 }
 
-/// What share of a period real-time threads may have, in µs; −1: all of it, and SCHED_DEADLINE's own admission test is off.
+/// What share of a period real-time threads may have, in µs; −1: all of it, and SCHED_DEADLINE's own
+/// admission test is off.
 pub fn rt_runtime() -> Result<i64, Refused> {
     let refused = |error| Refused { what: format!("reading {RT_RUNTIME}"), error };
     let mut bytes = [0; 32];
@@ -316,15 +337,20 @@ pub fn set_rt_runtime(to: i64) -> Result<(), Refused> {
 /// What this kernel accepts at all.
 pub fn limits() -> Limits {
     let sysctl = |name: &str, otherwise: u64| {
-        let read = fs::read_to_string(format!("/proc/sys/kernel/{name}")).ok().and_then(|text| text.trim().parse().ok());
+        let read = fs::read_to_string(format!("/proc/sys/kernel/{name}"))
+            .ok()
+            .and_then(|text| text.trim().parse().ok());
         Duration::from_us(read.unwrap_or(otherwise))
     };
     let priority = |bound: i32, otherwise: u32| u32::try_from(bound).unwrap_or(otherwise);
     // SAFETY: no memory is involved.
-    let (least, greatest) = unsafe { (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO)) };
+    let (least, greatest) = unsafe {
+        (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO))
+    };
     Limits {
         least_runtime: Duration::from_ns(1 << 10),
-        // Kernels before 5.4 have no such settings and no such bounds; these are the defaults of those that have.
+        // Kernels before 5.4 have no such settings and no such bounds; these are the defaults of those that
+        // have.
         least_period: sysctl("sched_deadline_period_min_us", 100),
         greatest_period: sysctl("sched_deadline_period_max_us", 1 << 22),
         priorities: (priority(least, 1), priority(greatest, 99)),
@@ -355,6 +381,11 @@ mod tests {
     fn messages_say_what_was_refused() {
         let error = schedule(u32::MAX >> 1, &Scheduling::of(Policy::Fifo(7))).unwrap_err();
         assert!(error.is_gone());
-        assert!(error.to_string().starts_with("sched_setattr(SCHED_FIFO, priority 7) of thread 2147483647: No such process"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("sched_setattr(SCHED_FIFO, priority 7) of thread 2147483647: No such process"),
+            "{error}"
+        );
     }
 }

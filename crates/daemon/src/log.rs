@@ -1,4 +1,5 @@
-//! What the administrator is told: one line for each event on standard error, with the priority that journald reads where that listens.
+//! What the administrator is told: one line for each event on standard error, with the priority that journald
+//! reads where that listens.
 
 use std::io::Write;
 use std::sync::OnceLock;

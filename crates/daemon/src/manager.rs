@@ -1,4 +1,5 @@
-//! The service manager: what it is told (`sd_notify(3)`), and the socket that it may hand over (`sd_listen_fds(3)`).
+//! The service manager: what it is told (`sd_notify(3)`), and the socket that it may hand over
+//! (`sd_listen_fds(3)`).
 
 use crate::log;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -20,14 +21,20 @@ pub fn notify(state: &str) {
     }
     .and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
     if let Err(error) = sent {
-        log::warning(&format!("the service manager at {} cannot be told {state:?}: {error}", Path::new(&address).display()));
+        log::warning(&format!(
+            "the service manager at {} cannot be told {state:?}: {error}",
+            Path::new(&address).display()
+        ));
     }
 }
 
 /// What `RELOADING=1` has to come with.
 pub fn reloading() -> String {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    format!("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec as i128 * 1_000_000 + i128::from(now.tv_nsec) / 1_000)
+    format!(
+        "RELOADING=1\nMONOTONIC_USEC={}",
+        now.tv_sec as i128 * 1_000_000 + i128::from(now.tv_nsec) / 1_000
+    )
 }
 
 /// The socket that was handed over, if one was. Another kind of socket, or more than one, is an error.
@@ -45,7 +52,8 @@ pub fn listener() -> io::Result<Option<OwnedFd>> {
     // SAFETY: by the protocol it is open, and this process's; it is asked for once, at the start.
     let socket = unsafe { OwnedFd::from_raw_fd(3) };
     fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
-    let is_stream = sockopt::socket_domain(&socket)? == AddressFamily::UNIX && sockopt::socket_type(&socket)? == SocketType::STREAM;
+    let is_stream = sockopt::socket_domain(&socket)? == AddressFamily::UNIX
+        && sockopt::socket_type(&socket)? == SocketType::STREAM;
     if !is_stream || !sockopt::socket_acceptconn(&socket)? {
         return wrong("the socket that was handed over is no listening Unix stream socket".into());
     }

@@ -108,7 +108,9 @@ mod tests {
 
     #[test]
     fn tokens_are_read_back() {
-        for token in [Token::Listener, Token::Signal, Token::Connection(7), Token::Process(1 << 40), Token::Thread(0)] {
+        for token in
+            [Token::Listener, Token::Signal, Token::Connection(7), Token::Process(1 << 40), Token::Thread(0)]
+        {
             assert_eq!(Token::of(token.number()), token);
         }
     }

@@ -1,4 +1,5 @@
-//! Varlink: what a message asks, and what is answered. Bytes in, bytes out; what happens between is the registry's.
+//! Varlink: what a message asks, and what is answered. Bytes in, bytes out; what happens between is the
+//! registry's.
 
 mod message;
 mod service;
@@ -30,9 +31,15 @@ impl About {
     }
 }
 
-/// Answers one message, without its NUL. Appends the reply with its NUL to `out`; nothing for a `oneway` call. Whether that was Varlink:
-/// if not, the reply says so, and the connection is to be closed after it.
-pub fn answer(message: &[u8], caller: &Caller, about: &About, registry: &mut Registry, out: &mut Vec<u8>) -> bool {
+/// Answers one message, without its NUL. Appends the reply with its NUL to `out`; nothing for a `oneway`
+/// call. Whether that was Varlink: if not, the reply says so, and the connection is to be closed after it.
+pub fn answer(
+    message: &[u8],
+    caller: &Caller,
+    about: &About,
+    registry: &mut Registry,
+    out: &mut Vec<u8>,
+) -> bool {
     let before = out.len();
     if let Some(request) = message::request_at_once(message) {
         if let Err(error) = act(request, caller, registry, out) {
@@ -84,7 +91,13 @@ fn reply(parameters: impl Serialize, out: &mut Vec<u8>) -> Result<(), Error> {
     Ok(())
 }
 
-fn dispatch(call: &Call<'_>, caller: &Caller, about: &About, registry: &mut Registry, out: &mut Vec<u8>) -> Result<(), Error> {
+fn dispatch(
+    call: &Call<'_>,
+    caller: &Caller,
+    about: &About,
+    registry: &mut Registry,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     let method = call.method.as_ref();
     let parameters = call.parameters;
     if let Some(method) = method.strip_prefix(SCHEDULER) {
@@ -95,9 +108,10 @@ fn dispatch(call: &Call<'_>, caller: &Caller, about: &About, registry: &mut Regi
             message::none(parameters)?;
             reply(service::info(), out)
         }
-        "org.varlink.service.GetInterfaceDescription" => {
-            reply(service::description(&message::read::<service::DescriptionCall>(parameters)?.interface)?, out)
-        }
+        "org.varlink.service.GetInterfaceDescription" => reply(
+            service::description(&message::read::<service::DescriptionCall>(parameters)?.interface)?,
+            out,
+        ),
         _ => Err(service::unknown(method)),
     }
 }
@@ -132,8 +146,12 @@ fn scheduler(
         "ListClients" => {
             none()?;
             let clients = registry.clients(who).into_iter();
-            let clients =
-                clients.map(|it| Client { process: it.number, user: it.user, specs: it.specs.len(), command: thread::command(it.number) });
+            let clients = clients.map(|it| Client {
+                process: it.number,
+                user: it.user,
+                specs: it.specs.len(),
+                command: thread::command(it.number),
+            });
             reply(ListClients { clients: clients.collect() }, out)
         }
         "GetStatus" => {
@@ -216,7 +234,11 @@ impl Admission<'_> {
         let _ = serde_json::to_writer(&mut *out, self.plugin);
         out.extend_from_slice(br#","answer":""#);
         out.extend_from_slice(self.answer.as_bytes());
-        let ignored: &[u8] = if self.admission_ignored { br#"","admission_ignored":true"# } else { br#"","admission_ignored":false"# };
+        let ignored: &[u8] = if self.admission_ignored {
+            br#"","admission_ignored":true"#
+        } else {
+            br#"","admission_ignored":false"#
+        };
         out.extend_from_slice(ignored);
         number(out, r#","processor":"#, self.processor.into());
         if let Some(accepted) = self.accepted_runtime_ns {

@@ -95,7 +95,13 @@ impl Record {
         to.u32(self.process);
         to.u64(self.process_start);
         let declared = &self.parameters;
-        for duration in [declared.runtime, declared.desired_runtime, declared.period, declared.deadline, self.accepted_runtime] {
+        for duration in [
+            declared.runtime,
+            declared.desired_runtime,
+            declared.period,
+            declared.deadline,
+            self.accepted_runtime,
+        ] {
             to.option(duration.map(Duration::ns));
         }
         to.option(declared.priority.map(u64::from));
@@ -126,7 +132,8 @@ impl Record {
     /// Reads it; `None` if it is none.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut from = Reader { bytes };
-        let (spec, user, group, process, process_start) = (from.u64()?, from.u32()?, from.u32()?, from.u32()?, from.u64()?);
+        let (spec, user, group, process, process_start) =
+            (from.u64()?, from.u32()?, from.u32()?, from.u32()?, from.u64()?);
         let mut durations = [None; 5];
         for duration in &mut durations {
             *duration = from.option()?.map(Duration::from_ns);
@@ -134,7 +141,15 @@ impl Record {
         let [runtime, desired_runtime, period, deadline, accepted_runtime] = durations;
         let priority = from.option()?.map(u32::try_from).transpose().ok()?;
         let (ignore_admission, partial, ignored) = (from.flag()?, from.flag()?, from.flag()?);
-        let parameters = Parameters { runtime, desired_runtime, period, deadline, priority, plugin: from.text()?, ignore_admission };
+        let parameters = Parameters {
+            runtime,
+            desired_runtime,
+            period,
+            deadline,
+            priority,
+            plugin: from.text()?,
+            ignore_admission,
+        };
         let (plugin, name, processor) = (from.text()??.into(), from.text()?.map(Rc::from), from.u32()?);
         let assigned = from.told()?;
         let thread = if from.flag()? { Some(from.attached()?) } else { None };
@@ -249,7 +264,8 @@ impl Reader<'_> {
 
     fn scheduling(&mut self) -> Option<Scheduling> {
         let mut it = Scheduling::ordinary();
-        (it.policy, it.flags, it.nice, it.priority) = (self.u32()?, self.u64()?, self.u32()? as i32, self.u32()?);
+        (it.policy, it.flags, it.nice, it.priority) =
+            (self.u32()?, self.u64()?, self.u32()? as i32, self.u32()?);
         (it.runtime_ns, it.deadline_ns, it.period_ns) = (self.u64()?, self.u64()?, self.u64()?);
         Some(it)
     }
@@ -259,7 +275,8 @@ impl Reader<'_> {
     }
 
     fn attached(&mut self) -> Option<Attached> {
-        let (number, named, identity, scheduling) = (self.u32()?, self.u32()?, self.u64()?, self.scheduling()?);
+        let (number, named, identity, scheduling) =
+            (self.u32()?, self.u32()?, self.u64()?, self.scheduling()?);
         let mut words = [0; Processors::MOST / 64];
         for word in &mut words {
             *word = self.u64()?;
@@ -307,7 +324,10 @@ pub(crate) mod tests {
                 number: 4712,
                 named: 2,
                 identity: 43,
-                before: State { scheduling: Scheduling::ordinary(), processors: Processors::from_words([3; 32]) },
+                before: State {
+                    scheduling: Scheduling::ordinary(),
+                    processors: Processors::from_words([3; 32]),
+                },
                 told: told(50),
                 told_before: Some(told(51)),
             }),

@@ -1,4 +1,5 @@
-//! Specs: whose they are, who takes them, how they end. What follows for threads is in `attachment.rs`, for processes in `clients.rs`.
+//! Specs: whose they are, who takes them, how they end. What follows for threads is in `attachment.rs`, for
+//! processes in `clients.rs`.
 
 mod attachment;
 mod clients;
@@ -57,7 +58,15 @@ impl Setup {
             config: config.clone(),
         });
         let access = Box::new(rules);
-        Ok((Self { plugins: plugins.collect(), access, quotas: config.quotas, may_lift_limit: config.lift_realtime_limit }, problems))
+        Ok((
+            Self {
+                plugins: plugins.collect(),
+                access,
+                quotas: config.quotas,
+                may_lift_limit: config.lift_realtime_limit,
+            },
+            problems,
+        ))
     }
 }
 
@@ -94,7 +103,8 @@ pub struct Admission {
     pub share: Share,
 }
 
-/// An offer that can be taken, with the parameters as the plugin is to see them: rules may have cut the desired runtime.
+/// An offer that can be taken, with the parameters as the plugin is to see them: rules may have cut the
+/// desired runtime.
 struct Choice {
     admission: Admission,
     parameters: Parameters,
@@ -161,7 +171,8 @@ impl Registry {
 
     /// The specs that a caller may see, in the order of their numbers.
     pub fn list(&self, who: &Who) -> Vec<&Spec> {
-        let mut specs: Vec<&Spec> = self.specs.values().filter(|spec| who.is_root() || spec.who.user == who.user).collect();
+        let mut specs: Vec<&Spec> =
+            self.specs.values().filter(|spec| who.is_root() || spec.who.user == who.user).collect();
         specs.sort_unstable_by_key(|spec| spec.id);
         specs
     }
@@ -177,7 +188,12 @@ impl Registry {
     }
 
     /// Admits a spec.
-    pub fn create(&mut self, caller: &Caller, parameters: Parameters, name: Option<String>) -> Result<&Spec, Error> {
+    pub fn create(
+        &mut self,
+        caller: &Caller,
+        parameters: Parameters,
+        name: Option<String>,
+    ) -> Result<&Spec, Error> {
         if name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
             return Err(Error::InvalidParameter { parameter: "name".into() });
         }
@@ -185,7 +201,10 @@ impl Registry {
         let user = caller.who.user;
         let theirs = self.specs_of_user.get(&user).copied().unwrap_or_default();
         if !caller.who.is_root() && theirs >= self.setup.quotas.specs_per_user {
-            return Err(Error::TooMany { what: format!("specs of user {user}"), limit: self.setup.quotas.specs_per_user });
+            return Err(Error::TooMany {
+                what: format!("specs of user {user}"),
+                limit: self.setup.quotas.specs_per_user,
+            });
         }
         if self.specs.len() >= self.setup.quotas.specs {
             return Err(Error::TooMany { what: "specs".into(), limit: self.setup.quotas.specs });
@@ -206,7 +225,11 @@ impl Registry {
             thread: None,
             slot,
         };
-        self.setup.plugins[choice.admission.plugin].plugin.admit(id, &choice.parameters, choice.admission.offer);
+        self.setup.plugins[choice.admission.plugin].plugin.admit(
+            id,
+            &choice.parameters,
+            choice.admission.offer,
+        );
         self.journal.write(slot, &self.record(&spec));
         self.enter(spec);
         if let Err(error) = self.enactable(id).and_then(|()| self.settle(choice.admission.plugin)) {
@@ -224,8 +247,11 @@ impl Registry {
         let choice = self.choose(&caller.who, &parameters, Some(spec))?;
         let new = choice.admission;
         self.readmit(id, parameters, &choice.parameters, new, None);
-        let enacted =
-            self.enactable(id).and_then(|()| self.tell(id)).and_then(|()| self.settle(old.plugin)).and_then(|()| self.settle(new.plugin));
+        let enacted = self
+            .enactable(id)
+            .and_then(|()| self.tell(id))
+            .and_then(|()| self.settle(old.plugin))
+            .and_then(|()| self.settle(new.plugin));
         if let Err(error) = enacted {
             // The books had room for the old one, as nothing came between; so its offer holds.
             let as_offered = cut(&old_parameters, old.offer.accepted_runtime);
@@ -243,7 +269,14 @@ impl Registry {
     }
 
     /// Exchanges a spec's admission in all books. Where it goes back, it is to be as it `was`.
-    fn readmit(&mut self, id: SpecId, parameters: Parameters, as_offered: &Parameters, new: Admission, was: Option<Assignment>) {
+    fn readmit(
+        &mut self,
+        id: SpecId,
+        parameters: Parameters,
+        as_offered: &Parameters,
+        new: Admission,
+        was: Option<Assignment>,
+    ) {
         let spec = self.specs.get_mut(&id).expect("it was looked up");
         let old = std::mem::replace(&mut spec.admission, new);
         spec.parameters = parameters;
@@ -316,10 +349,12 @@ impl Registry {
         self.leave_if_idle(spec.process);
     }
 
-    /// Asks the plugins in their order: the first that says OK, else the first that says PARTIAL (ReTiF, Section 3.3).
+    /// Asks the plugins in their order: the first that says OK, else the first that says PARTIAL (ReTiF,
+    /// Section 3.3).
     fn choose(&self, who: &Who, parameters: &Parameters, replacing: Option<&Spec>) -> Result<Choice, Error> {
         parameters.check(&self.limits)?;
-        let asked = |loaded: &Loaded| parameters.plugin.as_deref().is_none_or(|name| name == loaded.plugin.name());
+        let asked =
+            |loaded: &Loaded| parameters.plugin.as_deref().is_none_or(|name| name == loaded.plugin.name());
         let mut partial = None;
         let (mut reasons, mut denied, mut bound) = (Vec::new(), None, None);
         let mut refused = 0;
@@ -330,7 +365,10 @@ impl Registry {
                 Err((reason, rule)) => {
                     reasons.push(format!("{name}: not permitted: {reason}"));
                     // The one that a rule decided tells more than those that no rule is about.
-                    if denied.as_ref().is_none_or(|(_, other): &(String, Option<String>)| other.is_none() && rule.is_some()) {
+                    if denied
+                        .as_ref()
+                        .is_none_or(|(_, other): &(String, Option<String>)| other.is_none() && rule.is_some())
+                    {
                         denied = Some((reason, rule));
                     }
                     continue;
@@ -341,10 +379,19 @@ impl Registry {
                 continue;
             }
             refused += 1;
-            let admission =
-                |offer: Offer, partial| Admission { plugin: at, offer, partial, share: Share::of(offer.accepted_runtime, parameters) };
-            match loaded.plugin.consider(&seen, replacing.filter(|spec| spec.admission.plugin == at).map(|spec| spec.id)) {
-                Answer::Ok(offer) => return Ok(Choice { admission: admission(offer, false), parameters: seen }),
+            let admission = |offer: Offer, partial| Admission {
+                plugin: at,
+                offer,
+                partial,
+                share: Share::of(offer.accepted_runtime, parameters),
+            };
+            match loaded
+                .plugin
+                .consider(&seen, replacing.filter(|spec| spec.admission.plugin == at).map(|spec| spec.id))
+            {
+                Answer::Ok(offer) => {
+                    return Ok(Choice { admission: admission(offer, false), parameters: seen });
+                }
                 Answer::Partial(offer) => {
                     partial.get_or_insert(Choice { admission: admission(offer, true), parameters: seen });
                 }
@@ -360,7 +407,11 @@ impl Registry {
             (Some(choice), _, _) => Ok(choice),
             (None, Some((reason, rule)), _) if refused == 0 => {
                 // Which of the plugins was meant, only the caller knows.
-                let reason = if reasons.len() == 1 { reason } else { reasons.join("; ").replace(": not permitted: ", ": ") };
+                let reason = if reasons.len() == 1 {
+                    reason
+                } else {
+                    reasons.join("; ").replace(": not permitted: ", ": ")
+                };
                 Err(Error::NotPermitted { reason, rule })
             }
             (None, None, Some(bound)) if refused == 1 => Err(bound.into()),
@@ -386,7 +437,11 @@ impl Registry {
         let number = |name: &str| self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == name);
         let without = replacing.map(|spec| (&*spec.who, spec.admission.plugin, spec.admission.share));
         let usage = View { books: &self.books, plugin: &number, without };
-        let grant = self.setup.access.check(who, plugin, parameters, &usage).map_err(|denied| (denied.reason, denied.rule))?;
+        let grant = self
+            .setup
+            .access
+            .check(who, plugin, parameters, &usage)
+            .map_err(|denied| (denied.reason, denied.rule))?;
         Ok(match grant.greatest_runtime {
             Some(greatest) => cut(parameters, Some(greatest)),
             None => parameters.clone(),
@@ -397,7 +452,11 @@ impl Registry {
         let process = self.processes.get(&spec.process);
         // During a reload a spec may have no plugin any more, for a moment.
         let loaded = self.setup.plugins.get(spec.admission.plugin);
-        let assigned = spec.thread.as_ref().map(|held| held.told).or_else(|| loaded?.plugin.assignment(spec.id).map(Told::of));
+        let assigned = spec
+            .thread
+            .as_ref()
+            .map(|held| held.told)
+            .or_else(|| loaded?.plugin.assignment(spec.id).map(Told::of));
         Record {
             spec: spec.id.0,
             user: spec.who.user,
@@ -434,7 +493,8 @@ impl Registry {
 
 /// Parameters whose desired runtime is not beyond `greatest`.
 fn cut(parameters: &Parameters, greatest: Option<Duration>) -> Parameters {
-    let desired = parameters.desired_runtime.map(|desired| greatest.map_or(desired, |greatest| desired.min(greatest)));
+    let desired =
+        parameters.desired_runtime.map(|desired| greatest.map_or(desired, |greatest| desired.min(greatest)));
     // Less than what is needed cannot be desired: the plugin then says what it needs.
     let desired = desired.map(|desired| parameters.runtime.map_or(desired, |runtime| desired.max(runtime)));
     Parameters { desired_runtime: desired, ..parameters.clone() }

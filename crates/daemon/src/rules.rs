@@ -1,4 +1,5 @@
-//! Who may have what: the rules that administrators write (ReTiF, Section 4). Denied is what no rule allows; of all rules that match, all must hold.
+//! Who may have what: the rules that administrators write (ReTiF, Section 4). Denied is what no rule allows;
+//! of all rules that match, all must hold.
 //!
 //! Who asks, and how much is in use, is said by others.
 
@@ -33,8 +34,8 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Reads rules. `plugins` are the names that there are; without them, any name is taken for one. The file must be root's or the reader's own, and
-    /// nobody else's to write.
+    /// Reads rules. `plugins` are the names that there are; without them, any name is taken for one. The file
+    /// must be root's or the reader's own, and nobody else's to write.
     pub fn load(path: &Path, plugins: Option<&[&str]>) -> Result<(Rules, Vec<Problem>), Error> {
         let text = text::read(path).map_err(|problem| Error(vec![problem]))?;
         Rules::parse(&text, path, plugins, &SystemNames, &Machine::here())
@@ -70,7 +71,8 @@ impl Rules {
     fn matching(&self, who: &Who, plugin: &str) -> Vec<&Rule> {
         let groups = who.groups.iter().copied().chain([who.group]).map(Domain::Group);
         let domains = [Domain::Everyone, Domain::User(who.user)].into_iter().chain(groups);
-        let mut indices: Vec<usize> = domains.filter_map(|domain| self.by_domain.get(&domain)).flatten().copied().collect();
+        let mut indices: Vec<usize> =
+            domains.filter_map(|domain| self.by_domain.get(&domain)).flatten().copied().collect();
         indices.retain(|&index| self.rules[index].is_for(plugin));
         indices.sort_unstable();
         // The effective group may be among the others.
@@ -78,7 +80,14 @@ impl Rules {
         indices.into_iter().map(|index| &self.rules[index]).collect()
     }
 
-    fn decide(&self, matching: &[&Rule], who: &Who, plugin: &str, parameters: &Parameters, usage: &dyn Usage) -> Result<Grant, Denied> {
+    fn decide(
+        &self,
+        matching: &[&Rule],
+        who: &Who,
+        plugin: &str,
+        parameters: &Parameters,
+        usage: &dyn Usage,
+    ) -> Result<Grant, Denied> {
         if !matching.iter().any(|rule| rule.property.allows()) {
             let reason = format!("no rule allows user {} plugin '{plugin}'", who.user);
             return Err(Denied { reason, rule: None });
@@ -88,7 +97,8 @@ impl Rules {
             rules.iter().try_for_each(|rule| match rule.check(parameters, usage) {
                 Ok(None) => Ok(()),
                 Ok(Some(limit)) => {
-                    grant.greatest_runtime = Some(grant.greatest_runtime.map_or(limit, |other| other.min(limit)));
+                    grant.greatest_runtime =
+                        Some(grant.greatest_runtime.map_or(limit, |other| other.min(limit)));
                     Ok(())
                 }
                 Err(reason) => Err(Denied { reason, rule: Some(self.cite(rule)) }),
@@ -98,8 +108,13 @@ impl Rules {
         let (passing, lasting): (Vec<&Rule>, Vec<&Rule>) =
             matching.iter().copied().partition(|rule| matches!(rule.property, Property::MaxUtilization(_)));
         hold(&lasting)?;
-        if parameters.ignore_admission && !matching.iter().any(|rule| rule.property == Property::IgnoreAdmission(true)) {
-            let reason = format!("no rule lets user {} ignore the admission test of '{plugin}' (ignore_adm_test)", who.user);
+        if parameters.ignore_admission
+            && !matching.iter().any(|rule| rule.property == Property::IgnoreAdmission(true))
+        {
+            let reason = format!(
+                "no rule lets user {} ignore the admission test of '{plugin}' (ignore_adm_test)",
+                who.user
+            );
             return Err(Denied { reason, rule: None });
         }
         hold(&passing)?;
@@ -108,7 +123,13 @@ impl Rules {
 }
 
 impl Access for Rules {
-    fn check(&self, who: &Who, plugin: &str, parameters: &Parameters, usage: &dyn Usage) -> Result<Grant, Denied> {
+    fn check(
+        &self,
+        who: &Who,
+        plugin: &str,
+        parameters: &Parameters,
+        usage: &dyn Usage,
+    ) -> Result<Grant, Denied> {
         self.decide(&self.matching(who, plugin), who, plugin, parameters, usage)
     }
 }

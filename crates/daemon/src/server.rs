@@ -1,4 +1,5 @@
-//! The loop: who connects, what comes, in fair turns. One request of each connection a round, and nobody is waited for.
+//! The loop: who connects, what comes, in fair turns. One request of each connection a round, and nobody is
+//! waited for.
 
 pub mod connection;
 pub mod peer;
@@ -28,7 +29,8 @@ const ACCEPTED_AT_ONCE: usize = 32;
 /// How often threads are looked at that the kernel says nothing of.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Refused connections that stay open until so many others were refused: whoever has not asked yet would else find the connection broken, and not read why.
+/// Refused connections that stay open until so many others were refused: whoever has not asked yet would else
+/// find the connection broken, and not read why.
 const REFUSED: usize = 64;
 
 /// What a user has of the server.
@@ -53,7 +55,8 @@ pub struct Server {
     /// Those who were told why there is no room for them. Nothing is read from them.
     refused: VecDeque<Connection>,
     about: About,
-    /// For when there are no more descriptors: given up to take a connection and close it, as it would else be there for ever.
+    /// For when there are no more descriptors: given up to take a connection and close it, as it would else
+    /// be there for ever.
     reserve: Option<OwnedFd>,
     told_of_descriptors: Option<Instant>,
     /// When such threads were last looked at.
@@ -160,7 +163,10 @@ impl Server {
     fn tell_of_descriptors(&mut self, error: &io::Error) {
         if self.told_of_descriptors.is_none_or(|told| told.elapsed() > Duration::from_secs(60)) {
             self.told_of_descriptors = Some(Instant::now());
-            log::warning(&format!("a connection was turned away: {error} ({} are open)", self.connections.len()));
+            log::warning(&format!(
+                "a connection was turned away: {error} ({} are open)",
+                self.connections.len()
+            ));
         }
     }
 
@@ -170,11 +176,12 @@ impl Server {
         let quotas = *self.registry.quotas();
         let theirs = self.accounts.get(&user).map_or(0, |account| account.connections);
         let all = self.connections.len();
-        let refused = match (peer.who.is_root(), theirs >= quotas.connections_per_user, all >= quotas.connections) {
-            (true, _, _) | (_, false, false) => None,
-            (_, true, _) => Some((format!("connections of user {user}"), quotas.connections_per_user)),
-            (_, _, true) => Some(("connections".to_owned(), quotas.connections)),
-        };
+        let refused =
+            match (peer.who.is_root(), theirs >= quotas.connections_per_user, all >= quotas.connections) {
+                (true, _, _) | (_, false, false) => None,
+                (_, true, _) => Some((format!("connections of user {user}"), quotas.connections_per_user)),
+                (_, _, true) => Some(("connections".to_owned(), quotas.connections)),
+            };
         if let Some((what, limit)) = refused {
             let mut connection = Connection::new(socket, Caller { who: Rc::new(peer.who), process: None });
             self.reply.clear();
@@ -188,7 +195,12 @@ impl Server {
         let process = match peer.process {
             Some((number, pidfd)) => match self.registry.connected(number, pidfd, user) {
                 Ok(process) => Some(process),
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) || error.kind() == io::ErrorKind::NotFound => None,
+                Err(error)
+                    if error.raw_os_error() == Some(libc::ESRCH)
+                        || error.kind() == io::ErrorKind::NotFound =>
+                {
+                    None
+                }
                 Err(error) => return Err(error),
             },
             None => None,
@@ -236,8 +248,9 @@ impl Server {
         }
         let (registry, about, reply) = (&mut self.registry, &self.about, &mut self.reply);
         let mut went = Went::On;
-        let received =
-            connection.receive(&mut self.buffer, |connection, message| went = answer(connection, message, about, registry, reply));
+        let received = connection.receive(&mut self.buffer, |connection, message| {
+            went = answer(connection, message, about, registry, reply)
+        });
         if received == Went::Over {
             connection.closing = true;
             connection.drop_input();
@@ -296,7 +309,13 @@ fn reserve() -> Option<OwnedFd> {
     File::open("/dev/null").ok().map(OwnedFd::from)
 }
 
-fn answer(connection: &mut Connection, message: &[u8], about: &About, registry: &mut Registry, reply: &mut Vec<u8>) -> Went {
+fn answer(
+    connection: &mut Connection,
+    message: &[u8],
+    about: &About,
+    registry: &mut Registry,
+    reply: &mut Vec<u8>,
+) -> Went {
     reply.clear();
     if message.len() > LONGEST_MESSAGE {
         return refuse_length(connection, reply);

@@ -1,6 +1,8 @@
-//! Plugins from shared objects, behind the same trait as the built-in ones. `include/punctual-plugin.h` is the contract.
+//! Plugins from shared objects, behind the same trait as the built-in ones. `include/punctual-plugin.h` is
+//! the contract.
 //!
-//! The object is trusted not to crash, and with nothing more: what it offers and assigns is looked at before anybody relies on it.
+//! The object is trusted not to crash, and with nothing more: what it offers and assigns is looked at before
+//! anybody relies on it.
 
 mod abi;
 mod object;
@@ -8,7 +10,9 @@ mod object;
 use abi::{CAssignment, CConfiguration, CLoad, COffer, CParameters};
 use object::Object;
 use punctual_model::Duration;
-use punctual_schedule::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test};
+use punctual_schedule::{
+    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test,
+};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
 
@@ -32,12 +36,14 @@ impl Shared {
     /// Loads an object and makes an instance of its plugin. An error is a sentence that names the object.
     pub fn load(path: &Path, settings: Settings) -> Result<Shared, String> {
         let object = Object::open(path)?;
-        let name = CString::new(settings.name.clone()).map_err(|_| "a plugin's name has no zero in it".to_owned())?;
+        let name = CString::new(settings.name.clone())
+            .map_err(|_| "a plugin's name has no zero in it".to_owned())?;
         let configuration = CConfiguration {
             size: size::<CConfiguration>(),
             priority_min: settings.priorities.0,
             priority_max: settings.priorities.1,
-            processor_count: u32::try_from(settings.processors.len()).map_err(|_| "too many processors".to_owned())?,
+            processor_count: u32::try_from(settings.processors.len())
+                .map_err(|_| "too many processors".to_owned())?,
             processors: settings.processors.as_ptr(),
             name: name.as_ptr(),
             threshold: settings.threshold,
@@ -48,17 +54,25 @@ impl Shared {
             greatest_period_ns: settings.limits.greatest_period.ns(),
         };
         let mut error = [0; REASON];
-        // SAFETY: all that is pointed to lives until the call is over, and `error` has as much room as is said.
+        // SAFETY: all that is pointed to lives until the call is over, and `error` has as much room as is
+        // said.
         let instance = unsafe { (object.functions.init)(&configuration, error.as_mut_ptr(), error.len()) };
         match instance.is_null() {
-            true => Err(format!("{}: {}", path.display(), sentence(&error, "its init() failed and does not say why"))),
+            true => Err(format!(
+                "{}: {}",
+                path.display(),
+                sentence(&error, "its init() failed and does not say why")
+            )),
             false => Ok(Shared { settings, instance, object }),
         }
     }
 
     /// A refusal where the plugin broke its own contract; the client cannot help it, the administrator can.
     fn broken(&self, what: &str) -> Refusal {
-        Refusal::Unschedulable(format!("the shared object of '{}' gave a wrong answer: {what}", self.settings.name))
+        Refusal::Unschedulable(format!(
+            "the shared object of '{}' gave a wrong answer: {what}",
+            self.settings.name
+        ))
     }
 
     fn offer(&self, parameters: &Parameters, offer: &COffer) -> Result<Offer, Refusal> {
@@ -68,9 +82,18 @@ impl Shared {
         let accepted = Duration::from_ns(offer.accepted_runtime_ns);
         let accepted_runtime = match parameters.runtime {
             None => None,
-            Some(least) if least <= accepted && accepted <= parameters.desired_runtime.unwrap_or(least).max(least) => Some(accepted),
+            Some(least)
+                if least <= accepted
+                    && accepted <= parameters.desired_runtime.unwrap_or(least).max(least) =>
+            {
+                Some(accepted)
+            }
             Some(least) => {
-                return Err(self.broken(&format!("an accepted runtime of {} ns, where {} ns were declared", accepted.ns(), least.ns())));
+                return Err(self.broken(&format!(
+                    "an accepted runtime of {} ns, where {} ns were declared",
+                    accepted.ns(),
+                    least.ns()
+                )));
             }
         };
         let ignored = offer.ignored != 0;
@@ -84,11 +107,16 @@ impl Shared {
         let (least, greatest) = self.settings.priorities;
         let limits = &self.settings.limits;
         match assignment.policy {
-            abi::POLICY_FIFO if (least..=greatest).contains(&assignment.priority) => Some(Policy::Fifo(assignment.priority)),
-            abi::POLICY_RR if (least..=greatest).contains(&assignment.priority) => Some(Policy::RoundRobin(assignment.priority)),
+            abi::POLICY_FIFO if (least..=greatest).contains(&assignment.priority) => {
+                Some(Policy::Fifo(assignment.priority))
+            }
+            abi::POLICY_RR if (least..=greatest).contains(&assignment.priority) => {
+                Some(Policy::RoundRobin(assignment.priority))
+            }
             abi::POLICY_DEADLINE => {
                 let [runtime, deadline, period] =
-                    [assignment.runtime_ns, assignment.deadline_ns, assignment.period_ns].map(Duration::from_ns);
+                    [assignment.runtime_ns, assignment.deadline_ns, assignment.period_ns]
+                        .map(Duration::from_ns);
                 let fits = limits.least_runtime <= runtime && runtime <= deadline && deadline <= period;
                 let kernels = limits.least_period <= period && period <= limits.greatest_period;
                 (fits && kernels).then_some(Policy::Deadline { runtime, deadline, period })
@@ -108,14 +136,25 @@ impl Plugin for Shared {
         let mut offer = COffer { size: size::<COffer>(), ..COffer::default() };
         let mut reason = [0; REASON];
         let functions = &self.object.functions;
-        // SAFETY: the instance is init()'s and not yet destroyed; all that is pointed to lives until the call is over, with the room that is said.
+        // SAFETY: the instance is init()'s and not yet destroyed; all that is pointed to lives until the call
+        // is over, with the room that is said.
         let answer: c_int = unsafe {
             match replacing {
-                None => (functions.accept)(self.instance, &given, &mut offer, reason.as_mut_ptr(), reason.len()),
-                Some(spec) => (functions.change)(self.instance, spec.0, &given, &mut offer, reason.as_mut_ptr(), reason.len()),
+                None => {
+                    (functions.accept)(self.instance, &given, &mut offer, reason.as_mut_ptr(), reason.len())
+                }
+                Some(spec) => (functions.change)(
+                    self.instance,
+                    spec.0,
+                    &given,
+                    &mut offer,
+                    reason.as_mut_ptr(),
+                    reason.len(),
+                ),
             }
         };
-        let as_offered = |answer: fn(Offer) -> Answer| self.offer(parameters, &offer).map_or_else(Answer::No, answer);
+        let as_offered =
+            |answer: fn(Offer) -> Answer| self.offer(parameters, &offer).map_or_else(Answer::No, answer);
         match answer {
             abi::OK => as_offered(Answer::Ok),
             abi::PARTIAL => as_offered(Answer::Partial),
@@ -180,15 +219,22 @@ impl Plugin for Shared {
         // SAFETY: as in `consider`.
         let count = unsafe { (self.object.functions.loads)(self.instance, loads.as_mut_ptr(), loads.len()) };
         loads.truncate(count);
-        loads.retain(|load| self.settings.processors.contains(&load.processor) && load.utilization.is_finite());
-        let load = |load: CLoad| Load { processor: load.processor, utilization: load.utilization, specs: load.specs as usize };
+        loads.retain(|load| {
+            self.settings.processors.contains(&load.processor) && load.utilization.is_finite()
+        });
+        let load = |load: CLoad| Load {
+            processor: load.processor,
+            utilization: load.utilization,
+            specs: load.specs as usize,
+        };
         loads.into_iter().map(load).collect()
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: the instance is init()'s, and nobody has it any more. The object is closed after this, since it is a field.
+        // SAFETY: the instance is init()'s, and nobody has it any more. The object is closed after this,
+        // since it is a field.
         unsafe { (self.object.functions.destroy)(self.instance) }
     }
 }
@@ -202,7 +248,8 @@ fn declared(parameters: &Parameters) -> CParameters {
         (abi::DEADLINE, parameters.deadline),
     ];
     let bits = times.iter().filter(|(_, time)| time.is_some()).fold(0, |bits, (bit, _)| bits | bit);
-    let [runtime_ns, desired_runtime_ns, period_ns, deadline_ns] = times.map(|(_, time)| time.map_or(0, Duration::ns));
+    let [runtime_ns, desired_runtime_ns, period_ns, deadline_ns] =
+        times.map(|(_, time)| time.map_or(0, Duration::ns));
     CParameters {
         size: size::<CParameters>(),
         declared: bits | parameters.priority.map_or(0, |_| abi::PRIORITY),

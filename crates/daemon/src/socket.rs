@@ -34,7 +34,8 @@ pub fn listen_at(place: &config::Socket) -> Result<(OwnedFd, SocketFile), String
     }
     remove_stale(path)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(|error| failed("a socket for", error.into()))?;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(|error| failed("a socket for", error.into()))?;
     let address = SocketAddrUnix::new(path).map_err(|error| failed("the socket's path", error.into()))?;
     // Nobody connects between here and the line that says who may.
     let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
@@ -46,7 +47,8 @@ pub fn listen_at(place: &config::Socket) -> Result<(OwnedFd, SocketFile), String
     if let Some(group) = place.group {
         chown(path, None, Some(group)).map_err(|error| failed("giving a group to", error))?;
     }
-    fs::set_permissions(path, Permissions::from_mode(place.mode)).map_err(|error| failed("setting the permissions of", error))?;
+    fs::set_permissions(path, Permissions::from_mode(place.mode))
+        .map_err(|error| failed("setting the permissions of", error))?;
     listen(&socket, 4096).map_err(|error| failed("listening at", error.into()))?;
     Ok((socket, file))
 }
@@ -56,11 +58,15 @@ fn remove_stale(path: &Path) -> Result<(), String> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(format!("looking at {name}: {error}")),
-        Ok(file) if !file.file_type().is_socket() => return Err(format!("{name} is there and no socket; it is not replaced")),
+        Ok(file) if !file.file_type().is_socket() => {
+            return Err(format!("{name} is there and no socket; it is not replaced"));
+        }
         Ok(_) => {}
     }
     match UnixStream::connect(path) {
-        Ok(_) => Err(format!("somebody answers at {name} already: another punctuald? Stop it, or use another socket (--socket)")),
+        Ok(_) => Err(format!(
+            "somebody answers at {name} already: another punctuald? Stop it, or use another socket (--socket)"
+        )),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(|error| format!("removing the stale socket {name}: {error}"))
         }

@@ -14,7 +14,8 @@ const GREATEST: u64 = 1 << 20;
 pub struct Problem {
     /// The file.
     pub path: PathBuf,
-    /// Line and column, both from 1; the column in characters, 0 if the whole line is meant. `None` if the whole file is.
+    /// Line and column, both from 1; the column in characters, 0 if the whole line is meant. `None` if the
+    /// whole file is.
     pub at: Option<(usize, usize)>,
     /// What, and what would be right.
     pub message: String,
@@ -56,9 +57,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The text of a file that only root, or whoever runs this, can have written (ReTiF, Section 4.1: only administrators administer).
+/// The text of a file that only root, or whoever runs this, can have written (ReTiF, Section 4.1: only
+/// administrators administer).
 pub fn read(path: &Path) -> Result<String, Problem> {
-    let cannot = |error: std::io::Error| Problem::of_file(path, format!("cannot be read: {}", reason(&error)));
+    let cannot =
+        |error: std::io::Error| Problem::of_file(path, format!("cannot be read: {}", reason(&error)));
     let file = File::open(path).map_err(cannot)?;
     let about = file.metadata().map_err(cannot)?;
     if !about.is_file() {
@@ -68,7 +71,10 @@ pub fn read(path: &Path) -> Result<String, Problem> {
     let mut bytes = Vec::new();
     file.take(GREATEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > GREATEST {
-        return Err(Problem::of_file(path, format!("has more than {GREATEST} bytes, which nobody writes by hand")));
+        return Err(Problem::of_file(
+            path,
+            format!("has more than {GREATEST} bytes, which nobody writes by hand"),
+        ));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -103,7 +109,10 @@ mod tests {
     fn places_are_lines_and_columns_of_characters() {
         let path = Path::new("x");
         let at = |offset| Problem::at(path, "ab\nπc\n", offset, "m").to_string();
-        assert_eq!([at(0), at(3), at(5), at(4), at(7), at(99)], ["x:1:1: m", "x:2:1: m", "x:2:2: m", "x:2:1: m", "x:3:1: m", "x:3:1: m"]);
+        assert_eq!(
+            [at(0), at(3), at(5), at(4), at(7), at(99)],
+            ["x:1:1: m", "x:2:1: m", "x:2:2: m", "x:2:1: m", "x:3:1: m", "x:3:1: m"]
+        );
     }
 
     #[test]
@@ -122,7 +131,9 @@ mod tests {
     fn no_file_no_text_and_too_much_are_said() {
         let folder = tempfile::tempdir().unwrap();
         let said = |path: &Path| read(path).unwrap_err().to_string();
-        assert!(said(&folder.path().join("none")).ends_with("none: cannot be read: no such file or directory"));
+        assert!(
+            said(&folder.path().join("none")).ends_with("none: cannot be read: no such file or directory")
+        );
         assert!(said(folder.path()).ends_with("is no regular file"));
         let path = folder.path().join("much");
         std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();

@@ -66,23 +66,26 @@ enum Anchor {
 pub struct Thread {
     /// Its number.
     pub number: u32,
-    /// Tells it from others that had its number before, or get it, as long as the machine runs: the number of its inode, where pidfds have a file system;
-    /// else when it started, in clock ticks since the machine did.
+    /// Tells it from others that had its number before, or get it, as long as the machine runs: the number of
+    /// its inode, where pidfds have a file system; else when it started, in clock ticks since the machine
+    /// did.
     pub identity: u64,
     anchor: Anchor,
 }
 
 /// A thread's `stat`, and when it started.
 fn open_stat(number: u32) -> io::Result<(File, u64)> {
-    let mut stat = File::open(format!("/proc/{number}/task/{number}/stat")).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => io::Error::from_raw_os_error(libc::ESRCH),
-        _ => error,
-    })?;
+    let mut stat =
+        File::open(format!("/proc/{number}/task/{number}/stat")).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::from_raw_os_error(libc::ESRCH),
+            _ => error,
+        })?;
     let start = start_of(&mut stat)?;
     Ok((stat, start))
 }
 
-/// The inode of a pidfd, which is nobody else's as long as the machine runs; `None` where all pidfds share one.
+/// The inode of a pidfd, which is nobody else's as long as the machine runs; `None` where all pidfds share
+/// one.
 fn inode(pidfd: &OwnedFd) -> io::Result<Option<u64>> {
     use std::sync::OnceLock;
     const PID_FS: i64 = 0x5049_4446;
@@ -103,7 +106,8 @@ pub struct Owner {
 }
 
 impl Thread {
-    /// Pins a thread, and says whose it is. ESRCH where there is none; one that has just ended may still be found.
+    /// Pins a thread, and says whose it is. ESRCH where there is none; one that has just ended may still be
+    /// found.
     pub fn pin(number: u32) -> io::Result<(Self, Owner)> {
         static WITHOUT: AtomicBool = AtomicBool::new(false);
         if !WITHOUT.load(Ordering::Relaxed) {
@@ -117,7 +121,9 @@ impl Thread {
                     let owner = thread.owner()?;
                     return Ok((thread, owner));
                 }
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => WITHOUT.store(true, Ordering::Relaxed),
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                    WITHOUT.store(true, Ordering::Relaxed)
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -149,11 +155,13 @@ impl Thread {
             return Ok(owner);
         }
         let text = fs::read_to_string(format!("/proc/{0}/task/{0}/status", self.number))?;
-        let ids: Option<Vec<u32>> =
-            line(&text, "Uid:").map(|line| line.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect());
+        let ids: Option<Vec<u32>> = line(&text, "Uid:")
+            .map(|line| line.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect());
         let process = line(&text, "Tgid:").and_then(|id| id.trim().parse().ok());
         match (ids.as_deref(), process) {
-            (Some(&[real, effective, ..]), Some(process)) if self.lives() => Ok(Owner { real, effective, process }),
+            (Some(&[real, effective, ..]), Some(process)) if self.lives() => {
+                Ok(Owner { real, effective, process })
+            }
             _ => Err(io::Error::from_raw_os_error(libc::ESRCH)),
         }
     }
@@ -183,7 +191,8 @@ struct PidfdInfo {
 fn owner_by_pidfd(pidfd: BorrowedFd<'_>) -> io::Result<Option<Owner>> {
     const NUMBERS: u64 = 1;
     const CREDENTIALS: u64 = 1 << 1;
-    const GET_INFO: libc::c_ulong = 3 << 30 | (size_of::<PidfdInfo>() as libc::c_ulong) << 16 | 0xff << 8 | 11;
+    const GET_INFO: libc::c_ulong =
+        3 << 30 | (size_of::<PidfdInfo>() as libc::c_ulong) << 16 | 0xff << 8 | 11;
     let mut info = PidfdInfo { mask: NUMBERS | CREDENTIALS, ..PidfdInfo::default() };
     // SAFETY: the request's number holds the size of the struct, and the kernel writes no more.
     let answer = unsafe { libc::ioctl(pidfd.as_raw_fd(), GET_INFO as _, &raw mut info) };
@@ -192,7 +201,11 @@ fn owner_by_pidfd(pidfd: BorrowedFd<'_>) -> io::Result<Option<Owner>> {
         return if error.raw_os_error() == Some(libc::ESRCH) { Err(error) } else { Ok(None) };
     }
     let asked = NUMBERS | CREDENTIALS;
-    Ok((info.mask & asked == asked).then_some(Owner { real: info.ruid, effective: info.euid, process: info.tgid }))
+    Ok((info.mask & asked == asked).then_some(Owner {
+        real: info.ruid,
+        effective: info.euid,
+        process: info.tgid,
+    }))
 }
 
 /// What follows a name in a `status` file.
@@ -203,7 +216,9 @@ fn line<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 /// The supplementary groups of a process.
 pub fn groups(process: u32) -> io::Result<Vec<u32>> {
     let text = fs::read_to_string(format!("/proc/{process}/status"))?;
-    Ok(line(&text, "Groups:").map(|line| line.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect()).unwrap_or_default())
+    Ok(line(&text, "Groups:")
+        .map(|line| line.split_ascii_whitespace().filter_map(|id| id.parse().ok()).collect())
+        .unwrap_or_default())
 }
 
 /// The effective user of a process.
@@ -219,17 +234,19 @@ pub fn command(process: u32) -> String {
     String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned()
 }
 
-/// Whether a process is in the daemon's own PID namespace, where numbers mean the same. That never changes for a process.
+/// Whether a process is in the daemon's own PID namespace, where numbers mean the same. That never changes
+/// for a process.
 pub fn shares_namespace(process: u32) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     let of = |path: String| fs::metadata(path).map(|file| (file.dev(), file.ino()));
     Ok(of(format!("/proc/{process}/ns/pid"))? == of("/proc/self/ns/pid".to_owned())?)
 }
 
-/// The number here of a thread that a process names by a PID namespace of its own. A number that cannot be translated is an error that says why.
+/// The number here of a thread that a process names by a PID namespace of its own. A number that cannot be
+/// translated is an error that says why.
 pub fn translate(process: u32, thread: u32) -> Result<u32, String> {
-    let theirs =
-        File::open(format!("/proc/{process}/ns/pid")).map_err(|error| format!("the PID namespace of process {process}: {error}"))?;
+    let theirs = File::open(format!("/proc/{process}/ns/pid"))
+        .map_err(|error| format!("the PID namespace of process {process}: {error}"))?;
     // NS_GET_PID_FROM_PIDNS, since Linux 6.11.
     const GET_PID: libc::c_ulong = 2 << 30 | 4 << 16 | 0xb7 << 8 | 6;
     let number = i32::try_from(thread).map_err(|_| format!("there is no thread {thread}"))?;
@@ -248,13 +265,19 @@ const LOOKED_AT: usize = 1024;
 
 /// The same on kernels that do not translate: among the threads of the process itself.
 fn translate_among(process: u32, thread: u32) -> Result<u32, String> {
-    let folder = fs::read_dir(format!("/proc/{process}/task")).map_err(|error| format!("the threads of process {process}: {error}"))?;
+    let folder = fs::read_dir(format!("/proc/{process}/task"))
+        .map_err(|error| format!("the threads of process {process}: {error}"))?;
     for entry in folder.take(LOOKED_AT).flatten() {
         let name = entry.file_name();
         let Ok(text) = fs::read_to_string(entry.path().join("status")) else { continue };
-        let innermost = line(&text, "NSpid:").and_then(|line| line.split_ascii_whitespace().last()).and_then(|last| last.parse().ok());
+        let innermost = line(&text, "NSpid:")
+            .and_then(|line| line.split_ascii_whitespace().last())
+            .and_then(|last| last.parse().ok());
         if innermost == Some(thread) {
-            return name.to_str().and_then(|name| name.parse().ok()).ok_or_else(|| format!("/proc/{process}/task has no numbers"));
+            return name
+                .to_str()
+                .and_then(|name| name.parse().ok())
+                .ok_or_else(|| format!("/proc/{process}/task has no numbers"));
         }
     }
     Err(format!(

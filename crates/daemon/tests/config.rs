@@ -22,7 +22,10 @@ fn the_default_is_valid_without_a_warning_and_lifts_nothing() {
     let (config, warnings) = parse(DEFAULT_TEXT).unwrap();
     assert_eq!(warnings, [""; 0]);
     assert_eq!(config.plugin_names(), ["RM"]);
-    assert!(config.plugins.iter().all(|plugin| !plugin.kind.is_edf()), "with EDF, sched_rt_runtime_us would be lifted");
+    assert!(
+        config.plugins.iter().all(|plugin| !plugin.kind.is_edf()),
+        "with EDF, sched_rt_runtime_us would be lifted"
+    );
     assert_eq!(config.plugins[0].priorities, (1, 49), "below the kernel's threaded interrupts");
     assert_eq!(config.rules.as_deref(), Some(Path::new("/etc/punctual/rules.conf")));
 }
@@ -30,8 +33,10 @@ fn the_default_is_valid_without_a_warning_and_lifts_nothing() {
 #[test]
 fn what_the_default_shows_as_comments_is_what_holds_without() {
     // Uncomment all that is `#key = value` or `#[[plugin]]`; prose has a space after the sign.
-    let uncommented: Vec<&str> =
-        DEFAULT_TEXT.lines().map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line)).collect();
+    let uncommented: Vec<&str> = DEFAULT_TEXT
+        .lines()
+        .map(|line| line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line))
+        .collect();
     let (shown, _) = parse(&uncommented.join("\n")).unwrap();
     let (bare, _) = parse(RM).unwrap();
     assert_eq!(
@@ -79,11 +84,20 @@ fn every_key_is_understood() {
     assert_eq!(warnings, [""; 0]);
     assert_eq!(config.socket.path, Path::new("/etc/p/s"));
     assert_eq!((config.socket.mode, config.socket.group), (0o660, Some(0)));
-    assert_eq!((config.state.as_path(), config.rules.as_deref()), (Path::new("/run/x"), Some(Path::new("/etc/p/r.conf"))));
-    assert_eq!(config.quotas, Quotas { connections: 7, connections_per_user: 6, specs: 5, specs_per_user: 4 });
+    assert_eq!(
+        (config.state.as_path(), config.rules.as_deref()),
+        (Path::new("/run/x"), Some(Path::new("/etc/p/r.conf")))
+    );
+    assert_eq!(
+        config.quotas,
+        Quotas { connections: 7, connections_per_user: 6, specs: 5, specs_per_user: 4 }
+    );
     assert!(!config.lift_realtime_limit);
     let [one, two] = config.plugins.as_slice() else { panic!("{:?}", config.plugins) };
-    assert_eq!((one.kind.clone(), one.priorities, one.processors.as_slice()), (Kind::BuiltIn(BuiltIn::Rm), (10, 20), &[0, 2, 3][..]));
+    assert_eq!(
+        (one.kind.clone(), one.priorities, one.processors.as_slice()),
+        (Kind::BuiltIn(BuiltIn::Rm), (10, 20), &[0, 2, 3][..])
+    );
     assert_eq!((one.threshold, one.test), (0.7, Test::Utilization));
     assert_eq!((two.kind.clone(), two.priorities), (Kind::Object("/etc/p/lib/two.so".into()), (1, 99)));
     assert_eq!((two.threshold, two.test), (1.0, Test::Exact));
@@ -106,7 +120,10 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[[plugin]]\nname = \"X\"\nkind = \"EDF.so\"\n".into(), "; a shared object goes to object"),
         (plugin("object = \"/x.so\""), "p.toml:4:10: plugin 'X' has both kind and object"),
         (format!("{RM}{RM}"), "p.toml:5:8: another plugin is called 'RM' already"),
-        (plugin("priorities = [0, 50]"), "p.toml:4:14: priorities = [0, 50] is out of range; SCHED_FIFO and SCHED_RR have 1 to 99 here"),
+        (
+            plugin("priorities = [0, 50]"),
+            "p.toml:4:14: priorities = [0, 50] is out of range; SCHED_FIFO and SCHED_RR have 1 to 99 here",
+        ),
         (plugin("priorities = [50, 100]"), "out of range"),
         (plugin("priorities = [50, 1]"), "priorities = [50, 1] is empty; the least comes first"),
         (plugin("priorities = [50]"), "expected priorities = [least, greatest], of 1 to 99"),
@@ -122,25 +139,49 @@ fn what_is_wrong_is_said_with_its_place() {
         (plugin("utilization = -0.5"), "out of range"),
         (plugin("utilization = nan"), "out of range"),
         (plugin("utilization = inf"), "out of range"),
-        (plugin("utilization = \"0.5\""), "out of range; expected a share of each processor above 0 and at most 1, such as 0.95"),
-        (plugin("admission = \"none\""), "admission 'none' is unknown; expected \"exact\" or \"utilization\""),
+        (
+            plugin("utilization = \"0.5\""),
+            "out of range; expected a share of each processor above 0 and at most 1, such as 0.95",
+        ),
+        (
+            plugin("admission = \"none\""),
+            "admission 'none' is unknown; expected \"exact\" or \"utilization\"",
+        ),
         ("[[plugin]]\nname = \"-\"\nkind = \"RM\"\n".into(), "'-' means any plugin in a rule"),
         ("[[plugin]]\nname = \"a b\"\nkind = \"RM\"\n".into(), "' ' cannot be in a plugin's name"),
         ("[[plugin]]\nname = \"\"\nkind = \"RM\"\n".into(), "a plugin's name has 1 to 31 bytes"),
-        (format!("[[plugin]]\nname = \"{}\"\nkind = \"RM\"\n", "x".repeat(32)), "a plugin's name has 1 to 31 bytes"),
+        (
+            format!("[[plugin]]\nname = \"{}\"\nkind = \"RM\"\n", "x".repeat(32)),
+            "a plugin's name has 1 to 31 bytes",
+        ),
         (format!("[quotas]\nspecs = 0\n{RM}"), "p.toml:2:9: specs = 0 is out of range; expected 1 to 65536"),
         (format!("[quotas]\nconnections = -3\n{RM}"), "connections = -3 is out of range"),
-        (format!("[socket]\nmode = \"888\"\n{RM}"), "mode '888' is none; expected octal digits such as \"0660\""),
+        (
+            format!("[socket]\nmode = \"888\"\n{RM}"),
+            "mode '888' is none; expected octal digits such as \"0660\"",
+        ),
         (format!("[socket]\nmode = \"10000\"\n{RM}"), "mode '10000' is none"),
         (format!("[socket]\nmode = 666\n{RM}"), "invalid type: integer `666`, expected a string"),
-        (format!("[socket]\ngroup = \"no-such-group\"\n{RM}"), "p.toml:2:9: there is no group 'no-such-group' here"),
+        (
+            format!("[socket]\ngroup = \"no-such-group\"\n{RM}"),
+            "p.toml:2:9: there is no group 'no-such-group' here",
+        ),
         (format!("[socket]\npath = \"\"\n{RM}"), "expected a path"),
-        (format!("[socket]\npath = \"/{}\"\n{RM}", "x".repeat(107)), "is too long for a socket, whose path has at most 107 bytes"),
-        ((0..65).map(|n| format!("[[plugin]]\nname = \"p{n}\"\nkind = \"FP\"\n")).collect(), "more than 64 plugins"),
+        (
+            format!("[socket]\npath = \"/{}\"\n{RM}", "x".repeat(107)),
+            "is too long for a socket, whose path has at most 107 bytes",
+        ),
+        (
+            (0..65).map(|n| format!("[[plugin]]\nname = \"p{n}\"\nkind = \"FP\"\n")).collect(),
+            "more than 64 plugins",
+        ),
     ];
     for (text, expected) in cases {
         let said = parse(&text).expect_err(&text);
-        assert!(said.contains(expected) && said.starts_with("/etc/p/p.toml:"), "{text}\nsaid     {said}\nexpected {expected}");
+        assert!(
+            said.contains(expected) && said.starts_with("/etc/p/p.toml:"),
+            "{text}\nsaid     {said}\nexpected {expected}"
+        );
     }
 }
 
@@ -154,18 +195,23 @@ fn all_that_is_wrong_is_said_at_once_and_in_order() {
 #[test]
 fn shared_processors_are_warned_of_with_who_comes_first() {
     let two = |one: &str, other: &str| {
-        let (_, warnings) = parse(&format!("[[plugin]]\nname = \"A\"\n{one}\n[[plugin]]\nname = \"B\"\n{other}\n")).unwrap();
+        let (_, warnings) =
+            parse(&format!("[[plugin]]\nname = \"A\"\n{one}\n[[plugin]]\nname = \"B\"\n{other}\n")).unwrap();
         warnings
     };
     assert_eq!(two("kind = \"RM\"\nprocessors = [0, 1]", "kind = \"RM\"\nprocessors = \"2-3\""), [""; 0]);
     assert_eq!(
-        two("kind = \"RM\"\nprocessors = [0, 1, 3]\nutilization = 0.5", "kind = \"EDF\"\nprocessors = \"1-3\"\nutilization = 0.5"),
+        two(
+            "kind = \"RM\"\nprocessors = [0, 1, 3]\nutilization = 0.5",
+            "kind = \"EDF\"\nprocessors = \"1-3\"\nutilization = 0.5"
+        ),
         [
             "/etc/p/p.toml:7:8: 'A' and 'B' share processors 1,3: whatever 'B' admits runs before what 'A' admits, which 'A' does not count. \
           What they promise holds only on processors of their own"
         ]
     );
-    let said = two("kind = \"RM\"\npriorities = [50, 99]\nprocessors = [2]", "kind = \"FP\"\npriorities = [1, 49]");
+    let said =
+        two("kind = \"RM\"\npriorities = [50, 99]\nprocessors = [2]", "kind = \"FP\"\npriorities = [1, 49]");
     assert!(said[0].contains("share processor 2: whatever 'A' admits runs before what 'B' admits, which 'B' does not count; together they may give out 1.90 of each"), "{said:?}");
     let said = two("kind = \"RM\"\npriorities = [50, 99]", "kind = \"FP\"\npriorities = [1, 50]");
     assert!(
@@ -180,14 +226,18 @@ fn edf_that_cannot_be_is_warned_of() {
     let (_, warnings) = parse(text).unwrap();
     let said = ":4:8: plugin 'EDF' refuses every spec as long as sched_rt_runtime_us is not -1";
     assert!(warnings.iter().any(|warning| warning.contains(said)), "{warnings:?}");
-    assert!(warnings.iter().any(|warning| warning.contains(":6:14: priorities mean nothing to 'EDF'")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|warning| warning.contains(":6:14: priorities mean nothing to 'EDF'")),
+        "{warnings:?}"
+    );
 }
 
 #[test]
 fn plugins_are_made_in_their_order() {
     let text = "[[plugin]]\nname = \"b\"\nkind = \"RM\"\n[[plugin]]\nname = \"a\"\nkind = \"EDF\"\nprocessors = [1]\n";
     let plugins = parse(text).unwrap().0.plugins(Limits::default()).unwrap();
-    let shown: Vec<(&str, usize)> = plugins.iter().map(|plugin| (plugin.name(), plugin.loads().len())).collect();
+    let shown: Vec<(&str, usize)> =
+        plugins.iter().map(|plugin| (plugin.name(), plugin.loads().len())).collect();
     assert_eq!(shown, [("b", 4), ("a", 1)]);
     let (config, _) = parse("[[plugin]]\nname = \"mine\"\nobject = \"/no/such.so\"\n").unwrap();
     let said = config.plugins(Limits::default()).unwrap_err().to_string();
@@ -222,12 +272,29 @@ fn deep_nesting_is_an_error_and_no_end() {
 
 /// Text that is nearly a configuration: pieces of the default, and of what is wrong in it.
 fn nearly() -> impl Strategy<Value = String> {
-    let words: Vec<String> =
-        DEFAULT_TEXT.split_inclusive(|c: char| c.is_whitespace() || c == '=').map(|word| word.trim_start_matches('#').to_owned()).collect();
-    let odd =
-        ["[", "]]", "\"", "'''", "=", "\0", "π", "-1", "1e999", "9223372036854775808", "0x", "\n", "{", "1979-05-27", "name=", "\u{feff}"];
-    let word =
-        prop_oneof![4 => prop::sample::select(words), 1 => prop::sample::select(odd.map(str::to_owned).to_vec()), 1 => any::<String>()];
+    let words: Vec<String> = DEFAULT_TEXT
+        .split_inclusive(|c: char| c.is_whitespace() || c == '=')
+        .map(|word| word.trim_start_matches('#').to_owned())
+        .collect();
+    let odd = [
+        "[",
+        "]]",
+        "\"",
+        "'''",
+        "=",
+        "\0",
+        "π",
+        "-1",
+        "1e999",
+        "9223372036854775808",
+        "0x",
+        "\n",
+        "{",
+        "1979-05-27",
+        "name=",
+        "\u{feff}",
+    ];
+    let word = prop_oneof![4 => prop::sample::select(words), 1 => prop::sample::select(odd.map(str::to_owned).to_vec()), 1 => any::<String>()];
     prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
 }
 
@@ -260,7 +327,9 @@ fn what_the_documents_show_is_understood() {
     let wide = Machine { processors: (0..8).collect(), priorities: (1, 99) };
     let mut shown = 0;
     for name in ["daemon.md", "from-rtkit.md"] {
-        let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap();
+        let text =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name))
+                .unwrap();
         for block in text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()) {
             if let Err(error) = Config::parse(block, Path::new(name), &wide) {
                 panic!("{error}\n{block}");

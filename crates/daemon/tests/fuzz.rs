@@ -1,4 +1,5 @@
-//! The fuzzer's corpora, as they are: what `cargo fuzz` begins with, and whatever it found once. Goes on any machine in a moment.
+//! The fuzzer's corpora, as they are: what `cargo fuzz` begins with, and whatever it found once. Goes on any
+//! machine in a moment.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +13,8 @@ mod rules;
 
 fn each(target: &str, read: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let files: Vec<_> = fs::read_dir(folder).expect("a corpus").map(|entry| entry.expect("an entry").path()).collect();
+    let files: Vec<_> =
+        fs::read_dir(folder).expect("a corpus").map(|entry| entry.expect("an entry").path()).collect();
     assert!(files.len() >= 4);
     for file in files {
         eprintln!("{}", file.display());

@@ -1,4 +1,5 @@
-//! Whatever bytes come, the answer is one reply or none, and what the daemon knows stays consistent. Nothing is scheduled here: the caller is nobody.
+//! Whatever bytes come, the answer is one reply or none, and what the daemon knows stays consistent. Nothing
+//! is scheduled here: the caller is nobody.
 
 use proptest::prelude::*;
 use punctual_daemon::access::Who;
@@ -44,15 +45,18 @@ struct Rig {
 impl Rig {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("rules.conf"), "- - max_priority 99\n- - ignore_adm_test true\n").unwrap();
-        let (config, _) = Config::parse(CONFIG, &folder.path().join("punctuald.toml"), &Machine::here()).unwrap();
+        std::fs::write(folder.path().join("rules.conf"), "- - max_priority 99\n- - ignore_adm_test true\n")
+            .unwrap();
+        let (config, _) =
+            Config::parse(CONFIG, &folder.path().join("punctuald.toml"), &Machine::here()).unwrap();
         let (setup, _) = Setup::load(&config, kernel::limits()).unwrap();
         let (journal, _) = Journal::open(&folder.path().join("state")).unwrap();
         let mut registry = Registry::new(setup, kernel::limits(), journal, Poll::new().unwrap());
         let process = Command::new("sleep").arg("1000").spawn().unwrap();
         let (pidfd, _) = punctual_daemon::thread::pin_process(process.id()).unwrap();
         let key = registry.connected(process.id(), pidfd, NOBODY).unwrap();
-        let caller = Caller { who: Rc::new(Who { user: NOBODY, group: NOBODY, groups: vec![] }), process: Some(key) };
+        let caller =
+            Caller { who: Rc::new(Who { user: NOBODY, group: NOBODY, groups: vec![] }), process: Some(key) };
         Self { registry, caller, about: About::now(), process, _folder: folder }
     }
 
@@ -94,15 +98,21 @@ fn parameters() -> impl Strategy<Value = Value> {
         8 => prop::sample::select(vec!["runtime_ns", "desired_runtime_ns", "period_ns", "deadline_ns", "priority"]).prop_map(str::to_owned),
         1 => ".{0,4}",
     ];
-    let plugin = prop_oneof![Just(Value::Null), prop::sample::select(vec!["EDF", "RM", "FP", "X"]).prop_map(Value::from)];
-    (prop::collection::vec((field, number()), 0..5), prop::option::of(plugin), prop::option::of(any::<bool>())).prop_map(
-        |(fields, plugin, ignore)| {
+    let plugin = prop_oneof![
+        Just(Value::Null),
+        prop::sample::select(vec!["EDF", "RM", "FP", "X"]).prop_map(Value::from)
+    ];
+    (
+        prop::collection::vec((field, number()), 0..5),
+        prop::option::of(plugin),
+        prop::option::of(any::<bool>()),
+    )
+        .prop_map(|(fields, plugin, ignore)| {
             let mut object: serde_json::Map<String, Value> = fields.into_iter().collect();
             object.extend(plugin.map(|plugin| ("plugin".to_owned(), plugin)));
             object.extend(ignore.map(|ignore| ("ignore_admission".to_owned(), ignore.into())));
             object.into()
-        },
-    )
+        })
 }
 
 fn message() -> impl Strategy<Value = Vec<u8>> {
@@ -115,11 +125,13 @@ fn message() -> impl Strategy<Value = Vec<u8>> {
         1 => prop::sample::select(vec!["ListSpecs", "ListPlugins", "ListClients", "GetStatus", "Ping", "Nothing"]).prop_map(|method| (method, json!({}))),
     ];
     let whole = (call, prop::option::of(any::<bool>())).prop_map(move |((method, parameters), oneway)| {
-        json!({ "method": scheduler(method), "parameters": parameters, "oneway": oneway }).to_string().into_bytes()
+        json!({ "method": scheduler(method), "parameters": parameters, "oneway": oneway })
+            .to_string()
+            .into_bytes()
     });
     // And the same with some bytes that are wrong.
-    let harmed =
-        (whole.clone(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)).prop_map(|(mut bytes, changes)| {
+    let harmed = (whole.clone(), prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4))
+        .prop_map(|(mut bytes, changes)| {
             for (at, byte) in changes {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;

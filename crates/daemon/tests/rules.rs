@@ -20,7 +20,9 @@ impl Names for Town {
     fn group(&self, name: &str) -> Option<u32> {
         match name {
             "cdrom" => Some(24),
-            _ => name.strip_prefix("group")?.parse().ok().filter(|n| (1..10).contains(n)).map(|n: u32| 100 + n),
+            _ => {
+                name.strip_prefix("group")?.parse().ok().filter(|n| (1..10).contains(n)).map(|n: u32| 100 + n)
+            }
         }
     }
 }
@@ -66,7 +68,11 @@ fn user(number: u32) -> Who {
 
 /// Times in microseconds, as in the file.
 fn needs(runtime: Option<u64>, period: Option<u64>) -> Parameters {
-    Parameters { runtime: runtime.map(Duration::from_us), period: period.map(Duration::from_us), ..Parameters::default() }
+    Parameters {
+        runtime: runtime.map(Duration::from_us),
+        period: period.map(Duration::from_us),
+        ..Parameters::default()
+    }
 }
 
 fn priority(priority: u32) -> Parameters {
@@ -78,7 +84,13 @@ fn line(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters) -> Resu
     line_with(rules, who, plugin, parameters, &Books::default())
 }
 
-fn line_with(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, usage: &Books) -> Result<Grant, usize> {
+fn line_with(
+    rules: &Rules,
+    who: &Who,
+    plugin: &str,
+    parameters: &Parameters,
+    usage: &Books,
+) -> Result<Grant, usize> {
     rules.check(who, plugin, parameters, usage).map_err(|denied| match denied.rule {
         Some(rule) => rule.split(':').nth(1).unwrap().parse().unwrap(),
         None => 0,
@@ -101,7 +113,8 @@ fn the_installed_file_allows_nothing_and_its_examples_are_right() {
         .filter_map(|line| line.strip_prefix('#'))
         .filter(|line| !line.starts_with([' ', 'd']))
         .fold(String::new(), |text, line| text + line.trim_start_matches('#') + "\n");
-    let (rules, warnings) = parse(&uncommented.replace("realtime", "group1").replace("alice", "user1")).unwrap();
+    let (rules, warnings) =
+        parse(&uncommented.replace("realtime", "group1").replace("alice", "user1")).unwrap();
     assert_eq!((rules.rules().len(), warnings), (4, vec![]));
 }
 
@@ -112,7 +125,8 @@ fn the_papers_listing_3_does_what_its_comments_say() {
          # Limit the CDROM group task period using any plugin to 9 ms\n  @cdrom - max_period 9000\n",
     );
     let mut books = Books::default();
-    let seventy = |books: &Books, runtime| line_with(&rules, &user(1), "EDF", &needs(Some(runtime), Some(1000)), books);
+    let seventy =
+        |books: &Books, runtime| line_with(&rules, &user(1), "EDF", &needs(Some(runtime), Some(1000)), books);
     assert_eq!(seventy(&books, 700).map(|grant| grant.greatest_runtime), Ok(Some(Duration::from_us(700))));
     assert_eq!(seventy(&books, 701), Err(3));
     for _ in 0..7 {
@@ -130,7 +144,8 @@ fn the_papers_listing_3_does_what_its_comments_say() {
 fn the_papers_example_of_intersection() {
     // Section 4.3: u1 at most 0.5 on any plugin, p1 at most 0.3 for anybody; so u1 has at most 0.3 on p1.
     let rules = rules("user1 - max_utilization 0.5\n- EDF max_utilization 0.3\n");
-    let ask = |books: &Books, plugin, us| line_with(&rules, &user(1), plugin, &needs(Some(us), Some(1000)), books);
+    let ask =
+        |books: &Books, plugin, us| line_with(&rules, &user(1), plugin, &needs(Some(us), Some(1000)), books);
     let mut books = Books::default();
     assert_eq!(ask(&books, "EDF", 301), Err(2));
     assert!(ask(&books, "EDF", 300).is_ok());
@@ -144,7 +159,8 @@ fn the_papers_example_of_intersection() {
 
 #[test]
 fn each_property_bounds_what_it_says() {
-    let deadline = |us| Parameters { deadline: Some(Duration::from_us(us)), ..needs(Some(10), Some(100_000)) };
+    let deadline =
+        |us| Parameters { deadline: Some(Duration::from_us(us)), ..needs(Some(10), Some(100_000)) };
     let cases = [
         ("max_runtime 500", needs(Some(500), Some(9999)), needs(Some(501), Some(9999))),
         ("min_period 1000", needs(None, Some(1000)), needs(None, Some(999))),
@@ -174,13 +190,20 @@ fn what_may_take_all_there_is_must_be_declared_where_it_is_limited() {
         assert!(denied.reason.contains("declare"), "{denied:?}");
     }
     let rules = rules("user1 - max_period 9000\nuser1 - min_priority 50");
-    assert_eq!(line(&rules, &user(1), "FP", &priority(50)), FREE, "nothing is said of a period that is not declared");
+    assert_eq!(
+        line(&rules, &user(1), "FP", &priority(50)),
+        FREE,
+        "nothing is said of a period that is not declared"
+    );
 }
 
 #[test]
 fn the_desired_runtime_is_cut_and_not_refused() {
     let rules = rules("user1 - max_runtime 500\nuser1 - max_utilization 0.25");
-    let wish = |period| Parameters { desired_runtime: Some(Duration::from_us(10_000)), ..needs(Some(100), Some(period)) };
+    let wish = |period| Parameters {
+        desired_runtime: Some(Duration::from_us(10_000)),
+        ..needs(Some(100), Some(period))
+    };
     let grant = |period| line(&rules, &user(1), "EDF", &wish(period)).map(|grant| grant.greatest_runtime);
     assert_eq!(grant(10_000), Ok(Some(Duration::from_us(500))));
     assert_eq!(grant(1000), Ok(Some(Duration::from_us(250))));
@@ -189,13 +212,19 @@ fn the_desired_runtime_is_cut_and_not_refused() {
 
 #[test]
 fn ignoring_the_admission_test_needs_a_rule_that_says_so_and_none_that_forbids() {
-    let ask = |text, ignore_admission| line(&rules(text), &user(1), "RM", &Parameters { ignore_admission, ..needs(None, Some(1000)) });
+    let ask = |text, ignore_admission| {
+        line(&rules(text), &user(1), "RM", &Parameters { ignore_admission, ..needs(None, Some(1000)) })
+    };
     assert_eq!(ask("user1 - max_period 9000", false), FREE);
     assert_eq!(ask("user1 - max_period 9000", true), Err(0));
     assert_eq!(ask("user1 - ignore_adm_test true", true), FREE);
     assert_eq!(ask("user1 - ignore_adm_test true\n- RM ignore_adm_test false", true), Err(2));
     assert_eq!(ask("user1 - ignore_adm_test true\n- EDF ignore_adm_test false", true), FREE, "not about RM");
-    assert_eq!(ask("user1 - ignore_adm_test false", false), Err(0), "to forbid something is not to allow the rest");
+    assert_eq!(
+        ask("user1 - ignore_adm_test false", false),
+        Err(0),
+        "to forbid something is not to allow the rest"
+    );
 }
 
 #[test]
@@ -220,9 +249,15 @@ fn numbers_stand_for_themselves() {
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     let cases = [
-        ("user1 - max_period", "/r:1: expected four columns (user, @group or -; plugin or -; property; value), found 3"),
+        (
+            "user1 - max_period",
+            "/r:1: expected four columns (user, @group or -; plugin or -; property; value), found 3",
+        ),
         ("user1 - max_period 1 2", "found 5"),
-        ("\n# x\nuser1 XX max_period 1", "/r:3: there is no plugin 'XX'; the configuration has EDF, RM, FP, RR"),
+        (
+            "\n# x\nuser1 XX max_period 1",
+            "/r:3: there is no plugin 'XX'; the configuration has EDF, RM, FP, RR",
+        ),
         ("user1 - maxperiod 1", "'maxperiod' is no property; expected max_utilization, max_runtime,"),
         ("user1 - max_period 0", "max_period is '0'; expected whole microseconds, 1 to 18446744073709551"),
         ("user1 - max_period -1", "max_period is '-1'"),
@@ -232,7 +267,10 @@ fn what_is_wrong_is_said_with_its_line() {
         ("user1 - max_priority 100", "max_priority is '100'; expected a priority of this machine, 1 to 99"),
         ("user1 - min_priority 0", "min_priority is '0'"),
         ("user1 - ignore_adm_test yes", "ignore_adm_test is 'yes'; expected true or false"),
-        ("user1 - max_utilization 0", "max_utilization is '0'; expected a number of processors above 0, such as 0.7"),
+        (
+            "user1 - max_utilization 0",
+            "max_utilization is '0'; expected a number of processors above 0, such as 0.7",
+        ),
         ("user1 - max_utilization 0.0000000000001", "12 decimals"),
         ("user1 - max_utilization nan", "max_utilization is 'nan'"),
         ("user1 - max_utilization 1e3", "max_utilization is '1e3'"),
@@ -242,7 +280,10 @@ fn what_is_wrong_is_said_with_its_line() {
     ];
     for (text, expected) in cases {
         let said = parse(text).expect_err(text);
-        assert!(said.contains(expected) && said.starts_with("/r:"), "{text}\nsaid     {said}\nexpected {expected}");
+        assert!(
+            said.contains(expected) && said.starts_with("/r:"),
+            "{text}\nsaid     {said}\nexpected {expected}"
+        );
     }
     assert_eq!(parse("a\nb\n").unwrap_err().lines().count(), 2, "all of them at once");
 }
@@ -259,7 +300,10 @@ fn doubtful_lines_are_warned_of() {
         warned("user1 - max_period 1\nuser1 - max_period 2"),
         ["/r:2: line 1 says max_period for the same subject too; the stricter one holds"]
     );
-    assert_eq!(warned("user1 - max_period 5\nuser1 - min_period 6"), ["/r:2: with line 1 this leaves nothing: max_period is 5 µs"]);
+    assert_eq!(
+        warned("user1 - max_period 5\nuser1 - min_period 6"),
+        ["/r:2: with line 1 this leaves nothing: max_period is 5 µs"]
+    );
     assert_eq!(warned("user1 - max_priority 5\nuser1 RM min_priority 6\nuser1 - min_priority 5"), [""; 0]);
     let (rules, _) = parse("nobody - max_period 1").unwrap();
     assert_eq!(line(&rules, &user(1), "RM", &needs(None, Some(1))), Err(0));
@@ -273,33 +317,47 @@ fn explanations_name_the_strictest_rule_of_each_property() {
     let who = Who { group: 101, ..user(1) };
     let explained = rules.explain(&who, "RM", None, &Books::default());
     assert_eq!(explained.outcome, Ok(Grant::default()));
-    let shown: Vec<(String, String)> = explained.limits.iter().map(|limit| (limit.property.to_string(), limit.rule.clone())).collect();
-    let expected =
-        [("5000 µs", "/r:2: - - max_period 5000"), ("0.5", "/r:4: - - max_utilization 0.5"), ("0.7", "/r:5: user1 RM max_utilization 0.7")];
+    let shown: Vec<(String, String)> =
+        explained.limits.iter().map(|limit| (limit.property.to_string(), limit.rule.clone())).collect();
+    let expected = [
+        ("5000 µs", "/r:2: - - max_period 5000"),
+        ("0.5", "/r:4: - - max_utilization 0.5"),
+        ("0.7", "/r:5: user1 RM max_utilization 0.7"),
+    ];
     assert_eq!(shown, expected.map(|(value, rule)| (value.to_owned(), rule.to_owned())));
     let request = needs(Some(1), Some(6000));
     let denied = rules.explain(&who, "RM", Some(&request), &Books::default()).outcome.unwrap_err();
     assert_eq!(denied.rule.as_deref(), Some("/r:2: - - max_period 5000"));
     assert_eq!(denied.reason, "max_period is 5000 µs, and 6000 µs was asked for");
     let root = Who { user: 0, group: 0, groups: vec![] };
-    assert_eq!(Rules::default().explain(&root, "RM", Some(&request), &Books::default()).outcome, Ok(Grant::default()));
+    assert_eq!(
+        Rules::default().explain(&root, "RM", Some(&request), &Books::default()).outcome,
+        Ok(Grant::default())
+    );
 }
 
 fn a_rule() -> impl Strategy<Value = String> {
     let domain = prop::sample::select(vec!["-", "user1", "user2", "@group1", "@group2"]);
     let plugin = prop::sample::select(vec!["-", "EDF", "RM"]);
-    let times = prop::sample::select(vec!["max_runtime", "min_period", "max_period", "min_deadline", "max_deadline"]);
+    let times =
+        prop::sample::select(vec!["max_runtime", "min_period", "max_period", "min_deadline", "max_deadline"]);
     let property = prop_oneof![
         (times, 1u64..5000).prop_map(|(key, us)| format!("{key} {us}")),
-        (prop::sample::select(vec!["min_priority", "max_priority"]), 1u32..100).prop_map(|(key, priority)| format!("{key} {priority}")),
+        (prop::sample::select(vec!["min_priority", "max_priority"]), 1u32..100)
+            .prop_map(|(key, priority)| format!("{key} {priority}")),
         (1u32..3000).prop_map(|milli| format!("max_utilization {}.{:03}", milli / 1000, milli % 1000)),
         any::<bool>().prop_map(|may| format!("ignore_adm_test {may}")),
     ];
-    (domain, plugin, property).prop_map(|(domain, plugin, property)| format!("{domain} {plugin} {property}\n"))
+    (domain, plugin, property)
+        .prop_map(|(domain, plugin, property)| format!("{domain} {plugin} {property}\n"))
 }
 
 fn some_who() -> impl Strategy<Value = Who> {
-    (1u32..4, prop::sample::select(vec![101u32, 102, 500]), prop::collection::vec(prop::sample::select(vec![101u32, 102, 103]), 0..3))
+    (
+        1u32..4,
+        prop::sample::select(vec![101u32, 102, 500]),
+        prop::collection::vec(prop::sample::select(vec![101u32, 102, 103]), 0..3),
+    )
         .prop_map(|(number, group, groups)| Who { group, groups, ..user(number) })
 }
 
@@ -320,8 +378,11 @@ fn some_parameters() -> impl Strategy<Value = Parameters> {
 
 /// The semantics again, written as one reads the paper: over all rules, without an index.
 fn read_off(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, books: &Books) -> bool {
-    let all: Vec<_> =
-        rules.rules().iter().filter(|rule| who.is_in(rule.domain) && rule.plugin.as_deref().is_none_or(|name| name == plugin)).collect();
+    let all: Vec<_> = rules
+        .rules()
+        .iter()
+        .filter(|rule| who.is_in(rule.domain) && rule.plugin.as_deref().is_none_or(|name| name == plugin))
+        .collect();
     let may_ignore = all.iter().any(|rule| rule.property == Property::IgnoreAdmission(true));
     let opened = all.iter().any(|rule| rule.property != Property::IgnoreAdmission(false));
     let window = parameters.period.into_iter().chain(parameters.deadline).min();
@@ -332,7 +393,8 @@ fn read_off(rules: &Rules, who: &Who, plugin: &str, parameters: &Parameters, boo
             Property::MaxUtilization(Share(limit)) => match (parameters.runtime, window) {
                 (Some(runtime), Some(window)) => {
                     let used = books.share(rule.domain, rule.plugin.as_deref()).0;
-                    used + (u128::from(runtime.ns()) << 64).div_ceil(u128::from(window.ns())) <= limit + (1 << 14)
+                    used + (u128::from(runtime.ns()) << 64).div_ceil(u128::from(window.ns()))
+                        <= limit + (1 << 14)
                 }
                 _ => false,
             },

@@ -1,10 +1,13 @@
-//! Plugins from shared objects: the example, built and used as the daemon uses it, and objects that are not as they should be.
+//! Plugins from shared objects: the example, built and used as the daemon uses it, and objects that are not
+//! as they should be.
 
 use proptest::prelude::*;
 use punctual_daemon::config::{Config, Machine};
 use punctual_daemon::shared::Shared;
 use punctual_model::Duration;
-use punctual_schedule::{Answer, Assignment, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test};
+use punctual_schedule::{
+    Answer, Assignment, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test,
+};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -21,7 +24,13 @@ fn compile(source: &str, name: &str, flags: &[&str]) -> PathBuf {
     let object = FOLDER.path().join(format!("{name}.so"));
     let warnings = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"];
     let mut cc = Command::new("cc");
-    cc.args(warnings).args(flags).arg("-I").arg(root.join("include")).arg("-o").arg(&object).arg(root.join(source));
+    cc.args(warnings)
+        .args(flags)
+        .arg("-I")
+        .arg(root.join("include"))
+        .arg("-o")
+        .arg(&object)
+        .arg(root.join(source));
     let compiled = cc.output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     std::fs::set_permissions(&object, Permissions::from_mode(0o644)).unwrap();
@@ -40,7 +49,11 @@ fn settings(name: &str) -> Settings {
 }
 
 fn needs(runtime_us: u64, period_us: u64) -> Parameters {
-    Parameters { runtime: Some(Duration::from_us(runtime_us)), period: Some(Duration::from_us(period_us)), ..Parameters::default() }
+    Parameters {
+        runtime: Some(Duration::from_us(runtime_us)),
+        period: Some(Duration::from_us(period_us)),
+        ..Parameters::default()
+    }
 }
 
 fn offered(answer: Answer) -> Offer {
@@ -88,7 +101,10 @@ fn the_example_admits_schedules_changes_and_releases() {
     assert!(create(&mut plugin, 3, &needs(400, 2000)));
     assert_eq!(fifo(&plugin, 3), (3, 20));
     let said = refused(plugin.consider(&needs(900, 2000), None));
-    assert_eq!(said, "harmonic test: on processor 3 it would be overloaded (0.200000 are taken, 0.450000 are needed)");
+    assert_eq!(
+        said,
+        "harmonic test: on processor 3 it would be overloaded (0.200000 are taken, 0.450000 are needed)"
+    );
     let said = refused(plugin.consider(&needs(1, 700), None));
     assert!(said.contains("neither divides nor is a multiple"), "{said}");
     assert_eq!(refused(plugin.consider(&Parameters::default(), None)), "it needs runtime_ns and period_ns");
@@ -140,7 +156,10 @@ fn objects_that_are_none_are_refused_with_the_reason() {
         (writable, "writable.so: may be written by others (mode 666); chmod go-w it"),
         (odd("symbol", "-DSYMBOL=another"), "symbol.so: does not export punctual_plugin"),
         (odd("nothing", "-DNOTHING"), "punctual_plugin() returned NULL"),
-        (odd("version", "-DVERSION=2"), "was made for version 2 of punctual-plugin.h, and this daemon speaks 1; compile it again"),
+        (
+            odd("version", "-DVERSION=2"),
+            "was made for version 2 of punctual-plugin.h, and this daemon speaks 1; compile it again",
+        ),
         (odd("size", "-DSIZE=16"), "its description has 16 bytes, which is too few"),
         (odd("function", "-DCHANGE=0"), "function.so: has no function change"),
     ];
@@ -167,7 +186,8 @@ fn an_object_of_another_user_is_not_loaded() {
 #[test]
 fn a_description_may_end_before_what_is_newer_than_it() {
     let size = "-DSIZE=offsetof(struct punctual_plugin_description,attach)";
-    let mut plugin = Shared::load(&compile("tests/plugins/odd.c", "short", &[size]), settings("short")).unwrap();
+    let mut plugin =
+        Shared::load(&compile("tests/plugins/odd.c", "short", &[size]), settings("short")).unwrap();
     assert!(create(&mut plugin, 1, &needs(1, 1000)));
     plugin.attached(SpecId(1), 5);
     assert_eq!(plugin.loads()[0].specs, 0, "its attach() is not known to be there");
@@ -189,7 +209,9 @@ fn what_a_plugin_is_told_is_what_was_configured_and_what_happened() {
 
 #[test]
 fn wrong_answers_go_no_further() {
-    let ask = |name: &str, parameters: &Parameters| Shared::load(&ODD, settings(name)).unwrap().consider(parameters, None);
+    let ask = |name: &str, parameters: &Parameters| {
+        Shared::load(&ODD, settings(name)).unwrap().consider(parameters, None)
+    };
     let wish = Parameters { desired_runtime: Some(Duration::from_us(5)), ..needs(2, 1000) };
     for (name, expected) in [
         ("foreign-processor", "gave a wrong answer: processor 4711, which is not one of its own"),
@@ -216,7 +238,11 @@ fn wrong_answers_go_no_further() {
     for wrong in ["assigns-foreign", "unknown-policy", "too-urgent", "short-deadline"] {
         assert_eq!(assigned(wrong), None, "{wrong}");
     }
-    assert_eq!(Shared::load(&ODD, settings("many-loads")).unwrap().loads().len(), 1, "only loads of its processors");
+    assert_eq!(
+        Shared::load(&ODD, settings("many-loads")).unwrap().loads().len(),
+        1,
+        "only loads of its processors"
+    );
 }
 
 proptest! {

@@ -66,9 +66,16 @@ impl Drop for Daemon {
 fn start(folder: &Path) -> Option<(Daemon, PathBuf)> {
     let unit = std::fs::read_to_string(Path::new(DIST).join("punctuald.service")).unwrap();
     let left = unit.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).unwrap();
-    let left: Vec<String> = left.split_whitespace().map(|name| format!("+{}", name.strip_prefix("CAP_").unwrap().to_lowercase())).collect();
+    let left: Vec<String> = left
+        .split_whitespace()
+        .map(|name| format!("+{}", name.strip_prefix("CAP_").unwrap().to_lowercase()))
+        .collect();
     let config = folder.join("p.toml");
-    std::fs::write(&config, "[rules]\nfile = \"r.conf\"\n[[plugin]]\nname = \"FP\"\nkind = \"FP\"\npriorities = [1, 3]\n").unwrap();
+    std::fs::write(
+        &config,
+        "[rules]\nfile = \"r.conf\"\n[[plugin]]\nname = \"FP\"\nkind = \"FP\"\npriorities = [1, 3]\n",
+    )
+    .unwrap();
     std::fs::write(folder.join("r.conf"), "4711 FP max_priority 3\n").unwrap();
     let socket = folder.join("socket");
     let mut daemon = Command::new("setpriv")
@@ -92,7 +99,8 @@ fn start(folder: &Path) -> Option<(Daemon, PathBuf)> {
 }
 
 fn call(socket: &mut UnixStream, method: &str, parameters: serde_json::Value) -> serde_json::Value {
-    let request = serde_json::json!({"method": format!("io.punctual.Scheduler1.{method}"), "parameters": parameters});
+    let request =
+        serde_json::json!({"method": format!("io.punctual.Scheduler1.{method}"), "parameters": parameters});
     socket.write_all(format!("{request}\0").as_bytes()).unwrap();
     let mut reply = Vec::new();
     BufReader::new(&*socket).read_until(0, &mut reply).unwrap();
@@ -113,7 +121,10 @@ fn the_capabilities_that_the_unit_leaves_are_enough_for_other_users() {
         eprintln!("SKIPPED: there is no setpriv here");
         return;
     };
-    let client = Command::new(std::env::current_exe().unwrap()).args(["--exact", "a_client_of_another_user"]).env(ROLE, socket).output();
+    let client = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_client_of_another_user"])
+        .env(ROLE, socket)
+        .output();
     let client = client.unwrap();
     assert!(client.status.success(), "{}", String::from_utf8_lossy(&client.stdout));
 }
@@ -121,13 +132,17 @@ fn the_capabilities_that_the_unit_leaves_are_enough_for_other_users() {
 /// Says where the daemon is that the next one asks.
 const ROLE: &str = "PUNCTUAL_TEST_SOCKET";
 
-/// What the test before has another process do, which becomes another user: a thread alone would not be one to kernels before 6.5, which tell the daemon
-/// the number of the process only.
+/// What the test before has another process do, which becomes another user: a thread alone would not be one
+/// to kernels before 6.5, which tell the daemon the number of the process only.
 #[test]
 fn a_client_of_another_user() {
     let Some(socket) = std::env::var_os(ROLE) else { return };
     // SAFETY: no memory is involved, and nothing else runs in this process.
-    let changed = unsafe { libc::setgroups(0, std::ptr::null()) | libc::setresgid(4711, 4711, 4711) | libc::setresuid(4711, 4711, 4711) };
+    let changed = unsafe {
+        libc::setgroups(0, std::ptr::null())
+            | libc::setresgid(4711, 4711, 4711)
+            | libc::setresuid(4711, 4711, 4711)
+    };
     assert_eq!(changed, 0);
     let mut socket = UnixStream::connect(socket).unwrap();
     let priority = |priority: u32| serde_json::json!({"parameters": {"priority": priority}, "name": null});

@@ -1,4 +1,5 @@
-//! How many jobs per second and core one stream takes in, at each horizon: releases, costs, suspensions and responses through all models.
+//! How many jobs per second and core one stream takes in, at each horizon: releases, costs, suspensions and
+//! responses through all models.
 //!
 //! `cargo run --release -p punctual-extract --example bench_extract`
 
@@ -15,7 +16,9 @@ const RUNS: usize = 7;
 type Source = fn(&mut Random, u64) -> Release;
 
 fn main() {
-    println!("| stream | horizon | million jobs/s (median of {RUNS} runs) | slowest | fastest | models, ms |");
+    println!(
+        "| stream | horizon | million jobs/s (median of {RUNS} runs) | slowest | fastest | models, ms |"
+    );
     println!("|---|---|---|---|---|---|");
     let streams: [(&str, Source); 4] = [
         ("periodic, exact releases", |random, due| release(None, due + random.lateness(), 0)),
@@ -27,7 +30,9 @@ fn main() {
         ("sporadic", |random, due| release(None, due + random.below(900_000), 0)),
     ];
     let only = std::env::args().nth(1);
-    for (name, next) in streams.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| name.starts_with(only))) {
+    for (name, next) in
+        streams.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| name.starts_with(only)))
+    {
         let jobs = jobs(next);
         for horizon in [32, 1000] {
             measure(name, horizon, &jobs);
@@ -53,10 +58,14 @@ fn measure(name: &str, horizon: usize, jobs: &[(Job, [Segment; 2])]) {
     rates.sort_by(f64::total_cmp);
     model_ms.sort_by(f64::total_cmp);
     let (slowest, median, fastest) = (rates[0], rates[RUNS / 2], rates[RUNS - 1]);
-    println!("| {name} | {horizon} | {median:.2} | {slowest:.2} | {fastest:.2} | {:.3} |", model_ms[RUNS / 2]);
+    println!(
+        "| {name} | {horizon} | {median:.2} | {slowest:.2} | {fastest:.2} | {:.3} |",
+        model_ms[RUNS / 2]
+    );
 }
 
-/// Seconds of processor time, so that what else the machine does hardly counts; of the clock, where the kernel does not tell.
+/// Seconds of processor time, so that what else the machine does hardly counts; of the clock, where the
+/// kernel does not tell.
 fn processor_time() -> f64 {
     static BEGIN: LazyLock<Clock> = LazyLock::new(Clock::now);
     let account = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -70,7 +79,8 @@ fn jobs(next: Source) -> Vec<(Job, [Segment; 2])> {
         .map(|index| {
             let release = next(&mut random, 1_000_000_000 + index * 1_000_000);
             let start = release.window.latest() + Duration::from_ns(5_000);
-            let (cost, suspended) = (Duration::from_ns(200_000 + random.below(50_000)), Duration::from_ns(random.below(20_000)));
+            let (cost, suspended) =
+                (Duration::from_ns(200_000 + random.below(50_000)), Duration::from_ns(random.below(20_000)));
             let segments = [
                 Segment { suspended: Duration::ZERO, cost: cost.saturating_sub(Duration::from_ns(50_000)) },
                 Segment { suspended, cost: Duration::from_ns(50_000) },

@@ -1,7 +1,8 @@
-//! How long the analysis of a flow trace takes: the optical navigation of the paper's Fig. 2, two executors, both passes.
+//! How long the analysis of a flow trace takes: the optical navigation of the paper's Fig. 2, two executors,
+//! both passes.
 //!
-//! `cargo run --release --example bench_flow [EVENTS [FOLDER]]`; 10 million events unless said, in a folder of its own that goes away.
-//! With FOLDER the trace stays there.
+//! `cargo run --release --example bench_flow [EVENTS [FOLDER]]`; 10 million events unless said, in a folder
+//! of its own that goes away. With FOLDER the trace stays there.
 
 use punctual_extract::flow::{Analysis, Chains, GraphBuilder, Options};
 use punctual_trace::flow::{About, Connection, Kind, Reader, Writer};
@@ -9,7 +10,8 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What happens in a period: when, by whom (two executors, a timer), what, of which object. Times are in microseconds.
+/// What happens in a period: when, by whom (two executors, a timer), what, of which object. Times are in
+/// microseconds.
 const ROUND: [(u64, usize, Kind, u16); 29] = {
     use Kind::{Activation, Push, Start, Stop};
     [
@@ -47,7 +49,9 @@ const ROUND: [(u64, usize, Kind, u16); 29] = {
 };
 
 fn about() -> About {
-    let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
+    let names = |names: &[&str]| {
+        names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect()
+    };
     let connection = |(channel, task)| Connection { channel, task }.into();
     About {
         tasks: names(&["cam1", "cam2", "craT", "feaT", "navi", "ter1", "ter2"]),
@@ -79,7 +83,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let events: u64 = arguments.next().map_or(Ok(10_000_000), |events| events.parse())?;
     let keep = arguments.next().map(PathBuf::from);
-    let folder = keep.clone().unwrap_or_else(|| std::env::temp_dir().join(format!("punctual-bench-flow-{}", std::process::id())));
+    let folder = keep
+        .clone()
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("punctual-bench-flow-{}", std::process::id())));
     write(&folder, events)?;
     let reader = Reader::open(&folder)?;
 

@@ -1,4 +1,5 @@
-//! Distance functions: the least and greatest spans of consecutive releases, exact up to a horizon. (papers: LiME, Section II-B.)
+//! Distance functions: the least and greatest spans of consecutive releases, exact up to a horizon. (papers:
+//! LiME, Section II-B.)
 //!
 //! Spans of 52 days and more are not told apart: the curves end before the first one.
 
@@ -9,7 +10,8 @@ use punctual_model::{Curve, Duration, Instant, Window};
 /// Spans below this are exact, as all values within it of the newest one are.
 pub(crate) const EXACT: f64 = (1_u64 << 52) as f64;
 
-/// δ⁻ and δ⁺ of a stream of releases. Memory grows with the releases up to the horizon, then stays. Pieces merge exactly.
+/// δ⁻ and δ⁺ of a stream of releases. Memory grows with the releases up to the horizon, then stays. Pieces
+/// merge exactly.
 #[derive(Clone, Debug)]
 pub struct DistanceSummary {
     horizon: usize,
@@ -85,7 +87,8 @@ impl DistanceSummary {
         }
     }
 
-    /// Adds all releases of a piece of the same horizon that follows this one: the same as if they had been pushed here.
+    /// Adds all releases of a piece of the same horizon that follows this one: the same as if they had been
+    /// pushed here.
     pub fn merge(&mut self, later: &DistanceSummary) {
         for (index, &earliest) in later.head.earliest.iter().enumerate() {
             let latest = later.head.latest.get(index).copied().unwrap_or(earliest);
@@ -96,7 +99,8 @@ impl DistanceSummary {
         if pushed == later.count {
             return;
         }
-        // Every pair across the border has been compared; what is left are pairs within the later piece, and its newest releases.
+        // Every pair across the border has been compared; what is left are pairs within the later piece, and
+        // its newest releases.
         self.flush();
         self.horizon = self.horizon.min(later.horizon);
         self.count += later.count - pushed;
@@ -111,7 +115,8 @@ impl DistanceSummary {
     /// The least separation of two releases, which is δ⁻(2); `None` for fewer than two.
     pub fn least_separation(&self) -> Option<Duration> {
         let spans = self.up_to_date();
-        (self.count > 1).then(|| Duration::from_ns(lower_bound(spans.least.iter().copied().fold(EXACT, f64::min))))
+        (self.count > 1)
+            .then(|| Duration::from_ns(lower_bound(spans.least.iter().copied().fold(EXACT, f64::min))))
     }
 
     /// The curves; `None` for fewer than two releases, or none that are less than 52 days apart.
@@ -119,7 +124,8 @@ impl DistanceSummary {
         let Spans { mut least, mut greatest } = self.up_to_date();
         least.truncate(self.entries());
         greatest.truncate(self.entries());
-        // Bounds of releases that come in order never run backwards; should they have, the sound side is the outer one.
+        // Bounds of releases that come in order never run backwards; should they have, the sound side is the
+        // outer one.
         least.iter_mut().rev().fold(f64::INFINITY, |next, span| {
             *span = span.min(next);
             *span
@@ -130,7 +136,10 @@ impl DistanceSummary {
         });
         let told_apart = greatest.partition_point(|&span| span < EXACT);
         (told_apart > 0).then(|| Curve {
-            delta_min_ns: least[..told_apart].iter().map(|&span| Duration::from_ns(lower_bound(span))).collect(),
+            delta_min_ns: least[..told_apart]
+                .iter()
+                .map(|&span| Duration::from_ns(lower_bound(span)))
+                .collect(),
             delta_max_ns: greatest[..told_apart].iter().map(|&span| Duration::from_ns(span as u64)).collect(),
         })
     }
@@ -169,7 +178,13 @@ impl DistanceSummary {
         let (earliest, pending) = (self.earliest.newest_first(), self.pending);
         match &self.latest {
             Some(latest) if self.exact < spans.least.len() + pending => {
-                kernel::window_spans(earliest, latest.newest_first(), pending, &mut spans.least, &mut spans.greatest);
+                kernel::window_spans(
+                    earliest,
+                    latest.newest_first(),
+                    pending,
+                    &mut spans.least,
+                    &mut spans.greatest,
+                );
             }
             _ => kernel::spans(earliest, pending, &mut spans.least, &mut spans.greatest),
         }

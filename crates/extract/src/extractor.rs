@@ -8,8 +8,8 @@ use punctual_model::{self as model, EndedBy, Instant};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 
-/// How many tasks are kept with whatever they did, and how many besides that had jobs. A thread whose priority is changed for every
-/// job makes a task of each: what they need must not grow without end.
+/// How many tasks are kept with whatever they did, and how many besides that had jobs. A thread whose
+/// priority is changed for every job makes a task of each: what they need must not grow without end.
 const MAX_TASKS: usize = 5_000;
 const MAX_TASKS_WITH_JOBS: usize = 10_000;
 
@@ -35,7 +35,8 @@ pub struct Progress {
     pub omitted: u64,
     /// Activations of threads of which nothing says what they are: their first records are missing.
     pub unknown: u64,
-    /// Threads, one for every piece of a parallel replay ([`crate::replay`]) whose records of them had to be read again.
+    /// Threads, one for every piece of a parallel replay ([`crate::replay`]) whose records of them had to be
+    /// read again.
     pub refed: u64,
 }
 
@@ -43,9 +44,11 @@ pub struct Progress {
 struct Thread {
     task: Task,
     next: u32,
-    /// A new name that has come. An exec renames first and says what it is afterwards: then the name is that of the task to come.
+    /// A new name that has come. An exec renames first and says what it is afterwards: then the name is that
+    /// of the task to come.
     renamed: Option<String>,
-    /// Whether the command line was taken in the kernel; asked for afterwards, it may be that of a later exec.
+    /// Whether the command line was taken in the kernel; asked for afterwards, it may be that of a later
+    /// exec.
     command_known: bool,
 }
 
@@ -76,7 +79,16 @@ pub struct Extractor {
 impl Extractor {
     /// Nothing seen yet.
     pub fn new(options: Options) -> Self {
-        Self { options, threads: FxHashMap::default(), ended: Vec::new(), jobs: 0, gaps: 0, omitted: 0, unknown: 0, refed: 0 }
+        Self {
+            options,
+            threads: FxHashMap::default(),
+            ended: Vec::new(),
+            jobs: 0,
+            gaps: 0,
+            omitted: 0,
+            unknown: 0,
+            refed: 0,
+        }
     }
 
     /// Takes one record.
@@ -84,7 +96,8 @@ impl Extractor {
         self.record_jobs(record, &mut |_| {});
     }
 
-    /// Takes one record, and gives every job that ended with it: of all tasks, also of those that are not kept in the end.
+    /// Takes one record, and gives every job that ended with it: of all tasks, also of those that are not
+    /// kept in the end.
     pub fn record_jobs(&mut self, record: &Record, each: &mut impl FnMut(&JobSeen)) {
         match record {
             Record::Activation(activation) => self.activation(activation, each),
@@ -108,8 +121,8 @@ impl Extractor {
         }
     }
 
-    /// Takes a run of one thread's activations, summed up elsewhere: all of it, or nothing where that would not give the same as one by
-    /// one. Says whether it did.
+    /// Takes a run of one thread's activations, summed up elsewhere: all of it, or nothing where that would
+    /// not give the same as one by one. Says whether it did.
     pub(crate) fn run(&mut self, tid: u32, run: &Run) -> bool {
         let options = self.options.stream;
         let Some(thread) = self.threads.get(&tid) else {
@@ -117,7 +130,11 @@ impl Extractor {
             return true;
         };
         let is_next = thread.next == run.first;
-        let fits = if is_next { thread.task.can_append(&run.lanes, &options) } else { Lanes::new().can_append(&run.lanes, &options) };
+        let fits = if is_next {
+            thread.task.can_append(&run.lanes, &options)
+        } else {
+            Lanes::new().can_append(&run.lanes, &options)
+        };
         if !fits {
             return false;
         }
@@ -239,7 +256,9 @@ impl Extractor {
 
     /// A thread whose beginning is not among these records.
     fn known(&mut self, record: &TaskRecord) {
-        self.threads.entry(record.tid).or_insert_with(|| Thread::new(Task::new(record.clone(), 0), record.sequence));
+        self.threads
+            .entry(record.tid)
+            .or_insert_with(|| Thread::new(Task::new(record.clone(), 0), record.sequence));
     }
 
     fn end(&mut self, tid: u32, sequence: u32, at: Instant, ended_by: EndedBy) {
@@ -271,7 +290,8 @@ impl Extractor {
         Some(thread)
     }
 
-    /// Records of a thread were lost: its task ends with the last thing seen, another begins with the same parameters.
+    /// Records of a thread were lost: its task ends with the last thing seen, another begins with the same
+    /// parameters.
     fn gap(&mut self, tid: u32, sequence: u32) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         thread.take_name();

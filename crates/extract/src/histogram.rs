@@ -1,13 +1,15 @@
 //! Distributions in memory that depends on how many different values there are, to some binary digits.
 //!
-//! A table of all values that could be, as HDR histograms have it, takes some hundred kilobytes; a trace may have 65,536 tasks.
+//! A table of all values that could be, as HDR histograms have it, takes some hundred kilobytes; a trace may
+//! have 65,536 tasks.
 
 use punctual_model::dataflow::Distribution;
 use punctual_model::{Duration, Quantiles};
 use rustc_hash::FxHashMap;
 
-/// How many times were in each bucket; the least and the greatest exactly. Values below 2^`BITS` are kept exactly; above, as many bits: a bucket is
-/// no wider than one part in 2^(`BITS` − 1) of its least value. Pieces merge exactly.
+/// How many times were in each bucket; the least and the greatest exactly. Values below 2^`BITS` are kept
+/// exactly; above, as many bits: a bucket is no wider than one part in 2^(`BITS` − 1) of its least value.
+/// Pieces merge exactly.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram<const BITS: u32> {
     buckets: FxHashMap<u32, u64>,
@@ -63,13 +65,21 @@ impl<const BITS: u32> Histogram<BITS> {
     /// `None` of nothing.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let quantile = self.ranked()?;
-        Some(Quantiles { p50_ns: quantile(500), p90_ns: quantile(900), p99_ns: quantile(990), p999_ns: quantile(999) })
+        Some(Quantiles {
+            p50_ns: quantile(500),
+            p90_ns: quantile(900),
+            p99_ns: quantile(990),
+            p999_ns: quantile(999),
+        })
     }
 
     /// The end of each bucket and how many times are in it, in order.
     pub fn values(&self) -> Vec<(u64, u64)> {
-        let mut values: Vec<(u64, u64)> =
-            self.buckets.iter().map(|(bucket, count)| (end::<BITS>(*bucket).clamp(self.min, self.max), *count)).collect();
+        let mut values: Vec<(u64, u64)> = self
+            .buckets
+            .iter()
+            .map(|(bucket, count)| (end::<BITS>(*bucket).clamp(self.min, self.max), *count))
+            .collect();
         values.sort_unstable();
         values
     }
@@ -78,7 +88,8 @@ impl<const BITS: u32> Histogram<BITS> {
     fn ranked(&self) -> Option<impl Fn(u64) -> Duration> {
         let values = self.values();
         let count = self.count;
-        (count > 0).then_some(move |per_mille: u64| Duration::from_ns(at_rank(&values, rank(count, per_mille))))
+        (count > 0)
+            .then_some(move |per_mille: u64| Duration::from_ns(at_rank(&values, rank(count, per_mille))))
     }
 }
 
@@ -130,7 +141,8 @@ mod tests {
         assert!([5, 1, 4].map(|ns| histogram.add(Duration::from_ns(ns))) == [true, false, false]);
         assert!(histogram.add(Duration::from_ns(9)) && !histogram.add(Duration::from_ns(9)));
         let found = histogram.distribution().unwrap();
-        let ns = [found.min_ns, found.quartile_1_ns, found.median_ns, found.quartile_3_ns, found.max_ns].map(Duration::ns);
+        let ns = [found.min_ns, found.quartile_1_ns, found.median_ns, found.quartile_3_ns, found.max_ns]
+            .map(Duration::ns);
         assert_eq!((found.count, ns), (5, [1, 4, 5, 9, 9]));
     }
 

@@ -1,6 +1,8 @@
-//! Lower convex hulls of points that come from left to right, and layers of them: exact, in a few dozen points.
+//! Lower convex hulls of points that come from left to right, and layers of them: exact, in a few dozen
+//! points.
 //!
-//! An upper hull is the lower hull of the mirrored points. Nothing here knows what the points mean (that is `periodic`).
+//! An upper hull is the lower hull of the mirrored points. Nothing here knows what the points mean (that is
+//! `periodic`).
 
 use crate::ratio::Ratio;
 
@@ -38,10 +40,12 @@ pub(crate) fn slopes(hull: &[Point]) -> impl Iterator<Item = Ratio> + '_ {
     hull.windows(2).filter_map(|edge| slope(edge[0], edge[1]))
 }
 
-/// How high the highest line of this slope below all points of a hull passes at x = 0, times the slope's denominator. O(log h).
+/// How high the highest line of this slope below all points of a hull passes at x = 0, times the slope's
+/// denominator. O(log h).
 pub(crate) fn intercept(hull: &[Point], line: Ratio) -> Option<i128> {
-    let flatter =
-        |edge: &Point, next: &Point| i128::from(next.y - edge.y) * line.denominator() < line.numerator() * i128::from(next.x - edge.x);
+    let flatter = |edge: &Point, next: &Point| {
+        i128::from(next.y - edge.y) * line.denominator() < line.numerator() * i128::from(next.x - edge.x)
+    };
     let (mut low, mut high) = (0, hull.len().checked_sub(1)?);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -69,8 +73,8 @@ fn slope(a: Point, b: Point) -> Option<Ratio> {
     Ratio::new(i128::from(b.y - a.y), i128::from(b.x - a.x))
 }
 
-/// Takes corners away until there are no more than `most`, by extending the edges beside one until they meet, below it: where that costs
-/// least. The hull then lies below the points by more than it must.
+/// Takes corners away until there are no more than `most`, by extending the edges beside one until they meet,
+/// below it: where that costs least. The hull then lies below the points by more than it must.
 #[cold]
 pub(crate) fn cut_corners(hull: &mut Vec<Point>, most: usize) {
     while hull.len() > most.max(4) {
@@ -124,14 +128,16 @@ fn cut_some(hull: &mut Vec<Point>, most: usize) {
     }
 }
 
-/// A point on or below both outer edges of four corners, close to where their extensions meet, between the inner two.
-/// What rounding takes, it takes downwards: the two inner corners stay above the new way. `None` where that is out of range.
+/// A point on or below both outer edges of four corners, close to where their extensions meet, between the
+/// inner two. What rounding takes, it takes downwards: the two inner corners stay above the new way. `None`
+/// where that is out of range.
 fn meeting_point(corners: &[Point]) -> Option<Point> {
     let [a, b, c, d] = [corners[0], corners[1], corners[2], corners[3]];
     let first = (b.y - a.y) as f64 / (b.x - a.x) as f64;
     let second = (d.y - c.y) as f64 / (d.x - c.x) as f64;
     let along = ((c.y - b.y) as f64 - second * (c.x - b.x) as f64) / (first - second);
-    // A conversion from a float saturates, and one of NaN gives 0, so this is always between the inner corners.
+    // A conversion from a float saturates, and one of NaN gives 0, so this is always between the inner
+    // corners.
     let x = b.x + (along.round() as i64).clamp(0, c.x - b.x);
     let on = |from: Point, to: Point, through: Point| {
         let rise = i128::from(to.y - from.y) * i128::from(x - through.x);
@@ -149,7 +155,8 @@ mod tests {
     fn is_below(hull: &[Point], points: &[Point]) -> bool {
         let slopes: Vec<Ratio> = slopes(hull).collect();
         let mut lines = slopes.iter().map(|&slope| (slope, intercept(hull, slope).unwrap()));
-        slopes.is_sorted_by(|a, b| a < b) && lines.all(|(slope, line)| points.iter().all(|point| above(*point, slope) >= line))
+        slopes.is_sorted_by(|a, b| a < b)
+            && lines.all(|(slope, line)| points.iter().all(|point| above(*point, slope) >= line))
     }
 
     #[test]
@@ -159,7 +166,10 @@ mod tests {
         assert_eq!(hull, [(0, 0), (4, -3), (9, 4)].map(|(x, y)| Point { x, y }));
         assert!(is_below(&hull, &points));
         // Lines of slope 0 and 1 touch the lowest corner; one of slope 7/5 the whole last edge.
-        assert_eq!((intercept(&hull, Ratio::whole(0)), intercept(&hull, Ratio::whole(1))), (Some(-3), Some(-7)));
+        assert_eq!(
+            (intercept(&hull, Ratio::whole(0)), intercept(&hull, Ratio::whole(1))),
+            (Some(-3), Some(-7))
+        );
         assert_eq!(intercept(&hull, Ratio::new(7, 5).unwrap()), Some(-43));
         assert_eq!(intercept(&[], Ratio::whole(1)), None);
     }

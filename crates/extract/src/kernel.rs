@@ -1,7 +1,8 @@
 //! The inner loops of the curves: a batch of new jobs against all jobs before them, at any distance.
 //!
-//! The new jobs are the first `jobs` values of a [`crate::ring::Ring`]. Curve entries stay in registers while the batch goes
-//! by, and pairs that reach behind the oldest job meet NaN, which never compares. Entry k is about jobs k + 1 apart.
+//! The new jobs are the first `jobs` values of a [`crate::ring::Ring`]. Curve entries stay in registers while
+//! the batch goes by, and pairs that reach behind the oldest job meet NaN, which never compares. Entry k is
+//! about jobs k + 1 apart.
 
 use crate::sieve::Sieve;
 
@@ -25,7 +26,13 @@ pub(crate) fn spans(instants: &[f64], jobs: usize, least: &mut [f64], greatest: 
 }
 
 /// The spans between windows: latest to earliest bound into `least`, earliest to latest into `greatest`.
-pub(crate) fn window_spans(earliest: &[f64], latest: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+pub(crate) fn window_spans(
+    earliest: &[f64],
+    latest: &[f64],
+    jobs: usize,
+    least: &mut [f64],
+    greatest: &mut [f64],
+) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
         // SAFETY: the processor has AVX2, as was just asked.
@@ -59,7 +66,13 @@ mod avx2 {
     ///
     /// The processor must have AVX2.
     #[target_feature(enable = "avx2")]
-    pub unsafe fn window_spans(earliest: &[f64], latest: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+    pub unsafe fn window_spans(
+        earliest: &[f64],
+        latest: &[f64],
+        jobs: usize,
+        least: &mut [f64],
+        greatest: &mut [f64],
+    ) {
         super::window_spans_in_blocks::<16>(earliest, latest, jobs, least, greatest);
     }
 
@@ -75,11 +88,15 @@ mod avx2 {
 #[inline(always)]
 fn spans_in_blocks<const N: usize>(instants: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
     let mut sieve = Sieve::new(instants, instants);
-    for (block, (least, greatest)) in least.chunks_exact_mut(WIDTH).zip(greatest.chunks_exact_mut(WIDTH)).enumerate() {
+    for (block, (least, greatest)) in
+        least.chunks_exact_mut(WIDTH).zip(greatest.chunks_exact_mut(WIDTH)).enumerate()
+    {
         if !sieve.passes(least, greatest) {
             continue;
         }
-        for (part, (least, greatest)) in least.chunks_exact_mut(N).zip(greatest.chunks_exact_mut(N)).enumerate() {
+        for (part, (least, greatest)) in
+            least.chunks_exact_mut(N).zip(greatest.chunks_exact_mut(N)).enumerate()
+        {
             let (mut lows, mut highs) = ([0.0; N], [0.0; N]);
             lows.copy_from_slice(least);
             highs.copy_from_slice(greatest);
@@ -98,13 +115,23 @@ fn spans_in_blocks<const N: usize>(instants: &[f64], jobs: usize, least: &mut [f
 }
 
 #[inline(always)]
-fn window_spans_in_blocks<const N: usize>(earliest: &[f64], latest: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
+fn window_spans_in_blocks<const N: usize>(
+    earliest: &[f64],
+    latest: &[f64],
+    jobs: usize,
+    least: &mut [f64],
+    greatest: &mut [f64],
+) {
     let mut sieve = Sieve::new(earliest, latest);
-    for (block, (least, greatest)) in least.chunks_exact_mut(WIDTH).zip(greatest.chunks_exact_mut(WIDTH)).enumerate() {
+    for (block, (least, greatest)) in
+        least.chunks_exact_mut(WIDTH).zip(greatest.chunks_exact_mut(WIDTH)).enumerate()
+    {
         if !sieve.passes(least, greatest) {
             continue;
         }
-        for (part, (least, greatest)) in least.chunks_exact_mut(N).zip(greatest.chunks_exact_mut(N)).enumerate() {
+        for (part, (least, greatest)) in
+            least.chunks_exact_mut(N).zip(greatest.chunks_exact_mut(N)).enumerate()
+        {
             let (mut lows, mut highs) = ([0.0; N], [0.0; N]);
             lows.copy_from_slice(least);
             highs.copy_from_slice(greatest);
@@ -161,7 +188,9 @@ mod tests {
 
     /// Values that fall and rise, newest first, and the padding.
     fn values(count: usize, seed: u64) -> Vec<f64> {
-        let value = |index: usize| ((index as u64 + 1).wrapping_mul(seed) % 1_000_003) as f64 - 1_000.0 * index as f64;
+        let value = |index: usize| {
+            ((index as u64 + 1).wrapping_mul(seed) % 1_000_003) as f64 - 1_000.0 * index as f64
+        };
         (0..count).map(value).chain([f64::NAN; PADDING]).collect()
     }
 
@@ -171,7 +200,8 @@ mod tests {
             let (earliest, latest) = (values(count, 7_919), values(count, 104_729));
             let length = (count - 1).next_multiple_of(WIDTH);
             let run = |kernel: &dyn Fn(&mut [f64], &mut [f64])| {
-                let (mut least, mut greatest) = (vec![f64::INFINITY; length], vec![f64::NEG_INFINITY; length]);
+                let (mut least, mut greatest) =
+                    (vec![f64::INFINITY; length], vec![f64::NEG_INFINITY; length]);
                 kernel(&mut least, &mut greatest);
                 (least, greatest)
             };
@@ -188,8 +218,16 @@ mod tests {
             }
             assert_eq!(run(&|least, greatest| spans(&earliest, jobs, least, greatest)), plain);
             assert_eq!(run(&|least, greatest| spans_in_blocks::<8>(&earliest, jobs, least, greatest)), plain);
-            assert_eq!(run(&|least, greatest| window_spans(&earliest, &latest, jobs, least, greatest)), windows);
-            assert_eq!(run(&|least, greatest| window_spans_in_blocks::<8>(&earliest, &latest, jobs, least, greatest)), windows);
+            assert_eq!(
+                run(&|least, greatest| window_spans(&earliest, &latest, jobs, least, greatest)),
+                windows
+            );
+            assert_eq!(
+                run(&|least, greatest| window_spans_in_blocks::<8>(
+                    &earliest, &latest, jobs, least, greatest
+                )),
+                windows
+            );
             assert_eq!(run(&|_, greatest| growth(&earliest, jobs, greatest)).1, plain.1);
             assert_eq!(run(&|_, greatest| growth_in_blocks::<16>(&earliest, jobs, greatest)).1, plain.1);
         }

@@ -11,7 +11,8 @@ struct Sleep {
     suspended: Duration,
 }
 
-/// The thread's last sleeps and how much it has slept in all: what the segments of every lane's jobs are made of.
+/// The thread's last sleeps and how much it has slept in all: what the segments of every lane's jobs are made
+/// of.
 #[derive(Clone, Debug, Default)]
 pub struct Sleeps {
     last: [Sleep; MAX_SEGMENTS - 1],
@@ -49,7 +50,8 @@ impl Sleeps {
         all
     }
 
-    /// The segments of a job that began at `open` and ended with `cpu`. Those that no longer fit are merged into the first.
+    /// The segments of a job that began at `open` and ended with `cpu`. Those that no longer fit are merged
+    /// into the first.
     fn segments(&self, open: &Open, cpu: Duration, into: &mut Vec<Segment>) {
         into.clear();
         let inside = self.count - open.sleeps;
@@ -61,8 +63,8 @@ impl Sleeps {
             let sleep = self.last[number as usize % self.last.len()];
             if into.is_empty() {
                 // What was slept before the sleeps that are still known.
-                let known: Duration =
-                    (self.count - kept..self.count).fold(Duration::ZERO, |sum, n| sum + self.last[n as usize % self.last.len()].suspended);
+                let known: Duration = (self.count - kept..self.count)
+                    .fold(Duration::ZERO, |sum, n| sum + self.last[n as usize % self.last.len()].suspended);
                 before = suspended.saturating_sub(known);
             }
             into.push(Segment { suspended: before, cost: sleep.cpu.saturating_sub(from) });
@@ -92,12 +94,12 @@ pub struct Closed {
     pub circumstances: Circumstances,
 }
 
-/// The beginning of a lane in a stretch of its task, as long as what comes of it depends on what was before: a job may be open, and
-/// releases keep their order.
+/// The beginning of a lane in a stretch of its task, as long as what comes of it depends on what was before:
+/// a job may be open, and releases keep their order.
 #[derive(Clone, Debug, Default)]
 struct Head {
-    /// The first activations, and the sleeps in the stretch until each. The last of them is the first with a release of its own, from
-    /// where on the lane goes by itself; what it resumed to is not part of the head.
+    /// The first activations, and the sleeps in the stretch until each. The last of them is the first with a
+    /// release of its own, from where on the lane goes by itself; what it resumed to is not part of the head.
     activations: Vec<(Activation, Sleeps)>,
     /// That release's earliest bound.
     settled: Option<Instant>,
@@ -198,7 +200,12 @@ impl Lane {
     }
 
     /// The job that is open ends where `activation` stopped.
-    pub fn close(&mut self, activation: &Activation, sleeps: &Sleeps, segments: &mut Vec<Segment>) -> Option<Closed> {
+    pub fn close(
+        &mut self,
+        activation: &Activation,
+        sleeps: &Sleeps,
+        segments: &mut Vec<Segment>,
+    ) -> Option<Closed> {
         if self.head.as_mut().is_some_and(|head| head.take(activation, sleeps)) {
             return None;
         }
@@ -215,7 +222,8 @@ impl Lane {
         Some(Closed { job, circumstances: open.circumstances })
     }
 
-    /// The next job opens. `sleeps` holds the activation's own sleep already, so that it is no part of the job.
+    /// The next job opens. `sleeps` holds the activation's own sleep already, so that it is no part of the
+    /// job.
     pub fn open(&mut self, activation: &Activation, resumed: &Resumed, sleeps: &Sleeps) {
         let window = self.release_of(activation, resumed);
         if let Some(head) = self.head.as_mut().filter(|head| head.settled.is_none()) {
@@ -225,8 +233,11 @@ impl Lane {
             head.settled = Some(window.earliest());
         }
         let release = Release { arrival: activation.arrival, window };
-        let circumstances =
-            Circumstances { back_to_back: resumed.release.is_none(), expirations: resumed.expirations, disturbance: resumed.disturbance };
+        let circumstances = Circumstances {
+            back_to_back: resumed.release.is_none(),
+            expirations: resumed.expirations,
+            disturbance: resumed.disturbance,
+        };
         self.stream.release(&release, circumstances);
         self.last_release = Some(window);
         self.known_arrivals += u64::from(activation.arrival.is_some());
@@ -243,8 +254,9 @@ impl Lane {
         });
     }
 
-    /// When the next job was released. A call that did not wait found its event already there: it came at its known arrival, or
-    /// else at some time since the release before (releases keep their order) and before the call.
+    /// When the next job was released. A call that did not wait found its event already there: it came at its
+    /// known arrival, or else at some time since the release before (releases keep their order) and before
+    /// the call.
     fn release_of(&self, activation: &Activation, resumed: &Resumed) -> Window {
         let floor = self.last_release.map(Window::earliest);
         let (earliest, latest) = match (resumed.release, activation.arrival) {
@@ -256,21 +268,30 @@ impl Lane {
         Window::new(earliest, latest.max(earliest)).unwrap_or(Window::at(earliest))
     }
 
-    /// Whether this lane and then `later`, of the stretch that follows, make the same as if the later's activations had come here.
+    /// Whether this lane and then `later`, of the stretch that follows, make the same as if the later's
+    /// activations had come here.
     pub fn can_append(&self, later: &Lane) -> bool {
         let Some(head) = &later.head else { return false };
         let mut floor = self.last_release.map(Window::earliest);
-        for (activation, _) in head.unsettled().iter().filter(|(activation, _)| activation.resumed.is_some()) {
-            // Of its release is known that it was not before the last one; of the very first, that it was at its stop.
+        for (activation, _) in head.unsettled().iter().filter(|(activation, _)| activation.resumed.is_some())
+        {
+            // Of its release is known that it was not before the last one; of the very first, that it was at
+            // its stop.
             floor = floor.or(Some(activation.stop));
         }
         let in_order = floor.is_none_or(|floor| head.settled.is_none_or(|settled| floor <= settled));
         !head.is_too_long && in_order && self.stream.can_merge(&later.stream, head.activations.len())
     }
 
-    /// Goes on with a lane that it can append. `sleeps` are those until its stretch. Returns how many jobs ended, of those that the stretch
-    /// could not know, by activations that `count`.
-    pub fn append(&mut self, later: &Lane, sleeps: &Sleeps, segments: &mut Vec<Segment>, count: impl Fn(&Activation) -> bool) -> u64 {
+    /// Goes on with a lane that it can append. `sleeps` are those until its stretch. Returns how many jobs
+    /// ended, of those that the stretch could not know, by activations that `count`.
+    pub fn append(
+        &mut self,
+        later: &Lane,
+        sleeps: &Sleeps,
+        segments: &mut Vec<Segment>,
+        count: impl Fn(&Activation) -> bool,
+    ) -> u64 {
         let Some(head) = &later.head else { return 0 };
         let mut ended = 0;
         for (number, (activation, since)) in head.activations.iter().enumerate() {
@@ -284,7 +305,11 @@ impl Lane {
         if head.settled.is_some() {
             self.stream.merge(&later.stream);
             self.last_release = later.last_release;
-            self.open = later.open.map(|open| Open { asleep: sleeps.total + open.asleep, sleeps: sleeps.count + open.sleeps, ..open });
+            self.open = later.open.map(|open| Open {
+                asleep: sleeps.total + open.asleep,
+                sleeps: sleeps.count + open.sleeps,
+                ..open
+            });
             self.waited += later.waited;
             self.known_arrivals += later.known_arrivals;
         }

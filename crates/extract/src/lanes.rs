@@ -74,12 +74,18 @@ impl Lanes {
 
     /// Takes one separation and gives the jobs that it ended; returns how many ended at its own separator.
     #[inline]
-    pub fn activation(&mut self, activation: &Activation, options: &Options, each: &mut impl FnMut(&Ended)) -> u64 {
+    pub fn activation(
+        &mut self,
+        activation: &Activation,
+        options: &Options,
+        each: &mut impl FnMut(&Ended),
+    ) -> u64 {
         if is_stop(activation) {
             self.stop(activation);
             return 0;
         }
-        let lane = (activation.separator.call != Call::Suspension).then(|| self.lane(activation.separator, options));
+        let lane =
+            (activation.separator.call != Call::Suspension).then(|| self.lane(activation.separator, options));
         self.keep_suspension_apart(lane, activation.slept, options);
         self.last_seen = Some(activation.stop);
         let mut segments = std::mem::take(&mut self.segments);
@@ -88,7 +94,13 @@ impl Lanes {
             let lane = &mut self.lanes[lane];
             if let Some(Closed { job, circumstances }) = lane.close(activation, &self.sleeps, &mut segments) {
                 ended += 1;
-                let seen = Ended { lane, separator: lane.separator(), job: &job, segments: &segments, circumstances };
+                let seen = Ended {
+                    lane,
+                    separator: lane.separator(),
+                    job: &job,
+                    segments: &segments,
+                    circumstances,
+                };
                 each(&seen);
                 if matches!(self.suspension, Suspension::First) {
                     each(&Ended { separator: Separator::SUSPENSION, ..seen });
@@ -98,7 +110,13 @@ impl Lanes {
         if let (true, Suspension::Own(own)) = (activation.slept, &mut self.suspension) {
             if let Some(Closed { job, circumstances }) = own.close(activation, &self.sleeps, &mut segments) {
                 ended += u64::from(lane.is_none());
-                each(&Ended { lane: own, separator: Separator::SUSPENSION, job: &job, segments: &segments, circumstances });
+                each(&Ended {
+                    lane: own,
+                    separator: Separator::SUSPENSION,
+                    job: &job,
+                    segments: &segments,
+                    circumstances,
+                });
             }
         }
         self.segments = segments;
@@ -128,7 +146,8 @@ impl Lanes {
         self.sleeps.push(activation.cpu, slept + resumed.suspended_after);
     }
 
-    /// As long as one separator accounts for every sleep, its jobs are those between sleeps too: they are kept once.
+    /// As long as one separator accounts for every sleep, its jobs are those between sleeps too: they are
+    /// kept once.
     #[inline]
     fn keep_suspension_apart(&mut self, lane: Option<usize>, slept: bool, options: &Options) {
         if matches!(self.suspension, Suspension::First) && !(lane == Some(0) && slept) {
@@ -173,7 +192,8 @@ impl Lanes {
         if self.continues { Lane::continuing(separator, options) } else { Lane::new(separator, options) }
     }
 
-    /// Whether these lanes and then `later`, of the stretch that follows, make the same as if the later's activations had come here.
+    /// Whether these lanes and then `later`, of the stretch that follows, make the same as if the later's
+    /// activations had come here.
     pub fn can_append(&self, later: &Lanes, options: &Options) -> bool {
         let is_new = |lane: &&Lane| self.position(lane.key()).is_none();
         let new = later.lanes.iter().filter(is_new).count();
@@ -193,7 +213,8 @@ impl Lanes {
             && (self.stays_shared(later) || later.all_sleeps().is_none_or(suspension_fits))
     }
 
-    /// Goes on with lanes that it can append; returns how many jobs ended, of those that the stretch could not know.
+    /// Goes on with lanes that it can append; returns how many jobs ended, of those that the stretch could
+    /// not know.
     pub fn append(&mut self, later: &Lanes, options: &Options) -> u64 {
         if matches!(self.suspension, Suspension::First) && !self.stays_shared(later) {
             self.split_suspension(options);
@@ -201,7 +222,9 @@ impl Lanes {
         let mut ended = 0;
         let mut segments = std::mem::take(&mut self.segments);
         if let (Suspension::Own(own), Some(lane)) = (&mut self.suspension, later.all_sleeps()) {
-            ended += own.append(lane, &self.sleeps, &mut segments, |activation| activation.separator.call == Call::Suspension);
+            ended += own.append(lane, &self.sleeps, &mut segments, |activation| {
+                activation.separator.call == Call::Suspension
+            });
         }
         for lane in &later.lanes {
             let mine = self.lane(lane.separator(), options);
@@ -222,7 +245,8 @@ impl Lanes {
         matches!((&self.suspension, &later.suspension), (Suspension::First, Suspension::First)) && same
     }
 
-    /// The lane of the jobs between any two sleeps: as long as that is the first, its activations are all that there were.
+    /// The lane of the jobs between any two sleeps: as long as that is the first, its activations are all
+    /// that there were.
     fn all_sleeps(&self) -> Option<&Lane> {
         self.own_suspension().or(self.lanes.first())
     }
@@ -230,7 +254,8 @@ impl Lanes {
     /// The streams as they stand in the file, and which of them explains the task best.
     pub fn into_model(self) -> (Vec<model::Stream>, Option<(usize, String)>) {
         let choice = primary::choose(&self.lanes, self.own_suspension(), self.sleeps.total());
-        let mut streams: Vec<_> = self.lanes.iter().map(|lane| lane.stream().to_model(lane.separator())).collect();
+        let mut streams: Vec<_> =
+            self.lanes.iter().map(|lane| lane.stream().to_model(lane.separator())).collect();
         match &self.suspension {
             Suspension::Own(lane) => streams.push(lane.stream().to_model(Separator::SUSPENSION)),
             Suspension::First => {
@@ -255,7 +280,8 @@ impl Lanes {
     }
 }
 
-/// Whether a signal stopped the thread, outside of all calls that separate: that is a suspension of whatever job it is in, and no end of one.
+/// Whether a signal stopped the thread, outside of all calls that separate: that is a suspension of whatever
+/// job it is in, and no end of one.
 fn is_stop(activation: &Activation) -> bool {
     let by_signal = |resumed: &punctual_trace::Resumed| resumed.disturbance == Some(Disturbance::Signal);
     activation.separator.call == Call::Suspension && activation.resumed.as_ref().is_some_and(by_signal)

@@ -1,13 +1,17 @@
-//! Exact periodic inference: which offset, period and jitter explain the releases, with skipped and extra activations. (papers: LiME,
-//! Section IV-C.)
+//! Exact periodic inference: which offset, period and jitter explain the releases, with skipped and extra
+//! activations. (papers: LiME, Section IV-C.)
 //!
-//! Release j is the point (k_j, when). A model with period T is sound if a strip of slope T holds all points, and its jitter is the
-//! strip's height, so hulls decide it for every period at once. Which k_j, and which period to print, is decided at the query alone, when all
-//! is known: [`resolve`] and [`choice`]. What is kept until then does not depend on how the releases come in pieces:
+//! Release j is the point (k_j, when). A model with period T is sound if a strip of slope T holds all points,
+//! and its jitter is the strip's height, so hulls decide it for every period at once. Which k_j, and which
+//! period to print, is decided at the query alone, when all is known: [`resolve`] and [`choice`]. What is
+//! kept until then does not depend on how the releases come in pieces:
 //!
-//! - each gap between two releases is scored by its neighbours ([`score`]); one that is no slip is closed at once,
-//! - of the others the [`CUTS`] highest stay open, first of all those whose neighbours agree on no shift; the rest are closed with theirs,
-//! - between open gaps lie segments ([`segment`]), of which the lowest and the highest points for every period are kept ([`layers`]).
+//! - each gap between two releases is scored by its neighbours ([`score`]); one that is no slip is closed at
+//!   once,
+//! - of the others the [`CUTS`] highest stay open, first of all those whose neighbours agree on no shift; the
+//!   rest are closed with theirs,
+//! - between open gaps lie segments ([`segment`]), of which the lowest and the highest points for every
+//!   period are kept ([`layers`]).
 //!
 //! `docs/design/periods.md` says why; `tests/reference/periodic_inference.py` is the same in Python.
 
@@ -26,7 +30,8 @@ use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
 use segment::{Entry, Segment};
 use tail::{AROUND, Tail};
 
-/// Fewest releases that a periodic model is made of: two have every jitter-free period between them, and mean nothing.
+/// Fewest releases that a periodic model is made of: two have every jitter-free period between them, and mean
+/// nothing.
 const FEWEST: u64 = 3;
 
 /// Greatest index, so that products of index and time fit 128 bits: a thousand years at 30 Hz.
@@ -35,7 +40,8 @@ const MOST_INDEX: i64 = 1 << 40;
 /// Most gaps that stay open.
 const CUTS: usize = 32;
 
-/// Most points kept. Real streams have some hundred, sporadic ones two or three thousand; a rate that drifts without end would need more and more.
+/// Most points kept. Real streams have some hundred, sporadic ones two or three thousand; a rate that drifts
+/// without end would need more and more.
 const MOST_POINTS: usize = 8_192;
 
 /// Most points of each hull once there were too many.
@@ -53,7 +59,8 @@ const MOST_DISTURBED: usize = 32;
 /// Most windows that are remembered for being wide.
 const MOST_WIDE: usize = 16;
 
-/// Everything that periodic models of a stream of releases depend on, in bounded memory. Pieces merge exactly.
+/// Everything that periodic models of a stream of releases depend on, in bounded memory. Pieces merge
+/// exactly.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodicSummary {
     /// The first release's earliest bound: times are relative to it.
@@ -65,7 +72,8 @@ pub struct PeriodicSummary {
     /// The last releases, which are in no segment yet.
     tail: Tail,
     segments: Vec<Segment>,
-    /// The least score of the gaps that are open, where as many are as can be and no neighbours of any agree on a shift; else 0.
+    /// The least score of the gaps that are open, where as many are as can be and no neighbours of any agree
+    /// on a shift; else 0.
     least: i64,
     /// The first activations skipped inside segments: the latest bound of the release after, and how many.
     slips: Vec<(i64, i64)>,
@@ -100,7 +108,8 @@ impl PeriodicSummary {
         if self.count == 0 {
             self.base = earliest;
         }
-        // A release before the arrival is that of a sleep that a signal ended: the arrival has nothing to do with it.
+        // A release before the arrival is that of a sleep that a signal ended: the arrival has nothing to do
+        // with it.
         let arrival = release.arrival.map(model::Instant::ns).filter(|&arrival| arrival <= latest);
         let floor = arrival.map_or(earliest, |arrival| arrival.min(earliest));
         self.count += 1;
@@ -111,7 +120,8 @@ impl PeriodicSummary {
             return;
         }
         let relative = |ns: u64| ns.wrapping_sub(self.base) as i64;
-        let (floor, evidence, latest) = (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
+        let (floor, evidence, latest) =
+            (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
         self.lateness.push(latest, arrival.map(relative));
         if floor < evidence {
             keep_wide(&mut self.wide, (latest.wrapping_sub(floor), floor, latest));
@@ -129,7 +139,9 @@ impl PeriodicSummary {
         }
         if let Some((gap, middle)) = self.tail.push(entry, self.least) {
             match self.segments.last_mut() {
-                Some(last) if gap.shift == 0 && (gap.is_closed || gap.score <= self.least) => last.push(0, middle),
+                Some(last) if gap.shift == 0 && (gap.is_closed || gap.score <= self.least) => {
+                    last.push(0, middle)
+                }
                 _ => self.join(Segment::new(gap, middle)),
             }
             if self.count % COUNT_EVERY == 0 {
@@ -164,11 +176,13 @@ impl PeriodicSummary {
         if agree { 0 } else { open.iter().map(|segment| segment.gap.score).min().unwrap_or(0) }
     }
 
-    /// Closes the open gap that matters least: one with a shift that its neighbours agree on, or else the lowest score, the later of equals.
+    /// Closes the open gap that matters least: one with a shift that its neighbours agree on, or else the
+    /// lowest score, the later of equals.
     fn close_one(&mut self) {
         let key = |segment: &Segment| (segment.gap.shift == 0, segment.gap.score);
-        let lowest =
-            (1..self.segments.len()).reduce(|least, at| if key(&self.segments[at]) <= key(&self.segments[least]) { at } else { least });
+        let lowest = (1..self.segments.len()).reduce(|least, at| {
+            if key(&self.segments[at]) <= key(&self.segments[least]) { at } else { least }
+        });
         if let Some(at) = lowest {
             let later = self.segments.remove(at);
             slip(&mut self.slips, &later);
@@ -204,7 +218,8 @@ impl PeriodicSummary {
         self.disturbed.push(disturbed);
     }
 
-    /// Adds all releases of a piece that follows this one: the same as if they had been pushed here, if [`Self::can_merge`].
+    /// Adds all releases of a piece that follows this one: the same as if they had been pushed here, if
+    /// [`Self::can_merge`].
     pub fn merge(&mut self, later: &PeriodicSummary) {
         if self.count == 0 {
             *self = later.clone();
@@ -214,7 +229,8 @@ impl PeriodicSummary {
             return;
         }
         let y = later.base.wrapping_sub(self.base) as i64;
-        self.out_of_range |= later.out_of_range || self.count + later.count > MOST_INDEX as u64 || self.cannot_take(later);
+        self.out_of_range |=
+            later.out_of_range || self.count + later.count > MOST_INDEX as u64 || self.cannot_take(later);
         self.count += later.count;
         self.known_arrivals += later.known_arrivals;
         if self.out_of_range {
@@ -257,7 +273,13 @@ impl PeriodicSummary {
         let entries = later.head.iter().chain(later.tail.entries());
         let segments = later.segments.iter().flat_map(|segment| {
             let floor = segment.floor.iter().flat_map(|floor| floor.points());
-            segment.low.points().iter().chain(floor).map(|point| point.y).chain(segment.high.points().iter().map(|point| -point.y))
+            segment
+                .low
+                .points()
+                .iter()
+                .chain(floor)
+                .map(|point| point.y)
+                .chain(segment.high.points().iter().map(|point| -point.y))
         });
         entries.flat_map(|entry| [entry.floor, entry.latest]).chain(segments).any(beyond)
     }

@@ -1,9 +1,12 @@
-//! A piece of a long sequence of records, summed up without knowing what came before, so that pieces can be made in parallel.
+//! A piece of a long sequence of records, summed up without knowing what came before, so that pieces can be
+//! made in parallel.
 //!
-//! Of each thread it keeps what happened, in order: activations that follow one another as a [`Run`], everything else as it is.
+//! Of each thread it keeps what happened, in order: activations that follow one another as a [`Run`],
+//! everything else as it is.
 //! [`Extractor::append`] then does to the extractor of all records before what the piece's own records would have done. Runs say
-//! themselves where that is not exact (a release whose window depends on too much, hulls that may have lost corners, more
-//! separators than a task has); then, and where there would be too much to keep, the thread's records are wanted again from there on.
+//! themselves where that is not exact (a release whose window depends on too much, hulls that may have lost
+//! corners, more separators than a task has); then, and where there would be too much to keep, the thread's
+//! records are wanted again from there on.
 
 use crate::extractor::Extractor;
 use crate::lanes::Lanes;
@@ -55,7 +58,8 @@ struct Events {
     records: u64,
     /// The number that the next record must have.
     next: u32,
-    /// Whether a thread of this number is known, whatever came before the piece; `None` where it depends on that.
+    /// Whether a thread of this number is known, whatever came before the piece; `None` where it depends on
+    /// that.
     known: Option<bool>,
     /// Whether the things are right only if it was known.
     must_be_known: bool,
@@ -78,7 +82,13 @@ pub(crate) type Again = FxHashMap<u32, u64>;
 
 impl Piece {
     pub fn new(options: &Options) -> Piece {
-        Piece { options: *options, threads: FxHashMap::default(), things: 0, ends: 0, has_too_many_threads: false }
+        Piece {
+            options: *options,
+            threads: FxHashMap::default(),
+            things: 0,
+            ends: 0,
+            has_too_many_threads: false,
+        }
     }
 
     /// Takes the next record.
@@ -105,7 +115,9 @@ impl Piece {
     /// Takes a record that does not go on with a run.
     #[cold]
     fn begin(&mut self, record: &Record) {
-        let (Some(events), Some(sequence)) = (self.threads.get_mut(&record.tid()), sequence(record)) else { return };
+        let (Some(events), Some(sequence)) = (self.threads.get_mut(&record.tid()), sequence(record)) else {
+            return;
+        };
         events.records += 1;
         // Those repeat what is known, again and again: no task ends by one.
         if !matches!(record, Record::Known(_)) {
@@ -173,8 +185,9 @@ fn sequence(record: &Record) -> Option<u32> {
 }
 
 impl Extractor {
-    /// Does what the piece's records would have done, but for those that it returns: they are to be taken next, in order. `None` if that
-    /// is to be all of them, of all threads, since so many tasks end that their order decides which are kept; no model has changed then.
+    /// Does what the piece's records would have done, but for those that it returns: they are to be taken
+    /// next, in order. `None` if that is to be all of them, of all threads, since so many tasks end that
+    /// their order decides which are kept; no model has changed then.
     pub(crate) fn append(&mut self, piece: Piece) -> Option<Again> {
         if piece.has_too_many_threads || !self.has_room_for(piece.ends) {
             self.count_refed(piece.threads.len());

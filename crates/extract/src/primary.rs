@@ -1,7 +1,8 @@
 //! Which separator explains a task best.
 //!
-//! A thread waits for its next activation in one place and for other things on the way. The place to show first is the one where it
-//! spends its time asleep, comes regularly, and says when it wants to come (a sleep until a known time). Each counts; the sum decides.
+//! A thread waits for its next activation in one place and for other things on the way. The place to show
+//! first is the one where it spends its time asleep, comes regularly, and says when it wants to come (a sleep
+//! until a known time). Each counts; the sum decides.
 
 use crate::lane::Lane;
 use punctual_model::{Duration, Separator};
@@ -10,7 +11,8 @@ use punctual_model::{Duration, Separator};
 const REGULARITY: f64 = 0.5;
 /// Weight of known arrivals: a call that names the next activation's time is meant to bring it about.
 const KNOWN_ARRIVAL: f64 = 0.5;
-/// `suspension` explains anything, so it is considered only where the calls explain less than this share of the time asleep.
+/// `suspension` explains anything, so it is considered only where the calls explain less than this share of
+/// the time asleep.
 const EXPLAINED: f64 = 0.5;
 
 /// The separator to show first, and why.
@@ -19,9 +21,12 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Chooses among a task's lanes; `suspension` is its lane of all sleeps where that differs from the first. `asleep` is its time asleep in all.
+/// Chooses among a task's lanes; `suspension` is its lane of all sleeps where that differs from the first.
+/// `asleep` is its time asleep in all.
 pub fn choose(lanes: &[Lane], suspension: Option<&Lane>, asleep: Duration) -> Option<Choice> {
-    let share = |lane: &Lane| if asleep == Duration::ZERO { 0.0 } else { lane.waited().ns() as f64 / asleep.ns() as f64 };
+    let share = |lane: &Lane| {
+        if asleep == Duration::ZERO { 0.0 } else { lane.waited().ns() as f64 / asleep.ns() as f64 }
+    };
     let explained: f64 = lanes.iter().map(share).sum();
     let mut best: Option<(f64, Choice)> = None;
     let mut consider = |lane: &Lane, share: f64| {
@@ -29,9 +34,13 @@ pub fn choose(lanes: &[Lane], suspension: Option<&Lane>, asleep: Duration) -> Op
         let regular = regularity.map_or(0.0, |jitter| 1.0 / (1.0 + jitter));
         let known = if lane.knows_arrivals() { KNOWN_ARRIVAL } else { 0.0 };
         // Two jobs make a stream; one that has fewer is taken only for want of any other.
-        let score = if lane.stream().jobs() >= 2 { 1.0 + share + REGULARITY * regular + known } else { share };
+        let score =
+            if lane.stream().jobs() >= 2 { 1.0 + share + REGULARITY * regular + known } else { share };
         if best.as_ref().is_none_or(|(least, _)| score > *least) {
-            best = Some((score, Choice { separator: lane.separator(), reason: reason(lane, share, regularity) }));
+            best = Some((
+                score,
+                Choice { separator: lane.separator(), reason: reason(lane, share, regularity) },
+            ));
         }
     };
     for lane in lanes {
@@ -49,7 +58,8 @@ fn reason(lane: &Lane, share: f64, regularity: Option<f64>) -> String {
         reasons.push("it says when the next job should come".to_owned());
     }
     match lane.separator() {
-        Separator::SUSPENSION => reasons.push(format!("{:.0} % of the time asleep is in no call that separates jobs", share * 100.0)),
+        Separator::SUSPENSION => reasons
+            .push(format!("{:.0} % of the time asleep is in no call that separates jobs", share * 100.0)),
         _ => reasons.push(format!("{:.0} % of the time asleep is spent here", share * 100.0)),
     }
     if let Some(jitter) = regularity.filter(|jitter| *jitter < 1.0) {

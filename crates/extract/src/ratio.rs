@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 /// A fraction in lowest terms with a denominator above zero.
 ///
-/// Numerators stay below 2^63 and denominators below 2^62 everywhere in this crate, so that products of two of them fit an `i128`.
+/// Numerators stay below 2^63 and denominators below 2^62 everywhere in this crate, so that products of two
+/// of them fit an `i128`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ratio {
     numerator: i128,
@@ -45,7 +46,8 @@ impl Ratio {
         Ratio { numerator: -self.numerator, denominator: self.denominator }
     }
 
-    /// `self - other`, rounded only after the exact difference is known, so that nearly equal slopes keep all their digits.
+    /// `self - other`, rounded only after the exact difference is known, so that nearly equal slopes keep all
+    /// their digits.
     pub fn difference(self, other: Ratio) -> f64 {
         let exact = self.numerator * other.denominator - other.numerator * self.denominator;
         exact as f64 / (self.denominator as f64 * other.denominator as f64)

@@ -1,6 +1,7 @@
 //! Replays: the tasks of a long sequence of records, by several workers, the same as in one go.
 //!
-//! The sequence is cut into contiguous pieces. Workers sum them up ([`crate::piece`]) while this thread puts the sums together, in order.
+//! The sequence is cut into contiguous pieces. Workers sum them up ([`crate::piece`]) while this thread puts
+//! the sums together, in order.
 
 use crate::extractor::{Extractor, Options};
 use crate::piece::Piece;
@@ -14,13 +15,16 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Pieces for each worker: the more, the less a worker waits for others at the end, and the more is lost where curves begin anew.
+/// Pieces for each worker: the more, the less a worker waits for others at the end, and the more is lost
+/// where curves begin anew.
 const PIECES_PER_WORKER: usize = 2;
 
-/// Least activations of a piece. Putting pieces together costs about as much as some thousand activations of each stream.
+/// Least activations of a piece. Putting pieces together costs about as much as some thousand activations of
+/// each stream.
 const LEAST_PIECE: u64 = 100_000;
 
-/// Finished pieces that may wait for one before them, for each worker: as many times the memory of an extractor.
+/// Finished pieces that may wait for one before them, for each worker: as many times the memory of an
+/// extractor.
 const WAITING_PER_WORKER: usize = 1;
 
 /// How often progress is told.
@@ -50,9 +54,14 @@ pub struct Replay {
     pub options: Options,
 }
 
-/// Takes all records of the source: the extractor is as if they had been recorded there one after the other, whatever the number of
-/// workers. `progress` is told now and then, from any thread, how many activations have been taken.
-pub fn replay<S: Source>(source: &S, replay: &Replay, progress: &(dyn Fn(u64) + Sync)) -> Result<Extractor, S::Error> {
+/// Takes all records of the source: the extractor is as if they had been recorded there one after the other,
+/// whatever the number of workers. `progress` is told now and then, from any thread, how many activations
+/// have been taken.
+pub fn replay<S: Source>(
+    source: &S,
+    replay: &Replay,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Extractor, S::Error> {
     let (workers, taken) = (replay.workers.get(), AtomicU64::new(0));
     let mut count = Count { taken: &taken, since: 0, tell: progress };
     let pieces = if workers > 1 { cut(source, workers) } else { Vec::new() };
@@ -87,14 +96,17 @@ fn in_pieces<S: Source>(
                 while let Some(number) = wait_for(asked) {
                     let range: &Range<usize> = &pieces[number];
                     // A panic goes on where the answer is waited for.
-                    let piece = catch_unwind(AssertUnwindSafe(|| sum_up(source, range.clone(), options, count.clone())));
+                    let piece = catch_unwind(AssertUnwindSafe(|| {
+                        sum_up(source, range.clone(), options, count.clone())
+                    }));
                     if answer.send((number, piece)).is_err() {
                         return;
                     }
                 }
             });
         }
-        // Moved, so that it is dropped when this ends, in whatever way: then nothing is asked of the workers any more.
+        // Moved, so that it is dropped when this ends, in whatever way: then nothing is asked of the workers
+        // any more.
         let ask = ask;
         let mut to_ask = 0..pieces.len();
         let mut ask_next = || to_ask.next().is_some_and(|number| ask.send(number).is_ok());
@@ -120,7 +132,12 @@ fn wait_for(asked: &Mutex<Receiver<usize>>) -> Option<usize> {
     asked.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
 
-fn sum_up<S: Source>(source: &S, stretches: Range<usize>, options: &Options, mut count: Count<'_>) -> Result<Piece, S::Error> {
+fn sum_up<S: Source>(
+    source: &S,
+    stretches: Range<usize>,
+    options: &Options,
+    mut count: Count<'_>,
+) -> Result<Piece, S::Error> {
     let mut piece = Piece::new(&options.stream);
     source.read(stretches, &mut |record| {
         count.see(record);
@@ -131,7 +148,12 @@ fn sum_up<S: Source>(source: &S, stretches: Range<usize>, options: &Options, mut
 }
 
 /// Puts a piece behind all those before it; reads it again for what it could not sum up.
-fn append<S: Source>(extractor: &mut Extractor, piece: Piece, source: &S, stretches: Range<usize>) -> Result<(), S::Error> {
+fn append<S: Source>(
+    extractor: &mut Extractor,
+    piece: Piece,
+    source: &S,
+    stretches: Range<usize>,
+) -> Result<(), S::Error> {
     let Some(mut again) = extractor.append(piece) else {
         return source.read(stretches, &mut |record| extractor.record(record));
     };

@@ -1,12 +1,13 @@
-//! The last values of a sequence, newest first and contiguous, so that one comparison with all of them is a vector loop.
+//! The last values of a sequence, newest first and contiguous, so that one comparison with all of them is a
+//! vector loop.
 
 use crate::kernel::{BATCH, PADDING};
 
 /// Room for the first values: most streams of a thread have only a few jobs.
 const FIRST: usize = 8;
 
-/// Values are relative to a base and kept as floats, which the kernels want; whole numbers up to 2^53 are exact.
-/// Behind the oldest value stand [`PADDING`] NaNs, which the kernels pass over.
+/// Values are relative to a base and kept as floats, which the kernels want; whole numbers up to 2^53 are
+/// exact. Behind the oldest value stand [`PADDING`] NaNs, which the kernels pass over.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring {
     values: Vec<f64>,

@@ -1,9 +1,10 @@
-//! Which blocks of a curve a batch of jobs can change at all: in a stream that has gone on for a while, hardly any.
+//! Which blocks of a curve a batch of jobs can change at all: in a stream that has gone on for a while,
+//! hardly any.
 //!
-//! What is left of an instant once a steady pace is taken off it is its residual, and the span of two jobs k apart is k paces plus
-//! the difference of their residuals. So the extremes of the residuals in whole chunks of jobs bound all spans between them, and
-//! a block of the curve whose entries all lie beyond those bounds need not be looked at. The pace is a whole number, and so is
-//! everything else: the bounds are exact.
+//! What is left of an instant once a steady pace is taken off it is its residual, and the span of two jobs k
+//! apart is k paces plus the difference of their residuals. So the extremes of the residuals in whole chunks
+//! of jobs bound all spans between them, and a block of the curve whose entries all lie beyond those bounds
+//! need not be looked at. The pace is a whole number, and so is everything else: the bounds are exact.
 
 use crate::kernel::{BATCH, PADDING, WIDTH, greater, lesser};
 
@@ -50,7 +51,8 @@ impl<'a> Sieve<'a> {
         for (place, step) in ramp.iter_mut().enumerate() {
             *step = place as f64 * pace;
         }
-        let mut sieve = Sieve { earliest, latest, pace, ramp, batch: nothing, before: [nothing; CHUNKS], block: 0 };
+        let mut sieve =
+            Sieve { earliest, latest, pace, ramp, batch: nothing, before: [nothing; CHUNKS], block: 0 };
         for chunk in 0..CHUNKS {
             sieve.before[chunk] = sieve.extremes(chunk);
             sieve.batch = sieve.batch.and(sieve.before[chunk]);
@@ -70,7 +72,8 @@ impl<'a> Sieve<'a> {
         let reach = ((self.block + CHUNKS) * WIDTH) as f64 * self.pace.abs();
         let is_exact = all.least > -EXACT && all.greatest < EXACT && reach < EXACT;
         let to_beat = fold(greatest, |entry, place| entry - self.ramp[place], f64::INFINITY, lesser) - paces;
-        let to_undercut = fold(least, |entry, place| entry - self.ramp[place], f64::NEG_INFINITY, greater) - paces;
+        let to_undercut =
+            fold(least, |entry, place| entry - self.ramp[place], f64::NEG_INFINITY, greater) - paces;
         let (longest, shortest) = (self.batch.greatest - before.least, self.batch.least - before.greatest);
         !is_exact || longest > to_beat || shortest < to_undercut
     }
@@ -79,7 +82,9 @@ impl<'a> Sieve<'a> {
     #[inline(always)]
     fn extremes(&self, chunk: usize) -> Extremes {
         let from = chunk * WIDTH;
-        let (Some(earliest), Some(latest)) = (self.earliest.get(from..from + WIDTH), self.latest.get(from..from + WIDTH)) else {
+        let (Some(earliest), Some(latest)) =
+            (self.earliest.get(from..from + WIDTH), self.latest.get(from..from + WIDTH))
+        else {
             return Extremes { least: f64::INFINITY, greatest: f64::NEG_INFINITY };
         };
         let paces = from as f64 * self.pace;
@@ -100,7 +105,12 @@ impl Extremes {
 
 /// The best of what becomes of the values of a chunk, several at a time.
 #[inline(always)]
-fn fold(values: &[f64], become_of: impl Fn(f64, usize) -> f64, worst: f64, better: impl Fn(f64, f64) -> f64) -> f64 {
+fn fold(
+    values: &[f64],
+    become_of: impl Fn(f64, usize) -> f64,
+    worst: f64,
+    better: impl Fn(f64, f64) -> f64,
+) -> f64 {
     let mut best = [worst; LANES];
     for (part, values) in values.chunks_exact(LANES).enumerate() {
         for lane in 0..LANES {

@@ -1,4 +1,5 @@
-//! The summary of one separator's job stream: everything that its models are made of, in memory that does not grow with time.
+//! The summary of one separator's job stream: everything that its models are made of, in memory that does not
+//! grow with time.
 
 use crate::curve::DistanceSummary;
 use crate::histogram::Histogram;
@@ -29,13 +30,15 @@ impl Default for Options {
 pub struct Circumstances {
     /// The call did not wait, because the event had already happened.
     pub back_to_back: bool,
-    /// How many expirations of its timer the call told of (`timerfd`): more than one are activations in one. Zero: not known.
+    /// How many expirations of its timer the call told of (`timerfd`): more than one are activations in one.
+    /// Zero: not known.
     pub expirations: u64,
     /// What moved the release, where that was seen.
     pub disturbance: Option<Disturbance>,
 }
 
-/// A job stream, release by release and job by job. Consecutive pieces of one stream merge to the same models as the whole.
+/// A job stream, release by release and job by job. Consecutive pieces of one stream merge to the same models
+/// as the whole.
 #[derive(Clone, Debug)]
 pub struct Stream {
     options: Options,
@@ -72,7 +75,8 @@ impl Stream {
         }
     }
 
-    /// Adds a release. They come in order; a bound that runs backwards nevertheless makes models wider, never wrong.
+    /// Adds a release. They come in order; a bound that runs backwards nevertheless makes models wider, never
+    /// wrong.
     pub fn release(&mut self, release: &Release, circumstances: Circumstances) {
         let uncertain = !release.window.is_exact();
         self.releases += 1;
@@ -82,8 +86,8 @@ impl Stream {
         self.distances.push(release.window);
     }
 
-    /// Adds the job of the last release, now that it is complete: at most once per release. `segments` are all of its own, or the
-    /// last ones after a first that stands for those before.
+    /// Adds the job of the last release, now that it is complete: at most once per release. `segments` are
+    /// all of its own, or the last ones after a first that stands for those before.
     pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
         self.costs.push(job.cost);
         self.suspension.push(job, segments);
@@ -102,12 +106,14 @@ impl Stream {
         self.releases
     }
 
-    /// Whether merging gives the same models as one go, also where summaries are capped: with up to `between` more releases here before.
+    /// Whether merging gives the same models as one go, also where summaries are capped: with up to `between`
+    /// more releases here before.
     pub fn can_merge(&self, later: &Stream, between: usize) -> bool {
         self.periodic.can_merge(&later.periodic, between)
     }
 
-    /// Adds a piece of the same options that follows this one, split between two jobs: the same as if it had been seen here.
+    /// Adds a piece of the same options that follows this one, split between two jobs: the same as if it had
+    /// been seen here.
     pub fn merge(&mut self, later: &Stream) {
         self.releases += later.releases;
         self.uncertain += later.uncertain;
@@ -121,7 +127,8 @@ impl Stream {
         self.response_histogram.merge(&later.response_histogram);
     }
 
-    /// Typical jitter over period of the periodic model that would be printed: 0 is perfectly regular. `None` without such a model.
+    /// Typical jitter over period of the periodic model that would be printed: 0 is perfectly regular. `None`
+    /// without such a model.
     pub fn regularity(&self) -> Option<f64> {
         let periodic = self.periodic.model()?;
         let jitter = periodic.typical.map_or(periodic.jitter_ns, |typical| typical.jitter_ns);
@@ -133,14 +140,22 @@ impl Stream {
         let curve = self.distances.curve().filter(|_| self.options.curve_horizon > 0);
         let separation = self.distances.least_separation();
         let (periodic, lateness) = self.periodic.models();
-        let percentiles = Percentiles { lateness, cost: self.cost_histogram.quantiles(), response: self.response_histogram.quantiles() };
+        let percentiles = Percentiles {
+            lateness,
+            cost: self.cost_histogram.quantiles(),
+            response: self.response_histogram.quantiles(),
+        };
         model::Stream {
             separator,
             jobs: self.jobs(),
             releases: self.releases,
             uncertain_releases: self.uncertain,
             back_to_back: self.back_to_back,
-            arrival: Arrival { periodic, sporadic: separation.map(|min_separation_ns| Sporadic { min_separation_ns }), curve },
+            arrival: Arrival {
+                periodic,
+                sporadic: separation.map(|min_separation_ns| Sporadic { min_separation_ns }),
+                curve,
+            },
             execution: self.costs.execution(),
             suspension: self.suspension.suspension(),
             response: self.response.response(),

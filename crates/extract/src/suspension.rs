@@ -1,8 +1,8 @@
 //! Self-suspension: the dynamic bound and the bag of segment vectors. (papers: LiME, Section II-B.)
 //!
-//! The bag has one vector per number of segments, the greatest of all jobs with that many, segment by segment. Several vectors
-//! per number would say more, but which jobs share one would depend on their order, and pieces of a trace would not merge to the
-//! same bag as the whole.
+//! The bag has one vector per number of segments, the greatest of all jobs with that many, segment by
+//! segment. Several vectors per number would say more, but which jobs share one would depend on their order,
+//! and pieces of a trace would not merge to the same bag as the whole.
 
 use punctual_model::{Duration, Job, MAX_SEGMENTS, Segment, SegmentBound, Suspension};
 
@@ -20,8 +20,8 @@ impl SuspensionSummary {
         Self::default()
     }
 
-    /// Adds a job and its segments from first to last; none stands for a single one. Of more than [`MAX_SEGMENTS`], the first ones
-    /// count as one.
+    /// Adds a job and its segments from first to last; none stands for a single one. Of more than
+    /// [`MAX_SEGMENTS`], the first ones count as one.
     #[inline]
     pub fn push(&mut self, job: &Job, segments: &[Segment]) {
         let whole = [Segment { suspended: job.suspended, cost: job.cost }];
@@ -67,9 +67,10 @@ impl SuspensionSummary {
 }
 
 fn total(segments: &[Segment]) -> Segment {
-    segments
-        .iter()
-        .fold(Segment::default(), |sum, segment| Segment { suspended: sum.suspended + segment.suspended, cost: sum.cost + segment.cost })
+    segments.iter().fold(Segment::default(), |sum, segment| Segment {
+        suspended: sum.suspended + segment.suspended,
+        cost: sum.cost + segment.cost,
+    })
 }
 
 #[inline]

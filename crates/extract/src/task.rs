@@ -7,9 +7,9 @@ use punctual_trace::{Activation, TaskRecord};
 
 /// A job that has just ended, and where it belongs.
 ///
-/// Each stream of the model gets its own: the jobs between sleeps (`suspension`) are given besides those at the call that slept, also
-/// while one stream stands for both. So those given for a task at one separator are as many as its stream there has
-/// ([`punctual_model::Stream::jobs`]).
+/// Each stream of the model gets its own: the jobs between sleeps (`suspension`) are given besides those at
+/// the call that slept, also while one stream stands for both. So those given for a task at one separator are
+/// as many as its stream there has ([`punctual_model::Stream::jobs`]).
 #[derive(Clone, Copy, Debug)]
 pub struct JobSeen<'a> {
     /// The thread.
@@ -20,8 +20,9 @@ pub struct JobSeen<'a> {
     pub phase: u32,
     /// The task's name at this moment.
     pub name: &'a str,
-    /// Where the job ended and the next begins: the stream's separator as far as it is known. A descriptor's inode is dropped from
-    /// it once the same descriptor has been another file, so it is matched to a stream of the model by [`Separator::key`], which stays.
+    /// Where the job ended and the next begins: the stream's separator as far as it is known. A descriptor's
+    /// inode is dropped from it once the same descriptor has been another file, so it is matched to a stream
+    /// of the model by [`Separator::key`], which stays.
     pub separator: Separator,
     /// The place of its release in its stream, from 0.
     pub number: u64,
@@ -71,13 +72,29 @@ impl Task {
     }
 
     /// Takes one separation and gives the jobs that it ended; returns how many ended at its own separator.
-    pub fn activation(&mut self, activation: &Activation, options: &Options, each: &mut impl FnMut(&JobSeen)) -> u64 {
+    pub fn activation(
+        &mut self,
+        activation: &Activation,
+        options: &Options,
+        each: &mut impl FnMut(&JobSeen),
+    ) -> u64 {
         let (TaskRecord { tid, pid, name, .. }, phase) = (&self.about, self.phase);
         self.lanes.activation(activation, options, &mut |ended| {
             let number = ended.lane.stream().releases() - 1;
             let (separator, job, segments) = (ended.separator, ended.job, ended.segments);
             let Circumstances { expirations, disturbance, .. } = ended.circumstances;
-            each(&JobSeen { tid: *tid, pid: *pid, phase, name, separator, number, job, segments, expirations, disturbance });
+            each(&JobSeen {
+                tid: *tid,
+                pid: *pid,
+                phase,
+                name,
+                separator,
+                number,
+                job,
+                segments,
+                expirations,
+                disturbance,
+            });
         })
     }
 

@@ -1,4 +1,5 @@
-//! The WCET curve: the greatest total cost of consecutive jobs, exact up to a horizon. (papers: LiME, Section II-B.)
+//! The WCET curve: the greatest total cost of consecutive jobs, exact up to a horizon. (papers: LiME, Section
+//! II-B.)
 //!
 //! Totals of 52 days and more are not told apart: the curve ends before the first one.
 
@@ -7,7 +8,8 @@ use crate::kernel::{self, BATCH, WIDTH};
 use crate::ring::Ring;
 use punctual_model::{Duration, Execution};
 
-/// WCET(1) … WCET(horizon) of a stream of jobs. Memory grows with the jobs up to the horizon, then stays. Pieces merge exactly.
+/// WCET(1) … WCET(horizon) of a stream of jobs. Memory grows with the jobs up to the horizon, then stays.
+/// Pieces merge exactly.
 #[derive(Clone, Debug)]
 pub struct CostSummary {
     horizon: usize,
@@ -29,7 +31,16 @@ impl CostSummary {
         // WCET(1) is always wanted.
         let horizon = horizon.max(1);
         let totals = Ring::new(horizon);
-        CostSummary { horizon, count: 0, sum: 0, total: 0.0, totals, pending: 0, greatest: Vec::new(), head: Vec::new() }
+        CostSummary {
+            horizon,
+            count: 0,
+            sum: 0,
+            total: 0.0,
+            totals,
+            pending: 0,
+            greatest: Vec::new(),
+            head: Vec::new(),
+        }
     }
 
     /// Adds the next job's cost.
@@ -57,7 +68,8 @@ impl CostSummary {
         }
     }
 
-    /// Adds all jobs of a piece of the same horizon that follows this one: the same as if they had been pushed here.
+    /// Adds all jobs of a piece of the same horizon that follows this one: the same as if they had been
+    /// pushed here.
     pub fn merge(&mut self, later: &CostSummary) {
         for &cost in &later.head {
             self.push(Duration::from_ns(cost));
@@ -66,7 +78,8 @@ impl CostSummary {
         if pushed == later.count {
             return;
         }
-        // Every run across the border has been added up; what is left are runs within the later piece, and its newest jobs.
+        // Every run across the border has been added up; what is left are runs within the later piece, and
+        // its newest jobs.
         self.flush();
         self.horizon = self.horizon.min(later.horizon);
         self.count += later.count - pushed;

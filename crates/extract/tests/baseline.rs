@@ -1,4 +1,5 @@
-//! Never worse than the published algorithm: not in jitter, and not in how often the period is the one that was meant.
+//! Never worse than the published algorithm: not in jitter, and not in how often the period is the one that
+//! was meant.
 
 mod common;
 
@@ -27,7 +28,10 @@ fn the_published_algorithm_is_never_better() {
                 let mut summary = PeriodicSummary::new();
                 instants.iter().for_each(|&at| summary.push(&common::exact(at)));
                 let (found, published) = (summary.model().unwrap(), lime::infer(&instants));
-                assert!(i128::from(found.least_jitter_ns.ns()) <= published.jitter, "{simulation:?}: {published:?}");
+                assert!(
+                    i128::from(found.least_jitter_ns.ns()) <= published.jitter,
+                    "{simulation:?}: {published:?}"
+                );
                 ours += u64::from(found.period_ns.ns() == period && found.period_exact.is_none());
                 theirs += u64::from(published.period == i128::from(period));
             }

@@ -1,4 +1,5 @@
-//! Whatever was observed is allowed by every model that is printed, says a checker that shares no code with the inference.
+//! Whatever was observed is allowed by every model that is printed, says a checker that shares no code with
+//! the inference.
 
 mod common;
 
@@ -9,7 +10,8 @@ use punctual_model::check::{arrival_counts, check_stream, counts};
 use punctual_model::{RecordedJob, Separator};
 
 fn horizons() -> impl Strategy<Value = Options> {
-    (0_usize..80, 0_usize..80).prop_map(|(curve_horizon, wcet_horizon)| Options { curve_horizon, wcet_horizon })
+    (0_usize..80, 0_usize..80)
+        .prop_map(|(curve_horizon, wcet_horizon)| Options { curve_horizon, wcet_horizon })
 }
 
 proptest! {

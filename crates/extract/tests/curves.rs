@@ -15,8 +15,12 @@ const LONGEST: i128 = 1 << 52;
 /// δ⁻ and δ⁺ of `gaps + 1` releases.
 fn spans(releases: &[Release], gaps: usize) -> (i128, i128) {
     let ends = releases.iter().zip(&releases[gaps..]).map(|(first, last)| (first.window, last.window));
-    let least = ends.clone().map(|(first, last)| i128::from(last.earliest().ns()) - i128::from(first.latest().ns())).min();
-    let greatest = ends.map(|(first, last)| i128::from(last.latest().ns()) - i128::from(first.earliest().ns())).max();
+    let least = ends
+        .clone()
+        .map(|(first, last)| i128::from(last.earliest().ns()) - i128::from(first.latest().ns()))
+        .min();
+    let greatest =
+        ends.map(|(first, last)| i128::from(last.latest().ns()) - i128::from(first.earliest().ns())).max();
     (least.unwrap_or(0).max(0), greatest.unwrap_or(0))
 }
 
@@ -24,7 +28,10 @@ fn check_spans(releases: &[Release], horizon: usize) {
     let mut summary = DistanceSummary::new(horizon);
     releases.iter().for_each(|release| summary.push(release.window));
     let (mut least, mut greatest) = (Vec::new(), Vec::new());
-    for (min, max) in (1..releases.len().min(horizon + 1)).map(|gaps| spans(releases, gaps)).take_while(|&(_, max)| max < LONGEST) {
+    for (min, max) in (1..releases.len().min(horizon + 1))
+        .map(|gaps| spans(releases, gaps))
+        .take_while(|&(_, max)| max < LONGEST)
+    {
         least.push(Duration::from_ns(min as u64));
         greatest.push(Duration::from_ns(max as u64));
     }
@@ -33,14 +40,17 @@ fn check_spans(releases: &[Release], horizon: usize) {
     if let Some(curve) = curve {
         assert_eq!((curve.delta_min_ns, curve.delta_max_ns), (least, greatest));
     }
-    let separation = (releases.len() > 1).then(|| Duration::from_ns(spans(releases, 1).0.min(LONGEST) as u64));
+    let separation =
+        (releases.len() > 1).then(|| Duration::from_ns(spans(releases, 1).0.min(LONGEST) as u64));
     assert_eq!(summary.least_separation(), separation);
 }
 
 fn check_costs(costs: &[u64], horizon: usize) {
     let mut summary = CostSummary::new(horizon);
     costs.iter().for_each(|&cost| summary.push(Duration::from_ns(cost)));
-    let greatest = |jobs: usize| costs.windows(jobs).map(|run| run.iter().map(|&cost| i128::from(cost)).sum::<i128>()).max();
+    let greatest = |jobs: usize| {
+        costs.windows(jobs).map(|run| run.iter().map(|&cost| i128::from(cost)).sum::<i128>()).max()
+    };
     let expected: Vec<Duration> = (1..=costs.len().min(horizon))
         .filter_map(greatest)
         .take_while(|&total| total < LONGEST)
@@ -71,9 +81,13 @@ fn a_worked_example() {
 fn every_number_of_jobs() {
     for horizon in [0, 1, 31, 32, 33, 100] {
         for count in 0..400 {
-            let releases: Vec<Release> = (0..count).map(|job: u64| exact(job * 1_000 + job * job % 977)).collect();
+            let releases: Vec<Release> =
+                (0..count).map(|job: u64| exact(job * 1_000 + job * job % 977)).collect();
             check_spans(&releases, horizon.max(1));
-            check_costs(&releases.iter().map(|release| release.window.earliest().ns() % 500).collect::<Vec<_>>(), horizon.max(1));
+            check_costs(
+                &releases.iter().map(|release| release.window.earliest().ns() % 500).collect::<Vec<_>>(),
+                horizon.max(1),
+            );
         }
     }
 }
@@ -86,15 +100,24 @@ fn rare_records_are_not_passed_over() {
         let mut now = 5_000_000_000;
         let (mut releases, mut costs) = (Vec::new(), Vec::new());
         for job in 0..20_000_u64 {
-            // Every few thousand jobs the pace changes; every so often a job is early, late, unseen, or far dearer.
+            // Every few thousand jobs the pace changes; every so often a job is early, late, unseen, or far
+            // dearer.
             now += if job / 6_000 % 2 == 0 { 1_000_000 } else { 1_000_700 };
             let at = match random.below(odd) {
                 0 => now + 3 * spread + random.below(100_000),
                 1 => now - random.below(400_000),
                 _ => now + random.below(spread),
             };
-            releases.push(if random.below(odd) == 2 { window(at - random.below(800_000), at) } else { exact(at) });
-            costs.push(200_000 + random.below(spread) + if random.below(odd) == 3 { random.below(1_000_000) } else { 0 });
+            releases.push(if random.below(odd) == 2 {
+                window(at - random.below(800_000), at)
+            } else {
+                exact(at)
+            });
+            costs.push(
+                200_000
+                    + random.below(spread)
+                    + if random.below(odd) == 3 { random.below(1_000_000) } else { 0 },
+            );
         }
         check_spans(&releases, 300);
         check_costs(&costs, 300);

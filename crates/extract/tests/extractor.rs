@@ -1,10 +1,11 @@
-//! From records to tasks: streams against a plain reconstruction of every job, transitions, losses, the primary separator.
+//! From records to tasks: streams against a plain reconstruction of every job, transitions, losses, the
+//! primary separator.
 
 use proptest::prelude::*;
 use punctual_extract::{Extractor, Options, StreamOptions};
 use punctual_model::{
-    Call, Disturbance, Duration, EndedBy, FileClass, Instant, Job, MAX_SEGMENTS, Object, Policy, RecordedJob, Release, Segment, Separator,
-    Task, Window, check_stream,
+    Call, Disturbance, Duration, EndedBy, FileClass, Instant, Job, MAX_SEGMENTS, Object, Policy, RecordedJob,
+    Release, Segment, Separator, Task, Window, check_stream,
 };
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 
@@ -36,7 +37,10 @@ fn absolute_sleep() -> Separator {
 }
 
 fn pipe(fd: i32) -> Separator {
-    Separator { call: Call::Read, object: Object::File { class: FileClass::Pipe, fd, identity: 1000 + fd as u64 } }
+    Separator {
+        call: Call::Read,
+        object: Object::File { class: FileClass::Pipe, fd, identity: 1000 + fd as u64 },
+    }
 }
 
 /// A sleep until `arrival` that begins at `stop` and ends `late` after it.
@@ -70,7 +74,13 @@ fn periodic(first: u32, from: u64, jobs: u64) -> Vec<Record> {
     (0..jobs)
         .map(|job| {
             let arrival = from + (job + 1) * 1_000;
-            Record::Activation(sleep_until(first + job as u32, arrival - 880, from + (job + 1) * 100, arrival, 20))
+            Record::Activation(sleep_until(
+                first + job as u32,
+                arrival - 880,
+                from + (job + 1) * 100,
+                arrival,
+                20,
+            ))
         })
         .collect()
 }
@@ -90,7 +100,11 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
     // From the arrival to the end: 20 late, then 100 of work, as `periodic` has it.
     assert_eq!(stream.response.as_ref().expect("jobs").max_ns.ns(), 120);
     // All sleeps are at one separator, so the jobs between sleeps are the same.
-    let suspension = task.streams.iter().find(|stream| stream.separator == Separator::SUSPENSION).expect("the jobs between sleeps");
+    let suspension = task
+        .streams
+        .iter()
+        .find(|stream| stream.separator == Separator::SUSPENSION)
+        .expect("the jobs between sleeps");
     assert_eq!(suspension.execution, stream.execution);
 }
 
@@ -100,7 +114,12 @@ fn a_stop_by_a_signal_is_a_suspension_of_the_job_and_no_release() {
     let of = |sequence: u32, disturbance: Option<Disturbance>| {
         let resumed = Resumed { disturbance, ..Resumed::new(Some(Window::at(ns(2_700))), ns(2_710)) };
         let stop = sleep_until(sequence, 2_250, 230, 0, 0);
-        Record::Activation(Activation { separator: Separator::SUSPENSION, arrival: None, resumed: Some(resumed), ..stop })
+        Record::Activation(Activation {
+            separator: Separator::SUSPENSION,
+            arrival: None,
+            resumed: Some(resumed),
+            ..stop
+        })
     };
     let run = |disturbance| {
         let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
@@ -110,7 +129,8 @@ fn a_stop_by_a_signal_is_a_suspension_of_the_job_and_no_release() {
         extract(&records)
     };
     let of_call = |tasks: &[Task], call: Call| {
-        let stream = tasks[0].streams.iter().find(|stream| stream.separator.call == call).expect("a stream").clone();
+        let stream =
+            tasks[0].streams.iter().find(|stream| stream.separator.call == call).expect("a stream").clone();
         (stream.releases, stream.suspension.map_or(0, |suspension| suspension.dynamic_ns.ns()))
     };
     let stopped = run(Some(Disturbance::Signal));
@@ -133,7 +153,8 @@ fn fifo_other_fifo_is_three_tasks() {
     let last = Record::Last { tid: TID, sequence: 15, at: Instant::from_ns(20_000) };
     records.push(last);
     let tasks = extract(&records);
-    let seen: Vec<_> = tasks.iter().map(|task| (task.phase, task.policy, task.ended_by, task.streams[0].jobs)).collect();
+    let seen: Vec<_> =
+        tasks.iter().map(|task| (task.phase, task.policy, task.ended_by, task.streams[0].jobs)).collect();
     assert_eq!(
         seen,
         [
@@ -180,12 +201,18 @@ fn an_exec_leaves_the_task_before_it_its_name_and_command() {
     records.push(Record::Command { tid: TID, sequence: 2, command: "ctl --slow".into() });
     records.extend(periodic(3, 0, 3));
     records.push(renamed(6, "next"));
-    let Record::Task(mut after) = begins(7, 3_500, Begin::Exec, Policy::Fifo) else { unreachable!("a task record") };
+    let Record::Task(mut after) = begins(7, 3_500, Begin::Exec, Policy::Fifo) else {
+        unreachable!("a task record")
+    };
     after.name = "next".into();
     records.push(Record::Task(after));
     let tasks = extract(&records);
-    let seen: Vec<_> = tasks.iter().map(|task| (task.name.as_str(), task.command.as_str(), task.ended_by)).collect();
-    assert_eq!(seen, [("worker", "ctl --slow", EndedBy::Exec), ("next", "ctl --fast", EndedBy::ObservationEnd)]);
+    let seen: Vec<_> =
+        tasks.iter().map(|task| (task.name.as_str(), task.command.as_str(), task.ended_by)).collect();
+    assert_eq!(
+        seen,
+        [("worker", "ctl --slow", EndedBy::Exec), ("next", "ctl --fast", EndedBy::ObservationEnd)]
+    );
 }
 
 #[test]
@@ -203,9 +230,13 @@ fn a_gap_ends_the_task_and_no_job_spans_it() {
     after.drain(..3);
     records.extend(after);
     let tasks = extract(&records);
-    let seen: Vec<_> = tasks.iter().map(|task| (task.ended_by, task.streams[0].jobs, task.streams[0].releases)).collect();
+    let seen: Vec<_> =
+        tasks.iter().map(|task| (task.ended_by, task.streams[0].jobs, task.streams[0].releases)).collect();
     assert_eq!(seen, [(EndedBy::Loss, 9, 10), (EndedBy::ObservationEnd, 6, 7)]);
-    let longest = tasks.iter().flat_map(|task| &task.streams[0].arrival.curve.as_ref().expect("a curve").delta_max_ns).next();
+    let longest = tasks
+        .iter()
+        .flat_map(|task| &task.streams[0].arrival.curve.as_ref().expect("a curve").delta_max_ns)
+        .next();
     assert_eq!(longest.map(|span| span.ns()), Some(1_000));
 }
 
@@ -243,7 +274,11 @@ fn a_new_descriptor_for_every_job_is_capped_and_said() {
     let task = &extract(&records)[0];
     assert!(task.separators_capped);
     assert!(task.streams.len() <= punctual_extract::MAX_SEPARATORS + 2);
-    let others = task.streams.iter().find(|stream| stream.separator.object == Object::Others).expect("a stream of all others");
+    let others = task
+        .streams
+        .iter()
+        .find(|stream| stream.separator.object == Object::Others)
+        .expect("a stream of all others");
     assert_eq!(others.releases, 200 - punctual_extract::MAX_SEPARATORS as u64);
 }
 
@@ -325,7 +360,8 @@ fn activations(steps: &[Step]) -> Vec<Activation> {
             let release = step.sleeps.map(|sleeps| {
                 now += sleeps;
                 let latest = now;
-                Window::new(Instant::from_ns(latest - step.unseen.min(sleeps)), Instant::from_ns(latest)).expect("in order")
+                Window::new(Instant::from_ns(latest - step.unseen.min(sleeps)), Instant::from_ns(latest))
+                    .expect("in order")
             });
             now += if step.sleeps.is_some() { 3 } else { 0 };
             let start = now;
@@ -393,7 +429,13 @@ fn reconstruct(separator: Separator, all: &[Activation]) -> (Vec<Release>, Vec<R
             segments.push(Segment { suspended: before, cost: closed.cpu.saturating_sub(from) });
             let suspended = segments.iter().fold(Duration::ZERO, |sum, segment| sum + segment.suspended);
             let start = resumed.start.max(release.window.earliest());
-            let job = Job { release: *release, start, end: closed.stop.max(start), cost: closed.cpu.saturating_sub(opened.cpu), suspended };
+            let job = Job {
+                release: *release,
+                start,
+                end: closed.stop.max(start),
+                cost: closed.cpu.saturating_sub(opened.cpu),
+                suspended,
+            };
             (job, segments)
         })
         .collect();

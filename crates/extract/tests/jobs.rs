@@ -37,7 +37,8 @@ proptest! {
         prop_assert_eq!(plain.progress(), extractor.progress());
         let tasks = extractor.finish(Instant::from_ns(u64::MAX >> 4));
         prop_assert_eq!(&plain.finish(Instant::from_ns(u64::MAX >> 4)), &tasks);
-        // A number that is used again begins with its first phase again, so streams of several threads may share a key.
+        // A number that is used again begins with its first phase again, so streams of several threads may
+        // share a key.
         let mut counted: HashMap<(u32, u32, Separator), Sum> = HashMap::new();
         for task in &tasks {
             for stream in task.streams.iter().filter(|stream| stream.jobs > 0) {

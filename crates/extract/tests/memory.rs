@@ -66,7 +66,9 @@ fn memory_follows_the_jobs_up_to_the_horizon() {
 fn nothing_is_allocated_per_job() {
     let mut stream = Stream::new(&Options::default());
     feed(&mut stream, 0..10_000);
-    let jobs: Vec<_> = (10_000..20_000).map(|job| (Seen::at(1_000_000 * job), Seen::at(1_000_000 * job).recorded())).collect();
+    let jobs: Vec<_> = (10_000..20_000)
+        .map(|job| (Seen::at(1_000_000 * job), Seen::at(1_000_000 * job).recorded()))
+        .collect();
     let before = ALLOCATIONS.get();
     for (seen, (job, segments)) in &jobs {
         stream.release(&seen.release, Circumstances::default());

@@ -29,14 +29,17 @@ fn at(releases: &[u64]) -> Vec<Release> {
 
 /// The least jitter with period `numerator / denominator`, rounded up, by looking at every release.
 fn jitter(releases: &[Release], numerator: i128, denominator: i128) -> i128 {
-    let above = |instant: Instant, job: usize| i128::from(instant.ns()) * denominator - job as i128 * numerator;
+    let above =
+        |instant: Instant, job: usize| i128::from(instant.ns()) * denominator - job as i128 * numerator;
     let highest = releases.iter().enumerate().map(|(job, release)| above(release.window.latest(), job)).max();
-    let lowest = releases.iter().enumerate().map(|(job, release)| above(release.window.earliest(), job)).min();
+    let lowest =
+        releases.iter().enumerate().map(|(job, release)| above(release.window.earliest(), job)).min();
     let height = highest.unwrap_or(0) - lowest.unwrap_or(0);
     -(-height).div_euclid(denominator)
 }
 
-/// The least jitter with any period: it is convex and bends only at slopes between two bounds, so one of those has it.
+/// The least jitter with any period: it is convex and bends only at slopes between two bounds, so one of
+/// those has it.
 fn least_jitter(releases: &[Release]) -> i128 {
     let bounds = |release: &Release| [release.window.earliest().ns(), release.window.latest().ns()];
     let mut least = i128::MAX;
@@ -54,8 +57,14 @@ fn least_jitter(releases: &[Release]) -> i128 {
 #[test]
 fn the_papers_example() {
     let model = model(&at(&[100, 115, 120, 135])).unwrap();
-    assert_eq!((model.period_ns.ns(), model.offset_ns, model.jitter_ns.ns(), model.least_jitter_ns.ns()), (10, 100, 5, 5));
-    assert_eq!((model.on, model.choice, model.period_exact, model.approximate), (PeriodicOn::Release, Choice::Rounded, None, false));
+    assert_eq!(
+        (model.period_ns.ns(), model.offset_ns, model.jitter_ns.ns(), model.least_jitter_ns.ns()),
+        (10, 100, 5, 5)
+    );
+    assert_eq!(
+        (model.on, model.choice, model.period_exact, model.approximate),
+        (PeriodicOn::Release, Choice::Rounded, None, false)
+    );
 }
 
 #[test]
@@ -79,14 +88,17 @@ fn bursts_have_the_period_of_least_jitter() {
 
 #[test]
 fn known_arrivals_have_their_exact_period() {
-    let released =
-        |job: u64, arrival: u64| Release { arrival: Some(Instant::from_ns(arrival)), ..exact(arrival + 100 + job * 977 % 5_000) };
+    let released = |job: u64, arrival: u64| Release {
+        arrival: Some(Instant::from_ns(arrival)),
+        ..exact(arrival + 100 + job * 977 % 5_000)
+    };
     let whole: Vec<Release> = (0..50).map(|job| released(job, 1_000 + job * 1_000_003)).collect();
     let found = model(&whole).unwrap();
     assert_eq!((found.on, found.period_ns.ns(), found.period_exact), (PeriodicOn::Arrival, 1_000_003, None));
     assert_eq!(found.offset_ns, 1_000);
 
-    let sixty_hertz: Vec<Release> = (0..50).map(|job| released(job, 1_000 + job * 1_000_000_000 / 60)).collect();
+    let sixty_hertz: Vec<Release> =
+        (0..50).map(|job| released(job, 1_000 + job * 1_000_000_000 / 60)).collect();
     let found = model(&sixty_hertz).unwrap();
     assert_eq!((found.on, found.period_ns.ns()), (PeriodicOn::Arrival, 16_666_667));
     assert_eq!(found.period_exact, Some(Fraction { numerator: 50_000_000, denominator: 3 }));
@@ -123,7 +135,8 @@ fn without_certain_releases_their_bounds_decide() {
     assert_eq!(model(&releases).unwrap().period_ns.ns(), 1_000_000);
 }
 
-/// Seed, period, releases, spread of the noise; then what the prototype says: period, offset, jitter and least jitter, rounded up.
+/// Seed, period, releases, spread of the noise; then what the prototype says: period, offset, jitter and
+/// least jitter, rounded up.
 #[test]
 fn the_prototype_agrees() {
     let expected = [
@@ -160,8 +173,9 @@ fn the_prototype_agrees() {
 fn cut_corners_stay_sound() {
     for (acceleration, noise) in [(10, 0), (40, 1_000), (3_000, 0)] {
         let mut random = Random(acceleration);
-        let releases: Vec<Release> =
-            (0..24_000_u64).map(|job| exact(job * 1_000_000 + job * job * acceleration / 2 + random.below(noise + 1))).collect();
+        let releases: Vec<Release> = (0..24_000_u64)
+            .map(|job| exact(job * 1_000_000 + job * job * acceleration / 2 + random.below(noise + 1)))
+            .collect();
         let found = model(&releases).unwrap();
         let (numerator, denominator) = match found.period_exact {
             Some(exact) => (exact.numerator, exact.denominator),

@@ -13,9 +13,13 @@ use std::process::Command;
 const STREAMS: u64 = 120;
 
 fn inferred(stream: &[Known]) -> Value {
-    let Some(model) = summary(stream).model().filter(|model| model.typical.is_some()) else { return Value::Null };
+    let Some(model) = summary(stream).model().filter(|model| model.typical.is_some()) else {
+        return Value::Null;
+    };
     let typical = model.typical.unwrap();
-    let period = model.period_exact.map_or(json!([model.period_ns.ns(), 1]), |exact| json!([exact.numerator, exact.denominator]));
+    let period = model
+        .period_exact
+        .map_or(json!([model.period_ns.ns(), 1]), |exact| json!([exact.numerator, exact.denominator]));
     let mut left_out: Vec<u64> = typical.left_out.iter().map(|out| out.at_ns.ns()).collect();
     left_out.sort_unstable();
     json!({
@@ -59,8 +63,11 @@ fn the_reference_agrees() {
         let mut expected: Value = serde_json::from_str(line).unwrap();
         if let Some(expected) = expected.as_object_mut() {
             let [early, late] = ["early", "late"].map(|side| expected.remove(side).unwrap());
-            let mut left_out: Vec<u64> =
-                [early, late].iter().flat_map(|side| side.as_array().unwrap()).map(|at| at.as_u64().unwrap()).collect();
+            let mut left_out: Vec<u64> = [early, late]
+                .iter()
+                .flat_map(|side| side.as_array().unwrap())
+                .map(|at| at.as_u64().unwrap())
+                .collect();
             left_out.sort_unstable();
             expected.insert("left_out".into(), json!(left_out));
             expected.remove("slips");

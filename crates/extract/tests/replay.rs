@@ -1,4 +1,5 @@
-//! A replay in pieces gives what one in one go gives, whatever the records, the pieces and the number of workers.
+//! A replay in pieces gives what one in one go gives, whatever the records, the pieces and the number of
+//! workers.
 
 mod common;
 
@@ -14,7 +15,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const TID: u32 = 7;
 const UNTIL: Instant = Instant::from_ns(u64::MAX >> 4);
 
-/// Records in memory, cut at some places. What it says of its stretches makes a piece of each, as far as there are enough workers.
+/// Records in memory, cut at some places. What it says of its stretches makes a piece of each, as far as
+/// there are enough workers.
 struct Memory<'a> {
     records: &'a [Record],
     cuts: Vec<usize>,
@@ -26,7 +28,8 @@ struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     fn new(records: &'a [Record], cuts: &[prop::sample::Index]) -> Self {
-        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(records.len() + 1)).chain([0, records.len()]).collect();
+        let mut cuts: Vec<usize> =
+            cuts.iter().map(|cut| cut.index(records.len() + 1)).chain([0, records.len()]).collect();
         cuts.sort_unstable();
         Memory { records, cuts, unreadable: None, reads: AtomicUsize::new(0), read: AtomicUsize::new(0) }
     }
@@ -66,7 +69,11 @@ fn one_go(records: &[Record], options: &Options) -> (Vec<Task>, Progress) {
 }
 
 fn in_pieces(source: &Memory, workers: usize, options: &Options) -> (Vec<Task>, Progress) {
-    let replayed = replay(source, &Replay { workers: NonZeroUsize::new(workers).expect("some"), options: options.clone() }, &|_| ());
+    let replayed = replay(
+        source,
+        &Replay { workers: NonZeroUsize::new(workers).expect("some"), options: options.clone() },
+        &|_| (),
+    );
     let extractor = replayed.expect("readable");
     let progress = extractor.progress();
     (extractor.finish(UNTIL), progress)
@@ -111,7 +118,8 @@ proptest! {
     }
 }
 
-/// Records of one thread that sleeps, with its releases at these instants and due at these, where that is known.
+/// Records of one thread that sleeps, with its releases at these instants and due at these, where that is
+/// known.
 fn releases(at: impl Iterator<Item = (u64, Option<u64>)>) -> Vec<Record> {
     let mut records = vec![begins(TID, 0, 0)];
     for (number, (at, due)) in at.enumerate() {
@@ -133,7 +141,12 @@ fn hulls_that_lose_corners_lose_the_same_ones() {
         let (cycle, job) = (job / 12_800, job % 12_800);
         1_000_000_000 * cycle + 1_000 * job.min(9_600) + job.min(9_600).pow(2) + job
     };
-    assert!(check(&releases((0..25_600).map(|job| (10_000 + bursts(job), None))), &[2_400, 9_600, 15_200, 22_400]) > 0);
+    assert!(
+        check(
+            &releases((0..25_600).map(|job| (10_000 + bursts(job), None))),
+            &[2_400, 9_600, 15_200, 22_400]
+        ) > 0
+    );
 }
 
 #[test]
@@ -180,7 +193,8 @@ fn a_thread_that_changes_all_the_time_is_the_same_in_any_pieces() {
 #[test]
 fn ordinary_threads_are_never_read_again() {
     let records = ordinary(20, 40_000);
-    let source = Memory { cuts: (0..=16).map(|cut| cut * records.len() / 16).collect(), ..Memory::new(&records, &[]) };
+    let source =
+        Memory { cuts: (0..=16).map(|cut| cut * records.len() / 16).collect(), ..Memory::new(&records, &[]) };
     let options = options(100, false);
     let (expected, counted) = one_go(&records, &options);
     let (tasks, progress) = in_pieces(&source, 4, &options);
@@ -197,7 +211,11 @@ fn what_cannot_be_read_is_told_whoever_read_it() {
     for workers in 1..4 {
         let cuts = (0..=8).map(|cut| cut * records.len() / 8).collect();
         let source = Memory { cuts, unreadable: Some(5), ..Memory::new(&records, &[]) };
-        let replayed = replay(&source, &Replay { workers: workers.try_into().expect("some"), options: options(8, false) }, &|_| ());
+        let replayed = replay(
+            &source,
+            &Replay { workers: workers.try_into().expect("some"), options: options(8, false) },
+            &|_| (),
+        );
         assert_eq!(replayed.err(), Some(Unreadable(5)), "{workers} workers");
     }
 }

@@ -1,4 +1,5 @@
-//! Whether the period that is printed is the one that was meant, on simulated tasks: ten minutes each, some a whole day.
+//! Whether the period that is printed is the one that was meant, on simulated tasks: ten minutes each, some a
+//! whole day.
 
 mod common;
 
@@ -23,7 +24,9 @@ fn right(grain: u64, windows: u64) -> u64 {
             let numerator = period(&mut random, grain);
             let simulation = Simulation { numerator, denominator: 1, lateness, windows, seed };
             let found = simulation.summary(600).model();
-            right += u64::from(found.is_some_and(|found| found.period_ns.ns() == numerator && found.period_exact.is_none()));
+            right += u64::from(
+                found.is_some_and(|found| found.period_ns.ns() == numerator && found.period_exact.is_none()),
+            );
         }
     }
     right
@@ -47,11 +50,14 @@ fn windows_do_not_cost_periods() {
     assert_found(5);
 }
 
-/// The exact period is found, so what the jitter grows by from one hour to a day is rare lateness, and not drift.
+/// The exact period is found, so what the jitter grows by from one hour to a day is rare lateness, and not
+/// drift.
 #[test]
 fn frequencies_do_not_drift() {
-    for (numerator, denominator, windows) in [(50_000_000, 3, 0), (50_000_000, 3, 5), (1_280_000_000, 441, 0)] {
-        let simulation = Simulation { numerator, denominator, lateness: Lateness::Exponential, windows, seed: 60 };
+    for (numerator, denominator, windows) in [(50_000_000, 3, 0), (50_000_000, 3, 5), (1_280_000_000, 441, 0)]
+    {
+        let simulation =
+            Simulation { numerator, denominator, lateness: Lateness::Exponential, windows, seed: 60 };
         let mut summary = punctual_extract::periodic::PeriodicSummary::new();
         let mut releases = simulation.releases(24 * 3600);
         for release in releases.by_ref().take((3600 * 1_000_000_000 * denominator / numerator) as usize) {
@@ -62,23 +68,38 @@ fn frequencies_do_not_drift() {
         let day = summary.model().unwrap();
         for found in [&hour, &day] {
             let exact = found.period_exact.unwrap();
-            assert_eq!((exact.numerator, exact.denominator, found.choice), (numerator, denominator, Choice::Rounded));
+            assert_eq!(
+                (exact.numerator, exact.denominator, found.choice),
+                (numerator, denominator, Choice::Rounded)
+            );
         }
         if windows == 0 {
-            assert!(hour.jitter_ns.ns() < 600_000 && day.jitter_ns.ns() < 600_000, "{} {}", hour.jitter_ns, day.jitter_ns);
+            assert!(
+                hour.jitter_ns.ns() < 600_000 && day.jitter_ns.ns() < 600_000,
+                "{} {}",
+                hour.jitter_ns,
+                day.jitter_ns
+            );
         }
     }
 }
 
-/// Another machine's clock: 1 kHz and 37.123456789 parts per million. No number is round, and the error must still not add up.
+/// Another machine's clock: 1 kHz and 37.123456789 parts per million. No number is round, and the error must
+/// still not add up.
 #[test]
 fn another_clock_does_not_drift() {
     let (numerator, denominator) = (1_000_037_123_456_789, 1_000_000_000);
-    let simulation = Simulation { numerator, denominator, lateness: Lateness::HalfNormalWithSpikes, windows: 0, seed: 1 };
+    let simulation =
+        Simulation { numerator, denominator, lateness: Lateness::HalfNormalWithSpikes, windows: 0, seed: 1 };
     let found = simulation.summary(6 * 3600).model().unwrap();
     let exact = found.period_exact.unwrap();
     let error = exact.numerator as f64 / exact.denominator as f64 - numerator as f64 / denominator as f64;
     let jobs = 6.0 * 3600.0 * 1_000.0;
     assert!((error * jobs).abs() < 10_000.0, "{error} ns per job");
-    assert!(found.jitter_ns.ns() < found.least_jitter_ns.ns() + 10_000, "{} over {}", found.jitter_ns, found.least_jitter_ns);
+    assert!(
+        found.jitter_ns.ns() < found.least_jitter_ns.ns() + 10_000,
+        "{} over {}",
+        found.jitter_ns,
+        found.least_jitter_ns
+    );
 }

@@ -1,8 +1,9 @@
 //! Independent checkers, one per model: does this job stream obey that model?
 //!
-//! They share no code with the inference and are written to be obviously right, not fast: brute force over every run of
-//! consecutive jobs. A release is a window, so a checker asks whether *any* placement of the releases inside their windows,
-//! in their order, would break the model; if one does, the model is not conservative.
+//! They share no code with the inference and are written to be obviously right, not fast: brute force over
+//! every run of consecutive jobs. A release is a window, so a checker asks whether *any* placement of the
+//! releases inside their windows, in their order, would break the model; if one does, the model is not
+//! conservative.
 //!
 //! Each returns what it found wrong, the worst case of each run length; an empty list is consent.
 
@@ -24,14 +25,17 @@ pub use violation::{Bound, Model, Value, Violation};
 use crate::file::Stream;
 use crate::job::{Job, Release, Segment};
 
-/// The greatest number of segments that a job is told apart into: of a job with more, the first ones count as one.
+/// The greatest number of segments that a job is told apart into: of a job with more, the first ones count as
+/// one.
 pub const MAX_SEGMENTS: usize = 16;
 
-/// A job and its segments as they were recorded. None recorded stands for a single one with all of its cost and suspension.
+/// A job and its segments as they were recorded. None recorded stands for a single one with all of its cost
+/// and suspension.
 pub type RecordedJob = (Job, Vec<Segment>);
 
 /// Whether these releases and jobs, all of them consecutive, obey every model of this stream. What it says of
-/// single releases (slips, those left out) and its percentiles hold for those that they were taken from alone.
+/// single releases (slips, those left out) and its percentiles hold for those that they were taken from
+/// alone.
 pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = order(releases);
     let arrival = &stream.arrival;
@@ -47,7 +51,8 @@ pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob])
     found
 }
 
-/// Whether the releases can have happened in this order at all. Where they cannot, every model of them is vacuous.
+/// Whether the releases can have happened in this order at all. Where they cannot, every model of them is
+/// vacuous.
 pub fn order(releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
     let out_of_order = windows.iter().enumerate().filter(|(_, window)| window.latest < window.earliest);
@@ -69,11 +74,15 @@ struct Placement {
     latest: u64,
 }
 
-/// The window of each release less what no placement in order reaches: not before any earlier window opens, nor after any later closes.
+/// The window of each release less what no placement in order reaches: not before any earlier window opens,
+/// nor after any later closes.
 fn placements(releases: &[Release]) -> Vec<Placement> {
     let mut windows: Vec<Placement> = releases
         .iter()
-        .map(|release| Placement { earliest: release.window.earliest().ns(), latest: release.window.latest().ns() })
+        .map(|release| Placement {
+            earliest: release.window.earliest().ns(),
+            latest: release.window.latest().ns(),
+        })
         .collect();
     let mut opened = 0;
     for window in &mut windows {

@@ -1,6 +1,8 @@
-//! What is known of a dataflow program, in the timing-model file beside the threads: its graph, its tasks, its chains.
+//! What is known of a dataflow program, in the timing-model file beside the threads: its graph, its tasks,
+//! its chains.
 //!
-//! Tasks and channels are named, and no two of a kind share a name. (papers: Jungmann et al., ERTS 2024, Section V.)
+//! Tasks and channels are named, and no two of a kind share a name. (papers: Jungmann et al., ERTS 2024,
+//! Section V.)
 
 mod check;
 mod samples;
@@ -105,10 +107,14 @@ pub enum Keeps {
 }
 
 impl Dataflow {
-    /// Connections on chains of which the trace does not say what their inputs keep: channel and task, by name.
+    /// Connections on chains of which the trace does not say what their inputs keep: channel and task, by
+    /// name.
     pub fn unknown_inputs(&self) -> Vec<(&str, &str)> {
-        let is_on_chain =
-            |from: &str, to: &str| self.chains.iter().any(|chain| chain.tasks.windows(2).any(|pair| pair[0] == from && pair[1] == to));
+        let is_on_chain = |from: &str, to: &str| {
+            self.chains
+                .iter()
+                .any(|chain| chain.tasks.windows(2).any(|pair| pair[0] == from && pair[1] == to))
+        };
         let mut found = Vec::new();
         for channel in &self.channels {
             for activates in channel.activates.iter().filter(|activates| activates.keeps.is_none()) {
@@ -130,7 +136,8 @@ pub struct FlowTask {
     pub id: u32,
     /// Activations in the trace.
     pub activations: u64,
-    /// Instances of which activation, start and stop are in the trace: what execution and queuing times are about.
+    /// Instances of which activation, start and stop are in the trace: what execution and queuing times are
+    /// about.
     pub executions: u64,
     /// Instances that had not ended when the trace did.
     #[serde(skip_serializing_if = "is_zero", default)]
@@ -138,8 +145,8 @@ pub struct FlowTask {
     /// Instances of which an event is missing that was before others.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub incomplete: u64,
-    /// Activations for which the inputs that the task waits for had not enough pushes, as the trace says that they count: the task has a condition
-    /// of its own, or what the trace says of its inputs is wrong.
+    /// Activations for which the inputs that the task waits for had not enough pushes, as the trace says that
+    /// they count: the task has a condition of its own, or what the trace says of its inputs is wrong.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub unexplained: u64,
     /// Activations that are missing from the trace.
@@ -164,7 +171,8 @@ pub struct FlowTask {
     pub counts: Vec<Count>,
 }
 
-/// Execution times by what the kernel did with the thread that executed: the three parts of each sum up to it.
+/// Execution times by what the kernel did with the thread that executed: the three parts of each sum up to
+/// it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ByKernel {
     /// Executions that the recording says everything of.
@@ -244,16 +252,17 @@ pub struct Worst {
 
 /// A chain of tasks, each of which pushes on a channel that can activate the next.
 ///
-/// Of the source's instances that put a datum on it, `sources` is the sum of those with a reaction time, `overtaken`, `lost`, `incomplete`
-/// and `in_flight`. Of the sink's instances that read one, `sinks` is the sum of those with a data age, `sinks_lost`, `sinks_incomplete`
-/// and `sinks_in_flight`.
+/// Of the source's instances that put a datum on it, `sources` is the sum of those with a reaction time,
+/// `overtaken`, `lost`, `incomplete` and `in_flight`. Of the sink's instances that read one, `sinks` is the
+/// sum of those with a data age, `sinks_lost`, `sinks_incomplete` and `sinks_in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chain {
     /// Its tasks by name, from source to sink; at least two.
     pub tasks: Vec<String>,
     /// Instances of the source that put a datum on the chain.
     pub sources: u64,
-    /// Of those with a reaction time, how many were not the newest that this sink instance had read: a later datum ended their time, too or instead.
+    /// Of those with a reaction time, how many were not the newest that this sink instance had read: a later
+    /// datum ended their time, too or instead.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub overwritten: u64,
     /// Instances of the source whose datum came after the sink had read a later one.
@@ -262,7 +271,8 @@ pub struct Chain {
     /// Instances of the source that could not be followed, because events are missing.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub lost: u64,
-    /// Instances of the source whose datum was read by an instance of the sink without a start or stop in the trace.
+    /// Instances of the source whose datum was read by an instance of the sink without a start or stop in the
+    /// trace.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub incomplete: u64,
     /// Instances of the source whose datum was on its way when the trace ended.
@@ -279,10 +289,12 @@ pub struct Chain {
     /// Instances of the sink that had not ended when the trace did.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub sinks_in_flight: u64,
-    /// From the activation of a source instance to the end of the first sink instance that has read its datum or a later one.
+    /// From the activation of a source instance to the end of the first sink instance that has read its datum
+    /// or a later one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reaction: Option<Latency>,
-    /// From the activation of the source instance of the newest datum that a sink instance has read to the end of that.
+    /// From the activation of the source instance of the newest datum that a sink instance has read to the
+    /// end of that.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub age: Option<Latency>,
 }
@@ -297,7 +309,8 @@ pub struct Latency {
     pub worst: WorstPath,
 }
 
-/// The way of a datum from source to sink, and what its time went into: the three parts sum up to the time between.
+/// The way of a datum from source to sink, and what its time went into: the three parts sum up to the time
+/// between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorstPath {
     /// The source's instance.
@@ -312,7 +325,8 @@ pub struct WorstPath {
     pub execution_ns: Duration,
     /// Waiting on a channel: for another input, for more data, or because a later datum went ahead.
     pub waiting_ns: Duration,
-    /// The instances, from the source's to the sink's. The first is a later one than `source_instance` where that one's datum did not arrive.
+    /// The instances, from the source's to the sink's. The first is a later one than `source_instance` where
+    /// that one's datum did not arrive.
     pub path: Vec<PathStep>,
 }
 
@@ -323,11 +337,12 @@ pub struct PathStep {
     pub task: String,
     /// The instance.
     pub instance: u64,
-    /// How long, between the arrival of the datum and the activation, the task was queued or executed with earlier data; absent where it was not, or
-    /// where that is not known.
+    /// How long, between the arrival of the datum and the activation, the task was queued or executed with
+    /// earlier data; absent where it was not, or where that is not known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub busy_ns: Option<Duration>,
-    /// When it was activated. An input that has the newest value may have got the datum after that, up to the start.
+    /// When it was activated. An input that has the newest value may have got the datum after that, up to the
+    /// start.
     pub activation_ns: Instant,
     /// When it started.
     pub start_ns: Instant,
@@ -356,8 +371,14 @@ impl WorstPath {
 
     /// The parts, from where the path goes: queuing, execution, waiting.
     pub fn parts(&self) -> [Duration; 3] {
-        let sum = |part: fn(&Stage<'_>) -> Duration| self.stages().fold(Duration::ZERO, |sum, stage| sum + part(&stage));
-        [sum(|stage| stage.busy + stage.queuing()), sum(|stage| stage.execution()), sum(|stage| stage.waiting())]
+        let sum = |part: fn(&Stage<'_>) -> Duration| {
+            self.stages().fold(Duration::ZERO, |sum, stage| sum + part(&stage))
+        };
+        [
+            sum(|stage| stage.busy + stage.queuing()),
+            sum(|stage| stage.execution()),
+            sum(|stage| stage.waiting()),
+        ]
     }
 }
 

@@ -1,7 +1,7 @@
 //! The timing model: the types of the file in the middle, `*.timing.json`, version 1.
 //!
-//! These types are what was inferred and what is written; reading them back strictly is [`crate::read`]'s, the checks of
-//! job streams against them [`crate::check`]'s.
+//! These types are what was inferred and what is written; reading them back strictly is [`crate::read`]'s,
+//! the checks of job streams against them [`crate::check`]'s.
 
 use crate::dataflow::Dataflow;
 use crate::separator::Separator;
@@ -37,7 +37,8 @@ impl TimingModel {
         self.dataflow.is_none() || !self.tasks.is_empty() || self.observation.dataflow.is_some()
     }
 
-    /// These threads, and the dataflow program of another model beside them; one that was there before goes. Both have to be of one clock.
+    /// These threads, and the dataflow program of another model beside them; one that was there before goes.
+    /// Both have to be of one clock.
     pub fn with_dataflow_of(mut self, other: TimingModel) -> TimingModel {
         if !self.is_of_threads() {
             return other;
@@ -81,16 +82,19 @@ pub struct Observation {
     /// Threads that were not watched for want of room.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub untracked_threads: u64,
-    /// Runs of the observing programs that the kernel skipped; what they would have seen was made up for, mostly exactly.
+    /// Runs of the observing programs that the kernel skipped; what they would have seen was made up for,
+    /// mostly exactly.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub skipped_events: u64,
-    /// Time that the hypervisor took from all processors of the machine together: whatever was to run then was late, or took longer.
+    /// Time that the hypervisor took from all processors of the machine together: whatever was to run then
+    /// was late, or took longer.
     #[serde(skip_serializing_if = "Duration::is_zero", default)]
     pub stolen_ns: Duration,
     /// Tasks left out because there were too many.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub omitted_tasks: u64,
-    /// When a dataflow program was traced, where threads were observed too; all else here is about those then.
+    /// When a dataflow program was traced, where threads were observed too; all else here is about those
+    /// then.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dataflow: Option<Span>,
 }
@@ -148,7 +152,8 @@ pub struct Task {
     /// Whether the list of separators was full, so that some share a stream (object `others`).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub separators_capped: bool,
-    /// Changes of policy, priority or affinity that were not to end the task; its parameters are those after the last of them.
+    /// Changes of policy, priority or affinity that were not to end the task; its parameters are those after
+    /// the last of them.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub merged_transitions: u64,
     /// The recording that it comes from, where the file is about several.
@@ -222,8 +227,8 @@ pub struct Stream {
     pub separator: Separator,
     /// Jobs that were seen from release to end.
     pub jobs: u64,
-    /// Releases: `jobs`, or one more where the last job had not ended. A file without it means as many as `jobs`
-    /// ([`TimingModel::from_json`]).
+    /// Releases: `jobs`, or one more where the last job had not ended. A file without it means as many as
+    /// `jobs` ([`TimingModel::from_json`]).
     #[serde(default)]
     pub releases: u64,
     /// Releases that are windows rather than instants.
@@ -284,8 +289,8 @@ pub enum Choice {
 }
 
 /// Job j (from 0) is released at most `jitter` after the arrival of activation k_j: with P the exact period,
-/// `offset + k_j·P <= r_j <= offset + k_j·P + jitter`. The k_j begin at 0 and increase; they are never more than `skipped` above j.
-/// (papers: LiME, Eq. 1, where k_j = j.)
+/// `offset + k_j·P <= r_j <= offset + k_j·P + jitter`. The k_j begin at 0 and increase; they are never more
+/// than `skipped` above j. (papers: LiME, Eq. 1, where k_j = j.)
 ///
 /// What comes before a release that was extra counts as late, a period for each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -344,10 +349,12 @@ pub struct Slip {
     pub activations: i64,
 }
 
-/// The periodic model of all releases but those listed, with the period and the slips of the conservative one.
+/// The periodic model of all releases but those listed, with the period and the slips of the conservative
+/// one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Typical {
-    /// Arrival of the first job, be it left out. Here k_j is one more than before, but for the slips; extra releases share one.
+    /// Arrival of the first job, be it left out. Here k_j is one more than before, but for the slips; extra
+    /// releases share one.
     pub offset_ns: i64,
     /// Greatest distance from arrival to release, of the releases that are not left out.
     pub jitter_ns: Duration,
@@ -361,8 +368,8 @@ pub struct Typical {
 pub struct LeftOut {
     /// Its latest bound, or its known arrival where that is early.
     pub at_ns: Instant,
-    /// How far it is outside: negative from the first whole nanosecond allowed to its earliest bound, positive from the last one to
-    /// its latest.
+    /// How far it is outside: negative from the first whole nanosecond allowed to its earliest bound,
+    /// positive from the last one to its latest.
     pub off_ns: i64,
     /// Why, where that is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -381,8 +388,8 @@ pub enum Disturbance {
     Stall,
 }
 
-/// How the times of one stream are distributed. Each value is at least the exact one, and at most one part in [`QUANTILE_ERROR_PARTS`]
-/// above it; of lateness only where arrivals are known, else it is that of a sample.
+/// How the times of one stream are distributed. Each value is at least the exact one, and at most one part in
+/// [`QUANTILE_ERROR_PARTS`] above it; of lateness only where arrivals are known, else it is that of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
     /// From the arrival (known, or that of the typical periodic model) to the latest bound of the release.
@@ -435,8 +442,8 @@ pub struct Sporadic {
     pub min_separation_ns: Duration,
 }
 
-/// Distance functions, the pseudo-inverses of the arrival curves: `delta_min_ns[i]` is δ⁻(i+2), the least span of i+2 consecutive
-/// releases; `delta_max_ns[i]` is δ⁺(i+2), the greatest. Both never decrease.
+/// Distance functions, the pseudo-inverses of the arrival curves: `delta_min_ns[i]` is δ⁻(i+2), the least
+/// span of i+2 consecutive releases; `delta_max_ns[i]` is δ⁺(i+2), the greatest. Both never decrease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
     /// δ⁻(2), δ⁻(3), …
@@ -445,7 +452,8 @@ pub struct Curve {
     pub delta_max_ns: Vec<Duration>,
 }
 
-/// Processor time: `wcet_ns[i]` is WCET(i+1), the greatest total cost of i+1 consecutive jobs. (papers: LiME, Section II-B.)
+/// Processor time: `wcet_ns[i]` is WCET(i+1), the greatest total cost of i+1 consecutive jobs. (papers: LiME,
+/// Section II-B.)
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Execution {
     /// WCET(1), WCET(2), …
@@ -460,8 +468,8 @@ pub struct Execution {
 pub struct Suspension {
     /// The greatest total suspension of a job (dynamic self-suspension).
     pub dynamic_ns: Duration,
-    /// A bag of segment vectors: every job obeys, segment by segment, one that has as many segments as the job.
-    /// Jobs with more segments than the longest allowed have their first ones merged.
+    /// A bag of segment vectors: every job obeys, segment by segment, one that has as many segments as the
+    /// job. Jobs with more segments than the longest allowed have their first ones merged.
     pub segmented: Vec<Vec<SegmentBound>>,
 }
 

@@ -33,8 +33,8 @@ impl Job {
     }
 }
 
-/// A stretch of execution inside a job and the suspension before it. The first segment of a job has no suspension.
-/// (papers: LiME, Section II-B, self-suspension.)
+/// A stretch of execution inside a job and the suspension before it. The first segment of a job has no
+/// suspension. (papers: LiME, Section II-B, self-suspension.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Time asleep before the execution.

@@ -1,8 +1,9 @@
-//! Request-bound functions: how much processor time the jobs of a task that are released in any interval of length Δ can ask for.
-//! (papers: LiME, Section VI-A.)
+//! Request-bound functions: how much processor time the jobs of a task that are released in any interval of
+//! length Δ can ask for. (papers: LiME, Section VI-A.)
 //!
-//! Each is an upper bound, the later ones tighter, from a scalar or a curve for arrivals and for costs. `None` where nothing bounds
-//! the demand: jobs may coincide without limit, there is no cost known, or the bound exceeds `u64::MAX` ns.
+//! Each is an upper bound, the later ones tighter, from a scalar or a curve for arrivals and for costs.
+//! `None` where nothing bounds the demand: jobs may coincide without limit, there is no cost known, or the
+//! bound exceeds `u64::MAX` ns.
 
 use crate::file::{Curve, Execution, Sporadic};
 use crate::time::Duration;

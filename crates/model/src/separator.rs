@@ -6,7 +6,8 @@ mod json;
 
 macro_rules! calls {
     ($($variant:ident = $number:literal $name:literal $meaning:literal),* $(,)?) => {
-        /// A kind of call (or other way to stop) that separates jobs. The numbers are those of the kernel side's `enum call`.
+        /// A kind of call (or other way to stop) that separates jobs. The numbers are those of the kernel
+        /// side's `enum call`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Call { $(#[doc = $meaning] $variant = $number),* }
@@ -151,7 +152,14 @@ impl FileClass {
 
     /// Whether the identity means something to a person (inode or device number) beyond the descriptor.
     pub const fn has_identity(self) -> bool {
-        matches!(self, FileClass::Pipe | FileClass::Socket | FileClass::CharacterDevice | FileClass::BlockDevice | FileClass::MessageQueue)
+        matches!(
+            self,
+            FileClass::Pipe
+                | FileClass::Socket
+                | FileClass::CharacterDevice
+                | FileClass::BlockDevice
+                | FileClass::MessageQueue
+        )
     }
 }
 
@@ -176,7 +184,8 @@ pub enum Object {
         /// Inode or device number, as the class has it; 0 where that says nothing.
         identity: u64,
     },
-    /// An address in the thread's process, rounded down to eight bytes (a glibc condition variable alternates between two adjacent words).
+    /// An address in the thread's process, rounded down to eight bytes (a glibc condition variable alternates
+    /// between two adjacent words).
     Address(u64),
     /// A System V identifier.
     Id(i32),
@@ -185,7 +194,8 @@ pub enum Object {
 }
 
 impl Object {
-    /// What tells two separators apart: descriptors by number and class, so that one that is closed and opened again stays one separator.
+    /// What tells two separators apart: descriptors by number and class, so that one that is closed and
+    /// opened again stays one separator.
     pub fn key(self) -> Object {
         match self {
             Object::File { class, fd, .. } => Object::File { class, fd, identity: 0 },

@@ -98,7 +98,8 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// Prints with the unit that leaves one to three digits before the point and all that is exact behind it: `41 µs`, `5.339 ms`.
+/// Prints with the unit that leaves one to three digits before the point and all that is exact behind it: `41
+/// µs`, `5.339 ms`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {

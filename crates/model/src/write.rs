@@ -1,4 +1,5 @@
-//! Writing `*.timing.json`: indented for people, with numbers in rows, so that a curve of a thousand values does not take a thousand lines.
+//! Writing `*.timing.json`: indented for people, with numbers in rows, so that a curve of a thousand values
+//! does not take a thousand lines.
 
 use crate::file::TimingModel;
 use serde::Serialize;
@@ -13,7 +14,8 @@ impl TimingModel {
     /// The text of the whole file, with a newline at its end.
     pub fn to_json(&self) -> String {
         let mut text = Vec::new();
-        self.write_json(&mut text).expect("memory takes all that is written, and these types have no maps and no floating point");
+        self.write_json(&mut text)
+            .expect("memory takes all that is written, and these types have no maps and no floating point");
         String::from_utf8(text).expect("JSON is made of strings and ASCII")
     }
 

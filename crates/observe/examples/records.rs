@@ -1,4 +1,5 @@
-//! Prints every record of a command: `cargo run --example records -- COMMAND…`. For looking at what the kernel side delivers.
+//! Prints every record of a command: `cargo run --example records -- COMMAND…`. For looking at what the
+//! kernel side delivers.
 
 use punctual_observe::{Attach, Observer, Options, Target};
 use std::time::Duration;

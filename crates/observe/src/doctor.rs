@@ -37,7 +37,13 @@ impl Check {
         Check { name, ok: Verdict::Works, detail: detail.into(), advice: None, needed_for }
     }
 
-    fn fails(name: &'static str, needed_for: &'static str, ok: Verdict, detail: impl Into<String>, advice: &str) -> Check {
+    fn fails(
+        name: &'static str,
+        needed_for: &'static str,
+        ok: Verdict,
+        detail: impl Into<String>,
+        advice: &str,
+    ) -> Check {
         Check { name, ok, detail: detail.into(), advice: Some(advice.to_owned()), needed_for }
     }
 }
@@ -48,7 +54,9 @@ pub fn doctor() -> Vec<Check> {
     if checks.iter().all(|check| check.ok == Verdict::Works) {
         checks.extend([tracepoints(), functions()]);
     } else {
-        let not_tried = |name, needed_for, ok| Check::fails(name, needed_for, ok, "not tried", "mend what is missing above first");
+        let not_tried = |name, needed_for, ok| {
+            Check::fails(name, needed_for, ok, "not tried", "mend what is missing above first")
+        };
         checks.push(not_tried(TRACEPOINTS, "observing", Verdict::Missing));
         checks.push(not_tried(FUNCTIONS, FULL_SPEED, Verdict::Degraded));
     }
@@ -70,7 +78,13 @@ fn kernel_release() -> Check {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned();
     match system::kernel_version() >= (5, 15) {
         true => Check::works(name, needed_for, format!("Linux {release}")),
-        false => Check::fails(name, needed_for, Verdict::Missing, format!("Linux {release}"), "boot Linux 5.15 or newer"),
+        false => Check::fails(
+            name,
+            needed_for,
+            Verdict::Missing,
+            format!("Linux {release}"),
+            "boot Linux 5.15 or newer",
+        ),
     }
 }
 
@@ -93,7 +107,13 @@ fn types() -> Check {
     let (name, needed_for) = ("kernel types (BTF)", "observing");
     match system::kernel_types() {
         Ok(_) => Check::works(name, needed_for, system::KERNEL_TYPES),
-        Err(error) => Check::fails(name, needed_for, Verdict::Missing, error.to_string(), "use a kernel built with CONFIG_DEBUG_INFO_BTF"),
+        Err(error) => Check::fails(
+            name,
+            needed_for,
+            Verdict::Missing,
+            error.to_string(),
+            "use a kernel built with CONFIG_DEBUG_INFO_BTF",
+        ),
     }
 }
 
@@ -113,7 +133,9 @@ fn tracepoints() -> Check {
 
 fn functions() -> Check {
     let (name, needed_for) = (FUNCTIONS, FULL_SPEED);
-    let tried = system::require_privileges().and_then(|()| system::kernel_types()).and_then(|btf| program::try_fentry(&btf));
+    let tried = system::require_privileges()
+        .and_then(|()| system::kernel_types())
+        .and_then(|btf| program::try_fentry(&btf));
     match tried {
         Ok(()) if system::may_be_preempted() => Check::works(
             name,
@@ -134,10 +156,19 @@ fn functions() -> Check {
 fn cgroups() -> Check {
     let (name, needed_for) = ("cgroups of version 2", "--cgroup");
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    let at = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>()).find(|fields| fields.get(2) == Some(&"cgroup2"));
+    let at = mounts
+        .lines()
+        .map(|line| line.split(' ').collect::<Vec<_>>())
+        .find(|fields| fields.get(2) == Some(&"cgroup2"));
     match at.and_then(|fields| fields.get(1).map(|path| (*path).to_owned())) {
         Some(path) => Check::works(name, needed_for, format!("mounted at {path}")),
-        None => Check::fails(name, needed_for, Verdict::Degraded, "not mounted", "mount -t cgroup2 none /sys/fs/cgroup"),
+        None => Check::fails(
+            name,
+            needed_for,
+            Verdict::Degraded,
+            "not mounted",
+            "mount -t cgroup2 none /sys/fs/cgroup",
+        ),
     }
 }
 

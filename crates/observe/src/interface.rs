@@ -245,7 +245,11 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
         RECORD_TASK => Some(Entry::Task(Box::new(task(&read(bytes)?)))),
         RECORD_RENAMED => {
             let raw: RawRenamed = read(bytes)?;
-            Some(Entry::Record(Record::Renamed { tid: header.tid, sequence: header.sequence, name: text(&raw.comm) }))
+            Some(Entry::Record(Record::Renamed {
+                tid: header.tid,
+                sequence: header.sequence,
+                name: text(&raw.comm),
+            }))
         }
         RECORD_COMMAND => {
             let raw: RawCommand = read(bytes)?;
@@ -260,7 +264,11 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
         }
         RECORD_EXIT => {
             let raw: RawExit = read(bytes)?;
-            Some(Entry::Record(Record::Exit { tid: header.tid, sequence: header.sequence, at: Instant::from_ns(raw.at) }))
+            Some(Entry::Record(Record::Exit {
+                tid: header.tid,
+                sequence: header.sequence,
+                at: Instant::from_ns(raw.at),
+            }))
         }
         RECORD_SWITCH => Some(Entry::Record(Record::Switch(switch(&read(bytes)?)?))),
         _ => None,
@@ -279,8 +287,8 @@ fn switch(raw: &RawSwitch) -> Option<Switch> {
     Some(Switch { tid: raw.header.tid, at: Instant::from_ns(raw.at), cpu: raw.cpu, step })
 }
 
-/// What the kernel side still holds of a thread at the end of the observation: the end of the job that it finished, if it is
-/// stopped, and how many records there were.
+/// What the kernel side still holds of a thread at the end of the observation: the end of the job that it
+/// finished, if it is stopped, and how many records there were.
 pub fn last_records(bytes: &[u8], at: Instant) -> Option<(Option<Record>, Record)> {
     let thread: RawThread = read(bytes)?;
     let in_call = thread.call != CALL_NONE;
@@ -314,7 +322,9 @@ fn activation(raw: &RawActivation) -> Option<Activation> {
     let header = &raw.header;
     let slept = header.flags & ACTIVATION_SLEPT != 0;
     let release = match slept {
-        true => Some(Window::new(Instant::from_ns(raw.earliest), Instant::from_ns(raw.latest.max(raw.earliest)))?),
+        true => {
+            Some(Window::new(Instant::from_ns(raw.earliest), Instant::from_ns(raw.latest.max(raw.earliest)))?)
+        }
         false => None,
     };
     let resumed = (header.flags & ACTIVATION_RESUMED != 0).then(|| Resumed {

@@ -1,7 +1,7 @@
 //! Watches live threads: the eBPF program, its loader, and the records that come out of it.
 //!
-//! Needs a kernel of 5.15 or newer that describes its types (BTF), and CAP_BPF with CAP_PERFMON. Not for: what the records mean
-//! (that is `extract`).
+//! Needs a kernel of 5.15 or newer that describes its types (BTF), and CAP_BPF with CAP_PERFMON. Not for:
+//! what the records mean (that is `extract`).
 
 mod calls;
 mod doctor;

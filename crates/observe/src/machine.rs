@@ -1,5 +1,6 @@
-//! The kernel side's state machine, compiled for user space (`tests/machine`), against a thread whose true processor time is known: time is taken
-//! from it, its account is only now and then up to date, and some events are not seen.
+//! The kernel side's state machine, compiled for user space (`tests/machine`), against a thread whose true
+//! processor time is known: time is taken from it, its account is only now and then up to date, and some
+//! events are not seen.
 
 use crate::interface::{Entry, decode};
 use proptest::prelude::*;
@@ -19,7 +20,12 @@ static MACHINE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
     let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/machine");
     let arch = if cfg!(target_arch = "x86_64") { "-D__TARGET_ARCH_x86" } else { "-D__TARGET_ARCH_arm64" };
     let mut compiler = Command::new("cc");
-    compiler.args(["-std=gnu11", "-O1", "-w", arch, "-I"]).arg(&source).arg("-o").arg(&program).arg(source.join("machine.c"));
+    compiler
+        .args(["-std=gnu11", "-O1", "-w", arch, "-I"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .arg(source.join("machine.c"));
     assert!(compiler.status().expect("a C compiler").success(), "{compiler:?}");
     (scratch, program)
 });
@@ -33,7 +39,8 @@ enum Step {
     Tick,
     /// Another thread gets the processor meanwhile.
     Preempted { away: u64, is_seen: bool },
-    /// A read that finds something there: a job ends and the next begins. Another thread may get the processor inside of it.
+    /// A read that finds something there: a job ends and the next begins. Another thread may get the
+    /// processor inside of it.
     Finds { inside: u64, away: Option<u64> },
     /// A read that waits.
     Waits { asleep: u64, seen: Seen },
@@ -68,7 +75,8 @@ fn step(all_is_seen: bool) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Where one job ends and the next begins: when, what the thread has had by then, and how long it has been on a processor.
+/// Where one job ends and the next begins: when, what the thread has had by then, and how long it has been on
+/// a processor.
 #[derive(Clone, Copy)]
 struct Border {
     had: u64,
@@ -160,7 +168,8 @@ impl World {
 
 /// What the state machine makes of these events.
 fn records_of(events: &str) -> Vec<Record> {
-    let mut machine = Command::new(&MACHINE.1).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the machine");
+    let mut machine =
+        Command::new(&MACHINE.1).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the machine");
     let mut input = machine.stdin.take().expect("a pipe");
     let events = events.to_owned();
     let writer = std::thread::spawn(move || input.write_all(events.as_bytes()));
@@ -175,7 +184,11 @@ fn records_of(events: &str) -> Vec<Record> {
             Entry::Record(record) => records.push(record),
             Entry::Task(entry) => records.push(Record::Task(Box::new(entry.record))),
             Entry::Command(entry) => {
-                records.push(Record::Command { tid: entry.tid, sequence: entry.sequence, command: entry.command });
+                records.push(Record::Command {
+                    tid: entry.tid,
+                    sequence: entry.sequence,
+                    command: entry.command,
+                });
             }
         }
         rest = behind;
@@ -183,7 +196,8 @@ fn records_of(events: &str) -> Vec<Record> {
     records
 }
 
-/// The costs of the jobs at the reads, in order, and whether each is longer than there was time between its start and its end.
+/// The costs of the jobs at the reads, in order, and whether each is longer than there was time between its
+/// start and its end.
 fn costs_of(records: &[Record]) -> Vec<(u64, bool)> {
     let mut extractor = Extractor::new(Options::default());
     let mut costs = Vec::new();

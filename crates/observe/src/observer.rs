@@ -17,8 +17,9 @@ use std::time::{Duration, Instant as WallInstant};
 
 /// Records are handed on in batches of this many, so that memory does not grow with the backlog.
 const BATCH: usize = 512;
-/// How long the reader sleeps between two looks at the buffer. The kernel side never wakes it: that would cost the observed threads.
-/// Long, so that each look finds its memory cold but once; short when there was much.
+/// How long the reader sleeps between two looks at the buffer. The kernel side never wakes it: that would
+/// cost the observed threads. Long, so that each look finds its memory cold but once; short when there was
+/// much.
 const NAP: Duration = Duration::from_millis(200);
 const SHORT_NAP: Duration = Duration::from_millis(10);
 /// What is much, in records.
@@ -147,15 +148,26 @@ impl Observer {
         let ring = open_ring(&loaded, Rc::clone(&inbox))?;
         let from = loaded.from;
         let stolen_before = system::stolen();
-        let mut observer =
-            Observer { ring, inbox, loaded, pids, child: None, command_status: None, records: 0, busy: false, from, stolen_before };
+        let mut observer = Observer {
+            ring,
+            inbox,
+            loaded,
+            pids,
+            child: None,
+            command_status: None,
+            records: 0,
+            busy: false,
+            from,
+            stolen_before,
+        };
         if let Target::Command(words) = &options.target {
             observer.start_command(words, options.command_to_stderr)?;
         }
         Ok(observer)
     }
 
-    /// The child is watched from its creation on: the kernel side follows what this process starts, which is nothing else.
+    /// The child is watched from its creation on: the kernel side follows what this process starts, which is
+    /// nothing else.
     fn start_command(&mut self, words: &[OsString], to_stderr: bool) -> Result<(), Error> {
         let Some((name, arguments)) = words.split_first() else {
             return Err(Error::new(ErrorKind::CommandFailed, "there is no command after --"));
@@ -171,7 +183,8 @@ impl Observer {
         Ok(())
     }
 
-    /// Waits a moment, `timeout` at most, then hands on what has come. A signal cuts the wait short, so that the caller sees it.
+    /// Waits a moment, `timeout` at most, then hands on what has come. A signal cuts the wait short, so that
+    /// the caller sees it.
     pub fn poll(&mut self, timeout: Duration, each: &mut dyn FnMut(&Record)) -> Result<(), Error> {
         let nap = timeout.min(if self.busy { SHORT_NAP } else { NAP });
         let request = libc::timespec { tv_sec: 0, tv_nsec: nap.subsec_nanos().into() };
@@ -188,7 +201,10 @@ impl Observer {
             let result = self.ring.consume_raw_n(BATCH);
             if result < 0 {
                 let error = std::io::Error::from_raw_os_error(-result);
-                return Err(Error::new(ErrorKind::Other, format!("cannot read the buffer of records: {error}")));
+                return Err(Error::new(
+                    ErrorKind::Other,
+                    format!("cannot read the buffer of records: {error}"),
+                ));
             }
             let mut inbox = self.inbox.borrow_mut();
             total += inbox.records.len();
@@ -218,7 +234,12 @@ impl Observer {
         }
         !self.pids.is_empty()
             && self.loaded.counted(interface::COUNTER_ENDED) > 0
-            && self.pids.iter().all(|pid| matches!(self.loaded.skeleton.maps.processes.lookup(&pid.to_ne_bytes(), MapFlags::ANY), Ok(None)))
+            && self.pids.iter().all(|pid| {
+                matches!(
+                    self.loaded.skeleton.maps.processes.lookup(&pid.to_ne_bytes(), MapFlags::ANY),
+                    Ok(None)
+                )
+            })
     }
 
     /// When it began.
@@ -240,7 +261,8 @@ impl Observer {
         }
     }
 
-    /// Stops, hands on everything that was seen, and ends the command if it still runs. What detaches comes back with the rest.
+    /// Stops, hands on everything that was seen, and ends the command if it still runs. What detaches comes
+    /// back with the rest.
     pub fn finish(mut self, each: &mut dyn FnMut(&Record)) -> Result<Summary, Error> {
         let statistics_of_programs = self.loaded.programs();
         let attached = self.loaded.stop()?;
@@ -261,7 +283,14 @@ impl Observer {
         let command_left = self.end_command();
         let mut statistics = self.statistics();
         (statistics.missed, statistics.program_ns) = statistics_of_programs;
-        Ok(Summary { statistics, from: self.from, until, command_status: self.command_status, command_left, attached })
+        Ok(Summary {
+            statistics,
+            from: self.from,
+            until,
+            command_status: self.command_status,
+            command_left,
+            attached,
+        })
     }
 
     /// Asks the command to end and waits a little; gives its number if it does not.
@@ -321,7 +350,10 @@ impl Numbers {
                 Record::Task(task) | Record::Known(task) => &mut task.tid,
                 Record::Activation(activation) => &mut activation.tid,
                 Record::Switch(switch) => &mut switch.tid,
-                Record::Renamed { tid, .. } | Record::Command { tid, .. } | Record::Exit { tid, .. } | Record::Last { tid, .. } => tid,
+                Record::Renamed { tid, .. }
+                | Record::Command { tid, .. }
+                | Record::Exit { tid, .. }
+                | Record::Last { tid, .. } => tid,
             };
             *tid = self.seen.get(tid).copied().unwrap_or(*tid);
         }
@@ -335,7 +367,8 @@ impl Numbers {
             self.seen.insert(record.tid, tid);
             record.tid = tid;
         }
-        record.command = whole_command(record.command, entry.command_cut, if tgid != 0 { tgid } else { record.pid });
+        record.command =
+            whole_command(record.command, entry.command_cut, if tgid != 0 { tgid } else { record.pid });
         if record.command.is_empty() && !entry.kernel_thread {
             record.command = system::command_line(if tgid != 0 { tgid } else { record.pid });
             if record.command.is_empty() {
@@ -363,11 +396,18 @@ fn watch_process(loaded: &Loaded, pid: u32, follow: bool) -> Result<(), Error> {
         .maps
         .processes
         .update(&pid.to_ne_bytes(), &u32::from(follow).to_ne_bytes(), MapFlags::ANY)
-        .map_err(|error| Error::new(ErrorKind::Other, format!("cannot tell the kernel side to watch process {pid}: {error}")))
+        .map_err(|error| {
+            Error::new(
+                ErrorKind::Other,
+                format!("cannot tell the kernel side to watch process {pid}: {error}"),
+            )
+        })
 }
 
 fn open_ring(loaded: &Loaded, inbox: Rc<RefCell<Inbox>>) -> Result<RingBuffer<'static>, Error> {
-    let failed = |error: libbpf_rs::Error| Error::new(ErrorKind::Other, format!("cannot map the buffer of records: {error}"));
+    let failed = |error: libbpf_rs::Error| {
+        Error::new(ErrorKind::Other, format!("cannot map the buffer of records: {error}"))
+    };
     let mut builder = RingBufferBuilder::new();
     builder
         .add(&loaded.skeleton.maps.records, move |bytes| {

@@ -1,4 +1,5 @@
-//! Dataflow programs that cannot be rebuilt: their four events, at functions of their framework that a file names.
+//! Dataflow programs that cannot be rebuilt: their four events, at functions of their framework that a file
+//! names.
 //!
 //! Breakpoints (uprobes) are set in the pages of one process, before it runs; nobody else's are touched.
 
@@ -43,7 +44,8 @@ const KIND_NAME: u32 = 4;
 /// What came from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// What an object is called: before its first event, and some more times where its identity is found at another address.
+    /// What an object is called: before its first event, and some more times where its identity is found at
+    /// another address.
     Named {
         /// Whether it is a channel, not a task.
         channel: bool,
@@ -64,7 +66,8 @@ pub enum Seen {
         probe: u32,
         /// Of which channel or task.
         id: u64,
-        /// The address at which that was read; 0 where it is an argument itself, or of the task that the thread runs.
+        /// The address at which that was read; 0 where it is an argument itself, or of the task that the
+        /// thread runs.
         place: u64,
         /// How many of that kind and object came before it.
         number: u32,
@@ -113,21 +116,29 @@ pub struct Located {
 
 /// Where all functions of a file are in a program.
 pub fn locate(file: &ProbeFile, program: &std::path::Path) -> Result<Vec<Located>, Error> {
-    let named: Vec<(usize, &str)> =
-        file.probes.iter().enumerate().flat_map(|(at, probe)| probe.symbols.iter().map(move |symbol| (at, symbol.as_str()))).collect();
+    let named: Vec<(usize, &str)> = file
+        .probes
+        .iter()
+        .enumerate()
+        .flat_map(|(at, probe)| probe.symbols.iter().map(move |symbol| (at, symbol.as_str())))
+        .collect();
     let mut names: Vec<&str> = named.iter().map(|(_, name)| *name).collect();
     names.sort_unstable();
     names.dedup();
     let found = find(program, &names)?;
     let function = |symbol: &str| names.binary_search(&symbol).ok().and_then(|at| found[at].clone());
-    Ok(named.into_iter().map(|(probe, symbol)| Located { probe, symbol: symbol.to_owned(), function: function(symbol) }).collect())
+    Ok(named
+        .into_iter()
+        .map(|(probe, symbol)| Located { probe, symbol: symbol.to_owned(), function: function(symbol) })
+        .collect())
 }
 
 /// The events of which no function is there.
 pub fn missing(file: &ProbeFile, located: &[Located]) -> Vec<Kind> {
     let has = |kind| {
         located.iter().any(|it| {
-            file.probes[it.probe].kind == kind && it.function.as_ref().is_some_and(|function| function.first != Some(First::Refused))
+            file.probes[it.probe].kind == kind
+                && it.function.as_ref().is_some_and(|function| function.first != Some(First::Refused))
         })
     };
     Kind::ALL.into_iter().filter(|kind| !has(*kind)).collect()
@@ -135,18 +146,28 @@ pub fn missing(file: &ProbeFile, located: &[Located]) -> Vec<Kind> {
 
 /// The file that a command would run.
 pub fn program_of(command: &[OsString]) -> Result<std::path::PathBuf, Error> {
-    let name = command.first().ok_or_else(|| Error::new(ErrorKind::CommandFailed, "there is no command after --"))?;
+    let name = command
+        .first()
+        .ok_or_else(|| Error::new(ErrorKind::CommandFailed, "there is no command after --"))?;
     program(name).ok_or_else(|| crate::observer::cannot_start(name, &std::io::ErrorKind::NotFound.into()))
 }
 
 impl Tracer {
-    /// Starts a command; probes are in it before its first instruction. `located` is from [`locate`], with all that is needed there.
+    /// Starts a command; probes are in it before its first instruction. `located` is from [`locate`], with
+    /// all that is needed there.
     pub fn start(file: &ProbeFile, located: &[Located], command: &[OsString]) -> Result<Self, Error> {
         quiet();
         system::require_privileges()?;
         let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-        let mut open = FlowSkelBuilder::default().open(storage).map_err(|error| refused("reading the eBPF program", &error))?;
-        let lacks = || Error::new(ErrorKind::Other, "the eBPF program lacks its settings; this is a bug of Punctual's build");
+        let mut open = FlowSkelBuilder::default()
+            .open(storage)
+            .map_err(|error| refused("reading the eBPF program", &error))?;
+        let lacks = || {
+            Error::new(
+                ErrorKind::Other,
+                "the eBPF program lacks its settings; this is a bug of Punctual's build",
+            )
+        };
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks)?;
         for (room, probe) in rodata.probes.iter_mut().zip(&file.probes) {
             *room = in_kernel(probe);
@@ -169,10 +190,13 @@ impl Tracer {
             let Some(function) = &it.function else { continue };
             let probe = &file.probes[it.probe];
             let program = if probe.at_return { &skeleton.progs.at_return } else { &skeleton.progs.at_entry };
-            let options = UprobeOpts { cookie: it.probe as u64, retprobe: probe.at_return, ..UprobeOpts::default() };
+            let options =
+                UprobeOpts { cookie: it.probe as u64, retprobe: probe.at_return, ..UprobeOpts::default() };
             let link = program
                 .attach_uprobe_with_opts(waiting.pid, &function.file, function.offset, options)
-                .map_err(|error| refused(&format!("a probe at {} in {}", it.symbol, function.file.display()), &error))?;
+                .map_err(|error| {
+                    refused(&format!("a probe at {} in {}", it.symbol, function.file.display()), &error)
+                })?;
             links.push(link);
         }
         let child = waiting.go()?;
@@ -191,7 +215,9 @@ impl Tracer {
     }
 
     fn drain(&mut self, each: &mut dyn FnMut(Seen)) -> Result<(), Error> {
-        self.ring.consume().map_err(|error| Error::new(ErrorKind::Other, format!("cannot read the buffer of events: {error}")))?;
+        self.ring.consume().map_err(|error| {
+            Error::new(ErrorKind::Other, format!("cannot read the buffer of events: {error}"))
+        })?;
         self.seen.borrow_mut().drain(..).for_each(each);
         Ok(())
     }
@@ -209,13 +235,20 @@ impl Tracer {
         let of = |which: usize| {
             let counters = self.skeleton.maps.bss_data.as_deref().map(|bss| &bss.counters);
             // SAFETY: memory that is shared with the kernel side, which adds to it in whole words.
-            counters.and_then(|counters| counters.get(which)).map_or(0, |counter| unsafe { std::ptr::from_ref(counter).read_volatile() })
+            counters
+                .and_then(|counters| counters.get(which))
+                .map_or(0, |counter| unsafe { std::ptr::from_ref(counter).read_volatile() })
         };
         Counted { lost: of(0), unmatched: of(1), unreadable: [2, 3, 4, 5].map(of), nameless: [6, 7].map(of) }
     }
 
-    /// Takes the probes out, hands on the rest, and asks the command to end if it still runs. How it ended; `None` if it runs on.
-    pub fn finish(mut self, patience: Duration, each: &mut dyn FnMut(Seen)) -> Result<Option<ExitStatus>, Error> {
+    /// Takes the probes out, hands on the rest, and asks the command to end if it still runs. How it ended;
+    /// `None` if it runs on.
+    pub fn finish(
+        mut self,
+        patience: Duration,
+        each: &mut dyn FnMut(Seen),
+    ) -> Result<Option<ExitStatus>, Error> {
         let deadline = std::time::Instant::now() + patience;
         let mut asked = false;
         while !self.ended() && std::time::Instant::now() < deadline {
@@ -288,14 +321,19 @@ struct Waiting {
 
 impl Waiting {
     fn start(words: &[OsString]) -> Result<Self, Error> {
-        let (name, arguments) = words.split_first().ok_or_else(|| Error::new(ErrorKind::CommandFailed, "there is no command after --"))?;
-        let failed = |error: std::io::Error| Error::new(ErrorKind::Other, format!("cannot make a pair of sockets: {error}"));
+        let (name, arguments) = words
+            .split_first()
+            .ok_or_else(|| Error::new(ErrorKind::CommandFailed, "there is no command after --"))?;
+        let failed = |error: std::io::Error| {
+            Error::new(ErrorKind::Other, format!("cannot make a pair of sockets: {error}"))
+        };
         let (mut gate, theirs) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new(name);
         command.args(arguments);
         let prepare = move || {
             use std::os::fd::AsRawFd;
-            // SAFETY: only calls that may be made between fork and exec, on descriptors that are open and buffers of the size that is said.
+            // SAFETY: only calls that may be made between fork and exec, on descriptors that are open and
+            // buffers of the size that is said.
             unsafe {
                 let pid = libc::getpid().to_ne_bytes();
                 libc::write(theirs.as_raw_fd(), pid.as_ptr().cast(), pid.len());

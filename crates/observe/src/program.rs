@@ -22,7 +22,8 @@ pub enum Attach {
     Auto,
     /// By tracing the functions of the calls that matter: no cost for all others.
     Fentry,
-    /// By the tracepoints of system calls: works everywhere, and every call on the machine takes a little longer.
+    /// By the tracepoints of system calls: works everywhere, and every call on the machine takes a little
+    /// longer.
     Tracepoint,
 }
 
@@ -62,8 +63,8 @@ pub struct Loaded {
     missed_before: u64,
 }
 
-/// Programs that are still attached and do nothing any more. Dropping it detaches them, for which the kernel may take seconds: each function
-/// waits until no processor is in it.
+/// Programs that are still attached and do nothing any more. Dropping it detaches them, for which the kernel
+/// may take seconds: each function waits until no processor is in it.
 #[derive(Default)]
 pub struct Attached(#[allow(dead_code)] Vec<Link>);
 
@@ -77,7 +78,10 @@ impl Loaded {
     /// Tells all programs at once to work or not to.
     fn set_active(&mut self, active: bool) -> Result<(), Error> {
         let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() else {
-            return Err(Error::new(ErrorKind::Kernel, "this kernel does not share the eBPF programs' variables with user space"));
+            return Err(Error::new(
+                ErrorKind::Kernel,
+                "this kernel does not share the eBPF programs' variables with user space",
+            ));
         };
         // SAFETY: a byte of memory that is shared with the kernel side, which only reads it.
         unsafe { (&raw mut bss.active).cast::<bool>().write_volatile(active) };
@@ -135,7 +139,8 @@ enum Hooks {
     Functions,
     /// The tracepoint of all.
     Tracepoint,
-    /// The same, by way of perf: dearer, and no run is skipped where the kernel lets threads be preempted in the other.
+    /// The same, by way of perf: dearer, and no run is skipped where the kernel lets threads be preempted in
+    /// the other.
     Unpreempted,
 }
 
@@ -171,7 +176,8 @@ pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
         Attach::Tracepoint => load_with(settings, Attach::Tracepoint, &btf),
         // Where threads are preempted in the kernel, only tracepoints see every call.
         Attach::Auto if !system::may_be_preempted() && try_fentry(&btf).is_ok() => {
-            load_with(settings, Attach::Fentry, &btf).or_else(|_| load_with(settings, Attach::Tracepoint, &btf))
+            load_with(settings, Attach::Fentry, &btf)
+                .or_else(|_| load_with(settings, Attach::Tracepoint, &btf))
         }
         Attach::Auto => load_with(settings, Attach::Tracepoint, &btf),
     }
@@ -183,7 +189,10 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
     let mut open = open(&Settings { buffer_bytes: 4096, ..Settings::default() }, Hooks::Functions, btf)?;
     let chosen = choose(&mut open, btf, |name| name == "enter_nanosleep")?;
     if chosen == 0 {
-        return Err(Error::new(ErrorKind::Kernel, "this kernel's types do not name the functions of system calls"));
+        return Err(Error::new(
+            ErrorKind::Kernel,
+            "this kernel's types do not name the functions of system calls",
+        ));
     }
     let loaded = open.load().map_err(|error| refused("loading a function trace", &error))?;
     attach_all(&loaded).map(drop)
@@ -204,13 +213,13 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
 fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenObserveSkel<'static>, Error> {
     // One observation per process: the few bytes of the handle may live as long as it.
     let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-    let mut open = ObserveSkelBuilder::default().open(storage).map_err(|error| refused("reading the eBPF program", &error))?;
+    let mut open = ObserveSkelBuilder::default()
+        .open(storage)
+        .map_err(|error| refused("reading the eBPF program", &error))?;
     let has_state = system::switch_has_state()?;
-    let rodata = open
-        .maps
-        .rodata_data
-        .as_deref_mut()
-        .ok_or_else(|| Error::new(ErrorKind::Other, "the eBPF program lacks its settings; this is a bug of Punctual's build"))?;
+    let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(|| {
+        Error::new(ErrorKind::Other, "the eBPF program lacks its settings; this is a bug of Punctual's build")
+    })?;
     rodata.target = settings.target;
     rodata.best_effort_too = settings.best_effort_too;
     rodata.own_tgid = std::process::id();
@@ -228,28 +237,46 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenObserveS
         open.maps.threads.set_map_flags(libbpf_sys::BPF_F_NO_PREALLOC).map_err(on_demand)?;
         open.maps.processes.set_map_flags(libbpf_sys::BPF_F_NO_PREALLOC).map_err(on_demand)?;
     }
-    open.maps.threads.set_max_entries(system::most_threads()).map_err(|error| refused("setting how many threads are watched", &error))?;
-    open.maps.records.set_max_entries(settings.buffer_bytes).map_err(|error| refused("setting the size of the buffer", &error))?;
+    open.maps
+        .threads
+        .set_max_entries(system::most_threads())
+        .map_err(|error| refused("setting how many threads are watched", &error))?;
+    open.maps
+        .records
+        .set_max_entries(settings.buffer_bytes)
+        .map_err(|error| refused("setting the size of the buffer", &error))?;
     Ok(open)
 }
 
-/// The function behind a system call, if this kernel's types describe it: calls without arguments mostly are not.
+/// The function behind a system call, if this kernel's types describe it: calls without arguments mostly are
+/// not.
 fn function_of(btf: &Btf<'_>, call: &str) -> Option<String> {
     Some(calls::function(call)).filter(|function| btf.type_by_name::<Func<'_>>(function).is_some())
 }
 
-/// Marks for loading the programs that are `wanted` and that this kernel has a place for; returns how many these are.
-fn choose(open: &mut OpenObserveSkel<'static>, btf: &Btf<'_>, wanted: impl Fn(&str) -> bool) -> Result<usize, Error> {
+/// Marks for loading the programs that are `wanted` and that this kernel has a place for; returns how many
+/// these are.
+fn choose(
+    open: &mut OpenObserveSkel<'static>,
+    btf: &Btf<'_>,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<usize, Error> {
     let mut chosen = 0;
     for mut program in open.open_object_mut().progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let section = program.section().to_string_lossy().into_owned();
         let mut load = wanted(&name);
-        if let Some(call) = section.strip_prefix("fentry/sys_").or_else(|| section.strip_prefix("fexit/sys_")).filter(|_| load) {
+        if let Some(call) = section
+            .strip_prefix("fentry/sys_")
+            .or_else(|| section.strip_prefix("fexit/sys_"))
+            .filter(|_| load)
+        {
             let function = function_of(btf, call);
             load = function.is_some();
             if let Some(function) = function {
-                program.set_attach_target(0, Some(function.clone())).map_err(|error| refused(&format!("choosing {function}"), &error))?;
+                program
+                    .set_attach_target(0, Some(function.clone()))
+                    .map_err(|error| refused(&format!("choosing {function}"), &error))?;
             }
         }
         program.set_autoload(load);
@@ -267,8 +294,8 @@ fn attach_all(skeleton: &ObserveSkel<'static>) -> Result<Vec<Link>, Error> {
     Ok(links)
 }
 
-/// libbpf reports on standard error by default. What it says ends up in our own errors; all of it is shown, the verifier's log
-/// included, if `PUNCTUAL_LIBBPF_LOG` is set.
+/// libbpf reports on standard error by default. What it says ends up in our own errors; all of it is shown,
+/// the verifier's log included, if `PUNCTUAL_LIBBPF_LOG` is set.
 pub fn quiet() {
     let show = std::env::var_os("PUNCTUAL_LIBBPF_LOG").is_some();
     libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));

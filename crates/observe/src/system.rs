@@ -1,4 +1,5 @@
-//! What must be known of this machine before anything is loaded: privileges, types, namespaces, cgroups, processes.
+//! What must be known of this machine before anything is loaded: privileges, types, namespaces, cgroups,
+//! processes.
 
 use crate::error::{Error, ErrorKind};
 use libbpf_rs::Btf;
@@ -24,7 +25,9 @@ const CGROUP2_SUPER_MAGIC: i64 = 0x6367_7270;
 pub fn missing_capabilities() -> Vec<&'static str> {
     let effective = fs::read_to_string("/proc/self/status")
         .ok()
-        .and_then(|status| status.lines().find_map(|line| line.strip_prefix("CapEff:").map(|value| value.trim().to_owned())))
+        .and_then(|status| {
+            status.lines().find_map(|line| line.strip_prefix("CapEff:").map(|value| value.trim().to_owned()))
+        })
         .and_then(|value| u64::from_str_radix(&value, 16).ok())
         .unwrap_or(0);
     let has = |capability: u32| effective >> capability & 1 == 1;
@@ -45,7 +48,10 @@ pub fn require_privileges() -> Result<(), Error> {
     }
     Err(Error::new(
         ErrorKind::Privileges,
-        format!("observing needs {}: run it as root (sudo), or grant the file these capabilities with setcap", missing.join(" and ")),
+        format!(
+            "observing needs {}: run it as root (sudo), or grant the file these capabilities with setcap",
+            missing.join(" and ")
+        ),
     ))
 }
 
@@ -65,7 +71,8 @@ pub fn kernel_types() -> Result<Btf<'static>, Error> {
     Btf::from_vmlinux().map_err(|error| lacking(&error.to_string()))
 }
 
-/// Time that the hypervisor has taken from all processors so far, as far as the kernel counts it: to a tick of 10 ms.
+/// Time that the hypervisor has taken from all processors so far, as far as the kernel counts it: to a tick
+/// of 10 ms.
 pub fn stolen() -> Duration {
     fs::read_to_string("/proc/stat").map_or(Duration::ZERO, |stat| stolen_of(&stat))
 }
@@ -73,7 +80,11 @@ pub fn stolen() -> Duration {
 /// What `/proc/stat` says of that: the eighth number of its first line.
 fn stolen_of(stat: &str) -> Duration {
     const TICKS_OF_A_SECOND: u64 = 100;
-    let ticks: u64 = stat.lines().next().and_then(|all| all.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()).unwrap_or(0);
+    let ticks: u64 = stat
+        .lines()
+        .next()
+        .and_then(|all| all.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok())
+        .unwrap_or(0);
     Duration::from_ms(ticks.saturating_mul(1_000 / TICKS_OF_A_SECOND))
 }
 
@@ -100,8 +111,8 @@ pub fn pid_namespace() -> u32 {
     }
 }
 
-/// How many threads are watched at most: a machine has some real-time threads for each processor, and those of its programs.
-/// No more than need be: a small table stays in the processor's caches.
+/// How many threads are watched at most: a machine has some real-time threads for each processor, and those
+/// of its programs. No more than need be: a small table stays in the processor's caches.
 pub fn most_threads() -> u32 {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
     (1024 + 32 * cpus).next_power_of_two()
@@ -119,11 +130,15 @@ pub fn cgroup_id(path: &Path) -> Result<u64, Error> {
     let not_found = |why: &str| {
         Error::new(
             ErrorKind::TargetNotFound,
-            format!("cgroup {}: {why}; name a folder of the unified hierarchy, such as those below /sys/fs/cgroup", path.display()),
+            format!(
+                "cgroup {}: {why}; name a folder of the unified hierarchy, such as those below /sys/fs/cgroup",
+                path.display()
+            ),
         )
     };
     let metadata = fs::metadata(path).map_err(|error| not_found(&error.to_string()))?;
-    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(|_| not_found("the path holds a NUL"))?;
+    let name =
+        std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(|_| not_found("the path holds a NUL"))?;
     let mut about = std::mem::MaybeUninit::<libc::statfs>::zeroed();
     // SAFETY: `name` is NUL-terminated and `about` has room for a statfs.
     let result = unsafe { libc::statfs(name.as_ptr(), about.as_mut_ptr()) };
@@ -143,11 +158,16 @@ pub fn require_process(pid: u32) -> Result<(), Error> {
             format!("there is no process {pid}; `ps -eLo pid,tid,cls,rtprio,comm` lists what runs"),
         ));
     };
-    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|value| value.trim().parse::<u32>().ok());
+    let process = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Tgid:"))
+        .and_then(|value| value.trim().parse::<u32>().ok());
     match process {
         Some(process) if process != pid => Err(Error::new(
             ErrorKind::TargetNotFound,
-            format!("{pid} is a thread of process {process}, not a process; give --pid {process} to observe all its threads"),
+            format!(
+                "{pid} is a thread of process {process}, not a process; give --pid {process} to observe all its threads"
+            ),
         )),
         _ => Ok(()),
     }
@@ -155,7 +175,9 @@ pub fn require_process(pid: u32) -> Result<(), Error> {
 
 /// The command line of a process in this PID namespace; empty if it has none or is gone.
 pub fn command_line(pid: u32) -> String {
-    fs::read(format!("/proc/{pid}/cmdline")).map(|bytes| crate::interface::command_line(&bytes)).unwrap_or_default()
+    fs::read(format!("/proc/{pid}/cmdline"))
+        .map(|bytes| crate::interface::command_line(&bytes))
+        .unwrap_or_default()
 }
 
 /// Now, on the clock of all records.
@@ -166,23 +188,29 @@ pub fn now() -> punctual_model::Instant {
     punctual_model::Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Whether a program may look at the processor's count of what it is in. On x86-64 it is reached by its symbol, which kernels without
-/// `CONFIG_KALLSYMS_ALL` do not have.
+/// Whether a program may look at the processor's count of what it is in. On x86-64 it is reached by its
+/// symbol, which kernels without `CONFIG_KALLSYMS_ALL` do not have.
 pub fn shows_interrupts() -> bool {
     if cfg!(target_arch = "aarch64") {
         return true;
     }
     let symbols = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
-    symbols.lines().filter_map(|line| line.split_whitespace().nth(2)).any(|name| name == "__preempt_count" || name == "pcpu_hot")
+    symbols
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(2))
+        .any(|name| name == "__preempt_count" || name == "pcpu_hot")
 }
 
 /// Whether the numbers of tracepoints may be read, which is how perf is told of them.
 pub fn names_tracepoints() -> bool {
     let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    roots.iter().any(|root| fs::read_to_string(Path::new(root).join("events/raw_syscalls/sys_enter/id")).is_ok())
+    roots
+        .iter()
+        .any(|root| fs::read_to_string(Path::new(root).join("events/raw_syscalls/sys_enter/id")).is_ok())
 }
 
-/// Whether threads may be preempted in programs on tracepoints, and programs therefore skipped: since 7.0, where the kernel is preempted at all.
+/// Whether threads may be preempted in programs on tracepoints, and programs therefore skipped: since 7.0,
+/// where the kernel is preempted at all.
 pub fn may_preempt_tracepoints() -> bool {
     kernel_version() >= (7, 0) && may_be_preempted()
 }
@@ -194,8 +222,8 @@ pub fn kernel_version() -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
-/// Whether threads are preempted while they run in the kernel: under PREEMPT_RT, and where the model of preemption that was built in or
-/// chosen at boot is `full` or `lazy`. Where it cannot be known: yes.
+/// Whether threads are preempted while they run in the kernel: under PREEMPT_RT, and where the model of
+/// preemption that was built in or chosen at boot is `full` or `lazy`. Where it cannot be known: yes.
 pub fn may_be_preempted() -> bool {
     let version = fs::read_to_string("/proc/sys/kernel/version").unwrap_or_default();
     if !version.contains("PREEMPT_DYNAMIC") {
@@ -216,7 +244,10 @@ mod tests {
 
     #[test]
     fn stolen_time_is_the_eighth_number_of_all_processors() {
-        assert_eq!(stolen_of("cpu  126387 40575 19745 241224 1428 0 151 360 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"), Duration::from_ms(3_600));
+        assert_eq!(
+            stolen_of("cpu  126387 40575 19745 241224 1428 0 151 360 0 0\ncpu0 1 2 3 4 5 6 7 8 9 10\n"),
+            Duration::from_ms(3_600)
+        );
         // Before 2.6.11, and where there is no such file.
         assert_eq!(stolen_of("cpu  1 2 3 4\n"), Duration::ZERO);
         assert_eq!(stolen_of(""), Duration::ZERO);

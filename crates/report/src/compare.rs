@@ -1,8 +1,9 @@
-//! Two or more runs of a program side by side: which policy, how many executors, which platform. (papers: Jungmann et al., ERTS 2024,
-//! Section VII.)
+//! Two or more runs of a program side by side: which policy, how many executors, which platform. (papers:
+//! Jungmann et al., ERTS 2024, Section VII.)
 //!
-//! Runs of one configuration show how much a figure changes by itself: its spread, the range over them. A difference between configurations
-//! is marked where the ranges do not overlap. A single run has no spread, and no difference to it is marked.
+//! Runs of one configuration show how much a figure changes by itself: its spread, the range over them. A
+//! difference between configurations is marked where the ranges do not overlap. A single run has no spread,
+//! and no difference to it is marked.
 
 mod boxes;
 mod configuration;
@@ -54,8 +55,9 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares dataflow programs if all inputs have one, and threads if all have some. Inputs that agree in `by` are runs of one
-    /// configuration; without any, those that agree in program, platform, policy and executors, and of threads each is one of its own.
+    /// Compares dataflow programs if all inputs have one, and threads if all have some. Inputs that agree in
+    /// `by` are runs of one configuration; without any, those that agree in program, platform, policy and
+    /// executors, and of threads each is one of its own.
     ///
     /// # Errors
     /// If there is nothing that all inputs have.

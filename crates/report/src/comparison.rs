@@ -18,7 +18,8 @@ pub struct Configured {
     pub call: String,
     /// How its jobs come.
     pub kind: Kind,
-    /// The period (drifting: of the sleep alone; sporadic: the least separation), rounded to whole nanoseconds.
+    /// The period (drifting: of the sleep alone; sporadic: the least separation), rounded to whole
+    /// nanoseconds.
     pub period_ns: Duration,
     /// The exact period, where it is no whole number of nanoseconds.
     #[serde(default)]
@@ -72,7 +73,8 @@ const COLUMNS: [Column; 11] = [
     figures("Jobs", Fit::Keep),
 ];
 
-/// The table of what was configured beside what was found, a mark at each, and how many periods were found exactly.
+/// The table of what was configured beside what was found, a mark at each, and how many periods were found
+/// exactly.
 pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> String {
     let found: Vec<Option<(&Task, &Stream)>> = truth.iter().map(|row| longest(model, &row.thread)).collect();
     let mut table = Table::new(&COLUMNS);
@@ -90,7 +92,12 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
         .collect();
     let exact = periodic.iter().filter(|verdict| **verdict == Verdict::Exact).count();
     text += &format!("{exact} of {} periods found exactly, to the nanosecond.\n", periodic.len());
-    let absent: Vec<&str> = truth.iter().zip(&found).filter(|(_, found)| found.is_none()).map(|(row, _)| row.thread.as_str()).collect();
+    let absent: Vec<&str> = truth
+        .iter()
+        .zip(&found)
+        .filter(|(_, found)| found.is_none())
+        .map(|(row, _)| row.thread.as_str())
+        .collect();
     if !absent.is_empty() {
         text += &format!("Not seen: {}.\n", visible(&absent.join(", ")));
     }
@@ -109,7 +116,8 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
     text
 }
 
-/// A thread's task with the most jobs: a thread sets its policy and name as it starts, so that its first phases may be short.
+/// A thread's task with the most jobs: a thread sets its policy and name as it starts, so that its first
+/// phases may be short.
 fn longest<'a>(model: &'a TimingModel, thread: &str) -> Option<(&'a Task, &'a Stream)> {
     let tasks = model.tasks.iter().filter(|task| task.name == thread);
     tasks.filter_map(|task| Some((task, primary(task)?))).max_by_key(|(_, stream)| stream.jobs)
@@ -156,7 +164,9 @@ fn verdict(row: &Configured, stream: Option<&Stream>) -> Verdict {
             _ => Verdict::Contradicts,
         },
         Kind::Sporadic => match &stream.arrival.sporadic {
-            Some(sporadic) if sporadic.min_separation_ns.ns().saturating_mul(2) >= row.period_ns.ns() => Verdict::Fits,
+            Some(sporadic) if sporadic.min_separation_ns.ns().saturating_mul(2) >= row.period_ns.ns() => {
+                Verdict::Fits
+            }
             Some(_) => Verdict::Contradicts,
             None => Verdict::NoPeriod,
         },
@@ -217,7 +227,8 @@ fn line(row: &Configured, found: Option<(&Task, &Stream)>) -> Vec<(String, Tone)
     ]
 }
 
-/// What was found, in the terms of what was configured: a period is shown for a periodic thread even where its jitter is large.
+/// What was found, in the terms of what was configured: a period is shown for a periodic thread even where
+/// its jitter is large.
 fn arrival(row: &Configured, stream: &Stream) -> (String, String) {
     match (row.kind, &stream.arrival.periodic) {
         (Kind::Periodic | Kind::Drifting, Some(periodic)) => (period_and_slips(periodic), jitters(periodic)),
@@ -252,7 +263,9 @@ fn mark(verdict: Verdict) -> (String, Tone) {
     match verdict {
         Verdict::Exact => ("✓ exact".into(), Tone::Good),
         Verdict::Fits => ("✓".into(), Tone::Good),
-        Verdict::Drifts(thousandths) => (format!("✓ +{}.{} %", thousandths / 10, thousandths % 10), Tone::Good),
+        Verdict::Drifts(thousandths) => {
+            (format!("✓ +{}.{} %", thousandths / 10, thousandths % 10), Tone::Good)
+        }
         Verdict::Off(ns) => {
             let sign = if ns < 0 { '−' } else { '+' };
             (format!("✗ {sign}{}", Duration::from_ns(ns.unsigned_abs())), Tone::Bad)
@@ -285,7 +298,11 @@ mod tests {
         let found = video.streams[0].arrival.periodic.as_mut().expect("periodic");
         found.period_ns = Duration::from_ns(16_666_667);
         found.period_exact = Some(Fraction { numerator: 50_000_000, denominator: 3 });
-        let text = comparison(&model(vec![task("ctl", 1_202, 80), video, task("drift", 1_204, 9)]), &truth(), &Page::default());
+        let text = comparison(
+            &model(vec![task("ctl", 1_202, 80), video, task("drift", 1_204, 9)]),
+            &truth(),
+            &Page::default(),
+        );
         assert_eq!(
             text,
             "\
@@ -331,7 +348,8 @@ drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs  800 
         row.burst = Some(3);
         let mut stream = crate::example::stream(13_333_333, 27_000_000);
         let spans = [0, 2, 39_800, 39_802].map(Duration::from_us).to_vec();
-        stream.arrival.curve = Some(punctual_model::Curve { delta_min_ns: spans.clone(), delta_max_ns: spans });
+        stream.arrival.curve =
+            Some(punctual_model::Curve { delta_min_ns: spans.clone(), delta_max_ns: spans });
         assert_eq!(verdict(&row, Some(&stream)), Verdict::Fits);
         for other in [2, 4] {
             row.burst = Some(other);

@@ -32,8 +32,12 @@ const PLUGINS: [Column; 8] = [
     figures("At most", Fit::Drop(1)),
 ];
 
-const CLIENTS: [Column; 4] =
-    [figures("Process", Fit::Keep), figures("User", Fit::Keep), figures("Specs", Fit::Keep), words("Command", Fit::Fold)];
+const CLIENTS: [Column; 4] = [
+    figures("Process", Fit::Keep),
+    figures("User", Fit::Keep),
+    figures("Specs", Fit::Keep),
+    words("Command", Fit::Fold),
+];
 
 fn printed(table: &Table, page: &Page) -> String {
     let (lines, left_out) = table.print(page);
@@ -84,7 +88,8 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
         spec.thread.map_or("–".into(), |thread| thread.to_string()),
         notes.join("; "),
     ]);
-    let changed = spec.thread_is.as_ref().map(|is| format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)));
+    let changed =
+        spec.thread_is.as_ref().map(|is| format!("CHANGED BY SOMEBODY ELSE: its thread is {}", visible(is)));
     let ignored = admission.admission_ignored.then(|| "NOT SCHEDULABLE when it was admitted".to_owned());
     if changed.is_some() || ignored.is_some() {
         let notes: Vec<String> = changed.into_iter().chain(ignored).chain(notes).collect();
@@ -115,7 +120,11 @@ pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
                 visible(&plugin.kind),
                 visible(&plugin.admission),
                 // SCHED_DEADLINE has none.
-                if plugin.kind == "EDF" { "–".into() } else { format!("{}–{}", plugin.priority_min, plugin.priority_max) },
+                if plugin.kind == "EDF" {
+                    "–".into()
+                } else {
+                    format!("{}–{}", plugin.priority_min, plugin.priority_max)
+                },
                 processor.number.to_string(),
                 processor.specs.to_string(),
                 // Never less than it is.
@@ -135,7 +144,14 @@ pub fn clients(clients: &[ClientInfo], page: &Page) -> String {
     let mut table = Table::new(&CLIENTS);
     table.rows = clients
         .iter()
-        .map(|client| plain(vec![client.process.to_string(), client.user.to_string(), client.specs.to_string(), visible(&client.command)]))
+        .map(|client| {
+            plain(vec![
+                client.process.to_string(),
+                client.user.to_string(),
+                client.specs.to_string(),
+                visible(&client.command),
+            ])
+        })
         .collect();
     "\n".to_owned() + &printed(&table, page)
 }
@@ -152,7 +168,10 @@ pub fn status(status: &Status, now: Instant) -> String {
         counted(status.clients.into(), "client"),
     );
     if let Some(error) = &status.last_reload_error {
-        text += &format!("The configuration was last reloaded in vain, so what held before still holds. The reason: {}\n", visible(error));
+        text += &format!(
+            "The configuration was last reloaded in vain, so what held before still holds. The reason: {}\n",
+            visible(error)
+        );
     }
     text
 }
@@ -188,13 +207,19 @@ mod tests {
         let mut spec = a_spec();
         (spec.admission.admission_ignored, spec.thread) = (true, None);
         let text = specs(&[spec], &Page { width: None, colour: true });
-        assert!(text.contains("NOT SCHEDULABLE when it was admitted; no thread yet") && text.contains("\x1b["), "{text}");
+        assert!(
+            text.contains("NOT SCHEDULABLE when it was admitted; no thread yet") && text.contains("\x1b["),
+            "{text}"
+        );
     }
 
     #[test]
     fn a_thread_that_somebody_changed_is_not_said_to_be_as_admitted() {
         let spec = Spec { thread_is: Some("SCHED_OTHER, nice 0".into()), ..a_spec() };
-        assert!(specs(&[spec], &Page::default()).contains("CHANGED BY SOMEBODY ELSE: its thread is SCHED_OTHER, nice 0"));
+        assert!(
+            specs(&[spec], &Page::default())
+                .contains("CHANGED BY SOMEBODY ELSE: its thread is SCHED_OTHER, nice 0")
+        );
     }
 
     #[test]
@@ -219,7 +244,15 @@ mod tests {
     fn a_reload_in_vain_is_told() {
         let error = Some("punctuald.toml:3: no such kind".to_owned());
         let since = Instant::from_ns(1_000_000_000);
-        let state = Status { version: "1".into(), pid: 5, since, specs: 1, clients: 2, attached: 0, last_reload_error: error };
+        let state = Status {
+            version: "1".into(),
+            pid: 5,
+            since,
+            specs: 1,
+            clients: 2,
+            attached: 0,
+            last_reload_error: error,
+        };
         let text = status(&state, Instant::from_ns(3_000_000_000));
         assert!(text.contains("(process 5) has run for 2 s: 1 spec, 0 with a thread; 2 clients."), "{text}");
         assert!(text.contains("reason: punctuald.toml:3: no such kind"), "{text}");

@@ -20,7 +20,8 @@ pub(crate) fn periodic(period_ns: u64, jitter_ns: u64) -> Periodic {
     }
 }
 
-/// Every millisecond: three activations skipped, one release early by a signal, one late as the machine stood still.
+/// Every millisecond: three activations skipped, one release early by a signal, one late as the machine stood
+/// still.
 pub(crate) fn disturbed() -> Periodic {
     let at = Instant::from_ns;
     Periodic {
@@ -28,7 +29,10 @@ pub(crate) fn disturbed() -> Periodic {
         jitter_ns: Duration::from_ns(30_326_000),
         least_jitter_ns: Duration::from_ms(30),
         skipped: 3,
-        slips: vec![Slip { at_ns: at(1_500_004_000), activations: 1 }, Slip { at_ns: at(1_800_002_000), activations: 2 }],
+        slips: vec![
+            Slip { at_ns: at(1_500_004_000), activations: 1 },
+            Slip { at_ns: at(1_800_002_000), activations: 2 },
+        ],
         typical: Some(Typical {
             offset_ns: 1_000_000_000,
             jitter_ns: Duration::from_us(16),
@@ -48,7 +52,11 @@ pub(crate) fn extra() -> Periodic {
         jitter_ns: Duration::from_us(1_016),
         extra: 1,
         slips: vec![Slip { at_ns: Instant::from_ns(1_500_400_000), activations: -1 }],
-        typical: Some(Typical { offset_ns: 1_000_000_000, jitter_ns: Duration::from_us(16), left_out: Vec::new() }),
+        typical: Some(Typical {
+            offset_ns: 1_000_000_000,
+            jitter_ns: Duration::from_us(16),
+            left_out: Vec::new(),
+        }),
         ..periodic(1_000_000, 16_000)
     }
 }
@@ -59,13 +67,18 @@ pub(crate) fn percentiles() -> Percentiles {
         let [p50_ns, p90_ns, p99_ns, p999_ns] = us.map(Duration::from_us);
         Some(Quantiles { p50_ns, p90_ns, p99_ns, p999_ns })
     };
-    Percentiles { lateness: quantiles([6, 12, 14, 16]), cost: quantiles([700, 750, 790, 810]), response: quantiles([720, 760, 850, 890]) }
+    Percentiles {
+        lateness: quantiles([6, 12, 14, 16]),
+        cost: quantiles([700, 750, 790, 810]),
+        response: quantiles([720, 760, 850, 890]),
+    }
 }
 
 /// 2,000 jobs of an absolute sleep: 800 µs at most each, ten of them 7.2 ms.
 pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
-    let spans =
-        |shift: i64| -> Vec<Duration> { (1..200).map(|n| Duration::from_ns((n * period_ns).saturating_add_signed(shift))).collect() };
+    let spans = |shift: i64| -> Vec<Duration> {
+        (1..200).map(|n| Duration::from_ns((n * period_ns).saturating_add_signed(shift))).collect()
+    };
     let jitter = jitter_ns as i64;
     Stream {
         separator: Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } },
@@ -84,7 +97,10 @@ pub(crate) fn stream(period_ns: u64, jitter_ns: u64) -> Stream {
         }),
         suspension: Some(Suspension {
             dynamic_ns: Duration::ZERO,
-            segmented: vec![vec![SegmentBound { suspended_ns: Duration::ZERO, cost_ns: Duration::from_us(800) }]],
+            segmented: vec![vec![SegmentBound {
+                suspended_ns: Duration::ZERO,
+                cost_ns: Duration::from_us(800),
+            }]],
         }),
         response: Some(Response { max_ns: Duration::from_us(900), mean_ns: Some(Duration::from_us(720)) }),
         percentiles: None,

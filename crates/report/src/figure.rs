@@ -1,4 +1,5 @@
-//! Figures as text: durations to four significant digits, rounded towards the safe side; exact periods; counts.
+//! Figures as text: durations to four significant digits, rounded towards the safe side; exact periods;
+//! counts.
 
 use punctual_model::{Duration, Periodic};
 
@@ -37,7 +38,8 @@ pub(crate) fn period(periodic: &Periodic) -> String {
     frequency(periodic).unwrap_or_else(|| periodic.period_ns.to_string())
 }
 
-/// The frequency of a period that is no whole number of nanoseconds, where at most six decimals of a hertz say it exactly.
+/// The frequency of a period that is no whole number of nanoseconds, where at most six decimals of a hertz
+/// say it exactly.
 pub(crate) fn frequency(periodic: &Periodic) -> Option<String> {
     let exact = periodic.period_exact.filter(|exact| exact.denominator > 1)?;
     let micro_hertz = u128::from(exact.denominator) * 1_000_000_000_000_000;
@@ -53,7 +55,12 @@ pub(crate) fn frequency(periodic: &Periodic) -> Option<String> {
 /// A count with its thousands set apart: `12,345`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap_or_default()).collect();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
     groups.join(",")
 }
 
@@ -86,7 +93,8 @@ mod tests {
             assert_eq!((at_least(Duration::from_ns(ns)).ns(), at_most(Duration::from_ns(ns)).ns()), (ns, ns));
         }
         assert_eq!(at_most(Duration::from_ns(u64::MAX)).ns(), u64::MAX);
-        let three = [0, 7, 999, 1_000, 1_234, 1_235, 9_996, 4_961_237].map(|ns| three_digits(Duration::from_ns(ns)).ns());
+        let three = [0, 7, 999, 1_000, 1_234, 1_235, 9_996, 4_961_237]
+            .map(|ns| three_digits(Duration::from_ns(ns)).ns());
         assert_eq!(three, [0, 7, 999, 1_000, 1_230, 1_240, 10_000, 4_960_000]);
     }
 

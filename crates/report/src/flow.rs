@@ -20,7 +20,13 @@ use punctual_model::{Duration, Instant, TimingModel};
 pub fn program(model: &TimingModel, page: &Page) -> String {
     let Some(flow) = &model.dataflow else { return String::new() };
     let chains = headed(CHAINS, chains::table(flow, page));
-    sections(paragraph(summary(model).trim_end(), page), flow, [graph::graph(flow, page), chains], page, begin(model))
+    sections(
+        paragraph(summary(model).trim_end(), page),
+        flow,
+        [graph::graph(flow, page), chains],
+        page,
+        begin(model),
+    )
 }
 
 /// Everything that is known of the task of this name; `None` if there is none.
@@ -28,21 +34,37 @@ pub fn task(model: &TimingModel, name: &str, page: &Page) -> Option<String> {
     let flow = model.dataflow.as_ref()?;
     let task = flow.tasks.iter().find(|task| task.name == name)?;
     let is_its = |channel: &&Channel| {
-        channel.pushed_by.iter().any(|by| by.task == name) || channel.activates.iter().any(|activates| activates.task == name)
+        channel.pushed_by.iter().any(|by| by.task == name)
+            || channel.activates.iter().any(|activates| activates.task == name)
     };
     let has_it = |chain: &&Chain| chain.tasks.iter().any(|task| task == name);
-    let around = Dataflow { channels: flow.channels.iter().filter(is_its).cloned().collect(), ..Dataflow::default() };
-    let part = Dataflow { tasks: vec![task.clone()], chains: flow.chains.iter().filter(has_it).cloned().collect(), ..flow.clone() };
-    let of = flow.program.as_deref().map_or_else(|| "a dataflow program".into(), |name| format!("dataflow program {}", visible(name)));
+    let around =
+        Dataflow { channels: flow.channels.iter().filter(is_its).cloned().collect(), ..Dataflow::default() };
+    let part = Dataflow {
+        tasks: vec![task.clone()],
+        chains: flow.chains.iter().filter(has_it).cloned().collect(),
+        ..flow.clone()
+    };
+    let of = flow
+        .program
+        .as_deref()
+        .map_or_else(|| "a dataflow program".into(), |name| format!("dataflow program {}", visible(name)));
     let title = format!("{} (task {} of {of})", visible(name), task.id);
     let title = if page.colour { format!("\x1b[1m{title}\x1b[0m\n") } else { format!("{title}\n") };
-    let chains = if part.chains.is_empty() { String::new() } else { headed(CHAINS, chains::table(&part, page)) };
+    let chains =
+        if part.chains.is_empty() { String::new() } else { headed(CHAINS, chains::table(&part, page)) };
     Some(sections(title, &part, [graph::graph(&around, page), chains], page, begin(model)))
 }
 
 const CHAINS: &str = "Chains: end-to-end latency";
 
-fn sections(first: String, flow: &Dataflow, [graph, chains]: [String; 2], page: &Page, begin: Instant) -> String {
+fn sections(
+    first: String,
+    flow: &Dataflow,
+    [graph, chains]: [String; 2],
+    page: &Page,
+    begin: Instant,
+) -> String {
     let sections = [
         first,
         headed("Graph", graph),
@@ -70,8 +92,14 @@ pub fn summary(model: &TimingModel) -> String {
     with.extend(flow.executors.map(|executors| counted(executors.into(), "executor")));
     let with = if with.is_empty() { String::new() } else { format!(" ({})", with.join(", ")) };
     let span = about(model.traced().until_ns.since(model.traced().from_ns));
-    let counts = [counted(flow.tasks.len() as u64, "task"), counted(flow.channels.len() as u64, "channel")].join(", ");
-    format!("{}{with}: {} in {span}, {counts}; {}.\n", what.join(" "), counted(flow.events, "event"), loss(flow))
+    let counts =
+        [counted(flow.tasks.len() as u64, "task"), counted(flow.channels.len() as u64, "channel")].join(", ");
+    format!(
+        "{}{with}: {} in {span}, {counts}; {}.\n",
+        what.join(" "),
+        counted(flow.events, "event"),
+        loss(flow)
+    )
 }
 
 /// What is missing of the trace.
@@ -103,7 +131,8 @@ fn loss(flow: &Dataflow) -> String {
     }
 }
 
-/// How many events there must have been besides, as far as their numbers say: those behind the last of their kind nobody knows of.
+/// How many events there must have been besides, as far as their numbers say: those behind the last of their
+/// kind nobody knows of.
 pub(crate) fn missing_events(flow: &Dataflow) -> u64 {
     let pushes = flow.channels.iter().map(|channel| channel.missing_pushes);
     // An instance that is incomplete lacks an event, which may be its activation.
@@ -141,12 +170,14 @@ fn paragraph(text: &str, page: &Page) -> String {
     }
 }
 
-/// Least, quartiles and greatest as cells: bounds are rounded to the safe side, quartiles to the digits that they have. Where all are one, it is
-/// exact.
+/// Least, quartiles and greatest as cells: bounds are rounded to the safe side, quartiles to the digits that
+/// they have. Where all are one, it is exact.
 pub(crate) fn cells(distribution: &Distribution) -> [String; 5] {
     let Distribution { min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, .. } = *distribution;
-    let [first, median, third] = [quartile_1_ns, median_ns, quartile_3_ns].map(|value| quartile(distribution, value));
-    let [least, greatest] = if min_ns == max_ns { [min_ns, max_ns] } else { [at_least(min_ns), at_most(max_ns)] };
+    let [first, median, third] =
+        [quartile_1_ns, median_ns, quartile_3_ns].map(|value| quartile(distribution, value));
+    let [least, greatest] =
+        if min_ns == max_ns { [min_ns, max_ns] } else { [at_least(min_ns), at_most(max_ns)] };
     [least, first, median, third, greatest].map(|value| value.to_string())
 }
 
@@ -158,7 +189,11 @@ pub(crate) fn greatest(distribution: &Distribution) -> String {
 
 /// A quartile to the three digits that it has; never beyond the ends, as they are printed.
 fn quartile(of: &Distribution, value: Duration) -> Duration {
-    if of.min_ns == of.max_ns { of.min_ns } else { three_digits(value).clamp(at_least(of.min_ns), at_most(of.max_ns)) }
+    if of.min_ns == of.max_ns {
+        of.min_ns
+    } else {
+        three_digits(value).clamp(at_least(of.min_ns), at_most(of.max_ns))
+    }
 }
 
 #[cfg(test)]

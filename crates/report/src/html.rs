@@ -1,7 +1,9 @@
-//! The page for people who would rather look than read: one HTML file with everything in it, which fetches nothing.
+//! The page for people who would rather look than read: one HTML file with everything in it, which fetches
+//! nothing.
 //!
-//! Words and tables are HTML, made here, so that they are there without a script. What is drawn, and everything that can be
-//! sorted, zoomed and pointed at, is a script's: readable files beside this one in `html/assets/`, as they are sent.
+//! Words and tables are HTML, made here, so that they are there without a script. What is drawn, and
+//! everything that can be sorted, zoomed and pointed at, is a script's: readable files beside this one in
+//! `html/assets/`, as they are sent.
 
 mod captions;
 mod data;

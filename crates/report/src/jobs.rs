@@ -1,4 +1,5 @@
-//! Job lists: every job that was seen, one a row, as CSV or Parquet. The columns are declared once, in `column.rs`.
+//! Job lists: every job that was seen, one a row, as CSV or Parquet. The columns are declared once, in
+//! `column.rs`.
 //!
 //! Rows leave as they come: a list may be far longer than memory.
 
@@ -90,7 +91,8 @@ enum List<W: Write + Send> {
 }
 
 impl<W: Write + Send> Writer<W> {
-    /// A list without rows. `clock` is what all its instants are on; a Parquet file says so, a CSV file has no place for it.
+    /// A list without rows. `clock` is what all its instants are on; a Parquet file says so, a CSV file has
+    /// no place for it.
     pub fn new(out: W, format: Format, clock: &str) -> Result<Self, Error> {
         Ok(Self(match format {
             Format::Csv => List::Csv(Csv::new(out)?),

@@ -1,8 +1,10 @@
 //! Tables and prose from a timing model: pure functions from values to text.
 //!
-//! Not for reading files or asking the terminal anything: whoever prints says in a [`Page`] how wide it is and whether it shows colours.
+//! Not for reading files or asking the terminal anything: whoever prints says in a [`Page`] how wide it is
+//! and whether it shows colours.
 //!
-//! Figures are rounded so that what is printed stays true: bounds from above are rounded up, bounds from below down.
+//! Figures are rounded so that what is printed stays true: bounds from above are rounded up, bounds from
+//! below down.
 
 mod checklist;
 pub mod compare;
@@ -36,11 +38,17 @@ pub struct Page {
     pub colour: bool,
 }
 
-/// Text of a thread or program, with control characters made visible: whoever names a thread must not write to the reader's terminal.
+/// Text of a thread or program, with control characters made visible: whoever names a thread must not write
+/// to the reader's terminal.
 fn visible(text: &str) -> String {
-    // Marks that turn the direction of writing are no control characters to Unicode, and hide what follows as well.
+    // Marks that turn the direction of writing are no control characters to Unicode, and hide what follows as
+    // well.
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().flat_map(|c| if c.is_control() || turns(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] }).collect()
+    text.chars()
+        .flat_map(
+            |c| if c.is_control() || turns(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] },
+        )
+        .collect()
 }
 
 /// How prose is wrapped: between words, so that the names of threads and calls stay whole.

@@ -35,10 +35,17 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream) -> Vec<String> {
         (shape, periodic) => {
             text.push(match shape {
                 Shape::Bursts { jobs, span } => {
-                    format!("Released in bursts: at most {jobs} in any {} (δ⁻({}) = {}).", at_least(span), jobs + 1, ns(span))
+                    format!(
+                        "Released in bursts: at most {jobs} in any {} (δ⁻({}) = {}).",
+                        at_least(span),
+                        jobs + 1,
+                        ns(span)
+                    )
                 }
                 Shape::Sporadic(_) => "Released irregularly: its jobs follow no period.".into(),
-                Shape::Periodic(_) | Shape::Unknown => "Too few jobs were released to say how they come.".into(),
+                Shape::Periodic(_) | Shape::Unknown => {
+                    "Too few jobs were released to say how they come.".into()
+                }
             });
             if let Some(periodic) = periodic {
                 text.push(format!(
@@ -67,11 +74,17 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream) -> Vec<String> {
         let (most, fewest) = (curve.eta_max(length), curve.eta_min(length));
         text.extend(most.map(|most| match most == fewest {
             true => format!("Exactly {} released in any {length} (arrival curves η⁻, η⁺).", are(most)),
-            false => format!("Between {fewest} and {} released in any {length} (arrival curves η⁻, η⁺).", are(most)),
+            false => format!(
+                "Between {fewest} and {} released in any {length} (arrival curves η⁻, η⁺).",
+                are(most)
+            ),
         }));
     }
     if let Some(curve) = curve {
-        text.push(format!("The curves are exact for up to {} consecutive releases.", count(curve.delta_min_ns.len() as u64 + 1)));
+        text.push(format!(
+            "The curves are exact for up to {} consecutive releases.",
+            count(curve.delta_min_ns.len() as u64 + 1)
+        ));
     }
     text
 }
@@ -126,7 +139,9 @@ fn regular(periodic: &Periodic, stream: &Stream) -> Vec<String> {
     }
     text.push(line + ".");
     text.push(match typical.filter(|typical| typical.offset_ns != periodic.offset_ns) {
-        None => format!("The first arrival was at {} ns of the clock (offset Φ).", signed(periodic.offset_ns)),
+        None => {
+            format!("The first arrival was at {} ns of the clock (offset Φ).", signed(periodic.offset_ns))
+        }
         Some(typical) => format!(
             "The first arrival was at {} ns of the clock (offset Φ), in the model of all releases at {} ns.",
             signed(typical.offset_ns),
@@ -151,7 +166,8 @@ fn exact(periodic: &Periodic) -> String {
     text
 }
 
-/// A round length of some dozens of releases within the curve's horizon, to say how many releases fall into it.
+/// A round length of some dozens of releases within the curve's horizon, to say how many releases fall into
+/// it.
 fn window(delta_min: &[Duration]) -> Option<Duration> {
     let (gaps, horizon) = (delta_min.len() as u64, delta_min.last()?.ns());
     let mean = horizon.checked_div(gaps)?;
@@ -175,16 +191,24 @@ pub(crate) fn demand(stream: &Stream) -> Vec<String> {
         .find_map(|jobs| Some((jobs, *execution.wcet_ns.get(jobs.checked_sub(1)?)?)))
         .filter(|(jobs, _)| *jobs >= 2)
     {
-        text.push(format!("Any {jobs} jobs in a row need at most {} (WCET({jobs}) = {}).", at_most(total), ns(total)));
+        text.push(format!(
+            "Any {jobs} jobs in a row need at most {} (WCET({jobs}) = {}).",
+            at_most(total),
+            ns(total)
+        ));
     }
     if let Some((jobs, share)) = utilization(stream) {
-        text.push(format!("Over {} in a row that is at most {share} % of one processor (utilization).", counted(jobs, "job")));
+        text.push(format!(
+            "Over {} in a row that is at most {share} % of one processor (utilization).",
+            counted(jobs, "job")
+        ));
     }
     text.extend(suspension(stream));
     text
 }
 
-/// WCET(n) over the least span of n jobs and the release after them, in percent rounded up to hundredths, for the greatest n known.
+/// WCET(n) over the least span of n jobs and the release after them, in percent rounded up to hundredths, for
+/// the greatest n known.
 pub(crate) fn utilization(stream: &Stream) -> Option<(u64, String)> {
     let wcet = &stream.execution.as_ref()?.wcet_ns;
     let spans = &stream.arrival.curve.as_ref()?.delta_min_ns;
@@ -215,7 +239,11 @@ fn suspension(stream: &Stream) -> Vec<String> {
     if model.segmented.len() > shown {
         text.push({
             let more = (model.segmented.len() - shown) as u64;
-            format!("{} more {} in the model file.", counted(more, "such pattern"), agreeing(more, "is", "are"))
+            format!(
+                "{} more {} in the model file.",
+                counted(more, "such pattern"),
+                agreeing(more, "is", "are")
+            )
         });
     }
     text
@@ -244,8 +272,11 @@ pub(crate) fn completion(stream: &Stream) -> Vec<String> {
         Some(PeriodicOn::Arrival) => "arrival",
         _ => "release",
     };
-    let mut line =
-        format!("Every job was done at most {} after its {from} (response time, {})", at_most(response.max_ns), ns(response.max_ns));
+    let mut line = format!(
+        "Every job was done at most {} after its {from} (response time, {})",
+        at_most(response.max_ns),
+        ns(response.max_ns)
+    );
     if let Some(mean) = response.mean_ns {
         let _ = write!(line, ", {} on average", about(mean));
     }

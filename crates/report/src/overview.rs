@@ -21,14 +21,16 @@ const COLUMNS: [Column; 11] = [
     words("Notes", Fit::Fold),
 ];
 
-/// The table of tasks, most urgent first, and below it what was left out and what the notes mean. With `all`, nothing is left out.
+/// The table of tasks, most urgent first, and below it what was left out and what the notes mean. With `all`,
+/// nothing is left out.
 pub fn overview(model: &TimingModel, page: &Page, all: bool) -> String {
     let mut tasks: Vec<&Task> = model.tasks.iter().collect();
     tasks.sort_by_key(|task| {
         let thread = model.tasks.iter().filter(|other| same_thread(task, other)).map(urgency).min();
         (thread, task.recording.as_deref(), task.pid, task.tid, task.phase)
     });
-    let (shown, folded): (Vec<&Task>, Vec<&Task>) = tasks.into_iter().partition(|task| all || fold(model, task).is_none());
+    let (shown, folded): (Vec<&Task>, Vec<&Task>) =
+        tasks.into_iter().partition(|task| all || fold(model, task).is_none());
 
     let mut text = String::new();
     if !shown.is_empty() {
@@ -58,7 +60,12 @@ pub fn summary(model: &TimingModel) -> String {
         (true, _) => "an unknown machine".to_string(),
         (false, 0) => format!("Linux {} ({})", visible(&platform.kernel), visible(&platform.machine)),
         (false, cpus) => {
-            format!("Linux {} ({}, {})", visible(&platform.kernel), visible(&platform.machine), counted(cpus.into(), "processor"))
+            format!(
+                "Linux {} ({}, {})",
+                visible(&platform.kernel),
+                visible(&platform.machine),
+                counted(cpus.into(), "processor")
+            )
         }
     };
     let stolen = stolen(observation).map_or_else(String::new, |stolen| format!("{stolen}\n"));
@@ -72,7 +79,12 @@ pub fn summary(model: &TimingModel) -> String {
 
 /// What the hypervisor took from the machine, where it took anything.
 pub(crate) fn stolen(seen: &Observation) -> Option<String> {
-    let took = || format!("The hypervisor took {} of the processors' time from this machine meanwhile.", about(seen.stolen_ns));
+    let took = || {
+        format!(
+            "The hypervisor took {} of the processors' time from this machine meanwhile.",
+            about(seen.stolen_ns)
+        )
+    };
     (!seen.stolen_ns.is_zero()).then(took)
 }
 
@@ -97,7 +109,8 @@ pub(crate) fn same_thread(a: &Task, b: &Task) -> bool {
     (a.pid, a.tid, &a.recording) == (b.pid, b.tid, &b.recording)
 }
 
-/// Policy and what goes with it, without the `SCHED_` that all of them share: `FIFO 80`, `DEADLINE`, `OTHER nice 5`.
+/// Policy and what goes with it, without the `SCHED_` that all of them share: `FIFO 80`, `DEADLINE`, `OTHER
+/// nice 5`.
 pub(crate) fn policy(task: &Task) -> String {
     match (task.policy, task.nice) {
         (Policy::Fifo, _) => format!("FIFO {}", task.priority),
@@ -155,9 +168,11 @@ enum Fold {
     BestEffort,
 }
 
-/// A thread that is best-effort throughout is in the model because it was asked for, so only the phases of real-time threads fold.
+/// A thread that is best-effort throughout is in the model because it was asked for, so only the phases of
+/// real-time threads fold.
 fn fold(model: &TimingModel, task: &Task) -> Option<Fold> {
-    let real_time_elsewhere = || model.tasks.iter().any(|other| same_thread(task, other) && !best_effort(other));
+    let real_time_elsewhere =
+        || model.tasks.iter().any(|other| same_thread(task, other) && !best_effort(other));
     if best_effort(task) && real_time_elsewhere() {
         Some(Fold::BestEffort)
     } else if primary(task).is_none_or(|stream| stream.jobs < 2) {
@@ -252,7 +267,11 @@ pub(crate) fn legend(shown: &[&Task]) -> String {
         text += "back to back: the next job was due before the one before it had ended, so the call did not wait.\n";
     }
     let periodic = |what: fn(&Periodic) -> bool| {
-        shown.iter().copied().filter_map(primary).any(|stream| matches!(Shape::of(stream), Shape::Periodic(periodic) if what(periodic)))
+        shown
+            .iter()
+            .copied()
+            .filter_map(primary)
+            .any(|stream| matches!(Shape::of(stream), Shape::Periodic(periodic) if what(periodic)))
     };
     if periodic(|periodic| typical(periodic).is_some()) {
         text += "jitter 1 µs (9 µs): the typical jitter, and in parentheses the greatest of all releases.\n";
@@ -276,7 +295,8 @@ mod tests {
 
     #[test]
     fn one_line_per_task_most_urgent_first() {
-        let text = overview(&model(vec![task("low", 1_201, 10), task("ctl", 1_202, 80)]), &Page::default(), false);
+        let text =
+            overview(&model(vec![task("low", 1_201, 10), task("ctl", 1_202, 80)]), &Page::default(), false);
         assert_eq!(
             text,
             "\
@@ -373,7 +393,10 @@ extra: releases beyond one for each activation of the period.
     #[test]
     fn loss_stands_in_the_first_line() {
         let mut lossy = model(vec![task("ctl", 1_202, 80)]);
-        assert_eq!(summary(&lossy), "Observed for 10 s on Linux 6.18.44 (x86_64, 2 processors): 1 task, 12,345 records, nothing lost.\n");
+        assert_eq!(
+            summary(&lossy),
+            "Observed for 10 s on Linux 6.18.44 (x86_64, 2 processors): 1 task, 12,345 records, nothing lost.\n"
+        );
         lossy.observation.lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));
         lossy.observation.stolen_ns = punctual_model::Duration::from_ms(1_230);

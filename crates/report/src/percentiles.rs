@@ -90,7 +90,10 @@ mod tests {
         assert_eq!(lateness(&stream).map(|row| row.is_sampled), Some(false));
         stream.arrival.periodic.iter_mut().for_each(|periodic| periodic.on = PeriodicOn::Release);
         let text = lateness(&stream).map(|row| row.sentence("were", "releases", " late")).unwrap_or_default();
-        assert!(text.starts_with("Half of the releases were at most 6 µs late, 90 % at most 12 µs"), "{text}");
+        assert!(
+            text.starts_with("Half of the releases were at most 6 µs late, 90 % at most 12 µs"),
+            "{text}"
+        );
         assert!(text.ends_with(" (estimated from a sample of them)."), "{text}");
         stream.arrival.periodic = None;
         assert!(lateness(&stream).is_none());

@@ -1,4 +1,5 @@
-//! Everything known of one task, in words: the plain statement first, the paper's term and the exact figure in parentheses.
+//! Everything known of one task, in words: the plain statement first, the paper's term and the exact figure
+//! in parentheses.
 
 use crate::figure::{about, agreeing, at_most, count, counted};
 use crate::models::{arrivals, completion, demand};
@@ -17,7 +18,8 @@ impl Selection {
         Selection(text.into())
     }
 
-    /// The tasks of that thread, or of all threads of that name; where a name is also a number, the name wins.
+    /// The tasks of that thread, or of all threads of that name; where a name is also a number, the name
+    /// wins.
     pub fn tasks<'a>(&self, model: &'a TimingModel) -> Vec<&'a Task> {
         let by_name: Vec<&Task> = model.tasks.iter().filter(|task| task.name == self.0).collect();
         match (by_name.is_empty(), self.0.parse::<u32>()) {
@@ -62,7 +64,8 @@ fn fill(lines: &[Line], width: usize, colour: bool) -> String {
 }
 
 fn tell(model: &TimingModel, task: &Task) -> Vec<Line> {
-    let mut lines = vec![Line::Title(format!("{} (thread {} of process {})", visible(&task.name), task.tid, task.pid))];
+    let mut lines =
+        vec![Line::Title(format!("{} (thread {} of process {})", visible(&task.name), task.tid, task.pid))];
     lines.extend(identity(model, task).into_iter().map(Line::Text));
     if let Some(stream) = primary(task) {
         for (heading, text) in [
@@ -108,7 +111,10 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
         line += &format!(", on {processors} {}", visible(&task.affinity));
     }
     if task.merged_transitions > 0 {
-        line += &format!(", after {} that did not count as transitions", counted(task.merged_transitions, "change"));
+        line += &format!(
+            ", after {} that did not count as transitions",
+            counted(task.merged_transitions, "change")
+        );
     }
     if let Some(reservation) = task.reservation {
         let _ = write!(
@@ -139,11 +145,16 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
 pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     if task.ended_by == EndedBy::Loss {
-        text.push("Records of this thread were lost; this task ends before the gap, and no figure spans it.".into());
+        text.push(
+            "Records of this thread were lost; this task ends before the gap, and no figure spans it.".into(),
+        );
     } else if model.observation.lost_records > 0 {
         let lost = model.observation.lost_records;
         let were = agreeing(lost, "was", "were");
-        text.push(format!("{} of the whole observation {were} lost, none inside this task.", counted(lost, "record")));
+        text.push(format!(
+            "{} of the whole observation {were} lost, none inside this task.",
+            counted(lost, "record")
+        ));
     }
     if task.separators_capped {
         text.push("It waited in more places than are told apart; the last ones share one stream of jobs (“others”).".into());
@@ -179,7 +190,11 @@ fn others(task: &Task) -> Vec<String> {
     streams
         .map(|(_, stream)| {
             let (arrival, jitter) = arrival(stream);
-            let mut line = format!("{}: {}, {arrival}", visible(&stream.separator.to_string()), counted(stream.jobs, "job"));
+            let mut line = format!(
+                "{}: {}, {arrival}",
+                visible(&stream.separator.to_string()),
+                counted(stream.jobs, "job")
+            );
             if jitter != "–" {
                 let _ = write!(line, " (jitter {jitter})");
             }
@@ -273,7 +288,9 @@ How long a job takes
     fn a_thread_is_named_by_name_or_tid() {
         let ctl = task("ctl", 1_202, 80);
         let model = model(vec![ctl.clone(), best_effort_phase(ctl), task("12", 7, 1), task("x", 12, 1)]);
-        let chosen = |text: &str| -> Vec<u32> { Selection::new(text).tasks(&model).iter().map(|task| task.tid).collect() };
+        let chosen = |text: &str| -> Vec<u32> {
+            Selection::new(text).tasks(&model).iter().map(|task| task.tid).collect()
+        };
         assert_eq!(chosen("ctl"), [1_202, 1_202]);
         assert_eq!(chosen("1202"), [1_202, 1_202]);
         assert_eq!(chosen("12"), [7]);
@@ -290,7 +307,13 @@ How long a job takes
         let mut model = model(vec![uncertain]);
         model.observation.lost_records = 2;
         let text = tasks(&model, &Selection::new("ctl"), &Page::default()).unwrap_or_default();
-        for part in ["What is uncertain", "2 records of the whole", "waited in more places", "3 of 2,001 releases", "7 of 2,001"] {
+        for part in [
+            "What is uncertain",
+            "2 records of the whole",
+            "waited in more places",
+            "3 of 2,001 releases",
+            "7 of 2,001",
+        ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
     }
@@ -325,11 +348,17 @@ How long a job takes
         let mut suspending = task("ctl", 1_202, 80);
         let model_of = suspending.streams[0].suspension.as_mut().expect("suspension");
         model_of.dynamic_ns = Duration::from_ns(1_060_123);
-        let bound =
-            |suspended: u64, cost: u64| SegmentBound { suspended_ns: Duration::from_us(suspended), cost_ns: Duration::from_us(cost) };
+        let bound = |suspended: u64, cost: u64| SegmentBound {
+            suspended_ns: Duration::from_us(suspended),
+            cost_ns: Duration::from_us(cost),
+        };
         model_of.segmented = vec![vec![bound(0, 260), bound(1_060, 255)]];
-        let text = tasks(&model(vec![suspending]), &Selection::new("ctl"), &Page::default()).unwrap_or_default();
-        assert!(text.contains("sleeps at most 1.061 ms in all (dynamic self-suspension S = 1,060,123 ns)"), "{text}");
+        let text =
+            tasks(&model(vec![suspending]), &Selection::new("ctl"), &Page::default()).unwrap_or_default();
+        assert!(
+            text.contains("sleeps at most 1.061 ms in all (dynamic self-suspension S = 1,060,123 ns)"),
+            "{text}"
+        );
         assert!(text.contains("run ≤ 260 µs, sleep ≤ 1.06 ms, run ≤ 255 µs"), "{text}");
     }
 
@@ -346,7 +375,8 @@ How long a job takes
     #[test]
     fn lines_fit_the_page() {
         let page = Page { width: Some(60), colour: false };
-        let text = tasks(&model(vec![task("ctl", 1_202, 80)]), &Selection::new("ctl"), &page).unwrap_or_default();
+        let text =
+            tasks(&model(vec![task("ctl", 1_202, 80)]), &Selection::new("ctl"), &page).unwrap_or_default();
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
     }
 }

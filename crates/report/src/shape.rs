@@ -1,4 +1,5 @@
-//! Which of a stream's arrival models says most to a person. All of them hold; this is a choice of what to show first.
+//! Which of a stream's arrival models says most to a person. All of them hold; this is a choice of what to
+//! show first.
 
 use punctual_model::{Duration, Periodic, PeriodicOn, Stream};
 
@@ -26,16 +27,20 @@ const LONGEST_BURST: usize = 64;
 const GAP: f64 = 4.0;
 
 impl<'a> Shape<'a> {
-    /// The shape of a stream's arrivals: periodic where releases, or known arrivals, stay within a period of it; else bursts, if there are
-    /// any; else periodic where the lateness does not wander off as it does when releases come at random; else sporadic.
+    /// The shape of a stream's arrivals: periodic where releases, or known arrivals, stay within a period of
+    /// it; else bursts, if there are any; else periodic where the lateness does not wander off as it does
+    /// when releases come at random; else sporadic.
     pub(crate) fn of(stream: &'a Stream) -> Self {
         let periodic = stream.arrival.periodic.as_ref();
         if let Some(periodic) = periodic.filter(|periodic| wandering(periodic, stream) < periodic.period_ns) {
             return Shape::Periodic(periodic);
         }
-        // A few releases that were not seen may have been early or late by a whole period: that makes no bursts of a periodic task.
+        // A few releases that were not seen may have been early or late by a whole period: that makes no
+        // bursts of a periodic task.
         let few = stream.uncertain_releases > 0 && stream.uncertain_releases * 20 < stream.releases;
-        if let Some(periodic) = periodic.filter(|periodic| few && periodic.usual_jitter().ns() < 3 * periodic.period_ns.ns()) {
+        if let Some(periodic) =
+            periodic.filter(|periodic| few && periodic.usual_jitter().ns() < 3 * periodic.period_ns.ns())
+        {
             return Shape::Periodic(periodic);
         }
         if let Some(bursts) = stream.arrival.curve.as_ref().and_then(|curve| bursts(&curve.delta_min_ns)) {
@@ -49,9 +54,10 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late was also done late: what of the
-/// jitter is within the greatest response time is the machine's lateness, however many periods long, and the grid is as certain as before.
-/// What is beyond it are arrivals that keep to no grid.
+/// How far off the grid jobs were due at least. Where arrivals are known, a job that was released late was
+/// also done late: what of the jitter is within the greatest response time is the machine's lateness, however
+/// many periods long, and the grid is as certain as before. What is beyond it are arrivals that keep to no
+/// grid.
 fn wandering(periodic: &Periodic, stream: &Stream) -> Duration {
     match (periodic.on, &stream.response) {
         (PeriodicOn::Arrival, Some(response)) => periodic.usual_jitter().saturating_sub(response.max_ns),
@@ -59,8 +65,8 @@ fn wandering(periodic: &Periodic, stream: &Stream) -> Duration {
     }
 }
 
-/// Random gaps add up like a random walk, so their jitter grows with the square root of the number of releases;
-/// that of a periodic task with a few very late releases does not.
+/// Random gaps add up like a random walk, so their jitter grows with the square root of the number of
+/// releases; that of a periodic task with a few very late releases does not.
 fn keeps_time(periodic: &Periodic, releases: u64) -> bool {
     periodic.usual_jitter().as_secs_f64() < periodic.period_ns.as_secs_f64() * (releases as f64).sqrt() / 10.0
 }
@@ -70,7 +76,8 @@ fn bursts<'a>(delta_min: &[Duration]) -> Option<Shape<'a>> {
     // Below a microsecond it is the processor's speed that tells releases apart, not the task's timing.
     let span = |index: usize| delta_min[index].ns().max(1_000) as f64;
     let last = delta_min.len().min(LONGEST_BURST);
-    let (gap, index) = (1..last).map(|index| (span(index) / span(index - 1), index)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let (gap, index) =
+        (1..last).map(|index| (span(index) / span(index - 1), index)).max_by(|a, b| a.0.total_cmp(&b.0))?;
     (gap >= GAP).then(|| Shape::Bursts { jobs: index + 1, span: delta_min[index] })
 }
 
@@ -128,7 +135,8 @@ mod tests {
     #[test]
     fn what_most_releases_do_is_what_counts() {
         let mut odd = stream(16, &[300, 700, 1_400], 5_000);
-        odd.arrival.periodic = Some(punctual_model::Periodic { jitter_ns: Duration::from_ms(2_000), ..example::disturbed() });
+        odd.arrival.periodic =
+            Some(punctual_model::Periodic { jitter_ns: Duration::from_ms(2_000), ..example::disturbed() });
         assert!(matches!(Shape::of(&odd), Shape::Periodic(_)));
         odd.arrival.periodic = Some(example::extra());
         assert!(matches!(Shape::of(&odd), Shape::Periodic(_)));

@@ -10,7 +10,10 @@ const SHOWN: usize = 4;
 /// `1 ms, 3 skipped, 1 extra`.
 pub(crate) fn period_and_slips(periodic: &Periodic) -> String {
     let slips = [(periodic.skipped, "skipped"), (periodic.extra, "extra")];
-    let slips = slips.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!(", {} {what}", count(number)));
+    let slips = slips
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!(", {} {what}", count(number)));
     period(periodic) + &slips.collect::<String>()
 }
 
@@ -25,7 +28,8 @@ pub(crate) fn jitters(periodic: &Periodic) -> String {
 /// The typical model, where it says something else than that of all releases.
 pub(crate) fn typical(periodic: &Periodic) -> Option<&Typical> {
     let is_apart = |typical: &&Typical| {
-        !typical.left_out.is_empty() || (typical.offset_ns, typical.jitter_ns) != (periodic.offset_ns, periodic.jitter_ns)
+        !typical.left_out.is_empty()
+            || (typical.offset_ns, typical.jitter_ns) != (periodic.offset_ns, periodic.jitter_ns)
     };
     periodic.typical.as_ref().filter(is_apart)
 }
@@ -48,7 +52,12 @@ pub(crate) fn exceptions(periodic: &Periodic, releases: u64) -> Vec<String> {
             0 => String::new(),
             more => format!("; {more} more in the model file"),
         };
-        text.push(format!("That leaves out {} of {}: {}{more}.", count(number), counted(releases, "release"), named.join("; ")));
+        text.push(format!(
+            "That leaves out {} of {}: {}{more}.",
+            count(number),
+            counted(releases, "release"),
+            named.join("; ")
+        ));
     }
     text.push(format!(
         "A model of all releases, one for each activation, needs a release jitter of {} (J = {} ns).",
@@ -125,12 +134,22 @@ mod tests {
         let mut periodic = example::periodic(1_000_000, 16_000);
         assert_eq!((period_and_slips(&periodic), jitters(&periodic)), ("1 ms".into(), "16 µs".into()));
         // A typical model that says the same.
-        periodic.typical = Some(Typical { offset_ns: periodic.offset_ns, jitter_ns: periodic.jitter_ns, left_out: Vec::new() });
+        periodic.typical = Some(Typical {
+            offset_ns: periodic.offset_ns,
+            jitter_ns: periodic.jitter_ns,
+            left_out: Vec::new(),
+        });
         assert_eq!(jitters(&periodic), "16 µs");
         let odd = example::disturbed();
-        assert_eq!((period_and_slips(&odd), jitters(&odd)), ("1 ms, 3 skipped".into(), "16 µs (30.33 ms)".into()));
+        assert_eq!(
+            (period_and_slips(&odd), jitters(&odd)),
+            ("1 ms, 3 skipped".into(), "16 µs (30.33 ms)".into())
+        );
         let extra = example::extra();
-        assert_eq!((period_and_slips(&extra), jitters(&extra)), ("1 ms, 1 extra".into(), "16 µs (1.016 ms)".into()));
+        assert_eq!(
+            (period_and_slips(&extra), jitters(&extra)),
+            ("1 ms, 1 extra".into(), "16 µs (1.016 ms)".into())
+        );
     }
 
     #[test]
@@ -148,7 +167,11 @@ mod tests {
             typical.left_out = vec![LeftOut { reason: Some(Disturbance::Ending), ..typical.left_out[0] }; 7];
         }
         let text = exceptions(&many, 7_001)[0].clone();
-        assert!(text.contains("(the thread was being ended)") && text.ends_with("clock; 3 more in the model file."), "{text}");
+        assert!(
+            text.contains("(the thread was being ended)")
+                && text.ends_with("clock; 3 more in the model file."),
+            "{text}"
+        );
         assert_eq!(exceptions(&example::periodic(1_000_000, 16_000), 9), [""; 0]);
     }
 
@@ -156,16 +179,24 @@ mod tests {
     fn slips_are_told_by_their_places() {
         assert_eq!(
             slips(&example::disturbed()),
-            ["3 activations were skipped: before the release at 1,500,004,000 ns, 2 before the release at 1,800,002,000 ns of the clock."]
+            [
+                "3 activations were skipped: before the release at 1,500,004,000 ns, 2 before the release at 1,800,002,000 ns of the clock."
+            ]
         );
         assert_eq!(
             slips(&example::extra()),
-            ["1 release was extra, more than one for an activation: the one at 1,500,400,000 ns of the clock; \
-              a model of all releases counts what came before as late by a period for each."]
+            [
+                "1 release was extra, more than one for an activation: the one at 1,500,400,000 ns of the clock; \
+              a model of all releases counts what came before as late by a period for each."
+            ]
         );
         let mut many = example::disturbed();
         many.skipped = 40;
         many.slips = vec![many.slips[0]; MAX_SLIPS];
-        assert!(slips(&many)[0].ends_with(" of the clock, …; the model file has the first places."), "{:?}", slips(&many));
+        assert!(
+            slips(&many)[0].ends_with(" of the clock, …; the model file has the first places."),
+            "{:?}",
+            slips(&many)
+        );
     }
 }

@@ -1,7 +1,11 @@
-//! Tables without borders: plain text that a person reads and `awk` splits, folded to the page's width where there is one.
+//! Tables without borders: plain text that a person reads and `awk` splits, folded to the page's width where
+//! there is one.
 
 use crate::Page;
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Grid, Width, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Grid, Width,
+    presets,
+};
 
 /// How a column behaves where the page is narrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +59,12 @@ impl Table {
         Table { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// The table as text, and the titles of the columns that did not fit. Columns without any content are left out.
+    /// The table as text, and the titles of the columns that did not fit. Columns without any content are
+    /// left out.
     pub(crate) fn print(&self, page: &Page) -> (String, Vec<&'static str>) {
-        let mut shown: Vec<usize> = (0..self.columns.len()).filter(|&index| self.rows.iter().any(|row| !row[index].0.is_empty())).collect();
+        let mut shown: Vec<usize> = (0..self.columns.len())
+            .filter(|&index| self.rows.iter().any(|row| !row[index].0.is_empty()))
+            .collect();
         let mut left_out = Vec::new();
         while page.width.is_some_and(|width| self.least_width(&shown) > usize::from(width)) {
             let droppable = |&index: &usize| match self.columns[index].fit {
@@ -91,7 +98,9 @@ impl Table {
     fn layout(&self, shown: &[usize]) -> Grid {
         let mut grid = Grid::new();
         grid.load_preset(presets::NOTHING);
-        grid.set_header(shown.iter().map(|&index| Cell::new(self.columns[index].title).add_attribute(Attribute::Bold)));
+        grid.set_header(
+            shown.iter().map(|&index| Cell::new(self.columns[index].title).add_attribute(Attribute::Bold)),
+        );
         for row in &self.rows {
             grid.add_row(shown.iter().map(|&index| {
                 let (text, tone) = &row[index];

@@ -1,9 +1,10 @@
 //! Timelines: a recording as a trace that the Perfetto UI opens.
 //!
-//! A thread has a track of its jobs, what the kernel did with it (running, runnable, preempted, asleep), its wake-ups with arrows from who woke it, and
-//! its changes of policy, priority, affinity, name and program. A processor has a track of who ran there.
-//! What the kernel did is there only where every step of the scheduler was recorded ([`punctual_trace::Record::Switch`]), and only of threads that
-//! were watched: elsewhere a processor's track is empty.
+//! A thread has a track of its jobs, what the kernel did with it (running, runnable, preempted, asleep), its
+//! wake-ups with arrows from who woke it, and its changes of policy, priority, affinity, name and program. A
+//! processor has a track of who ran there. What the kernel did is there only where every step of the
+//! scheduler was recorded ([`punctual_trace::Record::Switch`]), and only of threads that were watched:
+//! elsewhere a processor's track is empty.
 //!
 //! Packets leave as they come; what is held is the state of threads and processors.
 
@@ -51,13 +52,15 @@ pub struct Counts {
     pub jobs: u64,
     /// Jobs of the tasks' other separators.
     pub other_jobs: u64,
-    /// Steps of the scheduler. Without any, there are jobs but nothing of who ran when: `punctual record --detail switches` has that.
+    /// Steps of the scheduler. Without any, there are jobs but nothing of who ran when: `punctual record
+    /// --detail switches` has that.
     pub steps: u64,
     /// Arrows from who woke to who was woken.
     pub arrows: u64,
     /// Steps that were not seen and were made up for; each is marked on its thread.
     pub mended: u64,
-    /// Steps that were left out: on processors that Perfetto does not show (it has 1,024), or of threads that cannot be.
+    /// Steps that were left out: on processors that Perfetto does not show (it has 1,024), or of threads that
+    /// cannot be.
     pub left_out: u64,
     /// Jobs of threads that nothing introduced, left out.
     pub unknown: u64,
@@ -82,13 +85,14 @@ pub struct Timeline<W: Write> {
 }
 
 impl<W: Write> Timeline<W> {
-    /// An empty timeline of the recording that `about` tells of. `model` is its timing model, which says which separator is each task's
-    /// primary one.
+    /// An empty timeline of the recording that `about` tells of. `model` is its timing model, which says
+    /// which separator is each task's primary one.
     pub fn new(out: W, about: &About, model: &TimingModel) -> Result<Self, Error> {
         let mut primary: HashMap<_, Vec<Primary>> = HashMap::new();
         for task in &model.tasks {
             if let Some(stream) = task.primary.and_then(|place| task.streams.get(place)) {
-                let known = Primary { from: task.from_ns, until: task.until_ns, separator: stream.separator.key() };
+                let known =
+                    Primary { from: task.from_ns, until: task.until_ns, separator: stream.separator.key() };
                 primary.entry((task.tid, task.phase)).or_default().push(known);
             }
         }
@@ -127,7 +131,9 @@ impl<W: Write> Timeline<W> {
                 Ok(())
             }
             Record::Renamed { tid, name, .. } => self.threads.rename(*tid, name, self.now, &mut self.packets),
-            Record::Command { tid, command, .. } => self.threads.command(*tid, command, self.now, &mut self.packets),
+            Record::Command { tid, command, .. } => {
+                self.threads.command(*tid, command, self.now, &mut self.packets)
+            }
             Record::Last { tid, at, .. } => self.end(*tid, *at, false),
             Record::Exit { tid, at, .. } => self.end(*tid, *at, true),
             Record::Switch(switch) => self.switch(switch),
@@ -135,11 +141,19 @@ impl<W: Write> Timeline<W> {
     }
 
     /// Takes a job that has ended: before or after the record that ended it.
-    pub fn job(&mut self, tid: u32, phase: u32, separator: &Separator, number: u64, job: &Job) -> Result<(), Error> {
+    pub fn job(
+        &mut self,
+        tid: u32,
+        phase: u32,
+        separator: &Separator,
+        number: u64,
+        job: &Job,
+    ) -> Result<(), Error> {
         let key = separator.key();
         let tasks = self.primary.get(&(tid, phase));
-        let primary =
-            tasks.is_some_and(|tasks| tasks.iter().any(|task| task.separator == key && (task.from..=task.until).contains(&job.end)));
+        let primary = tasks.is_some_and(|tasks| {
+            tasks.iter().any(|task| task.separator == key && (task.from..=task.until).contains(&job.end))
+        });
         if !primary && *separator == Separator::SUSPENSION {
             // The jobs between any two sleeps: the thread's states show them.
             return Ok(());
@@ -195,7 +209,9 @@ impl<W: Write> Timeline<W> {
 
     /// An arrow from who woke to who was woken, where both are watched.
     fn arrow(&mut self, by: u32, woken: u32, at: Instant) -> Result<(), Error> {
-        let (Some(waker), Some(sleeper)) = (self.threads.get(by), self.threads.get(woken)) else { return Ok(()) };
+        let (Some(waker), Some(sleeper)) = (self.threads.get(by), self.threads.get(woken)) else {
+            return Ok(());
+        };
         let (wakes, woken_by) = (format!("wakes {}", sleeper.name), format!("woken by {}", waker.name));
         let flow = self.packets.new_flow();
         let arguments = |tid: u32| vec![Argument::number("tid", tid.into())];
@@ -208,7 +224,11 @@ impl<W: Write> Timeline<W> {
     /// A thread's number belongs to another thread now, though its end was not seen.
     fn vanish(&mut self, tid: u32, at: Instant) -> Result<(), Error> {
         // Perfetto must have seen the end before it sees the other thread.
-        if self.threads.get(tid).is_some() { self.end(tid, Instant::from_ns(at.ns().saturating_sub(1)), true) } else { Ok(()) }
+        if self.threads.get(tid).is_some() {
+            self.end(tid, Instant::from_ns(at.ns().saturating_sub(1)), true)
+        } else {
+            Ok(())
+        }
     }
 
     fn end(&mut self, tid: u32, at: Instant, exits: bool) -> Result<(), Error> {

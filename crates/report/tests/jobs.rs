@@ -3,7 +3,9 @@
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use proptest::prelude::*;
-use punctual_model::{Call, Disturbance, Duration, FileClass, Instant, Job, Object, Release, Segment, Separator, Window};
+use punctual_model::{
+    Call, Disturbance, Duration, FileClass, Instant, Job, Object, Release, Segment, Separator, Window,
+};
 use punctual_report::jobs::{Format, Row, Writer};
 use std::io::{self, Write};
 
@@ -39,7 +41,8 @@ impl Seen {
         }
     }
 
-    /// What every row must say, as text; where a value is unknown, nothing. Written out once more, not by the code under test.
+    /// What every row must say, as text; where a value is unknown, nothing. Written out once more, not by the
+    /// code under test.
     fn expected(&self) -> [String; 18] {
         let job = &self.job;
         [
@@ -59,7 +62,9 @@ impl Seen {
             job.suspended.ns().to_string(),
             job.response().ns().to_string(),
             self.segments.len().to_string(),
-            Some(self.expirations).filter(|number| *number > 0).map_or(String::new(), |number| number.to_string()),
+            Some(self.expirations)
+                .filter(|number| *number > 0)
+                .map_or(String::new(), |number| number.to_string()),
             self.disturbance.map_or(String::new(), |disturbance| format!("{disturbance:?}").to_lowercase()),
         ]
     }
@@ -89,29 +94,54 @@ const NAMES: [&str; 18] = [
 fn separator() -> impl Strategy<Value = Separator> {
     prop_oneof![
         Just(Separator::SUSPENSION),
-        any::<u64>().prop_map(|address| Separator { call: Call::FutexWait, object: Object::Address(address) }),
-        (any::<i32>(), any::<u64>())
-            .prop_map(|(fd, identity)| Separator { call: Call::Read, object: Object::File { class: FileClass::Pipe, fd, identity } }),
+        any::<u64>()
+            .prop_map(|address| Separator { call: Call::FutexWait, object: Object::Address(address) }),
+        (any::<i32>(), any::<u64>()).prop_map(|(fd, identity)| Separator {
+            call: Call::Read,
+            object: Object::File { class: FileClass::Pipe, fd, identity }
+        }),
     ]
 }
 
 fn seen() -> impl Strategy<Value = Seen> {
     let name = prop_oneof![Just("worker".to_owned()), "[a-c,\"\r\n=;é\u{0}]{0,15}", any::<String>()];
-    let instants = (proptest::option::of(0..1u64 << 60), 0..1u64 << 60, 0..1u64 << 40, 0..1u64 << 40, 0..1u64 << 40);
+    let instants =
+        (proptest::option::of(0..1u64 << 60), 0..1u64 << 60, 0..1u64 << 40, 0..1u64 << 40, 0..1u64 << 40);
     let all = &[None, Some(Disturbance::Signal), Some(Disturbance::Ending), Some(Disturbance::Stall)][..];
     let circumstances = (0..3u64, prop::sample::select(all));
     let spans = (0..1u64 << 63, 0..1u64 << 63, 0..9usize);
-    (any::<[u32; 3]>(), name, separator(), any::<bool>(), 0..1u64 << 63, instants, spans, circumstances).prop_map(
-        |(numbers, name, separator, primary, number, instants, (cost, suspended, segments), (expirations, disturbance))| {
-            let (arrival, earliest, width, start, length) = instants;
-            let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(earliest + width)).unwrap();
-            let start = Instant::from_ns(earliest + start);
-            let release = Release { arrival: arrival.map(Instant::from_ns), window };
-            let (cost, suspended) = (Duration::from_ns(cost), Duration::from_ns(suspended));
-            let job = Job { release, start, end: start + Duration::from_ns(length), cost, suspended };
-            Seen { numbers, name, separator, primary, number, job, segments: vec![Segment::default(); segments], expirations, disturbance }
-        },
-    )
+    (any::<[u32; 3]>(), name, separator(), any::<bool>(), 0..1u64 << 63, instants, spans, circumstances)
+        .prop_map(
+            |(
+                numbers,
+                name,
+                separator,
+                primary,
+                number,
+                instants,
+                (cost, suspended, segments),
+                (expirations, disturbance),
+            )| {
+                let (arrival, earliest, width, start, length) = instants;
+                let window =
+                    Window::new(Instant::from_ns(earliest), Instant::from_ns(earliest + width)).unwrap();
+                let start = Instant::from_ns(earliest + start);
+                let release = Release { arrival: arrival.map(Instant::from_ns), window };
+                let (cost, suspended) = (Duration::from_ns(cost), Duration::from_ns(suspended));
+                let job = Job { release, start, end: start + Duration::from_ns(length), cost, suspended };
+                Seen {
+                    numbers,
+                    name,
+                    separator,
+                    primary,
+                    number,
+                    job,
+                    segments: vec![Segment::default(); segments],
+                    expirations,
+                    disturbance,
+                }
+            },
+        )
 }
 
 fn written(format: Format, rows: &[Seen]) -> Vec<u8> {
@@ -134,7 +164,10 @@ fn parquet_rows(file: &SerializedFileReader<bytes::Bytes>) -> Vec<Vec<String>> {
         Field::Null => String::new(),
         other => panic!("a field of another type: {other:?}"),
     };
-    file.get_row_iter(None).unwrap().map(|row| row.unwrap().get_column_iter().map(|(_, field)| text(field)).collect()).collect()
+    file.get_row_iter(None)
+        .unwrap()
+        .map(|row| row.unwrap().get_column_iter().map(|(_, field)| text(field)).collect())
+        .collect()
 }
 
 proptest! {
@@ -159,7 +192,13 @@ proptest! {
 fn one(number: u64) -> Seen {
     let at = Instant::from_ns(1_000_000 * number);
     let release = Release { arrival: (number % 2 == 0).then_some(at), window: Window::at(at) };
-    let job = Job { release, start: at, end: at + Duration::from_us(7), cost: Duration::from_us(7), suspended: Duration::ZERO };
+    let job = Job {
+        release,
+        start: at,
+        end: at + Duration::from_us(7),
+        cost: Duration::from_us(7),
+        suspended: Duration::ZERO,
+    };
     let name = format!("worker {}", number % 3);
     Seen {
         numbers: [11, 10, 0],
@@ -191,7 +230,17 @@ fn a_long_parquet_file_is_in_groups_of_bounded_size() {
 fn a_parquet_file_names_clock_and_unit() {
     let file = parquet(written(Format::Parquet, &[]));
     let about = file.metadata().file_metadata();
-    let of = |key: &str| about.key_value_metadata().unwrap().iter().find(|entry| entry.key == key).unwrap().value.clone().unwrap();
+    let of = |key: &str| {
+        about
+            .key_value_metadata()
+            .unwrap()
+            .iter()
+            .find(|entry| entry.key == key)
+            .unwrap()
+            .value
+            .clone()
+            .unwrap()
+    };
     assert_eq!((of("punctual.clock").as_str(), of("punctual.unit").as_str()), ("CLOCK_BOOTTIME", "ns"));
     assert!(about.created_by().unwrap().starts_with("punctual "));
 }
@@ -234,6 +283,9 @@ fn a_full_disk_is_an_error_that_says_so() {
             writer.finish()
         };
         let error = written().err().unwrap().to_string();
-        assert!(error.contains("cannot write the job list") && error.contains("no storage space"), "{format:?}: {error}");
+        assert!(
+            error.contains("cannot write the job list") && error.contains("no storage space"),
+            "{format:?}: {error}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Timelines say what happened: decoded with the messages that wrote them, and asked with Perfetto's own trace processor.
+//! Timelines say what happened: decoded with the messages that wrote them, and asked with Perfetto's own
+//! trace processor.
 
 #[path = "timeline/dataflow.rs"]
 mod dataflow;
@@ -16,7 +17,8 @@ use decode::Decoded;
 use machine::{CPUS, FIRST, Run, about, history, records};
 use proptest::prelude::*;
 use punctual_model::{
-    Arrival, Call, Duration, EndedBy, Instant, Job, Object, Observation, Platform, Release, Separator, Stream, Task, TimingModel, Window,
+    Arrival, Call, Duration, EndedBy, Instant, Job, Object, Observation, Platform, Release, Separator,
+    Stream, Task, TimingModel, Window,
 };
 use punctual_report::timeline::{Counts, Timeline};
 use punctual_trace::{Record, Step, Switch};
@@ -81,7 +83,8 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
     }
 }
 
-const SLEEP: Separator = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
+const SLEEP: Separator =
+    Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
 const WAIT: Separator = Separator { call: Call::FutexWait, object: Object::Address(0x1000) };
 
 fn timeline(threads: u32, records: &[Record], jobs: &[(u32, Separator, Job)]) -> (Vec<u8>, Counts) {
@@ -97,7 +100,13 @@ fn timeline(threads: u32, records: &[Record], jobs: &[(u32, Separator, Job)]) ->
 
 /// Jobs of a stream: they end one after the other, and are released whenever.
 fn jobs(most: usize) -> impl Strategy<Value = Vec<Job>> {
-    let one = (0..2_000u64, 0..1_000u64, prop_oneof![Just(0), 0..300u64], proptest::option::of(0..3_000u64), 0..500u64);
+    let one = (
+        0..2_000u64,
+        0..1_000u64,
+        prop_oneof![Just(0), 0..300u64],
+        proptest::option::of(0..3_000u64),
+        0..500u64,
+    );
     prop::collection::vec(one, 0..most).prop_map(|parts| {
         let mut end = 2_000_000;
         let job = |(response, after, width, arrival, cost): (u64, u64, u64, Option<u64>, u64)| {
@@ -105,7 +114,13 @@ fn jobs(most: usize) -> impl Strategy<Value = Vec<Job>> {
             let at = Instant::from_ns;
             let window = Window::new(at(end - response), at(end - response + width)).unwrap();
             let release = Release { arrival: arrival.map(|early| at(end - early)), window };
-            Job { release, start: at(end), end: at(end), cost: Duration::from_ns(cost), suspended: Duration::from_ns(cost / 3) }
+            Job {
+                release,
+                start: at(end),
+                end: at(end),
+                cost: Duration::from_ns(cost),
+                suspended: Duration::from_ns(cost / 3),
+            }
         };
         parts.into_iter().map(job).collect()
     })
@@ -242,13 +257,15 @@ fn strange() -> impl Strategy<Value = Strange> {
         1 => (tid(), any::<String>()).prop_map(|(tid, command)| Record::Command { tid, sequence: 0, command }),
     ];
     let separator = prop::sample::select(vec![SLEEP, WAIT, Separator::SUSPENSION]);
-    let job = (at(), at(), at(), at(), proptest::option::of(at()), any::<u64>()).prop_map(|(a, b, start, end, arrival, cost)| Job {
-        release: Release { arrival, window: Window::new(a.min(b), a.max(b)).unwrap() },
-        start,
-        end,
-        cost: Duration::from_ns(cost),
-        suspended: Duration::from_ns(cost),
-    });
+    let job = (at(), at(), at(), at(), proptest::option::of(at()), any::<u64>()).prop_map(
+        |(a, b, start, end, arrival, cost)| Job {
+            release: Release { arrival, window: Window::new(a.min(b), a.max(b)).unwrap() },
+            start,
+            end,
+            cost: Duration::from_ns(cost),
+            suspended: Duration::from_ns(cost),
+        },
+    );
     (record, (tid(), 0..3u32, separator, job))
 }
 
@@ -261,8 +278,11 @@ fn job_at(released: u64, end: u64) -> Job {
 #[test]
 fn jobs_at_other_separators_are_apart_and_sleeps_of_any_kind_are_left_out() {
     let job = job_at(1_000_000, 1_500_000);
-    let (bytes, counts) =
-        timeline(1, &records(1, &[]), &[(FIRST, SLEEP, job), (FIRST, WAIT, job), (FIRST, Separator::SUSPENSION, job), (9, SLEEP, job)]);
+    let (bytes, counts) = timeline(
+        1,
+        &records(1, &[]),
+        &[(FIRST, SLEEP, job), (FIRST, WAIT, job), (FIRST, Separator::SUSPENSION, job), (9, SLEEP, job)],
+    );
     let decoded = Decoded::new(&bytes);
     let on: Vec<&str> = decoded.slices.iter().map(|slice| decoded.tracks[&slice.track].as_str()).collect();
     assert_eq!(on, ["jobs", "jobs: futex_wait 0x1000"]);
@@ -271,18 +291,25 @@ fn jobs_at_other_separators_are_apart_and_sleeps_of_any_kind_are_left_out() {
 
 #[test]
 fn what_becomes_of_a_thread_is_told() {
-    let task = |at, begin| punctual_trace::TaskRecord { at: Instant::from_ns(at), begin, ..machine::seen(FIRST) };
-    let policy = punctual_trace::TaskRecord { priority: 70, ..task(700_000, punctual_trace::Begin::Priority) };
-    let affinity = punctual_trace::TaskRecord { affinity: "1".into(), ..task(800_000, punctual_trace::Begin::Affinity) };
-    let exec =
-        punctual_trace::TaskRecord { name: "next".into(), command: "/bin/next -v".into(), ..task(900_000, punctual_trace::Begin::Exec) };
+    let task =
+        |at, begin| punctual_trace::TaskRecord { at: Instant::from_ns(at), begin, ..machine::seen(FIRST) };
+    let policy =
+        punctual_trace::TaskRecord { priority: 70, ..task(700_000, punctual_trace::Begin::Priority) };
+    let affinity =
+        punctual_trace::TaskRecord { affinity: "1".into(), ..task(800_000, punctual_trace::Begin::Affinity) };
+    let exec = punctual_trace::TaskRecord {
+        name: "next".into(),
+        command: "/bin/next -v".into(),
+        ..task(900_000, punctual_trace::Begin::Exec)
+    };
     let mut told = records(1, &[]);
     told.extend([policy, affinity].map(|task| Record::Task(Box::new(task))));
     told.push(Record::Renamed { tid: FIRST, sequence: 0, name: "calm".into() });
     told.push(Record::Task(Box::new(exec)));
     told.push(Record::Exit { tid: FIRST, sequence: 0, at: Instant::from_ns(950_000) });
     let decoded = Decoded::new(&timeline(1, &told, &[]).0);
-    let instants: Vec<(&str, u64)> = decoded.instants.iter().map(|instant| (instant.name.as_str(), instant.begin)).collect();
+    let instants: Vec<(&str, u64)> =
+        decoded.instants.iter().map(|instant| (instant.name.as_str(), instant.begin)).collect();
     assert_eq!(
         instants,
         [
@@ -299,7 +326,8 @@ fn what_becomes_of_a_thread_is_told() {
 #[test]
 fn processors_and_threads_that_cannot_be_shown_are_left_out_and_counted() {
     let at = Instant::from_ns(1_000_000);
-    let steps = [(FIRST, 1_024), (u32::MAX, 0), (0, 0)].map(|(tid, cpu)| Switch { tid, at, cpu, step: Step::In });
+    let steps =
+        [(FIRST, 1_024), (u32::MAX, 0), (0, 0)].map(|(tid, cpu)| Switch { tid, at, cpu, step: Step::In });
     let (bytes, counts) = timeline(1, &records(1, &steps), &[]);
     assert_eq!((counts.left_out, counts.steps), (3, 0));
     assert_eq!(Decoded::new(&bytes).runs(), []);
@@ -309,15 +337,23 @@ fn processors_and_threads_that_cannot_be_shown_are_left_out_and_counted() {
 fn a_thread_that_ends_leaves_its_processor() {
     let step = |at, step| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 1, step });
     let mut told = records(1, &[]);
-    told.extend([step(1_000_000, Step::In), Record::Exit { tid: FIRST, sequence: 0, at: Instant::from_ns(1_200_000) }]);
+    told.extend([
+        step(1_000_000, Step::In),
+        Record::Exit { tid: FIRST, sequence: 0, at: Instant::from_ns(1_200_000) },
+    ]);
     let decoded = Decoded::new(&timeline(1, &told, &[]).0);
     assert_eq!(decoded.runs(), [Run { from: 1_000_000, until: Some(1_200_000), cpu: 1, tid: FIRST }]);
 }
 
-/// The state in which a thread that was not seen to leave is shown to have left, when this is what is seen of it next.
+/// The state in which a thread that was not seen to leave is shown to have left, when this is what is seen of
+/// it next.
 fn left(next: Step, cpu: u32) -> i64 {
     let step = |tid, at, cpu, step| Switch { tid, at: Instant::from_ns(at), cpu, step };
-    let steps = [step(FIRST, 1_000_000, 0, Step::In), step(FIRST + 1, 1_100_000, 0, Step::In), step(FIRST, 1_200_000, cpu, next)];
+    let steps = [
+        step(FIRST, 1_000_000, 0, Step::In),
+        step(FIRST + 1, 1_100_000, 0, Step::In),
+        step(FIRST, 1_200_000, cpu, next),
+    ];
     let (bytes, counts) = timeline(2, &records(2, &steps), &[]);
     assert_eq!(counts.mended, 1);
     Decoded::new(&bytes).switches[&0].iter().find(|(at, _)| *at == 1_100_000).unwrap().1.prev_state
@@ -332,8 +368,9 @@ fn how_a_thread_left_unseen_follows_from_what_it_does_next() {
 
 #[test]
 fn only_a_thread_with_a_reservation_comes_back_without_a_wake_up() {
-    let steps = [(1_000_000, Step::In), (1_100_000, Step::Asleep { interruptible: true }), (1_900_000, Step::In)]
-        .map(|(at, step)| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 0, step }));
+    let steps =
+        [(1_000_000, Step::In), (1_100_000, Step::Asleep { interruptible: true }), (1_900_000, Step::In)]
+            .map(|(at, step)| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 0, step }));
     for (policy, mended) in [(punctual_model::Policy::Deadline, 0), (punctual_model::Policy::Fifo, 1)] {
         let task = Record::Task(Box::new(punctual_trace::TaskRecord { policy, ..machine::seen(FIRST) }));
         let told: Vec<Record> = std::iter::once(task).chain(steps.iter().cloned()).collect();
@@ -350,9 +387,12 @@ fn a_recording_without_steps_has_jobs_alone() {
 
 #[test]
 fn jobs_that_wait_behind_many_are_shown_late_and_say_so() {
-    let jobs: Vec<_> = (0..20).map(|number| (FIRST, SLEEP, job_at(1_000_000 + number, 2_000_000 + 1_000 * number))).collect();
+    let jobs: Vec<_> = (0..20)
+        .map(|number| (FIRST, SLEEP, job_at(1_000_000 + number, 2_000_000 + 1_000 * number)))
+        .collect();
     let decoded = Decoded::new(&timeline(1, &records(1, &[]), &jobs).0);
-    let late: Vec<i64> = decoded.slices.iter().filter_map(|slice| slice.numbers.get("shown_late_ns").copied()).collect();
+    let late: Vec<i64> =
+        decoded.slices.iter().filter_map(|slice| slice.numbers.get("shown_late_ns").copied()).collect();
     assert_eq!((decoded.slices.len(), late.len()), (20, 12));
     // The ninth is shown from the end of the first on.
     assert_eq!(late.iter().min(), Some(&(2_000_000 - 1_000_008)));
@@ -372,6 +412,7 @@ impl io::Write for Full {
 
 #[test]
 fn a_full_disk_is_an_error_that_says_so() {
-    let error = Timeline::new(Full, &about(), &model(1, SLEEP)).and_then(Timeline::finish).err().unwrap().to_string();
+    let error =
+        Timeline::new(Full, &about(), &model(1, SLEEP)).and_then(Timeline::finish).err().unwrap().to_string();
     assert!(error.contains("cannot write the timeline") && error.contains("no storage space"), "{error}");
 }

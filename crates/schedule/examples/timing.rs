@@ -1,7 +1,9 @@
-//! How long admission takes with how many specs admitted, without a daemon: `cargo run --release -p punctual-schedule --example timing`.
+//! How long admission takes with how many specs admitted, without a daemon: `cargo run --release -p
+//! punctual-schedule --example timing`.
 //!
-//! For each plugin and test: how many specs were refused while it was filled, how many of them because it was too much to prove, and then the median and the
-//! 99th percentile of consider, admit and release of one more spec, on one processor.
+//! For each plugin and test: how many specs were refused while it was filled, how many of them because it was
+//! too much to prove, and then the median and the 99th percentile of consider, admit and release of one more
+//! spec, on one processor.
 
 use punctual_model::Duration;
 use punctual_schedule::{Answer, Kind, Limits, Parameters, Plugin, Refusal, Settings, SpecId, Test, plugin};
@@ -21,7 +23,8 @@ impl Random {
 
 /// One of `count` specs that take `load` of a processor together; periods of 1 ms to 1 s.
 fn spec(random: &mut Random, count: u64, load: f64, tight: bool) -> Parameters {
-    let period = 1_000_000 + if random.below(2) == 0 { random.below(9_000_000) } else { random.below(999_000_000) };
+    let period =
+        1_000_000 + if random.below(2) == 0 { random.below(9_000_000) } else { random.below(999_000_000) };
     let share = load / count as f64 * (0.5 + random.below(1_000) as f64 / 1_000.0);
     let runtime = ((period as f64 * share) as u64).max(1);
     let deadline = if tight { runtime.max(period / 2 + random.below(period / 2)) } else { period };
@@ -34,9 +37,23 @@ fn spec(random: &mut Random, count: u64, load: f64, tight: bool) -> Parameters {
     }
 }
 
-fn filled(kind: Kind, test: Test, count: u64, load: f64, tight: bool, random: &mut Random) -> (Box<dyn Plugin>, u64, u64) {
+fn filled(
+    kind: Kind,
+    test: Test,
+    count: u64,
+    load: f64,
+    tight: bool,
+    random: &mut Random,
+) -> (Box<dyn Plugin>, u64, u64) {
     let limits = Limits { least_runtime: Duration::from_ns(1), ..Limits::default() };
-    let settings = Settings { name: "timing".into(), processors: vec![0], priorities: (1, 99), threshold: 1.0, test, limits };
+    let settings = Settings {
+        name: "timing".into(),
+        processors: vec![0],
+        priorities: (1, 99),
+        threshold: 1.0,
+        test,
+        limits,
+    };
     let mut plugin = plugin(kind, settings).expect("these settings hold");
     let (mut refused, mut unproven) = (0, 0);
     for id in 0..count {
@@ -45,7 +62,8 @@ fn filled(kind: Kind, test: Test, count: u64, load: f64, tight: bool, random: &m
             Answer::Ok(offer) | Answer::Partial(offer) => plugin.admit(SpecId(id), &parameters, offer),
             Answer::No(refusal) => {
                 refused += 1;
-                unproven += u64::from(matches!(refusal, Refusal::Unschedulable(why) if why.contains("too much")));
+                unproven +=
+                    u64::from(matches!(refusal, Refusal::Unschedulable(why) if why.contains("too much")));
             }
         }
     }
@@ -53,7 +71,10 @@ fn filled(kind: Kind, test: Test, count: u64, load: f64, tight: bool, random: &m
 }
 
 fn main() {
-    println!("{:4} {:11} {:>4} {:>9} {:>5} {:>8} {:>9} {:>9}", "", "test", "load", "deadlines", "specs", "refused", "median µs", "99 % µs");
+    println!(
+        "{:4} {:11} {:>4} {:>9} {:>5} {:>8} {:>9} {:>9}",
+        "", "test", "load", "deadlines", "specs", "refused", "median µs", "99 % µs"
+    );
     for kind in Kind::ALL {
         for (test, load, tight) in [
             (Test::Utilization, 0.6, false),
@@ -72,7 +93,8 @@ fn main() {
                     .map(|_| {
                         let parameters = spec(&mut random, count.max(1_000), load, tight);
                         let begin = Instant::now();
-                        if let Answer::Ok(offer) | Answer::Partial(offer) = plugin.consider(&parameters, None) {
+                        if let Answer::Ok(offer) | Answer::Partial(offer) = plugin.consider(&parameters, None)
+                        {
                             plugin.admit(SpecId(u64::MAX), &parameters, offer);
                             plugin.release(SpecId(u64::MAX));
                         }

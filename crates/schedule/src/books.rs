@@ -1,4 +1,5 @@
-//! What a processor carries: sums that are brought up to date with each spec that comes or goes, so that asking costs nothing.
+//! What a processor carries: sums that are brought up to date with each spec that comes or goes, so that
+//! asking costs nothing.
 
 use crate::task::Task;
 use crate::{Load, Utilization};
@@ -45,11 +46,19 @@ impl Books {
 }
 
 /// The sentence for a processor that would be taken beyond the threshold (Equation 3).
-pub(crate) fn beyond(threshold: Utilization, processor: u32, taken: Utilization, needed: Utilization) -> String {
-    format!("utilization, processor {processor}: {needed} are needed, {taken} are taken, and the threshold is {threshold}")
+pub(crate) fn beyond(
+    threshold: Utilization,
+    processor: u32,
+    taken: Utilization,
+    needed: Utilization,
+) -> String {
+    format!(
+        "utilization, processor {processor}: {needed} are needed, {taken} are taken, and the threshold is {threshold}"
+    )
 }
 
-/// Places in `books`, the least loaded first by `measure`; worst fit takes the first. Equal ones stay in the order of the configuration.
+/// Places in `books`, the least loaded first by `measure`; worst fit takes the first. Equal ones stay in the
+/// order of the configuration.
 pub(crate) fn least_loaded<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> K) -> Vec<usize> {
     let mut places: Vec<usize> = (0..books.len()).collect();
     places.sort_by_cached_key(|&at| measure(&books[at]));
@@ -57,7 +66,10 @@ pub(crate) fn least_loaded<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> 
 }
 
 /// The first place that passes a test, with what it found; else why the first of all does not pass.
-pub(crate) fn first_that<T>(places: &[usize], mut test: impl FnMut(usize) -> Result<T, String>) -> Result<(usize, T), String> {
+pub(crate) fn first_that<T>(
+    places: &[usize],
+    mut test: impl FnMut(usize) -> Result<T, String>,
+) -> Result<(usize, T), String> {
     let mut reason = None;
     for &place in places {
         match test(place) {

@@ -1,20 +1,27 @@
-//! The processor-demand test for preemptive EDF on one processor, deadlines no longer than periods (Baruah, Rosier and Howell 1990), by Quick
-//! Processor-demand Analysis (Zhang and Burns 2009).
+//! The processor-demand test for preemptive EDF on one processor, deadlines no longer than periods (Baruah,
+//! Rosier and Howell 1990), by Quick Processor-demand Analysis (Zhang and Burns 2009).
 //!
-//! > All deadlines are kept if and only if h(t) = Σ (⌊(t − D_i) / T_i⌋ + 1) · Q_i over all tasks with D_i ≤ t never exceeds t.
+//! > All deadlines are kept if and only if h(t) = Σ (⌊(t − D_i) / T_i⌋ + 1) · Q_i over all tasks with D_i ≤ t
+//! never exceeds t.
 //!
-//! The runtime of the task that is to be admitted may be open. QPA goes from long intervals to short ones, and where an interval has too much
-//! demand, the runtime is cut until it has not; what was passed before stays passed, since less is demanded there too. So one descent finds the longest runtime
-//! that is possible at all.
+//! The runtime of the task that is to be admitted may be open. QPA goes from long intervals to short ones,
+//! and where an interval has too much demand, the runtime is cut until it has not; what was passed before
+//! stays passed, since less is demanded there too. So one descent finds the longest runtime that is possible
+//! at all.
 
 use crate::Utilization;
 use crate::task::Task;
 use crate::work::{Unproven, Work};
 use punctual_model::Duration;
 
-/// The longest runtime from `least` to `task.runtime` with which `task` can be scheduled beside `others`, which are sorted by deadline; `least`, if finding
-/// the longest takes too much work.
-pub(crate) fn longest_runtime(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
+/// The longest runtime from `least` to `task.runtime` with which `task` can be scheduled beside `others`,
+/// which are sorted by deadline; `least`, if finding the longest takes too much work.
+pub(crate) fn longest_runtime(
+    others: &[Task],
+    task: Task,
+    least: Duration,
+    work: &mut Work,
+) -> Result<Duration, Unproven> {
     if suffices(others, &task) {
         return Ok(task.runtime);
     }
@@ -58,19 +65,29 @@ fn cut(t: u64, demand: u128, jobs: u128, runtime: Duration, least: Duration) -> 
         return Ok(runtime);
     }
     if demand + jobs * u128::from(least.ns()) > t {
-        return Err(Unproven::Demand { interval: Duration::from_ns(t as u64), demand: demand + jobs * u128::from(least.ns()) });
+        return Err(Unproven::Demand {
+            interval: Duration::from_ns(t as u64),
+            demand: demand + jobs * u128::from(least.ns()),
+        });
     }
     // There are jobs, since it matters what they take; and the quotient lies between two runtimes.
     Ok(Duration::from_ns(((t - demand) / jobs.max(1)) as u64))
 }
 
-/// A runtime that takes all that is left leaves QPA endless intervals to look at. The first deadlines often forbid it; some of them are looked at before.
-fn cut_by_first_deadlines(others: &[Task], task: &Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
+/// A runtime that takes all that is left leaves QPA endless intervals to look at. The first deadlines often
+/// forbid it; some of them are looked at before.
+fn cut_by_first_deadlines(
+    others: &[Task],
+    task: &Task,
+    least: Duration,
+    work: &mut Work,
+) -> Result<Duration, Unproven> {
     const SOME: usize = 8;
     let tasks = Tasks { others, task };
     let later = &others[others.partition_point(|other| other.deadline < task.deadline)..];
     let step = later.len().div_ceil(SOME).max(1);
-    let deadlines = std::iter::once(task.deadline).chain(later.iter().step_by(step).map(|other| other.deadline));
+    let deadlines =
+        std::iter::once(task.deadline).chain(later.iter().step_by(step).map(|other| other.deadline));
     let mut runtime = task.runtime;
     for deadline in deadlines.map(Duration::ns) {
         let (demand, jobs) = tasks.demand(deadline, work)?;
@@ -79,8 +96,9 @@ fn cut_by_first_deadlines(others: &[Task], task: &Task, least: Duration, work: &
     Ok(runtime)
 }
 
-/// A sufficient test in one pass: each task's demand by a line from its first deadline on (Devi 2003; the first step of Albers and Slomka's
-/// approximation). Between deadlines the lines' sum rises no faster than time, so it is looked at there.
+/// A sufficient test in one pass: each task's demand by a line from its first deadline on (Devi 2003; the
+/// first step of Albers and Slomka's approximation). Between deadlines the lines' sum rises no faster than
+/// time, so it is looked at there.
 fn suffices(others: &[Task], task: &Task) -> bool {
     let place = others.partition_point(|other| other.deadline <= task.deadline);
     let sorted = others[..place].iter().chain([task]).chain(&others[place..]);
@@ -111,7 +129,10 @@ impl Tasks<'_> {
     /// h(t) of the others, and the number of jobs of the task itself.
     fn demand(&self, t: u64, work: &mut Work) -> Result<(u128, u128), Unproven> {
         work.spend(self.others.len() + 1)?;
-        let jobs = |task: &Task| t.checked_sub(task.deadline.ns()).map_or(0, |beyond| u128::from(beyond / task.period.ns().max(1)) + 1);
+        let jobs = |task: &Task| {
+            t.checked_sub(task.deadline.ns())
+                .map_or(0, |beyond| u128::from(beyond / task.period.ns().max(1)) + 1)
+        };
         // They are sorted: those behind have no deadline within t.
         let begun = self.others.iter().take_while(|task| task.deadline.ns() <= t);
         Ok((begun.map(|task| jobs(task) * u128::from(task.runtime.ns())).sum(), jobs(self.task)))
@@ -128,10 +149,12 @@ impl Tasks<'_> {
         Ok(self.all().filter_map(last).max())
     }
 
-    /// No interval longer than this need be looked at: the lesser of the bound by utilization and the synchronous busy period.
+    /// No interval longer than this need be looked at: the lesser of the bound by utilization and the
+    /// synchronous busy period.
     fn bound(&self, work: &mut Work) -> Result<u64, Unproven> {
         let by_utilization = self.bound_by_utilization();
-        // The busy period is often shorter, but its search is long when little is free. So it is given up soon if there is the other bound.
+        // The busy period is often shorter, but its search is long when little is free. So it is given up
+        // soon if there is the other bound.
         const ROUNDS: usize = 16;
         let mut busy = self.all().fold(0u64, |sum, task| sum.saturating_add(task.runtime.ns())).max(1);
         for round in 0.. {
@@ -139,7 +162,9 @@ impl Tasks<'_> {
                 Some(bound) if busy >= bound || round >= ROUNDS => return Ok(bound),
                 _ => work.spend(self.others.len() + 1)?,
             }
-            let released = |task: &Task| u128::from(busy.div_ceil(task.period.ns().max(1))) * u128::from(task.runtime.ns());
+            let released = |task: &Task| {
+                u128::from(busy.div_ceil(task.period.ns().max(1))) * u128::from(task.runtime.ns())
+            };
             let demand: u128 = self.all().map(released).sum();
             if demand <= u128::from(busy) {
                 break;
@@ -152,7 +177,9 @@ impl Tasks<'_> {
     /// max(D_max, Σ (T_i − D_i) · U_i / (1 − U)), where that is a number of 64 bits.
     fn bound_by_utilization(&self) -> Option<u64> {
         let rate: Utilization = self.all().map(|task| task.rate).sum();
-        let shortened = |task: &Task| u128::from(task.period.saturating_sub(task.deadline).ns()).checked_mul(task.rate.raw());
+        let shortened = |task: &Task| {
+            u128::from(task.period.saturating_sub(task.deadline).ns()).checked_mul(task.rate.raw())
+        };
         let shortened = self.all().try_fold(0u128, |sum, task| sum.checked_add(shortened(task)?))?;
         let longest = self.all().map(|task| task.deadline.ns()).max()?;
         let free = (Utilization::ONE - rate).raw();
@@ -176,7 +203,8 @@ mod tests {
         let (&last, others) = tasks.split_last().unwrap();
         let mut others: Vec<_> = others.iter().copied().map(task).collect();
         others.sort_by_key(|task| task.deadline);
-        longest_runtime(&others, task(last), Duration::from_ns(least), &mut Work::unlimited()).map(Duration::ns)
+        longest_runtime(&others, task(last), Duration::from_ns(least), &mut Work::unlimited())
+            .map(Duration::ns)
     }
 
     #[test]
@@ -187,12 +215,16 @@ mod tests {
         // L* = 25, rounded up.
         assert!((25..=26).contains(&tasks_of.bound_by_utilization().unwrap()));
         assert!(tasks_of.bound(&mut Work::default()).unwrap() <= 25);
-        let demand = |t| tasks_of.demand(t, &mut Work::default()).map(|(others, jobs)| others + jobs * 3).unwrap();
+        let demand =
+            |t| tasks_of.demand(t, &mut Work::default()).map(|(others, jobs)| others + jobs * 3).unwrap();
         assert_eq!([4, 5, 7, 10, 13, 16, 21, 22].map(demand), [2, 4, 7, 9, 11, 16, 18, 20]);
         assert_eq!(longest(&tasks, 3), Ok(3));
         // Nothing is left at 7.
         assert_eq!(longest(&[(2, 6, 4), (2, 8, 5), (4, 12, 7)], 3), Ok(3));
-        assert!(matches!(longest(&[(2, 6, 4), (2, 8, 5), (4, 12, 7)], 4), Err(Unproven::Demand { demand: 8.., .. })));
+        assert!(matches!(
+            longest(&[(2, 6, 4), (2, 8, 5), (4, 12, 7)], 4),
+            Err(Unproven::Demand { demand: 8.., .. })
+        ));
     }
 
     #[test]
@@ -200,7 +232,10 @@ mod tests {
         assert_eq!(longest(&[(1, 2, 2), (1, 4, 4), (2, 8, 8)], 1), Ok(2));
         assert_eq!(longest(&[(1, 2, 2), (2, 4, 4)], 1), Ok(2));
         assert_eq!(longest(&[(1, 2, 1), (2, 4, 4)], 1), Ok(2));
-        assert_eq!(longest(&[(1, 2, 1), (1, 4, 1)], 1), Err(Unproven::Demand { interval: Duration::from_ns(1), demand: 2 }));
+        assert_eq!(
+            longest(&[(1, 2, 1), (1, 4, 1)], 1),
+            Err(Unproven::Demand { interval: Duration::from_ns(1), demand: 2 })
+        );
     }
 
     #[test]
@@ -208,18 +243,22 @@ mod tests {
         let great = i64::MAX as u64;
         let work = &mut Work::default();
         let others = [task((1, 2, 1)), task((great / 4, great, great / 2))];
-        let said = longest_runtime(&others, task((great / 4, great, great - 1)), Duration::from_ns(great / 4), work);
+        let said =
+            longest_runtime(&others, task((great / 4, great, great - 1)), Duration::from_ns(great / 4), work);
         assert!(!matches!(said, Ok(runtime) if runtime.ns() > great / 4));
     }
 
     #[test]
     fn where_the_longest_is_too_much_to_find_the_least_will_do() {
-        // All that the other one leaves: each interval that QPA looks at is hardly shorter than the one before.
+        // All that the other one leaves: each interval that QPA looks at is hardly shorter than the one
+        // before.
         let others = [task((99_999, 100_000, 99_999))];
         let open = task((100_000, 10_000_000_000, 9_999_999_999));
         let least = Duration::from_ns(5);
         assert_eq!(longest_runtime(&others, open, least, &mut Work::default()), Ok(least));
-        assert!(longest_runtime(&others, open, least, &mut Work::unlimited()).unwrap() > Duration::from_us(99));
+        assert!(
+            longest_runtime(&others, open, least, &mut Work::unlimited()).unwrap() > Duration::from_us(99)
+        );
     }
 
     /// Whether each task's response time is within its deadline, by the published analysis.
@@ -233,7 +272,10 @@ mod tests {
             })
             .collect();
         for (at, &(_, _, deadline)) in tasks.iter().enumerate() {
-            let of = |other: usize| fully_preemptive::Task { rbf: &bounds[other], deadline: tasks[other].2.into() };
+            let of = |other: usize| fully_preemptive::Task {
+                rbf: &bounds[other],
+                deadline: tasks[other].2.into(),
+            };
             let others: Vec<_> = (0..tasks.len()).filter(|&other| other != at).map(of).collect();
             let response = fully_preemptive::dedicated_uniproc_rta(&of(at), &others, 200_000.into()).ok()?;
             if u64::from(response) > deadline {

@@ -4,7 +4,9 @@ use crate::books::{Books, beyond, first_that, least_loaded};
 use crate::demand::longest_runtime;
 use crate::task::Task;
 use crate::work::Work;
-use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization};
+use crate::{
+    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization,
+};
 use punctual_model::Duration;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
@@ -68,11 +70,22 @@ impl Edf {
 
     /// Q^a by Equations 3 and 4.
     fn by_utilization(&self, request: &Request, books: &Books) -> Result<Duration, String> {
-        self.within_threshold(request, request.period.min(request.deadline), books.utilization, books.processor)
+        self.within_threshold(
+            request,
+            request.period.min(request.deadline),
+            books.utilization,
+            books.processor,
+        )
     }
 
     /// The longest runtime in every `window` that keeps the threshold.
-    fn within_threshold(&self, request: &Request, window: Duration, taken: Utilization, processor: u32) -> Result<Duration, String> {
+    fn within_threshold(
+        &self,
+        request: &Request,
+        window: Duration,
+        taken: Utilization,
+        processor: u32,
+    ) -> Result<Duration, String> {
         let needed = Utilization::of(request.least, window);
         let free = self.threshold - taken;
         if needed > free {
@@ -90,14 +103,17 @@ impl Edf {
         replaced: Option<SpecId>,
         work: &mut Work,
     ) -> Result<Duration, String> {
-        let most = self.within_threshold(request, request.period, books.rate, books.processor)?.min(request.deadline);
+        let most = self
+            .within_threshold(request, request.period, books.rate, books.processor)?
+            .min(request.deadline);
         let task = Task::new(most, request.period, request.deadline, true);
         if books.utilization + task.utilization() <= Utilization::ONE {
             return Ok(most);
         }
         let others = self.processors[place].tasks.iter().filter(|((_, spec), _)| Some(*spec) != replaced);
         let others: Vec<Task> = others.map(|(_, &task)| task).collect();
-        longest_runtime(&others, task, request.least, work).map_err(|unproven| unproven.on("processor demand", books.processor))
+        longest_runtime(&others, task, request.least, work)
+            .map_err(|unproven| unproven.on("processor demand", books.processor))
     }
 }
 
@@ -113,12 +129,20 @@ impl Plugin for Edf {
         };
         let books = self.books_without(replacing);
         let places = least_loaded(&books, |books| (books.utilization, books.specs));
-        let offer = |place: usize, runtime, ignored| Offer { processor: books[place].processor, accepted_runtime: Some(runtime), ignored };
+        let offer = |place: usize, runtime, ignored| Offer {
+            processor: books[place].processor,
+            accepted_runtime: Some(runtime),
+            ignored,
+        };
         let mut work = Work::default();
         let found = match self.settings.test {
             // No other processor can say yes where the least loaded one does not.
-            Test::Utilization => first_that(&places[..1], |place| self.by_utilization(&request, &books[place])),
-            Test::Exact => first_that(&places, |place| self.by_demand(&request, &books[place], place, replacing, &mut work)),
+            Test::Utilization => {
+                first_that(&places[..1], |place| self.by_utilization(&request, &books[place]))
+            }
+            Test::Exact => first_that(&places, |place| {
+                self.by_demand(&request, &books[place], place, replacing, &mut work)
+            }),
         };
         match found {
             Ok((place, accepted)) => Answer::Ok(offer(place, accepted, false)),

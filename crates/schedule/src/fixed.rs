@@ -1,12 +1,16 @@
-//! The plugins FP and RR: priorities as requested, of SCHED_FIFO or SCHED_RR, on the processor with the fewest specs (ReTiF, Section 5.3).
+//! The plugins FP and RR: priorities as requested, of SCHED_FIFO or SCHED_RR, on the processor with the
+//! fewest specs (ReTiF, Section 5.3).
 
 use crate::books::{Books, beyond, first_that, least_loaded};
 use crate::partitioned::{Partitioned, Urgency};
 use crate::task::Task;
 use crate::work::Work;
-use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization};
+use crate::{
+    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization,
+};
 
-/// Fixed priorities. Their order is kept as long as the range allows (Equation 6), and they themselves where they are free.
+/// Fixed priorities. Their order is kept as long as the range allows (Equation 6), and they themselves where
+/// they are free.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     settings: Settings,
@@ -34,7 +38,8 @@ impl Fixed {
         Some(Urgency { key: u64::from(u32::MAX - priority), wish: Some(priority) })
     }
 
-    /// Where a spec declares neither period nor runtime, as it may here, nothing can be said of those below it: then there is no test, as in the paper.
+    /// Where a spec declares neither period nor runtime, as it may here, nothing can be said of those below
+    /// it: then there is no test, as in the paper.
     fn test(
         &self,
         place: usize,
@@ -66,12 +71,19 @@ impl Plugin for Fixed {
         let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("priority")) };
         let books = self.partitioned.books_without(replacing);
         let places = least_loaded(&books, |books| books.specs);
-        let offer = |place: usize, ignored| Offer { processor: books[place].processor, accepted_runtime: parameters.runtime, ignored };
-        let task = Task::of(parameters, parameters.runtime, true).filter(|_| self.settings.test == Test::Exact);
+        let offer = |place: usize, ignored| Offer {
+            processor: books[place].processor,
+            accepted_runtime: parameters.runtime,
+            ignored,
+        };
+        let task =
+            Task::of(parameters, parameters.runtime, true).filter(|_| self.settings.test == Test::Exact);
         let Some(task) = task else { return Answer::Ok(offer(places[0], false)) };
 
         let mut work = Work::default();
-        match first_that(&places, |place| self.test(place, &books[place], task, urgency, replacing, &mut work)) {
+        match first_that(&places, |place| {
+            self.test(place, &books[place], task, urgency, replacing, &mut work)
+        }) {
             Ok((place, ())) => Answer::Ok(offer(place, false)),
             Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], true)),
             Err(why) => Answer::No(Refusal::Unschedulable(why)),

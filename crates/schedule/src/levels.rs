@@ -1,10 +1,12 @@
 //! From an order of urgency to the kernel's priorities (ReTiF, Equations 5 and 6), for one processor.
 //!
-//! Keys are what is ordered: smaller is more urgent. Distinct keys have distinct priorities as long as the range has enough of them; when it has not,
-//! neighbours share one. As few priorities as possible change when a key comes or goes: each change is a system call for each thread that has it.
+//! Keys are what is ordered: smaller is more urgent. Distinct keys have distinct priorities as long as the
+//! range has enough of them; when it has not, neighbours share one. As few priorities as possible change when
+//! a key comes or goes: each change is a system call for each thread that has it.
 //!
-//! What is safe to do without asking an admission test again: moving priorities without changing their order, and dividing a shared one, since then some
-//! threads are disturbed by fewer than before. Joining is what a test must have looked at, so it happens on insertion alone.
+//! What is safe to do without asking an admission test again: moving priorities without changing their order,
+//! and dividing a shared one, since then some threads are disturbed by fewer than before. Joining is what a
+//! test must have looked at, so it happens on insertion alone.
 
 /// Priorities of one processor, and the keys that have them.
 #[derive(Clone, Debug)]
@@ -74,8 +76,9 @@ impl Levels {
         self.levels.partition_point(|level| level.first() <= key)
     }
 
-    /// One more spec with this key; says whether other keys' priorities changed. A new key gets a priority near `wish`, if that is possible without moving
-    /// others, else in the middle of what is free, so that later ones find room on both sides.
+    /// One more spec with this key; says whether other keys' priorities changed. A new key gets a priority
+    /// near `wish`, if that is possible without moving others, else in the middle of what is free, so that
+    /// later ones find room on both sides.
     pub(crate) fn insert(&mut self, key: u64, wish: Option<u32>) -> bool {
         let at = self.above(key);
         if at > 0 && key <= self.levels[at - 1].last() {
@@ -99,7 +102,8 @@ impl Levels {
         self.divide_shared() || moved
     }
 
-    /// As [`insert`](Self::insert), with the priority that this key had in an earlier life, if that is possible.
+    /// As [`insert`](Self::insert), with the priority that this key had in an earlier life, if that is
+    /// possible.
     pub(crate) fn restore(&mut self, key: u64, priority: u32) -> bool {
         let at = self.above(key);
         let joins = |level: &Level| level.priority == priority;
@@ -122,7 +126,8 @@ impl Levels {
         self.insert(key, None)
     }
 
-    /// One spec less with this key; says whether other keys' priorities changed. Unknown keys are nothing to do.
+    /// One spec less with this key; says whether other keys' priorities changed. Unknown keys are nothing to
+    /// do.
     pub(crate) fn remove(&mut self, key: u64) -> bool {
         let Some(at) = self.above(key).checked_sub(1) else { return false };
         let keys = &mut self.levels[at].keys;
@@ -138,14 +143,16 @@ impl Levels {
         self.divide_shared()
     }
 
-    /// Priorities strictly between these two are free for a new level at `at`. The lower one may be one below the range, so priorities begin at 1.
+    /// Priorities strictly between these two are free for a new level at `at`. The lower one may be one below
+    /// the range, so priorities begin at 1.
     fn bounds(&self, at: usize) -> (u32, u32) {
         let above = if at == 0 { self.highest + 1 } else { self.levels[at - 1].priority };
         let below = self.levels.get(at).map_or(self.lowest - 1, |level| level.priority);
         (above, below)
     }
 
-    /// Sees to it that there is a free priority for a new level at `at`, by moving those up or down to the nearest free one. There must be one at all.
+    /// Sees to it that there is a free priority for a new level at `at`, by moving those up or down to the
+    /// nearest free one. There must be one at all.
     fn make_room(&mut self, at: usize) -> bool {
         let gap = |levels: &Self, at: usize| {
             let (above, below) = levels.bounds(at);

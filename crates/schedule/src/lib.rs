@@ -1,4 +1,5 @@
-//! Whether declared timing needs can be met, and how: admission tests, partitioning among processors, the plugins `EDF`, `RM`, `FP` and `RR`.
+//! Whether declared timing needs can be met, and how: admission tests, partitioning among processors, the
+//! plugins `EDF`, `RM`, `FP` and `RR`.
 //!
 //! Pure: no I/O, no clock, no kernel. What a plugin decides, the daemon sets.
 //!
@@ -10,10 +11,12 @@
 //!
 //! An exact test asks the next processor where the least loaded one cannot take a spec.
 //!
-//! What a yes rests on: tasks are independent, do what they declared, and are delayed by nothing but each other. A plugin knows its own specs and no
-//! others': plugins that share a processor have to share it by their thresholds. What the kernel itself takes (latency, interrupts, migration, the 5 %
-//! that it withholds from real-time threads by default) is what a threshold below 1 leaves. Specs without a runtime under RM, and those whose
-//! admission was ignored, are taken in at their own risk and that of others, as the paper has it; the latter count in every later test, the former cannot.
+//! What a yes rests on: tasks are independent, do what they declared, and are delayed by nothing but each
+//! other. A plugin knows its own specs and no others': plugins that share a processor have to share it by
+//! their thresholds. What the kernel itself takes (latency, interrupts, migration, the 5 % that it withholds
+//! from real-time threads by default) is what a threshold below 1 leaves. Specs without a runtime under RM,
+//! and those whose admission was ignored, are taken in at their own risk and that of others, as the paper has
+//! it; the latter count in every later test, the former cannot.
 
 mod books;
 mod demand;

@@ -34,7 +34,8 @@ pub struct Limits {
     pub priorities: (u32, u32),
 }
 
-/// A parameter that is beyond a bound; says which. Messages name the parameter, its value, the bound and where the bound comes from.
+/// A parameter that is beyond a bound; says which. Messages name the parameter, its value, the bound and
+/// where the bound comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     /// As in the protocol: `runtime_ns`, `period_ns`, …
@@ -69,7 +70,8 @@ impl Default for Limits {
 }
 
 impl Parameters {
-    /// The bounds that hold whatever the plugin. The one that is broken first is named, in the order of Table 3's parameters.
+    /// The bounds that hold whatever the plugin. The one that is broken first is named, in the order of Table
+    /// 3's parameters.
     pub fn check(&self, limits: &Limits) -> Result<(), Bound> {
         let times = [
             ("runtime_ns", self.runtime),
@@ -80,7 +82,12 @@ impl Parameters {
         for (parameter, time) in times {
             if let Some(time) = time {
                 at_least(parameter, time, Duration::from_ns(1), "a time of nothing is none")?;
-                at_most(parameter, time, Duration::from_ns(GREATEST), "the kernel's times are signed 64-bit numbers")?;
+                at_most(
+                    parameter,
+                    time,
+                    Duration::from_ns(GREATEST),
+                    "the kernel's times are signed 64-bit numbers",
+                )?;
             }
         }
         if let Some(runtime) = self.runtime {
@@ -97,14 +104,16 @@ impl Parameters {
         if let Some(priority) = self.priority {
             let (least, greatest) = limits.priorities;
             if !(least..=greatest).contains(&priority) {
-                let bound = format!("{least} to {greatest} (the kernel's priorities for SCHED_FIFO and SCHED_RR)");
+                let bound =
+                    format!("{least} to {greatest} (the kernel's priorities for SCHED_FIFO and SCHED_RR)");
                 return Err(Bound { parameter: "priority", value: priority.into(), bound });
             }
         }
         Ok(())
     }
 
-    /// What SCHED_DEADLINE would refuse beyond [`check`](Self::check): the kernel's `__checkparam_dl`, with the period as the deadline if none is given.
+    /// What SCHED_DEADLINE would refuse beyond [`check`](Self::check): the kernel's `__checkparam_dl`, with
+    /// the period as the deadline if none is given.
     pub fn check_deadline_class(&self, limits: &Limits) -> Result<(), Bound> {
         if let Some(runtime) = self.runtime {
             at_least("runtime_ns", runtime, limits.least_runtime, "SCHED_DEADLINE's least runtime")?;
@@ -113,7 +122,12 @@ impl Parameters {
             at_least("period_ns", period, limits.least_period, "sched_deadline_period_min_us")?;
             at_most("period_ns", period, limits.greatest_period, "sched_deadline_period_max_us")?;
             if let Some(deadline) = self.deadline {
-                at_most("deadline_ns", deadline, period, "period_ns; SCHED_DEADLINE knows no longer deadlines")?;
+                at_most(
+                    "deadline_ns",
+                    deadline,
+                    period,
+                    "period_ns; SCHED_DEADLINE knows no longer deadlines",
+                )?;
             }
         }
         Ok(())
@@ -165,8 +179,14 @@ mod tests {
         assert_eq!(broken(Parameters { deadline: ns(0), ..p() }), "deadline_ns");
         assert_eq!(broken(Parameters { desired_runtime: ns(0), ..p() }), "desired_runtime_ns");
         assert_eq!(broken(Parameters { runtime: ns(11), period: ns(10), ..p() }), "runtime_ns");
-        assert_eq!(broken(Parameters { runtime: ns(11), desired_runtime: ns(10), ..p() }), "desired_runtime_ns");
-        assert_eq!(broken(Parameters { runtime: ns(11), period: ns(20), deadline: ns(10), ..p() }), "deadline_ns");
+        assert_eq!(
+            broken(Parameters { runtime: ns(11), desired_runtime: ns(10), ..p() }),
+            "desired_runtime_ns"
+        );
+        assert_eq!(
+            broken(Parameters { runtime: ns(11), period: ns(20), deadline: ns(10), ..p() }),
+            "deadline_ns"
+        );
         assert_eq!(broken(Parameters { period: ns(1 << 63), ..p() }), "period_ns");
         assert_eq!(broken(Parameters { deadline: ns(u64::MAX), ..p() }), "deadline_ns");
         assert_eq!(broken(Parameters { priority: Some(0), ..p() }), "priority");
@@ -178,16 +198,33 @@ mod tests {
     #[test]
     fn what_sched_deadline_refuses_is_refused() {
         let p = Parameters::default;
-        assert_eq!(broken_for_deadline(Parameters { runtime: ns(1_023), period: ns(1_000_000), ..p() }), "runtime_ns");
-        assert_eq!(broken_for_deadline(Parameters { runtime: ns(1_024), period: ns(99_999), ..p() }), "period_ns");
-        assert_eq!(broken_for_deadline(Parameters { runtime: ns(1_024), period: ns(4_194_304_001), ..p() }), "period_ns");
-        assert_eq!(broken_for_deadline(Parameters { period: ns(1_000_000), deadline: ns(1_000_001), ..p() }), "deadline_ns");
+        assert_eq!(
+            broken_for_deadline(Parameters { runtime: ns(1_023), period: ns(1_000_000), ..p() }),
+            "runtime_ns"
+        );
+        assert_eq!(
+            broken_for_deadline(Parameters { runtime: ns(1_024), period: ns(99_999), ..p() }),
+            "period_ns"
+        );
+        assert_eq!(
+            broken_for_deadline(Parameters { runtime: ns(1_024), period: ns(4_194_304_001), ..p() }),
+            "period_ns"
+        );
+        assert_eq!(
+            broken_for_deadline(Parameters { period: ns(1_000_000), deadline: ns(1_000_001), ..p() }),
+            "deadline_ns"
+        );
     }
 
     #[test]
     fn a_message_says_what_where_and_why() {
-        let bound = Parameters { runtime: ns(1_000), ..Parameters::default() }.check_deadline_class(&Limits::default()).unwrap_err();
-        assert_eq!(bound.to_string(), "runtime_ns is 1000, but has to be at least 1.024 µs (SCHED_DEADLINE's least runtime)");
+        let bound = Parameters { runtime: ns(1_000), ..Parameters::default() }
+            .check_deadline_class(&Limits::default())
+            .unwrap_err();
+        assert_eq!(
+            bound.to_string(),
+            "runtime_ns is 1000, but has to be at least 1.024 µs (SCHED_DEADLINE's least runtime)"
+        );
     }
 
     /// The kernel's own condition, as written there (kernel/sched/deadline.c, `__checkparam_dl`).
@@ -203,7 +240,15 @@ mod tests {
 
     fn time() -> impl Strategy<Value = u64> {
         let around = |centre: u64| (0..5u64).prop_map(move |d| centre.saturating_sub(2).saturating_add(d));
-        prop_oneof![around(0), around(1 << 10), around(100_000), around(4_194_304_000), around(1 << 63), around(u64::MAX), any::<u64>()]
+        prop_oneof![
+            around(0),
+            around(1 << 10),
+            around(100_000),
+            around(4_194_304_000),
+            around(1 << 63),
+            around(u64::MAX),
+            any::<u64>()
+        ]
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! What RM, FP and RR have in common: specs on processors, each with a key of urgency that becomes a priority (see `levels`).
+//! What RM, FP and RR have in common: specs on processors, each with a key of urgency that becomes a priority
+//! (see `levels`).
 
 use crate::books::Books;
 use crate::levels::Levels;
@@ -45,8 +46,17 @@ pub(crate) struct Urgency {
 impl Partitioned {
     pub(crate) fn new(settings: &Settings, policy: fn(u32) -> Policy) -> Self {
         let (lowest, highest) = settings.priorities;
-        let processor = |&number| Processor { books: Books::new(number), levels: Levels::new(lowest, highest), tasks: BTreeMap::new() };
-        Self { processors: settings.processors.iter().map(processor).collect(), specs: FxHashMap::default(), policy, shifted: false }
+        let processor = |&number| Processor {
+            books: Books::new(number),
+            levels: Levels::new(lowest, highest),
+            tasks: BTreeMap::new(),
+        };
+        Self {
+            processors: settings.processors.iter().map(processor).collect(),
+            specs: FxHashMap::default(),
+            policy,
+            shifted: false,
+        }
     }
 
     /// The books with one spec counted as gone.
@@ -58,8 +68,9 @@ impl Partitioned {
         books
     }
 
-    /// Whether a task and all that it disturbs keep their deadlines on the processor at `place`, by response-time analysis. Specs of which too little is known
-    /// count as none. What is tested are the levels as they will be: the same is done to a copy of them as will be done to them.
+    /// Whether a task and all that it disturbs keep their deadlines on the processor at `place`, by
+    /// response-time analysis. Specs of which too little is known count as none. What is tested are the
+    /// levels as they will be: the same is done to a copy of them as will be done to them.
     pub(crate) fn prove(
         &self,
         place: usize,
@@ -70,13 +81,20 @@ impl Partitioned {
     ) -> Result<(), String> {
         let processor = &self.processors[place];
         let mut levels = processor.levels.clone();
-        let replaced = replaced.and_then(|spec| Some((self.specs.get(&spec).filter(|admitted| admitted.place == place)?.key, spec)));
+        let replaced = replaced.and_then(|spec| {
+            Some((self.specs.get(&spec).filter(|admitted| admitted.place == place)?.key, spec))
+        });
         if let Some((key, _)) = replaced {
             levels.remove(key);
         }
         levels.insert(urgency.key, urgency.wish);
 
-        let mut kept = processor.tasks.iter().filter(|&(id, _)| Some(*id) != replaced).map(|(&(key, _), &task)| (key, task)).peekable();
+        let mut kept = processor
+            .tasks
+            .iter()
+            .filter(|&(id, _)| Some(*id) != replaced)
+            .map(|(&(key, _), &task)| (key, task))
+            .peekable();
         let mut tasks = FixedPriorities::default();
         let mut added = Some(task);
         let (mut first, mut place_of_added) = (0, 0);
@@ -92,8 +110,11 @@ impl Partitioned {
             }
             tasks.end_level();
         }
-        let shared =
-            if levels.shares() { "; its plugin has fewer priorities than there are different urgencies, so some share one" } else { "" };
+        let shared = if levels.shares() {
+            "; its plugin has fewer priorities than there are different urgencies, so some share one"
+        } else {
+            ""
+        };
         tasks.prove(first, work).map_err(|unproven| {
             let processor = processor.books.processor;
             match unproven {
@@ -115,13 +136,31 @@ impl Partitioned {
     }
 
     /// As `admit`, at the priority that it had.
-    pub(crate) fn restore(&mut self, spec: SpecId, parameters: &Parameters, urgency: Urgency, offer: Offer, priority: u32) {
+    pub(crate) fn restore(
+        &mut self,
+        spec: SpecId,
+        parameters: &Parameters,
+        urgency: Urgency,
+        offer: Offer,
+        priority: u32,
+    ) {
         self.enter(spec, parameters, urgency.key, offer, |levels| levels.restore(urgency.key, priority));
     }
 
-    fn enter(&mut self, spec: SpecId, parameters: &Parameters, key: u64, offer: Offer, insert: impl FnOnce(&mut Levels) -> bool) {
+    fn enter(
+        &mut self,
+        spec: SpecId,
+        parameters: &Parameters,
+        key: u64,
+        offer: Offer,
+        insert: impl FnOnce(&mut Levels) -> bool,
+    ) {
         self.release(spec);
-        let Some(place) = self.processors.iter().position(|processor| processor.books.processor == offer.processor) else { return };
+        let Some(place) =
+            self.processors.iter().position(|processor| processor.books.processor == offer.processor)
+        else {
+            return;
+        };
         let task = Task::of(parameters, offer.accepted_runtime, !offer.ignored);
         let processor = &mut self.processors[place];
         processor.books.enter(task.as_ref());

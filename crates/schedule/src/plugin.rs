@@ -1,4 +1,5 @@
-//! What every plugin does. Built-in ones are here; those from shared objects are wrapped by the daemon, behind the same trait.
+//! What every plugin does. Built-in ones are here; those from shared objects are wrapped by the daemon,
+//! behind the same trait.
 
 use crate::Parameters;
 use punctual_model::Duration;
@@ -52,7 +53,8 @@ pub enum Refusal {
     Lacks(&'static str),
     /// A parameter is out of bounds for this plugin.
     Bound(crate::Bound),
-    /// The admission test says no; a sentence with the figures: which test, on which processor, what was needed and what there is.
+    /// The admission test says no; a sentence with the figures: which test, on which processor, what was
+    /// needed and what there is.
     Unschedulable(String),
 }
 
@@ -80,17 +82,20 @@ pub struct Load {
 
 /// An admission test with its books, and what follows of them for each thread.
 ///
-/// The order of calls for a new spec: [`consider`](Plugin::consider), then [`admit`](Plugin::admit) with the offer. For a change within a plugin:
-/// `consider` with `replacing`, then `release` and `admit`, without anything between. Nothing that `consider` does can be observed.
+/// The order of calls for a new spec: [`consider`](Plugin::consider), then [`admit`](Plugin::admit) with the
+/// offer. For a change within a plugin: `consider` with `replacing`, then `release` and `admit`, without
+/// anything between. Nothing that `consider` does can be observed.
 pub trait Plugin: std::fmt::Debug {
     /// The name in the configuration.
     fn name(&self) -> &str;
     /// The admission test. `replacing` counts as gone.
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer;
-    /// Takes a spec in, as offered. If the offer's processor is not one of the plugin's (any more), the spec is not taken in, and has no assignment.
+    /// Takes a spec in, as offered. If the offer's processor is not one of the plugin's (any more), the spec
+    /// is not taken in, and has no assignment.
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer);
-    /// As [`admit`](Plugin::admit), for a spec that an earlier daemon admitted and scheduled as `was`; that is kept where possible, so that the guarantees of
-    /// then hold where priorities had to be shared, and no thread need be touched.
+    /// As [`admit`](Plugin::admit), for a spec that an earlier daemon admitted and scheduled as `was`; that
+    /// is kept where possible, so that the guarantees of then hold where priorities had to be shared, and no
+    /// thread need be touched.
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
         let _ = was;
         self.admit(spec, parameters, offer);
@@ -99,11 +104,12 @@ pub trait Plugin: std::fmt::Debug {
     fn release(&mut self, spec: SpecId);
     /// What holds for a spec now; it may change when others come and go.
     fn assignment(&self, spec: SpecId) -> Option<Assignment>;
-    /// Whether the assignments of specs other than the one admitted or released may have changed since this was last asked. The daemon then looks at
-    /// those whose threads are attached.
+    /// Whether the assignments of specs other than the one admitted or released may have changed since this
+    /// was last asked. The daemon then looks at those whose threads are attached.
     fn shifted(&mut self) -> bool;
-    /// A spec's thread is scheduled as assigned from now on. For plugins that look after threads themselves (ReTiF, Table 4: attach); the number is a TID in
-    /// the daemon's PID namespace. Telling the kernel is the daemon's, and done.
+    /// A spec's thread is scheduled as assigned from now on. For plugins that look after threads themselves
+    /// (ReTiF, Table 4: attach); the number is a TID in the daemon's PID namespace. Telling the kernel is the
+    /// daemon's, and done.
     fn attached(&mut self, spec: SpecId, thread: u32) {
         let _ = (spec, thread);
     }

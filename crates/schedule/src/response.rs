@@ -1,17 +1,21 @@
-//! Response-time analysis for preemptive fixed priorities on one processor (Joseph and Pandya 1986; Audsley et al. 1993; Lehoczky 1990).
+//! Response-time analysis for preemptive fixed priorities on one processor (Joseph and Pandya 1986; Audsley
+//! et al. 1993; Lehoczky 1990).
 //!
-//! Tasks are sporadic and independent. Those that share a priority count as disturbing each other: that is right for every order among them, so for
-//! SCHED_FIFO as for SCHED_RR. Then all tasks of one level have the same demand
+//! Tasks are sporadic and independent. Those that share a priority count as disturbing each other: that is
+//! right for every order among them, so for SCHED_FIFO as for SCHED_RR. Then all tasks of one level have the
+//! same demand
 //!
 //! > W(t) = Σ ⌈t / T_j⌉ · Q_j over all tasks of this level and of more urgent ones,
 //!
-//! and the least t with W(t) ≤ t is the level's longest busy period. No job of it takes longer than that; and if it ends within a task's period, then this is
-//! the task's exact response time, for the order among equals that is worst for it. So a level is tested at once, however many tasks it has.
+//! and the least t with W(t) ≤ t is the level's longest busy period. No job of it takes longer than that; and
+//! if it ends within a task's period, then this is the task's exact response time, for the order among equals
+//! that is worst for it. So a level is tested at once, however many tasks it has.
 //!
 //! Deadlines beyond the period are dealt with exactly too, job by job through the busy period (Lehoczky).
 //!
-//! The `response-time-analysis` crate has the same analysis for arrival curves. Its numbers wrap in release builds, its work has no bound, and it sees one
-//! task at a time, so n tasks take n² terms an iteration; here it is what the property tests compare with.
+//! The `response-time-analysis` crate has the same analysis for arrival curves. Its numbers wrap in release
+//! builds, its work has no bound, and it sees one task at a time, so n tasks take n² terms an iteration; here
+//! it is what the property tests compare with.
 
 use crate::task::Task;
 use crate::work::{Unproven, Work};
@@ -28,7 +32,8 @@ pub(crate) struct FixedPriorities {
 }
 
 impl FixedPriorities {
-    /// The next task, of the same level as the one before unless [`end_level`](Self::end_level) was called between.
+    /// The next task, of the same level as the one before unless [`end_level`](Self::end_level) was called
+    /// between.
     pub(crate) fn push(&mut self, task: Task) {
         self.periods.push(task.period.ns().max(1));
         self.runtimes.push(task.runtime.ns());
@@ -44,7 +49,8 @@ impl FixedPriorities {
         &self.tasks
     }
 
-    /// Whether all guaranteed tasks of level `first` and of less urgent ones keep their deadlines. Those above are not looked at: nothing below disturbs them.
+    /// Whether all guaranteed tasks of level `first` and of less urgent ones keep their deadlines. Those
+    /// above are not looked at: nothing below disturbs them.
     pub(crate) fn prove(&self, first: usize, work: &mut Work) -> Result<(), Unproven> {
         let mut linear = Linear::default();
         let mut begin = 0;
@@ -54,7 +60,9 @@ impl FixedPriorities {
             members.clone().for_each(|task| linear.add(&self.tasks[task]));
             begin = end;
             let at_stake = |task: &usize| self.tasks[*task].guaranteed;
-            if level < first || members.clone().filter(at_stake).all(|task| linear.suffices_for(&self.tasks[task])) {
+            if level < first
+                || members.clone().filter(at_stake).all(|task| linear.suffices_for(&self.tasks[task]))
+            {
                 continue;
             }
             busy = self.prove_level(members.filter(at_stake), end, busy, work)?;
@@ -62,8 +70,15 @@ impl FixedPriorities {
         Ok(())
     }
 
-    /// For guaranteed tasks of the level that ends at `end`. `busy` is no longer than this level's busy period; returned is a greater such number.
-    fn prove_level(&self, members: impl Iterator<Item = usize> + Clone, end: usize, busy: u64, work: &mut Work) -> Result<u64, Unproven> {
+    /// For guaranteed tasks of the level that ends at `end`. `busy` is no longer than this level's busy
+    /// period; returned is a greater such number.
+    fn prove_level(
+        &self,
+        members: impl Iterator<Item = usize> + Clone,
+        end: usize,
+        busy: u64,
+        work: &mut Work,
+    ) -> Result<u64, Unproven> {
         let bound = |task: usize| self.tasks[task].deadline.min(self.tasks[task].period).ns();
         let Some(tightest) = members.clone().min_by_key(|&task| bound(task)) else { return Ok(busy) };
         // One sum is often enough: if all that can come until then is done by then, the busy period is over.
@@ -75,7 +90,8 @@ impl FixedPriorities {
             Some(task) => (task, bound(task)),
             None => (tightest, members.clone().map(bound).max().unwrap_or_default()),
         };
-        let begin = busy.max(self.runtimes[..end].iter().fold(0, |sum, &runtime| sum.saturating_add(runtime)));
+        let begin =
+            busy.max(self.runtimes[..end].iter().fold(0, |sum, &runtime| sum.saturating_add(runtime)));
         let busy = match self.busy_period(begin, most.1, end, work)? {
             Ok(busy) => busy,
             Err(response) if constrained(&most.0) => return Err(Unproven::Late { task: most.0, response }),
@@ -88,7 +104,13 @@ impl FixedPriorities {
     }
 
     /// The least t ≥ `begin` with W(t) ≤ t; an error with what it exceeds, once that is more than `most`.
-    fn busy_period(&self, begin: u64, most: u64, end: usize, work: &mut Work) -> Result<Result<u64, u128>, Unproven> {
+    fn busy_period(
+        &self,
+        begin: u64,
+        most: u64,
+        end: usize,
+        work: &mut Work,
+    ) -> Result<Result<u64, u128>, Unproven> {
         let mut t = begin.max(1);
         while t <= most {
             let demand = self.demand(t, end, work)?;
@@ -103,9 +125,11 @@ impl FixedPriorities {
         Ok(Err(t.into()))
     }
 
-    /// One task's jobs through the busy period of its level, where its period is shorter than that (Lehoczky).
+    /// One task's jobs through the busy period of its level, where its period is shorter than that
+    /// (Lehoczky).
     fn prove_jobs(&self, task: usize, end: usize, work: &mut Work) -> Result<(), Unproven> {
-        let (runtime, period, deadline) = (self.runtimes[task], self.periods[task], self.tasks[task].deadline.ns());
+        let (runtime, period, deadline) =
+            (self.runtimes[task], self.periods[task], self.tasks[task].deadline.ns());
         let mut t = self.runtimes[..end].iter().fold(0, |sum: u64, &runtime| sum.saturating_add(runtime));
         for job in 1u64.. {
             let release = (job - 1).checked_mul(period).ok_or(Unproven::TooMuch)?;
@@ -142,8 +166,9 @@ impl FixedPriorities {
     }
 }
 
-/// An upper bound on response times that is linear in the sums over all tasks so far, so it costs the same whatever their number (Bini, Nguyen, Richard and
-/// Baruah 2009): R_i ≤ (Q_i + Σ Q_j (1 − U_j)) / (1 − Σ U_j), for deadlines of any length as long as Σ U_j + U_i ≤ 1.
+/// An upper bound on response times that is linear in the sums over all tasks so far, so it costs the same
+/// whatever their number (Bini, Nguyen, Richard and Baruah 2009): R_i ≤ (Q_i + Σ Q_j (1 − U_j)) / (1 − Σ
+/// U_j), for deadlines of any length as long as Σ U_j + U_i ≤ 1.
 #[derive(Debug, Default)]
 struct Linear {
     /// Σ Q_j (1 − U_j), rounded up.
@@ -180,7 +205,12 @@ mod tests {
     fn set(tasks: &[(u64, u64, u64)]) -> FixedPriorities {
         let mut set = FixedPriorities::default();
         for &(runtime, period, deadline) in tasks {
-            set.push(Task::new(Duration::from_ns(runtime), Duration::from_ns(period), Duration::from_ns(deadline), true));
+            set.push(Task::new(
+                Duration::from_ns(runtime),
+                Duration::from_ns(period),
+                Duration::from_ns(deadline),
+                true,
+            ));
             set.end_level();
         }
         set
@@ -188,7 +218,8 @@ mod tests {
 
     /// The least deadline with which the last task is proved, and the others as they are.
     fn response(tasks: &[(u64, u64)]) -> u64 {
-        let mut tasks: Vec<_> = tasks.iter().map(|&(runtime, period)| (runtime, period, u64::MAX >> 2)).collect();
+        let mut tasks: Vec<_> =
+            tasks.iter().map(|&(runtime, period)| (runtime, period, u64::MAX >> 2)).collect();
         let last = tasks.len() - 1;
         (1..10_000)
             .find(|&deadline| {
@@ -210,7 +241,10 @@ mod tests {
         assert_eq!(set(&tasks).prove(0, &mut Work::default()), Ok(()));
         assert_eq!(response(&[(1, 4), (1, 5), (2, 6), (1, 11)]), 10);
         tasks[3].2 = 9;
-        assert!(matches!(set(&tasks).prove(0, &mut Work::default()), Err(Unproven::Late { task: 3, response: 10.. })));
+        assert!(matches!(
+            set(&tasks).prove(0, &mut Work::default()),
+            Err(Unproven::Late { task: 3, response: 10.. })
+        ));
     }
 
     #[test]
@@ -227,12 +261,16 @@ mod tests {
 
     #[test]
     fn equals_disturb_each_other() {
-        let tasks =
-            [(2, 10, 4), (2, 10, 3)].map(|(q, t, d)| Task::new(Duration::from_ns(q), Duration::from_ns(t), Duration::from_ns(d), true));
+        let tasks = [(2, 10, 4), (2, 10, 3)].map(|(q, t, d)| {
+            Task::new(Duration::from_ns(q), Duration::from_ns(t), Duration::from_ns(d), true)
+        });
         let mut shared = FixedPriorities::default();
         tasks.iter().for_each(|&task| shared.push(task));
         shared.end_level();
-        assert!(matches!(shared.prove(0, &mut Work::default()), Err(Unproven::Late { task: 1, response: 4 })));
+        assert!(matches!(
+            shared.prove(0, &mut Work::default()),
+            Err(Unproven::Late { task: 1, response: 4 })
+        ));
         // The one whose admission was ignored may be late itself.
         let mut shared = FixedPriorities::default();
         shared.push(tasks[0]);
@@ -262,13 +300,18 @@ mod tests {
         };
         let (last, others) = tasks.split_last()?;
         let others: Vec<_> = others.iter().map(bound).collect();
-        let response = published::fixed_priority::fully_preemptive::dedicated_uniproc_rta(&bound(last), &others, 200_000.into());
+        let response = published::fixed_priority::fully_preemptive::dedicated_uniproc_rta(
+            &bound(last),
+            &others,
+            200_000.into(),
+        );
         response.ok().map(u64::from)
     }
 
     fn tasks() -> impl Strategy<Value = Vec<(u64, u64)>> {
         let period = prop_oneof![2..20u64, 2..400u64];
-        let task = (period, 0.0..0.6f64).prop_map(|(period, share)| (((period as f64 * share) as u64).max(1), period));
+        let task = (period, 0.0..0.6f64)
+            .prop_map(|(period, share)| (((period as f64 * share) as u64).max(1), period));
         prop::collection::vec(task, 1..7)
     }
 

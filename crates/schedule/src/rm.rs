@@ -4,7 +4,9 @@ use crate::books::{Books, beyond, first_that, least_loaded};
 use crate::partitioned::{Partitioned, Urgency};
 use crate::task::Task;
 use crate::work::Work;
-use crate::{Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization};
+use crate::{
+    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization,
+};
 
 /// Rate monotonic: the shorter a period, the higher the priority.
 #[derive(Debug)]
@@ -44,13 +46,21 @@ impl Plugin for RateMonotonic {
         let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
         let books = self.partitioned.books_without(replacing);
         let places = least_loaded(&books, |books| (books.utilization, books.specs));
-        let offer = |place: usize, ignored| Offer { processor: books[place].processor, accepted_runtime: parameters.runtime, ignored };
-        let Some(task) = Task::of(parameters, parameters.runtime, true) else { return Answer::Partial(offer(places[0], false)) };
+        let offer = |place: usize, ignored| Offer {
+            processor: books[place].processor,
+            accepted_runtime: parameters.runtime,
+            ignored,
+        };
+        let Some(task) = Task::of(parameters, parameters.runtime, true) else {
+            return Answer::Partial(offer(places[0], false));
+        };
 
         let mut work = Work::default();
         let found = match self.settings.test {
             // No other processor can say yes where the least loaded one does not.
-            Test::Utilization => first_that(&places[..1], |place| self.fits(&books[place], books[place].utilization, task.utilization())),
+            Test::Utilization => first_that(&places[..1], |place| {
+                self.fits(&books[place], books[place].utilization, task.utilization())
+            }),
             Test::Exact => first_that(&places, |place| {
                 self.fits(&books[place], books[place].rate, task.rate)?;
                 self.partitioned.prove(place, task, urgency, replacing, &mut work)
@@ -71,7 +81,9 @@ impl Plugin for RateMonotonic {
 
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
         match (Self::urgency(parameters), was.policy) {
-            (Some(urgency), Policy::Fifo(priority)) => self.partitioned.restore(spec, parameters, urgency, offer, priority),
+            (Some(urgency), Policy::Fifo(priority)) => {
+                self.partitioned.restore(spec, parameters, urgency, offer, priority)
+            }
             _ => self.admit(spec, parameters, offer),
         }
     }

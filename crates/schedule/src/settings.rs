@@ -50,7 +50,8 @@ impl FromStr for Kind {
 pub enum Test {
     /// The paper's: the sum of Q / min(T, D) up to the threshold for EDF and RM, none for FP and RR.
     Utilization,
-    /// Processor demand for EDF, response times for RM, FP and RR, where runtime and period are known; the sum of Q / T up to the threshold as well.
+    /// Processor demand for EDF, response times for RM, FP and RR, where runtime and period are known; the
+    /// sum of Q / T up to the threshold as well.
     #[default]
     Exact,
 }
@@ -106,7 +107,10 @@ impl Settings {
             return Err(format!("plugin `{name}`: processor {} is there twice", twice[0]));
         }
         if self.threshold > 1.0 || Utilization::limit(self.threshold).is_none() {
-            return Err(format!("plugin `{name}`: the threshold is {}, but has to be above 0 and at most 1", self.threshold));
+            return Err(format!(
+                "plugin `{name}`: the threshold is {}, but has to be above 0 and at most 1",
+                self.threshold
+            ));
         }
         let (lowest, highest) = self.priorities;
         let (least, greatest) = self.limits.priorities;
@@ -176,13 +180,18 @@ mod tests {
     fn what_cannot_be_is_refused_by_name() {
         let refused = |kind, settings| plugin(kind, settings).map(|_| ()).unwrap_err();
         assert!(refused(Kind::Edf, Settings { processors: vec![], ..settings() }).contains("one processor"));
-        assert!(refused(Kind::Edf, Settings { processors: vec![1, 0, 1], ..settings() }).contains("processor 1"));
+        assert!(
+            refused(Kind::Edf, Settings { processors: vec![1, 0, 1], ..settings() }).contains("processor 1")
+        );
         for threshold in [0.0, -1.0, 1.1, f64::NAN] {
             assert!(refused(Kind::Edf, Settings { threshold, ..settings() }).contains("threshold"));
         }
         for priorities in [(0, 9), (9, 8), (1, 100)] {
             assert!(refused(Kind::Rm, Settings { priorities, ..settings() }).contains("priorities"));
         }
-        assert!(plugin(Kind::Edf, Settings { priorities: (100, 100), ..settings() }).is_ok(), "the paper's own example");
+        assert!(
+            plugin(Kind::Edf, Settings { priorities: (100, 100), ..settings() }).is_ok(),
+            "the paper's own example"
+        );
     }
 }

@@ -9,7 +9,8 @@ pub(crate) struct Task {
     pub(crate) runtime: Duration,
     pub(crate) period: Duration,
     pub(crate) deadline: Duration,
-    /// Whether its own deadlines are to be kept; not, where its admission was ignored. It disturbs others all the same.
+    /// Whether its own deadlines are to be kept; not, where its admission was ignored. It disturbs others all
+    /// the same.
     pub(crate) guaranteed: bool,
     /// Q^a / T.
     pub(crate) rate: Utilization,

@@ -1,7 +1,7 @@
 //! Shares of a processor, exactly: whole numbers of 2⁻⁶⁴.
 //!
-//! The utilization of a spec is rounded up once, when it is formed. Sums and differences are exact from then on: whatever comes and goes, the
-//! books end where they began, and never say less than what is used.
+//! The utilization of a spec is rounded up once, when it is formed. Sums and differences are exact from then
+//! on: whatever comes and goes, the books end where they began, and never say less than what is used.
 
 use punctual_model::Duration;
 use std::iter::Sum;
@@ -17,15 +17,18 @@ impl Utilization {
     /// All of one processor.
     pub const ONE: Self = Self(1 << 64);
 
-    /// `runtime` in every `window`, rounded up. With `window` = min(T, D) this is U of ReTiF's Equation 1. Windows of nothing count as 1 ns.
+    /// `runtime` in every `window`, rounded up. With `window` = min(T, D) this is U of ReTiF's Equation 1.
+    /// Windows of nothing count as 1 ns.
     pub fn of(runtime: Duration, window: Duration) -> Self {
         Self((u128::from(runtime.ns()) << 64).div_ceil(u128::from(window.ns().max(1))))
     }
 
-    /// A limit on sums, from a decimal fraction as people write it; `None` if it is not positive or not finite.
+    /// A limit on sums, from a decimal fraction as people write it; `None` if it is not positive or not
+    /// finite.
     ///
-    /// 0.7 is no binary fraction, and utilizations are rounded up; so below 1 the limit is 2⁻⁴⁴ (6·10⁻¹⁴) more than what is written: 7 ms in 10 ms fit,
-    /// and so do seven times 1 ms. At 1 it is exactly one processor, and so at every whole number, since beyond that nothing can be guaranteed.
+    /// 0.7 is no binary fraction, and utilizations are rounded up; so below 1 the limit is 2⁻⁴⁴ (6·10⁻¹⁴)
+    /// more than what is written: 7 ms in 10 ms fit, and so do seven times 1 ms. At 1 it is exactly one
+    /// processor, and so at every whole number, since beyond that nothing can be guaranteed.
     pub fn limit(fraction: f64) -> Option<Self> {
         const ALLOWANCE: u128 = 1 << 20;
         if !(fraction > 0.0 && fraction.is_finite()) {
@@ -37,7 +40,8 @@ impl Utilization {
         Some(Self(if whole { limit } else { limit.saturating_add(ALLOWANCE) }))
     }
 
-    /// The longest runtime in every `window` that takes no more than this share: the right-hand side of Equation 4.
+    /// The longest runtime in every `window` that takes no more than this share: the right-hand side of
+    /// Equation 4.
     pub fn runtime_in(self, window: Duration) -> Duration {
         if self >= Self::ONE {
             return window;

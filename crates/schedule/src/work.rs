@@ -1,4 +1,5 @@
-//! How much an exact test may do. Such tests take pseudo-polynomial time, and a daemon that admits one client makes others wait.
+//! How much an exact test may do. Such tests take pseudo-polynomial time, and a daemon that admits one client
+//! makes others wait.
 
 use punctual_model::Duration;
 
@@ -38,7 +39,8 @@ impl Work {
 /// Why an exact test does not say yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unproven {
-    /// A task (its place in what was tested) needs at least this long for a job, which is beyond its deadline.
+    /// A task (its place in what was tested) needs at least this long for a job, which is beyond its
+    /// deadline.
     Late { task: usize, response: u128 },
     /// In some interval of this length more has to be done than that.
     Demand { interval: Duration, demand: u128 },
@@ -51,9 +53,14 @@ impl Unproven {
     pub(crate) fn on(self, test: &str, processor: u32) -> String {
         let ns = |ns: u128| Duration::from_ns(u64::try_from(ns).unwrap_or(u64::MAX));
         match self {
-            Unproven::Late { response, .. } => format!("{test}, processor {processor}: a job could take {} or more", ns(response)),
+            Unproven::Late { response, .. } => {
+                format!("{test}, processor {processor}: a job could take {} or more", ns(response))
+            }
             Unproven::Demand { interval, demand } => {
-                format!("{test}, processor {processor}: {} could have to be done within {interval}", ns(demand))
+                format!(
+                    "{test}, processor {processor}: {} could have to be done within {interval}",
+                    ns(demand)
+                )
             }
             Unproven::TooMuch => format!(
                 "{test}, processor {processor}: too much to prove; it was given up after {LIMIT} steps. Lower utilization, and deadlines not far below the \

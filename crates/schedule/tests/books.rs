@@ -1,10 +1,11 @@
-//! Whatever comes, changes and goes: sums are those of the specs that are there, priorities are in the right order, assignments can be enacted, and what
-//! shifts is told.
+//! Whatever comes, changes and goes: sums are those of the specs that are there, priorities are in the right
+//! order, assignments can be enacted, and what shifts is told.
 
 use proptest::prelude::*;
 use punctual_model::Duration;
 use punctual_schedule::{
-    Answer, Assignment, Kind, Limits, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization, plugin,
+    Answer, Assignment, Kind, Limits, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId,
+    Test, Utilization, plugin,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,8 @@ enum Step {
 }
 
 fn parameters() -> impl Strategy<Value = Parameters> {
-    let period = prop_oneof![(1..8u64).prop_map(|ms| ms * 1_000_000), 100_000..4_000_000_000u64, 1..1u64 << 63];
+    let period =
+        prop_oneof![(1..8u64).prop_map(|ms| ms * 1_000_000), 100_000..4_000_000_000u64, 1..1u64 << 63];
     (
         prop::option::weighted(0.9, period),
         prop::option::weighted(0.8, 0.0..0.4f64),
@@ -27,7 +29,8 @@ fn parameters() -> impl Strategy<Value = Parameters> {
         .prop_map(|(period, share, stretch, priority, (desired, ignore))| {
             let span = period.unwrap_or(10_000_000);
             let runtime = share.map(|share| ((span as f64 * share) as u64).clamp(1, span));
-            let deadline = stretch.map(|stretch| ((span as f64 * stretch) as u64).clamp(runtime.unwrap_or(1), i64::MAX as u64));
+            let deadline = stretch
+                .map(|stretch| ((span as f64 * stretch) as u64).clamp(runtime.unwrap_or(1), i64::MAX as u64));
             Parameters {
                 runtime: runtime.map(Duration::from_ns),
                 desired_runtime: runtime
@@ -72,7 +75,11 @@ fn sums(specs: &Specs) -> Vec<Load> {
             let (runtime, period) = (offer.accepted_runtime?, parameters.period?);
             Some(Utilization::of(runtime, period.min(parameters.deadline.unwrap_or(period))))
         };
-        Load { processor, utilization: here().filter_map(share).sum::<Utilization>().as_f64(), specs: here().count() }
+        Load {
+            processor,
+            utilization: here().filter_map(share).sum::<Utilization>().as_f64(),
+            specs: here().count(),
+        }
     };
     [3, 1, 2].map(load).to_vec()
 }
@@ -87,7 +94,8 @@ fn check_enactable(kind: Kind, parameters: &Parameters, offer: &Offer, assignmen
             assert_eq!((Some(runtime), Some(period)), (offer.accepted_runtime, parameters.period));
             assert!(
                 parameters.runtime <= Some(runtime)
-                    && (offer.ignored || runtime <= parameters.desired_runtime.max(parameters.runtime).unwrap())
+                    && (offer.ignored
+                        || runtime <= parameters.desired_runtime.max(parameters.runtime).unwrap())
             );
         }
         (Kind::Rm | Kind::Fp, Policy::Fifo(priority)) | (Kind::Rr, Policy::RoundRobin(priority)) => {
@@ -102,19 +110,32 @@ fn check_order(kind: Kind, plugin: &dyn Plugin, specs: &Specs, width: u32) {
     for processor in [1, 2, 3] {
         let mut order = BTreeMap::<u64, BTreeSet<u32>>::new();
         for (&spec, (parameters, _)) in specs {
-            let Some(Assignment { processor: on, policy: Policy::Fifo(priority) | Policy::RoundRobin(priority) }) = plugin.assignment(spec)
+            let Some(Assignment {
+                processor: on,
+                policy: Policy::Fifo(priority) | Policy::RoundRobin(priority),
+            }) = plugin.assignment(spec)
             else {
                 continue;
             };
-            let key = if kind == Kind::Rm { parameters.period.unwrap().ns() } else { 99 - u64::from(parameters.priority.unwrap()) };
+            let key = if kind == Kind::Rm {
+                parameters.period.unwrap().ns()
+            } else {
+                99 - u64::from(parameters.priority.unwrap())
+            };
             if on == processor {
                 order.entry(key).or_default().insert(priority);
             }
         }
-        assert!(order.values().all(|priorities| priorities.len() == 1), "equals have equal priorities: {order:?}");
+        assert!(
+            order.values().all(|priorities| priorities.len() == 1),
+            "equals have equal priorities: {order:?}"
+        );
         let priorities: Vec<u32> = order.values().flatten().copied().collect();
         assert!(priorities.is_sorted_by(|a, b| a >= b), "{order:?}");
-        assert!(order.len() > width as usize || priorities.is_sorted_by(|a, b| a > b), "the range allows distinct ones: {order:?}");
+        assert!(
+            order.len() > width as usize || priorities.is_sorted_by(|a, b| a > b),
+            "the range allows distinct ones: {order:?}"
+        );
     }
 }
 
@@ -219,7 +240,11 @@ fn a_processor_that_is_not_the_plugins_takes_nothing() {
             priority: Some(7),
             ..Parameters::default()
         };
-        plugin.admit(SpecId(1), &parameters, Offer { processor: 77, accepted_runtime: parameters.runtime, ignored: false });
+        plugin.admit(
+            SpecId(1),
+            &parameters,
+            Offer { processor: 77, accepted_runtime: parameters.runtime, ignored: false },
+        );
         assert_eq!(plugin.assignment(SpecId(1)), None);
         assert!(plugin.loads().iter().all(|load| load.specs == 0));
     }

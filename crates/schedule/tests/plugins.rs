@@ -1,11 +1,26 @@
 //! The plugins as ReTiF's Section 5 has them, in numbers that can be followed by hand.
 
 use punctual_model::Duration;
-use punctual_schedule::{Answer, Assignment, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, plugin};
+use punctual_schedule::{
+    Answer, Assignment, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test,
+    plugin,
+};
 
-fn house(kind: Kind, test: Test, processors: &[u32], priorities: (u32, u32), threshold: f64) -> Box<dyn Plugin> {
-    let settings =
-        Settings { name: kind.to_string(), processors: processors.to_vec(), priorities, threshold, test, limits: Limits::default() };
+fn house(
+    kind: Kind,
+    test: Test,
+    processors: &[u32],
+    priorities: (u32, u32),
+    threshold: f64,
+) -> Box<dyn Plugin> {
+    let settings = Settings {
+        name: kind.to_string(),
+        processors: processors.to_vec(),
+        priorities,
+        threshold,
+        test,
+        limits: Limits::default(),
+    };
     plugin(kind, settings).unwrap()
 }
 
@@ -52,13 +67,21 @@ fn edf_takes_the_least_loaded_processor() {
     assert_eq!(take(&mut *edf, 1, &task(3, 10, 10)).processor, 4);
     assert_eq!(take(&mut *edf, 2, &task(5, 10, 10)).processor, 5);
     assert_eq!(take(&mut *edf, 3, &task(1, 10, 10)).processor, 4);
-    // Equation 1: 2 ms in every 4 ms, since the deadline is shorter than the period. On 4 there is 0.4 already; 0.9 is the threshold.
+    // Equation 1: 2 ms in every 4 ms, since the deadline is shorter than the period. On 4 there is 0.4
+    // already; 0.9 is the threshold.
     assert_eq!(take(&mut *edf, 4, &task(2, 10, 4)).processor, 4);
-    let loads: Vec<_> = edf.loads().iter().map(|load| (load.processor, (load.utilization * 1000.0).round() as u64, load.specs)).collect();
+    let loads: Vec<_> = edf
+        .loads()
+        .iter()
+        .map(|load| (load.processor, (load.utilization * 1000.0).round() as u64, load.specs))
+        .collect();
     assert_eq!(loads, [(4, 900, 3), (5, 500, 1)]);
     // Equation 3.
     let why = refused(edf.consider(&task(5, 10, 10), None));
-    assert_eq!(why, "utilization, processor 5: 50.00 % are needed, 50.00 % are taken, and the threshold is 90.00 %");
+    assert_eq!(
+        why,
+        "utilization, processor 5: 50.00 % are needed, 50.00 % are taken, and the threshold is 90.00 %"
+    );
     let ms = Duration::from_ms;
     let policy = Policy::Deadline { runtime: ms(2), deadline: ms(4), period: ms(10) };
     assert_eq!(edf.assignment(SpecId(4)), Some(Assignment { processor: 4, policy }));
@@ -69,12 +92,17 @@ fn edf_accepts_up_to_the_desired_runtime() {
     for test in [Test::Utilization, Test::Exact] {
         let mut edf = house(Kind::Edf, test, &[0], (1, 1), 0.9);
         take(&mut *edf, 1, &task(5, 10, 10));
-        let desiring = |desired| Parameters { desired_runtime: Some(Duration::from_ms(desired)), ..task(1, 10, 10) };
+        let desiring =
+            |desired| Parameters { desired_runtime: Some(Duration::from_ms(desired)), ..task(1, 10, 10) };
         // Equation 4: (0.9 − 0.5) · 10 ms.
         assert_eq!(offered(edf.consider(&desiring(8), None)).accepted_runtime, Some(Duration::from_ms(4)));
         assert_eq!(offered(edf.consider(&desiring(3), None)).accepted_runtime, Some(Duration::from_ms(3)));
         // With the test ignored it is the least.
-        let ignoring = Parameters { ignore_admission: true, desired_runtime: Some(Duration::from_ms(8)), ..task(6, 10, 10) };
+        let ignoring = Parameters {
+            ignore_admission: true,
+            desired_runtime: Some(Duration::from_ms(8)),
+            ..task(6, 10, 10)
+        };
         let offer = Offer { processor: 0, accepted_runtime: Some(Duration::from_ms(6)), ignored: true };
         assert_eq!(edf.consider(&ignoring, None), Answer::Ok(offer));
     }
@@ -93,7 +121,10 @@ fn edf_proves_what_density_cannot() {
     refused(by_utilization.consider(&tasks[2], None));
     take(&mut *exact, 2, &tasks[2]);
     // A change counts the old one as gone, and no more than that.
-    assert_eq!(offered(exact.consider(&tasks[2], Some(SpecId(2)))).accepted_runtime, Some(Duration::from_ms(3)));
+    assert_eq!(
+        offered(exact.consider(&tasks[2], Some(SpecId(2)))).accepted_runtime,
+        Some(Duration::from_ms(3))
+    );
     let why = refused(exact.consider(&task(4, 12, 7), Some(SpecId(2))));
     assert_eq!(why, "processor demand, processor 0: 8 ms could have to be done within 7 ms");
     refused(exact.consider(&tasks[2], Some(SpecId(77))));
@@ -149,8 +180,12 @@ fn rm_proves_what_utilization_cannot() {
     take(&mut *exact, 1, &task(2, 5, 5));
     take(&mut *exact, 2, &task(2, 5, 5));
     let why = refused(exact.consider(&task(4, 7, 7), None));
-    assert_eq!(why, "response-time analysis, processor 0: this spec (runtime 4 ms, deadline 7 ms) could take 8 ms or more");
-    // The other way round it is the one that was there before; and where the least loaded processor cannot take it, another one is asked.
+    assert_eq!(
+        why,
+        "response-time analysis, processor 0: this spec (runtime 4 ms, deadline 7 ms) could take 8 ms or more"
+    );
+    // The other way round it is the one that was there before; and where the least loaded processor cannot
+    // take it, another one is asked.
     let mut exact = house(Kind::Rm, Test::Exact, &[0], (1, 99), 1.0);
     take(&mut *exact, 1, &task(4, 7, 7));
     let why = refused(exact.consider(&task(2, 5, 5), None));
@@ -171,7 +206,10 @@ fn fp_and_rr_take_the_processor_with_the_fewest_specs() {
     for (kind, policy) in [(Kind::Fp, Policy::Fifo as fn(u32) -> Policy), (Kind::Rr, Policy::RoundRobin)] {
         let mut plugin = house(kind, Test::Exact, &[1, 2], (1, 99), 1.0);
         for spec in 0..4 {
-            assert_eq!(take(&mut *plugin, spec, &with_priority(10 + spec as u32)).processor, [1, 2][spec as usize % 2]);
+            assert_eq!(
+                take(&mut *plugin, spec, &with_priority(10 + spec as u32)).processor,
+                [1, 2][spec as usize % 2]
+            );
             assert_eq!(plugin.assignment(SpecId(spec)).unwrap().policy, policy(10 + spec as u32));
         }
         plugin.release(SpecId(2));
@@ -200,7 +238,10 @@ fn fp_is_tested_where_everything_is_known() {
     take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
     refused(fp.consider(&urgent(20, task(2, 5, 5)), None));
     refused(fp.consider(&urgent(5, task(2, 5, 5)), None));
-    assert!(offered(fp.consider(&Parameters { ignore_admission: true, ..urgent(20, task(2, 5, 5)) }, None)).ignored);
+    assert!(
+        offered(fp.consider(&Parameters { ignore_admission: true, ..urgent(20, task(2, 5, 5)) }, None))
+            .ignored
+    );
     // What declares nothing cannot be tested, nor can anything beside it.
     take(&mut *fp, 2, &with_priority(1));
     take(&mut *fp, 3, &urgent(20, task(2, 5, 5)));

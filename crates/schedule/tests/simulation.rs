@@ -1,9 +1,11 @@
-//! What is admitted keeps its deadlines, and what an exact test refuses does not: by simulating schedules, unit of time by unit, which shares nothing with
-//! the analyses.
+//! What is admitted keeps its deadlines, and what an exact test refuses does not: by simulating schedules,
+//! unit of time by unit, which shares nothing with the analyses.
 
 use proptest::prelude::*;
 use punctual_model::Duration;
-use punctual_schedule::{Answer, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, plugin};
+use punctual_schedule::{
+    Answer, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, plugin,
+};
 use std::collections::{BTreeMap, VecDeque};
 
 /// All periods divide it.
@@ -34,7 +36,8 @@ enum Ties {
     Against(usize),
 }
 
-/// Which tasks have a job that ends too late. `arrival` says when job n of a task comes; it must be no sooner than a period after the one before.
+/// Which tasks have a job that ends too late. `arrival` says when job n of a task comes; it must be no sooner
+/// than a period after the one before.
 fn late(tasks: &[Task], ties: Ties, horizon: u64, arrival: impl Fn(usize, u64) -> u64) -> Vec<usize> {
     let mut late = vec![false; tasks.len()];
     let mut queues: Vec<VecDeque<Job>> = tasks.iter().map(|_| VecDeque::new()).collect();
@@ -61,7 +64,11 @@ fn late(tasks: &[Task], ties: Ties, horizon: u64, arrival: impl Fn(usize, u64) -
             };
             Some((class, tie))
         };
-        let Some(running) = (0..tasks.len()).filter(|&task| urgency(task).is_some()).min_by_key(|&task| urgency(task)) else { continue };
+        let Some(running) =
+            (0..tasks.len()).filter(|&task| urgency(task).is_some()).min_by_key(|&task| urgency(task))
+        else {
+            continue;
+        };
         last_run[running] = now + 1;
         let job = queues[running].front_mut().unwrap();
         job.left -= 1;
@@ -91,7 +98,12 @@ fn sporadic(tasks: &[Task], seed: u64) -> impl Fn(usize, u64) -> u64 {
 
 #[test]
 fn the_simulation_sees_what_is_known() {
-    let task = |runtime, period, deadline, priority| Task { runtime, period, deadline, policy: Policy::Fifo(priority) };
+    let task = |runtime, period, deadline, priority| Task {
+        runtime,
+        period,
+        deadline,
+        policy: Policy::Fifo(priority),
+    };
     let tasks = [task(1, 4, 3, 4), task(1, 5, 4, 3), task(2, 6, 5, 2), task(1, 12, 10, 1)];
     assert_eq!(late(&tasks, Ties::FirstComeFirstServed, HYPERPERIOD, all_at_once(&tasks)), NOBODY);
     let tasks = [tasks[0], tasks[1], tasks[2], task(1, 12, 9, 1)];
@@ -109,12 +121,20 @@ enum Step {
 }
 
 fn parameters(kind: Kind) -> impl Strategy<Value = Parameters> {
-    let deadline = prop_oneof![2 => Just(None), 2 => (0.0..=1.0f64).prop_map(Some), 1 => (1.0..=3.0f64).prop_map(Some)];
-    (prop::sample::select(&PERIODS[..]), 0.0..0.5f64, deadline, 1..=99u32, prop::option::weighted(0.3, 1..20u64)).prop_map(
-        move |(period, share, deadline, priority, more)| {
+    let deadline =
+        prop_oneof![2 => Just(None), 2 => (0.0..=1.0f64).prop_map(Some), 1 => (1.0..=3.0f64).prop_map(Some)];
+    (
+        prop::sample::select(&PERIODS[..]),
+        0.0..0.5f64,
+        deadline,
+        1..=99u32,
+        prop::option::weighted(0.3, 1..20u64),
+    )
+        .prop_map(move |(period, share, deadline, priority, more)| {
             let runtime = ((period as f64 * share) as u64).max(1);
             let deadline = deadline.map(|stretch| ((period as f64 * stretch) as u64).max(runtime));
-            let deadline = if kind == Kind::Edf { deadline.map(|deadline| deadline.min(period)) } else { deadline };
+            let deadline =
+                if kind == Kind::Edf { deadline.map(|deadline| deadline.min(period)) } else { deadline };
             Parameters {
                 runtime: Some(Duration::from_ns(runtime)),
                 desired_runtime: more.map(|more| Duration::from_ns(runtime + more)),
@@ -123,8 +143,7 @@ fn parameters(kind: Kind) -> impl Strategy<Value = Parameters> {
                 priority: Some(priority),
                 ..Parameters::default()
             }
-        },
-    )
+        })
 }
 
 fn step(kind: Kind) -> impl Strategy<Value = Step> {
@@ -145,9 +164,20 @@ struct House {
 
 impl House {
     fn new(kind: Kind, test: Test, processors: u32, width: u32, threshold: f64) -> Self {
-        let limits = Limits { least_runtime: Duration::from_ns(1), least_period: Duration::from_ns(1), ..Limits::default() };
+        let limits = Limits {
+            least_runtime: Duration::from_ns(1),
+            least_period: Duration::from_ns(1),
+            ..Limits::default()
+        };
         let processors = (0..processors).collect();
-        let settings = Settings { name: "simulated".into(), processors, priorities: (10, 9 + width), threshold, test, limits };
+        let settings = Settings {
+            name: "simulated".into(),
+            processors,
+            priorities: (10, 9 + width),
+            threshold,
+            test,
+            limits,
+        };
         Self { plugin: plugin(kind, settings).unwrap(), specs: BTreeMap::new(), next: 0 }
     }
 
@@ -187,7 +217,9 @@ impl House {
                 self.admit(parameters, offer);
                 None
             }
-            Answer::No(Refusal::Unschedulable(why)) => Some((parameters.clone(), why)).filter(|_| replaced.is_none()),
+            Answer::No(Refusal::Unschedulable(why)) => {
+                Some((parameters.clone(), why)).filter(|_| replaced.is_none())
+            }
             other => panic!("all is declared, and within bounds: {other:?}"),
         }
     }
@@ -198,7 +230,8 @@ impl House {
             assert_eq!(assignment.processor, offer.processor);
             let (runtime, period) = (offer.accepted_runtime?.ns(), parameters.period?.ns());
             let deadline = parameters.relative_deadline()?.ns();
-            (assignment.processor == processor).then_some((spec, Task { runtime, period, deadline, policy: assignment.policy }))
+            (assignment.processor == processor)
+                .then_some((spec, Task { runtime, period, deadline, policy: assignment.policy }))
         };
         self.specs.iter().filter_map(task).unzip()
     }

@@ -1,8 +1,9 @@
-//! Recordings on disk: CTF 1.8, a folder with `metadata` and stream files. The page "Recordings" of ARCHITECTURE.md has the why,
-//! `ctf/events.tsdl` the layout of every event.
+//! Recordings on disk: CTF 1.8, a folder with `metadata` and stream files. The page "Recordings" of
+//! ARCHITECTURE.md has the why, `ctf/events.tsdl` the layout of every event.
 //!
-//! A record comes back as it went in, with two exceptions: texts lose NULs, and what they have beyond 65,535 bytes. Besides the
-//! records that were put in, a reader gets [`crate::Record::Known`] of threads that live, at the begin of a file and now and then.
+//! A record comes back as it went in, with two exceptions: texts lose NULs, and what they have beyond 65,535
+//! bytes. Besides the records that were put in, a reader gets [`crate::Record::Known`] of threads that live,
+//! at the begin of a file and now and then.
 
 mod checksum;
 pub(crate) mod damage;
@@ -27,8 +28,8 @@ pub const MIN_LIMIT: u64 = 1 << 20;
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes on disk at most: the oldest packets go, a sixteenth of the recording at a time. At least [`MIN_LIMIT`].
-    /// Many thousands of threads may take more, since each file begins with what they are.
+    /// Bytes on disk at most: the oldest packets go, a sixteenth of the recording at a time. At least
+    /// [`MIN_LIMIT`]. Many thousands of threads may take more, since each file begins with what they are.
     pub limit: Option<u64>,
     /// Bytes of a packet, from 4 KiB to 1 MiB. A packet is also closed when it is a second old.
     pub packet_bytes: usize,

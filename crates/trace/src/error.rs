@@ -41,7 +41,9 @@ impl Error {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => ErrorKind::NotFound,
             io::ErrorKind::AlreadyExists => ErrorKind::Exists,
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => ErrorKind::Full,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                ErrorKind::Full
+            }
             _ => ErrorKind::Io,
         };
         Self::new(kind, format!("cannot {what} {}: {}", path.display(), reason(error)))

@@ -1,5 +1,5 @@
-//! Traces of dataflow programs on disk: four events, with which a framework says itself what its pool of threads executes. The format
-//! is `docs/flow-traces.md`.
+//! Traces of dataflow programs on disk: four events, with which a framework says itself what its pool of
+//! threads executes. The format is `docs/flow-traces.md`.
 //!
 //! What the events mean (graph, chains, times) is not decided here.
 
@@ -64,7 +64,8 @@ pub struct Event {
     pub kind: Kind,
     /// Of which channel (a push) or task.
     pub object: u16,
-    /// How many of that object came before: pushes on the channel, or the instance of the task. What the trace has modulo [`NUMBERS`], made whole.
+    /// How many of that object came before: pushes on the channel, or the instance of the task. What the
+    /// trace has modulo [`NUMBERS`], made whole.
     pub number: u64,
 }
 
@@ -83,7 +84,8 @@ pub struct Gap {
     pub packets: u64,
 }
 
-/// A barrier's count is another from here on. If as many pushes have come already, its inputs are told at once.
+/// A barrier's count is another from here on. If as many pushes have come already, its inputs are told at
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// When.

@@ -1,7 +1,8 @@
 //! Other tools' traces, read into records. What a source lacks is said, not guessed.
 //!
-//! A trace of plain events (calls entered and left, threads switched, woken) becomes activations by [`thread`], which does in user space
-//! what an observation does in the kernel. Each format has a room of its own: [`lime`] and [`perf`].
+//! A trace of plain events (calls entered and left, threads switched, woken) becomes activations by
+//! [`thread`], which does in user space what an observation does in the kernel. Each format has a room of its
+//! own: [`lime`] and [`perf`].
 
 mod error;
 mod lime;
@@ -83,8 +84,13 @@ impl Import {
         self.bytes
     }
 
-    /// Hands on every record, as nearly as possible in the order of time. `each` says whether to go on; `progress` is told bytes.
-    pub fn run(self, each: &mut dyn FnMut(&Record) -> bool, progress: &mut dyn FnMut(u64)) -> Result<Imported, Error> {
+    /// Hands on every record, as nearly as possible in the order of time. `each` says whether to go on;
+    /// `progress` is told bytes.
+    pub fn run(
+        self,
+        each: &mut dyn FnMut(&Record) -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Imported, Error> {
         match self.source {
             Source::Lime(folder) => folder.run(each, progress),
             Source::Perf(trace) => trace.run(each, progress),

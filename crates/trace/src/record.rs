@@ -1,7 +1,7 @@
 //! What was seen of threads, as records: what `observe` delivers, `extract` takes and recordings hold.
 //!
-//! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that every job stream
-//! of a thread takes its costs as differences of two readings.
+//! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that
+//! every job stream of a thread takes its costs as differences of two readings.
 
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
@@ -48,11 +48,12 @@ pub enum Record {
         /// When.
         at: Instant,
     },
-    /// A thread as it already is: what a recording repeats now and then, so that what follows can be understood without what came
-    /// before. Its `sequence` is that of the thread's next record. Says nothing new where the thread is known.
+    /// A thread as it already is: what a recording repeats now and then, so that what follows can be
+    /// understood without what came before. Its `sequence` is that of the thread's next record. Says nothing
+    /// new where the thread is known.
     Known(Box<TaskRecord>),
-    /// A step of the scheduler. For timelines only, and only where it was asked for: no model depends on it, and it has no place
-    /// in the thread's sequence.
+    /// A step of the scheduler. For timelines only, and only where it was asked for: no model depends on it,
+    /// and it has no place in the thread's sequence.
     Switch(Switch),
 }
 
@@ -63,7 +64,10 @@ impl Record {
             Record::Task(task) | Record::Known(task) => task.tid,
             Record::Activation(activation) => activation.tid,
             Record::Switch(switch) => switch.tid,
-            Record::Renamed { tid, .. } | Record::Command { tid, .. } | Record::Last { tid, .. } | Record::Exit { tid, .. } => *tid,
+            Record::Renamed { tid, .. }
+            | Record::Command { tid, .. }
+            | Record::Last { tid, .. }
+            | Record::Exit { tid, .. } => *tid,
         }
     }
 }
@@ -90,7 +94,8 @@ pub enum Step {
     Preempted,
     /// It stopped, and waits for something.
     Asleep {
-        /// Whether a signal would wake it; what waits for a disk or a lock of the kernel is not woken by signals.
+        /// Whether a signal would wake it; what waits for a disk or a lock of the kernel is not woken by
+        /// signals.
         interruptible: bool,
     },
     /// It was woken.
@@ -155,11 +160,13 @@ pub struct Activation {
     pub separator: Separator,
     /// Whether the thread slept.
     pub slept: bool,
-    /// When the job before ended: the thread's first stop inside the call, or the call's entry if it did not sleep.
+    /// When the job before ended: the thread's first stop inside the call, or the call's entry if it did not
+    /// sleep.
     pub stop: Instant,
-    /// The thread's cumulative processor time at `stop` (with what it took between spurious wake-ups inside the call): the kernel's
-    /// account, and what was taken from the thread while it was on a processor since a call that did not sleep. There the account is not
-    /// to be had, so the reading is by the clock; what it was ahead stays in, or the next job would have had too little.
+    /// The thread's cumulative processor time at `stop` (with what it took between spurious wake-ups inside
+    /// the call): the kernel's account, and what was taken from the thread while it was on a processor since
+    /// a call that did not sleep. There the account is not to be had, so the reading is by the clock; what it
+    /// was ahead stays in, or the next job would have had too little.
     pub cpu: Duration,
     /// When the next job should come, where the call says so.
     pub arrival: Option<Instant>,
@@ -176,9 +183,11 @@ pub struct Resumed {
     pub start: Instant,
     /// Time asleep inside the call after that release (waiting for locks of the kernel).
     pub suspended_after: Duration,
-    /// How many expirations of its timer the call told of (`timerfd`, signals of POSIX timers). Zero: not known.
+    /// How many expirations of its timer the call told of (`timerfd`, signals of POSIX timers). Zero: not
+    /// known.
     pub expirations: u64,
-    /// What moved the release, where that was seen. A [`Separator::SUSPENSION`] by a signal releases nothing: the thread was stopped.
+    /// What moved the release, where that was seen. A [`Separator::SUSPENSION`] by a signal releases nothing:
+    /// the thread was stopped.
     pub disturbance: Option<Disturbance>,
 }
 

@@ -64,6 +64,9 @@ impl Roster {
     pub fn known(&self, at: Instant) -> Vec<Record> {
         let mut threads: Vec<&TaskRecord> = self.threads.values().collect();
         threads.sort_unstable_by_key(|thread| thread.tid);
-        threads.into_iter().map(|thread| Record::Known(Box::new(TaskRecord { at, ..thread.clone() }))).collect()
+        threads
+            .into_iter()
+            .map(|thread| Record::Known(Box::new(TaskRecord { at, ..thread.clone() })))
+            .collect()
     }
 }

@@ -20,7 +20,9 @@ pub fn chromium() -> Option<PathBuf> {
     }
     let folders = std::env::var_os("PATH")?;
     let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&folders).flat_map(|folder| names.map(|name| folder.join(name))).find(|path| path.is_file())
+    std::env::split_paths(&folders)
+        .flat_map(|folder| names.map(|name| folder.join(name)))
+        .find(|path| path.is_file())
 }
 
 /// Where each test leaves a picture of what it saw at its end, if anywhere.
@@ -68,9 +70,15 @@ impl Opened {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let (complained, requested) = (complaints.clone(), requests.clone());
         tab.add_event_listener(Arc::new(move |event: &Event| match event {
-            Event::RuntimeExceptionThrown(thrown) => push(&complained, format!("{:?}", thrown.params.exception_details)),
-            Event::LogEntryAdded(added) => push(&complained, format!("{:?}: {}", added.params.entry.level, added.params.entry.text)),
-            Event::RuntimeConsoleAPICalled(called) => push(&complained, format!("console: {:?}", called.params.args)),
+            Event::RuntimeExceptionThrown(thrown) => {
+                push(&complained, format!("{:?}", thrown.params.exception_details))
+            }
+            Event::LogEntryAdded(added) => {
+                push(&complained, format!("{:?}: {}", added.params.entry.level, added.params.entry.text))
+            }
+            Event::RuntimeConsoleAPICalled(called) => {
+                push(&complained, format!("console: {:?}", called.params.args))
+            }
             Event::NetworkRequestWillBeSent(sent) => push(&requested, sent.params.request.url.clone()),
             _ => {}
         }))?;
@@ -113,7 +121,10 @@ impl Opened {
     /// Makes the system's colours dark or light, or the medium paper.
     pub fn system(&self, medium: &str, colours: &str) -> Result {
         let feature = Emulation::MediaFeature { name: "prefers-color-scheme".into(), value: colours.into() };
-        self.tab.call_method(Emulation::SetEmulatedMedia { media: Some(medium.into()), features: Some(vec![feature]) })?;
+        self.tab.call_method(Emulation::SetEmulatedMedia {
+            media: Some(medium.into()),
+            features: Some(vec![feature]),
+        })?;
         Ok(())
     }
 
@@ -122,7 +133,11 @@ impl Opened {
         // By value, whatever it is: as JSON.
         let wrapped = format!("(async () => JSON.stringify(await ({expression}) ?? null))()");
         let object = self.tab.evaluate(&wrapped, true).map_err(|error| format!("{expression}: {error}"))?;
-        let text = object.value.as_ref().and_then(Value::as_str).ok_or_else(|| format!("{expression}: {:?}", object.description))?;
+        let text = object
+            .value
+            .as_ref()
+            .and_then(Value::as_str)
+            .ok_or_else(|| format!("{expression}: {:?}", object.description))?;
         Ok(serde_json::from_str(text)?)
     }
 
@@ -148,7 +163,11 @@ impl Opened {
             }})",
             PATIENCE.as_millis() / 2
         );
-        self.ask(&wrap_failure(&wait))?.as_bool().filter(|so| *so).map(|_| ()).ok_or_else(|| format!("never so: {condition}").into())
+        self.ask(&wrap_failure(&wait))?
+            .as_bool()
+            .filter(|so| *so)
+            .map(|_| ())
+            .ok_or_else(|| format!("never so: {condition}").into())
     }
 
     /// Checks that something is so.
@@ -161,7 +180,9 @@ impl Opened {
 
     /// Brings an element into view and waits until that is so.
     pub fn scroll_to(&self, selector: &str) -> Result {
-        self.ask(&format!("document.querySelector({selector:?}).scrollIntoView({{ block: 'center', behavior: 'instant' }})"))?;
+        self.ask(&format!(
+            "document.querySelector({selector:?}).scrollIntoView({{ block: 'center', behavior: 'instant' }})"
+        ))?;
         Ok(())
     }
 
@@ -241,7 +262,8 @@ impl Opened {
         Ok(())
     }
 
-    /// What the browser complained about so far: errors of scripts, violations of the page's policy, words in the console.
+    /// What the browser complained about so far: errors of scripts, violations of the page's policy, words in
+    /// the console.
     pub fn complaints(&self) -> Vec<String> {
         self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -55,7 +55,9 @@ pub fn ink(page: &Opened, figure: &str) -> Result<f64> {
 }
 
 fn range(page: &Opened, figure: &str) -> Result<(f64, f64)> {
-    let edge = |name: &str| page.number(&format!("figures.plots.get(document.querySelector('{figure}')).uplot.scales.x.{name}"));
+    let edge = |name: &str| {
+        page.number(&format!("figures.plots.get(document.querySelector('{figure}')).uplot.scales.x.{name}"))
+    };
     Ok((edge("min")?, edge("max")?))
 }
 
@@ -65,7 +67,9 @@ fn place(page: &Opened, figure: &str) -> Result<String> {
 
 /// What the legend tells at the cursor.
 fn told(page: &Opened, figure: &str) -> Result<Vec<String>> {
-    let values = page.ask(&format!("[...document.querySelectorAll('{figure} .series output')].map((value) => value.value)"))?;
+    let values = page.ask(&format!(
+        "[...document.querySelectorAll('{figure} .series output')].map((value) => value.value)"
+    ))?;
     Ok(serde_json::from_value(values)?)
 }
 
@@ -199,7 +203,9 @@ fn keys(page: &Opened) -> Result {
     let figure = figure(page, "control", "wcet")?;
     let all = range(page, &figure)?;
     page.expect(&format!("document.querySelector('{figure} .canvas').tabIndex === 0"))?;
-    page.expect(&format!("document.querySelector('{figure} .canvas').getAttribute('aria-label').includes('Arrow keys')"))?;
+    page.expect(&format!(
+        "document.querySelector('{figure} .canvas').getAttribute('aria-label').includes('Arrow keys')"
+    ))?;
     // From the last button on, the next stop is the plot.
     page.ask(&format!("document.querySelector('{figure} .tools button:nth-child(3)').focus()"))?;
     page.press("Tab")?;
@@ -247,7 +253,9 @@ fn bounds(page: &Opened) -> Result {
         let curve = stream.arrival.curve.as_ref().ok_or("no curve")?;
         // Shorter and longer than the table, and at its very entries.
         let horizon = curve.delta_min_ns.last().ok_or("no entry")?.ns();
-        for span in [1, 1_999_999, 2_000_001, 40_000_000, 123_456_789, horizon, horizon + 77_777_777, 3 * horizon] {
+        for span in
+            [1, 1_999_999, 2_000_001, 40_000_000, 123_456_789, horizon, horizon + 77_777_777, 3 * horizon]
+        {
             bounds_at(page, stream, &arrivals, &requests, Duration::from_ns(span))
                 .map_err(|failure| format!("{name} at {span} ns: {}", failure.0))?;
         }
@@ -259,15 +267,19 @@ fn bounds(page: &Opened) -> Result {
 }
 
 fn bounds_at(page: &Opened, stream: &Stream, arrivals: &str, requests: &str, span: Duration) -> Result {
-    let (curve, execution) = (stream.arrival.curve.as_ref().ok_or("no curve")?, stream.execution.as_ref().ok_or("no costs")?);
+    let (curve, execution) =
+        (stream.arrival.curve.as_ref().ok_or("no curve")?, stream.execution.as_ref().ok_or("no costs")?);
     let of = |figure: &str, series: u32| -> Result<Option<f64>> {
         let kind = format!("figures.plots.get(document.querySelector('{figure}')).kind");
         Ok(page.ask(&format!("{kind}.series[{series}].of({})", span.ns()))?.as_f64())
     };
-    // Drawn within half a per mille of the curve, on the safe side: so many releases more or fewer can be in it.
+    // Drawn within half a per mille of the curve, on the safe side: so many releases more or fewer can be in
+    // it.
     let near = |span: u64, factor: f64| Duration::from_ns((span as f64 * factor) as u64);
-    let (least, most) =
-        (curve.eta_max(span).ok_or("unbounded")? as f64, curve.eta_max(near(span.ns() + 2, 1.0011)).ok_or("unbounded")? as f64);
+    let (least, most) = (
+        curve.eta_max(span).ok_or("unbounded")? as f64,
+        curve.eta_max(near(span.ns() + 2, 1.0011)).ok_or("unbounded")? as f64,
+    );
     let drawn = of(arrivals, 0)?.ok_or("η⁺ is not drawn")?;
     ensure!(least <= drawn && drawn <= most, "η⁺ is {drawn}, not {least} to {most}");
     let (most, least) = (curve.eta_min(span) as f64, curve.eta_min(near(span.ns(), 0.9989)) as f64 - 1.0);
@@ -276,15 +288,22 @@ fn bounds_at(page: &Opened, stream: &Stream, arrivals: &str, requests: &str, spa
 
     let sporadic = stream.arrival.sporadic.as_ref().ok_or("no separation")?;
     let at = |span: Duration| {
-        let arrivals = [request::curve_scalar(curve, execution, span), request::curve_wcet(curve, execution, span)];
-        let numbers = [request::sporadic_scalar(sporadic, execution, span), request::sporadic_wcet(sporadic, execution, span)];
+        let arrivals =
+            [request::curve_scalar(curve, execution, span), request::curve_wcet(curve, execution, span)];
+        let numbers = [
+            request::sporadic_scalar(sporadic, execution, span),
+            request::sporadic_wcet(sporadic, execution, span),
+        ];
         let drawn = if sporadic.min_separation_ns == Duration::ZERO { &numbers[..0] } else { &numbers[..] };
         [drawn, &arrivals[..]].concat()
     };
     for (series, (exact, most)) in at(span).into_iter().zip(at(near(span.ns() + 2, 1.0011))).enumerate() {
         let (exact, most) = (exact.ok_or("unbounded")?.ns() as f64, most.ok_or("unbounded")?.ns() as f64);
         let drawn = of(requests, series as u32)?.ok_or("it is not drawn")?;
-        ensure!(exact <= drawn && drawn <= most * 1.0011 + 2.0, "request bound {series} is {drawn}, not {exact} to {most}");
+        ensure!(
+            exact <= drawn && drawn <= most * 1.0011 + 2.0,
+            "request bound {series} is {drawn}, not {exact} to {most}"
+        );
     }
     Ok(())
 }
@@ -293,7 +312,8 @@ fn counts(page: &Opened) -> Result {
     for kind in ["cost", "lateness", "response"] {
         let figure = figure(page, "random", kind)?;
         let plot = format!("figures.plots.get(document.querySelector('{figure}'))");
-        let jobs = page.number(&format!("{plot}.uplot.data[1].reduce((sum, count) => sum + (count ?? 0), 0)"))?;
+        let jobs =
+            page.number(&format!("{plot}.uplot.data[1].reduce((sum, count) => sum + (count ?? 0), 0)"))?;
         let pages = pages()?;
         let task = pages.task("random")?;
         // The first job has none before it that it could be apart from.
@@ -303,7 +323,8 @@ fn counts(page: &Opened) -> Result {
         ensure!(bars >= 10.0, "{kind}: {bars} bars");
         // Closer, bars are narrower, and count no job twice.
         page.ask(&format!("{plot}.show(0, {plot}.range[1] / 8)"))?;
-        let closer = page.number(&format!("{plot}.uplot.data[1].reduce((sum, count) => sum + (count ?? 0), 0)"))?;
+        let closer =
+            page.number(&format!("{plot}.uplot.data[1].reduce((sum, count) => sum + (count ?? 0), 0)"))?;
         ensure!(0.0 < closer && closer <= jobs, "{kind}: {closer} of {jobs} jobs");
     }
     Ok(())
@@ -316,12 +337,16 @@ fn raster(page: &Opened) -> Result {
     let task = pages.task("control")?;
     let jitter = task.streams[0].arrival.periodic.as_ref().ok_or("no period")?.jitter_ns.ns() as f64;
     // Jitter is measured on the very releases that are drawn: the extremes touch it.
-    let (least, most) =
-        (page.number(&format!("Math.min(...{plot}.uplot.data[1])"))?, page.number(&format!("Math.max(...{plot}.uplot.data[2])"))?);
+    let (least, most) = (
+        page.number(&format!("Math.min(...{plot}.uplot.data[1])"))?,
+        page.number(&format!("Math.max(...{plot}.uplot.data[2])"))?,
+    );
     ensure!(least >= 0.0 && most == jitter, "{least} to {most}, and a jitter of {jitter}");
     let points = page.number(&format!("{plot}.uplot.data[0].length"))?;
     ensure!((1_000.0..=2_000.0).contains(&points), "{points} points");
-    page.expect(&format!("{plot}.uplot.data[2].filter((high, index) => high > {plot}.uplot.data[1][index]).length > 5"))?;
+    page.expect(&format!(
+        "{plot}.uplot.data[2].filter((high, index) => high > {plot}.uplot.data[1][index]).length > 5"
+    ))?;
     // No value is told that is not one.
     page.ask(&format!("document.querySelector('{figure} .canvas').focus()"))?;
     page.press("End")?;
@@ -334,14 +359,17 @@ fn marks(page: &Opened) -> Result {
     let figure = figure(page, "skipping", "raster")?;
     let plot = format!("figures.plots.get(document.querySelector('{figure}'))");
     let task = "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'skipping')";
-    let labels =
-        page.text(&format!("[...document.querySelectorAll('{figure} .series button span')].map((it) => it.textContent).join('|')"))?;
+    let labels = page.text(&format!(
+        "[...document.querySelectorAll('{figure} .series button span')].map((it) => it.textContent).join('|')"
+    ))?;
     ensure!(labels == "job|typical jitter|skipped or extra before it|not typical", "{labels}");
     // Everything but the job left out is on the grid, before and after the activations that were skipped.
-    let late = page.number(&format!("{plot}.uplot.data[1].filter((low) => low < 0 || low > 30_000).length"))?;
+    let late =
+        page.number(&format!("{plot}.uplot.data[1].filter((low) => low < 0 || low > 30_000).length"))?;
     ensure!(late == 1.0, "{late} points are off the grid");
     for (series, told_there) in [(3, "2 skipped"), (4, "late")] {
-        let index = page.number(&format!("{plot}.uplot.data[{series}].findIndex((value) => value !== null)"))?;
+        let index =
+            page.number(&format!("{plot}.uplot.data[{series}].findIndex((value) => value !== null)"))?;
         page.ask(&format!("{plot}.point({index})"))?;
         let values = told(page, &figure)?;
         ensure!(values[series - 1].ends_with(told_there), "{values:?}");

@@ -29,8 +29,8 @@ const US: u64 = 1_000;
 /// Rounds of the program: it has a camera, a filter that also feeds itself, and a sink.
 const ROUNDS: u64 = 400;
 
-/// Events of one executor: camera (0) → channel 1 → filter (1) → channel 2 → sink (2), and filter → channel 3 → filter. Every tenth round the
-/// filter takes long, so that the next camera waits.
+/// Events of one executor: camera (0) → channel 1 → filter (1) → channel 2 → sink (2), and filter → channel 3
+/// → filter. Every tenth round the filter takes long, so that the next camera waits.
 fn events() -> Vec<Item> {
     let mut events = Vec::new();
     let mut put = |at: u64, kind: Kind, object: u16, number: u64| {
@@ -79,7 +79,9 @@ pub fn page() -> Result<String> {
         executors: Some(1),
         tasks: names(&["camera", plant::HOSTILE, "sink"]),
         channels: names(&["tick", "image", "pose", "state"]),
-        inputs: [(0, 0), (1, 1), (2, 2), (3, 1)].map(|(channel, task)| Connection { channel, task }.into()).to_vec(),
+        inputs: [(0, 0), (1, 1), (2, 2), (3, 1)]
+            .map(|(channel, task)| Connection { channel, task }.into())
+            .to_vec(),
         ..About::default()
     };
     let items = events();
@@ -109,7 +111,8 @@ pub fn page() -> Result<String> {
         tasks: Vec::new(),
         dataflow: Some(analysis.finish(&about, &totals)),
     };
-    // As a recording of the same time tells it: of the camera a part was preempted, of the others nothing is known.
+    // As a recording of the same time tells it: of the camera a part was preempted, of the others nothing is
+    // known.
     let flow = model.dataflow.as_mut().ok_or("the model has no dataflow")?;
     flow.tasks[0].by_kernel = flow.tasks[0].execution.as_ref().map(|times| split(&times.distribution));
     let flow = &*flow;
@@ -123,10 +126,22 @@ fn split(whole: &Distribution) -> ByKernel {
     let count = whole.count - 5;
     let every = |ns: u64| {
         let time = Duration::from_ns(ns);
-        Distribution { count, min_ns: time, quartile_1_ns: time, median_ns: time, quartile_3_ns: time, max_ns: time }
+        Distribution {
+            count,
+            min_ns: time,
+            quartile_1_ns: time,
+            median_ns: time,
+            quartile_3_ns: time,
+            max_ns: time,
+        }
     };
     let part = |time: Duration| time.saturating_sub(Duration::from_ns(100 * US));
-    let running = Distribution { count, min_ns: part(whole.min_ns), quartile_1_ns: part(whole.quartile_1_ns), ..whole.clone() };
+    let running = Distribution {
+        count,
+        min_ns: part(whole.min_ns),
+        quartile_1_ns: part(whole.quartile_1_ns),
+        ..whole.clone()
+    };
     ByKernel { executions: count, running, preempted: every(100 * US), suspended: every(0) }
 }
 
@@ -151,7 +166,9 @@ fn graph(page: &Opened) -> Result {
             return back > bottom && back < document.querySelector('svg.graph').getBoundingClientRect().bottom;
         })()",
     )?;
-    page.expect("getComputedStyle(document.querySelector('svg.graph .edge.never path')).strokeDasharray !== 'none'")?;
+    page.expect(
+        "getComputedStyle(document.querySelector('svg.graph .edge.never path')).strokeDasharray !== 'none'",
+    )?;
     page.expect("getComputedStyle(document.querySelector('svg.graph .edge:not(.never) path')).strokeDasharray === 'none'")?;
     page.expect(
         "[...document.querySelectorAll('svg.graph .node')].every((node) => {
@@ -193,9 +210,15 @@ fn boxes(page: &Opened) -> Result {
 fn kernel(page: &Opened) -> Result {
     page.scroll_to("#flow-kernel")?;
     page.expect("document.querySelector('#flow-tasks').contains(document.querySelector('#flow-kernel')) && document.querySelector('#flow-kernel table').checkVisibility()")?;
-    let cells: Vec<String> =
-        serde_json::from_value(page.ask("[...document.querySelectorAll('#flow-kernel tbody tr > *')].map((cell) => cell.textContent)")?)?;
-    ensure!(cells.len() == 9 && cells[..3] == ["camera", "395", "5"] && cells[5..] == ["100 µs", "100 µs", "0 ns", "0 ns"], "{cells:?}");
+    let cells: Vec<String> = serde_json::from_value(page.ask(
+        "[...document.querySelectorAll('#flow-kernel tbody tr > *')].map((cell) => cell.textContent)",
+    )?)?;
+    ensure!(
+        cells.len() == 9
+            && cells[..3] == ["camera", "395", "5"]
+            && cells[5..] == ["100 µs", "100 µs", "0 ns", "0 ns"],
+        "{cells:?}"
+    );
     page.expect(
         "[...document.querySelectorAll('#flow-kernel td')].every((cell, index) => {
             const head = document.querySelectorAll('#flow-kernel thead th')[index + 1];
@@ -219,8 +242,12 @@ fn curves(page: &Opened) -> Result {
     for kind in ["activations", "distances"] {
         let figure = drawn(page, kind)?;
         ensure!(ink(page, &figure)? > 2_000.0, "{kind} has too little ink");
-        page.expect(&format!("document.querySelector('{figure}').querySelectorAll('.series li').length === 3"))?;
-        page.expect(&format!("figures.plots.get(document.querySelector('{figure}')).uplot.series[3].dash.length > 0"))?;
+        page.expect(&format!(
+            "document.querySelector('{figure}').querySelectorAll('.series li').length === 3"
+        ))?;
+        page.expect(&format!(
+            "figures.plots.get(document.querySelector('{figure}')).uplot.series[3].dash.length > 0"
+        ))?;
         page.ask(&format!("document.querySelector('{figure} .canvas').focus()"))?;
         page.press("End")?;
         let last: Vec<String> = serde_json::from_value(
@@ -234,8 +261,8 @@ fn curves(page: &Opened) -> Result {
         ensure!(first[0].len() > 1 || first[0] == "1", "at the beginning {kind} tells {first:?}");
         ensure!(first[2] == "–", "at the beginning {kind} tells {first:?}");
     }
-    // The camera is activated every 10 ms, 400 times: what the page extrapolates is what that comes to, on the safe side, and each curve is the
-    // other's inverse.
+    // The camera is activated every 10 ms, 400 times: what the page extrapolates is what that comes to, on
+    // the safe side, and each curve is the other's inverse.
     page.expect(
         "(() => {
         const { curves } = figures.streams[0];
@@ -258,7 +285,9 @@ fn raster(page: &Opened) -> Result {
 }
 
 fn narrow(page: &Opened) -> Result {
-    for selector in ["#dataflow", "#flow-chains", "#flow-tasks", "#flow-states", "figure[data-kind=activations]"] {
+    for selector in
+        ["#dataflow", "#flow-chains", "#flow-tasks", "#flow-states", "figure[data-kind=activations]"]
+    {
         page.scroll_to(selector)?;
         page.until("[...figures.visible].every((figure) => figure.querySelector('.canvas[data-drawn]'))")?;
         let widest = page.ask("[document.documentElement.scrollWidth, document.body.scrollWidth]")?;
@@ -269,7 +298,10 @@ fn narrow(page: &Opened) -> Result {
 
 fn hostile(page: &Opened) -> Result {
     page.expect("document.images.length === 0")?;
-    page.expect(&format!("[...document.querySelectorAll('#flow-tasks th bdi')].some((name) => name.textContent === {:?})", plant::HOSTILE))
+    page.expect(&format!(
+        "[...document.querySelectorAll('#flow-tasks th bdi')].some((name) => name.textContent === {:?})",
+        plant::HOSTILE
+    ))
 }
 
 fn printed(page: &Opened) -> Result {

@@ -16,14 +16,18 @@ pub const ALL: &[Row] = &[
     ("look: the keyboard reaches everything that a mouse does", WIDE, keyboard),
 ];
 
-pub const WITHOUT: &[Row] = &[("look: without a recording, says which figures need one and how to get it", WIDE, without)];
+pub const WITHOUT: &[Row] =
+    &[("look: without a recording, says which figures need one and how to get it", WIDE, without)];
 
-pub const LARGE: &[Row] = &[("look: of many tasks only those in view are drawn, and only so many stay", WIDE, many)];
+pub const LARGE: &[Row] =
+    &[("look: of many tasks only those in view are drawn, and only so many stay", WIDE, many)];
 
 fn header(page: &Opened) -> Result {
     page.expect("document.title.startsWith('plant.timing.json')")?;
     let text = page.text("document.querySelector('header').innerText")?;
-    for part in ["15 s", "Linux 6.18.0-rt", "4 processors", "CLOCK_MONOTONIC", "1 record was lost", "skipped 2 runs"] {
+    for part in
+        ["15 s", "Linux 6.18.0-rt", "4 processors", "CLOCK_MONOTONIC", "1 record was lost", "skipped 2 runs"]
+    {
         ensure!(text.contains(part), "{part} is not in the header:\n{text}");
     }
     Ok(())
@@ -103,9 +107,14 @@ fn contrast(page: &Opened) -> Result {
 
 fn narrow(page: &Opened) -> Result {
     page.expect("document.documentElement.clientWidth === 360")?;
-    for selector in
-        ["#tasks", "figure[data-kind=raster]", "figure[data-kind=arrivals]", "figure[data-kind=request]", ".patterns", "#transitions"]
-    {
+    for selector in [
+        "#tasks",
+        "figure[data-kind=raster]",
+        "figure[data-kind=arrivals]",
+        "figure[data-kind=request]",
+        ".patterns",
+        "#transitions",
+    ] {
         page.scroll_to(selector)?;
         page.until("[...figures.visible].every((figure) => figure.querySelector('.canvas[data-drawn]'))")?;
         let widest = page.ask("[document.documentElement.scrollWidth, document.body.scrollWidth]")?;
@@ -125,7 +134,8 @@ fn narrow(page: &Opened) -> Result {
 fn phases(page: &Opened) -> Result {
     page.scroll_to("#transitions")?;
     let text = page.text("document.getElementById('transitions').innerText")?;
-    for part in ["its policy changed", "records of it were lost", "the observation ended", "FIFO 41", "OTHER"] {
+    for part in ["its policy changed", "records of it were lost", "the observation ended", "FIFO 41", "OTHER"]
+    {
         ensure!(text.contains(part), "{part} is not among the transitions:\n{text}");
     }
     page.expect("document.querySelectorAll('#transitions tbody tr').length === 4")?;

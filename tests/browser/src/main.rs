@@ -1,7 +1,7 @@
 //! Opens the HTML report in headless Chromium and uses it as a person would: with eyes, mouse and keys.
 //!
-//! Every row of a table is a test. Without a browser each says so and counts as ignored. No test asserts how long something takes.
-//! With `BROWSER_PICTURES=FOLDER` each leaves a picture of what it saw.
+//! Every row of a table is a test. Without a browser each says so and counts as ignored. No test asserts how
+//! long something takes. With `BROWSER_PICTURES=FOLDER` each leaves a picture of what it saw.
 
 mod browser;
 mod figures;
@@ -69,9 +69,12 @@ pub fn pages() -> Result<Arc<Pages>> {
     }
     let (folder, plant) = (tempfile::tempdir()?, Plant::small());
     let large = Plant::large(150);
-    for (name, text) in
-        [("small", plant.page()), ("without", plant.page_without_recording()), ("large", large.page()), ("flow", flow::page()?)]
-    {
+    for (name, text) in [
+        ("small", plant.page()),
+        ("without", plant.page_without_recording()),
+        ("large", large.page()),
+        ("flow", flow::page()?),
+    ] {
         std::fs::write(folder.path().join(format!("{name}.html")), text)?;
     }
     Ok(pages.insert(Arc::new(Pages { chromium: Chromium::start()?, folder, plant })).clone())
@@ -80,7 +83,13 @@ pub fn pages() -> Result<Arc<Pages>> {
 impl Pages {
     /// A task of the small page's model.
     pub fn task(&self, name: &str) -> Result<&Task> {
-        Ok(self.plant.model.tasks.iter().find(|task| task.name == name).ok_or_else(|| format!("there is no task {name}"))?)
+        Ok(self
+            .plant
+            .model
+            .tasks
+            .iter()
+            .find(|task| task.name == name)
+            .ok_or_else(|| format!("there is no task {name}"))?)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -97,7 +106,8 @@ fn run(name: &str, page: &str, (width, height): (u32, u32), test: fn(&Opened) ->
     result?;
     let complaints = opened.complaints();
     ensure!(complaints.is_empty(), "the browser complains:\n{}", complaints.join("\n"));
-    let asked: Vec<String> = opened.requests().into_iter().filter(|url| !url.ends_with(&format!("/{page}.html"))).collect();
+    let asked: Vec<String> =
+        opened.requests().into_iter().filter(|url| !url.ends_with(&format!("/{page}.html"))).collect();
     ensure!(asked.is_empty(), "the page asked for {}", asked.join(", "));
     Ok(())
 }
@@ -105,7 +115,9 @@ fn run(name: &str, page: &str, (width, height): (u32, u32), test: fn(&Opened) ->
 fn trial(page: &'static str, (name, size, test): Row) -> Trial {
     Trial::ignorable_test(name, move || {
         if browser::chromium().is_none() {
-            return Ok(Completion::ignored_with("there is no Chromium: install the package chromium, or set CHROMIUM to where it is"));
+            return Ok(Completion::ignored_with(
+                "there is no Chromium: install the package chromium, or set CHROMIUM to where it is",
+            ));
         }
         run(name, page, size, test).map(|()| Completion::Completed).map_err(|failure| Failed::from(failure.0))
     })
@@ -123,7 +135,8 @@ fn main() -> ExitCode {
         ("large", look::LARGE),
         ("flow", flow::ALL),
     ];
-    let trials = tables.into_iter().flat_map(|(page, rows)| rows.iter().map(move |row| trial(page, *row))).collect();
+    let trials =
+        tables.into_iter().flat_map(|(page, rows)| rows.iter().map(move |row| trial(page, *row))).collect();
     let conclusion = libtest_mimic::run(&arguments, trials);
     drop(PAGES.lock().unwrap_or_else(PoisonError::into_inner).take());
     conclusion.exit_code()

@@ -1,9 +1,11 @@
-//! A recording made up of threads of every kind that the page draws in its own way, put through the extractor as a replay is.
+//! A recording made up of threads of every kind that the page draws in its own way, put through the extractor
+//! as a replay is.
 
 use punctual_extract::{Extractor, Options};
 use punctual_model::{
-    Call, Choice, Disturbance, Duration, FORMAT, FileClass, Instant, LeftOut, Object, Observation, Percentiles, Periodic, PeriodicOn,
-    Platform, Policy, Quantiles, Separator, Slip, TimingModel, Typical, VERSION, Window,
+    Call, Choice, Disturbance, Duration, FORMAT, FileClass, Instant, LeftOut, Object, Observation,
+    Percentiles, Periodic, PeriodicOn, Platform, Policy, Quantiles, Separator, Slip, TimingModel, Typical,
+    VERSION, Window,
 };
 use punctual_report::html::{Jobs, page};
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
@@ -41,7 +43,9 @@ impl Plant {
         for index in 0..threads {
             let mut thread = Thread::new(2_000 + index, &format!("worker-{index}"), 1 + index % 90);
             let period = 10 * MS + u64::from(index) * 10 * US;
-            thread.every(period, 0..LENGTH / period, |noise| (noise.skewed(60 * US), 300 * US + noise.skewed(200 * US)));
+            thread.every(period, 0..LENGTH / period, |noise| {
+                (noise.skewed(60 * US), 300 * US + noise.skewed(200 * US))
+            });
             records.extend(thread.records);
         }
         Plant::of(records)
@@ -78,7 +82,9 @@ impl Plant {
         let mut jobs = Jobs::new(&self.model);
         let mut extractor = Extractor::new(Options::default());
         for record in &self.records {
-            extractor.record_jobs(record, &mut |seen| jobs.job(seen.tid, seen.phase, &seen.separator, seen.number, seen.job));
+            extractor.record_jobs(record, &mut |seen| {
+                jobs.job(seen.tid, seen.phase, &seen.separator, seen.number, seen.job)
+            });
         }
         page(&self.model, Some(&jobs), None, "plant.timing.json")
     }
@@ -120,7 +126,10 @@ fn relative_sleep() -> Separator {
 }
 
 fn socket() -> Separator {
-    Separator { call: Call::Recvfrom, object: Object::File { class: FileClass::Socket, fd: 7, identity: 4_711 } }
+    Separator {
+        call: Call::Recvfrom,
+        object: Object::File { class: FileClass::Socket, fd: 7, identity: 4_711 },
+    }
 }
 
 /// Writes the records of one thread.
@@ -159,7 +168,14 @@ impl Thread {
     }
 
     /// Stopped, and released in a window; `None` where the call did not sleep.
-    fn waits(&mut self, separator: Separator, stop: u64, arrival: Option<u64>, release: Option<(u64, u64)>, start: u64) {
+    fn waits(
+        &mut self,
+        separator: Separator,
+        stop: u64,
+        arrival: Option<u64>,
+        release: Option<(u64, u64)>,
+        start: u64,
+    ) {
         let instant = Instant::from_ns;
         self.records.push(Record::Activation(Activation {
             tid: self.tid,
@@ -170,7 +186,8 @@ impl Thread {
             cpu: Duration::from_ns(self.cpu),
             arrival: arrival.map(instant),
             resumed: Some(Resumed {
-                release: release.and_then(|(earliest, latest)| Window::new(instant(earliest), instant(latest))),
+                release: release
+                    .and_then(|(earliest, latest)| Window::new(instant(earliest), instant(latest))),
                 start: instant(start),
                 suspended_after: Duration::ZERO,
                 expirations: 0,
@@ -181,14 +198,25 @@ impl Thread {
     }
 
     /// Sleeps until every `period`, late and costly as said; one release in 250 is not seen itself.
-    fn every(&mut self, period: u64, jobs: std::ops::Range<u64>, mut late_and_cost: impl FnMut(&mut Noise) -> (u64, u64)) {
+    fn every(
+        &mut self,
+        period: u64,
+        jobs: std::ops::Range<u64>,
+        mut late_and_cost: impl FnMut(&mut Noise) -> (u64, u64),
+    ) {
         let mut stop = BEGIN + jobs.start * period + 100 * US;
         for job in jobs {
             let arrival = BEGIN + (job + 1) * period;
             let (late, cost) = late_and_cost(&mut self.noise);
             let unseen = if job % 250 == 137 { 20 * US } else { 0 };
             let latest = arrival + late + unseen;
-            self.waits(absolute_sleep(), stop, Some(arrival), Some((arrival + late, latest)), latest + 4 * US);
+            self.waits(
+                absolute_sleep(),
+                stop,
+                Some(arrival),
+                Some((arrival + late, latest)),
+                latest + 4 * US,
+            );
             stop = latest + 4 * US + cost;
             self.cpu += cost;
         }
@@ -332,7 +360,11 @@ fn describe_skipping(model: &mut TimingModel) {
             typical: Some(Typical {
                 offset_ns,
                 jitter_ns,
-                left_out: vec![LeftOut { at_ns: late, off_ns: STALLED.1 as i64 - jitter_ns.ns() as i64, reason: Some(Disturbance::Stall) }],
+                left_out: vec![LeftOut {
+                    at_ns: late,
+                    off_ns: STALLED.1 as i64 - jitter_ns.ns() as i64,
+                    reason: Some(Disturbance::Stall),
+                }],
             }),
         });
         stream.percentiles = Some(Percentiles {

@@ -29,8 +29,18 @@ fn head(page: &Opened, title: &str) -> Result<String> {
     Ok("#wanted".into())
 }
 
-const URGENT_FIRST: [&str; 10] =
-    ["control", "suspending", "burst", "random", plant::HOSTILE, plant::HOSTILE, plant::HOSTILE, plant::HOSTILE, "skipping", "once"];
+const URGENT_FIRST: [&str; 10] = [
+    "control",
+    "suspending",
+    "burst",
+    "random",
+    plant::HOSTILE,
+    plant::HOSTILE,
+    plant::HOSTILE,
+    plant::HOSTILE,
+    "skipping",
+    "once",
+];
 
 fn all(page: &Opened) -> Result {
     let found = names(page)?;
@@ -46,11 +56,14 @@ fn sorts(page: &Opened) -> Result {
     page.expect("document.querySelector('#wanted').parentElement.getAttribute('aria-sort') === 'ascending'")?;
     let ascending = names(page)?;
     ensure!(
-        ascending.first().is_some_and(|name| name == "once") && ascending.last().is_some_and(|name| name == "control"),
+        ascending.first().is_some_and(|name| name == "once")
+            && ascending.last().is_some_and(|name| name == "control"),
         "{ascending:?}"
     );
     page.click(&jobs)?;
-    page.expect("document.querySelector('#wanted').parentElement.getAttribute('aria-sort') === 'descending'")?;
+    page.expect(
+        "document.querySelector('#wanted').parentElement.getAttribute('aria-sort') === 'descending'",
+    )?;
     let descending = names(page)?;
     ensure!(descending.iter().eq(ascending.iter().rev()), "{ascending:?} {descending:?}");
     page.click(&jobs)?;
@@ -61,7 +74,10 @@ fn sorts(page: &Opened) -> Result {
     let period = head(page, "Period or arrival")?;
     page.click(&period)?;
     let by_period = names(page)?;
-    ensure!(by_period[..4] == ["random", "control", "skipping", plant::HOSTILE] && by_period[9] == "once", "{by_period:?}");
+    ensure!(
+        by_period[..4] == ["random", "control", "skipping", plant::HOSTILE] && by_period[9] == "once",
+        "{by_period:?}"
+    );
 
     page.ask("document.getElementById('wanted').id = ''")?;
     let thread = head(page, "Thread")?;
@@ -77,7 +93,9 @@ fn sorts_by_key(page: &Opened) -> Result {
     page.ask("document.getElementById('wanted').focus()")?;
     page.press("Enter")?;
     page.press("Enter")?;
-    page.expect("document.querySelector('#wanted').parentElement.getAttribute('aria-sort') === 'descending'")?;
+    page.expect(
+        "document.querySelector('#wanted').parentElement.getAttribute('aria-sort') === 'descending'",
+    )?;
     let found = names(page)?;
     ensure!(found[0] == "random" && found[1] == "control", "{found:?}");
     Ok(())
@@ -103,7 +121,9 @@ fn filters(page: &Opened) -> Result {
 fn leads(page: &Opened) -> Result {
     page.click("#overview tbody tr:nth-child(2) a")?;
     page.until("location.hash !== '' && document.querySelector(location.hash).getBoundingClientRect().top < innerHeight / 2")?;
-    page.expect("document.querySelector(location.hash).querySelector('h2 bdi').textContent === 'suspending'")?;
+    page.expect(
+        "document.querySelector(location.hash).querySelector('h2 bdi').textContent === 'suspending'",
+    )?;
     page.until("document.querySelector(location.hash + ' .canvas[data-drawn]') !== null")
 }
 

@@ -1,4 +1,5 @@
-//! What is tested, built: where PUNCTUALD, PUNCTUAL and LIBPUNCTUAL (the folder of the library) do not say where it is, by cargo, unoptimized.
+//! What is tested, built: where PUNCTUALD, PUNCTUAL and LIBPUNCTUAL (the folder of the library) do not say
+//! where it is, by cargo, unoptimized.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,23 +55,41 @@ pub fn all() -> Result<(), String> {
     let library = match given("LIBPUNCTUAL") {
         Some(path) => path,
         None => {
-            run(cargo().args(["rustc", "--quiet", "-p", "punctual-client", "--lib", "--crate-type", "staticlib"]))?;
+            run(cargo().args([
+                "rustc",
+                "--quiet",
+                "-p",
+                "punctual-client",
+                "--lib",
+                "--crate-type",
+                "staticlib",
+            ]))?;
             let library = target.join("debug/client");
             let make = |name: &str, path: &Path| format!("{name}={}", path.display());
             let archive = make("ARCHIVE", &target.join("debug/libpunctual_client.a"));
-            run(Command::new("make").args(["--silent", "-C", "crates/client", &archive, &make("OUT", &library)]))?;
+            run(Command::new("make").args([
+                "--silent",
+                "-C",
+                "crates/client",
+                &archive,
+                &make("OUT", &library),
+            ]))?;
             library
         }
     };
     for path in [&punctuald, &punctual, &library.join("libpunctual.so.1")] {
         if !path.is_file() {
-            return Err(format!("there is no {}: build it first (`make build`), or say where it is", path.display()));
+            return Err(format!(
+                "there is no {}: build it first (`make build`), or say where it is",
+                path.display()
+            ));
         }
     }
     BUILT.set(Built { punctuald, punctual, library }).map_err(|_| "built twice".into())
 }
 
-/// A C program that was compiled before, where that was done because the machine has no compiler (PUNCTUAL_COMPILED, a folder).
+/// A C program that was compiled before, where that was done because the machine has no compiler
+/// (PUNCTUAL_COMPILED, a folder).
 pub fn compiled(name: &str) -> Option<PathBuf> {
     std::env::var_os("PUNCTUAL_COMPILED").map(|folder| PathBuf::from(folder).join(name))
 }

@@ -26,11 +26,18 @@ pub fn specs(server: &Server) -> Result<Vec<Value>, Failed> {
 fn tells() -> Outcome {
     let server = Server::start()?;
     let status = json(server.ctl(&["status", "--json"]))?;
-    ensure(status["status"]["specs"] == 0 && status["clients"].as_array().is_some_and(|clients| clients.len() == 1), || {
-        status.to_string()
-    })?;
+    ensure(
+        status["status"]["specs"] == 0
+            && status["clients"].as_array().is_some_and(|clients| clients.len() == 1),
+        || status.to_string(),
+    )?;
     let plugins = json(server.ctl(&["plugins", "--json"]))?;
-    let names: Vec<&str> = plugins["plugins"].as_array().into_iter().flatten().filter_map(|plugin| plugin["name"].as_str()).collect();
+    let names: Vec<&str> = plugins["plugins"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|plugin| plugin["name"].as_str())
+        .collect();
     ensure(names == ["RM", "FP", "RR", "EDF"], || plugins.to_string())?;
     for (what, word) in [("status", "has run for"), ("plugins", "EDF"), ("list", "There are no specs")] {
         let (out, _) = said(server.ctl(&[what]), 0)?;
@@ -63,7 +70,8 @@ pub fn policy(process: u64, thread: u64) -> Option<u32> {
 
 fn runs() -> Outcome {
     let server = Server::start()?;
-    let mut command = server.ctl(&["run", "--period", "10ms", "--runtime", "2ms", "--name", "mine", "--", "sh", "-c"]);
+    let mut command =
+        server.ctl(&["run", "--period", "10ms", "--runtime", "2ms", "--name", "mine", "--", "sh", "-c"]);
     // The 41st field of stat is the policy; a program that the shell starts does not inherit it.
     command.arg(
         "read stat < /proc/$$/stat; set -- $stat; echo $$ ${41}; read stat < /proc/self/stat; cut -d ' ' -f 41 /proc/self/stat; exit 7",
@@ -79,15 +87,22 @@ fn refuses() -> Outcome {
     let server = Server::start()?;
     let mark = server.folder().join("it ran");
     let touch = mark.display().to_string();
-    let (_, err) = said(server.ctl(&["run", "--period", "10ms", "--runtime", "9.9ms", "--", "touch", &touch]), 2)
-        .or_else(|_| said(server.ctl(&["run", "--period", "10000us", "--runtime", "9900us", "--", "touch", &touch]), 6))?;
+    let (_, err) =
+        said(server.ctl(&["run", "--period", "10ms", "--runtime", "9.9ms", "--", "touch", &touch]), 2)
+            .or_else(|_| {
+                said(
+                    server.ctl(&["run", "--period", "10000us", "--runtime", "9900us", "--", "touch", &touch]),
+                    6,
+                )
+            })?;
     ensure(!mark.exists() && err.contains("punctual: "), || err)?;
     Ok(Completion::Completed)
 }
 
 fn survives() -> Outcome {
     let mut server = Server::start()?;
-    let mut command = server.ctl(&["run", "--priority", "5", "--plugin", "FP", "--", "sh", "-c", "echo $$; read end"]);
+    let mut command =
+        server.ctl(&["run", "--priority", "5", "--plugin", "FP", "--", "sh", "-c", "echo $$; read end"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     let Some(stdout) = child.stdout.take() else { return Err("no output".into()) };

@@ -33,8 +33,14 @@ fn compiled(server: &Server, name: &str) -> Result<PathBuf, Failed> {
     }
     let program = server.folder().join(name);
     let mut cc = Command::new("cc");
-    cc.args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I"]).arg(include()).arg("-o").arg(&program);
-    cc.arg(root().join(format!("crates/client/tests/c/{name}.c"))).arg("-L").arg(&built().library).arg("-lpunctual");
+    cc.args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O2", "-pthread", "-I"])
+        .arg(include())
+        .arg("-o")
+        .arg(&program);
+    cc.arg(root().join(format!("crates/client/tests/c/{name}.c")))
+        .arg("-L")
+        .arg(&built().library)
+        .arg("-lpunctual");
     said(cc, 0)?;
     Ok(program)
 }
@@ -46,12 +52,16 @@ fn shows() -> Outcome {
     let mut nm = Command::new("nm");
     nm.args(["-D", "--defined-only", "--with-symbol-versions"]).arg(built().library.join("libpunctual.so.1"));
     let (symbols, _) = said(nm, 0)?;
-    let shown: BTreeSet<String> = symbols.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect();
+    let shown: BTreeSet<String> =
+        symbols.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect();
     let mut declared = BTreeSet::new();
     for header in ["punctual.h", "retif.h"] {
         let text = std::fs::read_to_string(include().join(header))?;
         // Prototypes begin in the first column, and are told from all else by that.
-        for line in text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()) && line.contains('(')) {
+        for line in text
+            .lines()
+            .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()) && line.contains('('))
+        {
             let name = line.split('(').next().unwrap_or_default();
             let name = name.rsplit([' ', '*']).next().unwrap_or_default();
             declared.insert(format!("{name}@@PUNCTUAL_1"));
@@ -80,7 +90,17 @@ fn headers() -> Outcome {
     )?;
     for (language, standard) in [("c", "c11"), ("c", "gnu17"), ("c++", "c++17")] {
         let mut cc = Command::new("cc");
-        cc.args(["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-x", language, &format!("-std={standard}"), "-I"]);
+        cc.args([
+            "-fsyntax-only",
+            "-Wall",
+            "-Wextra",
+            "-Wpedantic",
+            "-Werror",
+            "-x",
+            language,
+            &format!("-std={standard}"),
+            "-I",
+        ]);
         cc.arg(include()).arg(&source);
         said(cc, 0)?;
     }
@@ -158,7 +178,12 @@ fn another_user() -> Outcome {
     std::fs::copy(built().library.join("libpunctual.so.1"), server.folder().join("libpunctual.so.1"))?;
     let theirs = |server: &Server| {
         let mut command = server.program(&program);
-        command.args(["1000", "RM"]).env("LD_LIBRARY_PATH", server.folder()).current_dir("/").uid(NOBODY).gid(NOBODY);
+        command
+            .args(["1000", "RM"])
+            .env("LD_LIBRARY_PATH", server.folder())
+            .current_dir("/")
+            .uid(NOBODY)
+            .gid(NOBODY);
         command
     };
     let (out, _) = said(theirs(&server), 0)?;

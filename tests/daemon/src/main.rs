@@ -1,5 +1,6 @@
-//! Clients of all kinds against a real `punctuald` on this kernel: C programs linked to `libpunctual.so.1`, `punctual ctl`, `varlinkctl`. What the daemon
-//! does in itself is tested in its own crate. No test asserts how long something takes.
+//! Clients of all kinds against a real `punctuald` on this kernel: C programs linked to `libpunctual.so.1`,
+//! `punctual ctl`, `varlinkctl`. What the daemon does in itself is tested in its own crate. No test asserts
+//! how long something takes.
 
 mod built;
 mod ctl;
@@ -28,7 +29,8 @@ fn ensure(so: bool, otherwise: impl FnOnce() -> String) -> Result<(), Failed> {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Real-time threads of two daemons would be in each other's way: each believes that the processors are its own.
+    // Real-time threads of two daemons would be in each other's way: each believes that the processors are
+    // its own.
     arguments.test_threads = Some(1);
     let root = rustix::process::geteuid().is_root();
     if root && !arguments.list {
@@ -39,7 +41,9 @@ fn main() -> ExitCode {
     }
     let tables: [Table; 4] = [library::ALL, ctl::ALL, models::ALL, varlink::ALL];
     let trials = tables.into_iter().flatten().map(|(name, test)| {
-        Trial::ignorable_test(*name, move || if root { test() } else { skip("real-time policies for others need root") })
+        Trial::ignorable_test(*name, move || {
+            if root { test() } else { skip("real-time policies for others need root") }
+        })
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }

@@ -25,7 +25,8 @@ pub const ALL: Table = &[
 /// Nothing takes this long unless something hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A program with threads of the names that it is given (see there), which runs until its standard input ends.
+/// A program with threads of the names that it is given (see there), which runs until its standard input
+/// ends.
 fn program(server: &Server) -> Result<PathBuf, Failed> {
     if let Some(program) = compiled("named") {
         return Ok(program);
@@ -37,8 +38,8 @@ fn program(server: &Server) -> Result<PathBuf, Failed> {
     Ok(program)
 }
 
-/// A model with threads of these names, periods (in ms) and numbers of jobs, none of them its process's first, all as one in the recording that comes
-/// with the project.
+/// A model with threads of these names, periods (in ms) and numbers of jobs, none of them its process's
+/// first, all as one in the recording that comes with the project.
 fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String, Failed> {
     let file = server.folder().join("named.timing.json");
     let mut replay = server.program(&built().punctual);
@@ -46,14 +47,16 @@ fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String, Failed
     let (text, _) = said(replay, 0)?;
     let mut model: Value = serde_json::from_str(&text)?;
     let tasks = model["tasks"].as_array().into_iter().flatten();
-    let like: Vec<Value> = tasks.filter(|task| task["name"] == "sleep-abs" && task["policy"] == "SCHED_FIFO").cloned().collect();
+    let like: Vec<Value> =
+        tasks.filter(|task| task["name"] == "sleep-abs" && task["policy"] == "SCHED_FIFO").cloned().collect();
     let [like] = &like[..] else { return Err(format!("{} tasks are named sleep-abs", like.len()).into()) };
     let primary = like["primary"].as_u64().unwrap_or(0) as usize;
     let tasks = threads.iter().enumerate().map(|(at, (name, period, jobs))| {
         let mut task = like.clone();
         (task["name"], task["pid"], task["tid"]) = ((*name).into(), 100.into(), (101 + at).into());
         let stream = &mut task["streams"][primary];
-        (stream["jobs"], stream["releases"], stream["uncertain_releases"]) = ((*jobs).into(), (*jobs).into(), 0.into());
+        (stream["jobs"], stream["releases"], stream["uncertain_releases"]) =
+            ((*jobs).into(), (*jobs).into(), 0.into());
         stream["arrival"]["periodic"]["period_ns"] = (period * 1_000_000).into();
         task
     });
@@ -116,7 +119,9 @@ impl Drop for Running {
 
 fn lines(stderr: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = channel();
-    std::thread::spawn(move || BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    std::thread::spawn(move || {
+        BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
     receiver
 }
 
@@ -143,8 +148,14 @@ fn name_of(thread: u64) -> Result<String, Failed> {
 
 fn by_name() -> Outcome {
     let server = Server::start()?;
-    let model = model(&server, &[("control", 5, 50), ("audio", 8, 50), ("audio", 20, 50), ("missing", 25, 50)])?;
-    let running = Running::start(&server, &["--margin", "50%"], &model, &["main", "control", "audio", "audio", "unknown"])?;
+    let model =
+        model(&server, &[("control", 5, 50), ("audio", 8, 50), ("audio", 20, 50), ("missing", 25, 50)])?;
+    let running = Running::start(
+        &server,
+        &["--margin", "50%"],
+        &model,
+        &["main", "control", "audio", "audio", "unknown"],
+    )?;
     let threads = attached(&server, 3)?;
     for (_, thread, name) in &threads {
         ensure(name_of(*thread)? == *name, || format!("{threads:?}"))?;
@@ -181,7 +192,9 @@ fn first_threads() -> Outcome {
     let model = model(&server, &[("control", 5, 50)])?;
     let mut running = Running::start(&server, &[], &model, &["control", ":control"])?;
     running.until("stays as it is: it is the first thread of its process")?;
-    ensure(specs(&server)?.iter().all(|spec| spec["thread"].is_null()), || "the first thread is scheduled".into())?;
+    ensure(specs(&server)?.iter().all(|spec| spec["thread"].is_null()), || {
+        "the first thread is scheduled".into()
+    })?;
     running.send_line()?;
     running.until("thread control (")?;
     let threads = attached(&server, 1)?;
@@ -211,21 +224,32 @@ fn beyond() -> Outcome {
 
 fn chosen() -> Outcome {
     let server = Server::start()?;
-    let threads = [("control", 5, 50), ("sh", 20, 2), ("sh", 20, 3), ("vision", 40, 50), ("twin", 50, 50), ("twin", 50, 9)];
+    let threads = [
+        ("control", 5, 50),
+        ("sh", 20, 2),
+        ("sh", 20, 3),
+        ("vision", 40, 50),
+        ("twin", 50, 50),
+        ("twin", 50, 9),
+    ];
     let model = model(&server, &threads)?;
     // Who was waited for tells who had a spec.
     let run = |options: &[&str], expected: &[&str]| -> Result<String, Failed> {
         let mut command = server.ctl(&["run", "--model", &model]);
         command.args(options).args(["--", "true"]);
         let (_, err) = said(command, 0)?;
-        let waited = err.lines().filter_map(|line| line.strip_prefix("punctual: no thread named ")?.split_once(' '));
+        let waited =
+            err.lines().filter_map(|line| line.strip_prefix("punctual: no thread named ")?.split_once(' '));
         let waited: Vec<&str> = waited.map(|(name, _)| name).collect();
         ensure(waited == expected, || format!("{options:?}: {err}"))?;
         Ok(err)
     };
     let err = run(&[], &["control", "twin", "vision"])?;
     let few = "punctual: 3 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times), twin\n";
-    ensure(err.starts_with(few) && err.contains("just 1 of 2 threads named twin in the model gets a spec"), || err.clone())?;
+    ensure(
+        err.starts_with(few) && err.contains("just 1 of 2 threads named twin in the model gets a spec"),
+        || err.clone(),
+    )?;
     run(&["--min-jobs", "3"], &["control", "sh", "twin", "vision"])?;
     run(&["--thread", "control", "--thread", "vision"], &["control", "vision"])?;
     run(&["--without", "control", "--without", "twin"], &["vision"])?;
@@ -242,7 +266,11 @@ fn chosen() -> Outcome {
         "has no thread that gets a spec: 2 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times)",
     )?;
     fails(&["--thread", "sh", "--without", "sh"], 5, "--thread and --without leave none")?;
-    fails(&["--thread", "vision", "--plugin", "XY"], 6, "nothing was started; --without vision leaves it out")?;
+    fails(
+        &["--thread", "vision", "--plugin", "XY"],
+        6,
+        "nothing was started; --without vision leaves it out",
+    )?;
     ensure(specs(&server)?.is_empty(), || "specs stayed".into())?;
     Ok(Completion::Completed)
 }

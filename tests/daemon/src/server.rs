@@ -103,7 +103,10 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // Politely, so that it undoes what it did.
-        let _ = rustix::process::kill_process(rustix::process::Pid::from_child(&self.process), rustix::process::Signal::TERM);
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&self.process),
+            rustix::process::Signal::TERM,
+        );
         let _ = self.process.wait();
     }
 }
@@ -111,8 +114,19 @@ impl Drop for Server {
 fn spawn(folder: &tempfile::TempDir) -> Result<Child, Failed> {
     let of = |name: &str| folder.path().join(name);
     let mut command = Command::new(&built().punctuald);
-    command.arg("--config").arg(of("punctuald.toml")).arg("--socket").arg(of("socket")).arg("--state").arg(of("state"));
-    command.env_remove("NOTIFY_SOCKET").env_remove("LISTEN_FDS").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .arg("--config")
+        .arg(of("punctuald.toml"))
+        .arg("--socket")
+        .arg(of("socket"))
+        .arg("--state")
+        .arg(of("state"));
+    command
+        .env_remove("NOTIFY_SOCKET")
+        .env_remove("LISTEN_FDS")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     Ok(command.spawn()?)
 }
 
@@ -136,7 +150,10 @@ pub fn run(mut command: Command) -> Result<Output, Failed> {
 pub fn said(command: Command, code: i32) -> Result<(String, String), Failed> {
     let name = format!("{command:?}");
     let output = run(command)?;
-    let (out, err) = (String::from_utf8_lossy(&output.stdout).into_owned(), String::from_utf8_lossy(&output.stderr).into_owned());
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    );
     if output.status.code() != Some(code) {
         return Err(format!("{name}: expected exit code {code}, but {}:\n{out}{err}", output.status).into());
     }

@@ -1,4 +1,5 @@
-//! systemd's own client of Varlink: the one of this machine, else that of Debian 13, run with its own libraries.
+//! systemd's own client of Varlink: the one of this machine, else that of Debian 13, run with its own
+//! libraries.
 
 use crate::built::root;
 use crate::server::{Server, said};
@@ -23,11 +24,15 @@ fn varlinkctl() -> Result<Command, String> {
     let fetched = fetched.map_err(|error| format!("scripts/debian cannot be started: {error}"))?;
     if !fetched.status.success() {
         let why = String::from_utf8_lossy(&fetched.stderr);
-        return Err(format!("there is no varlinkctl here, and Debian's cannot be had: {}", why.lines().last().unwrap_or_default()));
+        return Err(format!(
+            "there is no varlinkctl here, and Debian's cannot be had: {}",
+            why.lines().last().unwrap_or_default()
+        ));
     }
     let system = String::from_utf8_lossy(&fetched.stdout).trim().to_owned();
     let mut command = Command::new(format!("{system}/{}", arch.1));
-    let libraries = ["usr/lib/{}", "usr/lib/{}/systemd", "lib/{}"].map(|folder| format!("{system}/{}", folder.replace("{}", arch.2)));
+    let libraries = ["usr/lib/{}", "usr/lib/{}/systemd", "lib/{}"]
+        .map(|folder| format!("{system}/{}", folder.replace("{}", arch.2)));
     command.args(["--library-path", &libraries.join(":"), &format!("{system}/usr/bin/varlinkctl")]);
     Ok(command)
 }

@@ -31,7 +31,13 @@ fn punctually<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Result
 /// The model of that recording's threads.
 fn threads(directory: &Path) -> Result<PathBuf> {
     let file = directory.join("threads.timing.json");
-    punctually([OsStr::new("replay"), recording().as_os_str(), OsStr::new("-q"), OsStr::new("-o"), file.as_os_str()])?;
+    punctually([
+        OsStr::new("replay"),
+        recording().as_os_str(),
+        OsStr::new("-q"),
+        OsStr::new("-o"),
+        file.as_os_str(),
+    ])?;
     Ok(file)
 }
 
@@ -51,22 +57,53 @@ fn model() -> Result<Outcome> {
     let file = directory.path().join("both.timing.json");
     let (both, ended) = join(&trace, &alone, &file, &[])?;
     let of_threads = read(&alone)?;
-    let of_program = parse(&punctually([OsStr::new("chains"), trace.as_os_str(), OsStr::new("--json")])?.stdout)?;
-    ensure!((&both.tasks, &both.platform) == (&of_threads.tasks, &of_threads.platform), "the threads are others: {}", ended.all());
+    let of_program =
+        parse(&punctually([OsStr::new("chains"), trace.as_os_str(), OsStr::new("--json")])?.stdout)?;
+    ensure!(
+        (&both.tasks, &both.platform) == (&of_threads.tasks, &of_threads.platform),
+        "the threads are others: {}",
+        ended.all()
+    );
     ensure!(both.dataflow == of_program.dataflow, "the program is another: {}", ended.all());
     let (seen, traced) = (&both.observation, both.traced());
-    ensure!((seen.from_ns, seen.records) == (of_threads.observation.from_ns, of_threads.observation.records), "{seen:?}");
+    ensure!(
+        (seen.from_ns, seen.records) == (of_threads.observation.from_ns, of_threads.observation.records),
+        "{seen:?}"
+    );
     ensure!(traced == of_program.traced() && traced.from_ns != seen.from_ns, "{traced:?}, {seen:?}");
-    ensure!(ended.stderr.contains("at another time"), "it does not say that these are of two times: {}", ended.all());
+    ensure!(
+        ended.stderr.contains("at another time"),
+        "it does not say that these are of two times: {}",
+        ended.all()
+    );
     // Once more in its place: the program that is there goes, with its chains.
     let (again, ended) = join(&trace, &file, &file, &["--chain", "cam,navi"])?;
-    let chains = again.dataflow.iter().flat_map(|flow| &flow.chains).map(|chain| chain.tasks.join(" ")).collect::<Vec<_>>();
-    ensure!(chains == ["cam navi"] && ended.stderr.contains("has a dataflow program already"), "{chains:?}: {}", ended.all());
-    ensure!((&again.tasks, &again.observation) == (&both.tasks, &both.observation), "the threads are others: {}", ended.all());
+    let chains = again
+        .dataflow
+        .iter()
+        .flat_map(|flow| &flow.chains)
+        .map(|chain| chain.tasks.join(" "))
+        .collect::<Vec<_>>();
+    ensure!(
+        chains == ["cam navi"] && ended.stderr.contains("has a dataflow program already"),
+        "{chains:?}: {}",
+        ended.all()
+    );
+    ensure!(
+        (&again.tasks, &again.observation) == (&both.tasks, &both.observation),
+        "the threads are others: {}",
+        ended.all()
+    );
     join(&trace, &file, &file, &[])?;
     // Whoever reads models shows both.
     let shown = punctually([OsStr::new("show"), file.as_os_str()])?.stdout;
-    for said in ["Observed for 6.007 s on Linux", "sleep-abs", "Dataflow program rover", "650 events in 49.57 ms", "+0.049300 s"] {
+    for said in [
+        "Observed for 6.007 s on Linux",
+        "sleep-abs",
+        "Dataflow program rover",
+        "650 events in 49.57 ms",
+        "+0.049300 s",
+    ] {
         ensure!(shown.contains(said), "show does not say {said:?}: {shown}");
     }
     let html = directory.path().join("both.html");
@@ -79,7 +116,13 @@ fn model() -> Result<Outcome> {
     }
     let page = &pages[0];
     ensure!(*page == pages[1], "in another order it is another page");
-    for said in ["id=\"overview\"", "id=\"dataflow\"", "Release raster", "around the worst reaction time", "Observed</dt><dd>for 6.007 s"] {
+    for said in [
+        "id=\"overview\"",
+        "id=\"dataflow\"",
+        "Release raster",
+        "around the worst reaction time",
+        "Observed</dt><dd>for 6.007 s",
+    ] {
         ensure!(page.contains(said), "the page lacks {said:?}");
     }
     let compared = punctually([OsStr::new("compare"), file.as_os_str(), trace.as_os_str()])?.stdout;
@@ -101,12 +144,19 @@ fn one_name() -> Result<Outcome> {
         run(show)
     };
     let navi = show("navi", &[])?.stdout;
-    for said in ["navi (thread ", "navi (task 1 of dataflow program rover)", "cam → navi → moto  reaction", "queued 20 µs, executed 150 µs"]
-    {
+    for said in [
+        "navi (thread ",
+        "navi (task 1 of dataflow program rover)",
+        "cam → navi → moto  reaction",
+        "queued 20 µs, executed 150 µs",
+    ] {
         ensure!(navi.contains(said), "it does not say {said:?}: {navi}");
     }
     let cam = show("cam", &[])?.stdout;
-    ensure!(cam.starts_with("cam (task 0 of dataflow program rover)\n") && !cam.contains("(thread "), "{cam}");
+    ensure!(
+        cam.starts_with("cam (task 0 of dataflow program rover)\n") && !cam.contains("(thread "),
+        "{cam}"
+    );
     for (name, threads, tasks) in [("navi", 1, 1), ("cam", 0, 1), ("suspending", 1, 0)] {
         let model = parse(&show(name, &["--json"])?.stdout)?;
         let found = (model.tasks.len(), model.dataflow.as_ref().map_or(0, |flow| flow.tasks.len()));
@@ -131,9 +181,17 @@ fn refused() -> Result<Outcome> {
     let mut twice = punctual(["chains", "--model"]);
     twice.arg(&alone).arg("-o").arg(&alone).arg(&trace);
     expect_error(&run(twice)?, 5, &["it exists; --force replaces it"])?;
-    fs::write(&alone, fs::read_to_string(&alone)?.replace("CLOCK_MONOTONIC\",\n    \"from", "CLOCK_BOOTTIME\",\n    \"from"))?;
+    fs::write(
+        &alone,
+        fs::read_to_string(&alone)?
+            .replace("CLOCK_MONOTONIC\",\n    \"from", "CLOCK_BOOTTIME\",\n    \"from"),
+    )?;
     expect_error(&chains(&["--model".as_ref(), alone.as_os_str()])?, 2, &["its clock is CLOCK_BOOTTIME"])?;
-    expect_error(&chains(&["--chain".as_ref(), "cam,,moto".as_ref()])?, 2, &["--chain \"cam,,moto\": a task has no name"])?;
+    expect_error(
+        &chains(&["--chain".as_ref(), "cam,,moto".as_ref()])?,
+        2,
+        &["--chain \"cam,,moto\": a task has no name"],
+    )?;
     expect_error(&chains(&["--no-such-option".as_ref()])?, 2, &["see punctual chains --help"])?;
     let elsewhere = crate::run::directory()?;
     let other = made(elsewhere.path())?;
@@ -142,7 +200,8 @@ fn refused() -> Result<Outcome> {
         two.arg(&other).arg(&trace);
         expect_error(&run(two)?, 2, &["two traces of dataflow programs"])?;
     }
-    let (file, other) = (directory.path().join("one.timing.json"), directory.path().join("other.timing.json"));
+    let (file, other) =
+        (directory.path().join("one.timing.json"), directory.path().join("other.timing.json"));
     punctually(["chains".as_ref(), trace.as_os_str(), "-q".as_ref(), "-o".as_ref(), file.as_os_str()])?;
     fs::copy(&file, &other)?;
     let mut report = punctual(["report", "-o", "-"]);
@@ -166,13 +225,25 @@ fn page() -> Result<Outcome> {
         Ok(ended.stdout)
     };
     let alone = page(&[&trace])?;
-    for said in ["Dataflow program rover", "End-to-end latency", "cam → navi → moto", "around the worst reaction time", "570 µs"] {
+    for said in [
+        "Dataflow program rover",
+        "End-to-end latency",
+        "cam → navi → moto",
+        "around the worst reaction time",
+        "570 µs",
+    ] {
         ensure!(alone.contains(said), "the page lacks {said:?}");
     }
     ensure!(!alone.contains("id=\"overview\""), "a program alone has no threads");
     for folders in [[&*trace, &recording()], [&*recording(), &trace]] {
         let both = page(&folders)?;
-        for said in ["id=\"overview\"", "sleep-abs", "Release raster", "cam → navi → moto", "around the worst reaction time"] {
+        for said in [
+            "id=\"overview\"",
+            "sleep-abs",
+            "Release raster",
+            "cam → navi → moto",
+            "around the worst reaction time",
+        ] {
             ensure!(both.contains(said), "the page of {folders:?} lacks {said:?}");
         }
     }
@@ -213,10 +284,22 @@ pub fn of_one_time(directory: &Path, steps: &Path, trace: &Path) -> Result {
     let mut replay = punctual(["replay", "--json"]);
     replay.arg(steps);
     let threads = parse(&run(replay)?.stdout)?;
-    ensure!(both.tasks == threads.tasks && !both.tasks.is_empty(), "the threads are not those of the recording: {}", ended.all());
-    ensure!(both.platform == threads.platform && both.observation.records == threads.observation.records, "{}", ended.all());
+    ensure!(
+        both.tasks == threads.tasks && !both.tasks.is_empty(),
+        "the threads are not those of the recording: {}",
+        ended.all()
+    );
+    ensure!(
+        both.platform == threads.platform && both.observation.records == threads.observation.records,
+        "{}",
+        ended.all()
+    );
     let Some(traced) = both.observation.dataflow else { return fail(ended.all()) };
-    ensure!(both.observation.from_ns <= traced.from_ns && traced.until_ns <= both.observation.until_ns, "{:?}", both.observation);
+    ensure!(
+        both.observation.from_ns <= traced.from_ns && traced.until_ns <= both.observation.until_ns,
+        "{:?}",
+        both.observation
+    );
     // A page made of both is split by the kernel too.
     let mut report = punctual(["report", "-o", "-"]);
     report.arg(trace).arg(steps);

@@ -29,10 +29,13 @@ pub const ALL: &[(&str, Test)] = &[
 
 const ROUNDS: u64 = 50;
 
-/// cam pushes an image each millisecond; navi joins it with a tick that comes 300 µs later, and moto does what navi says.
+/// cam pushes an image each millisecond; navi joins it with a tick that comes 300 µs later, and moto does
+/// what navi says.
 fn make(folder: &Path, byte_order: ByteOrder, lose: bool) -> Result {
     use Kind::{Activation, Push, Start, Stop};
-    let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
+    let names = |names: &[&str]| {
+        names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect()
+    };
     let connection = |(channel, task)| Connection { channel, task }.into();
     let about = About {
         byte_order,
@@ -68,7 +71,13 @@ fn make(folder: &Path, byte_order: ByteOrder, lose: bool) -> Result {
             if lose && number == 20 && producer == 1 {
                 writer.discard(1, 1)?;
             } else {
-                writer.event(producer, 1_000_000_000 + (number * 1_000 + us + late) * 1_000, kind, object, number)?;
+                writer.event(
+                    producer,
+                    1_000_000_000 + (number * 1_000 + us + late) * 1_000,
+                    kind,
+                    object,
+                    number,
+                )?;
             }
         }
     }
@@ -135,9 +144,14 @@ fn model() -> Result<Outcome> {
         ensure!(flow.events == 13 * ROUNDS && flow.discarded_events == 0, "{flow:#?}");
         let [chain] = &flow.chains[..] else { return fail(format!("{:#?}", flow.chains)) };
         ensure!(chain.sources == ROUNDS && chain.sinks == ROUNDS && chain.overwritten == 0, "{chain:#?}");
-        let (Some(reaction), Some(age)) = (&chain.reaction, &chain.age) else { return fail(format!("{chain:#?}")) };
+        let (Some(reaction), Some(age)) = (&chain.reaction, &chain.age) else {
+            return fail(format!("{chain:#?}"));
+        };
         ensure!(reaction.distribution == age.distribution, "{chain:#?}");
-        ensure!(reaction.distribution.min_ns.ns() == 500_000 && reaction.distribution.max_ns.ns() == 570_000, "{chain:#?}");
+        ensure!(
+            reaction.distribution.min_ns.ns() == 500_000 && reaction.distribution.max_ns.ns() == 570_000,
+            "{chain:#?}"
+        );
         let WorstPath { queuing_ns, execution_ns, waiting_ns, path, .. } = &reaction.worst;
         let parts = [queuing_ns.ns(), execution_ns.ns(), waiting_ns.ns()];
         ensure!(parts == [80_000, 300_000, 190_000] && path.len() == 3, "{chain:#?}");
@@ -176,7 +190,11 @@ fn no_such_task() -> Result<Outcome> {
 fn not_connected() -> Result<Outcome> {
     let directory = directory()?;
     let folder = made(directory.path())?;
-    expect_error(&chains(&folder, &["--chain", "cam,moto"])?, 2, &["cam and moto are not connected", "after cam can come navi"])?;
+    expect_error(
+        &chains(&folder, &["--chain", "cam,moto"])?,
+        2,
+        &["cam and moto are not connected", "after cam can come navi"],
+    )?;
     expect_error(&chains(&folder, &["--chain", "cam"])?, 2, &["a chain has at least two tasks"])?;
     Ok(Outcome::Completed)
 }
@@ -185,10 +203,16 @@ fn none() -> Result<Outcome> {
     let directory = directory()?;
     let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings");
     let folders = fs::read_dir(recording)?.collect::<std::io::Result<Vec<_>>>()?;
-    let Some(recording) = folders.iter().map(|entry| entry.path()).find(|path| path.join("metadata").is_file()) else {
+    let Some(recording) =
+        folders.iter().map(|entry| entry.path()).find(|path| path.join("metadata").is_file())
+    else {
         return fail("there is no recording");
     };
-    expect_error(&chains(&recording, &[])?, 5, &["is no trace of a dataflow program: it is a recording of threads"])?;
+    expect_error(
+        &chains(&recording, &[])?,
+        5,
+        &["is no trace of a dataflow program: it is a recording of threads"],
+    )?;
     expect_error(&chains(directory.path(), &[])?, 5, &["it has no file named metadata"])?;
     expect_error(&chains(&directory.path().join("none"), &[])?, 5, &["no such file"])?;
     Ok(Outcome::Completed)
@@ -232,18 +256,26 @@ fn discarded() -> Result<Outcome> {
 fn standard_output() -> Result<Outcome> {
     let directory = directory()?;
     let folder = made(directory.path())?;
-    for (place, options) in
-        [("-", "chains -q --graph"), ("/dev/stdout", "chains -q --graph"), ("-", "timeline -q -o"), ("/dev/stdout", "report -q -o")]
-    {
+    for (place, options) in [
+        ("-", "chains -q --graph"),
+        ("/dev/stdout", "chains -q --graph"),
+        ("-", "timeline -q -o"),
+        ("/dev/stdout", "report -q -o"),
+    ] {
         let file = directory.path().join("redirected");
         fs::write(&file, "before\n")?;
         let (binary, into) = (binary(), file.display().to_string());
-        let line = format!("({} {options} {place} {}; echo behind) >>{into}", binary.display(), folder.display());
+        let line =
+            format!("({} {options} {place} {}; echo behind) >>{into}", binary.display(), folder.display());
         let mut shell = Command::new("sh");
         shell.args(["-c", &line]);
         run(shell)?.expect_code(0)?;
         let bytes = fs::read(&file)?;
-        ensure!(bytes.starts_with(b"before\n") && bytes.ends_with(b"behind\n") && bytes.len() > 100, "{line}: {} bytes", bytes.len());
+        ensure!(
+            bytes.starts_with(b"before\n") && bytes.ends_with(b"behind\n") && bytes.len() > 100,
+            "{line}: {} bytes",
+            bytes.len()
+        );
     }
     Ok(Outcome::Completed)
 }
@@ -255,10 +287,15 @@ fn graphviz() -> Result<Outcome> {
     let name = file.display().to_string();
     chains(&folder, &["-q", "--graph", &name])?.expect_code(0)?;
     let text = fs::read_to_string(&file)?;
-    ensure!(text.starts_with("digraph \"rover\" {") && text.contains("\"channel 1\" -> \"task 1\""), "{text}");
+    ensure!(
+        text.starts_with("digraph \"rover\" {") && text.contains("\"channel 1\" -> \"task 1\""),
+        "{text}"
+    );
     chains(&folder, &["-q", "--graph", &name])?.expect_code(5)?;
     chains(&folder, &["--json", "--graph", "-"])?.expect_code(2)?;
-    let Some(mut dot) = tool("dot", &["-Tsvg"]) else { return skip("there is no dot; package graphviz has it") };
+    let Some(mut dot) = tool("dot", &["-Tsvg"]) else {
+        return skip("there is no dot; package graphviz has it");
+    };
     dot.arg(&file);
     let ended = run(dot)?;
     ended.expect_code(0)?;
@@ -326,7 +363,9 @@ fn kept() -> Result<Outcome> {
         };
         let books: Vec<(u64, u64)> = ended.stdout.lines().filter_map(line).collect();
         let chain = flow.chains.iter().find(|chain| chain.tasks == ["source", sink]);
-        let Some((chain, reaction, age)) = chain.and_then(|chain| Some((chain, chain.reaction.as_ref()?, chain.age.as_ref()?))) else {
+        let Some((chain, reaction, age)) =
+            chain.and_then(|chain| Some((chain, chain.reaction.as_ref()?, chain.age.as_ref()?)))
+        else {
             return fail(format!("no latencies to {sink}: {:?}", flow.chains));
         };
         ensure!(chain.lost + chain.sinks_lost + chain.incomplete + chain.sinks_incomplete == 0, "{chain:?}");
@@ -334,14 +373,23 @@ fn kept() -> Result<Outcome> {
         let (source, instance) = (age.worst.source_instance, age.worst.path[1].instance);
         // Values may come between an instance's start and its reading.
         let is_right = |read: u64| if is_newest { read >= source } else { read == source };
-        ensure!(read(instance).is_some_and(is_right), "{sink} {instance} has read {:?}, not {source}", read(instance));
+        ensure!(
+            read(instance).is_some_and(is_right),
+            "{sink} {instance} has read {:?}, not {source}",
+            read(instance)
+        );
         let (source, instance) = (reaction.worst.source_instance, reaction.worst.path[1].instance);
         let first = books.iter().find(|(_, read)| *read >= source).map(|(of, _)| *of);
         let is_right = first == Some(instance) || is_newest && first.is_some_and(|first| first < instance);
         ensure!(is_right, "{source} was first read by {sink} {first:?}, not {instance}");
         if !is_newest {
             // Each instance has one, and those that came when the sink was busy have waited for it.
-            ensure!(age.distribution.count == books.len() as u64 && books.len() > 10, "{} of {}", age.distribution.count, books.len());
+            ensure!(
+                age.distribution.count == books.len() as u64 && books.len() > 10,
+                "{} of {}",
+                age.distribution.count,
+                books.len()
+            );
             ensure!(age.worst.path[1].busy_ns.is_some(), "{:?}", age.worst);
         }
     }
@@ -365,11 +413,15 @@ fn rounds() -> Result<Outcome> {
     for sink in ["with", "instead", "twice"] {
         // `with INSTANCE TAKEN`.
         let books: Vec<Vec<&str>> = ended.stdout.lines().map(|line| line.split(' ').collect()).collect();
-        let taken: Vec<&str> = books.iter().filter(|words| words[0] == sink && words[2] != "0").map(|words| words[1]).collect();
+        let taken: Vec<&str> =
+            books.iter().filter(|words| words[0] == sink && words[2] != "0").map(|words| words[1]).collect();
         let Some(chain) = flow.chains.iter().find(|chain| chain.tasks == ["source", sink]) else {
             return fail(format!("no chain to {sink}: {:?}", flow.chains));
         };
-        ensure!(taken.len() > 5 && chain.sinks == taken.len() as u64 && chain.lost + chain.sinks_lost == 0, "{taken:?}: {chain:?}");
+        ensure!(
+            taken.len() > 5 && chain.sinks == taken.len() as u64 && chain.lost + chain.sinks_lost == 0,
+            "{taken:?}: {chain:?}"
+        );
         let Some(age) = &chain.age else { return fail(format!("no age: {chain:?}")) };
         let worst = age.worst.path[1].instance.to_string();
         ensure!(taken.contains(&worst.as_str()), "{sink} {worst} has taken no round: {taken:?}");

@@ -1,4 +1,5 @@
-//! Bad input and bad circumstances: one line that says what to do, the documented exit code, and nothing half-written.
+//! Bad input and bad circumstances: one line that says what to do, the documented exit code, and nothing
+//! half-written.
 
 use crate::run::{Ended, directory, punctual, run, workload};
 use crate::tool::tool;
@@ -40,7 +41,11 @@ fn expect_error(ended: &Ended, code: i32, mentioned: &[&str]) -> Result {
     ensure!(ended.stdout.is_empty(), "an error, but there is output: {}", ended.all());
     ensure!(ended.stderr.lines().count() == 1, "expected one line: {}", ended.all());
     for word in mentioned {
-        ensure!(ended.stderr.to_lowercase().contains(&word.to_lowercase()), "the message does not mention {word:?}: {}", ended.all());
+        ensure!(
+            ended.stderr.to_lowercase().contains(&word.to_lowercase()),
+            "the message does not mention {word:?}: {}",
+            ended.all()
+        );
     }
     Ok(())
 }
@@ -54,15 +59,16 @@ fn is_empty(directory: &Path) -> Result {
 /// A copy of the command that any user may run, wherever it was built.
 pub fn for_anyone(directory: &Path) -> Result<String> {
     let copy = directory.join("punctual");
-    // By a process of its own: a program that another test starts while we have the copy open would have it open too, and
-    // what is open for writing cannot be run.
+    // By a process of its own: a program that another test starts while we have the copy open would have it
+    // open too, and what is open for writing cannot be run.
     let copied = Command::new("cp").arg(crate::run::binary()).arg(&copy).status()?;
     ensure!(copied.success(), "cp failed: {copied}");
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
     Ok(copy.to_string_lossy().into_owned())
 }
 
-pub const NOBODY: [&str; 5] = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];
+pub const NOBODY: [&str; 5] =
+    ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];
 
 fn no_privileges() -> Result<Outcome> {
     let directory = directory()?;
@@ -76,11 +82,15 @@ fn no_privileges() -> Result<Outcome> {
 
 fn user_namespace() -> Result<Outcome> {
     let directory = directory()?;
-    let Some(mut probe) = tool("unshare", &["--user", "--map-root-user", "true"]) else { return skip("no unshare here") };
+    let Some(mut probe) = tool("unshare", &["--user", "--map-root-user", "true"]) else {
+        return skip("no unshare here");
+    };
     if !probe.status()?.success() {
         return skip("no user namespaces here");
     }
-    let Some(mut command) = tool("unshare", &["--user", "--map-root-user"]) else { return skip("no unshare here") };
+    let Some(mut command) = tool("unshare", &["--user", "--map-root-user"]) else {
+        return skip("no unshare here");
+    };
     command.arg(for_anyone(directory.path())?).args(["extract", "--for", "1s", "--", "true"]);
     expect_error(&run(command)?, KERNEL, &[])?;
     Ok(Outcome::Completed)
@@ -106,7 +116,9 @@ fn in_mount_namespace(script: &str, arguments: &[&str]) -> Option<Command> {
 
 fn can_mount() -> bool {
     let probe = in_mount_namespace("mount -t tmpfs -o size=64k tmpfs /mnt", &[]);
-    probe.and_then(|mut command| command.stderr(std::process::Stdio::null()).status().ok()).is_some_and(|status| status.success())
+    probe
+        .and_then(|mut command| command.stderr(std::process::Stdio::null()).status().ok())
+        .is_some_and(|status| status.success())
 }
 
 fn no_type_information() -> Result<Outcome> {
@@ -117,7 +129,8 @@ fn no_type_information() -> Result<Outcome> {
     let file = directory.path().join("x.timing.json");
     let script = r#"mount -t tmpfs tmpfs /sys/kernel/btf && exec "$@""#;
     let binary = crate::run::binary();
-    let arguments = [&*binary.to_string_lossy(), "extract", "--for", "1s", "-o", &file.to_string_lossy(), "--", "true"];
+    let arguments =
+        [&*binary.to_string_lossy(), "extract", "--for", "1s", "-o", &file.to_string_lossy(), "--", "true"];
     let Some(command) = in_mount_namespace(script, &arguments) else { return skip("no unshare here") };
     expect_error(&run(command)?, KERNEL, &["BTF"])?;
     is_empty(directory.path())?;
@@ -138,7 +151,8 @@ fn no_such_process() -> Result<Outcome> {
 }
 
 fn no_such_cgroup() -> Result<Outcome> {
-    let ended = run(punctual(["extract", "--for", "1s", "--cgroup", "/sys/fs/cgroup/punctual-e2e-is-not-there"]))?;
+    let ended =
+        run(punctual(["extract", "--for", "1s", "--cgroup", "/sys/fs/cgroup/punctual-e2e-is-not-there"]))?;
     expect_error(&ended, TARGET, &["punctual-e2e-is-not-there"])?;
     Ok(Outcome::Completed)
 }
@@ -236,13 +250,18 @@ fn disk_full() -> Result<Outcome> {
     let Some(command) = in_mount_namespace(script, &arguments) else { return skip("no unshare here") };
     let ended = run(command)?;
     ended.expect_code(FILE)?;
-    ensure!(ended.stderr.lines().count() == 1 && ended.stderr.contains("x.timing.json"), "expected one line: {}", ended.all());
+    ensure!(
+        ended.stderr.lines().count() == 1 && ended.stderr.contains("x.timing.json"),
+        "expected one line: {}",
+        ended.all()
+    );
     Ok(Outcome::Completed)
 }
 
 /// A file that can be shown.
 fn good_model() -> Result<String> {
-    let observed = crate::run::observe(&[], &[&workload("drivers"), "run", "sleep_absolute", "--jobs", "20"])?;
+    let observed =
+        crate::run::observe(&[], &[&workload("drivers"), "run", "sleep_absolute", "--jobs", "20"])?;
     observed.ended.expect_code(0)?;
     Ok(serde_json::to_string(&observed.model)?)
 }
@@ -278,7 +297,14 @@ fn show_other_version() -> Result<Outcome> {
 }
 
 fn show_nonsense() -> Result<Outcome> {
-    for contents in [&b"nonsense"[..], b"{}", b"[]", b"null", b"\xff\xfe\x00", b"{\"format\": \"another\", \"version\": 1}"] {
+    for contents in [
+        &b"nonsense"[..],
+        b"{}",
+        b"[]",
+        b"null",
+        b"\xff\xfe\x00",
+        b"{\"format\": \"another\", \"version\": 1}",
+    ] {
         show_fails(contents, &[])?;
     }
     let directory = directory()?;
@@ -299,8 +325,9 @@ fn show_wrong_value() -> Result<Outcome> {
     negative["tasks"][0]["from_ns"] = (-1).into();
     show_fails(negative.to_string().as_bytes(), &["tasks[0].from_ns"])?;
     let mut zero = good;
-    let stream =
-        zero["tasks"][0]["streams"].as_array().and_then(|streams| streams.iter().position(|s| !s["arrival"]["periodic"].is_null()));
+    let stream = zero["tasks"][0]["streams"]
+        .as_array()
+        .and_then(|streams| streams.iter().position(|s| !s["arrival"]["periodic"].is_null()));
     let Some(stream) = stream else { return crate::fail("the observed model has no period") };
     zero["tasks"][0]["streams"][stream]["arrival"]["periodic"]["period_ns"] = 0.into();
     show_fails(zero.to_string().as_bytes(), &["period_ns"])?;
@@ -314,8 +341,16 @@ fn show_unknown_task() -> Result<Outcome> {
     let mut show = punctual(["show", "--task", "nobody-of-this-name"]);
     show.arg(&file);
     let ended = run(show)?;
-    ensure!(ended.code.is_some_and(|code| code != 0), "a task that is not in the file was shown: {}", ended.all());
-    ensure!(ended.stderr.contains("nobody-of-this-name"), "the message does not name the task: {}", ended.all());
+    ensure!(
+        ended.code.is_some_and(|code| code != 0),
+        "a task that is not in the file was shown: {}",
+        ended.all()
+    );
+    ensure!(
+        ended.stderr.contains("nobody-of-this-name"),
+        "the message does not name the task: {}",
+        ended.all()
+    );
     Ok(Outcome::Completed)
 }
 

@@ -16,10 +16,13 @@ pub const ALL: &[(&str, Test)] = &[
 
 const ROUNDS: u64 = 20;
 
-/// Each millisecond cam is activated, waits for `queuing_us`, is executed for 100 µs and pushes an image; navi begins at once and needs 50 µs.
+/// Each millisecond cam is activated, waits for `queuing_us`, is executed for 100 µs and pushes an image;
+/// navi begins at once and needs 50 µs.
 fn make(folder: &Path, policy: &str, queuing_us: u64) -> Result {
     use Kind::{Activation, Push, Start, Stop};
-    let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
+    let names = |names: &[&str]| {
+        names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect()
+    };
     let about = About {
         tasks: names(&["cam", "navi"]),
         channels: names(&["tick", "image"]),
@@ -50,10 +53,13 @@ fn make(folder: &Path, policy: &str, queuing_us: u64) -> Result {
     Ok(writer.finish()?)
 }
 
-/// Two runs under FIFO, in which cam waits for 40 µs and 50 µs, and two by priority, in which it waits for 10 µs and 12 µs.
+/// Two runs under FIFO, in which cam waits for 40 µs and 50 µs, and two by priority, in which it waits for 10
+/// µs and 12 µs.
 fn made(directory: &Path) -> Result<[PathBuf; 4]> {
     let folders = ["fifo-a", "fifo-b", "priority-a", "priority-b"].map(|name| directory.join(name));
-    for ((folder, policy), queuing_us) in folders.iter().zip(["fifo", "fifo", "priority", "priority"]).zip([40, 50, 10, 12]) {
+    for ((folder, policy), queuing_us) in
+        folders.iter().zip(["fifo", "fifo", "priority", "priority"]).zip([40, 50, 10, 12])
+    {
         make(folder, policy, queuing_us)?;
     }
     Ok(folders)
@@ -99,15 +105,29 @@ fn traces_and_models() -> Result<Outcome> {
     }
     let traces = compare(&[&first, &second, &third, &fourth], &["--json"])?;
     let mixed = compare(&[&first, &models[0], &third, &models[1]], &["--json"])?;
-    let found: Value = serde_json::from_str(&mixed.stdout).map_err(|error| format!("{error}: {}", mixed.all()))?;
-    ensure!(mixed.stdout == traces.stdout, "a model says something else than its trace\n{}\n{}", traces.all(), mixed.all());
-    let reaction = found["figures"].as_array().into_iter().flatten().find(|it| it["of"] == "reaction" && it["figure"] == "max_ns");
+    let found: Value =
+        serde_json::from_str(&mixed.stdout).map_err(|error| format!("{error}: {}", mixed.all()))?;
+    ensure!(
+        mixed.stdout == traces.stdout,
+        "a model says something else than its trace\n{}\n{}",
+        traces.all(),
+        mixed.all()
+    );
+    let reaction = found["figures"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|it| it["of"] == "reaction" && it["figure"] == "max_ns");
     let Some(reaction) = reaction else { return fail(format!("no reaction time: {}", mixed.all())) };
     ensure!(
-        reaction["configurations"][0] == json!({"value_ns": 200_000, "least_ns": 190_000, "greatest_ns": 200_000, "runs": 2}),
+        reaction["configurations"][0]
+            == json!({"value_ns": 200_000, "least_ns": 190_000, "greatest_ns": 200_000, "runs": 2}),
         "{reaction}"
     );
-    ensure!(reaction["configurations"][1]["difference"] == json!({"ratio": -0.19, "exceeds_spread": true}), "{reaction}");
+    ensure!(
+        reaction["configurations"][1]["difference"] == json!({"ratio": -0.19, "exceeds_spread": true}),
+        "{reaction}"
+    );
     Ok(Outcome::Completed)
 }
 
@@ -154,7 +174,11 @@ fn refused() -> Result<Outcome> {
     for (runs, options, code, said) in rows {
         let ended = compare(runs, options)?;
         ended.expect_code(code)?;
-        ensure!(ended.stdout.is_empty() && ended.stderr.lines().count() == 1, "more than a line: {}", ended.all());
+        ensure!(
+            ended.stdout.is_empty() && ended.stderr.lines().count() == 1,
+            "more than a line: {}",
+            ended.all()
+        );
         ensure!(ended.stderr.contains(said), "it does not say {said:?}: {}", ended.all());
     }
     Ok(Outcome::Completed)

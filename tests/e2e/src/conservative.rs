@@ -1,11 +1,14 @@
 //! Live job streams against the models made of them, by `model`'s independent checkers.
 //!
-//! The records of the kernel side are kept, jobs are put together from them in the plainest way, and every model must allow them.
+//! The records of the kernel side are kept, jobs are put together from them in the plainest way, and every
+//! model must allow them.
 
 use crate::run::workload;
 use crate::{Outcome, Result, Test, ensure, fail};
 use punctual_extract::{Extractor, Options as ExtractOptions};
-use punctual_model::{Disturbance, Duration, Job, RecordedJob, Release, Segment, Separator, Stream, Task, Window, check_stream};
+use punctual_model::{
+    Disturbance, Duration, Job, RecordedJob, Release, Segment, Separator, Stream, Task, Window, check_stream,
+};
 use punctual_observe::{Attach, Observer, Options, Target};
 use punctual_trace::{Activation, Record};
 
@@ -80,8 +83,12 @@ fn records_of(task: &Task, records: &[Record]) -> Vec<Activation> {
     let mut own = Vec::new();
     for record in records {
         match record {
-            Record::Task(about) if about.tid == task.tid => phase = Some(phase.map_or(0, |phase: u32| phase + 1)),
-            Record::Activation(activation) if activation.tid == task.tid && phase == Some(task.phase) => own.push(*activation),
+            Record::Task(about) if about.tid == task.tid => {
+                phase = Some(phase.map_or(0, |phase: u32| phase + 1))
+            }
+            Record::Activation(activation) if activation.tid == task.tid && phase == Some(task.phase) => {
+                own.push(*activation)
+            }
             _ => {}
         }
     }
@@ -107,7 +114,8 @@ fn check_one(task: &Task, stream: &Stream, own: &[Activation]) -> Result<usize> 
 /// From one separation at `separator` to the next is one job.
 fn jobs(separator: Separator, own: &[Activation]) -> (Vec<Release>, Vec<RecordedJob>) {
     let is_stop = |activation: &Activation| {
-        let by_signal = activation.resumed.is_some_and(|resumed| resumed.disturbance == Some(Disturbance::Signal));
+        let by_signal =
+            activation.resumed.is_some_and(|resumed| resumed.disturbance == Some(Disturbance::Signal));
         activation.separator == Separator::SUSPENSION && by_signal
     };
     let separates = |activation: &Activation| match separator == Separator::SUSPENSION {
@@ -133,14 +141,16 @@ fn jobs(separator: Separator, own: &[Activation]) -> (Vec<Release>, Vec<Recorded
     (releases, jobs)
 }
 
-/// A call that did not wait found its event there: it came at its known arrival, else between the release before and the call.
+/// A call that did not wait found its event there: it came at its known arrival, else between the release
+/// before and the call.
 fn released(activation: &Activation, before: Option<&Release>) -> Window {
     let floor = before.map(|release| release.window.earliest());
     let seen = activation.resumed.and_then(|resumed| resumed.release);
     let window = match (seen, activation.arrival) {
         (Some(window), _) => window,
         (None, Some(arrival)) => Window::at(arrival.min(activation.stop)),
-        (None, None) => Window::new(floor.unwrap_or(activation.stop), activation.stop).unwrap_or(Window::at(activation.stop)),
+        (None, None) => Window::new(floor.unwrap_or(activation.stop), activation.stop)
+            .unwrap_or(Window::at(activation.stop)),
     };
     let earliest = floor.map_or(window.earliest(), |floor| window.earliest().max(floor));
     Window::new(earliest, window.latest().max(earliest)).unwrap_or(window)
@@ -157,7 +167,9 @@ fn segments(begin: &Activation, inside: &[Activation], end: &Activation) -> Vec<
         cpu = until;
         segments.push(Segment { suspended, cost: Duration::ZERO });
     };
-    let after = |activation: &Activation| activation.resumed.map_or(Duration::ZERO, |resumed| resumed.suspended_after);
+    let after = |activation: &Activation| {
+        activation.resumed.map_or(Duration::ZERO, |resumed| resumed.suspended_after)
+    };
     if after(begin) > Duration::ZERO {
         sleep(begin.cpu, after(begin));
     }

@@ -28,9 +28,15 @@ fn every_thread() -> Result<Outcome> {
 
 fn check(row: &Value, task: &Task) -> Result {
     let stream = primary(task)?;
-    ensure!(row["call"] == stream.separator.call.name(), "primary separator {}, expected {}", stream.separator, row["call"]);
+    ensure!(
+        row["call"] == stream.separator.call.name(),
+        "primary separator {}, expected {}",
+        stream.separator,
+        row["call"]
+    );
     let number = |field: &str| row[field].as_u64().unwrap_or(0);
-    let wcet = stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).map_or(0, |wcet| wcet.ns());
+    let wcet =
+        stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).map_or(0, |wcet| wcet.ns());
     ensure!(wcet >= number("cost_ns"), "WCET {wcet} ns, configured {} ns", number("cost_ns"));
     let suspended = stream.suspension.as_ref().map_or(0, |suspension| suspension.dynamic_ns.ns());
     // It has set the timer before it stops; on an undisturbed machine nothing makes up for that moment.
@@ -49,16 +55,22 @@ fn check_arrivals(row: &Value, stream: &Stream) -> Result {
     match row["kind"].as_str() {
         Some("periodic") => check_period(row, configured, stream.arrival.periodic.as_ref()),
         Some("drifting") => {
-            let least = stream.arrival.sporadic.as_ref().map_or(0, |sporadic| sporadic.min_separation_ns.ns());
+            let least =
+                stream.arrival.sporadic.as_ref().map_or(0, |sporadic| sporadic.min_separation_ns.ns());
             // A window around a release makes it the less sure how far apart two are.
-            ensure!(least >= configured || stream.uncertain_releases > 0, "least separation {least} ns, it sleeps for {configured} ns");
+            ensure!(
+                least >= configured || stream.uncertain_releases > 0,
+                "least separation {least} ns, it sleeps for {configured} ns"
+            );
             Ok(())
         }
         Some("bursty") => {
             let burst = number("burst") as usize;
             let Some(curve) = &stream.arrival.curve else { return fail("no arrival curve") };
             let least: Vec<u64> = curve.delta_min_ns.iter().take(burst).map(|span| span.ns()).collect();
-            let whole = least.len() == burst && least[burst - 1] > 0 && least[..burst - 1].iter().all(|span| *span < configured / 2);
+            let whole = least.len() == burst
+                && least[burst - 1] > 0
+                && least[..burst - 1].iter().all(|span| *span < configured / 2);
             ensure!(whole, "bursts of {burst}, but the arrival curve begins {least:?}");
             Ok(())
         }
@@ -70,11 +82,18 @@ fn check_period(row: &Value, configured: u64, periodic: Option<&punctual_model::
     let Some(periodic) = periodic else { return fail("no periodic model") };
     let found = periodic.period_ns.ns();
     match periodic.choice {
-        Choice::Rounded => ensure!(found == configured, "rounded period {found} ns, configured {configured} ns"),
-        _ => ensure!(found.abs_diff(configured) * 100 <= configured, "period {found} ns, configured {configured} ns"),
+        Choice::Rounded => {
+            ensure!(found == configured, "rounded period {found} ns, configured {configured} ns")
+        }
+        _ => ensure!(
+            found.abs_diff(configured) * 100 <= configured,
+            "period {found} ns, configured {configured} ns"
+        ),
     }
     if let Some(exact) = row.get("period_exact") {
-        let Some(fraction) = periodic.period_exact else { return fail("the period is no whole number of nanoseconds, but printed as one") };
+        let Some(fraction) = periodic.period_exact else {
+            return fail("the period is no whole number of nanoseconds, but printed as one");
+        };
         let same = exact["numerator"] == fraction.numerator && exact["denominator"] == fraction.denominator;
         ensure!(same, "exact period {}/{} ns, configured {exact}", fraction.numerator, fraction.denominator);
     }

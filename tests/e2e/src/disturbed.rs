@@ -1,4 +1,5 @@
-//! What disturbs threads, and what their jobs cost: each job and each record against what the workload itself says.
+//! What disturbs threads, and what their jobs cost: each job and each record against what the workload itself
+//! says.
 
 use crate::run::{directory, punctual, run, workload};
 use crate::{Outcome, Result, Test, ensure, fail};
@@ -40,7 +41,11 @@ impl Recorded {
         let mut replay = punctual(["replay", "-q", "--jobs-out"]);
         replay.arg(&list).arg("-o").arg(directory.path().join("x.timing.json")).arg(&folder);
         run(replay)?.expect_code(0)?;
-        Ok(Recorded { records: records(&folder)?, jobs: rows(&std::fs::read_to_string(&list)?), said: ended.said()? })
+        Ok(Recorded {
+            records: records(&folder)?,
+            jobs: rows(&std::fs::read_to_string(&list)?),
+            said: ended.said()?,
+        })
     }
 
     /// The numbers of a list that the workload printed.
@@ -50,7 +55,10 @@ impl Recorded {
 
     /// The jobs of thread `drv` at a separator that begins so, in order.
     fn jobs_at(&self, separator: &str) -> Vec<&HashMap<String, String>> {
-        self.jobs.iter().filter(|row| row["thread"] == "drv" && row["separator"].starts_with(separator)).collect()
+        self.jobs
+            .iter()
+            .filter(|row| row["thread"] == "drv" && row["separator"].starts_with(separator))
+            .collect()
     }
 
     /// The activations of the thread of this name.
@@ -86,7 +94,8 @@ fn number(row: &HashMap<String, String>, column: &str) -> Result<u64> {
     row[column].parse().or_else(|_| fail(format!("{column} is no number: {row:?}")))
 }
 
-/// Whether the process was stopped in the sleep or not, before the time or beyond it: one job for each sleep, not before its time, which is known.
+/// Whether the process was stopped in the sleep or not, before the time or beyond it: one job for each sleep,
+/// not before its time, which is known.
 fn stopped() -> Result<Outcome> {
     let recorded = Recorded::of("stopped", 60)?;
     let arrivals = recorded.numbers("arrivals_ns");
@@ -101,14 +110,20 @@ fn stopped() -> Result<Outcome> {
         let Some(resumed) = activation.resumed else { continue };
         let released = resumed.release.map_or(activation.stop, |release| release.latest());
         // A timer that has gone off already keeps nobody waiting.
-        ensure!(released >= arrival || !activation.slept, "released before its time {arrival:?}: {activation:?}");
+        ensure!(
+            released >= arrival || !activation.slept,
+            "released before its time {arrival:?}: {activation:?}"
+        );
         disturbed += usize::from(resumed.disturbance == Some(Disturbance::Signal));
     }
     ensure!(disturbed > 0, "none of the sleeps that ended by being continued is marked");
     let rows = recorded.jobs_at("clock_nanosleep");
     ensure!(rows.len() + 1 >= arrivals.len(), "{} jobs for {} sleeps", rows.len(), arrivals.len());
     for row in rows {
-        ensure!(number(row, "release_latest_ns")? >= number(row, "arrival_ns")? || row["segments"] == "0", "{row:?}");
+        ensure!(
+            number(row, "release_latest_ns")? >= number(row, "arrival_ns")? || row["segments"] == "0",
+            "{row:?}"
+        );
     }
     Ok(Outcome::Completed)
 }
@@ -117,8 +132,12 @@ fn expirations(mode: &str, separator: &str) -> Result<Outcome> {
     let recorded = Recorded::of(mode, 40)?;
     let told = recorded.numbers("expirations");
     ensure!(told.iter().any(|number| *number > 1), "no expirations were coalesced: {told:?}");
-    let listed: Vec<u64> = recorded.jobs_at(separator).iter().map(|row| number(row, "expirations")).collect::<Result<_>>()?;
-    ensure!(listed.len() >= 39 && told[..].starts_with(&listed), "the reads told {told:?}, the list has {listed:?}");
+    let listed: Vec<u64> =
+        recorded.jobs_at(separator).iter().map(|row| number(row, "expirations")).collect::<Result<_>>()?;
+    ensure!(
+        listed.len() >= 39 && told[..].starts_with(&listed),
+        "the reads told {told:?}, the list has {listed:?}"
+    );
     Ok(Outcome::Completed)
 }
 
@@ -129,7 +148,10 @@ fn interrupted() -> Result<Outcome> {
     let activations = recorded.activations("drv");
     // The thread's own words; the C library may wait for another when the thread ends.
     let own: Vec<_> = activations.iter().take(3).map(|activation| activation.separator).collect();
-    ensure!(own.iter().all(|separator| waits.contains(&separator.call.name())), "the first waits are {own:?}");
+    ensure!(
+        own.iter().all(|separator| waits.contains(&separator.call.name())),
+        "the first waits are {own:?}"
+    );
     let seen: Vec<_> = activations.iter().filter(|activation| own.contains(&activation.separator)).collect();
     ensure!(seen.len() == 60, "{} waits, there were 60", seen.len());
     for activation in seen {
@@ -146,7 +168,10 @@ fn ended() -> Result<Outcome> {
         let activations = recorded.activations(&format!("wait-{kind}"));
         let Some(last) = activations.last() else { return fail(format!("nothing was seen of wait-{kind}")) };
         let by = last.resumed.map(|resumed| resumed.disturbance);
-        ensure!(matches!(by, None | Some(Some(Disturbance::Ending))), "the end of wait-{kind} released a job: {last:?}");
+        ensure!(
+            matches!(by, None | Some(Some(Disturbance::Ending))),
+            "the end of wait-{kind} released a job: {last:?}"
+        );
     }
     Ok(Outcome::Completed)
 }
@@ -163,7 +188,8 @@ fn shut() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Each job costs at least what the thread read of its own processor time inside of it, and all together no more than time has passed.
+/// Each job costs at least what the thread read of its own processor time inside of it, and all together no
+/// more than time has passed.
 fn costs() -> Result<Outcome> {
     let recorded = Recorded::of("costs", 5_000)?;
     let told = recorded.numbers("costs_ns");

@@ -5,8 +5,10 @@ use crate::{Outcome, Result, Test, ensure, fail};
 use serde_json::Value;
 use std::process::Command;
 
-pub const ALL: &[(&str, Test)] =
-    &[("doctor::is_right_about_tracepoints", tracepoints), ("doctor::is_right_about_function_tracing", function_tracing)];
+pub const ALL: &[(&str, Test)] = &[
+    ("doctor::is_right_about_tracepoints", tracepoints),
+    ("doctor::is_right_about_function_tracing", function_tracing),
+];
 
 fn doctor() -> Result<(Ended, Value)> {
     let mut command = Command::new(binary());
@@ -26,11 +28,12 @@ fn check<'a>(said: &'a Value, name: &str) -> Result<&'a Value> {
 pub fn without_function_tracing() -> Result<Option<String>> {
     let (_, said) = doctor()?;
     let check = check(&said, "function tracing")?;
-    Ok((check["verdict"] != "works").then(|| format!("no function tracing: {}", check["detail"].as_str().unwrap_or_default())))
+    Ok((check["verdict"] != "works")
+        .then(|| format!("no function tracing: {}", check["detail"].as_str().unwrap_or_default())))
 }
 
-/// Whether this kernel skips programs on functions where it preempts threads in them, as `doctor` says it. Punctual then uses tracepoints by
-/// itself.
+/// Whether this kernel skips programs on functions where it preempts threads in them, as `doctor` says it.
+/// Punctual then uses tracepoints by itself.
 pub fn skips_functions() -> bool {
     let said = doctor().and_then(|(_, said)| Ok(check(&said, "function tracing")?["detail"].to_string()));
     said.is_ok_and(|detail| detail.contains("skips it for others"))
@@ -51,15 +54,25 @@ fn works(attach: &str) -> Result<(bool, Ended)> {
 fn tracepoints() -> Result<Outcome> {
     let (doctor, said) = doctor()?;
     let (works, ended) = works("tracepoint")?;
-    let claimed = check(&said, "tracepoints")?["verdict"] == "works" && said["extraction"] == true && doctor.code == Some(0);
-    ensure!(claimed == works, "doctor says {said}, but observing through tracepoints came to: {}", ended.all());
+    let claimed = check(&said, "tracepoints")?["verdict"] == "works"
+        && said["extraction"] == true
+        && doctor.code == Some(0);
+    ensure!(
+        claimed == works,
+        "doctor says {said}, but observing through tracepoints came to: {}",
+        ended.all()
+    );
     Ok(Outcome::Completed)
 }
 
 fn function_tracing() -> Result<Outcome> {
     let refused = without_function_tracing()?;
     let (works, ended) = works("fentry")?;
-    ensure!(refused.is_none() == works, "doctor says {refused:?}, but observing through functions came to: {}", ended.all());
+    ensure!(
+        refused.is_none() == works,
+        "doctor says {refused:?}, but observing through functions came to: {}",
+        ended.all()
+    );
     ensure!(works || ended.code == Some(3), "what this kernel refuses is exit code 3, but: {}", ended.all());
     Ok(Outcome::Completed)
 }

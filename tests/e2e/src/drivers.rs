@@ -62,9 +62,11 @@ const ROWS: &[Row] = &[
     row("nanosleep_drifting", "nanosleep", Clock("CLOCK_MONOTONIC", Relative), Free),
     row("select_timeout", "select", Nothing, Configured),
     row("ppoll_timeout", "ppoll", Nothing, Configured),
-    // The kernel sets the timer that replenishes its budget by what it last read of the clock: exact to some microseconds.
+    // The kernel sets the timer that replenishes its budget by what it last read of the clock: exact to some
+    // microseconds.
     row("yield", "sched_yield", Nothing, Configured),
-    // A signal in the middle of a sleep, with a handler and without: the sleep until the same time goes on, it is one activation.
+    // A signal in the middle of a sleep, with a handler and without: the sleep until the same time goes on,
+    // it is one activation.
     row("sleep_interrupted", "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact),
     row("sleep_stopped", "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact),
     row("select", "select", Nothing, Configured),
@@ -200,7 +202,8 @@ fn check_row(row: &Row) -> Result<Outcome> {
         together::observed(row.driver)?
     } else {
         let path = workload("drivers");
-        let observed = observe(&[], &[&path, "run", row.driver, "--period-us", period_us(row.driver), "--jobs", "50"])?;
+        let observed =
+            observe(&[], &[&path, "run", row.driver, "--period-us", period_us(row.driver), "--jobs", "50"])?;
         let done = Done { said: observed.ended.said()? };
         (observed, done)
     };
@@ -232,13 +235,18 @@ fn check(row: &Row, done: &Done, model: &TimingModel) -> Result {
 fn check_task(row: &Row, done: &Done, task: &Task) -> Result {
     let policy = if row.call == "sched_yield" { Policy::Deadline } else { Policy::Fifo };
     ensure!(task.policy == policy, "policy {:?}, expected {policy:?}", task.policy);
-    let covers = task.from_ns.ns() <= done.number("began_ns")? && done.number("ended_ns")? <= task.until_ns.ns();
+    let covers =
+        task.from_ns.ns() <= done.number("began_ns")? && done.number("ended_ns")? <= task.until_ns.ns();
     ensure!(covers, "the task does not cover all that the driver did");
     let same = task.streams.iter().filter(|stream| stream.separator.call.name() == row.call).count();
     ensure!(same == 1, "{same} streams of {}, expected one", row.call);
     if let Some(forbidden) = done.said["forbidden"].as_str() {
         let found = task.streams.iter().find(|stream| stream.separator.call.name().starts_with(forbidden));
-        ensure!(found.is_none(), "{} separates jobs although it cannot block", found.map_or(String::new(), |s| s.separator.to_string()));
+        ensure!(
+            found.is_none(),
+            "{} separates jobs although it cannot block",
+            found.map_or(String::new(), |s| s.separator.to_string())
+        );
     }
     Ok(())
 }
@@ -274,7 +282,10 @@ fn check_jobs(row: &Row, done: &Done, stream: &Stream) -> Result {
     }
     // Nothing wakes a thread whose budget is replenished: its release is never seen.
     let is_seen = stream.separator.call != Call::SchedYield;
-    ensure!(!is_seen || stream.uncertain_releases < stream.releases || stream.back_to_back > 0, "all releases are uncertain");
+    ensure!(
+        !is_seen || stream.uncertain_releases < stream.releases || stream.back_to_back > 0,
+        "all releases are uncertain"
+    );
     let cost = done.number("cost_ns")?;
     let Some(execution) = &stream.execution else { return fail("no execution model") };
     let wcet = execution.wcet_ns.first().map_or(0, |wcet| wcet.ns());
@@ -285,7 +296,8 @@ fn check_jobs(row: &Row, done: &Done, stream: &Stream) -> Result {
 fn check_mean(done: &Done, stream: &Stream) -> Result {
     let cost = done.number("cost_ns")?;
     // Not a matter of speed, but of units and of costs that are counted twice.
-    let mean = stream.execution.as_ref().and_then(|execution| execution.mean_ns).map_or(cost, |mean| mean.ns());
+    let mean =
+        stream.execution.as_ref().and_then(|execution| execution.mean_ns).map_or(cost, |mean| mean.ns());
     ensure!((cost..20 * cost).contains(&mean), "mean cost {mean} ns, but every job takes {cost} ns");
     Ok(())
 }
@@ -298,12 +310,21 @@ fn check_period(period: Period, done: &Done, stream: &Stream) -> Result {
     let Some(periodic) = &stream.arrival.periodic else { return fail("no periodic model") };
     let found = periodic.period_ns.ns();
     if period == Exact {
-        ensure!(periodic.on == PeriodicOn::Arrival, "its arrivals are known, but the period is measured on releases");
-        ensure!(found == configured && periodic.period_exact.is_none(), "period {found} ns, configured {configured} ns");
+        ensure!(
+            periodic.on == PeriodicOn::Arrival,
+            "its arrivals are known, but the period is measured on releases"
+        );
+        ensure!(
+            found == configured && periodic.period_exact.is_none(),
+            "period {found} ns, configured {configured} ns"
+        );
     } else if periodic.choice == Choice::Rounded {
         ensure!(found == configured, "rounded period {found} ns, configured {configured} ns");
     } else {
-        ensure!(found.abs_diff(configured) * 100 <= configured, "period {found} ns, configured {configured} ns");
+        ensure!(
+            found.abs_diff(configured) * 100 <= configured,
+            "period {found} ns, configured {configured} ns"
+        );
     }
     Ok(())
 }
@@ -311,7 +332,8 @@ fn check_period(period: Period, done: &Done, stream: &Stream) -> Result {
 /// What makes the events sleeps until absolute times.
 fn check_source(done: &Done, model: &TimingModel) -> Result {
     let [source] = tasks(model, "src")[..] else { return Ok(()) };
-    let Some(stream) = source.streams.iter().find(|stream| stream.separator.call.name() == "clock_nanosleep") else {
+    let Some(stream) = source.streams.iter().find(|stream| stream.separator.call.name() == "clock_nanosleep")
+    else {
         return fail("src has no stream of clock_nanosleep");
     };
     // It also sleeps in between, until `drv` has the lock.
@@ -328,10 +350,16 @@ fn check_back_to_back(done: &Done, stream: &Stream) -> Result {
     let (jobs, burst) = (done.number("jobs")?, done.number("burst")?);
     let expected = jobs - jobs / burst;
     let found = stream.back_to_back;
-    ensure!(found.abs_diff(expected) <= expected / 4, "{found} jobs are back to back, expected about {expected}");
+    ensure!(
+        found.abs_diff(expected) <= expected / 4,
+        "{found} jobs are back to back, expected about {expected}"
+    );
     let Some(curve) = &stream.arrival.curve else { return fail("no arrival curve") };
     let least: Vec<u64> = curve.delta_min_ns.iter().map(|span| span.ns()).collect();
-    ensure!(least.len() > 2 && least[0] == 0 && least[1] == 0, "three releases can coincide, but the curve begins {least:?}");
+    ensure!(
+        least.len() > 2 && least[0] == 0 && least[1] == 0,
+        "three releases can coincide, but the curve begins {least:?}"
+    );
     ensure!(least[2] > 0, "four releases cannot coincide, but the curve says so");
     let Some(sporadic) = &stream.arrival.sporadic else { return fail("no sporadic model") };
     ensure!(sporadic.min_separation_ns.ns() == 0, "releases coincide, but have a least separation");

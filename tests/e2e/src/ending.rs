@@ -27,8 +27,17 @@ fn check_periodic(model: &punctual_model::TimingModel, ended_by: EndedBy) -> Res
     for (number, period) in [2_000_000, 5_000_000, 10_000_000].into_iter().enumerate() {
         let task = only_task(model, &format!("task-{number}"))?;
         let found = primary(task)?.arrival.periodic.as_ref().map(|periodic| periodic.period_ns.ns());
-        of_time(if found == Some(period) { Ok(()) } else { fail(format!("{} has period {found:?}", task.name)) })?;
-        ensure!(task.ended_by == ended_by, "{} was ended by {:?}, expected {ended_by:?}", task.name, task.ended_by);
+        of_time(if found == Some(period) {
+            Ok(())
+        } else {
+            fail(format!("{} has period {found:?}", task.name))
+        })?;
+        ensure!(
+            task.ended_by == ended_by,
+            "{} was ended by {:?}, expected {ended_by:?}",
+            task.name,
+            task.ended_by
+        );
     }
     Ok(())
 }

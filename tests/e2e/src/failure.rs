@@ -6,8 +6,8 @@ use std::fmt::Display;
 /// A failed check.
 pub struct Failure {
     pub message: String,
-    /// Whether it is about when something happened, which a machine that loses its processors changes. Everything else must be
-    /// right on any machine.
+    /// Whether it is about when something happened, which a machine that loses its processors changes.
+    /// Everything else must be right on any machine.
     pub of_time: bool,
 }
 

@@ -14,7 +14,8 @@ pub const ALL: &[(&str, Test)] = &[
     ("loss::new_addresses_without_end", new_addresses),
 ];
 
-/// How often one of the two threads must sleep while the reader is stopped: far more records than its buffer has room for.
+/// How often one of the two threads must sleep while the reader is stopped: far more records than its buffer
+/// has room for.
 const SLEEPS: u64 = 50_000;
 const BUFFER: &str = "64KiB";
 
@@ -26,7 +27,9 @@ fn stopped_reader() -> Result<Outcome> {
     let reader = Running::start(command)?;
 
     let workload = Cell::new(0);
-    let slept = || children(reader.pid()).into_iter().find_map(|pid| sleeps(pid, "ping").inspect(|_| workload.set(pid)));
+    let slept = || {
+        children(reader.pid()).into_iter().find_map(|pid| sleeps(pid, "ping").inspect(|_| workload.set(pid)))
+    };
     wait_until("the workload to run", || slept().is_some_and(|sleeps| sleeps > 1000))?;
     reader.signal(Signal::STOP)?;
     let so_far = slept().unwrap_or(0);
@@ -70,7 +73,8 @@ fn check_gap(model: &TimingModel, rounds: u64) -> Result {
     Ok(())
 }
 
-/// Observes a thread that never waits on the same thing twice; returns the jobs of its one task at the separators of `call`.
+/// Observes a thread that never waits on the same thing twice; returns the jobs of its one task at the
+/// separators of `call`.
 fn many(kind: &str, call: &str, capped: bool) -> Result<Outcome> {
     const JOBS: u64 = 4000;
     let observed = observe(&[], &[&workload("separators"), "--kind", kind, "--jobs", &JOBS.to_string()])?;
@@ -80,10 +84,14 @@ fn many(kind: &str, call: &str, capped: bool) -> Result<Outcome> {
         let streams: usize = found.iter().map(|task| task.streams.len()).max().unwrap_or(0);
         ensure!(streams < 1000, "{streams} streams: what is remembered of a task grows without bound");
         ensure!(found.iter().any(|task| task.separators_capped) == capped, "separators_capped is wrong");
-        let of_call = found.iter().flat_map(|task| &task.streams).filter(|stream| stream.separator.call.name() == call);
+        let of_call =
+            found.iter().flat_map(|task| &task.streams).filter(|stream| stream.separator.call.name() == call);
         let releases: u64 = of_call.map(|stream| stream.releases).sum();
         if model_is_whole(&observed.model) {
-            ensure!((JOBS - 1..=JOBS).contains(&releases), "{releases} releases in all streams of {call}, there were {JOBS}");
+            ensure!(
+                (JOBS - 1..=JOBS).contains(&releases),
+                "{releases} releases in all streams of {call}, there were {JOBS}"
+            );
         }
         Ok(())
     };

@@ -1,7 +1,8 @@
-//! Runs the built command, `punctual`, against workloads whose timing is known, on the real kernel of this machine.
+//! Runs the built command, `punctual`, against workloads whose timing is known, on the real kernel of this
+//! machine.
 //!
-//! Every row of a table is a test. What the machine cannot do is said when its test is run, and counted as ignored. No test asserts
-//! how long something takes.
+//! Every row of a table is a test. What the machine cannot do is said when its test is run, and counted as
+//! ignored. No test asserts how long something takes.
 
 mod beside;
 mod chains;
@@ -99,7 +100,8 @@ fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Where functions cannot be traced, a run that is to do so skips what it cannot do: everything but what asks whether that is true.
+/// Where functions cannot be traced, a run that is to do so skips what it cannot do: everything but what asks
+/// whether that is true.
 fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
     let reason = match doctor::without_function_tracing() {
         Ok(None) => return trials,
@@ -107,8 +109,13 @@ fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
         Err(failure) => failure.message,
     };
     let skipped = |name: String, reason: String| Trial::ignorable_test(name, move || told(skip(reason)));
-    let skipped =
-        |trial: Trial| if trial.name().starts_with("doctor::") { trial } else { skipped(trial.name().to_owned(), reason.clone()) };
+    let skipped = |trial: Trial| {
+        if trial.name().starts_with("doctor::") {
+            trial
+        } else {
+            skipped(trial.name().to_owned(), reason.clone())
+        }
+    };
     trials.into_iter().map(skipped).collect()
 }
 
@@ -116,14 +123,18 @@ fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
 fn missing() -> Option<String> {
     let binary = run::binary();
     if !binary.is_file() {
-        return Some(format!("there is no {}: build it first (`make build`), or set PUNCTUAL to where it is", binary.display()));
+        return Some(format!(
+            "there is no {}: build it first (`make build`), or set PUNCTUAL to where it is",
+            binary.display()
+        ));
     }
     None
 }
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Two observed threads of each test, and two processors: more at a time, and they would wait for one another.
+    // Two observed threads of each test, and two processors: more at a time, and they would wait for one
+    // another.
     arguments.test_threads = arguments.test_threads.or(Some(2));
     if !arguments.list {
         if let Some(message) = missing() {
@@ -135,7 +146,8 @@ fn main() -> ExitCode {
     if !rustix::process::geteuid().is_root() {
         let names: Vec<String> = trials.iter().map(|trial| trial.name().to_owned()).collect();
         let reason = "observing needs root";
-        trials = names.into_iter().map(|name| Trial::ignorable_test(name, move || told(skip(reason)))).collect();
+        trials =
+            names.into_iter().map(|name| Trial::ignorable_test(name, move || told(skip(reason)))).collect();
     } else if !arguments.list && run::attach().as_deref() == Some("fentry") {
         trials = without_function_tracing(trials);
     }

@@ -17,17 +17,21 @@ fn schema() -> &'static Validator {
     })
 }
 
-/// Reads a file that Punctual wrote, which must obey the schema, the strict reader, and what a file says of itself.
+/// Reads a file that Punctual wrote, which must obey the schema, the strict reader, and what a file says of
+/// itself.
 pub fn read(path: &Path) -> Result<TimingModel> {
     parse(&std::fs::read_to_string(path)?)
 }
 
 /// The same of a text.
 pub fn parse(text: &str) -> Result<TimingModel> {
-    let value = serde_json::from_str(text).or_else(|error| fail(format!("what was written is no JSON: {error}")))?;
-    let errors: Vec<String> = schema().iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    let value =
+        serde_json::from_str(text).or_else(|error| fail(format!("what was written is no JSON: {error}")))?;
+    let errors: Vec<String> =
+        schema().iter_errors(&value).map(|error| format!("{}: {error}", error.instance_path())).collect();
     ensure!(errors.is_empty(), "what was written breaks the schema: {}", errors.join("; "));
-    let model = TimingModel::from_json(text).or_else(|error| fail(format!("what was written cannot be read: {error}")))?;
+    let model = TimingModel::from_json(text)
+        .or_else(|error| fail(format!("what was written cannot be read: {error}")))?;
     coherent(&model)?;
     Ok(model)
 }
@@ -47,11 +51,23 @@ fn coherent(model: &TimingModel) -> Result {
         );
     }
     for (index, task) in model.tasks.iter().enumerate() {
-        let next = model.tasks[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);
+        let next =
+            model.tasks[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);
         if let Some(next) = next {
             let ordered = task.phase < next.phase && task.until_ns <= next.from_ns;
-            let told = |task: &Task| format!("phase {} from {:?} to {:?} ({:?})", task.phase, task.from_ns, task.until_ns, task.ended_by);
-            ensure!(ordered, "tasks of {} overlap or are out of order: {}; {}", task.name, told(task), told(next));
+            let told = |task: &Task| {
+                format!(
+                    "phase {} from {:?} to {:?} ({:?})",
+                    task.phase, task.from_ns, task.until_ns, task.ended_by
+                )
+            };
+            ensure!(
+                ordered,
+                "tasks of {} overlap or are out of order: {}; {}",
+                task.name,
+                told(task),
+                told(next)
+            );
         }
     }
     Ok(())
@@ -92,7 +108,14 @@ pub fn describe(model: &TimingModel) -> String {
         let _ = writeln!(
             text,
             "{} (pid {}, tid {}, phase {}) {:?} {} on {}, ended by {:?}",
-            task.name, task.pid, task.tid, task.phase, task.policy, task.priority, task.affinity, task.ended_by
+            task.name,
+            task.pid,
+            task.tid,
+            task.phase,
+            task.policy,
+            task.priority,
+            task.affinity,
+            task.ended_by
         );
         for (index, stream) in task.streams.iter().enumerate() {
             let _ = writeln!(
@@ -104,7 +127,11 @@ pub fn describe(model: &TimingModel) -> String {
                 stream.releases,
                 stream.uncertain_releases,
                 stream.back_to_back,
-                stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).map_or("none".into(), |wcet| wcet.to_string()),
+                stream
+                    .execution
+                    .as_ref()
+                    .and_then(|execution| execution.wcet_ns.first())
+                    .map_or("none".into(), |wcet| wcet.to_string()),
                 stream.arrival.periodic.as_ref().map_or("no period".into(), |periodic| format!(
                     "period {} ({:?}, on {:?}) with jitter {}",
                     periodic.period_ns, periodic.choice, periodic.on, periodic.jitter_ns

@@ -1,4 +1,5 @@
-//! Dataflow programs that were not built for tracing: what probes at their functions see, and what becomes of them.
+//! Dataflow programs that were not built for tracing: what probes at their functions see, and what becomes of
+//! them.
 
 use crate::run::{Ended, binary, directory, punctual, run, workload};
 use crate::tool::tool;
@@ -29,7 +30,11 @@ fn shipped(name: &str) -> String {
 /// The program, or why there is none.
 fn probed(name: &str) -> std::result::Result<String, Result<Outcome>> {
     let path = workload(name);
-    if Path::new(&path).exists() { Ok(path) } else { Err(skip("there was no compiler for C++ for this machine")) }
+    if Path::new(&path).exists() {
+        Ok(path)
+    } else {
+        Err(skip("there was no compiler for C++ for this machine"))
+    }
 }
 
 fn record(directory: &Path, probes: &[&str], options: &[&str], command: &[&str]) -> Result<(PathBuf, Ended)> {
@@ -43,7 +48,8 @@ fn record(directory: &Path, probes: &[&str], options: &[&str], command: &[&str])
     Ok((folder, run(record)?))
 }
 
-/// How many events of each kind and object, as babeltrace2 reads them; that their numbers are without gaps is checked.
+/// How many events of each kind and object, as babeltrace2 reads them; that their numbers are without gaps is
+/// checked.
 fn events(folder: &Path) -> Result<Option<BTreeMap<(String, String), u64>>> {
     let Some(mut babeltrace2) = tool("babeltrace2", &[]) else { return Ok(None) };
     babeltrace2.arg(folder);
@@ -51,7 +57,8 @@ fn events(folder: &Path) -> Result<Option<BTreeMap<(String, String), u64>>> {
     ended.expect_code(0)?;
     let mut numbers: BTreeMap<(String, String), Vec<u64>> = BTreeMap::new();
     for line in ended.stdout.lines() {
-        // `[time] (+time) push: { producer = 0, … }, { number = 7 }, { channel = ( "image" : container = 1 ) }`
+        // `[time] (+time) push: { producer = 0, … }, { number = 7 }, { channel = ( "image" : container = 1 )
+        // }`
         let field = |name: &str| Some(line.split_once(name)?.1.split([' ', '"']).next()?.to_owned());
         let kind = line.split(") ").nth(1).and_then(|rest| rest.split(':').next());
         let (Some(kind), Some(number), Some(object)) = (kind, field("number = "), field("( \"")) else {
@@ -82,7 +89,8 @@ fn tasking_framework() -> Result<Outcome> {
     let all = [("push", "go"), ("push", "img")]
         .into_iter()
         .chain(["activation", "start", "stop"].into_iter().flat_map(|kind| [(kind, "cam1"), (kind, "navi")]));
-    let expected: BTreeMap<_, _> = all.map(|(kind, object)| ((kind.to_owned(), object.to_owned()), 500)).collect();
+    let expected: BTreeMap<_, _> =
+        all.map(|(kind, object)| ((kind.to_owned(), object.to_owned()), 500)).collect();
     ensure!(events == expected, "{events:?}");
     Ok(Completion::Completed)
 }
@@ -99,7 +107,9 @@ fn own_executor() -> Result<Outcome> {
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     // `instances: cam1 11 cam2 13 …`
     // On a busy machine it says before that its timer was late.
-    let Some(said) = ended.stdout.lines().find_map(|line| line.strip_prefix("instances: ")) else { return fail(ended.all()) };
+    let Some(said) = ended.stdout.lines().find_map(|line| line.strip_prefix("instances: ")) else {
+        return fail(ended.all());
+    };
     let words: Vec<&str> = said.split_whitespace().collect();
     ensure!(words.len() == 14, "{}", ended.all());
     for pair in words.chunks(2) {
@@ -154,7 +164,11 @@ fn wrong_offsets() -> Result<Outcome> {
     let (_, ended) = record(directory.path(), &[&file], &[], &[&program, "50"])?;
     ended.expect_code(4)?;
     ensure!(ended.stdout == "100 pushes, 100 activations, 100 executions\n", "{}", ended.all());
-    ensure!(ended.stderr.contains("the id could not be read at 100 activations, 100 starts"), "{}", ended.all());
+    ensure!(
+        ended.stderr.contains("the id could not be read at 100 activations, 100 starts"),
+        "{}",
+        ended.all()
+    );
     ensure!(
         !ended.stderr.contains("there was no") && !ended.stderr.contains("no thread was executing"),
         "what follows is told: {}",
@@ -174,8 +188,16 @@ fn plausible_offsets() -> Result<Outcome> {
     let without_names = ours.replace("name = \"string at arg0+8\"\n", "");
     // Of an object: 2 bytes of number, 2 that are always 0, 4 that count its events.
     let rows = [
-        (&without_names, "u16 at arg0+2", "all 300 pushes are of one channel, though its id was read at 3 places of memory"),
-        (&without_names, "u32 at arg0+4", "what is read as the id of channels changes: 100 numbers at 3 places of memory"),
+        (
+            &without_names,
+            "u16 at arg0+2",
+            "all 300 pushes are of one channel, though its id was read at 3 places of memory",
+        ),
+        (
+            &without_names,
+            "u32 at arg0+4",
+            "what is read as the id of channels changes: 100 numbers at 3 places of memory",
+        ),
         (&ours, "u16 at arg0+2", "a channel is called \"map\" and \"image\""),
     ];
     for (number, (text, id, said)) in rows.into_iter().enumerate() {
@@ -186,20 +208,26 @@ fn plausible_offsets() -> Result<Outcome> {
         let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
         ended.expect_code(4)?;
         ensure!(ended.stdout == "navi 100, moto 100\n", "{}", ended.all());
-        ensure!(ended.stderr.contains(said) && ended.stderr.contains("is not to be trusted"), "it does not say {said:?}: {}", ended.all());
+        ensure!(
+            ended.stderr.contains(said) && ended.stderr.contains("is not to be trusted"),
+            "it does not say {said:?}: {}",
+            ended.all()
+        );
     }
     // What is given besides is another number each time, or the same for all: the names tell.
     let folder = directory.path().join("argument");
     std::fs::create_dir(&folder)?;
     let push = "symbol = \"punctual_flow_push\"\nid = ";
-    let file = write(&folder, "wrong.toml", &ours.replace(&format!("{push}\"arg0\""), &format!("{push}\"arg1\"")))?;
+    let file =
+        write(&folder, "wrong.toml", &ours.replace(&format!("{push}\"arg0\""), &format!("{push}\"arg1\"")))?;
     let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
     ended.expect_code(4)?;
     ensure!(ended.stderr.contains("a channel is called"), "{}", ended.all());
     // It ends where there are too many, and asks the program to.
     let folder = directory.path().join("many");
     std::fs::create_dir(&folder)?;
-    let file = write(&folder, "wrong.toml", &without_names.replace("id = \"arg0\"", "id = \"u32 at arg0+4\""))?;
+    let file =
+        write(&folder, "wrong.toml", &without_names.replace("id = \"arg0\"", "id = \"u32 at arg0+4\""))?;
     let (_, ended) = record(&folder, &[&file], &[], &[&program, "50000"])?;
     ended.expect_code(4)?;
     ensure!(ended.stderr.contains("more than 4096 channels were seen"), "{}", ended.all());
@@ -207,7 +235,11 @@ fn plausible_offsets() -> Result<Outcome> {
     let folder = directory.path().join("starts");
     std::fs::create_dir(&folder)?;
     let start = "symbol = \"punctual_flow_start\"\nid = ";
-    let file = write(&folder, "wrong.toml", &without_names.replace(&format!("{start}\"arg0\""), &format!("{start}\"u16 at arg0+2\"")))?;
+    let file = write(
+        &folder,
+        "wrong.toml",
+        &without_names.replace(&format!("{start}\"arg0\""), &format!("{start}\"u16 at arg0+2\"")),
+    )?;
     let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
     ended.expect_code(4)?;
     ensure!(ended.stderr.contains("200 starts of tasks that were not activated"), "{}", ended.all());
@@ -234,7 +266,11 @@ fn wrong_names() -> Result<Outcome> {
         let file = write(&folder, "wrong.toml", &ours.replace("string at arg0+8", place))?;
         let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
         ended.expect_code(0)?;
-        ensure!(ended.stderr.contains(said) && ended.stderr.contains(": 900 events."), "it does not say {said:?}: {}", ended.all());
+        ensure!(
+            ended.stderr.contains(said) && ended.stderr.contains(": 900 events."),
+            "it does not say {said:?}: {}",
+            ended.all()
+        );
         ensure!(!ended.stderr.contains("the id could not"), "it is not the id: {}", ended.all());
     }
     Ok(Completion::Completed)
@@ -306,7 +342,8 @@ fn compared() -> Result<Outcome> {
     ended.expect_code(0)?;
     let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(
-        flat.contains("2 runs in 2 configurations. The same in all: joined, Linux ") && flat.contains(", 1 executor."),
+        flat.contains("2 runs in 2 configurations. The same in all: joined, Linux ")
+            && flat.contains(", 1 executor."),
         "{}",
         ended.all()
     );
@@ -324,12 +361,17 @@ fn files() -> Result<Outcome> {
     let ended = check(&["tasking-framework-1.2", &of_program, &program])?;
     ended.expect_code(0)?;
     ensure!(
-        ended.stdout.contains("  connection map ─► navi: threshold 1, synchronised\n") && ended.stdout.contains("  policy     fifo\n"),
+        ended.stdout.contains("  connection map ─► navi: threshold 1, synchronised\n")
+            && ended.stdout.contains("  policy     fifo\n"),
         "{}",
         ended.all()
     );
     let rows = [
-        (["tasking-framework-1.2.toml", "/there/is/none"], 4, "cannot look for functions in /there/is/none: there is no such program"),
+        (
+            ["tasking-framework-1.2.toml", "/there/is/none"],
+            4,
+            "cannot look for functions in /there/is/none: there is no such program",
+        ),
         (
             ["tasking", &program],
             5,
@@ -340,7 +382,11 @@ fn files() -> Result<Outcome> {
     for (words, code, said) in rows {
         let ended = check(&words)?;
         ended.expect_code(code)?;
-        ensure!(ended.stderr.contains(said) && ended.stderr.lines().count() == 1, "it does not say {said:?}: {}", ended.all());
+        ensure!(
+            ended.stderr.contains(said) && ended.stderr.lines().count() == 1,
+            "it does not say {said:?}: {}",
+            ended.all()
+        );
     }
     Ok(Completion::Completed)
 }
@@ -351,8 +397,13 @@ fn stop_at_return() -> Result<Outcome> {
         Err(skipped) => return skipped,
     };
     let directory = directory()?;
-    let stop = "symbol = \"_ZN7Tasking8TaskImpl17finalizeExecutionEv\"\nid = \"u32 at [arg0+0]+8\"\nname = \"id\"";
-    let file = altered(directory.path(), stop, "symbol = \"_ZNK7Tasking13SchedulerImpl7executeERNS_8TaskImplE\"\nat = \"return\"")?;
+    let stop =
+        "symbol = \"_ZN7Tasking8TaskImpl17finalizeExecutionEv\"\nid = \"u32 at [arg0+0]+8\"\nname = \"id\"";
+    let file = altered(
+        directory.path(),
+        stop,
+        "symbol = \"_ZNK7Tasking13SchedulerImpl7executeERNS_8TaskImplE\"\nat = \"return\"",
+    )?;
     let (folder, ended) = record(directory.path(), &[&file], &[], &[&program, "100"])?;
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
@@ -367,7 +418,8 @@ fn ended_by_time() -> Result<Outcome> {
         Err(skipped) => return skipped,
     };
     let directory = directory()?;
-    let (folder, ended) = record(directory.path(), &["punctual-flow"], &["--for", "1s"], &[&program, "--seconds", "60"])?;
+    let (folder, ended) =
+        record(directory.path(), &["punctual-flow"], &["--for", "1s"], &[&program, "--seconds", "60"])?;
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     ensure!(events.keys().any(|(kind, _)| kind == "stop"), "{events:?}");
@@ -383,7 +435,11 @@ fn kernel() -> Result<Outcome> {
     let directory = directory()?;
     let (steps, trace) = (directory.path().join("steps"), directory.path().join("trace"));
     let mut both = punctual(["record", "-q", "--detail", "switches", "--include-best-effort", "-o"]);
-    both.arg(&steps).arg("--").arg(binary()).args(["record", "-q", "--flow-probes", "punctual-flow", "-o"]).arg(&trace);
+    both.arg(&steps)
+        .arg("--")
+        .arg(binary())
+        .args(["record", "-q", "--flow-probes", "punctual-flow", "-o"])
+        .arg(&trace);
     both.args(["--", &program, "--seconds", "1", "--executors", "2"]);
     run(both)?.expect_code(0)?;
     let mut chains = punctual(["chains", "--json", "--kernel"]);
@@ -391,13 +447,19 @@ fn kernel() -> Result<Outcome> {
     let ended = run(chains)?;
     ended.expect_code(0)?;
     let model = ended.json()?;
-    let Some(tasks) = model["dataflow"]["tasks"].as_array().filter(|tasks| tasks.len() == 7) else { return fail(ended.all()) };
+    let Some(tasks) = model["dataflow"]["tasks"].as_array().filter(|tasks| tasks.len() == 7) else {
+        return fail(ended.all());
+    };
     for task in tasks {
         let parts = &task["by_kernel"];
         let of = |part: &str, figure: &str| parts[part][figure].as_u64().unwrap_or(u64::MAX);
         ensure!(parts["executions"].as_u64() > Some(0), "nothing of task {}: {}", task["name"], ended.all());
         // Its tasks compute and wait for nothing.
-        ensure!(of("running", "min_ns") > 0 && of("running", "max_ns") <= task["execution"]["max_ns"].as_u64().unwrap_or(0), "{task}");
+        ensure!(
+            of("running", "min_ns") > 0
+                && of("running", "max_ns") <= task["execution"]["max_ns"].as_u64().unwrap_or(0),
+            "{task}"
+        );
         ensure!(of("suspended", "median_ns") < of("running", "median_ns"), "{task}");
     }
     crate::beside::of_one_time(directory.path(), &steps, &trace)?;

@@ -1,4 +1,5 @@
-//! Recordings of live threads: what a replay gives, what other tools read of them, what remains when something goes wrong.
+//! Recordings of live threads: what a replay gives, what other tools read of them, what remains when
+//! something goes wrong.
 
 use crate::model::{only_task, primary, read};
 use crate::run::{Ended, Running, children, directory, punctual, run, sleeps, wait_until, workload};
@@ -60,7 +61,10 @@ fn words(command: &[String]) -> Vec<&str> {
 
 /// Replays, with further options, into a file beside the recording; the file, and what was said.
 fn replay(folders: &[&Path], name: &str, options: &[&str]) -> Result<(PathBuf, Ended)> {
-    let Some(file) = folders.first().and_then(|folder| folder.parent()).map(|parent| parent.join(name)) else { return fail("no folder") };
+    let Some(file) = folders.first().and_then(|folder| folder.parent()).map(|parent| parent.join(name))
+    else {
+        return fail("no folder");
+    };
     let mut replay = punctual(["replay", "--force", "-o"]);
     replay.arg(&file).args(options).args(folders);
     let ended = run(replay)?;
@@ -82,7 +86,8 @@ fn pieces_are_extraction() -> Result<Outcome> {
     same_as_extracted(&[&workload("pingpong"), "--for", "4"], 2)
 }
 
-/// Extracts from a command and records it, in one observation, and compares what a replay gives with what extraction gave.
+/// Extracts from a command and records it, in one observation, and compares what a replay gives with what
+/// extraction gave.
 fn same_as_extracted(command: &[&str], tasks: usize) -> Result<Outcome> {
     let directory = directory()?;
     let (folder, online) = (directory.path().join("recording"), directory.path().join("online.timing.json"));
@@ -122,7 +127,11 @@ fn events_of(folder: &Path) -> Result<Option<Ended>> {
 
 fn count(events: &Ended, name: &str) -> u64 {
     let begin = format!(" {name}");
-    events.stdout.lines().filter(|line| line.split(": {").next().is_some_and(|head| head.contains(&begin))).count() as u64
+    events
+        .stdout
+        .lines()
+        .filter(|line| line.split(": {").next().is_some_and(|head| head.contains(&begin)))
+        .count() as u64
 }
 
 fn babeltrace2() -> Result<Outcome> {
@@ -132,8 +141,16 @@ fn babeltrace2() -> Result<Outcome> {
     ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
     let model = replayed(&folder, "replayed.timing.json", &[])?;
     let activations = count(&events, "activation");
-    ensure!(activations == model.observation.records, "{activations} activations, {} in the model", model.observation.records);
-    ensure!(count(&events, "task") >= 3, "three threads were introduced: {}", events.stdout.lines().next().unwrap_or_default());
+    ensure!(
+        activations == model.observation.records,
+        "{activations} activations, {} in the model",
+        model.observation.records
+    );
+    ensure!(
+        count(&events, "task") >= 3,
+        "three threads were introduced: {}",
+        events.stdout.lines().next().unwrap_or_default()
+    );
     ensure!(events.stdout.contains("clock_nanosleep"), "calls have no names");
     Ok(Outcome::Completed)
 }
@@ -146,7 +163,12 @@ fn stretch() -> Result<Outcome> {
     for name in ["task-0", "task-1", "task-2"] {
         let (whole, part) = (primary(only_task(&whole, name)?)?, primary(only_task(&part, name)?)?);
         let third = whole.releases / 3;
-        ensure!(part.releases.abs_diff(third) <= third / 3 + 2, "{} releases in one second of three, {}", part.releases, whole.releases);
+        ensure!(
+            part.releases.abs_diff(third) <= third / 3 + 2,
+            "{} releases in one second of three, {}",
+            part.releases,
+            whole.releases
+        );
     }
     let length = part.observation.until_ns.since(part.observation.from_ns).ns();
     ensure!(length == 1_000_000_000, "a second is {length} ns long");
@@ -155,7 +177,11 @@ fn stretch() -> Result<Outcome> {
     ensure!(refused.stderr.contains("--from is behind its end"), "{}", refused.all());
     let (_, shorter) = replay(&[&folder], "shorter.timing.json", &["-q", "--until", "1h"])?;
     shorter.expect_code(0)?;
-    ensure!(shorter.stderr.matches("it ends before --until").count() == 1, "it is not an hour long: {}", shorter.all());
+    ensure!(
+        shorter.stderr.matches("it ends before --until").count() == 1,
+        "it is not an hour long: {}",
+        shorter.all()
+    );
     Ok(Outcome::Completed)
 }
 
@@ -168,7 +194,11 @@ fn several() -> Result<Outcome> {
     let both = read(&file)?;
     for folder in [&first, &second] {
         let name = folder.display().to_string();
-        let tasks = both.tasks.iter().filter(|task| task.recording.as_ref() == Some(&name) && task.name.starts_with("task-")).count();
+        let tasks = both
+            .tasks
+            .iter()
+            .filter(|task| task.recording.as_ref() == Some(&name) && task.name.starts_with("task-"))
+            .count();
         ensure!(tasks == 3, "{tasks} tasks of {name}, expected three: {}", ended.all());
     }
     let html = one.path().join("both.html");
@@ -197,16 +227,25 @@ fn every_job() -> Result<Outcome> {
     let directory = directory()?;
     let (folder, _) = record(directory.path(), &[], &[&workload("demo"), "--for", "2"])?;
     let (csv, parquet) = (directory.path().join("jobs.csv"), directory.path().join("jobs.parquet"));
-    let list =
-        |path: &Path| -> Result<TimingModel> { replayed(&folder, "replayed.timing.json", &["--jobs-out", &path.display().to_string()]) };
+    let list = |path: &Path| -> Result<TimingModel> {
+        replayed(&folder, "replayed.timing.json", &["--jobs-out", &path.display().to_string()])
+    };
     let model = list(&csv)?;
     list(&parquet)?;
     let text = fs::read_to_string(&csv)?;
     let expected: u64 = model.tasks.iter().flat_map(|task| &task.streams).map(|stream| stream.jobs).sum();
-    ensure!(text.lines().count() as u64 == expected + 1, "{} lines for {expected} jobs and a head", text.lines().count());
+    ensure!(
+        text.lines().count() as u64 == expected + 1,
+        "{} lines for {expected} jobs and a head",
+        text.lines().count()
+    );
     let suspending = primary(only_task(&model, "suspending")?)?.jobs;
-    let rows = text.lines().filter(|line| line.starts_with("suspending,") && line.contains(",true,")).count() as u64;
-    ensure!(rows == suspending, "{rows} jobs of thread suspending at its primary separator, the model has {suspending}");
+    let rows =
+        text.lines().filter(|line| line.starts_with("suspending,") && line.contains(",true,")).count() as u64;
+    ensure!(
+        rows == suspending,
+        "{rows} jobs of thread suspending at its primary separator, the model has {suspending}"
+    );
     ensure!(fs::read(&parquet)?.starts_with(b"PAR1"), "no Parquet file");
     let (_, refused) = replay(&[&folder], "x.timing.json", &["--jobs-out", "jobs.xlsx"])?;
     refused.expect_code(2)?;
@@ -243,8 +282,14 @@ fn timeline() -> Result<Outcome> {
     let ended = run(timeline)?;
     ended.expect_code(0)?;
     let bytes = fs::read(&file)?;
-    // A trace is a sequence of packets, each field 1 with its length; what is in them is tested where they are made.
-    ensure!(bytes.len() > 10_000 && bytes[0] == 0x0a, "{} bytes, beginning with {:?}", bytes.len(), bytes.first());
+    // A trace is a sequence of packets, each field 1 with its length; what is in them is tested where they
+    // are made.
+    ensure!(
+        bytes.len() > 10_000 && bytes[0] == 0x0a,
+        "{} bytes, beginning with {:?}",
+        bytes.len(),
+        bytes.first()
+    );
     ensure!(bytes.windows(6).any(|name| name == b"task-0"), "the thread's name is not in it");
     Ok(Outcome::Completed)
 }
@@ -280,11 +325,16 @@ fn perf_once() -> Result<Outcome> {
     let data = directory.path().join("perf.data");
     // The fewest events that say everything, and not perf's own: what all of a busy machine does fills disks.
     let events = "sched:sched_switch,sched:sched_waking,sched:sched_process_exit,raw_syscalls:*";
-    let Some(mut perf) = tool("perf", &["record", "-q", "-a", "-e", events, "--exclude-perf", "-o"]) else { return skip("no perf here") };
+    let Some(mut perf) = tool("perf", &["record", "-q", "-a", "-e", events, "--exclude-perf", "-o"]) else {
+        return skip("no perf here");
+    };
     perf.arg(&data).arg("--").args(periodic("1"));
     let recorded = run(perf)?;
     if !data.exists() {
-        return skip(format!("perf cannot record here: {}", recorded.stderr.lines().next().unwrap_or_default()));
+        return skip(format!(
+            "perf cannot record here: {}",
+            recorded.stderr.lines().next().unwrap_or_default()
+        ));
     }
     let folder = directory.path().join("imported");
     let mut import = punctual(["import", "-o"]);
@@ -296,12 +346,17 @@ fn perf_once() -> Result<Outcome> {
         let stream = primary(only_task(&model, name)?)?;
         let found = stream.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());
         let right = found.abs_diff(period) <= period / 100;
-        crate::of_time(if right { Ok(()) } else { fail(format!("{name} has period {found} ns: {}", ended.all())) })?;
+        crate::of_time(if right {
+            Ok(())
+        } else {
+            fail(format!("{name} has period {found} ns: {}", ended.all()))
+        })?;
     }
     Ok(Outcome::Completed)
 }
 
-/// A folder as LiME writes it: a thread of period 10 ms that is now and then released late, and whose wake-ups were not all seen.
+/// A folder as LiME writes it: a thread of period 10 ms that is now and then released late, and whose
+/// wake-ups were not all seen.
 fn lime() -> Result<Outcome> {
     const JOBS: u64 = 300;
     let directory = directory()?;
@@ -315,27 +370,39 @@ fn lime() -> Result<Outcome> {
             "{{\"ts\":{},\"event\":\"enter_clock_nano_sleep\",\"clock_id\":\"CLOCK_MONOTONIC\",\"abs_time\":true,\"required_ns\":{arrival}}},\n",
             arrival - 9_000_000
         );
-        events += &format!("{{\"ts\":{},\"event\":\"sched_switched_out\",\"cpu\":1,\"prio\":60,\"state\":1}},\n", arrival - 8_999_000);
+        events += &format!(
+            "{{\"ts\":{},\"event\":\"sched_switched_out\",\"cpu\":1,\"prio\":60,\"state\":1}},\n",
+            arrival - 8_999_000
+        );
         if job % 50 != 0 {
             events += &format!("{{\"ts\":{woken},\"event\":\"sched_waking\",\"cpu\":1}},\n");
         }
-        events += &format!("{{\"ts\":{},\"event\":\"sched_switched_in\",\"cpu\":1,\"prio\":60,\"preempt\":false}},\n", woken + 4_000);
+        events += &format!(
+            "{{\"ts\":{},\"event\":\"sched_switched_in\",\"cpu\":1,\"prio\":60,\"preempt\":false}},\n",
+            woken + 4_000
+        );
         events += &format!("{{\"ts\":{},\"event\":\"exit_arrival_site\",\"ret\":0}},\n", woken + 5_000);
     }
     fs::write(source.join("4711-0.events.json"), events + "{\"ts\":0,\"event\":\"unheard_of\"}\n]\n")?;
-    let infos =
-        r#"{"pid":4711,"tgid":4700,"ppid":1,"comm":"lime-task","cmd":"./task","policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":2}"#;
+    let infos = r#"{"pid":4711,"tgid":4700,"ppid":1,"comm":"lime-task","cmd":"./task","policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":2}"#;
     fs::write(source.join("4711-0.infos.json"), infos)?;
     let folder = directory.path().join("imported");
     let mut import = punctual(["import", "-o"]);
     import.arg(&folder).arg(&source);
     let ended = run(import)?;
     ended.expect_code(0)?;
-    ensure!(ended.stderr.matches("unheard_of").count() == 1, "what is unknown is to be said once: {}", ended.all());
+    ensure!(
+        ended.stderr.matches("unheard_of").count() == 1,
+        "what is unknown is to be said once: {}",
+        ended.all()
+    );
     let model = replayed(&folder, "imported.timing.json", &[])?;
     let stream = primary(only_task(&model, "lime-task")?)?;
     let period = stream.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());
-    ensure!((period, stream.releases, stream.uncertain_releases) == (10_000_000, JOBS, JOBS / 50), "period {period}: {stream:?}");
+    ensure!(
+        (period, stream.releases, stream.uncertain_releases) == (10_000_000, JOBS, JOBS / 50),
+        "period {period}: {stream:?}"
+    );
     ensure!(model.observation.clock == "CLOCK_BOOTTIME", "{}", model.observation.clock);
     if let Some(events) = events_of(&folder)? {
         ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
@@ -405,7 +472,11 @@ fn cut_off() -> Result<Outcome> {
     fs::OpenOptions::new().write(true).open(stream)?.set_len(length - 100)?;
     let (file, ended) = replay(&[&folder], "cut.timing.json", &[])?;
     ended.expect_code(0)?;
-    ensure!(ended.stderr.contains("stream_0") && ended.stderr.contains("cut off"), "it does not say what is missing: {}", ended.all());
+    ensure!(
+        ended.stderr.contains("stream_0") && ended.stderr.contains("cut off"),
+        "it does not say what is missing: {}",
+        ended.all()
+    );
     let cut = read(&file)?;
     ensure!(cut.observation.records <= whole.observation.records, "more than there was");
     ensure!(cut.observation.records > whole.observation.records / 4, "more than the last packet is missing");
@@ -422,7 +493,11 @@ fn flipped() -> Result<Outcome> {
     fs::write(stream, &bytes)?;
     let (_, ended) = replay(&[&folder], "flipped.timing.json", &[])?;
     ended.expect_code(0)?;
-    ensure!(ended.stderr.contains(&place.to_string()) && ended.stderr.contains("stream_0"), "byte {place} is not named: {}", ended.all());
+    ensure!(
+        ended.stderr.contains(&place.to_string()) && ended.stderr.contains("stream_0"),
+        "byte {place} is not named: {}",
+        ended.all()
+    );
     Ok(Outcome::Completed)
 }
 
@@ -430,7 +505,9 @@ fn disk_full() -> Result<Outcome> {
     let directory = directory()?;
     let mount = directory.path().join("small");
     fs::create_dir(&mount)?;
-    let Some(mut mounted) = tool("mount", &["-t", "tmpfs", "-o", "size=1M", "none"]) else { return skip("no mount here") };
+    let Some(mut mounted) = tool("mount", &["-t", "tmpfs", "-o", "size=1M", "none"]) else {
+        return skip("no mount here");
+    };
     if !mounted.arg(&mount).status()?.success() {
         return skip("no tmpfs can be mounted here");
     }
@@ -456,9 +533,16 @@ fn disk_full() -> Result<Outcome> {
             replay.arg(&list).arg(&folder);
             let ended = run(replay)?;
             ended.expect_code(5)?;
-            let said = format!("punctual: {}: cannot write the job list: no space left on device; make room", list.display());
+            let said = format!(
+                "punctual: {}: cannot write the job list: no space left on device; make room",
+                list.display()
+            );
             let last = ended.stderr.lines().last().unwrap_or_default();
-            ensure!(last.starts_with(&said) && !last.contains(".punctual-"), "expected {said}: {}", ended.all());
+            ensure!(
+                last.starts_with(&said) && !last.contains(".punctual-"),
+                "expected {said}: {}",
+                ended.all()
+            );
         }
         Ok(())
     };
@@ -499,18 +583,34 @@ fn limit() -> Result<Outcome> {
     let rounds = recorded.json()?["rounds"].as_u64().unwrap_or(0);
     if rounds < 150_000 {
         // Twice 36 bytes each. An emulated machine is that slow.
-        return skip(format!("this machine makes too little to fill a recording: {rounds} rounds of ping-pong in 6 s"));
+        return skip(format!(
+            "this machine makes too little to fill a recording: {rounds} rounds of ping-pong in 6 s"
+        ));
     }
-    let bytes: u64 = streams(&folder)?.iter().map(|path| fs::metadata(path).map_or(0, |data| data.len())).sum();
+    let bytes: u64 =
+        streams(&folder)?.iter().map(|path| fs::metadata(path).map_or(0, |data| data.len())).sum();
     ensure!(bytes <= LIMIT, "{bytes} bytes");
-    ensure!(bytes >= LIMIT / 2, "{bytes} bytes: it dropped more than it had to, or there was too little: {}", recorded.all());
+    ensure!(
+        bytes >= LIMIT / 2,
+        "{bytes} bytes: it dropped more than it had to, or there was too little: {}",
+        recorded.all()
+    );
     ensure!(recorded.stderr.contains("limit"), "it does not say that the oldest is gone: {}", recorded.all());
     let (file, ended) = replay(&[&folder], "limited.timing.json", &[])?;
     ended.expect_code(0)?;
-    ensure!(ended.stderr.contains("oldest"), "the recording does not know that its oldest part is gone: {}", ended.all());
+    ensure!(
+        ended.stderr.contains("oldest"),
+        "the recording does not know that its oldest part is gone: {}",
+        ended.all()
+    );
     let model = read(&file)?;
     let task = only_task(&model, "ping")?;
-    ensure!(primary(task)?.jobs > 10_000 && task.ended_by == EndedBy::Exit, "{} jobs, {:?}", primary(task)?.jobs, task.ended_by);
+    ensure!(
+        primary(task)?.jobs > 10_000 && task.ended_by == EndedBy::Exit,
+        "{} jobs, {:?}",
+        primary(task)?.jobs,
+        task.ended_by
+    );
     if let Some(events) = events_of(&folder)? {
         ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
     }
@@ -524,7 +624,9 @@ fn lost_in_babeltrace2() -> Result<Outcome> {
     record.arg(&folder).args(["--", &workload("pingpong"), "--for", "100"]);
     let reader = Running::start(record)?;
     let workload = Cell::new(0);
-    let slept = || children(reader.pid()).into_iter().find_map(|pid| sleeps(pid, "ping").inspect(|_| workload.set(pid)));
+    let slept = || {
+        children(reader.pid()).into_iter().find_map(|pid| sleeps(pid, "ping").inspect(|_| workload.set(pid)))
+    };
     wait_until("the workload to run", || slept().is_some_and(|sleeps| sleeps > 1000))?;
     reader.signal(Signal::STOP)?;
     let so_far = slept().unwrap_or(0);
@@ -549,19 +651,26 @@ fn project() -> PathBuf {
 /// Today's reader against a recording of some day before: what is known of its threads is found in it.
 fn sample() -> Result<Outcome> {
     let directory = directory()?;
-    let (file, sample) = (directory.path().join("sample.timing.json"), project().join("tests/recordings/demo"));
+    let (file, sample) =
+        (directory.path().join("sample.timing.json"), project().join("tests/recordings/demo"));
     let mut replay = punctual(["replay", "-o"]);
     replay.arg(&file).arg(&sample);
     run(replay)?.expect_code(0)?;
     let model = read(&file)?;
-    let truth: serde_json::Value = serde_json::from_slice(&fs::read(project().join("tests/recordings/demo.truth.json"))?)?;
+    let truth: serde_json::Value =
+        serde_json::from_slice(&fs::read(project().join("tests/recordings/demo.truth.json"))?)?;
     let mut periodic = 0;
     for row in truth.as_array().map(Vec::as_slice).unwrap_or_default() {
         let task = only_task(&model, row["thread"].as_str().unwrap_or_default())?;
         let found = primary(task)?.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());
         if row["kind"] == "periodic" {
             periodic += 1;
-            ensure!(row["period_ns"].as_u64() == Some(found), "{} has period {found} ns, configured {}", task.name, row["period_ns"]);
+            ensure!(
+                row["period_ns"].as_u64() == Some(found),
+                "{} has period {found} ns, configured {}",
+                task.name,
+                row["period_ns"]
+            );
         }
     }
     ensure!(periodic >= 15, "{periodic} periodic threads");
@@ -569,7 +678,9 @@ fn sample() -> Result<Outcome> {
 }
 
 fn demonstration() -> Result<Outcome> {
-    let Some(mut demo) = tool("setpriv", &crate::circumstances::NOBODY) else { return skip("no setpriv here") };
+    let Some(mut demo) = tool("setpriv", &crate::circumstances::NOBODY) else {
+        return skip("no setpriv here");
+    };
     let directory = directory()?;
     let copy = |from: &str| -> Result {
         let to = directory.path().join(from);
@@ -577,13 +688,21 @@ fn demonstration() -> Result<Outcome> {
         fs::copy(project().join(from), to)?;
         Ok(())
     };
-    for file in ["scripts/demo", "tests/recordings/demo/metadata", "tests/recordings/demo/stream_0", "tests/recordings/demo.truth.json"] {
+    for file in [
+        "scripts/demo",
+        "tests/recordings/demo/metadata",
+        "tests/recordings/demo/stream_0",
+        "tests/recordings/demo.truth.json",
+    ] {
         copy(file)?;
     }
     let anyone = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(directory.path(), anyone)?;
     let punctual = crate::circumstances::for_anyone(directory.path())?;
-    demo.arg(directory.path().join("scripts/demo")).env("PUNCTUAL", punctual).env("WORKLOADS", "nowhere").env_remove("SUDO");
+    demo.arg(directory.path().join("scripts/demo"))
+        .env("PUNCTUAL", punctual)
+        .env("WORKLOADS", "nowhere")
+        .env_remove("SUDO");
     let ended = run(demo)?;
     ended.expect_code(0)?;
     ensure!(ended.stdout.contains("made elsewhere"), "it does not say that it replays: {}", ended.all());

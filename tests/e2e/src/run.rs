@@ -87,10 +87,12 @@ impl Ended {
         }
     }
 
-    /// The JSON object that begins with the last line of standard output that begins with one, over several lines.
+    /// The JSON object that begins with the last line of standard output that begins with one, over several
+    /// lines.
     pub fn said_over_lines(&self) -> Result<Value> {
         let begin = self.stdout.rfind("{\"mode\"").unwrap_or(0);
-        serde_json::from_str(&self.stdout[begin..]).or_else(|error| fail(format!("no JSON ({error}): {}", self.all())))
+        serde_json::from_str(&self.stdout[begin..])
+            .or_else(|error| fail(format!("no JSON ({error}): {}", self.all())))
     }
 
     /// The whole of standard output as JSON.
@@ -110,7 +112,12 @@ impl Running {
     /// Starts it in a process group of its own.
     pub fn start(mut command: Command) -> Result<Running> {
         let name = format!("{command:?}");
-        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .spawn();
         let child = child.or_else(|error| fail(format!("{name} cannot be started: {error}")))?;
         let pid = Pid::from_child(&child);
         let (sender, receiver) = channel();
@@ -182,11 +189,16 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
     let model = crate::model::read(&file)?;
     let skipped = model.observation.skipped_events;
     if let (Some(attach), true) = (attach(), skipped > 0) {
-        // Where the way of attaching is being tried, every program must run whenever it is due; not a failure of this test, whose models allow for
-        // it, but of the run: whoever runs it looks for this line. Functions on preemptible kernels are known for it, and used only on request.
+        // Where the way of attaching is being tried, every program must run whenever it is due; not a failure
+        // of this test, whose models allow for it, but of the run: whoever runs it looks for this line.
+        // Functions on preemptible kernels are known for it, and used only on request.
         let known = attach == "fentry" && crate::doctor::skips_functions();
         let what = if known { "SKIPS" } else { "MISSES" };
-        eprintln!("{what}: {skipped} in {} records of {}", model.observation.records, command.first().copied().unwrap_or_default());
+        eprintln!(
+            "{what}: {skipped} in {} records of {}",
+            model.observation.records,
+            command.first().copied().unwrap_or_default()
+        );
     }
     Ok(Observed { ended, model })
 }
@@ -215,14 +227,17 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result {
 pub fn children(pid: u32) -> Vec<u32> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>()).collect()
+    lists
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
+        .collect()
 }
 
 /// How often thread `name` of process `pid` has gone to sleep so far; `None` without such a thread.
 pub fn sleeps(pid: u32, name: &str) -> Option<u64> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    let status = threads
-        .filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok())
-        .find(|status| status.lines().next().is_some_and(|line| line.strip_prefix("Name:\t") == Some(name)))?;
+    let status =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("status")).ok()).find(
+            |status| status.lines().next().is_some_and(|line| line.strip_prefix("Name:\t") == Some(name)),
+        )?;
     status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")?.trim().parse().ok())
 }

@@ -68,14 +68,22 @@ fn cgroup() -> Result<Outcome> {
         return skip(format!("no real-time process can be put into a cgroup here: {error}"));
     }
     let model = extract_json(&["--cgroup", &group.0.to_string_lossy()]);
-    let count = |pid| model.as_ref().map_or(0, |model| model.tasks.iter().filter(|task| task.pid == pid).count());
+    let count =
+        |pid| model.as_ref().map_or(0, |model| model.tasks.iter().filter(|task| task.pid == pid).count());
     let found = (count(inside.pid()), count(outside.pid()));
     // Only when nobody is in it can it be removed.
     drop(inside);
     let procs = group.0.join("cgroup.procs");
-    wait_until("the cgroup to be empty", || std::fs::read_to_string(&procs).is_ok_and(|procs| procs.is_empty()))?;
+    wait_until("the cgroup to be empty", || {
+        std::fs::read_to_string(&procs).is_ok_and(|procs| procs.is_empty())
+    })?;
     model?;
-    ensure!(found == (1, 0), "{} tasks of the process in the cgroup, {} of the one that is not", found.0, found.1);
+    ensure!(
+        found == (1, 0),
+        "{} tasks of the process in the cgroup, {} of the one that is not",
+        found.0,
+        found.1
+    );
     Ok(Outcome::Completed)
 }
 
@@ -87,7 +95,10 @@ fn several() -> Result<Outcome> {
         let found = model.tasks.iter().filter(|task| task.pid == pid).count();
         ensure!(found == 1, "{found} tasks of process {pid}, expected one");
     }
-    ensure!(model.tasks.iter().all(|task| task.pid != other.pid()), "a process was observed that nobody asked for");
+    ensure!(
+        model.tasks.iter().all(|task| task.pid != other.pid()),
+        "a process was observed that nobody asked for"
+    );
     Ok(Outcome::Completed)
 }
 
@@ -115,7 +126,11 @@ fn show() -> Result<Outcome> {
     }
     let prose = run(punctual(["show".as_ref(), file.as_os_str(), "--task".as_ref(), "drv".as_ref()]))?;
     prose.expect_code(0)?;
-    ensure!(prose.stdout.contains("10 ms") && !prose.stdout.contains("clock_nanosleep"), "not what is known of drv: {}", prose.all());
+    ensure!(
+        prose.stdout.contains("10 ms") && !prose.stdout.contains("clock_nanosleep"),
+        "not what is known of drv: {}",
+        prose.all()
+    );
     let json = run(punctual(["show".as_ref(), file.as_os_str(), "--json".as_ref()]))?;
     json.expect_code(0)?;
     let same = parse(&json.stdout)? == crate::model::read(&file)?;
@@ -127,12 +142,19 @@ fn doctor() -> Result<Outcome> {
     let ended = run(punctual(["doctor"]))?;
     if ended.code == Some(3) {
         // Whether that is true is what the tests of `doctor.rs` ask.
-        let why = ended.stdout.lines().find(|line| line.starts_with('✗')).unwrap_or_default().split_whitespace();
-        return crate::skip(format!("doctor says that nothing works here: {}", why.collect::<Vec<_>>().join(" ")));
+        let why =
+            ended.stdout.lines().find(|line| line.starts_with('✗')).unwrap_or_default().split_whitespace();
+        return crate::skip(format!(
+            "doctor says that nothing works here: {}",
+            why.collect::<Vec<_>>().join(" ")
+        ));
     }
     ended.expect_code(0)?;
     ensure!(ended.stdout.lines().count() > 3, "it says too little: {}", ended.all());
     let observed = observe(&[], &[&workload("drivers"), "run", "sleep_absolute", "--jobs", "5"])?;
-    ensure!(!tasks(&observed.model, "drv").is_empty(), "the doctor says that extraction works, but it does not");
+    ensure!(
+        !tasks(&observed.model, "drv").is_empty(),
+        "the doctor says that extraction works, but it does not"
+    );
     Ok(Outcome::Completed)
 }

@@ -32,9 +32,14 @@ fn watch(options: &[&str], mode: &str) -> Result<Observed> {
 fn expect(observed: &Observed, expected: &[(Policy, u32, EndedBy)]) -> Result<Outcome> {
     // A child has its parent's name at first.
     let tid = observed.ended.said_over_lines()?["phases"][0]["tid"].as_u64();
-    let found: Vec<&Task> = tasks(&observed.model, "trans").into_iter().filter(|task| Some(task.tid.into()) == tid).collect();
+    let found: Vec<&Task> =
+        tasks(&observed.model, "trans").into_iter().filter(|task| Some(task.tid.into()) == tid).collect();
     let so_found: Vec<_> = found.iter().map(|task| (task.policy, task.priority, task.ended_by)).collect();
-    observed.explain(if so_found == expected { Ok(()) } else { fail(format!("expected {expected:?}, found {so_found:?}")) })?;
+    observed.explain(if so_found == expected {
+        Ok(())
+    } else {
+        fail(format!("expected {expected:?}, found {so_found:?}"))
+    })?;
     for (phase, task) in found.iter().enumerate() {
         observed.explain(each(task, phase as u32))?;
     }
@@ -49,9 +54,18 @@ fn each(task: &Task, phase: u32) -> Result {
 fn jobs(task: &Task, did: u64) -> Result {
     let stream = primary(task)?;
     ensure!(stream.separator.call.name() == "clock_nanosleep", "primary separator {}", stream.separator);
-    ensure!((did - 2..=did).contains(&stream.jobs), "{} jobs in phase {}, there were {did}", stream.jobs, task.phase);
+    ensure!(
+        (did - 2..=did).contains(&stream.jobs),
+        "{} jobs in phase {}, there were {did}",
+        stream.jobs,
+        task.phase
+    );
     let period = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns.ns());
-    of_time(if period == Some(5_000_000) { Ok(()) } else { fail(format!("period {period:?} in phase {}", task.phase)) })
+    of_time(if period == Some(5_000_000) {
+        Ok(())
+    } else {
+        fail(format!("period {period:?} in phase {}", task.phase))
+    })
 }
 
 fn policy() -> Result<Outcome> {
@@ -61,7 +75,15 @@ fn policy() -> Result<Outcome> {
 
 fn priority() -> Result<Outcome> {
     let observed = watch(&[], "priority")?;
-    expect(&observed, &[(Fifo, 50, PriorityChange), (Fifo, 51, PriorityChange), (Fifo, 52, PriorityChange), (Fifo, 53, Exit)])
+    expect(
+        &observed,
+        &[
+            (Fifo, 50, PriorityChange),
+            (Fifo, 51, PriorityChange),
+            (Fifo, 52, PriorityChange),
+            (Fifo, 53, Exit),
+        ],
+    )
 }
 
 fn affinity() -> Result<Outcome> {
@@ -70,7 +92,8 @@ fn affinity() -> Result<Outcome> {
     }
     let observed = watch(&[], "affinity")?;
     expect(&observed, &[(Fifo, 50, AffinityChange), (Fifo, 50, AffinityChange), (Fifo, 50, Exit)])?;
-    let processors: Vec<&str> = tasks(&observed.model, "trans").iter().map(|task| task.affinity.as_str()).collect();
+    let processors: Vec<&str> =
+        tasks(&observed.model, "trans").iter().map(|task| task.affinity.as_str()).collect();
     observed.explain(affinities(&processors))?;
     Ok(Outcome::Completed)
 }
@@ -86,7 +109,12 @@ fn same() -> Result<Outcome> {
     let task = observed.explain(only_task(&observed.model, "trans"))?;
     // Two phases of the workload, with a little time between them, are one task.
     let stream = observed.explain(primary(task))?;
-    ensure!((2 * JOBS - 2..=2 * JOBS).contains(&stream.jobs), "{} jobs, there were {}", stream.jobs, 2 * JOBS);
+    ensure!(
+        (2 * JOBS - 2..=2 * JOBS).contains(&stream.jobs),
+        "{} jobs, there were {}",
+        stream.jobs,
+        2 * JOBS
+    );
     Ok(Outcome::Completed)
 }
 
@@ -95,19 +123,40 @@ fn exec() -> Result<Outcome> {
     let first = observed.model.tasks.first().map(|task| task.tid);
     let found: Vec<&Task> = observed.model.tasks.iter().filter(|task| Some(task.tid) == first).collect();
     let ended: Vec<EndedBy> = found.iter().map(|task| task.ended_by).collect();
-    observed.explain(if ended.starts_with(&[Exec]) && ended.ends_with(&[Exit]) { Ok(()) } else { fail(format!("ended by {ended:?}")) })?;
+    observed.explain(if ended.starts_with(&[Exec]) && ended.ends_with(&[Exit]) {
+        Ok(())
+    } else {
+        fail(format!("ended by {ended:?}"))
+    })?;
     let (before, after) = (found[0], found[found.len() - 1]);
     observed.explain(jobs(before, JOBS))?;
     observed.explain(jobs(after, JOBS))?;
-    ensure!(!before.command.contains("--executed"), "the first task's command line is that of the second: {}", before.command);
-    ensure!(after.command.contains("--executed"), "the second task's command line is that of the first: {}", after.command);
+    ensure!(
+        !before.command.contains("--executed"),
+        "the first task's command line is that of the second: {}",
+        before.command
+    );
+    ensure!(
+        after.command.contains("--executed"),
+        "the second task's command line is that of the first: {}",
+        after.command
+    );
     Ok(Outcome::Completed)
 }
 
 fn rename() -> Result<Outcome> {
     let observed = watch(&[], "rename")?;
-    let found: Vec<&Task> = observed.model.tasks.iter().filter(|task| ["trans", "renamed"].contains(&task.name.as_str())).collect();
-    observed.explain(if found.len() == 1 { Ok(()) } else { fail(format!("{} tasks, expected one", found.len())) })?;
+    let found: Vec<&Task> = observed
+        .model
+        .tasks
+        .iter()
+        .filter(|task| ["trans", "renamed"].contains(&task.name.as_str()))
+        .collect();
+    observed.explain(if found.len() == 1 {
+        Ok(())
+    } else {
+        fail(format!("{} tasks, expected one", found.len()))
+    })?;
     Ok(Outcome::Completed)
 }
 
@@ -118,7 +167,12 @@ fn fork() -> Result<Outcome> {
         let task = observed.explain(only_task(&observed.model, name))?;
         observed.explain(jobs(task, JOBS))?;
         let ids = (said["phases"][index]["pid"].as_u64(), said["phases"][index]["tid"].as_u64());
-        ensure!(ids == (Some(task.pid.into()), Some(task.tid.into())), "{name} has pid and tid {ids:?}, not {} and {}", task.pid, task.tid);
+        ensure!(
+            ids == (Some(task.pid.into()), Some(task.tid.into())),
+            "{name} has pid and tid {ids:?}, not {} and {}",
+            task.pid,
+            task.tid
+        );
     }
     Ok(Outcome::Completed)
 }
@@ -141,7 +195,14 @@ fn merged() -> Result<Outcome> {
 fn best_effort() -> Result<Outcome> {
     let without = watch(&[], "same")?;
     let with = watch(&["--include-best-effort"], "same")?;
-    ensure!(tasks(&without.model, "transitions").is_empty(), "the main thread is reported although it was never real-time");
-    with.explain(if tasks(&with.model, "transitions").is_empty() { fail("the main thread is missing") } else { Ok(()) })?;
+    ensure!(
+        tasks(&without.model, "transitions").is_empty(),
+        "the main thread is reported although it was never real-time"
+    );
+    with.explain(if tasks(&with.model, "transitions").is_empty() {
+        fail("the main thread is missing")
+    } else {
+        Ok(())
+    })?;
     Ok(Outcome::Completed)
 }

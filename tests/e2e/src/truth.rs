@@ -67,8 +67,8 @@ pub fn recorded(folder: &Path, command: &[&str], thread: &str) -> Result<Replaye
     Ok(Replayed { model: crate::model::read(&file)?, listed })
 }
 
-/// Something of this priority that takes all processors now and then, until it is dropped: bursts of some length
-/// in µs, and the mean gap between them.
+/// Something of this priority that takes all processors now and then, until it is dropped: bursts of some
+/// length in µs, and the mean gap between them.
 pub fn disturb(priority: u32, us: Range<u32>, gap_us: u32) -> Result<Running> {
     let mut command = Command::new(workload("bursts"));
     let numbers = [("priority", priority), ("least-us", us.start), ("most-us", us.end), ("gap-us", gap_us)];

@@ -1,6 +1,6 @@
-//! Whether the machine kept its processors. A virtual machine loses them to others for up to hundreds of milliseconds, threads of
-//! the highest priority included, and then a periodic thread is not periodic. Two threads of higher priority than any workload's
-//! see that, whatever Punctual sees.
+//! Whether the machine kept its processors. A virtual machine loses them to others for up to hundreds of
+//! milliseconds, threads of the highest priority included, and then a periodic thread is not periodic. Two
+//! threads of higher priority than any workload's see that, whatever Punctual sees.
 
 use crate::run::workload;
 use crate::{Outcome, Result, skip};
@@ -61,8 +61,8 @@ fn worst_since(began: Instant) -> Option<Duration> {
     seen.iter().filter(|(at, _)| *at >= began).map(|(_, late)| *late).max()
 }
 
-/// Runs a test that is about times. A wrong time is not the program's fault if the machine was away meanwhile: it is tried again,
-/// and told and left if the machine never stays.
+/// Runs a test that is about times. A wrong time is not the program's fault if the machine was away
+/// meanwhile: it is tried again, and told and left if the machine never stays.
 pub fn undisturbed(test: impl Fn() -> Result<Outcome>) -> Result<Outcome> {
     let mut last = None;
     for _ in 0..TRIES {
@@ -77,5 +77,8 @@ pub fn undisturbed(test: impl Fn() -> Result<Outcome>) -> Result<Outcome> {
     }
     let Some((worst, failure)) = last else { return skip("never tried") };
     let message = failure.message.lines().next().unwrap_or_default().to_owned();
-    skip(format!("in {TRIES} tries this machine lost its processors, last for {} ms: {message}", worst.as_millis()))
+    skip(format!(
+        "in {TRIES} tries this machine lost its processors, last for {} ms: {message}",
+        worst.as_millis()
+    ))
 }

@@ -1,6 +1,6 @@
-//! What an observed event costs, in instructions: runs `guest/measure.sh` with `--icount` and puts its figures into `docs/benchmarks.md`.
-//! Each kernel is measured until two runs in a row agree in every byte; if none do, nothing is published. What the kinds of events are is said in
-//! `tests/workloads/instructions.c`.
+//! What an observed event costs, in instructions: runs `guest/measure.sh` with `--icount` and puts its
+//! figures into `docs/benchmarks.md`. Each kernel is measured until two runs in a row agree in every byte; if
+//! none do, nothing is published. What the kinds of events are is said in `tests/workloads/instructions.c`.
 
 use crate::error::{Error, Result, cannot};
 use crate::machine::Machine;
@@ -22,12 +22,15 @@ const AGAIN: &str = "without, again";
 
 /// Measures, prints, publishes.
 pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -> Result {
-    let mut text =
-        format!("Measured by `make vm-bench` in {}, each kernel until two runs in a row had the same bytes of output.\n", qemu());
+    let mut text = format!(
+        "Measured by `make vm-bench` in {}, each kernel until two runs in a row had the same bytes of output.\n",
+        qemu()
+    );
     for name in kernels {
         let kernel = matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))?;
         let mut root = programs::root(kernel.arch)?;
-        let machine = Machine { kernel: &kernel, processors: 1, memory_mib, counting: true, limit, append: "" };
+        let machine =
+            Machine { kernel: &kernel, processors: 1, memory_mib, counting: true, limit, append: "" };
         let mut said: Vec<(String, String)> = Vec::new();
         // Where the host is very busy, QEMU has been seen to serve an interrupt an instruction later.
         for round in ["once", "again", "a third time", "a last time"] {
@@ -46,14 +49,23 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
             let faults = ended.faults();
             if ended.code() != 0 || !faults.is_empty() {
                 let log = folder.join("kernel.log");
-                return Err(Error(format!("{name}: {}\n{output}the kernel's log is in {}", faults.join("\n"), log.display())));
+                return Err(Error(format!(
+                    "{name}: {}\n{output}the kernel's log is in {}",
+                    faults.join("\n"),
+                    log.display()
+                )));
             }
             let _ = fs::remove_dir_all(&folder);
             said.push((ended.release.unwrap_or_default(), output));
         }
-        let [.., before, last] = said.as_slice() else { return Err(Error(format!("{name}: nothing was measured"))) };
+        let [.., before, last] = said.as_slice() else {
+            return Err(Error(format!("{name}: nothing was measured")));
+        };
         if before != last {
-            return Err(Error(format!("{name}: the figures differ from run to run:\n{}\n{}", before.1, last.1)));
+            return Err(Error(format!(
+                "{name}: the figures differ from run to run:\n{}\n{}",
+                before.1, last.1
+            )));
         }
         let (release, output) = last;
         let measured = Measured::parse(output).map_err(|why| Error(format!("{name}: {why} in\n{output}")))?;
@@ -64,7 +76,11 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
 }
 
 fn qemu() -> String {
-    let said = Command::new("qemu-system-x86_64").arg("--version").output().map(|output| output.stdout).unwrap_or_default();
+    let said = Command::new("qemu-system-x86_64")
+        .arg("--version")
+        .output()
+        .map(|output| output.stdout)
+        .unwrap_or_default();
     let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_owned();
     let version = said.split(' ').nth(3).unwrap_or("?").to_owned();
     format!("QEMU {version}")
@@ -77,7 +93,8 @@ fn publish(tables: &str) -> Result {
     let marks = || Error(format!("{} lacks the marks {} and {}", path.display(), OPEN.trim(), CLOSE.trim()));
     let (before, rest) = text.split_once(OPEN).ok_or_else(marks)?;
     let (_, after) = rest.split_once(CLOSE).ok_or_else(marks)?;
-    fs::write(&path, format!("{before}{OPEN}{tables}{CLOSE}{after}")).map_err(|error| cannot("write", &path, error))
+    fs::write(&path, format!("{before}{OPEN}{tables}{CLOSE}{after}"))
+        .map_err(|error| cannot("write", &path, error))
 }
 
 /// What one run of `measure.sh` printed.
@@ -129,7 +146,8 @@ impl Observer {
         self.name != WITHOUT && self.name != AGAIN
     }
 
-    /// A tracer that stops threads lets others run in what is measured, so that nothing can be told apart by differences.
+    /// A tracer that stops threads lets others run in what is measured, so that nothing can be told apart by
+    /// differences.
     fn stops_threads(&self) -> bool {
         self.name.starts_with("strace")
     }
@@ -167,7 +185,9 @@ const OBSERVED: &[Row] = &[
     row("1. a call that separates nothing: `write`", |of| of.of("write")),
     difference("2. a wake-up", Figures::wake_up),
     difference("3. a context switch", Figures::switch),
-    difference("4. a call that waits: `read`", |of| of.of("job") - of.of("write") - of.wake_up() - of.switch()),
+    difference("4. a call that waits: `read`", |of| {
+        of.of("job") - of.of("write") - of.wake_up() - of.switch()
+    }),
     row("**a job: 1 to 4 together**", |of| of.of("job")),
 ];
 
@@ -187,7 +207,11 @@ impl Measured {
                 let observer = measured.observers.last_mut().filter(|observer| observer.name == name);
                 figures = Some(&mut observer.ok_or(format!("{name} was not measured before"))?.elsewhere);
             } else if let Some(name) = line.strip_prefix("observer ") {
-                let observer = Observer { name: name.to_owned(), observed: Figures::default(), elsewhere: Figures::default() };
+                let observer = Observer {
+                    name: name.to_owned(),
+                    observed: Figures::default(),
+                    elsewhere: Figures::default(),
+                };
                 measured.observers.push(observer);
                 figures = measured.observers.last_mut().map(|observer| &mut observer.observed);
             } else if let Some(name) = line.strip_prefix("missing: ") {
@@ -196,7 +220,8 @@ impl Measured {
                 measured.versions.push(version.replace(" -- version", "").replace(" version", ""));
             } else if line.starts_with('{') {
                 let value: Value = serde_json::from_str(line).map_err(|error| format!("{error}: {line}"))?;
-                let (Some(kind), Some(ns), Some(own)) = (value["kind"].as_str(), value["ns"].as_f64(), value["observer_ns"].as_f64())
+                let (Some(kind), Some(ns), Some(own)) =
+                    (value["kind"].as_str(), value["ns"].as_f64(), value["observer_ns"].as_f64())
                 else {
                     return Err(format!("a line without its fields: {line}"));
                 };
@@ -224,13 +249,22 @@ impl Measured {
 
     fn tools(&self) -> String {
         let missing = self.missing.iter().map(|name| format!("without {name}, which was not there"));
-        self.versions.iter().map(|version| format!("with {version}")).chain(missing).fold(String::new(), |all, each| all + ", " + &each)
+        self.versions
+            .iter()
+            .map(|version| format!("with {version}"))
+            .chain(missing)
+            .fold(String::new(), |all, each| all + ", " + &each)
     }
 
     fn table(&self) -> String {
-        let (Some(without), Some(again)) = (self.without(WITHOUT), self.without(AGAIN)) else { return String::new() };
+        let (Some(without), Some(again)) = (self.without(WITHOUT), self.without(AGAIN)) else {
+            return String::new();
+        };
         let shown: Vec<&Observer> = self.observers.iter().filter(|observer| observer.name != AGAIN).collect();
-        let mut out = format!("| instructions per event | {} |\n", shown.iter().map(|of| of.heading()).collect::<Vec<_>>().join(" | "));
+        let mut out = format!(
+            "| instructions per event | {} |\n",
+            shown.iter().map(|of| of.heading()).collect::<Vec<_>>().join(" | ")
+        );
         let _ = writeln!(out, "| --- |{}", " ---: |".repeat(shown.len()));
         let mut add = |row: &Row, of: fn(&Observer) -> &Figures, is_told: fn(&Observer, &Row) -> bool| {
             let base = (row.figure)(without);
@@ -242,7 +276,11 @@ impl Measured {
             let _ = writeln!(out, "| {} | {} |", row.what, cells.collect::<Vec<_>>().join(" | "));
         };
         for row in OBSERVED {
-            add(row, |observer| &observer.observed, |observer, row| !(row.is_difference && observer.stops_threads()));
+            add(
+                row,
+                |observer| &observer.observed,
+                |observer, row| !(row.is_difference && observer.stops_threads()),
+            );
         }
         for row in ELSEWHERE {
             add(row, |observer| &observer.elsewhere, |_, _| true);
@@ -252,9 +290,20 @@ impl Measured {
             "ftrace" => "nobody reads".to_owned(),
             _ => count(observer.observed.own),
         });
-        let _ = writeln!(out, "| the observer's own process, per job | {} |", own.collect::<Vec<_>>().join(" | "));
-        let left = OBSERVED.iter().map(|row| ((row.figure)(again) / (row.figure)(without) - 1.0).abs()).fold(0.0, f64::max);
-        let _ = writeln!(out, "\nMeasured without an observer again at the end, the figures differ by {:.2} % at most.", left * 100.0);
+        let _ = writeln!(
+            out,
+            "| the observer's own process, per job | {} |",
+            own.collect::<Vec<_>>().join(" | ")
+        );
+        let left = OBSERVED
+            .iter()
+            .map(|row| ((row.figure)(again) / (row.figure)(without) - 1.0).abs())
+            .fold(0.0, f64::max);
+        let _ = writeln!(
+            out,
+            "\nMeasured without an observer again at the end, the figures differ by {:.2} % at most.",
+            left * 100.0
+        );
         out
     }
 }
@@ -295,16 +344,27 @@ mod tests {
             ("job", 5000.0),
             ("wake", 2200.0),
         ];
-        let line = |(kind, ns): (&str, f64)| format!("{{\"kind\": \"{kind}\", \"ns\": {}, \"observer_ns\": 7}}\n", ns + cost);
+        let line = |(kind, ns): (&str, f64)| {
+            format!("{{\"kind\": \"{kind}\", \"ns\": {}, \"observer_ns\": 7}}\n", ns + cost)
+        };
         of.map(line).concat()
     }
 
     #[test]
     fn a_table_has_what_each_event_costs_and_how_much_more_that_is() {
-        let output = [("without", 0.0), ("fentry", 1500.0), ("elsewhere fentry", 100.0), ("strace", 20000.0), ("elsewhere strace", 0.0)]
-            .map(|(name, cost)| format!("observer {name}\n{}", kinds(cost)))
-            .concat();
-        let output = format!("{output}missing: perf\ntool strace -- version 6.1\nobserver without, again\n{}", kinds(0.0));
+        let output = [
+            ("without", 0.0),
+            ("fentry", 1500.0),
+            ("elsewhere fentry", 100.0),
+            ("strace", 20000.0),
+            ("elsewhere strace", 0.0),
+        ]
+        .map(|(name, cost)| format!("observer {name}\n{}", kinds(cost)))
+        .concat();
+        let output = format!(
+            "{output}missing: perf\ntool strace -- version 6.1\nobserver without, again\n{}",
+            kinds(0.0)
+        );
         let measured = Measured::parse(&output).unwrap();
         assert_eq!(measured.tools(), ", with strace 6.1, without perf, which was not there");
         let table = measured.table();
@@ -326,14 +386,23 @@ mod tests {
     fn figures_that_are_missing_are_an_error() {
         assert!(Measured::parse("observer without\n").is_err_and(|why| why.contains("without")));
         assert!(Measured::parse(&kinds(0.0)).is_err_and(|why| why.contains("nobody")));
-        assert!(Measured::parse(&format!("observer without\n{}", kinds(0.0))).is_err_and(|why| why.contains("missing")));
-        assert!(Measured::parse(&format!("observer fentry\n{}", kinds(0.0))).is_err_and(|why| why.contains("fentry")));
+        assert!(
+            Measured::parse(&format!("observer without\n{}", kinds(0.0)))
+                .is_err_and(|why| why.contains("missing"))
+        );
+        assert!(
+            Measured::parse(&format!("observer fentry\n{}", kinds(0.0)))
+                .is_err_and(|why| why.contains("fentry"))
+        );
         assert!(Measured::parse("observer elsewhere fentry\n").is_err_and(|why| why.contains("before")));
     }
 
     #[test]
     fn numbers_are_readable() {
-        assert_eq!([0.4, -0.4, 999.6, 1234567.0, -1234.0].map(count), ["0", "0", "1,000", "1,234,567", "−1,234"]);
+        assert_eq!(
+            [0.4, -0.4, 999.6, 1234567.0, -1234.0].map(count),
+            ["0", "0", "1,000", "1,234,567", "−1,234"]
+        );
         assert_eq!([0.2, 12.0, -12.0].map(signed), ["0", "+12", "−12"]);
     }
 }

@@ -52,7 +52,10 @@ pub fn next(channel: &mut impl Read) -> io::Result<Option<Packet>> {
 }
 
 fn not_ours(what: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the channel has {what}: something else than PID 1 writes to it"))
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        format!("the channel has {what}: something else than PID 1 writes to it"),
+    )
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! What a program needs to run: its interpreter and its libraries, found as the dynamic loader would find them.
+//! What a program needs to run: its interpreter and its libraries, found as the dynamic loader would find
+//! them.
 
 use goblin::elf::Elf;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,8 @@ pub struct Libraries {
     pub folders: Vec<PathBuf>,
 }
 
-/// What a program needs: by the name that the loader asks for, where it lies here. The interpreter is under its whole path.
+/// What a program needs: by the name that the loader asks for, where it lies here. The interpreter is under
+/// its whole path.
 pub type Needed = BTreeMap<String, PathBuf>;
 
 impl Libraries {
@@ -23,15 +25,18 @@ impl Libraries {
             if !seen.insert(file.clone()) {
                 continue;
             }
-            let bytes = std::fs::read(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+            let bytes =
+                std::fs::read(&file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
             if !bytes.starts_with(b"\x7fELF") {
                 continue;
             }
-            let elf = Elf::parse(&bytes).map_err(|error| format!("{} is not a program: {error}", file.display()))?;
+            let elf = Elf::parse(&bytes)
+                .map_err(|error| format!("{} is not a program: {error}", file.display()))?;
             let interpreter = elf.interpreter.filter(|_| file == program);
             for name in interpreter.into_iter().chain(elf.libraries.iter().copied()) {
                 let found = self.find(name, &elf.runpaths, &file);
-                let found = found.ok_or_else(|| format!("{} needs {name}, which is not to be found", file.display()))?;
+                let found = found
+                    .ok_or_else(|| format!("{} needs {name}, which is not to be found", file.display()))?;
                 left.push(found.clone());
                 needed.insert(name.to_owned(), found);
             }
@@ -43,7 +48,10 @@ impl Libraries {
         // The interpreter is asked for by its path; any of our folders may have it.
         let base = Path::new(name).file_name()?;
         let origin = user.parent()?.to_string_lossy().into_owned();
-        let own = runpaths.iter().flat_map(|paths| paths.split(':')).map(|path| PathBuf::from(path.replace("$ORIGIN", &origin)));
+        let own = runpaths
+            .iter()
+            .flat_map(|paths| paths.split(':'))
+            .map(|path| PathBuf::from(path.replace("$ORIGIN", &origin)));
         own.chain(self.folders.iter().cloned()).map(|folder| folder.join(base)).find(|path| path.is_file())
     }
 }

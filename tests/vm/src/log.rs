@@ -25,7 +25,8 @@ pub fn faults(log: &str) -> Vec<&str> {
     log.lines().filter(is_fault).collect()
 }
 
-/// A record of `/dev/kmsg` (`priority,sequence,microseconds,flags;text`, then lines that describe the device) as one would read it.
+/// A record of `/dev/kmsg` (`priority,sequence,microseconds,flags;text`, then lines that describe the device)
+/// as one would read it.
 pub fn readable(record: &str) -> String {
     let Some((prefix, rest)) = record.split_once(';') else { return format!("{record}\n") };
     let microseconds: u64 = prefix.split(',').nth(2).and_then(|field| field.parse().ok()).unwrap_or(0);
@@ -39,7 +40,10 @@ mod tests {
 
     #[test]
     fn records_are_shown_as_dmesg_shows_them() {
-        assert_eq!(readable("6,12,1234567,-;NET: Registered\n SUBSYSTEM=net\n"), "[    1.234567] NET: Registered\n");
+        assert_eq!(
+            readable("6,12,1234567,-;NET: Registered\n SUBSYSTEM=net\n"),
+            "[    1.234567] NET: Registered\n"
+        );
     }
 
     #[test]

@@ -46,14 +46,19 @@ impl Ended {
     pub fn code(&self) -> u8 {
         use std::os::unix::process::ExitStatusExt;
         let status = self.status.as_ref();
-        let code = status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
+        let code =
+            status.and_then(|status| status.code().or_else(|| status.signal().map(|signal| 128 + signal)));
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125)
     }
 
     /// What was wrong beside what the job itself says.
     pub fn faults(&self) -> Vec<String> {
         let mut faults: Vec<String> = self.stopped.iter().chain(&self.complaints).cloned().collect();
-        faults.extend(log::faults(&self.kernel_log).into_iter().map(|line| format!("the kernel said: {}", line.trim_end())));
+        faults.extend(
+            log::faults(&self.kernel_log)
+                .into_iter()
+                .map(|line| format!("the kernel said: {}", line.trim_end())),
+        );
         if self.status.is_none() && self.stopped.is_none() {
             faults.push("the machine ended before its job".into());
         }
@@ -75,18 +80,45 @@ impl Machine<'_> {
             Arch::Arm64 => ("qemu-system-aarch64", "virt", "ttyAMA0", "/dev/ttyS0"),
         };
         let mut command = Command::new(program);
-        command.args(["-M", board, "-nodefaults", "-display", "none", "-no-reboot", "-m", &self.memory_mib.to_string()]);
-        let mut append = format!("console={first} lab_channel={second} panic=-1 oops=panic softlockup_panic=1 loglevel=5 {}", self.append);
+        command.args([
+            "-M",
+            board,
+            "-nodefaults",
+            "-display",
+            "none",
+            "-no-reboot",
+            "-m",
+            &self.memory_mib.to_string(),
+        ]);
+        let mut append = format!(
+            "console={first} lab_channel={second} panic=-1 oops=panic softlockup_panic=1 loglevel=5 {}",
+            self.append
+        );
         if self.counting {
-            command.args(["-smp", "1", "-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off", "-seed", "42"]);
+            command.args([
+                "-smp",
+                "1",
+                "-accel",
+                "tcg,thread=single",
+                "-icount",
+                "shift=0,sleep=off",
+                "-seed",
+                "42",
+            ]);
             command.args(["-rtc", "base=2026-01-01,clock=vm"]);
-            command.args(["-cpu", if kernel.arch == Arch::Amd64 { "max,rdrand=off,rdseed=off" } else { "max" }]);
+            command
+                .args(["-cpu", if kernel.arch == Arch::Amd64 { "max,rdrand=off,rdseed=off" } else { "max" }]);
             append.push_str(" nokaslr norandmaps random.trust_cpu=off");
         } else {
             let threads = if self.processors == 1 { "tcg,thread=single" } else { "tcg,thread=multi" };
             command.args(["-smp", &self.processors.to_string(), "-accel", threads, "-cpu", "max"]);
         }
-        command.arg("-kernel").arg(&kernel.image).arg("-initrd").arg(initramfs).args(["-append", append.trim_end()]);
+        command
+            .arg("-kernel")
+            .arg(&kernel.image)
+            .arg("-initrd")
+            .arg(initramfs)
+            .args(["-append", append.trim_end()]);
         command.arg("-serial").arg(format!("file:{}", console.display()));
         command.args(["-chardev", channel]);
         match kernel.arch {
@@ -103,17 +135,37 @@ impl Machine<'_> {
     }
 
     /// The same beside systemd, which is PID 1 then.
-    pub fn run_beside_systemd(&self, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
+    pub fn run_beside_systemd(
+        &self,
+        root: &mut Root,
+        job: &[String],
+        folder: &Path,
+        told: &mut Told,
+    ) -> Result<Ended> {
         self.run_as("systemd", root, job, folder, told)
     }
 
-    fn run_as(&self, mode: &str, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
-        let (console, initramfs, packets) = (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
+    fn run_as(
+        &self,
+        mode: &str,
+        root: &mut Root,
+        job: &[String],
+        folder: &Path,
+        told: &mut Told,
+    ) -> Result<Ended> {
+        let (console, initramfs, packets) =
+            (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
         root.text("/lab/job", words(mode, job), 0o600);
         root.pack(&initramfs)?;
-        // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a file never is.
-        let channel = if self.counting { format!("file,id=channel,path={}", packets.display()) } else { TERMINAL.into() };
-        let written = self.counting.then(|| File::create(&packets).and_then(|_| File::open(&packets))).transpose();
+        // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a
+        // file never is.
+        let channel = if self.counting {
+            format!("file,id=channel,path={}", packets.display())
+        } else {
+            TERMINAL.into()
+        };
+        let written =
+            self.counting.then(|| File::create(&packets).and_then(|_| File::open(&packets))).transpose();
         let written = written.map_err(|error| cannot("create", &packets, error))?;
         let mut command = self.command(&initramfs, &console, &channel);
         let errors = folder.join("qemu.log");
@@ -130,12 +182,22 @@ impl Machine<'_> {
         let mut ended = Ended::default();
         let read = loop {
             match channel::next(&mut output) {
-                Ok(Some(Packet::Output(bytes))) => told(false, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?,
-                Ok(Some(Packet::Errors(bytes))) => told(true, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?,
-                Ok(Some(Packet::Log(record))) => ended.kernel_log.push_str(&log::readable(&String::from_utf8_lossy(&record))),
+                Ok(Some(Packet::Output(bytes))) => {
+                    told(false, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
+                }
+                Ok(Some(Packet::Errors(bytes))) => {
+                    told(true, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
+                }
+                Ok(Some(Packet::Log(record))) => {
+                    ended.kernel_log.push_str(&log::readable(&String::from_utf8_lossy(&record)))
+                }
                 Ok(Some(Packet::Release(release))) => ended.release = Some(release),
-                Ok(Some(Packet::Complaint(complaint))) => ended.complaints.push(format!("PID 1: {complaint}")),
-                Ok(Some(Packet::Status(status))) => ended.status = Some(std::os::unix::process::ExitStatusExt::from_raw(status)),
+                Ok(Some(Packet::Complaint(complaint))) => {
+                    ended.complaints.push(format!("PID 1: {complaint}"))
+                }
+                Ok(Some(Packet::Status(status))) => {
+                    ended.status = Some(std::os::unix::process::ExitStatusExt::from_raw(status))
+                }
                 Ok(None) => break Ok(()),
                 Err(error) => break Err(error),
             }
@@ -154,7 +216,8 @@ impl Machine<'_> {
             return Err(Error(format!("QEMU failed ({qemu}): {}", said.trim_end())));
         }
         let console = std::fs::read(&console).map_err(|error| cannot("read", &console, error))?;
-        // A machine that ended in order has told its whole log; else what came to the console is all there is.
+        // A machine that ended in order has told its whole log; else what came to the console is all there
+        // is.
         if ended.kernel_log.is_empty() {
             ended.kernel_log = String::from_utf8_lossy(&console).into_owned();
         }
@@ -185,7 +248,9 @@ fn start(command: &mut Command) -> Result<Child> {
     let dies_with_us = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?);
     // SAFETY: between fork and exec it makes one system call, and takes no lock or memory.
     unsafe { command.pre_exec(dies_with_us) };
-    command.spawn().map_err(|error| Error(format!("cannot start {program}: {error} (scripts/setup lab installs it)")))
+    command
+        .spawn()
+        .map_err(|error| Error(format!("cannot start {program}: {error} (scripts/setup lab installs it)")))
 }
 
 fn words(mode: &str, job: &[String]) -> Vec<u8> {

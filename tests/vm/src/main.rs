@@ -1,4 +1,5 @@
-//! The lab: runs what is to be tested on other kernels, in virtual machines. ARCHITECTURE.md, "The lab", says how.
+//! The lab: runs what is to be tested on other kernels, in virtual machines. ARCHITECTURE.md, "The lab", says
+//! how.
 
 mod bench;
 mod channel;
@@ -93,7 +94,8 @@ enum Action {
         /// How the end-to-end tests are to see system calls; both ways, if none is given
         #[arg(long, value_enum)]
         attach: Vec<suite::Attach>,
-        /// How many processors; of more than one, times mean nothing, and QEMU may lose its way where functions are traced or kernels are new
+        /// How many processors; of more than one, times mean nothing, and QEMU may lose its way where
+        /// functions are traced or kernels are new
         #[arg(long, default_value_t = 1)]
         processors: u32,
         /// MiB of memory of each machine
@@ -134,7 +136,8 @@ enum Action {
         #[arg(trailing_var_arg = true)]
         words: Vec<String>,
     },
-    /// The daemon's units under systemd, in small systems of Debian; or one command there, when systemd has started it
+    /// The daemon's units under systemd, in small systems of Debian; or one command there, when systemd has
+    /// started it
     Systemd {
         /// Debian's release; 12 and 13, if none is given
         #[arg(long = "release", value_parser = ["bookworm", "trixie"])]
@@ -161,8 +164,8 @@ enum Action {
 /// A folder of its own for a run.
 fn folder(name: &str) -> Result<PathBuf> {
     let folder = programs::folder().join("runs").join(name);
-    let made =
-        std::fs::remove_dir_all(&folder).or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
+    let made = std::fs::remove_dir_all(&folder)
+        .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
     made.and_then(|()| std::fs::create_dir_all(&folder)).map_err(|error| cannot("create", &folder, error))?;
     Ok(folder)
 }
@@ -186,7 +189,11 @@ fn what_it_has(kernel: &matrix::Kernel) -> String {
 
 /// What a job prints, to where it belongs.
 fn print(is_error: bool, bytes: &[u8]) -> std::io::Result<()> {
-    if is_error { std::io::stderr().write_all(bytes) } else { std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush()) }
+    if is_error {
+        std::io::stderr().write_all(bytes)
+    } else {
+        std::io::stdout().write_all(bytes).and_then(|()| std::io::stdout().flush())
+    }
 }
 
 /// Tells what was wrong with a machine, and keeps its kernel's log if anything was. The job's exit code.
@@ -208,7 +215,8 @@ const SYSTEMS: &[(&str, &str)] = &[("bookworm", "6.1"), ("trixie", "6.12-rt")];
 fn run() -> Result<ExitCode> {
     match Arguments::parse().command {
         Action::Run { machine: at, limit, words } => {
-            let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
+            let kernel = matrix::get(&at.kernel)
+                .map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
             let mut root = programs::root(kernel.arch)?;
             let folder = folder(&format!("run-{}", std::process::id()))?;
             eprintln!("lab: booting {} …", at.kernel);
@@ -217,17 +225,25 @@ fn run() -> Result<ExitCode> {
         }
         Action::Test { kernels, mut suites, attach, processors, memory, limit, missing_is_fine, tests } => {
             // A name that is no kernel's is a mistake, not a kernel that cannot be had today.
-            if let Some(name) = kernels.iter().find(|name| !name.contains('/') && !matrix::names().any(|known| known == name.as_str())) {
-                let reason = matrix::get(name)
-                    .err()
-                    .map_or_else(|| "it is there, but is no kernel's name: give its path with a /".into(), |missing| missing.reason);
+            if let Some(name) = kernels
+                .iter()
+                .find(|name| !name.contains('/') && !matrix::names().any(|known| known == name.as_str()))
+            {
+                let reason = matrix::get(name).err().map_or_else(
+                    || "it is there, but is no kernel's name: give its path with a /".into(),
+                    |missing| missing.reason,
+                );
                 return Err(Error(format!("{name}: {reason}")));
             }
             if suites.is_empty() && !attach.is_empty() {
                 suites.push(SuiteName::EndToEnd);
             }
             let suite = Suite {
-                kernels: if kernels.is_empty() { matrix::names().map(str::to_owned).collect() } else { kernels },
+                kernels: if kernels.is_empty() {
+                    matrix::names().map(str::to_owned).collect()
+                } else {
+                    kernels
+                },
                 suites: runs_of(&suites, &attach),
                 tests,
                 memory_mib: memory,
@@ -245,21 +261,32 @@ fn run() -> Result<ExitCode> {
         }
         Action::Repeat { machine: mut at, limit, words } => {
             at.icount = true;
-            let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
+            let kernel = matrix::get(&at.kernel)
+                .map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
             repeat::check(&machine(&kernel, &at, limit), &mut programs::root(kernel.arch)?, &words)
         }
         Action::Systemd { releases, installed, limit, words } => {
-            let job = if words.is_empty() { vec!["sh".to_owned(), "/lab/systemd.sh".to_owned()] } else { words };
+            let job =
+                if words.is_empty() { vec!["sh".to_owned(), "/lab/systemd.sh".to_owned()] } else { words };
             let mut fine = true;
-            for (release, kernel) in
-                SYSTEMS.iter().filter(|(release, _)| releases.is_empty() || releases.iter().any(|name| name == release))
+            for (release, kernel) in SYSTEMS
+                .iter()
+                .filter(|(release, _)| releases.is_empty() || releases.iter().any(|name| name == release))
             {
-                let kernel = matrix::get(kernel).map_err(|missing| Error(format!("{kernel}: {}", missing.reason)))?;
+                let kernel =
+                    matrix::get(kernel).map_err(|missing| Error(format!("{kernel}: {}", missing.reason)))?;
                 let mut root = programs::system(release, &installed)?;
                 eprintln!("lab: booting {release} with {} …", kernel.name);
                 let append = "systemd.log_target=kmsg";
                 let limit = Duration::from_secs(limit);
-                let machine = Machine { kernel: &kernel, processors: 1, memory_mib: 2048, counting: true, limit, append };
+                let machine = Machine {
+                    kernel: &kernel,
+                    processors: 1,
+                    memory_mib: 2048,
+                    counting: true,
+                    limit,
+                    append,
+                };
                 let folder = folder(&format!("systemd-{release}"))?;
                 let ended = machine.run_beside_systemd(&mut root, &job, &folder, &mut print)?;
                 fine &= finish(&ended, &folder) == 0;
@@ -269,14 +296,17 @@ fn run() -> Result<ExitCode> {
         Action::Kernels => {
             for name in matrix::names() {
                 match matrix::get(name) {
-                    Ok(kernel) => println!("{name:12}{}\n{:12}{}", what_it_has(&kernel), "", kernel.image.display()),
+                    Ok(kernel) => {
+                        println!("{name:12}{}\n{:12}{}", what_it_has(&kernel), "", kernel.image.display())
+                    }
                     Err(missing) => println!("{name:12}missing: {}", missing.reason),
                 }
             }
             Ok(ExitCode::SUCCESS)
         }
         Action::Shell { machine: at } => {
-            let kernel = matrix::get(&at.kernel).map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
+            let kernel = matrix::get(&at.kernel)
+                .map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
             let mut root = programs::root(kernel.arch)?;
             let folder = folder(&format!("shell-{}", std::process::id()))?;
             machine(&kernel, &at, 0).shell(&mut root, &["bash".into(), "-i".into()], &folder)?;

@@ -1,5 +1,6 @@
-//! The kernels that people have, by the names that they know them by; each comes as a package of a distribution, or as a file.
-//! How packages are fetched is `scripts/debian`; how kernels are booted is [`crate::machine`].
+//! The kernels that people have, by the names that they know them by; each comes as a package of a
+//! distribution, or as a file. How packages are fetched is `scripts/debian`; how kernels are booted is
+//! [`crate::machine`].
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -67,14 +68,19 @@ struct Source {
     /// A release, as `scripts/debian` takes it.
     release: &'static str,
     arch: Arch,
-    /// The packages as extended regular expressions: the first has the kernel; the others have its configuration where that
-    /// is a package of its own, with the kernel's own release in place of `{}`.
+    /// The packages as extended regular expressions: the first has the kernel; the others have its
+    /// configuration where that is a package of its own, with the kernel's own release in place of `{}`.
     packages: &'static [&'static str],
 }
 
 /// Cloud kernels where they exist: they are a quarter of the size, and differ in drivers only.
 const SOURCES: &[Source] = &[
-    Source { name: "5.10", release: "bullseye-security", arch: Arch::Amd64, packages: &[r"linux-image-5\.10\.0-[0-9]+-cloud-amd64"] },
+    Source {
+        name: "5.10",
+        release: "bullseye-security",
+        arch: Arch::Amd64,
+        packages: &[r"linux-image-5\.10\.0-[0-9]+-cloud-amd64"],
+    },
     // Debian never released it. Boards have it, and Ubuntu.
     Source {
         name: "5.15",
@@ -82,13 +88,43 @@ const SOURCES: &[Source] = &[
         arch: Arch::Amd64,
         packages: &[r"linux-image-5\.15\.0-[0-9]+-generic", "linux-modules-{}"],
     },
-    Source { name: "6.1", release: "bookworm", arch: Arch::Amd64, packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-amd64"] },
-    Source { name: "6.12-rt", release: "trixie", arch: Arch::Amd64, packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-rt-amd64"] },
-    Source { name: "7.2", release: "sid", arch: Arch::Amd64, packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-cloud-amd64", LATER] },
-    Source { name: "7.2-rt", release: "sid", arch: Arch::Amd64, packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-rt-amd64", LATER] },
+    Source {
+        name: "6.1",
+        release: "bookworm",
+        arch: Arch::Amd64,
+        packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-amd64"],
+    },
+    Source {
+        name: "6.12-rt",
+        release: "trixie",
+        arch: Arch::Amd64,
+        packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-rt-amd64"],
+    },
+    Source {
+        name: "7.2",
+        release: "sid",
+        arch: Arch::Amd64,
+        packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-cloud-amd64", LATER],
+    },
+    Source {
+        name: "7.2-rt",
+        release: "sid",
+        arch: Arch::Amd64,
+        packages: &[r"linux-binary-7\.2\.[0-9.]+\+deb[0-9]+-rt-amd64", LATER],
+    },
     // Its ftrace cannot call BPF programs, so they have only tracepoints.
-    Source { name: "6.1-arm64", release: "bookworm", arch: Arch::Arm64, packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-arm64"] },
-    Source { name: "6.12-arm64", release: "trixie", arch: Arch::Arm64, packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-cloud-arm64"] },
+    Source {
+        name: "6.1-arm64",
+        release: "bookworm",
+        arch: Arch::Arm64,
+        packages: &[r"linux-image-6\.1\.0-[0-9]+-cloud-arm64"],
+    },
+    Source {
+        name: "6.12-arm64",
+        release: "trixie",
+        arch: Arch::Arm64,
+        packages: &[r"linux-image-6\.12\.[0-9.]+\+deb[0-9]+-cloud-arm64"],
+    },
 ];
 
 /// Since 7.0, Debian has the configuration apart.
@@ -99,7 +135,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|source| source.name)
 }
 
-/// The kernel of that name, which is one of [`names`] or the path of a `bzImage` or `Image`; it is downloaded if it has not been.
+/// The kernel of that name, which is one of [`names`] or the path of a `bzImage` or `Image`; it is downloaded
+/// if it has not been.
 pub fn get(name: &str) -> Result<Kernel, Missing> {
     match SOURCES.iter().find(|source| source.name == name) {
         Some(source) => from_packages(source),
@@ -162,7 +199,10 @@ fn unpacked(source: &Source, pattern: &str) -> Result<PathBuf, Missing> {
         .map_err(|error| missing(format!("{} cannot be started: {error}", script.display())))?;
     let said = String::from_utf8_lossy(&ran.stderr);
     if !ran.status.success() {
-        let reason = said.lines().last().map_or_else(|| format!("scripts/debian ended with {}", ran.status), str::to_owned);
+        let reason = said
+            .lines()
+            .last()
+            .map_or_else(|| format!("scripts/debian ended with {}", ran.status), str::to_owned);
         return Err(missing(reason));
     }
     eprint!("{said}");
@@ -179,7 +219,8 @@ fn from_file(path: &str) -> Result<Kernel, Missing> {
     Ok(Kernel { name: path.to_owned(), arch: arch_of(&header)?, image, config: None })
 }
 
-/// What a kernel is compiled for, by the first kilobyte of its file. Formats: the kernel's `arch/x86/boot.rst`, `arch/arm64/booting.rst`.
+/// What a kernel is compiled for, by the first kilobyte of its file. Formats: the kernel's
+/// `arch/x86/boot.rst`, `arch/arm64/booting.rst`.
 fn arch_of(header: &[u8]) -> Result<Arch, Missing> {
     let has = |offset: usize, magic: &[u8]| header.get(offset..offset + magic.len()) == Some(magic);
     if has(0x202, b"HdrS") {
@@ -190,7 +231,9 @@ fn arch_of(header: &[u8]) -> Result<Arch, Missing> {
     } else if has(0, b"MZ") && has(4, b"zimg") {
         Err(missing("it decompresses itself under EFI, which the lab has none of: take the Image that it was made from".to_owned()))
     } else if has(0, b"\x7fELF") {
-        Err(missing("it is a vmlinux: take the bzImage (x86-64) or Image (arm64) that was made from it".to_owned()))
+        Err(missing(
+            "it is a vmlinux: take the bzImage (x86-64) or Image (arm64) that was made from it".to_owned(),
+        ))
     } else {
         Err(missing("it is neither a bzImage (x86-64) nor an Image (arm64)".to_owned()))
     }

@@ -9,7 +9,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs of others that the tests use, and what one wants in a shell. Where this machine lacks one, so does the virtual one.
+/// Programs of others that the tests use, and what one wants in a shell. Where this machine lacks one, so
+/// does the virtual one.
 const OTHERS: &[&str] = &[
     "babeltrace2",
     "bash",
@@ -111,8 +112,12 @@ struct Daemon {
 }
 
 /// C programs that use the library.
-const CLIENTS: &[&str] =
-    &["crates/client/tests/c/library.c", "crates/client/tests/c/listing1.c", "crates/client/tests/c/published.c", "tests/daemon/c/named.c"];
+const CLIENTS: &[&str] = &[
+    "crates/client/tests/c/library.c",
+    "crates/client/tests/c/listing1.c",
+    "crates/client/tests/c/published.c",
+    "tests/daemon/c/named.c",
+];
 /// A plugin of the daemon's, in C.
 const PLUGIN: &str = "crates/daemon/examples/plugin/harmonic.c";
 
@@ -122,7 +127,10 @@ fn run(command: &mut Command) -> Result<Vec<u8>> {
         command.get_program().to_string_lossy(),
         command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     );
-    let output = command.stderr(std::process::Stdio::inherit()).output().map_err(|error| Error(format!("cannot run {name}: {error}")))?;
+    let output = command
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(|error| Error(format!("cannot run {name}: {error}")))?;
     if output.status.success() { Ok(output.stdout) } else { Err(Error(format!("{name} failed: see above"))) }
 }
 
@@ -154,16 +162,23 @@ fn build(arch: Arch) -> Result<Built> {
     eprintln!("lab: building what goes into the machine, where it has changed …");
     let cargo = || cargo(arch);
     let target = if arch.is_ours() { vec![] } else { vec!["--target", arch.target()] };
-    let said = run(cargo().args(["build", "--quiet", "--release", "-p", "punctual-cli", "--message-format=json"]).args(&target))?;
+    let said = run(cargo()
+        .args(["build", "--quiet", "--release", "-p", "punctual-cli", "--message-format=json"])
+        .args(&target))?;
     let punctual = messages(&said).find_map(|message| executable(&message, "punctual"));
-    let said = run(cargo().args(["test", "--quiet", "--no-run", "-p", "punctual-e2e", "--message-format=json"]).args(&target))?;
+    let said = run(cargo()
+        .args(["test", "--quiet", "--no-run", "-p", "punctual-e2e", "--message-format=json"])
+        .args(&target))?;
     let tests = messages(&said).find_map(|message| executable(&message, "e2e"));
     let workloads = messages(&said).find_map(|message| {
-        let ours = message["reason"] == "build-script-executed" && message["package_id"].as_str()?.contains("punctual-e2e");
+        let ours = message["reason"] == "build-script-executed"
+            && message["package_id"].as_str()?.contains("punctual-e2e");
         ours.then(|| message["out_dir"].as_str().map(|out| Path::new(out).join("workloads")))?
     });
     match (punctual, tests, workloads) {
-        (Some(punctual), Some(tests), Some(workloads)) => Ok(Built { punctual, tests, workloads, daemon: build_daemon(arch, &target)? }),
+        (Some(punctual), Some(tests), Some(workloads)) => {
+            Ok(Built { punctual, tests, workloads, daemon: build_daemon(arch, &target)? })
+        }
         _ => Err(unsaid()),
     }
 }
@@ -175,17 +190,24 @@ fn unsaid() -> Error {
 /// The same for the daemon and its clients, unoptimized: where a sum overflows, it says so.
 fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
     let test = |package| {
-        run(cargo(arch).args(["test", "--quiet", "--no-run", "-p", package, "--message-format=json"]).args(target))
-            .map(|said| messages(&said))
+        run(cargo(arch)
+            .args(["test", "--quiet", "--no-run", "-p", package, "--message-format=json"])
+            .args(target))
+        .map(|said| messages(&said))
     };
-    let (own, clients): (Vec<Value>, Vec<Value>) = (test("punctual-daemon")?.collect(), test("punctual-daemon-tests")?.collect());
+    let (own, clients): (Vec<Value>, Vec<Value>) =
+        (test("punctual-daemon")?.collect(), test("punctual-daemon-tests")?.collect());
     let find = |said: &[Value], name: &str, is_test: bool| {
-        let found = said.iter().filter(|message| message["profile"]["test"] == is_test).find_map(|message| executable(message, name));
+        let found = said
+            .iter()
+            .filter(|message| message["profile"]["test"] == is_test)
+            .find_map(|message| executable(message, name));
         found.ok_or_else(unsaid)
     };
     let punctuald = find(&own, "punctuald", false)?;
     let tests = vec![
-        // What it asks and tells the kernel, each by itself; with real processes; with the capabilities of its unit; asked by real clients.
+        // What it asks and tells the kernel, each by itself; with real processes; with the capabilities of
+        // its unit; asked by real clients.
         ("tests-1-parts", find(&own, "punctual_daemon", true)?),
         ("tests-2-daemon", find(&own, "daemon", true)?),
         ("tests-3-units", find(&own, "units", true)?),
@@ -193,10 +215,24 @@ fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
     ];
 
     let said = run(cargo(arch)
-        .args(["rustc", "--quiet", "-p", "punctual-client", "--lib", "--crate-type", "staticlib", "--message-format=json"])
+        .args([
+            "rustc",
+            "--quiet",
+            "-p",
+            "punctual-client",
+            "--lib",
+            "--crate-type",
+            "staticlib",
+            "--message-format=json",
+        ])
         .args(target))?;
     let archive = messages(&said).find_map(|message| {
-        let files = message["filenames"].as_array()?.iter().filter_map(Value::as_str).map(PathBuf::from).collect::<Vec<_>>();
+        let files = message["filenames"]
+            .as_array()?
+            .iter()
+            .filter_map(Value::as_str)
+            .map(PathBuf::from)
+            .collect::<Vec<_>>();
         files.into_iter().find(|file| file.extension() == Some(OsStr::new("a")))
     });
     let compiled = folder().join(format!("compiled-{}", arch.triplet()));
@@ -214,7 +250,9 @@ fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
     run(make.arg(with("OUT=".into(), &compiled)).arg(with("ARCHIVE=".into(), &archive.ok_or_else(unsaid)?)))?;
     for source in CLIENTS {
         let mut compile = cc(arch);
-        compile.args(["-std=c11", "-D_GNU_SOURCE", "-pthread", "-Icrates/client/include", source, "-o"]).arg(compiled.join(stem(source)));
+        compile
+            .args(["-std=c11", "-D_GNU_SOURCE", "-pthread", "-Icrates/client/include", source, "-o"])
+            .arg(compiled.join(stem(source)));
         run(compile.arg(with("-L".into(), &compiled)).arg("-lpunctual"))?;
     }
     let mut compile = cc(arch);
@@ -229,7 +267,11 @@ fn stem(source: &str) -> &OsStr {
 }
 
 fn messages(said: &[u8]) -> impl Iterator<Item = Value> + use<> {
-    String::from_utf8_lossy(said).lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<Value>>().into_iter()
+    String::from_utf8_lossy(said)
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect::<Vec<Value>>()
+        .into_iter()
 }
 
 fn executable(message: &Value, target: &str) -> Option<PathBuf> {
@@ -244,15 +286,27 @@ fn add_init(root: &mut Root, arch: Arch) -> Result {
 }
 
 /// What a small system with systemd consists of, in Debian; with dependencies.
-const SYSTEM: &[&str] =
-    &["base-files", "bash", "coreutils", "dash", "grep", "libc-bin", "libelf-dev", "mount", "procps", "sed", "systemd", "util-linux"];
+const SYSTEM: &[&str] = &[
+    "base-files",
+    "bash",
+    "coreutils",
+    "dash",
+    "grep",
+    "libc-bin",
+    "libelf-dev",
+    "mount",
+    "procps",
+    "sed",
+    "systemd",
+    "util-linux",
+];
 
 /// Users and groups before systemd adds its own. alice may have real-time scheduling, bob may not.
-const USERS: &str =
-    "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\nalice:x:1000:1000::/:/bin/sh\nbob:x:1001:1001::/:/bin/sh\n";
+const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\nalice:x:1000:1000::/:/bin/sh\nbob:x:1001:1001::/:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\nnogroup:x:65534:\nalice:x:1000:\nbob:x:1001:\nrealtime:x:1100:alice\n";
 
-/// The root of a Debian with systemd, without a job; with what `make install` has put into the folder `installed`.
+/// The root of a Debian with systemd, without a job; with what `make install` has put into the folder
+/// `installed`.
 pub fn system(release: &str, installed: &Path) -> Result<Root> {
     let arch = Arch::Amd64;
     let others = Others::of_release(release, SYSTEM, arch)?;
@@ -263,7 +317,9 @@ pub fn system(release: &str, installed: &Path) -> Result<Root> {
     }
     add_init(&mut root, arch)?;
     let plugin = folder().join("harmonic.so");
-    run(cc(arch).args(["-std=c11", "-fPIC", "-shared", "-Icrates/daemon/include", PLUGIN, "-o"]).arg(&plugin))?;
+    run(cc(arch)
+        .args(["-std=c11", "-fPIC", "-shared", "-Icrates/daemon/include", PLUGIN, "-o"])
+        .arg(&plugin))?;
     root.file(Path::new("/usr/lib/punctual/harmonic.so"), &plugin)?;
     root.file(Path::new("/lab/systemd.sh"), &repository().join("tests/vm/guest/systemd.sh"))?;
     root.file(Path::new("/lab/daemon.md"), &repository().join("docs/daemon.md"))?;
@@ -271,9 +327,14 @@ pub fn system(release: &str, installed: &Path) -> Result<Root> {
     root.text("/etc/group", GROUPS, 0o644);
     root.text("/etc/hostname", "lab\n", 0o644);
     root.text("/etc/machine-id", "", 0o444);
-    root.link(Path::new("/etc/systemd/system/default.target"), Path::new("/usr/lib/systemd/system/multi-user.target"));
+    root.link(
+        Path::new("/etc/systemd/system/default.target"),
+        Path::new("/usr/lib/systemd/system/multi-user.target"),
+    );
     // Nobody logs in, there is no network, and the kernel's modules are not here.
-    for unit in ["getty.target", "systemd-logind.service", "systemd-networkd.service", "systemd-modules-load.service"] {
+    for unit in
+        ["getty.target", "systemd-logind.service", "systemd-networkd.service", "systemd-modules-load.service"]
+    {
         root.link(&Path::new("/etc/systemd/system").join(unit), Path::new("/dev/null"));
     }
     Ok(root)
@@ -291,8 +352,11 @@ pub fn root(arch: Arch) -> Result<Root> {
 
     // Without what debuggers want, which is most of them, and would be memory of the machine.
     let bin = Path::new("/usr/local/bin");
-    let programs =
-        [(&built.punctual, bin.join("punctual")), (&built.tests, bin.join("e2e")), (&built.daemon.punctuald, bin.join("punctuald"))];
+    let programs = [
+        (&built.punctual, bin.join("punctual")),
+        (&built.tests, bin.join("e2e")),
+        (&built.daemon.punctuald, bin.join("punctuald")),
+    ];
     let tests = built.daemon.tests.iter().map(|(name, test)| (test, Path::new("/lab/daemon").join(name)));
     for (program, place) in programs.into_iter().chain(tests) {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
@@ -306,11 +370,15 @@ pub fn root(arch: Arch) -> Result<Root> {
         // What they need beside the library, every program here does.
         root.file(&Path::new("/lab/daemon").join(stem(source)), &built.daemon.compiled.join(stem(source)))?;
     }
-    for object in [stem(PLUGIN).as_ref(), Path::new("libpunctual")].map(|name: &Path| name.with_extension("so")) {
+    for object in
+        [stem(PLUGIN).as_ref(), Path::new("libpunctual")].map(|name: &Path| name.with_extension("so"))
+    {
         root.program(&Path::new("/lab/daemon").join(&object), &built.daemon.compiled.join(&object))?;
     }
     root.link(Path::new("/lab/daemon/libpunctual.so.1"), Path::new("libpunctual.so"));
-    for entry in std::fs::read_dir(&built.workloads).map_err(|error| cannot("read", &built.workloads, error))? {
+    for entry in
+        std::fs::read_dir(&built.workloads).map_err(|error| cannot("read", &built.workloads, error))?
+    {
         let entry = entry.map_err(|error| cannot("read", &built.workloads, error))?;
         root.program(&Path::new("/workloads").join(entry.file_name()), &entry.path())?;
     }
@@ -330,7 +398,11 @@ pub fn root(arch: Arch) -> Result<Root> {
         root.file(&Path::new("/lab").join(script), &repository.join("tests/vm/guest").join(script))?;
     }
     others.add(&mut root)?;
-    root.text("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n", 0o644);
+    root.text(
+        "/etc/passwd",
+        "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
+        0o644,
+    );
     root.text("/etc/group", "root:x:0:\nnogroup:x:65534:\n", 0o644);
     Ok(root)
 }
@@ -342,8 +414,20 @@ struct Others {
 }
 
 /// What has them, and what Punctual links to, in Debian.
-const PACKAGES: &[&str] =
-    &["libelf-dev", "babeltrace2", "bash", "busybox", "coreutils", "dash", "grep", "mount", "procps", "sed", "strace", "util-linux"];
+const PACKAGES: &[&str] = &[
+    "libelf-dev",
+    "babeltrace2",
+    "bash",
+    "busybox",
+    "coreutils",
+    "dash",
+    "grep",
+    "mount",
+    "procps",
+    "sed",
+    "strace",
+    "util-linux",
+];
 
 /// The release that `scripts/cross` links against.
 const RELEASE: &str = "bookworm";
@@ -368,14 +452,27 @@ impl Others {
 
     fn libraries(&self, arch: Arch) -> Libraries {
         let triplet = arch.triplet();
-        let folders =
-            [format!("usr/lib/{triplet}"), format!("lib/{triplet}"), "lib64".into(), "usr/lib64".into(), "lib".into(), "usr/lib".into()];
-        Libraries { folders: self.roots.iter().flat_map(|root| folders.iter().map(|folder| root.join(folder))).collect() }
+        let folders = [
+            format!("usr/lib/{triplet}"),
+            format!("lib/{triplet}"),
+            "lib64".into(),
+            "usr/lib64".into(),
+            "lib".into(),
+            "usr/lib".into(),
+        ];
+        Libraries {
+            folders: self
+                .roots
+                .iter()
+                .flat_map(|root| folders.iter().map(|folder| root.join(folder)))
+                .collect(),
+        }
     }
 
     fn find(&self, name: &str) -> Option<PathBuf> {
         let folders = ["usr/local/bin", "usr/bin", "bin", "usr/sbin", "sbin"];
-        let places = self.roots.iter().flat_map(|root| folders.iter().map(|folder| root.join(folder).join(name)));
+        let places =
+            self.roots.iter().flat_map(|root| folders.iter().map(|folder| root.join(folder).join(name)));
         places.into_iter().find(|path| path.is_file())
     }
 
@@ -389,14 +486,15 @@ impl Others {
         if let Some(busybox) = self.find("busybox") {
             root.program(Path::new("/usr/bin/busybox"), &busybox)?;
             for applet in [
-                "df", "dd", "find", "free", "hexdump", "id", "ip", "less", "ln", "mknod", "od", "pidof", "sysctl", "top", "tr", "vi",
-                "which", "xargs",
+                "df", "dd", "find", "free", "hexdump", "id", "ip", "less", "ln", "mknod", "od", "pidof",
+                "sysctl", "top", "tr", "vi", "which", "xargs",
             ] {
                 root.link(&Path::new("/usr/sbin").join(applet), Path::new("/usr/bin/busybox"));
             }
         }
         // babeltrace2 loads the readers of formats by name; the one for Python would need all of Python.
-        let triplets = [Arch::Amd64, Arch::Arm64].map(|arch| format!("usr/lib/{}/babeltrace2/plugins", arch.triplet()));
+        let triplets =
+            [Arch::Amd64, Arch::Arm64].map(|arch| format!("usr/lib/{}/babeltrace2/plugins", arch.triplet()));
         for from in &self.roots {
             for plugins in triplets.iter().map(|path| from.join(path)).filter(|path| path.is_dir()) {
                 for entry in std::fs::read_dir(&plugins).map_err(|error| cannot("read", &plugins, error))? {

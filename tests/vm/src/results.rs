@@ -20,7 +20,8 @@ pub struct Results {
     pub announced: Option<usize>,
     /// How many have ended.
     pub ended: usize,
-    /// The test that runs, where tests run one after the other: what it prints itself may come between its name and its outcome.
+    /// The test that runs, where tests run one after the other: what it prints itself may come between its
+    /// name and its outcome.
     running: Option<String>,
     /// The test whose message is being read.
     failing: Option<String>,
@@ -31,7 +32,9 @@ impl Results {
     pub fn line(&mut self, line: &str) {
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" ----")) {
             self.failing = Some(name.to_owned());
-        } else if let Some((name, said)) = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... ")) {
+        } else if let Some((name, said)) =
+            line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "))
+        {
             match outcome(said) {
                 Some(outcome) => self.end(name.trim_end().to_owned(), outcome),
                 None => self.running = Some(name.trim_end().to_owned()),
@@ -40,14 +43,17 @@ impl Results {
             if let Some(name) = self.running.take() {
                 self.end(name, outcome);
             }
-        } else if let Some(number) =
-            line.strip_prefix("running ").and_then(|rest| rest.strip_suffix(" tests").or(rest.strip_suffix(" test")))
+        } else if let Some(number) = line
+            .strip_prefix("running ")
+            .and_then(|rest| rest.strip_suffix(" tests").or(rest.strip_suffix(" test")))
         {
             let number: Option<usize> = number.parse().ok();
             self.announced = number.map(|number| self.announced.unwrap_or(0) + number).or(self.announced);
         } else if line == "failures:" || line.starts_with("test result:") {
             self.failing = None;
-        } else if let Some(Outcome::Failed(message)) = self.failing.as_ref().and_then(|name| self.tests.get_mut(name)) {
+        } else if let Some(Outcome::Failed(message)) =
+            self.failing.as_ref().and_then(|name| self.tests.get_mut(name))
+        {
             message.push_str(line);
             message.push('\n');
         }
@@ -85,7 +91,9 @@ mod tests {
         let said = "running 3 tests\ntest driver::poll   ... ok\ntest loss::all ... ignored (needs root)\ntest demo::all ... FAILED\n\nfailures:\n\n---- demo::all ----\nno period\nat all\n\n\nfailures:\n    demo::all\n\ntest result: FAILED. 1 passed; 1 failed; 1 ignored\n";
         said.lines().for_each(|line| results.line(line));
         assert_eq!(results.announced, Some(3));
-        ["test loss::more ... {\"rounds\": 3}", "something", "ok", "ok"].iter().for_each(|line| results.line(line));
+        ["test loss::more ... {\"rounds\": 3}", "something", "ok", "ok"]
+            .iter()
+            .for_each(|line| results.line(line));
         assert_eq!(results.tests["loss::more"], Outcome::Passed);
         assert_eq!(results.tests["driver::poll"], Outcome::Passed);
         assert_eq!(results.tests["loss::all"], Outcome::Skipped("needs root".into()));

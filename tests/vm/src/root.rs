@@ -25,16 +25,29 @@ enum Entry {
 }
 
 /// Paths that are links since /usr was merged.
-const MERGED: &[(&str, &str)] = &[("/bin", "usr/bin"), ("/sbin", "usr/sbin"), ("/lib", "usr/lib"), ("/lib64", "usr/lib64")];
+const MERGED: &[(&str, &str)] =
+    &[("/bin", "usr/bin"), ("/sbin", "usr/sbin"), ("/lib", "usr/lib"), ("/lib64", "usr/lib64")];
 
 impl Root {
-    /// One with nothing but the folders that every system has. Libraries are looked for in `libraries` and go to
-    /// `/usr/lib/<triplet>`, where the loader of a Debian of that architecture looks.
+    /// One with nothing but the folders that every system has. Libraries are looked for in `libraries` and go
+    /// to `/usr/lib/<triplet>`, where the loader of a Debian of that architecture looks.
     pub fn new(libraries: Libraries, triplet: &str) -> Root {
         let library_folder = Path::new("/usr/lib").join(triplet);
         let mut root = Root { entries: BTreeMap::new(), libraries, library_folder };
-        for folder in ["/dev", "/proc", "/sys", "/run", "/etc", "/root", "/lab", "/mnt", "/usr/bin", "/usr/sbin", "/usr/lib64", "/var/tmp"]
-        {
+        for folder in [
+            "/dev",
+            "/proc",
+            "/sys",
+            "/run",
+            "/etc",
+            "/root",
+            "/lab",
+            "/mnt",
+            "/usr/bin",
+            "/usr/sbin",
+            "/usr/lib64",
+            "/var/tmp",
+        ] {
             root.folder(Path::new(folder), 0o755);
         }
         root.folder(Path::new("/tmp"), 0o1777);
@@ -125,12 +138,17 @@ impl Root {
         let file = File::create(to).map_err(|error| cannot("create", to, error))?;
         let mut out = BufWriter::with_capacity(1 << 20, file);
         for (number, (path, entry)) in self.entries.iter().enumerate() {
-            // Paths in an initramfs have no slash at the beginning; numbers of files differ, or they would be one.
+            // Paths in an initramfs have no slash at the beginning; numbers of files differ, or they would be
+            // one.
             let name = path.strip_prefix("/").unwrap_or(path).to_string_lossy();
-            let header = |mode, kind| Builder::new(&name).ino(number as u32 + 1).nlink(1).mode(mode).set_mode_file_type(kind);
+            let header = |mode, kind| {
+                Builder::new(&name).ino(number as u32 + 1).nlink(1).mode(mode).set_mode_file_type(kind)
+            };
             let packed = match entry {
                 Entry::Folder { mode } => whole(header(*mode, ModeFileType::Directory), &[], &mut out),
-                Entry::Link(target) => whole(header(0o777, ModeFileType::Symlink), target.to_string_lossy().as_bytes(), &mut out),
+                Entry::Link(target) => {
+                    whole(header(0o777, ModeFileType::Symlink), target.to_string_lossy().as_bytes(), &mut out)
+                }
                 Entry::Text { bytes, mode } => whole(header(*mode, ModeFileType::Regular), bytes, &mut out),
                 Entry::Copy { of, mode } => {
                     let bytes = fs::read(of).map_err(|error| cannot("read", of, error))?;
@@ -170,7 +188,10 @@ mod tests {
     #[test]
     fn cpio_unpacks_what_is_packed() {
         let folder = tempfile::tempdir().unwrap();
-        let mut root = Root::new(Libraries { folders: vec!["/lib/x86_64-linux-gnu".into(), "/lib64".into()] }, "x86_64-linux-gnu");
+        let mut root = Root::new(
+            Libraries { folders: vec!["/lib/x86_64-linux-gnu".into(), "/lib64".into()] },
+            "x86_64-linux-gnu",
+        );
         root.text("/lab/job", "run\0true\0", 0o600);
         root.program(Path::new("/bin/sh"), Path::new("/bin/sh")).unwrap();
         let archive = folder.path().join("root.cpio");
@@ -180,6 +201,9 @@ mod tests {
         for expected in ["lab/job", "usr/bin/sh", "bin -> usr/bin", "drwxrwxrwt"] {
             assert!(listed.contains(expected), "no {expected} in\n{listed}");
         }
-        assert!(listed.lines().any(|line| line.ends_with("/libc.so.6")), "the shell's library is missing in\n{listed}");
+        assert!(
+            listed.lines().any(|line| line.ends_with("/libc.so.6")),
+            "the shell's library is missing in\n{listed}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The end-to-end tests on every kernel of the matrix, each way of attaching a run of its own; the daemon's tests one more.
+//! The end-to-end tests on every kernel of the matrix, each way of attaching a run of its own; the daemon's
+//! tests one more.
 
 use crate::error::{Result, cannot};
 use crate::machine::Machine;
@@ -56,9 +57,10 @@ pub struct Suite {
     /// Tests whose name contains one of these; all, if there is none.
     pub tests: Vec<String>,
     pub memory_mib: u64,
-    /// One processor counts instructions: its time is whole, whatever else this machine does, and its output the same every time. More run in threads
-    /// of their own, whose times mean nothing; and of those, one sometimes keeps code that another has rewritten, which is what tracing a function
-    /// does, and since 7.0 a tracepoint too, and traps there for ever.
+    /// One processor counts instructions: its time is whole, whatever else this machine does, and its output
+    /// the same every time. More run in threads of their own, whose times mean nothing; and of those, one
+    /// sometimes keeps code that another has rewritten, which is what tracing a function does, and since 7.0
+    /// a tracepoint too, and traps there for ever.
     pub processors: u32,
     pub limit: Duration,
 }
@@ -80,7 +82,8 @@ pub struct Run {
 
 impl Run {
     pub fn is_good(&self) -> bool {
-        self.faults.is_empty() && !self.results.tests.values().any(|outcome| matches!(outcome, Outcome::Failed(_)))
+        self.faults.is_empty()
+            && !self.results.tests.values().any(|outcome| matches!(outcome, Outcome::Failed(_)))
     }
 }
 
@@ -126,7 +129,8 @@ impl Suite {
     fn one(&self, kernel: &Kernel, suite: Tests, root: &mut Root) -> Result<Run> {
         let folder = crate::folder(&format!("{}-{}", kernel.name.replace('/', "_"), suite.name()))?;
         let (processors, memory_mib, limit) = (self.processors, self.memory_mib, self.limit);
-        let machine = Machine { kernel, processors, memory_mib, counting: processors == 1, limit, append: "" };
+        let machine =
+            Machine { kernel, processors, memory_mib, counting: processors == 1, limit, append: "" };
         let began = Instant::now();
         let mut results = Results::default();
         let mut progress = Progress::new(format!("{} {}", kernel.name, suite.name()));
@@ -145,7 +149,9 @@ impl Suite {
                     notes.push(format!("passed without being run: {reason}"));
                 }
                 if let Some((_, skips)) = line.split_once("SKIPS: ") {
-                    notes.push(format!("skipped by this kernel, as `doctor` says it does where functions are traced: {skips}"));
+                    notes.push(format!(
+                        "skipped by this kernel, as `doctor` says it does where functions are traced: {skips}"
+                    ));
                 }
             });
             progress.tell(&results);
@@ -167,13 +173,23 @@ impl Suite {
             faults.push(format!("the tests ended with exit code {}", ended.code()));
         }
         let release = ended.release.clone();
-        let mut run = Run { kernel: kernel.name.clone(), suite, release, results, faults, notes, folder: None, took: began.elapsed() };
+        let mut run = Run {
+            kernel: kernel.name.clone(),
+            suite,
+            release,
+            results,
+            faults,
+            notes,
+            folder: None,
+            took: began.elapsed(),
+        };
         if run.is_good() {
             let _ = std::fs::remove_dir_all(&folder);
         } else {
             run.folder = Some(folder);
         }
-        let (good, release) = (if run.is_good() { "good" } else { "NOT GOOD" }, run.release.as_deref().unwrap_or("?"));
+        let (good, release) =
+            (if run.is_good() { "good" } else { "NOT GOOD" }, run.release.as_deref().unwrap_or("?"));
         eprintln!("{} ({release}) {}: {good}, {} s", run.kernel, suite.name(), run.took.as_secs());
         Ok(run)
     }
@@ -189,11 +205,13 @@ impl Suite {
         let settings = [
             format!("PUNCTUAL_E2E_ATTACH={}", attach.name()),
             format!("PUNCTUAL_E2E_ONLY={}", self.tests.join(" ")),
-            // Where programs run fifty times slower, to begin an observation for each driver would take an hour.
+            // Where programs run fifty times slower, to begin an observation for each driver would take an
+            // hour.
             "PUNCTUAL_E2E_TOGETHER=1".into(),
             "PUNCTUAL=/usr/local/bin/punctual".into(),
         ];
-        // One after the other: an observation that begins makes the kernel skip programs of another, and idle time costs nothing where instructions count.
+        // One after the other: an observation that begins makes the kernel skip programs of another, and idle
+        // time costs nothing where instructions count.
         let one = if self.processors == 1 { "1" } else { "4" };
         let command = ["e2e", "--color", "never", "--test-threads", one].map(str::to_owned);
         let mut job = vec!["env".to_owned()];
@@ -202,14 +220,20 @@ impl Suite {
     }
 }
 
-/// Where a kernel is built to let programs be called from functions and the tests say that it refuses ours, that is no lack of the kernel's: the verifier,
-/// most likely. Those that are too old for all of it were not tried.
+/// Where a kernel is built to let programs be called from functions and the tests say that it refuses ours,
+/// that is no lack of the kernel's: the verifier, most likely. Those that are too old for all of it were not
+/// tried.
 fn refused(kernel: &Kernel, suite: Tests, results: &Results) -> Option<String> {
     if suite != Tests::EndToEnd(Attach::Fentry) || !kernel.has("DYNAMIC_FTRACE_WITH_DIRECT_CALLS") {
         return None;
     }
-    let reasons = results.tests.values().filter_map(|outcome| if let Outcome::Skipped(reason) = outcome { Some(reason) } else { None });
-    let reason = reasons.into_iter().find(|reason| reason.starts_with("no function tracing") && !reason.contains("not tried"))?;
+    let reasons = results
+        .tests
+        .values()
+        .filter_map(|outcome| if let Outcome::Skipped(reason) = outcome { Some(reason) } else { None });
+    let reason = reasons
+        .into_iter()
+        .find(|reason| reason.starts_with("no function tracing") && !reason.contains("not tried"))?;
     Some(format!("the kernel can trace functions, but refused the programs: {reason}"))
 }
 
@@ -241,7 +265,12 @@ impl Progress {
     fn tell(&mut self, results: &Results) {
         if self.is_shown {
             let failed = results.count(|outcome| matches!(outcome, Outcome::Failed(_)));
-            eprint!("\r\x1b[K{}: {} of {} tests, {failed} failed", self.what, results.tests.len(), results.announced.unwrap_or(0));
+            eprint!(
+                "\r\x1b[K{}: {} of {} tests, {failed} failed",
+                self.what,
+                results.tests.len(),
+                results.announced.unwrap_or(0)
+            );
         }
     }
 
@@ -260,7 +289,12 @@ mod tests {
     fn programs_that_a_kernel_refuses_are_a_fault_where_it_could_have_taken_them() {
         let config = std::env::temp_dir().join(format!("lab-config-{}", std::process::id()));
         let said = |config: &PathBuf, reason: &str| {
-            let kernel = Kernel { name: "6.1".into(), arch: Arch::Amd64, image: PathBuf::new(), config: Some(config.clone()) };
+            let kernel = Kernel {
+                name: "6.1".into(),
+                arch: Arch::Amd64,
+                image: PathBuf::new(),
+                config: Some(config.clone()),
+            };
             let mut results = Results::default();
             results.line(&format!("test driver::poll ... ignored (no function tracing: {reason})"));
             let by = |attach| refused(&kernel, Tests::EndToEnd(attach), &results);
@@ -268,7 +302,9 @@ mod tests {
         };
         std::fs::write(&config, "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y\n").unwrap();
         assert!(
-            said(&config, "loading: the kernel refused it (Invalid argument)").0.is_some_and(|fault| fault.contains("Invalid argument"))
+            said(&config, "loading: the kernel refused it (Invalid argument)")
+                .0
+                .is_some_and(|fault| fault.contains("Invalid argument"))
         );
         assert_eq!(said(&config, "loading: the kernel refused it (Invalid argument)").1, None);
         assert_eq!(said(&config, "not tried").0, None);

@@ -14,7 +14,12 @@ pub fn text(report: &Report) -> String {
     let names: BTreeSet<&String> = report.runs.iter().flat_map(|run| run.results.tests.keys()).collect();
     let width = names.iter().map(|name| name.len()).max().unwrap_or(4);
     if !names.is_empty() {
-        let _ = writeln!(out, "\n{:width$}  {}", "test", report.runs.iter().map(column).collect::<Vec<_>>().join("  "));
+        let _ = writeln!(
+            out,
+            "\n{:width$}  {}",
+            "test",
+            report.runs.iter().map(column).collect::<Vec<_>>().join("  ")
+        );
     }
     for name in names {
         let cells = report.runs.iter().map(|run| {

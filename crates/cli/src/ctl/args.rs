@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 /// Ask punctuald: what is admitted, and have commands scheduled
 ///
-/// Programs declare their timing needs to the daemon punctuald, which admits and schedules them. This looks at what it does, and does the
-/// same for programs that know nothing of it.
+/// Programs declare their timing needs to the daemon punctuald, which admits and schedules them. This looks
+/// at what it does, and does the same for programs that know nothing of it.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes(), arg_required_else_help = false)]
 pub struct Ctl {
@@ -53,21 +53,26 @@ pub enum Command {
     Run(Box<Run>),
 }
 
-/// What is declared by hand. Options that speak of a model exclude each by itself: clap asks for no model where there cannot be one.
+/// What is declared by hand. Options that speak of a model exclude each by itself: clap asks for no model
+/// where there cannot be one.
 const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline", "priority"];
 
 /// Run a command under admitted specs
 ///
-/// With --period, --priority and the like, COMMAND's first thread is scheduled by one spec; threads and processes that it starts are not. Nothing is run
-/// that is not admitted.
+/// With --period, --priority and the like, COMMAND's first thread is scheduled by one spec; threads and
+/// processes that it starts are not. Nothing is run that is not admitted.
 ///
-/// With --model, each thread of COMMAND (and of the processes that it starts) that has the name of one in the timing model is scheduled by a spec of its
-/// own, with the period and the runtime of the task that tells most of that thread: of those in which it was real-time, or else of all, the one with the
-/// most jobs; of a task that was sometimes released more than once in a period, the runtime is that of as many jobs. All specs are admitted before COMMAND is started. Threads of one name get theirs in the order in which they start. What gets no spec is
-/// told, and stays as it is. The model of a program that is not real-time yet comes from punctual extract --include-best-effort -o FILE -- COMMAND:
-/// without that option a model has just the threads that were real-time already.
+/// With --model, each thread of COMMAND (and of the processes that it starts) that has the name of one in the
+/// timing model is scheduled by a spec of its own, with the period and the runtime of the task that tells
+/// most of that thread: of those in which it was real-time, or else of all, the one with the most jobs; of a
+/// task that was sometimes released more than once in a period, the runtime is that of as many jobs. All
+/// specs are admitted before COMMAND is started. Threads of one name get theirs in the order in which they
+/// start. What gets no spec is told, and stays as it is. The model of a program that is not real-time yet
+/// comes from punctual extract --include-best-effort -o FILE -- COMMAND: without that option a model has just
+/// the threads that were real-time already.
 ///
-/// Ends with COMMAND's exit code, or 128 and the number of the signal that ended it. With --model, signals are passed on to it.
+/// Ends with COMMAND's exit code, or 128 and the number of the signal that ended it. With --model, signals
+/// are passed on to it.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 #[command(group = clap::ArgGroup::new("needs").required(true).multiple(true)
@@ -105,7 +110,8 @@ pub struct Run {
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     pub name: Option<String>,
 
-    /// Take periods and runtimes of the threads from this timing model (*.timing.json); extract it with --include-best-effort if they are not real-time yet
+    /// Take periods and runtimes of the threads from this timing model (*.timing.json); extract it with
+    /// --include-best-effort if they are not real-time yet
     #[arg(long, value_name = "FILE", conflicts_with_all = DECLARED, value_hint = ValueHint::FilePath)]
     pub model: Option<PathBuf>,
 
@@ -121,7 +127,8 @@ pub struct Run {
     #[arg(long, value_name = "NAME", requires = "model", conflicts_with_all = DECLARED)]
     pub without: Vec<String>,
 
-    /// Leave out threads of which fewer jobs were seen: they came and went, or were not observed for long enough
+    /// Leave out threads of which fewer jobs were seen: they came and went, or were not observed for long
+    /// enough
     #[arg(long, value_name = "N", default_value_t = 10, requires = "model", conflicts_with_all = DECLARED)]
     pub min_jobs: u64,
 
@@ -136,7 +143,8 @@ pub struct Run {
 
 /// Zero is for the daemon to refuse: it says which bound that breaks.
 fn time(text: &str) -> Result<Duration, String> {
-    let span = humantime::parse_duration(text).map_err(|_| "expected a number with a unit, such as 10ms, 250us or 1s")?;
+    let span = humantime::parse_duration(text)
+        .map_err(|_| "expected a number with a unit, such as 10ms, 250us or 1s")?;
     let ns = u64::try_from(span.as_nanos()).map_err(|_| "expected less than 584 years")?;
     Ok(Duration::from_ns(ns))
 }
@@ -164,11 +172,18 @@ mod tests {
         let plan = run("punctual ctl run --period 10ms --runtime 2ms -- sleep --period 1").expect("needs");
         assert_eq!((plan.period, plan.runtime), (Some(Duration::from_ms(10)), Some(Duration::from_ms(2))));
         assert_eq!(plan.command, ["sleep", "--period", "1"]);
-        assert_eq!(run("punctual ctl run --model a.timing.json --margin 25% -- a").expect("a model").margin, 25);
-        let plan = run("punctual ctl run --model a.timing.json --thread b --thread c --without d -- a").expect("threads");
+        assert_eq!(
+            run("punctual ctl run --model a.timing.json --margin 25% -- a").expect("a model").margin,
+            25
+        );
+        let plan = run("punctual ctl run --model a.timing.json --thread b --thread c --without d -- a")
+            .expect("threads");
         assert_eq!((plan.thread.len(), plan.without.len(), plan.min_jobs), (2, 1, 10));
         for option in ["--thread b", "--without b", "--min-jobs 3", "--margin 3%"] {
-            assert!(run(&format!("punctual ctl run --period 1ms {option} -- a")).is_err(), "{option} is about a model");
+            assert!(
+                run(&format!("punctual ctl run --period 1ms {option} -- a")).is_err(),
+                "{option} is about a model"
+            );
         }
         assert!(run("punctual ctl run -- a").is_err(), "nothing is declared");
         assert!(run("punctual ctl run --plugin EDF -- a").is_err(), "a plugin alone declares nothing");
@@ -181,6 +196,11 @@ mod tests {
         assert_eq!(time("250us"), Ok(Duration::from_us(250)));
         assert_eq!(time("0s"), Ok(Duration::ZERO));
         assert!(time("10").is_err() && time("600000000000000h").is_err() && time("-1ms").is_err());
-        assert!(percent("10").is_ok() && percent("1001%").is_err() && percent("-5%").is_err() && percent("1.5%").is_err());
+        assert!(
+            percent("10").is_ok()
+                && percent("1001%").is_err()
+                && percent("-5%").is_err()
+                && percent("1.5%").is_err()
+        );
     }
 }

@@ -15,7 +15,8 @@ pub struct Beyond {
 }
 
 impl Beyond {
-    /// One look: these threads have no spec, though needs have their names. In words, the first thread of each name.
+    /// One look: these threads have no spec, though needs have their names. In words, the first thread of
+    /// each name.
     pub fn look(&mut self, threads: &[(u32, &Live)], needs: &[&Need]) -> Vec<String> {
         let mut said = Vec::new();
         for (tid, thread) in threads.iter().filter(|(tid, _)| !self.counted.contains(tid)) {
@@ -32,7 +33,11 @@ impl Beyond {
     /// In words, how many there were of the names of which there was more than one.
     pub fn remarks(&self) -> Vec<String> {
         let several = self.counts.iter().filter(|(_, count)| **count > 1);
-        several.map(|(name, count)| format!("{} named {} got no spec in all", counted(*count, "thread"), shown(name))).collect()
+        several
+            .map(|(name, count)| {
+                format!("{} named {} got no spec in all", counted(*count, "thread"), shown(name))
+            })
+            .collect()
     }
 }
 
@@ -54,12 +59,22 @@ mod tests {
 
     #[test]
     fn a_name_is_told_once_and_its_threads_are_counted() {
-        let need = Need { name: "vision".into(), tid: 1, first: false, jobs: 9, together: 1, parameters: Parameters::default() };
+        let need = Need {
+            name: "vision".into(),
+            tid: 1,
+            first: false,
+            jobs: 9,
+            together: 1,
+            parameters: Parameters::default(),
+        };
         let live = |first| Live { name: "vision".into(), first };
         let (later, first) = (live(false), live(true));
         let mut beyond = Beyond::default();
         let said = beyond.look(&[(5, &later)], &[&need]);
-        assert_eq!(said, ["thread vision (5) stays as it is: the model's one spec for vision has its thread"]);
+        assert_eq!(
+            said,
+            ["thread vision (5) stays as it is: the model's one spec for vision has its thread"]
+        );
         assert!(beyond.look(&[(5, &later)], &[&need]).is_empty() && beyond.remarks().is_empty(), "told once");
         assert!(beyond.look(&[(5, &later), (6, &later)], &[&need]).is_empty(), "the others are counted");
         assert_eq!(beyond.remarks(), ["2 threads named vision got no spec in all"]);

@@ -24,7 +24,8 @@ pub struct Need {
     pub name: String,
     /// Its number when it was observed.
     pub tid: u32,
-    /// Whether it was, or may have been, the first thread of its process: traces of other tools do not always say.
+    /// Whether it was, or may have been, the first thread of its process: traces of other tools do not always
+    /// say.
     pub first: bool,
     /// From how many jobs this is known.
     pub jobs: u64,
@@ -53,7 +54,8 @@ pub struct Without {
 /// Why a thread has no spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Fewer jobs than there have to be: a thread that came and went, or that was not observed for long enough.
+    /// Fewer jobs than there have to be: a thread that came and went, or that was not observed for long
+    /// enough.
     FewJobs,
     NoRuntime,
     NoPeriod,
@@ -88,7 +90,8 @@ pub fn unknown<'a>(model: &TimingModel, choice: &'a Choice) -> Option<&'a String
 pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Needs {
     let mut threads: Vec<Vec<&Task>> = Vec::new();
     for task in &model.tasks {
-        let same = |phases: &&mut Vec<&Task>| (phases[0].tid, &phases[0].recording) == (task.tid, &task.recording);
+        let same =
+            |phases: &&mut Vec<&Task>| (phases[0].tid, &phases[0].recording) == (task.tid, &task.recording);
         match threads.iter_mut().find(same) {
             Some(phases) => phases.push(task),
             None => threads.push(vec![task]),
@@ -106,7 +109,8 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
         let (name, tid, first) = (task.name.clone(), task.tid, task.pid == task.tid);
         match known {
             Ok(Needed { period, runtime, together }) => {
-                let parameters = Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
+                let parameters =
+                    Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
                 needs.push(Need { name, tid, first, jobs: jobs(task), together, parameters });
             }
             Err(why) => without.push(Without { name, tid, first, why }),
@@ -117,17 +121,23 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
     recordings.sort();
     recordings.dedup();
     if recordings.len() > 1 {
-        remarks.push(format!("the model is of {} recordings: a thread that is in several of them has a spec for each", recordings.len()));
+        remarks.push(format!(
+            "the model is of {} recordings: a thread that is in several of them has a spec for each",
+            recordings.len()
+        ));
     }
     Needs { needs, remarks }
 }
 
-/// The task of a thread's life that tells most of it, and its period and runtime: of those in which it was real-time, if there are any, the one with
-/// the most jobs, rather one that can be declared; the later one of equals. A thread begins as what it was started as, and then becomes what it is.
+/// The task of a thread's life that tells most of it, and its period and runtime: of those in which it was
+/// real-time, if there are any, the one with the most jobs, rather one that can be declared; the later one of
+/// equals. A thread begins as what it was started as, and then becomes what it is.
 fn most_telling<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Known)> {
     let real_time = phases.iter().any(|task| is_real_time(task.policy));
     let candidates = phases.iter().filter(|task| is_real_time(task.policy) == real_time);
-    let known = candidates.map(|task| (*task, stream(task).ok_or(Why::NoPeriod).and_then(|stream| needed(stream, choice.margin))));
+    let known = candidates.map(|task| {
+        (*task, stream(task).ok_or(Why::NoPeriod).and_then(|stream| needed(stream, choice.margin)))
+    });
     let (task, known) = known.max_by_key(|(task, known)| (known.is_ok(), jobs(task)))?;
     Some((task, if jobs(task) < choice.min_jobs { Err(Why::FewJobs) } else { known }))
 }
@@ -144,12 +154,14 @@ fn stream(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
 }
 
-/// The period, rounded down, or else the least distance of two releases; and the runtime with its margin, rounded up. Releases closer to each other
-/// than a job is long are bursts, which no period describes.
+/// The period, rounded down, or else the least distance of two releases; and the runtime with its margin,
+/// rounded up. Releases closer to each other than a job is long are bursts, which no period describes.
 ///
-/// Skipped activations need no more than others. Where releases were extra, a period has to have time for all the jobs that it may have.
+/// Skipped activations need no more than others. Where releases were extra, a period has to have time for all
+/// the jobs that it may have.
 fn needed(stream: &Stream, margin: u32) -> Known {
-    let execution = stream.execution.as_ref().filter(|execution| !execution.wcet_ns.is_empty()).ok_or(Why::NoRuntime)?;
+    let execution =
+        stream.execution.as_ref().filter(|execution| !execution.wcet_ns.is_empty()).ok_or(Why::NoRuntime)?;
     let arrival = &stream.arrival;
     let together = arrival.periodic.as_ref().map_or(1, |periodic| extra_together(periodic).saturating_add(1));
     let runtime = with_margin(demand(execution, together), margin);
@@ -169,22 +181,31 @@ fn needed(stream: &Stream, margin: u32) -> Known {
     }
 }
 
-/// How many extra releases may be of one activation: those listed less than a period apart; all of them, where not all are listed.
+/// How many extra releases may be of one activation: those listed less than a period apart; all of them,
+/// where not all are listed.
 fn extra_together(periodic: &Periodic) -> u64 {
     let extra = || periodic.slips.iter().filter(|slip| slip.activations < 0);
-    let sum = |slips: &mut dyn Iterator<Item = &Slip>| slips.fold(0_u64, |sum, slip| sum.saturating_add(slip.activations.unsigned_abs()));
+    let sum = |slips: &mut dyn Iterator<Item = &Slip>| {
+        slips.fold(0_u64, |sum, slip| sum.saturating_add(slip.activations.unsigned_abs()))
+    };
     if sum(&mut extra()) != periodic.extra {
         return periodic.extra;
     }
-    let near =
-        |first: &Slip| sum(&mut extra().filter(|slip| slip.at_ns >= first.at_ns && slip.at_ns.since(first.at_ns) <= periodic.period_ns));
+    let near = |first: &Slip| {
+        sum(&mut extra()
+            .filter(|slip| slip.at_ns >= first.at_ns && slip.at_ns.since(first.at_ns) <= periodic.period_ns))
+    };
     extra().map(near).max().unwrap_or(0)
 }
 
 /// What so many jobs in a row take together; beyond the curve, as many whole curves as fit, and the rest.
 fn demand(execution: &Execution, jobs: u64) -> u128 {
     let curve = &execution.wcet_ns;
-    let of = |jobs: u64| jobs.checked_sub(1).and_then(|index| curve.get(index as usize)).map_or(0, |cost| u128::from(cost.ns()));
+    let of = |jobs: u64| {
+        jobs.checked_sub(1)
+            .and_then(|index| curve.get(index as usize))
+            .map_or(0, |cost| u128::from(cost.ns()))
+    };
     let length = curve.len() as u64;
     u128::from(jobs / length) * of(length) + of(jobs % length)
 }
@@ -218,9 +239,11 @@ mod tests {
     }
 
     fn model(tasks: Vec<Value>) -> TimingModel {
-        let tasks: Vec<Task> = tasks.into_iter().map(|task| serde_json::from_value(task).expect("a task")).collect();
+        let tasks: Vec<Task> =
+            tasks.into_iter().map(|task| serde_json::from_value(task).expect("a task")).collect();
         let platform = json!({"kernel": "", "machine": "", "cpus": 1});
-        let observation = json!({"clock": "monotonic", "from_ns": 0, "until_ns": 9, "records": 1, "lost_records": 0});
+        let observation =
+            json!({"clock": "monotonic", "from_ns": 0, "until_ns": 9, "records": 1, "lost_records": 0});
         TimingModel {
             format: String::new(),
             version: 1,
@@ -238,7 +261,10 @@ mod tests {
     fn chosen(model: &TimingModel, choice: &Choice) -> Vec<(String, u64, u64)> {
         let ns = |time: Option<Duration>| time.map_or(0, Duration::ns);
         let needs = needs(model, choice, &Parameters::default()).needs;
-        needs.into_iter().map(|need| (need.name, ns(need.parameters.period), ns(need.parameters.runtime))).collect()
+        needs
+            .into_iter()
+            .map(|need| (need.name, ns(need.parameters.period), ns(need.parameters.runtime)))
+            .collect()
     }
 
     fn declared(model: &TimingModel) -> Vec<(String, u64, u64)> {
@@ -258,7 +284,8 @@ mod tests {
             task("worker", 3, 0, "SCHED_FIFO", stream(50, periodic(2_000), json!([100]))),
             task("events", 4, 0, "SCHED_RR", stream(50, sporadic, json!([30]))),
         ]);
-        let expected = [("worker".into(), 1_000, 112), ("worker".into(), 2_000, 110), ("events".into(), 700, 33)];
+        let expected =
+            [("worker".into(), 1_000, 112), ("worker".into(), 2_000, 110), ("events".into(), 700, 33)];
         assert_eq!(declared(&model), expected);
     }
 
@@ -267,7 +294,13 @@ mod tests {
         let model = model(vec![
             // What it was before it became real-time has no say, even where the rest cannot be declared.
             task("before", 2, 0, "SCHED_OTHER", stream(90, periodic(3), json!([1]))),
-            task("bursts", 2, 1, "SCHED_FIFO", stream(50, json!({"sporadic": {"min_separation_ns": 5}}), json!([6]))),
+            task(
+                "bursts",
+                2,
+                1,
+                "SCHED_FIFO",
+                stream(50, json!({"sporadic": {"min_separation_ns": 5}}), json!([6])),
+            ),
             task("moved", 3, 0, "SCHED_FIFO", stream(20, periodic(1_000), json!([1]))),
             task("moved", 3, 1, "SCHED_FIFO", stream(20, periodic(2_000), json!([1]))),
             task("moved", 3, 2, "SCHED_FIFO", stream(90, json!({}), json!([1]))),
@@ -295,7 +328,10 @@ mod tests {
         };
         let model = model(vec![of("monday"), of("tuesday")]);
         assert_eq!(declared(&model).len(), 2);
-        assert_eq!(remarks(&model), ["the model is of 2 recordings: a thread that is in several of them has a spec for each"]);
+        assert_eq!(
+            remarks(&model),
+            ["the model is of 2 recordings: a thread that is in several of them has a spec for each"]
+        );
     }
 
     #[test]
@@ -305,7 +341,8 @@ mod tests {
             task("sh", 3, 0, "SCHED_OTHER", stream(2, periodic(400), json!([10]))),
             task("vision", 4, 0, "SCHED_OTHER", stream(50, periodic(3_000), json!([10]))),
         ]);
-        let names = |choice: &Choice| chosen(&model, choice).into_iter().map(|(name, ..)| name).collect::<Vec<_>>();
+        let names =
+            |choice: &Choice| chosen(&model, choice).into_iter().map(|(name, ..)| name).collect::<Vec<_>>();
         let of = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
         assert_eq!(names(&all()), ["control", "vision"]);
         assert_eq!(names(&Choice { min_jobs: 2, ..all() }), ["control", "sh", "vision"]);
@@ -313,7 +350,10 @@ mod tests {
         assert_eq!(names(&Choice { without: of(&["vision"]), ..all() }), ["control"]);
         assert_eq!(names(&Choice { only: of(&["vision", "sh"]), ..all() }), ["vision"]);
         assert_eq!(names(&Choice { only: of(&["vision"]), without: of(&["vision"]), ..all() }), [""; 0]);
-        assert_eq!(unknown(&model, &Choice { only: of(&["vision"]), without: of(&["visoin"]), ..all() }), Some(&"visoin".into()));
+        assert_eq!(
+            unknown(&model, &Choice { only: of(&["vision"]), without: of(&["visoin"]), ..all() }),
+            Some(&"visoin".into())
+        );
         assert_eq!(unknown(&model, &Choice { only: of(&["vision"]), without: of(&["sh"]), ..all() }), None);
     }
 
@@ -322,7 +362,13 @@ mod tests {
         let no_runtime = json!({"separator": {"call": "pause"}, "jobs": 50, "uncertain_releases": 0, "arrival": periodic(5)});
         let model = model(vec![
             task("often", 2, 0, "SCHED_FIFO", stream(50, json!({}), json!([1]))),
-            task("zero", 3, 0, "SCHED_OTHER", stream(50, json!({"sporadic": {"min_separation_ns": 0}}), json!([0]))),
+            task(
+                "zero",
+                3,
+                0,
+                "SCHED_OTHER",
+                stream(50, json!({"sporadic": {"min_separation_ns": 0}}), json!([0])),
+            ),
             task("free", 4, 0, "SCHED_FIFO", no_runtime),
             task("idle", 5, 0, "SCHED_OTHER", stream(1, json!({}), json!([1]))),
         ]);
@@ -334,21 +380,30 @@ mod tests {
             "zero (TID 3 in",
             "free (TID 4 in the model) gets no spec: no runtime",
         ];
-        assert!(said.len() == 4 && said.iter().zip(expected).all(|(said, expected)| said.contains(expected)), "{said:?}");
+        assert!(
+            said.len() == 4 && said.iter().zip(expected).all(|(said, expected)| said.contains(expected)),
+            "{said:?}"
+        );
     }
 
-    /// Ten times in a second, but for some: the same period and, where releases were extra, time for all of a period's jobs.
+    /// Ten times in a second, but for some: the same period and, where releases were extra, time for all of a
+    /// period's jobs.
     #[test]
     fn slips_make_no_declaration_too_small() {
         let of = |fields: Value, wcet: Value| {
             let mut arrival = periodic(1_000);
-            arrival["periodic"].as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("an object"));
+            arrival["periodic"]
+                .as_object_mut()
+                .expect("an object")
+                .extend(fields.as_object().cloned().expect("an object"));
             model(vec![task("a", 2, 0, "SCHED_FIFO", stream(50, arrival, wcet))])
         };
         let slips = |places: &[(u64, i64)]| -> Value {
             places.iter().map(|(at, activations)| json!({"at_ns": at, "activations": activations})).collect()
         };
-        let declared = |model: TimingModel| declared(&model).into_iter().map(|(_, period, runtime)| (period, runtime)).collect::<Vec<_>>();
+        let declared = |model: TimingModel| {
+            declared(&model).into_iter().map(|(_, period, runtime)| (period, runtime)).collect::<Vec<_>>()
+        };
         let skipped = json!({"skipped": 2, "slips": slips(&[(5_000, 2)])});
         assert_eq!(declared(of(skipped, json!([100, 150]))), [(1_000, 110)]);
         // Far apart, then close together.
@@ -356,7 +411,9 @@ mod tests {
         let model = of(apart, json!([100, 150, 170]));
         assert_eq!(
             remarks(&model),
-            ["thread a (TID 2 in the model) was released up to 2 times in a period: its runtime is that of 2 jobs"]
+            [
+                "thread a (TID 2 in the model) was released up to 2 times in a period: its runtime is that of 2 jobs"
+            ]
         );
         assert_eq!(declared(model), [(1_000, 165)]);
         let close = json!({"extra": 2, "slips": slips(&[(5_000, -1), (5_900, -1)])});

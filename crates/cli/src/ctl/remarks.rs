@@ -1,11 +1,13 @@
-//! What a user has to know of a model's threads before a command is run by it: which have no spec, and which cannot be told apart. A line each.
+//! What a user has to know of a model's threads before a command is run by it: which have no spec, and which
+//! cannot be told apart. A line each.
 
 use super::model::{Need, Why, Without};
 
 /// So many of a list are named, the rest is counted.
 const NAMED: usize = 6;
 
-/// Text from a file or of a thread, on a line and for a terminal: whoever names a thread may use any character.
+/// Text from a file or of a thread, on a line and for a terminal: whoever names a thread may use any
+/// character.
 pub fn shown(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
@@ -51,10 +53,15 @@ fn few_jobs(threads: &[&Without], min_jobs: u64) -> String {
             None => names.push((&thread.name, 1)),
         }
     }
-    let times = |(name, times): &(&str, usize)| if *times == 1 { shown(name) } else { format!("{} ({times} times)", shown(name)) };
+    let times = |(name, times): &(&str, usize)| {
+        if *times == 1 { shown(name) } else { format!("{} ({times} times)", shown(name)) }
+    };
     let names: Vec<String> = names.iter().map(times).collect();
     let (threads, verb) = (counted(threads.len(), "thread"), if threads.len() == 1 { "gets" } else { "get" });
-    format!("{threads} of the model with fewer than {min_jobs} jobs {verb} no spec (--min-jobs): {}", listed(&names))
+    format!(
+        "{threads} of the model with fewer than {min_jobs} jobs {verb} no spec (--min-jobs): {}",
+        listed(&names)
+    )
 }
 
 fn unfit(threads: &[&Without]) -> String {
@@ -68,7 +75,11 @@ fn unfit(threads: &[&Without]) -> String {
     let tids: Vec<String> = threads.iter().map(|thread| thread.tid.to_string()).collect();
     match one {
         true => format!("thread {name} (TID {} in the model) gets no spec: {why}", tids[0]),
-        false => format!("{} threads named {name} (TIDs {} in the model) get no spec: {why}", threads.len(), listed(&tids)),
+        false => format!(
+            "{} threads named {name} (TIDs {} in the model) get no spec: {why}",
+            threads.len(),
+            listed(&tids)
+        ),
     }
 }
 
@@ -90,7 +101,8 @@ fn ambiguous(needs: &[Need], without: &[Without]) -> Vec<String> {
         }
         let same: Vec<&Need> = needs.iter().filter(alike).collect();
         let name = shown(&need.name);
-        let bare = without.iter().filter(|thread| (&thread.name, thread.first) == (&need.name, need.first)).count();
+        let bare =
+            without.iter().filter(|thread| (&thread.name, thread.first) == (&need.name, need.first)).count();
         if same.iter().any(|other| other.parameters != need.parameters) {
             let told: Vec<String> = same.iter().map(|need| need.told()).collect();
             let told = match told.len().checked_sub(NAMED) {
@@ -154,7 +166,10 @@ mod tests {
 
     #[test]
     fn names_that_do_not_tell_threads_apart_are_told() {
-        assert!(on(&[need("a", 1, 10), need("b", 2, 20), need("b", 3, 20)], &[], 10).is_empty(), "whichever is which");
+        assert!(
+            on(&[need("a", 1, 10), need("b", 2, 20), need("b", 3, 20)], &[], 10).is_empty(),
+            "whichever is which"
+        );
         assert_eq!(
             on(&[need("control", 1, 20), need("other", 2, 5), need("control", 3, 10)], &[], 10),
             [

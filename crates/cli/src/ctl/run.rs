@@ -42,13 +42,16 @@ impl Plan {
             priority: arguments.priority,
         };
         let how = match arguments.model {
-            None => How::Own { parameters: declared, name: arguments.name.unwrap_or_else(|| name_of(&command)) },
+            None => {
+                How::Own { parameters: declared, name: arguments.name.unwrap_or_else(|| name_of(&command)) }
+            }
             Some(file) => {
                 let model = read_model(&file)?;
                 let Run { margin, min_jobs, thread: only, without, .. } = arguments;
                 let choice = Choice { margin, min_jobs, only, without };
                 How::Model(
-                    chosen(&model, &choice, &declared).map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?,
+                    chosen(&model, &choice, &declared)
+                        .map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?,
                 )
             }
         };
@@ -63,7 +66,10 @@ fn chosen(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result
         return Err((Code::File, format!("has no thread at all; {remedy}")));
     }
     if let Some(name) = model::unknown(model, choice) {
-        return Err((Code::Target, format!("has no thread named {}; punctual show --all lists them", shown(name))));
+        return Err((
+            Code::Target,
+            format!("has no thread named {}; punctual show --all lists them", shown(name)),
+        ));
     }
     let needs = model::needs(model, choice, declared);
     if needs.needs.is_empty() {
@@ -98,8 +104,14 @@ fn cannot_start(command: &[OsString], error: &std::io::Error) -> Failure {
     Failure::new(Code::Target, format!("{name} cannot be started: {}", reason(error)))
 }
 
-/// A spec belongs to a process, and a process stays the same through exec: so the command has it for as long as it lives.
-fn become_command(command: &[OsString], parameters: &Parameters, name: &str, mut client: Client) -> Result<(), Failure> {
+/// A spec belongs to a process, and a process stays the same through exec: so the command has it for as long
+/// as it lives.
+fn become_command(
+    command: &[OsString],
+    parameters: &Parameters,
+    name: &str,
+    mut client: Client,
+) -> Result<(), Failure> {
     let spec = client.create_spec(parameters, Some(name))?.spec;
     // This is the only thread of this process.
     client.attach_thread(spec, std::process::id())?;
@@ -115,7 +127,11 @@ fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: 
     for need in needs {
         let spec = client.create_spec(&need.parameters, Some(&need.name)).map_err(|error| {
             let name = shown(&need.name);
-            let remedy = if matches!(error, Error::Refused(_)) { format!("; --without {name} leaves it out") } else { String::new() };
+            let remedy = if matches!(error, Error::Refused(_)) {
+                format!("; --without {name} leaves it out")
+            } else {
+                String::new()
+            };
             let Failure { code, message } = error.into();
             let thread = format!("thread {name} (TID {} in the model, {} jobs seen)", need.tid, need.jobs);
             Failure::new(code, format!("{thread}, {}: {message}; nothing was started{remedy}", need.told()))
@@ -125,7 +141,10 @@ fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: 
     let listened = [SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH];
     let mut signals = SignalsInfo::<WithOrigin>::new(listened)
         .map_err(|error| Failure::new(Code::Other, format!("cannot handle signals: {}", reason(&error))))?;
-    let mut child = Command::new(&command[0]).args(&command[1..]).spawn().map_err(|error| cannot_start(command, &error))?;
+    let mut child = Command::new(&command[0])
+        .args(&command[1..])
+        .spawn()
+        .map_err(|error| cannot_start(command, &error))?;
     let watcher = Watcher::start(child.id(), specs, client, quiet);
     let status = await_end(&mut child, &mut signals)?;
     for unmatched in watcher.stop() {
@@ -135,9 +154,15 @@ fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: 
     std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
 }
 
-/// Waits for the command's end, and passes on what somebody sends. What the terminal sends, the command gets by itself.
-fn await_end(child: &mut Child, signals: &mut SignalsInfo<WithOrigin>) -> Result<std::process::ExitStatus, Failure> {
-    let lost = |error: std::io::Error| Failure::new(Code::Other, format!("lost sight of the command: {}", reason(&error)));
+/// Waits for the command's end, and passes on what somebody sends. What the terminal sends, the command gets
+/// by itself.
+fn await_end(
+    child: &mut Child,
+    signals: &mut SignalsInfo<WithOrigin>,
+) -> Result<std::process::ExitStatus, Failure> {
+    let lost = |error: std::io::Error| {
+        Failure::new(Code::Other, format!("lost sight of the command: {}", reason(&error)))
+    };
     loop {
         if let Some(status) = child.try_wait().map_err(lost)? {
             return Ok(status);
@@ -147,7 +172,8 @@ fn await_end(child: &mut Child, signals: &mut SignalsInfo<WithOrigin>) -> Result
                 let signal = rustix::process::Signal::from_named_raw(origin.signal);
                 let process = rustix::process::Pid::from_child(child);
                 if let Some(signal) = signal {
-                    // It has not been waited for, so the number is its own; and if it has ended, the next round says so.
+                    // It has not been waited for, so the number is its own; and if it has ended, the next
+                    // round says so.
                     let _ = rustix::process::kill_process(process, signal);
                 }
             }

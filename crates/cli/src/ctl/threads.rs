@@ -10,7 +10,8 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the names are looked at: first while a program starts, then for threads that come later or change their names.
+/// How often the names are looked at: first while a program starts, then for threads that come later or
+/// change their names.
 const OFTEN: Duration = Duration::from_millis(10);
 const SELDOM: Duration = Duration::from_millis(200);
 /// After so many looks that changed nothing.
@@ -49,7 +50,8 @@ struct Slot {
 
 struct Look {
     slots: Vec<Slot>,
-    /// What was seen at the last look. What a thread starts has its name at first, so a name counts from the second look on.
+    /// What was seen at the last look. What a thread starts has its name at first, so a name counts from the
+    /// second look on.
     last: BTreeMap<u32, Live>,
     beyond: Beyond,
     client: Client,
@@ -58,8 +60,15 @@ struct Look {
 
 impl Watcher {
     pub fn start(process: u32, specs: Vec<(Need, SpecId)>, client: Client, quiet: bool) -> Watcher {
-        let slots = specs.into_iter().map(|(need, spec)| Slot { need, spec, thread: None, served: false, failed: None });
-        let mut look = Look { slots: slots.collect(), last: BTreeMap::new(), beyond: Beyond::default(), client, quiet };
+        let slots = specs.into_iter().map(|(need, spec)| Slot {
+            need,
+            spec,
+            thread: None,
+            served: false,
+            failed: None,
+        });
+        let mut look =
+            Look { slots: slots.collect(), last: BTreeMap::new(), beyond: Beyond::default(), client, quiet };
         let (stop, stopped) = channel();
         let looking = std::thread::spawn(move || {
             let mut unchanged = 0;
@@ -84,14 +93,17 @@ impl Watcher {
     }
 }
 
-/// What became of the specs, where that is not what was meant: a line for each that failed, and one for each name of which threads were missing.
+/// What became of the specs, where that is not what was meant: a line for each that failed, and one for each
+/// name of which threads were missing.
 fn remarks(slots: &[Slot]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut names: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for slot in slots {
         let name = shown(&slot.need.name);
         match &slot.failed {
-            Some(why) => lines.push(format!("thread {name} ({}) could not be scheduled: {why}", slot.need.told())),
+            Some(why) => {
+                lines.push(format!("thread {name} ({}) could not be scheduled: {why}", slot.need.told()))
+            }
             None => {
                 let (served, all) = names.entry(&slot.need.name).or_default();
                 (*served, *all) = (*served + usize::from(slot.served), *all + 1);
@@ -104,14 +116,17 @@ fn remarks(slots: &[Slot]) -> Vec<String> {
             (served, all) if served == all => {}
             (0, 1) => lines.push(format!("no thread named {name} appeared; its spec was not used")),
             (0, all) => lines.push(format!("no thread named {name} appeared; its {all} specs were not used")),
-            (served, all) => lines.push(format!("just {served} of {all} threads named {name} appeared; the other specs were not used")),
+            (served, all) => lines.push(format!(
+                "just {served} of {all} threads named {name} appeared; the other specs were not used"
+            )),
         }
     }
     lines
 }
 
 impl Look {
-    /// One look at all threads: those that have gone or have other names now leave their specs, and those that are waited for get theirs.
+    /// One look at all threads: those that have gone or have other names now leave their specs, and those
+    /// that are waited for get theirs.
     fn at(&mut self, threads: BTreeMap<u32, Live>) -> bool {
         let mut changed = false;
         for slot in &mut self.slots {
@@ -123,7 +138,8 @@ impl Look {
             changed = true;
             slot.thread = None;
             if live.is_some() {
-                // Its name is another one now, so it is not the thread that was meant; if it has gone meanwhile, that is as well.
+                // Its name is another one now, so it is not the thread that was meant; if it has gone
+                // meanwhile, that is as well.
                 let _ = self.client.detach_thread(slot.spec);
             }
         }
@@ -150,11 +166,14 @@ impl Look {
         changed
     }
 
-    /// The slot for a thread: rather one that is of a process's first thread, as it is, or is not, as it is not.
+    /// The slot for a thread: rather one that is of a process's first thread, as it is, or is not, as it is
+    /// not.
     fn waiting_for(&self, live: &Live) -> Option<usize> {
-        let waiting = |slot: &&Slot| slot.thread.is_none() && slot.failed.is_none() && live.can_be(&slot.need);
+        let waiting =
+            |slot: &&Slot| slot.thread.is_none() && slot.failed.is_none() && live.can_be(&slot.need);
         let slots = self.slots.iter().enumerate();
-        let (at, _) = slots.filter(|(_, slot)| waiting(slot)).min_by_key(|(_, slot)| slot.need.first != live.first)?;
+        let (at, _) =
+            slots.filter(|(_, slot)| waiting(slot)).min_by_key(|(_, slot)| slot.need.first != live.first)?;
         Some(at)
     }
 
@@ -164,8 +183,9 @@ impl Look {
             && self.slots.iter().filter(|slot| live.can_be(&slot.need)).all(|slot| slot.failed.is_none())
     }
 
-    /// Attaches a thread to a slot that waits for it. A thread may get its name later than one that was started after it. While a program starts, its
-    /// specs go by the order of the threads all the same: this one takes the place of a younger one that needs something else, which moves on.
+    /// Attaches a thread to a slot that waits for it. A thread may get its name later than one that was
+    /// started after it. While a program starts, its specs go by the order of the threads all the same: this
+    /// one takes the place of a younger one that needs something else, which moves on.
     fn place(&mut self, at: usize, mut tid: u32) -> bool {
         let is_new = !self.slots[at].served;
         for earlier in 0..at {
@@ -204,7 +224,12 @@ impl Look {
 }
 
 fn tell(need: &Need, tid: u32, admission: &Admission) {
-    eprintln!("punctual: thread {} ({tid}) runs under {}, {}", shown(&need.name), admission.plugin, need.told());
+    eprintln!(
+        "punctual: thread {} ({tid}) runs under {}, {}",
+        shown(&need.name),
+        admission.plugin,
+        need.told()
+    );
 }
 
 /// The threads of a process and of all that it has started, by their numbers.

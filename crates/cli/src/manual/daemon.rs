@@ -35,8 +35,14 @@ pub fn page() -> io::Result<Vec<u8>> {
     man.render_options_section(&mut page)?;
     entries("SIGNALS", &SIGNALS).to_writer(&mut page)?;
     let files = [
-        (config::DEFAULT_PATH, "The configuration: TOML. The one that is installed tells every key and its default."),
-        (rules::DEFAULT_PATH, "The rules that the installed configuration names. Lines of domain, plugin, property and value."),
+        (
+            config::DEFAULT_PATH,
+            "The configuration: TOML. The one that is installed tells every key and its default.",
+        ),
+        (
+            rules::DEFAULT_PATH,
+            "The rules that the installed configuration names. Lines of domain, plugin, property and value.",
+        ),
         (config::DEFAULT_SOCKET, "The socket."),
         ("/run/punctual", "The state folder: what outlives a crash."),
     ];
@@ -59,10 +65,18 @@ pub fn page() -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The pages of the two files that administrators write: the files themselves, as they are installed, whose comments tell everything.
+/// The pages of the two files that administrators write: the files themselves, as they are installed, whose
+/// comments tell everything.
 pub fn files() -> io::Result<[(&'static str, Vec<u8>); 2]> {
     let said = "The installed file, whose comments tell every key and its default. punctuald --check-config says what is wrong and where.";
-    let config = file("PUNCTUALD.TOML", "punctuald.toml", "configuration of punctuald", config::DEFAULT_PATH, said, config::DEFAULT_TEXT)?;
+    let config = file(
+        "PUNCTUALD.TOML",
+        "punctuald.toml",
+        "configuration of punctuald",
+        config::DEFAULT_PATH,
+        said,
+        config::DEFAULT_TEXT,
+    )?;
     let said = "The installed file, whose comments tell its form. punctual rules check and punctual rules explain say what rules come to.";
     let rules = file(
         "PUNCTUAL-RULES.CONF",
@@ -99,7 +113,10 @@ fn file(title: &str, name: &str, about: &str, path: &str, said: &str, text: &str
 }
 
 const SIGNALS: [(&str, &str); 2] = [
-    ("SIGHUP", "Reads configuration and rules again: all of both, or, if something is wrong with them, nothing. What was admitted stays."),
+    (
+        "SIGHUP",
+        "Reads configuration and rules again: all of both, or, if something is wrong with them, nothing. What was admitted stays.",
+    ),
     ("SIGTERM, SIGINT", "Puts all threads back to how they were and ends."),
 ];
 
@@ -124,14 +141,25 @@ mod tests {
     fn the_files_are_shown_as_they_are_installed() {
         for (name, page) in super::files().expect("pages") {
             let page = String::from_utf8(page).expect("text");
-            assert!(page.contains(".nf") && page.contains(if name.contains("toml") { "[[plugin]]" } else { "ignore_adm_test" }), "{page}");
+            assert!(
+                page.contains(".nf")
+                    && page.contains(if name.contains("toml") { "[[plugin]]" } else { "ignore_adm_test" }),
+                "{page}"
+            );
         }
     }
 
     #[test]
     fn the_page_tells_options_files_and_codes() {
         let page = String::from_utf8(super::page().expect("a page")).expect("text");
-        for part in [".TH PUNCTUALD 8", "check\\-config", ".SH SIGNALS", "/etc/punctual/rules.conf", ".SH \"EXIT STATUS\"", "varlinkctl"] {
+        for part in [
+            ".TH PUNCTUALD 8",
+            "check\\-config",
+            ".SH SIGNALS",
+            "/etc/punctual/rules.conf",
+            ".SH \"EXIT STATUS\"",
+            "varlinkctl",
+        ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
     }

@@ -12,7 +12,8 @@ use std::path::PathBuf;
 
 /// Look after files that name the functions of a dataflow framework
 ///
-/// With such files, punctual record --flow-probes traces a program that cannot be rebuilt. docs/flow-probes.md says what is in them.
+/// With such files, punctual record --flow-probes traces a program that cannot be rebuilt.
+/// docs/flow-probes.md says what is in them.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes(), arg_required_else_help = false)]
 pub struct Arguments {
@@ -24,11 +25,12 @@ pub struct Arguments {
 enum What {
     /// Say which of the functions a program has
     ///
-    /// Looks in the program and in the libraries that it is linked to; nothing of it runs. The exit code is 0 only if there is a function for each of the four
-    /// events.
+    /// Looks in the program and in the libraries that it is linked to; nothing of it runs. The exit code is 0
+    /// only if there is a function for each of the four events.
     #[command(after_long_help = crate::failure::codes())]
     Check {
-        /// The probes file (TOML), or the name of one that comes with Punctual: punctual-flow, tasking-framework-1.2; several add up
+        /// The probes file (TOML), or the name of one that comes with Punctual: punctual-flow,
+        /// tasking-framework-1.2; several add up
         #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
         files: Vec<PathBuf>,
         /// The program
@@ -44,8 +46,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let What::Check { files, program, json } = &arguments.command;
     let probes = files::read(files)?;
     let found = probes::program(program.as_os_str()).ok_or_else(|| {
-        let message =
-            format!("cannot look for functions in {}: there is no such program; give its path, or look at PATH", program.display());
+        let message = format!(
+            "cannot look for functions in {}: there is no such program; give its path, or look at PATH",
+            program.display()
+        );
         Failure::new(Code::Target, message)
     })?;
     let located = probes::locate(&probes, &found)?;
@@ -75,8 +79,12 @@ fn as_text(file: &ProbeFile, located: &[Located]) -> String {
             Some(function) => {
                 // A probe at the return begins with one at the entry.
                 let cost = match function.first {
-                    Some(First::SingleStepped) => "; its first instruction is single-stepped, which costs ten times as much",
-                    Some(First::Refused) => "; its first instruction is locked: the kernel sets no breakpoint there",
+                    Some(First::SingleStepped) => {
+                        "; its first instruction is single-stepped, which costs ten times as much"
+                    }
+                    Some(First::Refused) => {
+                        "; its first instruction is locked: the kernel sets no breakpoint there"
+                    }
                     Some(First::Emulated) | None => "",
                 };
                 format!("{} at {:#x}{cost}", function.file.display(), function.offset)

@@ -58,9 +58,11 @@ mod tests {
 
     #[test]
     fn names_become_numbers_when_they_are_known() {
-        let of = |channel: &str, task: &str| Declared { channel: channel.into(), task: task.into(), arming: None };
+        let of =
+            |channel: &str, task: &str| Declared { channel: channel.into(), task: task.into(), arming: None };
         let declared = [of("image", "navi"), of("imgae", "navi"), of("image", "navy"), of("twice", "navi")];
-        let mut about = About { channels: [(0, "tick".into()), (3, "image".into())].into(), ..About::default() };
+        let mut about =
+            About { channels: [(0, "tick".into()), (3, "image".into())].into(), ..About::default() };
         assert_eq!(known(&declared, &about), []);
         about.tasks.insert(2, "navi".into());
         about.channels.extend([(4, "twice".into()), (5, "twice".into())]);

@@ -1,8 +1,9 @@
-//! Whether what is read in a program's memory can be what the probes file says it is. An offset that is wrong often gives numbers too, and a trace of them says
-//! nothing of the program.
+//! Whether what is read in a program's memory can be what the probes file says it is. An offset that is wrong
+//! often gives numbers too, and a trace of them says nothing of the program.
 //!
-//! What is told here cannot come of a right file where identities belong to objects that stay where they are, and where a task is queued before it is executed. Some
-//! of it can come of right files of other frameworks: that is told as a question, and is no failure.
+//! What is told here cannot come of a right file where identities belong to objects that stay where they are,
+//! and where a task is queued before it is executed. Some of it can come of right files of other frameworks:
+//! that is told as a question, and is no failure.
 
 use punctual_observe::probes::{Counted, Name, ProbeFile};
 use punctual_report::counted;
@@ -127,7 +128,8 @@ impl Doubts {
         let is_first = !std::mem::replace(&mut object.is_named, true);
         self.no_text[which] += u64::from(is_first && !is_text(text));
         if let Some(before) = before.filter(|before| *before != text) {
-            self.two_names.get_or_insert_with(|| [what(channel).to_owned(), before.to_owned(), text.to_owned()]);
+            self.two_names
+                .get_or_insert_with(|| [what(channel).to_owned(), before.to_owned(), text.to_owned()]);
         }
     }
 
@@ -143,7 +145,12 @@ impl Doubts {
         self.identities(true, file, &mut say);
         let are_tasks = self.identities(false, file, &mut say);
         if let Some([what, one, other]) = &self.two_names {
-            say(true, format!("a {what} is called {one:?} and {other:?}: is its id that of several, or the place of its name wrong?"));
+            say(
+                true,
+                format!(
+                    "a {what} is called {one:?} and {other:?}: is its id that of several, or the place of its name wrong?"
+                ),
+            );
         }
         // Where events are missing, others seem to come in a wrong order.
         if told.lost == 0 && are_tasks {
@@ -157,7 +164,13 @@ impl Doubts {
     }
 
     /// What could not be read, or is not what it should be.
-    fn unread(&self, file: &ProbeFile, told: Counted, with_characters: [usize; 2], say: &mut dyn FnMut(bool, String)) {
+    fn unread(
+        &self,
+        file: &ProbeFile,
+        told: Counted,
+        with_characters: [usize; 2],
+        say: &mut dyn FnMut(bool, String),
+    ) {
         let unreadable: Vec<String> = Kind::ALL
             .iter()
             .zip(told.unreadable)
@@ -188,7 +201,10 @@ impl Doubts {
             say(false, text);
         }
         for channel in [true, false] {
-            let is_name = file.probes.iter().any(|probe| (probe.kind == Kind::Push) == channel && probe.name == Name::Id);
+            let is_name = file
+                .probes
+                .iter()
+                .any(|probe| (probe.kind == Kind::Push) == channel && probe.name == Name::Id);
             let (seen, which) = (self.objects[usize::from(!channel)].len(), usize::from(!channel));
             if is_name && seen >= 2 && with_characters[which] == 0 {
                 let text = format!(
@@ -204,7 +220,10 @@ impl Doubts {
     fn places(&self, kind: Kind, file: &ProbeFile) -> u64 {
         let mut places: HashMap<u32, u64> = HashMap::new();
         let of_kind = |probe: u32| file.probes.get(probe as usize).is_some_and(|probe| probe.kind == kind);
-        self.places.keys().filter(|(probe, _)| of_kind(*probe)).for_each(|(probe, _)| *places.entry(*probe).or_default() += 1);
+        self.places
+            .keys()
+            .filter(|(probe, _)| of_kind(*probe))
+            .for_each(|(probe, _)| *places.entry(*probe).or_default() += 1);
         places.into_values().max().unwrap_or(0)
     }
 
@@ -231,7 +250,10 @@ impl Doubts {
         // What counts, or is used up, passes each number once at each place.
         let places = self.places(kind, file);
         let passed = objects.iter().filter(|object| (1..=places.max(1)).contains(&object.events)).count();
-        let is_changing = seen >= SOME && seen as u64 > 2 * places && passed * 4 >= seen * 3 && 2 * self.changed[which] >= seen as u64;
+        let is_changing = seen >= SOME
+            && seen as u64 > 2 * places
+            && passed * 4 >= seen * 3
+            && 2 * self.changed[which] >= seen as u64;
         if is_changing {
             let text = format!(
                 "what is read as the id of {what}s changes: {} at {} of memory; the place of the id is wrong",
@@ -242,7 +264,10 @@ impl Doubts {
         } else if seen >= MANY && once * 4 >= seen * 3 {
             say(
                 false,
-                format!("of {seen} {what}s, {once} were seen only once: is their id that of the {what}, or of a single {}?", kind.name()),
+                format!(
+                    "of {seen} {what}s, {once} were seen only once: is their id that of the {what}, or of a single {}?",
+                    kind.name()
+                ),
             );
         }
         !is_changing
@@ -260,16 +285,23 @@ impl Doubts {
             say(is_much(self.unactivated, starts), text);
         }
         let tasks = self.objects[1].len() as u64;
-        if starts > 0 && activations > starts.saturating_mul(2) && activations - starts > tasks.max(SOME as u64) {
-            let text = format!("of {activations} activations only {starts} were started: are there other functions that start a task?");
+        if starts > 0
+            && activations > starts.saturating_mul(2)
+            && activations - starts > tasks.max(SOME as u64)
+        {
+            let text = format!(
+                "of {activations} activations only {starts} were started: are there other functions that start a task?"
+            );
             say(false, text);
         }
         if told.unreadable[Kind::Start as usize] > 0 {
             return;
         }
         if told.unmatched > 0 {
-            let text =
-                format!("{} of tasks that no thread was executing: do start and stop have the same id?", counted(told.unmatched, "stop"));
+            let text = format!(
+                "{} of tasks that no thread was executing: do start and stop have the same id?",
+                counted(told.unmatched, "stop")
+            );
             say(is_much(told.unmatched, stops + told.unmatched), text);
             // Then starts seem to be within others.
             return;

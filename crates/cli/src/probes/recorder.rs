@@ -44,7 +44,9 @@ impl<'a> Recorder<'a> {
         };
         // The first producer takes what is lost of nobody in particular.
         let writer = Writer::create(folder, &about, 0, PACKET_BYTES)?;
-        let is_name = |channel: bool| file.probes.iter().any(|probe| (probe.kind == Kind::Push) == channel && probe.name == Name::Id);
+        let is_name = |channel: bool| {
+            file.probes.iter().any(|probe| (probe.kind == Kind::Push) == channel && probe.name == Name::Id)
+        };
         Ok(Recorder {
             file,
             writer,
@@ -73,7 +75,10 @@ impl<'a> Recorder<'a> {
     /// What speaks against the file, and what it declares and nobody saw.
     pub fn findings(&self, told: Counted) -> Vec<Finding> {
         let mut findings = self.doubts.findings(self.file, told, self.with_characters);
-        findings.extend(connections::unseen(&self.file.connections, &self.about).map(|text| Finding { is_certain: false, text }));
+        findings.extend(
+            connections::unseen(&self.file.connections, &self.about)
+                .map(|text| Finding { is_certain: false, text }),
+        );
         findings
     }
 
@@ -189,7 +194,13 @@ mod tests {
 
     #[test]
     fn ids_of_characters_are_read() {
-        for (id, text) in [(0x6361_6d31, Some("cam1")), (0x6361_6d20, Some("cam")), (0x0163_616d, None), (0x2020, None), (0, None)] {
+        for (id, text) in [
+            (0x6361_6d31, Some("cam1")),
+            (0x6361_6d20, Some("cam")),
+            (0x0163_616d, None),
+            (0x2020, None),
+            (0, None),
+        ] {
             assert_eq!(characters(id).as_deref(), text, "{id:#x}");
         }
     }

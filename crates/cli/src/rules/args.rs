@@ -24,7 +24,8 @@ pub enum Action {
 
 /// Look whether rules are right, and show whom they let in
 ///
-/// The exit code is 0 if the daemon would take them. What it would take and warn of is told on standard error.
+/// The exit code is 0 if the daemon would take them. What it would take and warn of is told on standard
+/// error.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Check {
@@ -32,7 +33,8 @@ pub struct Check {
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
 
-    /// The configuration, which says which plugins there are [default: /etc/punctual/punctuald.toml; without it, any name is taken for a plugin]
+    /// The configuration, which says which plugins there are [default: /etc/punctual/punctuald.toml; without
+    /// it, any name is taken for a plugin]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 
@@ -43,8 +45,9 @@ pub struct Check {
 
 /// Say what a user may ask for, and which rule decides
 ///
-/// Of each plugin: whether a spec of these parameters would be permitted, the line that decides, and the limits that hold. Sums of
-/// utilization are as if nothing else were admitted. Whether the spec could also be scheduled is not asked.
+/// Of each plugin: whether a spec of these parameters would be permitted, the line that decides, and the
+/// limits that hold. Sums of utilization are as if nothing else were admitted. Whether the spec could also be
+/// scheduled is not asked.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Explain {
@@ -121,5 +124,7 @@ impl Spec {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    u64::try_from(span(text)?.as_nanos()).map(Duration::from_ns).map_err(|_| "that is more than 584 years".into())
+    u64::try_from(span(text)?.as_nanos())
+        .map(Duration::from_ns)
+        .map_err(|_| "that is more than 584 years".into())
 }

@@ -18,7 +18,8 @@ pub fn check(path: &Path, rules: &Rules) -> String {
     };
     if count > 0 {
         let rows = subjects(rules).into_iter().map(|(domain, plugin, properties)| {
-            let limits: Vec<String> = properties.iter().map(|property| format!("{} {property}", property.key())).collect();
+            let limits: Vec<String> =
+                properties.iter().map(|property| format!("{} {property}", property.key())).collect();
             [named(domain), plugin.unwrap_or("any").to_owned(), limits.join(", ")]
         });
         text += &format!("\n{}", table(["FOR", "PLUGIN", "AS LONG AS"], rows));
@@ -57,8 +58,9 @@ pub fn explain(who: &Who, explained: &[Explanation], declared: bool) -> String {
                 text += &format!("  by {rule}\n");
             }
         }
-        let rows =
-            explanation.limits.iter().map(|limit| [format!("  {}", limit.property.key()), limit.property.to_string(), limit.rule.clone()]);
+        let rows = explanation.limits.iter().map(|limit| {
+            [format!("  {}", limit.property.key()), limit.property.to_string(), limit.rule.clone()]
+        });
         if !explanation.limits.is_empty() {
             text += &table(["  LIMIT", "VALUE", "BY"], rows);
         }
@@ -88,13 +90,18 @@ pub fn explain_json(who: &Who, explained: &[Explanation]) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", json!({"user": who.user, "group": who.group, "groups": who.groups, "root": who.is_root(), "plugins": plugins}))
+    format!(
+        "{:#}\n",
+        json!({"user": who.user, "group": who.group, "groups": who.groups, "root": who.is_root(), "plugins": plugins})
+    )
 }
 
 /// A value and the field for it: nanoseconds, processors, priorities.
 fn value(property: Property) -> (&'static str, Value) {
     match property {
-        Property::MaxUtilization(_) => ("value", property.to_string().parse::<f64>().map_or(Value::Null, |number| json!(number))),
+        Property::MaxUtilization(_) => {
+            ("value", property.to_string().parse::<f64>().map_or(Value::Null, |number| json!(number)))
+        }
         Property::MaxRuntime(time)
         | Property::MinPeriod(time)
         | Property::MaxPeriod(time)
@@ -127,20 +134,30 @@ fn named(domain: Domain) -> String {
     };
     match domain {
         Domain::Everyone => "everyone".into(),
-        Domain::User(user) => or_number("user", user, User::from_uid(Uid::from_raw(user)).ok().flatten().map(|user| user.name)),
-        Domain::Group(group) => or_number("group", group, Group::from_gid(Gid::from_raw(group)).ok().flatten().map(|group| group.name)),
+        Domain::User(user) => {
+            or_number("user", user, User::from_uid(Uid::from_raw(user)).ok().flatten().map(|user| user.name))
+        }
+        Domain::Group(group) => or_number(
+            "group",
+            group,
+            Group::from_gid(Gid::from_raw(group)).ok().flatten().map(|group| group.name),
+        ),
     }
 }
 
 fn groups(who: &Who) -> String {
-    let names: Vec<String> = who.domains().filter(|domain| matches!(domain, Domain::Group(_))).map(named).collect();
+    let names: Vec<String> =
+        who.domains().filter(|domain| matches!(domain, Domain::Group(_))).map(named).collect();
     names.join(", ")
 }
 
 /// Without borders, as all tables of this command.
 fn table<const N: usize>(titles: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(titles);
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(titles);
     for row in rows {
         table.add_row(row);
     }

@@ -10,7 +10,12 @@ use punctual_trace::flow::{Item, Reader};
 use std::io::Write;
 
 /// Draws a program, behind the threads if there are some; what is shown of it, in words, and when it was.
-pub fn draw(reader: &Reader, out: &mut impl Write, name: &str, plan: &Plan) -> Result<(String, Option<(Instant, Instant)>), Failure> {
+pub fn draw(
+    reader: &Reader,
+    out: &mut impl Write,
+    name: &str,
+    plan: &Plan,
+) -> Result<(String, Option<(Instant, Instant)>), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
     let begin = |out, from| match plan.recording {
         Some(_) => Dataflow::behind_threads(out, reader.about(), from),
@@ -49,9 +54,13 @@ pub fn draw(reader: &Reader, out: &mut impl Write, name: &str, plan: &Plan) -> R
     let (_, counts) = timeline.finish().map_err(|error| failed(&error))?;
     if totals.discarded + totals.missing_packets + totals.damaged_packets > 0 {
         let (events, packets) = (totals.discarded, totals.missing_packets + totals.damaged_packets);
-        let missing = [(events, "event", "discarded by the tracer"), (packets, "packet", "missing or damaged")];
-        let missing: Vec<String> =
-            missing.iter().filter(|(count, ..)| *count > 0).map(|(count, what, why)| format!("{} {why}", counted(*count, what))).collect();
+        let missing =
+            [(events, "event", "discarded by the tracer"), (packets, "packet", "missing or damaged")];
+        let missing: Vec<String> = missing
+            .iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, what, why)| format!("{} {why}", counted(*count, what)))
+            .collect();
         eprintln!("punctual: not shown: {}", missing.join(", "));
     }
     let (executions, pushes) = (counted(counts.executions, "execution"), counted(counts.pushes, "push"));

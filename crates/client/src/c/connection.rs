@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A client, its lock, and the process that it is for. The lock's state in a child of fork is whatever it was in the parent, so a child must not
-/// touch it.
+/// A client, its lock, and the process that it is for. The lock's state in a child of fork is whatever it was
+/// in the parent, so a child must not touch it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     process: u32,

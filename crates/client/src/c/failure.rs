@@ -98,19 +98,24 @@ thread_local! {
     static LAST: RefCell<(c_int, CString)> = RefCell::new((0, CString::default()));
 }
 
-/// Remembers a failure for `punctual_last_error`; its code. At a thread's very end there is nothing left to remember it with.
+/// Remembers a failure for `punctual_last_error`; its code. At a thread's very end there is nothing left to
+/// remember it with.
 pub(crate) fn said(failure: Failure) -> c_int {
     let code = failure.code as c_int;
     let _ = LAST.try_with(|last| *last.borrow_mut() = (code, text(&failure.message)));
     code
 }
 
-/// Runs what a C function does. A panic ends there: it is a bug of ours, and no reason to take the caller's process along.
+/// Runs what a C function does. A panic ends there: it is a bug of ours, and no reason to take the caller's
+/// process along.
 pub(crate) fn guarded(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(done)) => done,
         Ok(Err(failure)) => said(failure),
-        Err(_) => said(Failure { code: Code::Internal, message: "this is a bug in libpunctual, please report it".into() }),
+        Err(_) => said(Failure {
+            code: Code::Internal,
+            message: "this is a bug in libpunctual, please report it".into(),
+        }),
     }
 }
 

@@ -85,7 +85,9 @@ pub struct CClient {
 
 fn plugin(plugin: Plugin, behind: &mut Behind) -> CPlugin {
     let processors = plugin.processors.iter();
-    behind.processors = processors.map(|one| CProcessor { number: one.number, specs: one.specs, utilization: one.utilization }).collect();
+    behind.processors = processors
+        .map(|one| CProcessor { number: one.number, specs: one.specs, utilization: one.utilization })
+        .collect();
     CPlugin {
         name: behind.keep(&plugin.name),
         kind: behind.keep(&plugin.kind),
@@ -120,7 +122,12 @@ fn spec(spec: Spec, behind: &mut Behind) -> CSpec {
 }
 
 fn client(client: ClientInfo, behind: &mut Behind) -> CClient {
-    CClient { process: client.process as libc::pid_t, user: client.user, specs: client.specs, command: behind.keep(&client.command) }
+    CClient {
+        process: client.process as libc::pid_t,
+        user: client.user,
+        specs: client.specs,
+        command: behind.keep(&client.command),
+    }
 }
 
 /// Asks for a list and hands it over.

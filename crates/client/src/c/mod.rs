@@ -1,4 +1,5 @@
-//! `libpunctual`, as `include/punctual.h` documents it: the same functions, with pointers. What they promise is said there.
+//! `libpunctual`, as `include/punctual.h` documents it: the same functions, with pointers. What they promise
+//! is said there.
 
 mod connection;
 mod failure;

@@ -31,7 +31,10 @@ pub(super) unsafe fn name(what: &str, text: *const c_char) -> Result<Option<Stri
     // SAFETY: by this function's contract.
     let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
     if bytes.len() > LONGEST_NAME {
-        return Err(Failure::invalid(format!("{what} has {} bytes, but may have {LONGEST_NAME}", bytes.len())));
+        return Err(Failure::invalid(format!(
+            "{what} has {} bytes, but may have {LONGEST_NAME}",
+            bytes.len()
+        )));
     }
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(Some(text.to_owned())),
@@ -69,7 +72,11 @@ unsafe fn change(params: *mut Parameters, set: impl FnOnce(&mut Parameters) -> R
 ///
 /// # Safety
 /// Both pointers are NULL or valid.
-unsafe fn read<T>(params: *const Parameters, value: *mut T, get: impl FnOnce(&Parameters) -> Option<T>) -> c_int {
+unsafe fn read<T>(
+    params: *const Parameters,
+    value: *mut T,
+    get: impl FnOnce(&Parameters) -> Option<T>,
+) -> c_int {
     guarded(|| {
         // SAFETY: by this function's contract.
         let params = unsafe { params.as_ref() }.ok_or_else(|| Failure::invalid("the parameters are NULL"))?;
@@ -161,7 +168,11 @@ unsafe extern "C" fn punctual_params_set_plugin(params: *mut Parameters, plugin:
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn punctual_params_get_plugin(params: *const Parameters, plugin: *mut c_char, size: usize) -> c_int {
+unsafe extern "C" fn punctual_params_get_plugin(
+    params: *const Parameters,
+    plugin: *mut c_char,
+    size: usize,
+) -> c_int {
     // SAFETY: the header demands valid parameters and a buffer of that size.
     unsafe {
         read(params, ptr::null_mut(), |params| {

@@ -90,7 +90,8 @@ unsafe extern "C" fn punctual_spec_create(
             return Err(Failure::invalid("there is no place for the spec: the pointer to it is NULL"));
         }
         // SAFETY: the header demands a live connection, valid parameters, and a string or NULL.
-        let (client, params, called) = unsafe { (shared(connection)?, declared(params)?, name("the name of the spec", called)?) };
+        let (client, params, called) =
+            unsafe { (shared(connection)?, declared(params)?, name("the name of the spec", called)?) };
         let admission = client.with(|client| client.create_spec(params, called.as_deref()))?;
         let made = Box::new(Spec::new(client, params, admission));
         // SAFETY: the header demands a valid place.
@@ -122,7 +123,8 @@ unsafe extern "C" fn punctual_spec_attach(spec: *const Spec, thread: libc::pid_t
                 0 => rustix::thread::gettid().as_raw_nonzero().get(),
                 thread => thread,
             };
-            let thread = u32::try_from(thread).map_err(|_| Failure::invalid(format!("{thread} is no thread's number")))?;
+            let thread = u32::try_from(thread)
+                .map_err(|_| Failure::invalid(format!("{thread} is no thread's number")))?;
             let admission = spec.client.with(|client| client.attach_thread(spec.id, thread))?;
             spec.admit(admission);
             Ok(0)
@@ -139,7 +141,8 @@ unsafe extern "C" fn punctual_spec_detach(spec: *const Spec) -> c_int {
 #[unsafe(no_mangle)]
 unsafe extern "C" fn punctual_spec_release(spec: *mut Spec) -> c_int {
     // SAFETY: the header demands a live spec.
-    let released = unsafe { with(spec, |spec| spec.client.with(|client| client.release_spec(spec.id)).map(|()| 0)) };
+    let released =
+        unsafe { with(spec, |spec| spec.client.with(|client| client.release_spec(spec.id)).map(|()| 0)) };
     if released == 0 || released == Code::NoSuchSpec as c_int {
         // SAFETY: it is live, not NULL (which is invalid), and by the header not used again.
         unsafe { punctual_spec_free(spec) };
@@ -248,7 +251,8 @@ unsafe extern "C" fn punctual_spec_wait_period(spec: *const Spec) -> c_int {
     // SAFETY: the header demands a live spec.
     unsafe {
         with(spec, |spec| {
-            let (period, release) = (spec.period.load(Ordering::Relaxed), spec.release.load(Ordering::Relaxed));
+            let (period, release) =
+                (spec.period.load(Ordering::Relaxed), spec.release.load(Ordering::Relaxed));
             if period == NONE {
                 return Err(Failure::invalid("the spec has no period"));
             }

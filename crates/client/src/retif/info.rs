@@ -1,4 +1,5 @@
-//! What ReTiF lets programs ask: how many there are of something, and about one of them by its place in the list.
+//! What ReTiF lets programs ask: how many there are of something, and about one of them by its place in the
+//! list.
 
 use super::parameters::NAME;
 use super::{ERROR, answered, ask, published};
@@ -51,7 +52,9 @@ fn number(value: impl TryInto<c_int>) -> c_int {
 
 fn one<T>(list: Vec<T>, index: c_uint, what: &str) -> Result<T, Failure> {
     let count = list.len();
-    list.into_iter().nth(index as usize).ok_or_else(|| Failure::invalid(format!("there is no {what} {index}: there are {count}")))
+    list.into_iter()
+        .nth(index as usize)
+        .ok_or_else(|| Failure::invalid(format!("there is no {what} {index}: there are {count}")))
 }
 
 /// # Safety
@@ -108,7 +111,9 @@ unsafe extern "C" fn rtf_plugin_cpu_info(desc: c_uint, cpu: c_uint, data: *mut R
         let processor = one(plugin.processors, cpu, "processor of that plugin")?;
         let freeu = (plugin.threshold - processor.utilization).max(0.0) as f32;
         // SAFETY: the header demands a valid place.
-        unsafe { put(data, RtfCpuInfo { cpunum: number(processor.number), freeu, ntask: number(processor.specs) }) }
+        unsafe {
+            put(data, RtfCpuInfo { cpunum: number(processor.number), freeu, ntask: number(processor.specs) })
+        }
     })
 }
 
@@ -119,12 +124,14 @@ unsafe extern "C" fn rtf_task_info(desc: c_uint, data: *mut RtfTaskInfo) -> c_in
         let spec = one(specs, desc, "task")?;
         let declared = &spec.parameters;
         let ns = |time: Option<punctual_model::Duration>| time.map(|time| time.ns());
-        let least = [ns(declared.period), ns(declared.deadline)].into_iter().flatten().min().filter(|ns| *ns > 0);
+        let least =
+            [ns(declared.period), ns(declared.deadline)].into_iter().flatten().min().filter(|ns| *ns > 0);
         let util = match (ns(spec.admission.accepted_runtime), least) {
             (Some(runtime), Some(least)) => (runtime as f64 / least as f64) as f32,
             _ => 0.0,
         };
-        let pluginid = plugins.iter().position(|plugin| plugin.name == spec.admission.plugin).map_or(-1, number);
+        let pluginid =
+            plugins.iter().position(|plugin| plugin.name == spec.admission.plugin).map_or(-1, number);
         let info = RtfTaskInfo {
             tid: spec.thread.map_or(0, number),
             ppid: number(spec.process),

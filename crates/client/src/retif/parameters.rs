@@ -26,12 +26,15 @@ impl RtfParams {
             0 => Ok(None),
             us => match us.checked_mul(1_000) {
                 Some(ns) => Ok(Some(Duration::from_ns(ns))),
-                None => Err(Failure::invalid(format!("the {name} of {us} µs is more than nanoseconds can say in 64 bits"))),
+                None => Err(Failure::invalid(format!(
+                    "the {name} of {us} µs is more than nanoseconds can say in 64 bits"
+                ))),
             },
         };
         let name = self.sched_plugin.map(|c| c as u8);
         let name = name.split(|&byte| byte == 0).next().unwrap_or_default();
-        let name = std::str::from_utf8(name).map_err(|_| Failure::invalid("the name of the plugin is not UTF-8"))?;
+        let name =
+            std::str::from_utf8(name).map_err(|_| Failure::invalid("the name of the plugin is not UTF-8"))?;
         Ok(Parameters {
             runtime: time("runtime", self.runtime)?,
             desired_runtime: time("desired runtime", self.des_runtime)?,
@@ -142,7 +145,15 @@ mod tests {
     use super::*;
 
     fn zeros() -> RtfParams {
-        RtfParams { runtime: 0, des_runtime: 0, period: 0, deadline: 0, priority: 0, sched_plugin: [0; NAME], ignore_admission: 0 }
+        RtfParams {
+            runtime: 0,
+            des_runtime: 0,
+            period: 0,
+            deadline: 0,
+            priority: 0,
+            sched_plugin: [0; NAME],
+            ignore_admission: 0,
+        }
     }
 
     #[test]
@@ -160,7 +171,10 @@ mod tests {
     fn what_overflows_is_an_error() {
         let mut params = zeros();
         params.runtime = u64::MAX / 1_000;
-        assert_eq!(params.declared().expect("in range").runtime, Some(Duration::from_ns(u64::MAX / 1_000 * 1_000)));
+        assert_eq!(
+            params.declared().expect("in range").runtime,
+            Some(Duration::from_ns(u64::MAX / 1_000 * 1_000))
+        );
         params.runtime += 1;
         let failure = params.declared().expect_err("too much");
         assert!(failure.message.contains("the runtime of 18446744073709552 µs"), "{}", failure.message);
@@ -170,7 +184,12 @@ mod tests {
     fn a_name_that_is_too_long_is_cut_and_still_ends() {
         let mut params = zeros();
         // SAFETY: valid parameters and a string.
-        unsafe { rtf_params_set_scheduler(&mut params, c"0123456789012345678901234567890123456789".as_ptr()) };
-        assert_eq!(params.declared().expect("a name").plugin.as_deref(), Some("0123456789012345678901234567890"));
+        unsafe {
+            rtf_params_set_scheduler(&mut params, c"0123456789012345678901234567890123456789".as_ptr())
+        };
+        assert_eq!(
+            params.declared().expect("a name").plugin.as_deref(),
+            Some("0123456789012345678901234567890")
+        );
     }
 }

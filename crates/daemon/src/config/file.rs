@@ -1,4 +1,5 @@
-//! From the text of `punctuald.toml` to a [`Config`]: TOML first, then whether it makes sense on this machine.
+//! From the text of `punctuald.toml` to a [`Config`]: TOML first, then whether it makes sense on this
+//! machine.
 
 use super::{Config, Error, Kind, Machine, PluginConfig, Quotas, Socket, processor_list};
 use crate::text::Problem;
@@ -128,7 +129,8 @@ impl Reader<'_> {
     fn config(&mut self, document: Document) -> Config {
         let quotas = self.quotas(&document.quotas);
         let socket = self.socket(document.socket);
-        let state = document.state.directory.map_or_else(|| "/run/punctual".into(), |path| self.path_of(path));
+        let state =
+            document.state.directory.map_or_else(|| "/run/punctual".into(), |path| self.path_of(path));
         let rules = document.rules.file.map(|path| self.path_of(path));
         let lift_realtime_limit = document.kernel.lift_realtime_limit.unwrap_or(true);
         let plugins = self.plugins(document.plugin, lift_realtime_limit);
@@ -153,7 +155,13 @@ impl Reader<'_> {
                 let path = self.path_of(path);
                 // `sun_path` has 108 bytes, with the zero at its end.
                 if path.as_os_str().len() > 107 {
-                    self.error(span, format!("{} is too long for a socket, whose path has at most 107 bytes", path.display()));
+                    self.error(
+                        span,
+                        format!(
+                            "{} is too long for a socket, whose path has at most 107 bytes",
+                            path.display()
+                        ),
+                    );
                 }
                 path
             }
@@ -161,12 +169,16 @@ impl Reader<'_> {
         let mode = table.mode.map_or(0o666, |mode| match u32::from_str_radix(mode.get_ref(), 8) {
             Ok(bits) if bits <= 0o777 => bits,
             _ => {
-                self.error(mode.span(), format!("mode '{}' is none; expected octal digits such as \"0660\"", mode.get_ref()));
+                self.error(
+                    mode.span(),
+                    format!("mode '{}' is none; expected octal digits such as \"0660\"", mode.get_ref()),
+                );
                 0
             }
         });
         let group = table.group.and_then(|group| {
-            let found = nix::unistd::Group::from_name(group.get_ref()).ok().flatten().map(|found| found.gid.as_raw());
+            let found =
+                nix::unistd::Group::from_name(group.get_ref()).ok().flatten().map(|found| found.gid.as_raw());
             if found.is_none() {
                 self.error(group.span(), format!("there is no group '{}' here", group.get_ref()));
             }
@@ -182,14 +194,22 @@ impl Reader<'_> {
             match usize::try_from(*given.get_ref()) {
                 Ok(number) if (1..=most).contains(&number) => number,
                 _ => {
-                    self.error(given.span(), format!("{name} = {} is out of range; expected 1 to {most}", given.get_ref()));
+                    self.error(
+                        given.span(),
+                        format!("{name} = {} is out of range; expected 1 to {most}", given.get_ref()),
+                    );
                     default
                 }
             }
         };
         Quotas {
             connections: quota("connections", &table.connections, default.connections, 65_536),
-            connections_per_user: quota("connections_per_user", &table.connections_per_user, default.connections_per_user, 65_536),
+            connections_per_user: quota(
+                "connections_per_user",
+                &table.connections_per_user,
+                default.connections_per_user,
+                65_536,
+            ),
             specs: quota("specs", &table.specs, default.specs, 65_536),
             specs_per_user: quota("specs_per_user", &table.specs_per_user, default.specs_per_user, 65_536),
         }
@@ -197,8 +217,10 @@ impl Reader<'_> {
 
     fn plugins(&mut self, tables: Vec<PluginTable>, lift_realtime_limit: bool) -> Vec<PluginConfig> {
         if tables.is_empty() {
-            self.errors
-                .push(Problem::of_file(self.path, "names no plugin, so nothing could be admitted; expected at least one [[plugin]]"));
+            self.errors.push(Problem::of_file(
+                self.path,
+                "names no plugin, so nothing could be admitted; expected at least one [[plugin]]",
+            ));
         }
         if tables.len() > MOST_PLUGINS {
             let span = tables[MOST_PLUGINS].name.span();
@@ -242,15 +264,19 @@ impl Reader<'_> {
             Some(given) => self.priorities(given),
         };
         if let (true, Some(given)) = (kind.is_edf(), &table.priorities) {
-            self.warning(given.span(), format!("priorities mean nothing to '{name}': SCHED_DEADLINE comes before every priority"));
+            self.warning(
+                given.span(),
+                format!("priorities mean nothing to '{name}': SCHED_DEADLINE comes before every priority"),
+            );
         }
         let processors = match &table.processors {
             None => self.machine.processors.clone(),
             Some(given) => self.processors(given),
         };
         let threshold = match &table.utilization {
-            // What the kernel leaves to real-time threads by itself (sched_rt_runtime_us / sched_rt_period_us), so that they never meet that
-            // throttle; and where it is lifted, what keeps a processor usable by everything else.
+            // What the kernel leaves to real-time threads by itself (sched_rt_runtime_us /
+            // sched_rt_period_us), so that they never meet that throttle; and where it is lifted, what keeps
+            // a processor usable by everything else.
             None => 0.95,
             Some(given) => self.utilization(given),
         };
@@ -258,24 +284,43 @@ impl Reader<'_> {
             None | Some(("exact", _)) => Test::Exact,
             Some(("utilization", _)) => Test::Utilization,
             Some((other, span)) => {
-                self.error(span, format!("admission '{other}' is unknown; expected \"exact\" or \"utilization\""));
+                self.error(
+                    span,
+                    format!("admission '{other}' is unknown; expected \"exact\" or \"utilization\""),
+                );
                 Test::Exact
             }
         };
         PluginConfig { name, kind, priorities, processors, threshold, test }
     }
 
-    fn kind(&mut self, name: &str, at: Range<usize>, kind: Option<Spanned<String>>, object: Option<Spanned<PathBuf>>) -> Kind {
+    fn kind(
+        &mut self,
+        name: &str,
+        at: Range<usize>,
+        kind: Option<Spanned<String>>,
+        object: Option<Spanned<PathBuf>>,
+    ) -> Kind {
         match (kind, object) {
             (Some(kind), None) => kind.get_ref().parse().map(Kind::BuiltIn).unwrap_or_else(|_| {
-                let hint = if kind.get_ref().ends_with(".so") { "; a shared object goes to object = \"…\"" } else { "" };
-                let said = format!("kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"{hint}", kind.get_ref());
+                let hint = if kind.get_ref().ends_with(".so") {
+                    "; a shared object goes to object = \"…\""
+                } else {
+                    ""
+                };
+                let said = format!(
+                    "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"{hint}",
+                    kind.get_ref()
+                );
                 self.error(kind.span(), said);
                 Kind::BuiltIn(punctual_schedule::Kind::Fp)
             }),
             (None, Some(object)) => Kind::Object(self.path_of(object)),
             (Some(_), Some(object)) => {
-                self.error(object.span(), format!("plugin '{name}' has both kind and object; expected one of them"));
+                self.error(
+                    object.span(),
+                    format!("plugin '{name}' has both kind and object; expected one of them"),
+                );
                 Kind::BuiltIn(punctual_schedule::Kind::Fp)
             }
             (None, None) => {
@@ -296,11 +341,16 @@ impl Reader<'_> {
             [least, greatest] => Some((least.as_integer()?, greatest.as_integer()?)),
             _ => None,
         });
-        let within = |priority: i64| u32::try_from(priority).ok().filter(|priority| (range.0..=range.1).contains(priority));
+        let within = |priority: i64| {
+            u32::try_from(priority).ok().filter(|priority| (range.0..=range.1).contains(priority))
+        };
         match ends.map(|(least, greatest)| (within(least), within(greatest))) {
             Some((Some(least), Some(greatest))) if least <= greatest => return (least, greatest),
             Some((Some(least), Some(greatest))) => {
-                self.error(given.span(), format!("priorities = [{least}, {greatest}] is empty; the least comes first"));
+                self.error(
+                    given.span(),
+                    format!("priorities = [{least}, {greatest}] is empty; the least comes first"),
+                );
             }
             Some(_) => self.error(
                 given.span(),
@@ -311,7 +361,10 @@ impl Reader<'_> {
                     range.1
                 ),
             ),
-            None => self.error(given.span(), format!("expected priorities = [least, greatest], of {} to {}", range.0, range.1)),
+            None => self.error(
+                given.span(),
+                format!("expected priorities = [least, greatest], of {} to {}", range.0, range.1),
+            ),
         }
         range
     }
@@ -331,7 +384,9 @@ impl Reader<'_> {
             list.sort_unstable();
             list.dedup();
             match list.iter().find(|processor| !online.contains(processor)) {
-                Some(missing) => Err(format!("processor {missing} is not online here; there are {}", listed(online))),
+                Some(missing) => {
+                    Err(format!("processor {missing} is not online here; there are {}", listed(online)))
+                }
                 None if list.is_empty() => Err("no processor; leave processors out for all of them".into()),
                 None => Ok(list),
             }
@@ -363,20 +418,25 @@ impl Reader<'_> {
 /// Whether a name can stand in a rule, in ReTiF's structures and in a message.
 fn plugin_name(name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > LONGEST_NAME {
-        return Err(format!("a plugin's name has 1 to {LONGEST_NAME} bytes (ReTiF's programs have room for no more)"));
+        return Err(format!(
+            "a plugin's name has 1 to {LONGEST_NAME} bytes (ReTiF's programs have room for no more)"
+        ));
     }
     if name == "-" {
         return Err("'-' means any plugin in a rule; expected another name".into());
     }
     match name.chars().find(|c| !(c.is_ascii_alphanumeric() || "_.-+".contains(*c))) {
-        Some(wrong) => Err(format!("{wrong:?} cannot be in a plugin's name; expected letters, digits, and any of _.-+")),
+        Some(wrong) => {
+            Err(format!("{wrong:?} cannot be in a plugin's name; expected letters, digits, and any of _.-+"))
+        }
         None => Ok(()),
     }
 }
 
 /// What it means that two plugins share processors (ReTiF, Section 7.2: each keeps books of its own).
 fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
-    let shared: Vec<u32> = first.processors.iter().copied().filter(|processor| second.processors.contains(processor)).collect();
+    let shared: Vec<u32> =
+        first.processors.iter().copied().filter(|processor| second.processors.contains(processor)).collect();
     if shared.is_empty() {
         return None;
     }
@@ -393,12 +453,16 @@ fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
     let what = match before(first, second) {
         Some(first_wins) => {
             let (winner, loser) = if first_wins { (first, second) } else { (second, first) };
-            format!("whatever '{}' admits runs before what '{}' admits, which '{}' does not count", winner.name, loser.name, loser.name)
+            format!(
+                "whatever '{}' admits runs before what '{}' admits, which '{}' does not count",
+                winner.name, loser.name, loser.name
+            )
         }
         None => "threads of either may run before those of the other, and neither counts them".into(),
     };
     let sum = first.threshold + second.threshold;
-    let whole = if sum > 1.0 { format!("; together they may give out {sum:.2} of each") } else { String::new() };
+    let whole =
+        if sum > 1.0 { format!("; together they may give out {sum:.2} of each") } else { String::new() };
     Some(format!(
         "'{}' and '{}' share processor{} {}: {what}{whole}. What they promise holds only on processors of their own",
         first.name,
@@ -417,7 +481,11 @@ pub(super) fn listed(processors: &[u32]) -> String {
         while at + 1 < processors.len() && processors[at + 1] == processors[at] + 1 {
             at += 1;
         }
-        parts.push(if from == at { processors[at].to_string() } else { format!("{}-{}", processors[from], processors[at]) });
+        parts.push(if from == at {
+            processors[at].to_string()
+        } else {
+            format!("{}-{}", processors[from], processors[at])
+        });
         at += 1;
     }
     parts.join(",")

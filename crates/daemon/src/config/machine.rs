@@ -22,7 +22,9 @@ impl Machine {
             (0..u32::try_from(count).unwrap_or(1)).collect()
         });
         // SAFETY: both take a number and touch no memory.
-        let (least, greatest) = unsafe { (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO)) };
+        let (least, greatest) = unsafe {
+            (libc::sched_get_priority_min(libc::SCHED_FIFO), libc::sched_get_priority_max(libc::SCHED_FIFO))
+        };
         let or = |given: i32, otherwise: u32| u32::try_from(given).unwrap_or(otherwise);
         Machine { processors, priorities: (or(least, 1), or(greatest, 99)) }
     }
@@ -33,10 +35,13 @@ pub fn processor_list(text: &str) -> Result<Vec<u32>, String> {
     let mut processors = Vec::new();
     for part in text.split(',').map(str::trim) {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number <= GREATEST_PROCESSOR);
+        let number =
+            |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number <= GREATEST_PROCESSOR);
         match (number(from), number(to)) {
             (Some(from), Some(to)) if from <= to => processors.extend(from..=to),
-            _ => return Err(format!("'{part}' is no processor and no range of them; expected such as 0,2-3")),
+            _ => {
+                return Err(format!("'{part}' is no processor and no range of them; expected such as 0,2-3"));
+            }
         }
         // However often a range is repeated.
         processors.sort_unstable();

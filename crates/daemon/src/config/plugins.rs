@@ -63,7 +63,9 @@ impl PluginConfig {
         };
         match &self.kind {
             Kind::BuiltIn(kind) => punctual_schedule::plugin(*kind, settings),
-            Kind::Object(path) => Shared::load(path, settings).map(|plugin| Box::new(plugin) as Box<dyn Plugin>),
+            Kind::Object(path) => {
+                Shared::load(path, settings).map(|plugin| Box::new(plugin) as Box<dyn Plugin>)
+            }
         }
     }
 }
@@ -72,7 +74,9 @@ impl Config {
     /// All plugins, in their order, with empty books.
     pub fn plugins(&self, limits: Limits) -> Result<Vec<Box<dyn Plugin>>, Error> {
         let made = self.plugins.iter().map(|config| {
-            config.plugin(limits).map_err(|why| Problem::of_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name)))
+            config.plugin(limits).map_err(|why| {
+                Problem::of_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name))
+            })
         });
         let (fine, wrong): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
         match wrong.is_empty() {

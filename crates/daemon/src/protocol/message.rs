@@ -71,10 +71,13 @@ pub(super) fn none(parameters: Option<&RawValue>) -> Result<(), Error> {
 /// The parameter that could not be read. Slow, for errors only.
 fn culprit<T: DeserializeOwned>(text: &str) -> String {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else { return "parameters".into() };
+    let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
+        return "parameters".into();
+    };
     let said = error.inner().to_string();
-    let named =
-        ["unknown field `", "missing field `", "duplicate field `"].iter().find_map(|start| said.strip_prefix(start)?.split('`').next());
+    let named = ["unknown field `", "missing field `", "duplicate field `"]
+        .iter()
+        .find_map(|start| said.strip_prefix(start)?.split('`').next());
     let place = error.path().to_string();
     match (place.as_str(), named) {
         (".", None) => "parameters".into(),
@@ -199,7 +202,8 @@ pub(super) fn request(method: &str, parameters: Option<&RawValue>) -> Result<Opt
     }))
 }
 
-/// Reads such a call in one pass. `None` for whatever is not one as programs write it: that is to be read again, in two, where each error has its name.
+/// Reads such a call in one pass. `None` for whatever is not one as programs write it: that is to be read
+/// again, in two, where each error has its name.
 pub(super) fn request_at_once(message: &[u8]) -> Option<Request> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -265,7 +269,10 @@ mod tests {
     fn wrong_parameters_are_named() {
         assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":1.5}}"#), "parameters.runtime_ns");
         assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":-1}}"#), "parameters.runtime_ns");
-        assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":99999999999999999999}}"#), "parameters.runtime_ns");
+        assert_eq!(
+            culprit_of(r#"{"parameters":{"runtime_ns":99999999999999999999}}"#),
+            "parameters.runtime_ns"
+        );
         assert_eq!(culprit_of(r#"{"parameters":{"runtime_ns":1e3}}"#), "parameters.runtime_ns");
         assert_eq!(culprit_of(r#"{"parameters":{"runtime":1}}"#), "parameters.runtime");
         assert_eq!(culprit_of(r#"{"parameters":{"priority":4294967296}}"#), "parameters.priority");
@@ -286,12 +293,14 @@ mod tests {
     }
 
     fn object(names: &'static [&'static str]) -> impl Strategy<Value = serde_json::Value> {
-        proptest::collection::btree_map(proptest::sample::select(names), value(), 0..4).prop_map(|it| serde_json::to_value(it).unwrap())
+        proptest::collection::btree_map(proptest::sample::select(names), value(), 0..4)
+            .prop_map(|it| serde_json::to_value(it).unwrap())
     }
 
     const FIELDS: &[&str] = &["spec", "thread", "name", "parameters", "other"];
     const DECLARED: &[&str] = &["runtime_ns", "period_ns", "priority", "plugin", "ignore_admission", "other"];
-    const METHODS: &[&str] = &["CreateSpec", "ChangeSpec", "ReleaseSpec", "AttachThread", "DetachThread", "GetSpec", "Ping"];
+    const METHODS: &[&str] =
+        &["CreateSpec", "ChangeSpec", "ReleaseSpec", "AttachThread", "DetachThread", "GetSpec", "Ping"];
 
     proptest! {
         /// Or not at all, which costs time only.
@@ -345,8 +354,14 @@ mod tests {
 
     #[test]
     fn null_is_as_if_it_were_not_there() {
-        let call = create(r#"{"parameters":{"runtime_ns":null,"plugin":null,"ignore_admission":null},"name":null}"#).ok().unwrap();
-        assert_eq!(punctual_schedule::Parameters::from(call.parameters), punctual_schedule::Parameters::default());
+        let call =
+            create(r#"{"parameters":{"runtime_ns":null,"plugin":null,"ignore_admission":null},"name":null}"#)
+                .ok()
+                .unwrap();
+        assert_eq!(
+            punctual_schedule::Parameters::from(call.parameters),
+            punctual_schedule::Parameters::default()
+        );
         let call = parse(br#"{"method":"m","oneway":null,"parameters":null}"#).unwrap();
         assert!(!call.oneway && call.parameters.is_none());
     }

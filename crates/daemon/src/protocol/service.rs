@@ -18,7 +18,13 @@ pub(super) struct Info {
 }
 
 pub(super) fn info() -> Info {
-    Info { vendor: "Punctual", product: "punctuald", version: env!("CARGO_PKG_VERSION"), url: "", interfaces: [SERVICE, SCHEDULER] }
+    Info {
+        vendor: "Punctual",
+        product: "punctuald",
+        version: env!("CARGO_PKG_VERSION"),
+        url: "",
+        interfaces: [SERVICE, SCHEDULER],
+    }
 }
 
 #[derive(Deserialize)]

@@ -63,7 +63,9 @@ impl Registry {
         }
         let failed = |error: io::Error| match error.raw_os_error() {
             Some(libc::ESRCH | libc::ENOENT) => no_such(),
-            Some(libc::EMFILE | libc::ENFILE) => Error::TooMany { what: "open files of punctuald".into(), limit: 0 },
+            Some(libc::EMFILE | libc::ENFILE) => {
+                Error::TooMany { what: "open files of punctuald".into(), limit: 0 }
+            }
             _ => refused(format!("looking at thread {number}: {error}")),
         };
         let (thread, is) = Thread::pin(number).map_err(failed)?;
@@ -112,10 +114,15 @@ impl Registry {
         let Some(process) = self.processes.get_mut(&process) else { return Ok(named) };
         if process.shares_namespace.is_none() {
             let shares = thread::shares_namespace(process.number);
-            process.shares_namespace =
-                Some(shares.map_err(|error| refused(format!("the PID namespace of process {}: {error}", process.number)))?);
+            process.shares_namespace = Some(shares.map_err(|error| {
+                refused(format!("the PID namespace of process {}: {error}", process.number))
+            })?);
         }
-        if process.shares_namespace == Some(true) { Ok(named) } else { thread::translate(process.number, named).map_err(refused) }
+        if process.shares_namespace == Some(true) {
+            Ok(named)
+        } else {
+            thread::translate(process.number, named).map_err(refused)
+        }
     }
 
     /// Puts a spec's thread back to how it was.
@@ -147,7 +154,10 @@ impl Registry {
             match held.before.restore(held.thread.number, &held.made()) {
                 Err(error) if !error.is_gone() => {
                     let (number, before) = (held.thread.number, held.before.scheduling);
-                    log::warning(&format!("thread {number} of spec {} cannot be put back to {before}: {error}", id.0));
+                    log::warning(&format!(
+                        "thread {number} of spec {} cannot be put back to {before}: {error}",
+                        id.0
+                    ));
                 }
                 _ => {}
             }
@@ -166,9 +176,14 @@ impl Registry {
         }
     }
 
-    /// A spec's thread is gone; the spec stays. A late event about a thread that was let go is none about the next one.
+    /// A spec's thread is gone; the spec stays. A late event about a thread that was let go is none about the
+    /// next one.
     pub fn thread_ended(&mut self, id: SpecId) {
-        let Some(held) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()).filter(|held| !held.thread.lives()) else { return };
+        let Some(held) =
+            self.specs.get(&id).and_then(|spec| spec.thread.as_ref()).filter(|held| !held.thread.lives())
+        else {
+            return;
+        };
         let (process, number, before, made) = (held.process, held.thread.number, held.before, held.made());
         self.let_go(id);
         if process != number {
@@ -177,27 +192,39 @@ impl Registry {
         self.restore_limit();
     }
 
-    /// A thread that is not its process's first takes that one's number with an exec, and its scheduling with it: then the first is now what this daemon made
-    /// of the other, and is put back, or told again what its own spec says.
+    /// A thread that is not its process's first takes that one's number with an exec, and its scheduling with
+    /// it: then the first is now what this daemon made of the other, and is put back, or told again what its
+    /// own spec says.
     fn look_after_exec(&mut self, process: u32, before: &State, made: &[State]) {
         let Ok(now) = State::of(process) else { return };
-        if !made.iter().any(|made| now.scheduling.is_as_told(&made.scheduling) && now.processors == made.processors) {
+        if !made
+            .iter()
+            .any(|made| now.scheduling.is_as_told(&made.scheduling) && now.processors == made.processors)
+        {
             return;
         }
-        let own = self.threads.get(&process).and_then(|id| self.specs[id].thread.as_ref()).and_then(|held| held.told.state());
+        let own = self
+            .threads
+            .get(&process)
+            .and_then(|id| self.specs[id].thread.as_ref())
+            .and_then(|held| held.told.state());
         let done = match own {
             Some(told) => told.enact(process, &now),
             None => before.restore(process, made),
         };
         match done {
-            Err(error) if !error.is_gone() => log::warning(&format!("process {process}, after its exec: {error}")),
+            Err(error) if !error.is_gone() => {
+                log::warning(&format!("process {process}, after its exec: {error}"))
+            }
             _ => {}
         }
     }
 
     /// Whether threads have to be looked at from time to time, since the kernel does not tell when they end.
     pub fn has_unwatched(&self) -> bool {
-        self.threads.values().next().is_some_and(|id| self.specs[id].thread.as_ref().is_some_and(|held| held.thread.pidfd().is_none()))
+        self.threads.values().next().is_some_and(|id| {
+            self.specs[id].thread.as_ref().is_some_and(|held| held.thread.pidfd().is_none())
+        })
     }
 
     /// Looks at those.
@@ -209,22 +236,32 @@ impl Registry {
     /// What the kernel is to be told of a spec's thread.
     pub(super) fn assigned(&self, id: SpecId) -> Result<Told, Error> {
         let plugin = &self.setup.plugins[self.specs[&id].admission.plugin].plugin;
-        plugin.assignment(id).map(Told::of).ok_or_else(|| refused(format!("plugin {} has no assignment for spec {}", plugin.name(), id.0)))
+        plugin
+            .assignment(id)
+            .map(Told::of)
+            .ok_or_else(|| refused(format!("plugin {} has no assignment for spec {}", plugin.name(), id.0)))
     }
 
     /// Whether what was admitted can be enacted at all, so that it is refused before it is asked for.
     pub(super) fn enactable(&self, id: SpecId) -> Result<(), Error> {
         let told = self.assigned(id)?;
         told.state().ok_or_else(|| too_far(told.processor))?;
-        if told.scheduling.is_deadline() && !self.limit_can_be_lifted() { Err(refused(NOT_LIFTED)) } else { Ok(()) }
+        if told.scheduling.is_deadline() && !self.limit_can_be_lifted() {
+            Err(refused(NOT_LIFTED))
+        } else {
+            Ok(())
+        }
     }
 
     /// Whether there can be SCHED_DEADLINE on one processor.
     pub(super) fn limit_can_be_lifted(&self) -> bool {
-        self.setup.may_lift_limit || self.journal.rt_runtime().is_some() || matches!(kernel::rt_runtime(), Ok(-1))
+        self.setup.may_lift_limit
+            || self.journal.rt_runtime().is_some()
+            || matches!(kernel::rt_runtime(), Ok(-1))
     }
 
-    /// Tells the kernel what a spec's thread is now, if that is something else than before. It is never unscheduled between.
+    /// Tells the kernel what a spec's thread is now, if that is something else than before. It is never
+    /// unscheduled between.
     pub(super) fn tell(&mut self, id: SpecId) -> Result<(), Error> {
         let now = self.assigned(id)?;
         let Some(held) = self.specs[&id].thread.as_ref() else { return Ok(()) };
@@ -249,7 +286,9 @@ impl Registry {
             None => too_far(now.processor),
         };
         // Back to what it was told before; the caller puts the books back.
-        if let Err(again) = State::of(number).and_then(|now| before.state().map_or(Ok(()), |state| state.enact(number, &now))) {
+        if let Err(again) =
+            State::of(number).and_then(|now| before.state().map_or(Ok(()), |state| state.enact(number, &now)))
+        {
             log::error(&format!("thread {number} of spec {} cannot be put back: {again}", id.0));
         }
         self.set_told(id, before, None);
@@ -263,7 +302,8 @@ impl Registry {
         }
     }
 
-    /// Tells the threads of a plugin's other specs what has shifted for them. The first that the kernel refuses ends it.
+    /// Tells the threads of a plugin's other specs what has shifted for them. The first that the kernel
+    /// refuses ends it.
     pub(super) fn settle(&mut self, plugin: usize) -> Result<(), Error> {
         if !self.setup.plugins[plugin].plugin.shifted() {
             return Ok(());
@@ -282,7 +322,8 @@ impl Registry {
     }
 
     fn attached_under(&self, plugin: usize) -> Vec<SpecId> {
-        let mut ids: Vec<SpecId> = self.threads.values().copied().filter(|id| self.specs[id].admission.plugin == plugin).collect();
+        let mut ids: Vec<SpecId> =
+            self.threads.values().copied().filter(|id| self.specs[id].admission.plugin == plugin).collect();
         ids.sort_unstable();
         ids
     }
@@ -320,7 +361,9 @@ impl Registry {
         };
         match restored {
             Ok(()) => self.journal.set_rt_runtime(None),
-            Err(error) => log::warning(&format!("kernel.sched_rt_runtime_us stays -1, it was {before}: {error}")),
+            Err(error) => {
+                log::warning(&format!("kernel.sched_rt_runtime_us stays -1, it was {before}: {error}"))
+            }
         }
     }
 }
@@ -334,7 +377,10 @@ fn fate(error: Refused, named: u32) -> Error {
 }
 
 fn too_far(processor: u32) -> Error {
-    refused(format!("processor {processor} is beyond the {} that punctuald can name", kernel::Processors::MOST))
+    refused(format!(
+        "processor {processor} is beyond the {} that punctuald can name",
+        kernel::Processors::MOST
+    ))
 }
 
 /// Why there is no SCHED_DEADLINE.

@@ -63,7 +63,18 @@ impl Registry {
         let key = self.next_process;
         self.poll.add(&pidfd, Token::Process(key))?;
         self.next_process += 1;
-        self.processes.insert(key, Process { number, start, specs: BTreeSet::new(), connections: 0, user, shares_namespace: None, pidfd });
+        self.processes.insert(
+            key,
+            Process {
+                number,
+                start,
+                specs: BTreeSet::new(),
+                connections: 0,
+                user,
+                shares_namespace: None,
+                pidfd,
+            },
+        );
         self.by_number.insert(number, key);
         Ok(key)
     }
@@ -78,7 +89,11 @@ impl Registry {
 
     /// Forgets a process that has nothing any more.
     pub(super) fn leave_if_idle(&mut self, key: u64) {
-        if self.processes.get(&key).is_some_and(|process| process.connections == 0 && process.specs.is_empty()) {
+        if self
+            .processes
+            .get(&key)
+            .is_some_and(|process| process.connections == 0 && process.specs.is_empty())
+        {
             self.drop_process(key);
         }
     }
@@ -102,10 +117,13 @@ impl Registry {
     /// The process that a caller speaks for, if it lives.
     pub(super) fn living(&self, caller: &Caller) -> Result<u64, Error> {
         let refused = |reason: &str| Error::NotPermitted { reason: reason.into(), rule: None };
-        let process =
-            caller.process.ok_or_else(|| refused("punctuald cannot see the process that connected: it is in another PID namespace"))?;
+        let process = caller.process.ok_or_else(|| {
+            refused("punctuald cannot see the process that connected: it is in another PID namespace")
+        })?;
         if !self.processes.contains_key(&process) {
-            return Err(refused("the process that connected has ended; who inherited the connection has to connect by itself"));
+            return Err(refused(
+                "the process that connected has ended; who inherited the connection has to connect by itself",
+            ));
         }
         Ok(process)
     }
@@ -117,7 +135,8 @@ impl Registry {
 
     /// The processes that a caller may see, in the order of their numbers.
     pub fn clients(&self, who: &Who) -> Vec<&Process> {
-        let mut clients: Vec<&Process> = self.processes.values().filter(|process| who.is_root() || process.user == who.user).collect();
+        let mut clients: Vec<&Process> =
+            self.processes.values().filter(|process| who.is_root() || process.user == who.user).collect();
         clients.sort_unstable_by_key(|process| process.number);
         clients
     }

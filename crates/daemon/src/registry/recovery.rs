@@ -1,4 +1,5 @@
-//! After a daemon that was killed: whoever still lives is admitted exactly as before, everything else is undone.
+//! After a daemon that was killed: whoever still lives is admitted exactly as before, everything else is
+//! undone.
 
 use super::{Admission, Held, Registry, Spec, cut, reason};
 use crate::access::{Share, Who};
@@ -47,11 +48,15 @@ impl Registry {
         }
         self.restore_limit();
         if found > 0 {
-            log::info(&format!("{} of {found} specs of a punctuald before are kept; the others are undone", kept.len()));
+            log::info(&format!(
+                "{} of {found} specs of a punctuald before are kept; the others are undone",
+                kept.len()
+            ));
         }
     }
 
-    /// Admits a spec again: as it was, or as it can be now if the configuration is another. Without a reason, it is just that its process has ended.
+    /// Admits a spec again: as it was, or as it can be now if the configuration is another. Without a reason,
+    /// it is just that its process has ended.
     fn readmit_record(&mut self, slot: usize, record: Record) -> Result<(), Option<String>> {
         let (pidfd, start) = thread::pin_process(record.process).map_err(|_| None)?;
         if start != record.process_start {
@@ -60,14 +65,29 @@ impl Registry {
         let plugin = self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == &*record.plugin);
         let plugin = plugin.ok_or_else(|| format!("there is no plugin {} any more", record.plugin))?;
         let groups = thread::groups(record.process).map_err(|_| None)?;
-        let process = self.process(record.process, pidfd, record.user).map_err(|error| format!("process {}: {error}", record.process))?;
+        let process = self
+            .process(record.process, pidfd, record.user)
+            .map_err(|error| format!("process {}: {error}", record.process))?;
         let id = SpecId(record.spec);
-        let offer = Offer { processor: record.processor, accepted_runtime: record.accepted_runtime, ignored: record.ignored };
+        let offer = Offer {
+            processor: record.processor,
+            accepted_runtime: record.accepted_runtime,
+            ignored: record.ignored,
+        };
         let was = record.thread.map_or(record.assigned, |attached| attached.told);
         let admission = self.admit_again(plugin, id, &record.parameters, offer, record.partial, Some(was));
         let admission = admission.inspect_err(|_| self.leave_if_idle(process))?;
         let who = Rc::new(Who { user: record.user, group: record.group, groups });
-        self.enter(Spec { id, name: record.name, who, process, parameters: record.parameters, admission, thread: None, slot });
+        self.enter(Spec {
+            id,
+            name: record.name,
+            who,
+            process,
+            parameters: record.parameters,
+            admission,
+            thread: None,
+            slot,
+        });
         Ok(())
     }
 
@@ -119,7 +139,17 @@ impl Registry {
             let as_before = before.state().is_some_and(|state| now.scheduling.is_as_told(&state.scheduling));
             *before != told && as_before
         });
-        self.hold(id, Held { thread, named: attached.named, process: is.process, before: attached.before, told, told_before });
+        self.hold(
+            id,
+            Held {
+                thread,
+                named: attached.named,
+                process: is.process,
+                before: attached.before,
+                told,
+                told_before,
+            },
+        );
         let lifted = if told.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
             let state = told.state().ok_or_else(|| format!("there is no processor {}", told.processor))?;
@@ -135,18 +165,26 @@ impl Registry {
 
 /// The thread that was attached, if it lives.
 fn pin(attached: &Attached) -> Option<(Thread, Owner)> {
-    Thread::pin(attached.number).ok().filter(|(thread, _)| thread.identity == attached.identity && thread.lives())
+    Thread::pin(attached.number)
+        .ok()
+        .filter(|(thread, _)| thread.identity == attached.identity && thread.lives())
 }
 
 fn made(attached: &Attached) -> Vec<State> {
-    [Some(attached.told), attached.told_before].into_iter().flatten().filter_map(|told| told.state()).collect()
+    [Some(attached.told), attached.told_before]
+        .into_iter()
+        .flatten()
+        .filter_map(|told| told.state())
+        .collect()
 }
 
 /// Puts a thread back whose spec is not kept.
 fn undo(id: SpecId, attached: &Attached) {
     let Some((thread, _)) = pin(attached) else { return };
     match attached.before.restore(thread.number, &made(attached)) {
-        Err(error) if !error.is_gone() => log::warning(&format!("thread {} of spec {} cannot be put back: {error}", thread.number, id.0)),
+        Err(error) if !error.is_gone() => {
+            log::warning(&format!("thread {} of spec {} cannot be put back: {error}", thread.number, id.0))
+        }
         _ => {}
     }
 }

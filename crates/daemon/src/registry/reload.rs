@@ -6,8 +6,9 @@ use crate::log;
 use punctual_schedule::SpecId;
 
 impl Registry {
-    /// Works with `setup` from now on. Plugins whose settings are the same go on as they are; specs of others are admitted again if they can be, and
-    /// those of plugins that are gone end. Rules and quotas hold for what is asked from now on.
+    /// Works with `setup` from now on. Plugins whose settings are the same go on as they are; specs of others
+    /// are admitted again if they can be, and those of plugins that are gone end. Rules and quotas hold for
+    /// what is asked from now on.
     pub fn reload(&mut self, setup: Setup) {
         let mut old = std::mem::replace(&mut self.setup, setup);
         let mut ids: Vec<SpecId> = self.specs.keys().copied().collect();
@@ -63,7 +64,8 @@ impl Registry {
         self.restore_limit();
     }
 
-    /// Puts a spec's thread back, and forgets the spec, which no plugin has any more; the books are written anew after that.
+    /// Puts a spec's thread back, and forgets the spec, which no plugin has any more; the books are written
+    /// anew after that.
     fn end_without_plugin(&mut self, id: SpecId) {
         self.specs.get_mut(&id).expect("it was listed").admission.plugin = usize::MAX;
         self.put_back(id);

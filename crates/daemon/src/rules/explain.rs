@@ -11,7 +11,8 @@ pub struct Explanation {
     pub plugin: String,
     /// Allowed, or the line that decides.
     pub outcome: Result<Grant, Denied>,
-    /// What holds beyond this request: for each property its strictest rule; of aggregate utilizations all, since each has its own sum.
+    /// What holds beyond this request: for each property its strictest rule; of aggregate utilizations all,
+    /// since each has its own sum.
     pub limits: Vec<Limit>,
 }
 
@@ -27,8 +28,15 @@ pub struct Limit {
 }
 
 impl Rules {
-    /// What the rules say to a request, and what else holds for who makes it. Without parameters, whether any request is allowed.
-    pub fn explain(&self, who: &Who, plugin: &str, parameters: Option<&Parameters>, usage: &dyn Usage) -> Explanation {
+    /// What the rules say to a request, and what else holds for who makes it. Without parameters, whether any
+    /// request is allowed.
+    pub fn explain(
+        &self,
+        who: &Who,
+        plugin: &str,
+        parameters: Option<&Parameters>,
+        usage: &dyn Usage,
+    ) -> Explanation {
         let matching = self.matching(who, plugin);
         let outcome = match parameters {
             _ if who.is_root() => Ok(Grant::default()),
@@ -40,10 +48,19 @@ impl Rules {
             matches!(rule.property, Property::MaxUtilization(_))
                 || !matching.iter().enumerate().any(|(other_at, other)| {
                     // Of equal ones, the first in the file.
-                    other.property.is_within(rule.property) && (!rule.property.is_within(other.property) || other_at < *at)
+                    other.property.is_within(rule.property)
+                        && (!rule.property.is_within(other.property) || other_at < *at)
                 })
         });
-        let limits = strictest.map(|(_, rule)| Limit { property: rule.property, domain: rule.domain, rule: self.cite(rule) });
-        Explanation { plugin: plugin.to_owned(), outcome, limits: if who.is_root() { Vec::new() } else { limits.collect() } }
+        let limits = strictest.map(|(_, rule)| Limit {
+            property: rule.property,
+            domain: rule.domain,
+            rule: self.cite(rule),
+        });
+        Explanation {
+            plugin: plugin.to_owned(),
+            outcome,
+            limits: if who.is_root() { Vec::new() } else { limits.collect() },
+        }
     }
 }

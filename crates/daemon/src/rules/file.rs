@@ -44,7 +44,9 @@ pub(super) fn parse(
             continue;
         }
         match rule(&columns, plugins, names, priorities) {
-            Ok(Ok((domain, plugin, property))) => rules.push(Rule { line, text: columns.join(" "), domain, plugin, property }),
+            Ok(Ok((domain, plugin, property))) => {
+                rules.push(Rule { line, text: columns.join(" "), domain, plugin, property })
+            }
             Ok(Err(nobody)) => warnings.push(Problem::of_line(path, line, nobody)),
             Err(why) => errors.push(Problem::of_line(path, line, why)),
         }
@@ -59,11 +61,20 @@ pub(super) fn parse(
 
 type Meaning = (Domain, Option<String>, Property);
 
-/// What a line says; the inner error is a name that nobody has. That is no reason to refuse all rules: accounts come and go without this file, and at
-/// boot their directory may not answer yet. Nobody else gets anything by it.
-fn rule(columns: &[&str], plugins: Option<&[&str]>, names: &dyn Names, priorities: (u32, u32)) -> Result<Result<Meaning, String>, String> {
+/// What a line says; the inner error is a name that nobody has. That is no reason to refuse all rules:
+/// accounts come and go without this file, and at boot their directory may not answer yet. Nobody else gets
+/// anything by it.
+fn rule(
+    columns: &[&str],
+    plugins: Option<&[&str]>,
+    names: &dyn Names,
+    priorities: (u32, u32),
+) -> Result<Result<Meaning, String>, String> {
     let &[domain, plugin, key, value] = columns else {
-        return Err(format!("expected four columns (user, @group or -; plugin or -; property; value), found {}", columns.len()));
+        return Err(format!(
+            "expected four columns (user, @group or -; plugin or -; property; value), found {}",
+            columns.len()
+        ));
     };
     let plugin = match (plugin, plugins) {
         ("-", _) => None,
@@ -82,16 +93,16 @@ fn domain(text: &str, names: &dyn Names) -> Result<Result<Domain, String>, Strin
     Ok(match text.strip_prefix('@') {
         _ if text == "-" => Ok(Domain::Everyone),
         Some("") => return Err("'@' is no group; expected @ and its name".into()),
-        Some(group) => names
-            .group(group)
-            .or_else(|| number(group))
-            .map(Domain::Group)
-            .ok_or_else(|| format!("there is no group '{group}' here, so this rule is for nobody until the rules are read again")),
-        None => names
-            .user(text)
-            .or_else(|| number(text))
-            .map(Domain::User)
-            .ok_or_else(|| format!("there is no user '{text}' here, so this rule is for nobody until the rules are read again")),
+        Some(group) => names.group(group).or_else(|| number(group)).map(Domain::Group).ok_or_else(|| {
+            format!(
+                "there is no group '{group}' here, so this rule is for nobody until the rules are read again"
+            )
+        }),
+        None => names.user(text).or_else(|| number(text)).map(Domain::User).ok_or_else(|| {
+            format!(
+                "there is no user '{text}' here, so this rule is for nobody until the rules are read again"
+            )
+        }),
     })
 }
 
@@ -102,7 +113,10 @@ fn property(key: &str, value: &str, priorities: (u32, u32)) -> Result<Property, 
     };
     let priority = || match value.parse::<u32>() {
         Ok(number) if (priorities.0..=priorities.1).contains(&number) => Ok(number),
-        _ => Err(format!("{key} is '{value}'; expected a priority of this machine, {} to {}", priorities.0, priorities.1)),
+        _ => Err(format!(
+            "{key} is '{value}'; expected a priority of this machine, {} to {}",
+            priorities.0, priorities.1
+        )),
     };
     match key {
         "max_utilization" => share(value).map(Property::MaxUtilization),
@@ -127,8 +141,11 @@ fn property(key: &str, value: &str, priorities: (u32, u32)) -> Result<Property, 
 
 /// A decimal number of processors, exactly, rounded up to 2⁻⁶⁴.
 fn share(value: &str) -> Result<Share, String> {
-    let wrong =
-        || format!("max_utilization is '{value}'; expected a number of processors above 0, such as 0.7 (at most 65536, and 12 decimals)");
+    let wrong = || {
+        format!(
+            "max_utilization is '{value}'; expected a number of processors above 0, such as 0.7 (at most 65536, and 12 decimals)"
+        )
+    };
     let (whole, part) = value.split_once('.').unwrap_or((value, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits(whole) || !digits(part) || part.len() > 12 || value.starts_with('.') || value.ends_with('.') {
@@ -136,7 +153,10 @@ fn share(value: &str) -> Result<Share, String> {
     }
     let whole: u128 = whole.parse().map_err(|_| wrong())?;
     let part: u128 = format!("{part:0<12}").parse().map_err(|_| wrong())?;
-    let scaled = Some(whole).filter(|whole| *whole <= 65_536).map(|whole| whole * 1_000_000_000_000 + part).ok_or_else(wrong)?;
+    let scaled = Some(whole)
+        .filter(|whole| *whole <= 65_536)
+        .map(|whole| whole * 1_000_000_000_000 + part)
+        .ok_or_else(wrong)?;
     match scaled {
         0 => Err(wrong()),
         _ => Ok(Share((scaled << 64).div_ceil(1_000_000_000_000))),
@@ -145,22 +165,34 @@ fn share(value: &str) -> Result<Share, String> {
 
 /// What is allowed to be written, and hardly meant: properties said twice, and bounds that leave nothing.
 fn doubtful(rules: &[Rule]) -> Vec<(usize, String)> {
-    let mut said: std::collections::HashMap<(Domain, Option<&str>, &str), &Rule> = std::collections::HashMap::new();
+    let mut said: std::collections::HashMap<(Domain, Option<&str>, &str), &Rule> =
+        std::collections::HashMap::new();
     let mut found = Vec::new();
     for rule in rules {
         let subject = (rule.domain, rule.plugin.as_deref());
         if let Some(before) = said.insert((subject.0, subject.1, rule.property.key()), rule) {
             found.push((
                 rule.line,
-                format!("line {} says {} for the same subject too; the stricter one holds", before.line, rule.property.key()),
+                format!(
+                    "line {} says {} for the same subject too; the stricter one holds",
+                    before.line,
+                    rule.property.key()
+                ),
             ));
         }
-        for other in ["min_period", "max_period", "min_deadline", "max_deadline", "min_priority", "max_priority"] {
+        for other in
+            ["min_period", "max_period", "min_deadline", "max_deadline", "min_priority", "max_priority"]
+        {
             if let Some(other) = said.get(&(subject.0, subject.1, other)) {
                 if nothing_between(rule.property, other.property) {
                     found.push((
                         rule.line,
-                        format!("with line {} this leaves nothing: {} is {}", other.line, other.property.key(), other.property),
+                        format!(
+                            "with line {} this leaves nothing: {} is {}",
+                            other.line,
+                            other.property.key(),
+                            other.property
+                        ),
                     ));
                 }
             }
@@ -173,8 +205,12 @@ fn nothing_between(one: Property, other: Property) -> bool {
     use Property::{MaxDeadline, MaxPeriod, MaxPriority, MinDeadline, MinPeriod, MinPriority};
     match (one, other) {
         (MinPeriod(least), MaxPeriod(greatest)) | (MaxPeriod(greatest), MinPeriod(least)) => least > greatest,
-        (MinDeadline(least), MaxDeadline(greatest)) | (MaxDeadline(greatest), MinDeadline(least)) => least > greatest,
-        (MinPriority(least), MaxPriority(greatest)) | (MaxPriority(greatest), MinPriority(least)) => least > greatest,
+        (MinDeadline(least), MaxDeadline(greatest)) | (MaxDeadline(greatest), MinDeadline(least)) => {
+            least > greatest
+        }
+        (MinPriority(least), MaxPriority(greatest)) | (MaxPriority(greatest), MinPriority(least)) => {
+            least > greatest
+        }
         _ => false,
     }
 }

@@ -59,7 +59,8 @@ impl Property {
         }
     }
 
-    /// Whether a rule with it allows anything by itself. One that only forbids does not: `bob - ignore_adm_test false` is no way to let bob in.
+    /// Whether a rule with it allows anything by itself. One that only forbids does not: `bob -
+    /// ignore_adm_test false` is no way to let bob in.
     pub fn allows(self) -> bool {
         self != Property::IgnoreAdmission(false)
     }
@@ -67,13 +68,14 @@ impl Property {
     /// Whether it is at least as strict as another of the same key.
     pub fn is_within(self, other: Property) -> bool {
         use Property::{
-            IgnoreAdmission, MaxDeadline, MaxPeriod, MaxPriority, MaxRuntime, MaxUtilization, MinDeadline, MinPeriod, MinPriority,
+            IgnoreAdmission, MaxDeadline, MaxPeriod, MaxPriority, MaxRuntime, MaxUtilization, MinDeadline,
+            MinPeriod, MinPriority,
         };
         match (self, other) {
             (MaxUtilization(one), MaxUtilization(other)) => one <= other,
-            (MaxRuntime(one), MaxRuntime(other)) | (MaxPeriod(one), MaxPeriod(other)) | (MaxDeadline(one), MaxDeadline(other)) => {
-                one <= other
-            }
+            (MaxRuntime(one), MaxRuntime(other))
+            | (MaxPeriod(one), MaxPeriod(other))
+            | (MaxDeadline(one), MaxDeadline(other)) => one <= other,
             (MinPeriod(one), MinPeriod(other)) | (MinDeadline(one), MinDeadline(other)) => one >= other,
             (MinPriority(one), MinPriority(other)) => one >= other,
             (MaxPriority(one), MaxPriority(other)) => one <= other,
@@ -99,8 +101,8 @@ impl fmt::Display for Property {
     }
 }
 
-/// Shares are rounded up, each by less than this in all of 16,384 specs; so ten specs of 0.1 are 1, and not a hair more. (A thousandth of a nanosecond
-/// in each second.)
+/// Shares are rounded up, each by less than this in all of 16,384 specs; so ten specs of 0.1 are 1, and not a
+/// hair more. (A thousandth of a nanosecond in each second.)
 const ROUNDING: u128 = 1 << 14;
 
 impl Rule {
@@ -111,26 +113,41 @@ impl Rule {
 
     /// What it says to a request that it matches: no, with the reason; or yes, perhaps up to a runtime.
     ///
-    /// What is not declared is not limited, but for runtimes and utilization: a thread of unknown runtime may take all there is, so where these are limited
-    /// they must be declared.
+    /// What is not declared is not limited, but for runtimes and utilization: a thread of unknown runtime may
+    /// take all there is, so where these are limited they must be declared.
     pub fn check(&self, parameters: &Parameters, usage: &dyn Usage) -> Result<Option<Duration>, String> {
         match self.property {
-            Property::MaxUtilization(limit) => return self.check_utilization(limit, parameters, usage).map(Some),
+            Property::MaxUtilization(limit) => {
+                return self.check_utilization(limit, parameters, usage).map(Some);
+            }
             Property::MaxRuntime(limit) => match parameters.runtime {
-                None => return Err(format!("max_runtime is {}, and no runtime was declared; declare it", microseconds(limit))),
+                None => {
+                    return Err(format!(
+                        "max_runtime is {}, and no runtime was declared; declare it",
+                        microseconds(limit)
+                    ));
+                }
                 Some(runtime) => at_most("max_runtime", limit, Some(runtime))?,
             },
             Property::MinPeriod(limit) => at_least("min_period", limit, parameters.period)?,
             Property::MaxPeriod(limit) => at_most("max_period", limit, parameters.period)?,
             // The deadline is the period where none is declared.
-            Property::MinDeadline(limit) => at_least("min_deadline", limit, parameters.deadline.or(parameters.period))?,
-            Property::MaxDeadline(limit) => at_most("max_deadline", limit, parameters.deadline.or(parameters.period))?,
+            Property::MinDeadline(limit) => {
+                at_least("min_deadline", limit, parameters.deadline.or(parameters.period))?
+            }
+            Property::MaxDeadline(limit) => {
+                at_most("max_deadline", limit, parameters.deadline.or(parameters.period))?
+            }
             Property::MinPriority(limit) => match parameters.priority {
-                Some(asked) if asked < limit => return Err(format!("min_priority is {limit}, and {asked} was asked for")),
+                Some(asked) if asked < limit => {
+                    return Err(format!("min_priority is {limit}, and {asked} was asked for"));
+                }
                 _ => (),
             },
             Property::MaxPriority(limit) => match parameters.priority {
-                Some(asked) if asked > limit => return Err(format!("max_priority is {limit}, and {asked} was asked for")),
+                Some(asked) if asked > limit => {
+                    return Err(format!("max_priority is {limit}, and {asked} was asked for"));
+                }
                 _ => (),
             },
             Property::IgnoreAdmission(may) => {
@@ -145,7 +162,12 @@ impl Rule {
         })
     }
 
-    fn check_utilization(&self, limit: Share, parameters: &Parameters, usage: &dyn Usage) -> Result<Duration, String> {
+    fn check_utilization(
+        &self,
+        limit: Share,
+        parameters: &Parameters,
+        usage: &dyn Usage,
+    ) -> Result<Duration, String> {
         let subject = match self.domain {
             Domain::Everyone => "all users together",
             Domain::User(_) => "this user",
@@ -164,21 +186,26 @@ impl Rule {
         if asked > left {
             return Err(format!("{of}, {} is in use and {} was asked for", decimal(used), decimal(asked)));
         }
-        // At least what was declared: the longest runtime is rounded down, and the share that was compared up.
+        // At least what was declared: the longest runtime is rounded down, and the share that was compared
+        // up.
         Ok(left.runtime(parameters).max(parameters.runtime).unwrap_or(Duration::from_ns(u64::MAX)))
     }
 }
 
 fn at_most(key: &str, limit: Duration, asked: Option<Duration>) -> Result<(), String> {
     match asked.filter(|asked| *asked > limit) {
-        Some(asked) => Err(format!("{key} is {}, and {} was asked for", microseconds(limit), microseconds(asked))),
+        Some(asked) => {
+            Err(format!("{key} is {}, and {} was asked for", microseconds(limit), microseconds(asked)))
+        }
         None => Ok(()),
     }
 }
 
 fn at_least(key: &str, limit: Duration, asked: Option<Duration>) -> Result<(), String> {
     match asked.filter(|asked| *asked < limit) {
-        Some(asked) => Err(format!("{key} is {}, and {} was asked for", microseconds(limit), microseconds(asked))),
+        Some(asked) => {
+            Err(format!("{key} is {}, and {} was asked for", microseconds(limit), microseconds(asked)))
+        }
         None => Ok(()),
     }
 }

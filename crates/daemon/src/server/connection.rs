@@ -71,7 +71,8 @@ impl Connection {
         !self.output.is_empty()
     }
 
-    /// Receives once, and hands over the first message that is whole, if one is. `buffer` is anybody's; it holds a message and its NUL.
+    /// Receives once, and hands over the first message that is whole, if one is. `buffer` is anybody's; it
+    /// holds a message and its NUL.
     pub fn receive(&mut self, buffer: &mut [u8], mut message: impl FnMut(&mut Self, &[u8])) -> Went {
         let received = match recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Went::Over,

@@ -18,17 +18,28 @@ pub struct Peer {
 /// Asks the kernel.
 pub fn of(connection: BorrowedFd<'_>) -> io::Result<Peer> {
     let credentials = sockopt::socket_peercred(connection)?;
-    let who = Who { user: credentials.uid.as_raw(), group: credentials.gid.as_raw(), groups: groups(connection)? };
+    let who =
+        Who { user: credentials.uid.as_raw(), group: credentials.gid.as_raw(), groups: groups(connection)? };
     // 0 stands for a process that this namespace does not see, which rustix's type has no room for.
     let number = peer_number(connection)?;
-    let process = if number > 0 { pidfd(connection, number, &who)?.map(|pidfd| (number, pidfd)) } else { None };
+    let process =
+        if number > 0 { pidfd(connection, number, &who)?.map(|pidfd| (number, pidfd)) } else { None };
     Ok(Peer { who, process })
 }
 
 fn option<T>(connection: BorrowedFd<'_>, name: libc::c_int, into: &mut [T]) -> io::Result<usize> {
     let mut length = size_of_val(into) as libc::socklen_t;
-    // SAFETY: the kernel writes at most the length that is said, which is that of the slice; its types are numbers.
-    match unsafe { libc::getsockopt(connection.as_raw_fd(), libc::SOL_SOCKET, name, into.as_mut_ptr().cast(), &raw mut length) } {
+    // SAFETY: the kernel writes at most the length that is said, which is that of the slice; its types are
+    // numbers.
+    match unsafe {
+        libc::getsockopt(
+            connection.as_raw_fd(),
+            libc::SOL_SOCKET,
+            name,
+            into.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    } {
         0 => Ok(length as usize / size_of::<T>()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -73,7 +84,8 @@ fn pidfd(connection: BorrowedFd<'_>, number: u32, who: &Who) -> io::Result<Optio
             _ => return Err(error),
         },
     }
-    // Kernels before 6.5. Who has the number now is taken for who connected if it is the same user's: the most that can be known.
+    // Kernels before 6.5. Who has the number now is taken for who connected if it is the same user's: the
+    // most that can be known.
     let Ok((pidfd, _)) = thread::pin_process(number) else { return Ok(None) };
     Ok((thread::process_user(number).ok() == Some(who.user)).then_some(pidfd))
 }
@@ -89,7 +101,8 @@ mod tests {
         let peer = of(one.as_fd()).unwrap();
         assert_eq!(peer.who.user, rustix::process::geteuid().as_raw());
         assert_eq!(peer.who.group, rustix::process::getegid().as_raw());
-        let groups: Vec<u32> = rustix::process::getgroups().unwrap().iter().map(|group| group.as_raw()).collect();
+        let groups: Vec<u32> =
+            rustix::process::getgroups().unwrap().iter().map(|group| group.as_raw()).collect();
         assert_eq!(peer.who.groups, groups);
         assert_eq!(peer.process.unwrap().0, std::process::id());
     }

@@ -78,7 +78,8 @@ pub struct CLoad {
 }
 
 type Ask = unsafe extern "C" fn(*mut c_void, *const CParameters, *mut COffer, *mut c_char, usize) -> c_int;
-type AskChange = unsafe extern "C" fn(*mut c_void, u64, *const CParameters, *mut COffer, *mut c_char, usize) -> c_int;
+type AskChange =
+    unsafe extern "C" fn(*mut c_void, u64, *const CParameters, *mut COffer, *mut c_char, usize) -> c_int;
 
 /// As a plugin may have it: anything may be null.
 #[repr(C)]
@@ -192,7 +193,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("layout.c");
         let say = "static void say(const char *what, unsigned long number) { printf(\"%s %lu\\n\", what, number); }";
-        std::fs::write(&source, format!("#include \"punctual-plugin.h\"\n#include <stdio.h>\n{say}\nint main(void) {{\n{c}}}\n")).unwrap();
+        std::fs::write(
+            &source,
+            format!("#include \"punctual-plugin.h\"\n#include <stdio.h>\n{say}\nint main(void) {{\n{c}}}\n"),
+        )
+        .unwrap();
         let program = folder.path().join("layout");
         let include = concat!(env!("CARGO_MANIFEST_DIR"), "/include");
         let flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", include, "-o"];

@@ -1,4 +1,5 @@
-//! Opening a shared object: only what nobody but its owner can have changed, and only what speaks this version.
+//! Opening a shared object: only what nobody but its owner can have changed, and only what speaks this
+//! version.
 
 use super::abi::{CPlugin, Functions, VERSION};
 use crate::text;
@@ -17,7 +18,8 @@ impl Object {
     /// Opens an object. An error is a sentence that names it.
     pub fn open(path: &Path) -> Result<Object, String> {
         let said = |why: String| format!("{}: {why}", path.display());
-        let file = File::open(path).map_err(|error| said(format!("cannot be opened: {}", text::reason(&error))))?;
+        let file =
+            File::open(path).map_err(|error| said(format!("cannot be opened: {}", text::reason(&error))))?;
         let about = file.metadata().map_err(|error| said(text::reason(&error)))?;
         if !about.is_file() {
             return Err(said("is no regular file".into()));
@@ -25,12 +27,15 @@ impl Object {
         text::trusted(&about).map_err(&said)?;
         // By descriptor, so that what was looked at is what is loaded.
         let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
-        // SAFETY: constructors of the object run. Its owner is root or whoever runs this, as was just seen, so it may do as it likes.
+        // SAFETY: constructors of the object run. Its owner is root or whoever runs this, as was just seen,
+        // so it may do as it likes.
         let library = unsafe { Library::open(Some(&opened), RTLD_NOW | RTLD_LOCAL) }
             .map_err(|error| said(format!("cannot be loaded: {}", reason(&error).replace(&opened, "it"))))?;
         // SAFETY: by punctual-plugin.h, the symbol is such a function.
         let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const CPlugin>(b"punctual_plugin\0") }
-            .map_err(|_| said("does not export punctual_plugin (punctual-plugin.h), so it is no plugin".into()))?;
+            .map_err(|_| {
+                said("does not export punctual_plugin (punctual-plugin.h), so it is no plugin".into())
+            })?;
         // SAFETY: as above; it takes nothing.
         let plugin = unsafe { symbol() };
         // SAFETY: it is null or what the header says.
@@ -49,17 +54,23 @@ unsafe fn functions(plugin: *const CPlugin) -> Result<Functions, String> {
         return Err("punctual_plugin() returned NULL".into());
     }
     // SAFETY: the first two fields are there in every version.
-    let (version, size) = unsafe { ((&raw const (*plugin).abi_version).read(), (&raw const (*plugin).size).read()) };
+    let (version, size) =
+        unsafe { ((&raw const (*plugin).abi_version).read(), (&raw const (*plugin).size).read()) };
     if version != VERSION {
-        return Err(format!("was made for version {version} of punctual-plugin.h, and this daemon speaks {VERSION}; compile it again"));
+        return Err(format!(
+            "was made for version {version} of punctual-plugin.h, and this daemon speaks {VERSION}; compile it again"
+        ));
     }
     let size = usize::try_from(size).unwrap_or(0);
     if size < std::mem::offset_of!(CPlugin, attach) {
-        return Err(format!("says that its description has {size} bytes, which is too few for version {VERSION} of punctual-plugin.h"));
+        return Err(format!(
+            "says that its description has {size} bytes, which is too few for version {VERSION} of punctual-plugin.h"
+        ));
     }
     // What its writer did not know yet is null.
     let mut known = std::mem::MaybeUninit::<CPlugin>::zeroed();
-    // SAFETY: `size` bytes are there, and no more are written than `known` has. All zeros are a valid value, and so are any function pointers.
+    // SAFETY: `size` bytes are there, and no more are written than `known` has. All zeros are a valid value,
+    // and so are any function pointers.
     let known = unsafe {
         plugin.cast::<u8>().copy_to_nonoverlapping(known.as_mut_ptr().cast(), size.min(size_of::<CPlugin>()));
         known.assume_init()

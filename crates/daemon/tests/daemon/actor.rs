@@ -1,4 +1,5 @@
-//! Clients in processes of their own: this program again, told line by line what to do. So they can be other users, have threads, fork and be killed.
+//! Clients in processes of their own: this program again, told line by line what to do. So they can be other
+//! users, have threads, fork and be killed.
 
 use crate::rig::{Client, PATIENCE};
 use serde_json::Value;
@@ -46,7 +47,10 @@ pub fn play() -> bool {
                 let thread = std::thread::spawn(move || {
                     tell.send(tid()).unwrap();
                     if ended.recv().is_ok() {
-                        panic!("{}", std::os::unix::process::CommandExt::exec(Command::new("sleep").arg("1000")));
+                        panic!(
+                            "{}",
+                            std::os::unix::process::CommandExt::exec(Command::new("sleep").arg("1000"))
+                        );
                     }
                 });
                 let number = told.recv().unwrap();

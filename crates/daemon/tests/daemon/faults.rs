@@ -1,5 +1,5 @@
-//! The daemon killed at random points under load, again and again. Each time, when it runs again: no thread has a real-time policy without a spec, no
-//! spec's thread is without its policy, and the books add up.
+//! The daemon killed at random points under load, again and again. Each time, when it runs again: no thread
+//! has a real-time policy without a spec, no spec's thread is without its policy, and the books add up.
 //!
 //! `PUNCTUAL_FAULT_ROUNDS` says how often (`make test-faults`: 100).
 
@@ -13,7 +13,8 @@ use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, SystemTime};
 
-pub const ALONE: &[(&str, fn())] = &[("faults::killed_at_any_point_it_goes_on", killed_at_any_point_it_goes_on)];
+pub const ALONE: &[(&str, fn())] =
+    &[("faults::killed_at_any_point_it_goes_on", killed_at_any_point_it_goes_on)];
 
 const ACTORS: usize = 20;
 const CLIENTS: usize = 10;
@@ -96,7 +97,9 @@ pub fn load(partners: &mut Vec<Partner>, count: usize, socket: &Path) -> String 
 fn parameters(dice: &mut Dice) -> Value {
     let period = 1_000_000 * (1 + dice.below(50));
     match dice.below(3) {
-        0 => json!({ "plugin": "EDF", "period_ns": period, "runtime_ns": 2_000, "desired_runtime_ns": 2_000 + dice.below(5_000) }),
+        0 => {
+            json!({ "plugin": "EDF", "period_ns": period, "runtime_ns": 2_000, "desired_runtime_ns": 2_000 + dice.below(5_000) })
+        }
         1 => json!({ "plugin": "RM", "period_ns": period, "runtime_ns": 1 + dice.below(2_000) }),
         _ => json!({ "priority": 1 + dice.below(99) }),
     }
@@ -133,7 +136,8 @@ fn work(partner: u32, socket: &Path) -> Result<(), String> {
 }
 
 fn killed_at_any_point_it_goes_on() {
-    let rounds: usize = std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let rounds: usize =
+        std::env::var("PUNCTUAL_FAULT_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5);
     let limit = rt_runtime();
     let mut daemon = Daemon::start(CONFIG);
     let mut dice = Dice::new();
@@ -143,7 +147,8 @@ fn killed_at_any_point_it_goes_on() {
         for actor in &mut actors {
             actor.begin(&format!("load {CLIENTS} {}", daemon.socket().display()));
         }
-        // Where the machine is slow, the time below may be over before there is anything to lose: half of the rounds begin when there is.
+        // Where the machine is slow, the time below may be over before there is anything to lose: half of the
+        // rounds begin when there is.
         if round % 2 == 1 {
             let mut client = daemon.connect();
             until("the first thread", || client.ask("GetStatus", json!({}))["attached"] != json!(0));
@@ -195,13 +200,21 @@ fn check(daemon: &Daemon, actors: &[Actor], gone: &[u32]) -> (usize, usize) {
     let mut of_thread: HashMap<u32, &Value> = HashMap::new();
     let mut sums: HashMap<&str, (u64, f64)> = HashMap::new();
     for spec in listed {
-        assert!(!gone.contains(&(spec["process"].as_u64().unwrap() as u32)), "of a process that ended: {spec}");
+        assert!(
+            !gone.contains(&(spec["process"].as_u64().unwrap() as u32)),
+            "of a process that ended: {spec}"
+        );
         if let Some(thread) = spec.get("thread") {
-            assert!(of_thread.insert(thread.as_u64().unwrap() as u32, spec).is_none(), "one thread, two specs: {spec}");
+            assert!(
+                of_thread.insert(thread.as_u64().unwrap() as u32, spec).is_none(),
+                "one thread, two specs: {spec}"
+            );
         }
         let sum = sums.entry(spec["admission"]["plugin"].as_str().unwrap()).or_default();
         sum.0 += 1;
-        if let (Some(runtime), Some(period)) = (spec["admission"].get("accepted_runtime_ns"), spec["parameters"].get("period_ns")) {
+        if let (Some(runtime), Some(period)) =
+            (spec["admission"].get("accepted_runtime_ns"), spec["parameters"].get("period_ns"))
+        {
             sum.1 += runtime.as_f64().unwrap() / period.as_f64().unwrap();
         }
     }
@@ -211,7 +224,11 @@ fn check(daemon: &Daemon, actors: &[Actor], gone: &[u32]) -> (usize, usize) {
             let thread: u32 = entry.unwrap().file_name().to_str().unwrap().parse().unwrap();
             let (policy, priority, _, processors) = seen(thread);
             match of_thread.remove(&thread) {
-                None => assert_eq!((policy, &processors), (OTHER, &seen(std::process::id()).3), "thread {thread} has no spec"),
+                None => assert_eq!(
+                    (policy, &processors),
+                    (OTHER, &seen(std::process::id()).3),
+                    "thread {thread} has no spec"
+                ),
                 Some(spec) => {
                     real_time += 1;
                     let told = match spec["admission"]["policy"].as_str().unwrap() {
@@ -228,9 +245,13 @@ fn check(daemon: &Daemon, actors: &[Actor], gone: &[u32]) -> (usize, usize) {
         let (specs, utilization) = sums.get(plugin["name"].as_str().unwrap()).copied().unwrap_or_default();
         let booked = &plugin["processors"][0];
         assert_eq!(booked["specs"], json!(specs), "{plugin}");
-        assert!((booked["utilization"].as_f64().unwrap() - utilization).abs() < 1e-9, "{plugin}: {utilization}");
+        assert!(
+            (booked["utilization"].as_f64().unwrap() - utilization).abs() < 1e-9,
+            "{plugin}: {utilization}"
+        );
     }
-    let deadline = listed.iter().any(|spec| spec.get("thread").is_some() && spec["admission"]["policy"] == "deadline");
+    let deadline =
+        listed.iter().any(|spec| spec.get("thread").is_some() && spec["admission"]["policy"] == "deadline");
     assert_eq!(rt_runtime() == -1, deadline);
     (listed.len(), real_time)
 }

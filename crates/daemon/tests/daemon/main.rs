@@ -1,4 +1,5 @@
-//! `punctuald` against real processes, sockets and this kernel. Threads are looked at by `/proc`, not by what the daemon says of them.
+//! `punctuald` against real processes, sockets and this kernel. Threads are looked at by `/proc`, not by what
+//! the daemon says of them.
 //!
 //! Whoever is not root cannot run these, and is told so.
 
@@ -26,7 +27,8 @@ fn run(test: fn()) -> Result<Completion, Failed> {
     match std::panic::catch_unwind(test) {
         Ok(()) => Ok(Completion::Completed),
         Err(what) => {
-            let text = what.downcast_ref::<String>().map(String::as_str).or(what.downcast_ref::<&str>().copied());
+            let text =
+                what.downcast_ref::<String>().map(String::as_str).or(what.downcast_ref::<&str>().copied());
             Err(Failed::from(text.unwrap_or("it panicked")))
         }
     }

@@ -1,4 +1,5 @@
-//! A plugin from a shared object in a running daemon: the example, with the kernel's own view of what it decides.
+//! A plugin from a shared object in a running daemon: the example, with the kernel's own view of what it
+//! decides.
 
 use crate::rig::{Daemon, FIFO, OTHER, Sleeper, seen};
 use serde_json::json;
@@ -11,7 +12,10 @@ use tempfile::TempDir;
 pub const TESTS: &[(&str, fn())] = &[
     ("objects::threads_are_scheduled_as_an_object_says", threads_are_scheduled_as_an_object_says),
     ("objects::specs_of_an_object_outlive_the_daemon", specs_of_an_object_outlive_the_daemon),
-    ("objects::an_object_that_cannot_be_loaded_changes_nothing", an_object_that_cannot_be_loaded_changes_nothing),
+    (
+        "objects::an_object_that_cannot_be_loaded_changes_nothing",
+        an_object_that_cannot_be_loaded_changes_nothing,
+    ),
 ];
 
 /// The example, compiled, and a configuration with it.
@@ -24,8 +28,10 @@ fn harmonic() -> (TempDir, PathBuf, String) {
     } else {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let mut cc = Command::new("cc");
-        cc.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-I"]).arg(root.join("include"));
-        let compiled = cc.arg("-o").arg(&object).arg(root.join("examples/plugin/harmonic.c")).output().unwrap();
+        cc.args(["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-I"])
+            .arg(root.join("include"));
+        let compiled =
+            cc.arg("-o").arg(&object).arg(root.join("examples/plugin/harmonic.c")).output().unwrap();
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     }
     fs::set_permissions(&object, Permissions::from_mode(0o644)).unwrap();
@@ -54,13 +60,19 @@ fn threads_are_scheduled_as_an_object_says() {
     let (error, said) = client.fail("CreateSpec", json!({ "parameters": every(30) }));
     assert_eq!(error, "NotAdmitted");
     assert!(
-        said["reasons"][0].as_str().unwrap().starts_with("harmonic: harmonic test: on processor 0 its period neither divides"),
+        said["reasons"][0]
+            .as_str()
+            .unwrap()
+            .starts_with("harmonic: harmonic test: on processor 0 its period neither divides"),
         "{said}"
     );
     client.ask("ReleaseSpec", json!({ "spec": short }));
     assert_eq!((seen(fast.tid()).0, seen(slow.tid()).1), (OTHER, 9));
     let listed = client.ask("ListPlugins", json!({}));
-    assert_eq!((&listed["plugins"][0]["name"], &listed["plugins"][0]["processors"][0]["specs"]), (&json!("harmonic"), &json!(1)));
+    assert_eq!(
+        (&listed["plugins"][0]["name"], &listed["plugins"][0]["processors"][0]["specs"]),
+        (&json!("harmonic"), &json!(1))
+    );
 }
 
 fn specs_of_an_object_outlive_the_daemon() {
@@ -88,7 +100,12 @@ fn an_object_that_cannot_be_loaded_changes_nothing() {
     client.schedule(every(40), sleeper.tid());
     fs::set_permissions(&object, Permissions::from_mode(0o666)).unwrap();
     daemon.reload(&config);
-    let said = client.ask("GetStatus", json!({}))["last_reload_error"].as_str().unwrap_or_default().to_owned();
-    assert!(said.contains("plugin 'harmonic' cannot be made") && said.contains("may be written by others (mode 666)"), "{said}");
+    let said =
+        client.ask("GetStatus", json!({}))["last_reload_error"].as_str().unwrap_or_default().to_owned();
+    assert!(
+        said.contains("plugin 'harmonic' cannot be made")
+            && said.contains("may be written by others (mode 666)"),
+        "{said}"
+    );
     assert_eq!(seen(sleeper.tid()).1, 9);
 }

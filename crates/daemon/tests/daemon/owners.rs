@@ -10,7 +10,10 @@ pub const TESTS: &[(&str, fn())] = &[
     ("owners::threads_are_their_users", threads_are_their_users),
     ("owners::a_user_may_use_what_rules_allow_and_no_more", a_user_may_use_what_rules_allow_and_no_more),
     ("owners::one_thread_one_spec", one_thread_one_spec),
-    ("owners::a_child_speaks_for_its_parent_while_that_lives", a_child_speaks_for_its_parent_while_that_lives),
+    (
+        "owners::a_child_speaks_for_its_parent_while_that_lives",
+        a_child_speaks_for_its_parent_while_that_lives,
+    ),
     ("owners::threads_of_other_namespaces_are_translated", threads_of_other_namespaces_are_translated),
 ];
 
@@ -26,8 +29,11 @@ fn nothing_is_allowed_without_a_rule() {
 
 fn specs_are_their_users() {
     let daemon = Daemon::start(PLUGINS);
-    let (mut one, mut two, mut root) = (Actor::of_user(4001, &daemon.socket()), Actor::of_user(4002, &daemon.socket()), daemon.connect());
-    let spec = one.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"].as_u64().unwrap();
+    let (mut one, mut two, mut root) =
+        (Actor::of_user(4001, &daemon.socket()), Actor::of_user(4002, &daemon.socket()), daemon.connect());
+    let spec = one.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"]
+        .as_u64()
+        .unwrap();
     let mine = || json!({ "spec": spec });
     for method in ["ReleaseSpec", "DetachThread", "GetSpec"] {
         assert_eq!(two.fail(method, mine()), "NotOwner", "{method}");
@@ -49,15 +55,22 @@ fn specs_are_their_users() {
 fn threads_are_their_users() {
     let daemon = Daemon::start(PLUGINS);
     let mut user = Actor::of_user(4001, &daemon.socket());
-    let spec = user.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"].as_u64().unwrap();
+    let spec = user.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"]
+        .as_u64()
+        .unwrap();
     let of_root = Sleeper::start();
     assert_eq!(user.fail("AttachThread", json!({ "spec": spec, "thread": of_root.tid() })), "NotOwner");
     assert_eq!(user.fail("AttachThread", json!({ "spec": spec, "thread": 1 })), "NotOwner");
-    // A program that became somebody else by its file's owner has another effective user than real one; both have to be the user.
+    // A program that became somebody else by its file's owner has another effective user than real one; both
+    // have to be the user.
     for (real, effective) in [(4001, 0), (0, 4001), (4001, 4002)] {
         let mut mixed = Actor::start();
         assert_eq!(mixed.tell(&format!("become {real} {effective}")), "true");
-        assert_eq!(user.fail("AttachThread", json!({ "spec": spec, "thread": mixed.pid() })), "NotOwner", "{real} {effective}");
+        assert_eq!(
+            user.fail("AttachThread", json!({ "spec": spec, "thread": mixed.pid() })),
+            "NotOwner",
+            "{real} {effective}"
+        );
         assert_eq!(seen(mixed.pid()).0, OTHER);
     }
     assert_eq!(seen(of_root.tid()).0, OTHER);
@@ -73,21 +86,31 @@ fn threads_are_their_users() {
 }
 
 fn a_user_may_use_what_rules_allow_and_no_more() {
-    let daemon = Daemon::with_rules(PLUGINS, "#4001 RM max_utilization 0.5\n#4001 RM max_runtime 4000\n".replace('#', "").as_str());
+    let daemon = Daemon::with_rules(
+        PLUGINS,
+        "#4001 RM max_utilization 0.5\n#4001 RM max_runtime 4000\n".replace('#', "").as_str(),
+    );
     let mut user = Actor::of_user(4001, &daemon.socket());
-    let create = |runtime: u64| json!({ "parameters": { "runtime_ns": runtime * 1000, "period_ns": 10_000_000 } });
+    let create =
+        |runtime: u64| json!({ "parameters": { "runtime_ns": runtime * 1000, "period_ns": 10_000_000 } });
     assert_eq!(user.fail("CreateSpec", create(4_001)), "NotPermitted");
     let spec = user.ask("CreateSpec", create(4_000))["admission"]["spec"].clone();
     assert_eq!(user.fail("CreateSpec", create(1_001)), "NotPermitted");
     user.ask("CreateSpec", create(1_000));
     // A change counts the old as gone.
     user.ask("ChangeSpec", json!({ "spec": spec, "parameters": create(3_900)["parameters"] }));
-    assert_eq!(user.fail("ChangeSpec", json!({ "spec": spec, "parameters": create(4_001)["parameters"] })), "NotPermitted");
+    assert_eq!(
+        user.fail("ChangeSpec", json!({ "spec": spec, "parameters": create(4_001)["parameters"] })),
+        "NotPermitted"
+    );
     user.ask("CreateSpec", create(100));
     assert_eq!(user.fail("CreateSpec", create(1)), "NotPermitted");
     user.ask("ReleaseSpec", json!({ "spec": spec }));
     user.ask("CreateSpec", create(3_900));
-    assert_eq!(user.fail("CreateSpec", json!({ "parameters": { "priority": 5, "plugin": "FP" } })), "NotPermitted");
+    assert_eq!(
+        user.fail("CreateSpec", json!({ "parameters": { "priority": 5, "plugin": "FP" } })),
+        "NotPermitted"
+    );
 }
 
 fn one_thread_one_spec() {
@@ -95,10 +118,17 @@ fn one_thread_one_spec() {
     let mut client = daemon.connect();
     let mut actor = Actor::start();
     let thread: u32 = actor.tell("thread").parse().unwrap();
-    let (one, two) = (client.schedule(json!({ "priority": 3 }), thread), client.create(json!({ "priority": 4 })));
+    let (one, two) =
+        (client.schedule(json!({ "priority": 3 }), thread), client.create(json!({ "priority": 4 })));
     let attach = |spec: u64, thread: u32| json!({ "spec": spec, "thread": thread });
-    assert_eq!(client.fail("AttachThread", attach(one, actor.pid())), ("AlreadyAttached".into(), json!({ "spec": one, "thread": thread })));
-    assert_eq!(client.fail("AttachThread", attach(two, thread)), ("AlreadyAttached".into(), json!({ "spec": one, "thread": thread })));
+    assert_eq!(
+        client.fail("AttachThread", attach(one, actor.pid())),
+        ("AlreadyAttached".into(), json!({ "spec": one, "thread": thread }))
+    );
+    assert_eq!(
+        client.fail("AttachThread", attach(two, thread)),
+        ("AlreadyAttached".into(), json!({ "spec": one, "thread": thread }))
+    );
     // When the thread ends, the spec stays and can have another one.
     actor.tell(&format!("end {thread}"));
     until("the end of the thread", || client.ask("GetStatus", json!({}))["attached"] == json!(0));
@@ -132,17 +162,24 @@ fn threads_of_other_namespaces_are_translated() {
     actor.tell(&format!("connect {}", daemon.socket().display()));
     let theirs: u32 = actor.tell("thread").parse().unwrap();
     assert!(theirs < 100, "it is in a namespace of its own");
-    let spec = actor.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"].as_u64().unwrap();
+    let spec = actor.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"]
+        .as_u64()
+        .unwrap();
     actor.ask("AttachThread", json!({ "spec": spec, "thread": theirs }));
     let mut root = daemon.connect();
     let process = root.ask("GetSpec", json!({ "spec": spec }))["spec"]["process"].as_u64().unwrap();
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
-    let policies: Vec<u32> = threads.map(|thread| seen(thread.unwrap().file_name().to_str().unwrap().parse().unwrap()).0).collect();
+    let policies: Vec<u32> = threads
+        .map(|thread| seen(thread.unwrap().file_name().to_str().unwrap().parse().unwrap()).0)
+        .collect();
     assert_eq!(policies, [OTHER, FIFO]);
     assert_eq!(actor.ask("GetSpec", json!({ "spec": spec }))["spec"]["thread"], json!(theirs));
-    let other = actor.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"].clone();
+    let other =
+        actor.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"].clone();
     // What is there outside is not there inside.
     let outside = std::process::id();
-    actor.call("AttachThread", json!({ "spec": other, "thread": outside }))["error"].as_str().expect("an error");
+    actor.call("AttachThread", json!({ "spec": other, "thread": outside }))["error"]
+        .as_str()
+        .expect("an error");
     assert_eq!(seen(outside).0, OTHER);
 }

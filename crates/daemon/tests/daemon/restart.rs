@@ -27,7 +27,9 @@ fn who_lives_keeps_everything() {
     for (at, sleeper) in sleepers.iter().enumerate() {
         let parameters = match at % 2 {
             0 => json!({ "priority": 30 + at }),
-            _ => json!({ "period_ns": 10_000_000 * at, "runtime_ns": 123_456, "desired_runtime_ns": 200_000 }),
+            _ => {
+                json!({ "period_ns": 10_000_000 * at, "runtime_ns": 123_456, "desired_runtime_ns": 200_000 })
+            }
         };
         specs.push(client.schedule(parameters, sleeper.tid()));
     }
@@ -39,7 +41,10 @@ fn who_lives_keeps_everything() {
         daemon.run();
         assert_eq!(scheduled, sleepers.iter().map(|sleeper| seen(sleeper.tid())).collect::<Vec<_>>());
         let mut client = daemon.connect();
-        assert_eq!((client.ask("ListSpecs", json!({})), client.ask("ListPlugins", json!({}))), (listed.clone(), plugins.clone()));
+        assert_eq!(
+            (client.ask("ListSpecs", json!({})), client.ask("ListPlugins", json!({}))),
+            (listed.clone(), plugins.clone())
+        );
         let fresh = client.create(json!({ "priority": 1 }));
         assert!(fresh > *specs.last().unwrap() + 1, "numbers are not given again");
         client.ask("ReleaseSpec", json!({ "spec": fresh }));
@@ -56,10 +61,12 @@ fn who_ended_is_undone() {
     let sleeper = Sleeper::start();
     let before = seen(sleeper.tid());
     let mut actor = Actor::of_user(4001, &daemon.socket());
-    let mine = actor.ask("CreateSpec", json!({ "parameters": { "priority": 30 } }))["admission"]["spec"].clone();
+    let mine =
+        actor.ask("CreateSpec", json!({ "parameters": { "priority": 30 } }))["admission"]["spec"].clone();
     let pid = actor.pid();
     actor.ask("AttachThread", json!({ "spec": mine, "thread": pid }));
-    let other = actor.ask("CreateSpec", json!({ "parameters": { "priority": 31 } }))["admission"]["spec"].clone();
+    let other =
+        actor.ask("CreateSpec", json!({ "parameters": { "priority": 31 } }))["admission"]["spec"].clone();
     daemon.connect().ask("AttachThread", json!({ "spec": other, "thread": sleeper.tid() }));
     assert_eq!((seen(pid).0, seen(sleeper.tid()).0), (FIFO, FIFO));
     daemon.kill();
@@ -90,13 +97,15 @@ fn threads_that_somebody_changed_are_left_so() {
     assert_eq!(client.ask("GetStatus", json!({}))["attached"], json!(1));
 }
 
-/// A process with that number, if the kernel lets one be wished for, and one that did not start in the same hundredth of a second as who had it before:
-/// that is all that kernels before 6.9 tell them apart by. Without a wish, nobody gets through all numbers in so little time.
+/// A process with that number, if the kernel lets one be wished for, and one that did not start in the same
+/// hundredth of a second as who had it before: that is all that kernels before 6.9 tell them apart by.
+/// Without a wish, nobody gets through all numbers in so little time.
 fn sleeper_with(number: u32, start_before: u64) -> Option<Sleeper> {
     (0..1000).find_map(|_| {
         std::fs::write("/proc/sys/kernel/ns_last_pid", (number - 1).to_string()).ok()?;
-        let is_other =
-            |sleeper: &Sleeper| thread::process_start(number).is_ok_and(|start| sleeper.tid() == number && start != start_before);
+        let is_other = |sleeper: &Sleeper| {
+            thread::process_start(number).is_ok_and(|start| sleeper.tid() == number && start != start_before)
+        };
         Some(Sleeper::start()).filter(is_other)
     })
 }
@@ -113,7 +122,9 @@ fn a_number_that_is_used_again_is_somebody_else() {
             daemon.kill();
         }
         drop(sleeper);
-        let Some(other) = sleeper_with(number, start) else { return eprintln!("SKIPPED: numbers of processes cannot be wished for here") };
+        let Some(other) = sleeper_with(number, start) else {
+            return eprintln!("SKIPPED: numbers of processes cannot be wished for here");
+        };
         // Even if it looks like what the daemon made.
         kernel::schedule(other.tid(), &told).unwrap();
         let before = seen(other.tid());
@@ -122,7 +133,9 @@ fn a_number_that_is_used_again_is_somebody_else() {
             client = daemon.connect();
         }
         // Kernels before 6.9 do not tell, and the daemon looks by itself.
-        until("the end of the thread", || client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_none());
+        until("the end of the thread", || {
+            client.ask("GetSpec", json!({ "spec": spec }))["spec"].get("thread").is_none()
+        });
         client.ask("ReleaseSpec", json!({ "spec": spec }));
         assert_eq!(seen(other.tid()), before);
     }
@@ -143,7 +156,10 @@ fn a_damaged_journal_is_no_end() {
     daemon.run();
     assert!(daemon.log().contains("is damaged"), "{}", daemon.log());
     let listed = daemon.connect().ask("ListSpecs", json!({}));
-    assert_eq!((listed["specs"].as_array().unwrap().len(), &listed["specs"][0]["admission"]["spec"]), (1, &json!(kept)));
+    assert_eq!(
+        (listed["specs"].as_array().unwrap().len(), &listed["specs"][0]["admission"]["spec"]),
+        (1, &json!(kept))
+    );
     assert_eq!(seen(two.tid()).1, 31);
     // Not a journal at all.
     daemon.kill();
@@ -182,7 +198,10 @@ fn deadline_threads_are_kept() {
     let listed = client.ask("ListSpecs", json!({}));
     daemon.kill();
     daemon.run();
-    assert_eq!((rt_runtime(), seen(sleeper.tid()).0, kernel::scheduling(sleeper.tid()).unwrap()), (-1, DEADLINE, told));
+    assert_eq!(
+        (rt_runtime(), seen(sleeper.tid()).0, kernel::scheduling(sleeper.tid()).unwrap()),
+        (-1, DEADLINE, told)
+    );
     assert_eq!(daemon.connect().ask("ListSpecs", json!({})), listed);
     assert!(daemon.stop().success());
     assert_eq!((rt_runtime(), seen(sleeper.tid()).0), (before, OTHER));

@@ -96,7 +96,13 @@ impl Daemon {
     /// How the daemon is started.
     pub fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_punctuald"));
-        command.arg("--config").arg(self.path("punctuald.toml")).arg("--socket").arg(self.socket()).arg("--state").arg(self.path("state"));
+        command
+            .arg("--config")
+            .arg(self.path("punctuald.toml"))
+            .arg("--socket")
+            .arg(self.socket())
+            .arg("--state")
+            .arg(self.path("state"));
         command
             .env("NOTIFY_SOCKET", self.path("notify"))
             .env_remove("JOURNAL_STREAM")
@@ -119,7 +125,9 @@ impl Daemon {
     pub fn wait_for(&self, state: &str) {
         let mut buffer = [0; 256];
         loop {
-            let Ok(count) = self.notified.recv(&mut buffer) else { panic!("the daemon did not say {state}; its log:\n{}", self.log()) };
+            let Ok(count) = self.notified.recv(&mut buffer) else {
+                panic!("the daemon did not say {state}; its log:\n{}", self.log())
+            };
             if buffer[..count].starts_with(state.as_bytes()) {
                 return;
             }
@@ -176,7 +184,11 @@ impl Daemon {
         assert_eq!((&status["specs"], &status["attached"]), (&json!(0), &json!(0)));
         for plugin in client.ask("ListPlugins", json!({}))["plugins"].as_array().unwrap() {
             for processor in plugin["processors"].as_array().unwrap() {
-                assert_eq!((&processor["specs"], &processor["utilization"]), (&json!(0), &json!(0.0)), "{plugin}");
+                assert_eq!(
+                    (&processor["specs"], &processor["utilization"]),
+                    (&json!(0), &json!(0.0)),
+                    "{plugin}"
+                );
             }
         }
     }
@@ -281,7 +293,8 @@ impl Client {
 
 /// A call, with its NUL.
 pub fn message(method: &str, parameters: Value) -> Vec<u8> {
-    let method = if method.contains('.') { method.to_owned() } else { format!("io.punctual.Scheduler1.{method}") };
+    let method =
+        if method.contains('.') { method.to_owned() } else { format!("io.punctual.Scheduler1.{method}") };
     let mut bytes = json!({ "method": method, "parameters": parameters }).to_string().into_bytes();
     bytes.push(0);
     bytes
@@ -312,7 +325,8 @@ pub fn seen(thread: u32) -> (u32, u32, i32, String) {
     let stat = fs::read_to_string(format!("/proc/{thread}/task/{thread}/stat")).expect("the thread is there");
     let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
     let status = fs::read_to_string(format!("/proc/{thread}/task/{thread}/status")).unwrap();
-    let processors = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned();
+    let processors =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_owned();
     (fields[38].parse().unwrap(), fields[37].parse().unwrap(), fields[16].parse().unwrap(), processors)
 }
 

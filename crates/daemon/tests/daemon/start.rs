@@ -87,7 +87,11 @@ fn a_service_manager_may_hand_over_the_socket() {
     let original = daemon.command();
     let mut command = Command::new("sh");
     let hand_over = "exec 3<&0 </dev/null; LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\"";
-    command.args(["-c", hand_over]).arg(original.get_program()).args(original.get_args()).stdin(OwnedFd::from(listener));
+    command
+        .args(["-c", hand_over])
+        .arg(original.get_program())
+        .args(original.get_args())
+        .stdin(OwnedFd::from(listener));
     command.env("NOTIFY_SOCKET", daemon.path("notify")).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     daemon.wait_for("READY=1");

@@ -50,8 +50,13 @@ fn what_a_thread_was_before_is_what_it_is_after() {
     let sleeper = Sleeper::start();
     let tid = sleeper.tid();
     let processors = kernel::Processors::one(1).unwrap_or_else(|| kernel::Processors::one(0).unwrap());
-    let mut states = vec![Scheduling::of(punctual_schedule::Policy::Fifo(7)), Scheduling::of(punctual_schedule::Policy::RoundRobin(8))];
-    for (policy, nice, flags) in [(libc::SCHED_OTHER, -7, 0), (libc::SCHED_BATCH, 5, 1), (libc::SCHED_IDLE, 0, 0)] {
+    let mut states = vec![
+        Scheduling::of(punctual_schedule::Policy::Fifo(7)),
+        Scheduling::of(punctual_schedule::Policy::RoundRobin(8)),
+    ];
+    for (policy, nice, flags) in
+        [(libc::SCHED_OTHER, -7, 0), (libc::SCHED_BATCH, 5, 1), (libc::SCHED_IDLE, 0, 0)]
+    {
         let mut state = Scheduling::ordinary();
         (state.policy, state.nice, state.flags) = (policy as u32, nice, flags);
         states.push(state);
@@ -99,7 +104,9 @@ fn an_exec_by_another_thread_takes_nothing_along() {
     let thread: u32 = actor.tell("thread").parse().unwrap();
     let spec = client.schedule(json!({ "priority": 30 }), thread);
     actor.tell(&format!("exec {thread}"));
-    until("the exec", || std::fs::read_to_string(format!("/proc/{}/comm", actor.pid())).unwrap() == "sleep\n");
+    until("the exec", || {
+        std::fs::read_to_string(format!("/proc/{}/comm", actor.pid())).unwrap() == "sleep\n"
+    });
     until("the end of the thread", || client.ask("GetStatus", json!({}))["attached"] == json!(0));
     assert_eq!(seen(actor.pid()), before);
     client.ask("AttachThread", json!({ "spec": spec, "thread": actor.pid() }));
@@ -121,7 +128,8 @@ fn a_client_that_ends_is_undone() {
     let before = seen(sleeper.tid());
     let mut actor = Actor::start();
     actor.tell(&format!("connect {}", daemon.socket().display()));
-    let spec = actor.ask("CreateSpec", json!({ "parameters": { "priority": 30 } }))["admission"]["spec"].clone();
+    let spec =
+        actor.ask("CreateSpec", json!({ "parameters": { "priority": 30 } }))["admission"]["spec"].clone();
     actor.ask("AttachThread", json!({ "spec": spec, "thread": sleeper.tid() }));
     assert_eq!(seen(sleeper.tid()).0, FIFO);
     // Its connection may go, its specs stay as long as it lives.
@@ -174,7 +182,10 @@ fn plugins_that_go_release_theirs() {
         seen(stays.tid()),
         seen(moves.tid())
     );
-    client.ask("ChangeSpec", json!({ "spec": kept, "parameters": { "period_ns": 30_000_000, "runtime_ns": 100_000 } }));
+    client.ask(
+        "ChangeSpec",
+        json!({ "spec": kept, "parameters": { "period_ns": 30_000_000, "runtime_ns": 100_000 } }),
+    );
     assert!(seen(stays.tid()).1 < seen(moves.tid()).1);
 }
 
@@ -199,7 +210,8 @@ fn a_bad_configuration_changes_nothing() {
     assert_eq!((seen(sleeper.tid()), client.ask("ListPlugins", json!({}))), before);
 }
 
-/// A thread of the kernel that may run on one processor only, so that the kernel refuses to have it elsewhere.
+/// A thread of the kernel that may run on one processor only, so that the kernel refuses to have it
+/// elsewhere.
 fn bound_to_processor_1() -> Option<u32> {
     std::fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
         let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
@@ -208,7 +220,9 @@ fn bound_to_processor_1() -> Option<u32> {
 }
 
 fn a_refused_change_leaves_all_as_it_was() {
-    let Some(bound) = bound_to_processor_1() else { return eprintln!("SKIPPED: there is no ksoftirqd/1 here") };
+    let Some(bound) = bound_to_processor_1() else {
+        return eprintln!("SKIPPED: there is no ksoftirqd/1 here");
+    };
     let plugin = |name: &str, processor: u32, from: u32| {
         format!(
             "[[plugin]]\nname = \"{name}\"\nkind = \"RM\"\npriorities = [{from}, {}]\nprocessors = \"{processor}\"\nadmission = \"utilization\"\n",
@@ -218,7 +232,8 @@ fn a_refused_change_leaves_all_as_it_was() {
     let daemon = Daemon::start(&format!("{}{}", plugin("HERE", 1, 1), plugin("THERE", 0, 11)));
     let mut client = daemon.connect();
     let before = seen(bound);
-    let parameters = |plugin: &str, period: u64| json!({ "plugin": plugin, "period_ns": period, "runtime_ns": 1000 });
+    let parameters =
+        |plugin: &str, period: u64| json!({ "plugin": plugin, "period_ns": period, "runtime_ns": 1000 });
     let there = client.create(parameters("THERE", 1_000_000));
     assert_eq!(client.fail("AttachThread", json!({ "spec": there, "thread": bound })).0, "KernelRefused");
     assert_eq!(seen(bound), before);
@@ -228,10 +243,18 @@ fn a_refused_change_leaves_all_as_it_was() {
     let sleeper = Sleeper::start();
     client.schedule(parameters("HERE", 2_000_000), sleeper.tid());
     let state = |client: &mut crate::rig::Client| {
-        (seen(bound), seen(sleeper.tid()), client.ask("GetSpec", json!({ "spec": here })), client.ask("ListPlugins", json!({})))
+        (
+            seen(bound),
+            seen(sleeper.tid()),
+            client.ask("GetSpec", json!({ "spec": here })),
+            client.ask("ListPlugins", json!({})),
+        )
     };
     let scheduled = state(&mut client);
-    assert_eq!(client.fail("ChangeSpec", json!({ "spec": here, "parameters": parameters("THERE", 3_000_000) })).0, "KernelRefused");
+    assert_eq!(
+        client.fail("ChangeSpec", json!({ "spec": here, "parameters": parameters("THERE", 3_000_000) })).0,
+        "KernelRefused"
+    );
     assert_eq!(state(&mut client), scheduled);
     client.ask("ChangeSpec", json!({ "spec": here, "parameters": parameters("HERE", 3_000_000) }));
     assert!(seen(bound).1 < seen(sleeper.tid()).1);
@@ -302,14 +325,24 @@ fn priorities_follow_periods() {
     let periods = [50u64, 10, 30, 20, 60, 40];
     let mut specs = Vec::new();
     for (sleeper, period) in sleepers.iter().zip(periods) {
-        specs.push(client.schedule(json!({ "period_ns": period * 1_000_000, "runtime_ns": 1_000_000 }), sleeper.tid()));
-        let mut so_far: Vec<(u64, u32)> =
-            sleepers.iter().zip(periods).take(specs.len()).map(|(sleeper, period)| (period, seen(sleeper.tid()).1)).collect();
+        specs.push(
+            client
+                .schedule(json!({ "period_ns": period * 1_000_000, "runtime_ns": 1_000_000 }), sleeper.tid()),
+        );
+        let mut so_far: Vec<(u64, u32)> = sleepers
+            .iter()
+            .zip(periods)
+            .take(specs.len())
+            .map(|(sleeper, period)| (period, seen(sleeper.tid()).1))
+            .collect();
         so_far.sort_unstable();
         assert!(so_far.windows(2).all(|pair| pair[0].1 > pair[1].1), "{so_far:?}");
     }
     client.ask("ReleaseSpec", json!({ "spec": specs[1] }));
-    client.ask("ChangeSpec", json!({ "spec": specs[0], "parameters": { "period_ns": 5_000_000, "runtime_ns": 1_000_000 } }));
+    client.ask(
+        "ChangeSpec",
+        json!({ "spec": specs[0], "parameters": { "period_ns": 5_000_000, "runtime_ns": 1_000_000 } }),
+    );
     let highest = seen(sleepers[0].tid()).1;
     assert!(sleepers[2..].iter().all(|sleeper| seen(sleeper.tid()).1 < highest));
 }

@@ -30,7 +30,8 @@ fn it_describes_itself() {
     let info = client.ask("org.varlink.service.GetInfo", json!({}));
     assert_eq!(info["interfaces"], json!(["org.varlink.service", "io.punctual.Scheduler1"]));
     for interface in ["org.varlink.service", "io.punctual.Scheduler1"] {
-        let text = client.ask("org.varlink.service.GetInterfaceDescription", json!({ "interface": interface }));
+        let text =
+            client.ask("org.varlink.service.GetInterfaceDescription", json!({ "interface": interface }));
         assert!(text["description"].as_str().unwrap().contains(&format!("interface {interface}\n")));
     }
     let status = client.ask("GetStatus", json!({}));
@@ -45,13 +46,25 @@ fn wrong_calls_are_named() {
     assert_eq!(client.fail("Nothing", json!({})).0, "MethodNotFound");
     assert_eq!(client.fail("Ping.Pong", json!({})).0, "InterfaceNotFound");
     assert_eq!(client.fail("org.varlink.service.Nothing", json!({})).0, "MethodNotFound");
-    assert_eq!(client.fail("org.varlink.service.GetInterfaceDescription", json!({ "interface": "a.b" })).0, "InterfaceNotFound");
-    assert_eq!(client.fail("Ping", json!({ "x": 1 })), ("InvalidParameter".into(), json!({ "parameter": "x" })));
-    assert_eq!(client.fail("ReleaseSpec", json!({ "spec": "1" })), ("InvalidParameter".into(), json!({ "parameter": "spec" })));
+    assert_eq!(
+        client.fail("org.varlink.service.GetInterfaceDescription", json!({ "interface": "a.b" })).0,
+        "InterfaceNotFound"
+    );
+    assert_eq!(
+        client.fail("Ping", json!({ "x": 1 })),
+        ("InvalidParameter".into(), json!({ "parameter": "x" }))
+    );
+    assert_eq!(
+        client.fail("ReleaseSpec", json!({ "spec": "1" })),
+        ("InvalidParameter".into(), json!({ "parameter": "spec" }))
+    );
     assert_eq!(client.fail("ReleaseSpec", json!({ "spec": 1 })), ("NoSuchSpec".into(), json!({ "spec": 1 })));
     assert_eq!(client.fail("CreateSpec", json!({ "parameters": { "plugin": "X" } })).0, "NoSuchPlugin");
     let long = "x".repeat(65);
-    assert_eq!(client.fail("CreateSpec", json!({ "parameters": { "priority": 1 }, "name": long })).1, json!({ "parameter": "name" }));
+    assert_eq!(
+        client.fail("CreateSpec", json!({ "parameters": { "priority": 1 }, "name": long })).1,
+        json!({ "parameter": "name" })
+    );
     let spec = client.create(json!({ "priority": 1 }));
     assert_eq!(client.fail("AttachThread", json!({ "spec": spec, "thread": 0 })).0, "NoSuchThread");
     assert_eq!(client.fail("AttachThread", json!({ "spec": spec, "thread": 0x7fff_fff0 })).0, "NoSuchThread");
@@ -93,8 +106,14 @@ fn garbage_ends_a_connection_and_nothing_else() {
     let daemon = Daemon::start(PLUGINS);
     let mut other = daemon.connect();
     let deep = [b'['; 60_000];
-    for garbage in [&b"\0"[..], b"GET / HTTP/1.1\r\n\r\n\0", b"\xff\xfe\xfd\0", b"{\"method\":1}\0", b"[]\0", &[&deep[..], b"\0"].concat()]
-    {
+    for garbage in [
+        &b"\0"[..],
+        b"GET / HTTP/1.1\r\n\r\n\0",
+        b"\xff\xfe\xfd\0",
+        b"{\"method\":1}\0",
+        b"[]\0",
+        &[&deep[..], b"\0"].concat(),
+    ] {
         let mut client = daemon.connect();
         client.send(garbage);
         // Behind it, nothing counts.
@@ -146,7 +165,14 @@ fn a_half_closed_connection_is_answered() {
 
 fn memory(daemon: &Daemon) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
-    status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().trim().trim_end_matches(" kB").parse().unwrap()
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
 }
 
 fn who_does_not_read_is_not_read_from() {
@@ -219,7 +245,9 @@ fn closed_connections_leave_nothing() {
 
 fn connections_have_a_limit_for_each_user() {
     let daemon = Daemon::start(
-        &PLUGINS.replace("connections_per_user = 3000", "connections_per_user = 2").replace("specs_per_user = 2000", "specs_per_user = 3"),
+        &PLUGINS
+            .replace("connections_per_user = 3000", "connections_per_user = 2")
+            .replace("specs_per_user = 2000", "specs_per_user = 3"),
     );
     let (mut one, mut two) = (Actor::of_user(4001, &daemon.socket()), Actor::of_user(4001, &daemon.socket()));
     let mut three = Actor::of_user(4001, &daemon.socket());
@@ -295,7 +323,8 @@ fn bounds_are_named() {
         assert_eq!((error.as_str(), &details["parameter"]), ("OutOfBounds", &json!(culprit)), "{parameters}");
     }
     let full = client.create(json!({ "runtime_ns": huge / 2, "period_ns": huge }));
-    let (error, details) = client.fail("CreateSpec", json!({ "parameters": { "runtime_ns": huge / 2, "period_ns": huge } }));
+    let (error, details) =
+        client.fail("CreateSpec", json!({ "parameters": { "runtime_ns": huge / 2, "period_ns": huge } }));
     assert_eq!(error, "NotAdmitted", "{details}");
     client.ask("ReleaseSpec", json!({ "spec": full }));
     drop(client);

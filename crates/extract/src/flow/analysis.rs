@@ -50,7 +50,8 @@ pub struct Analysis<'a> {
     producers: FxHashMap<u32, Running>,
     /// What the kernel did with threads, and which producer is which of them.
     kernel: Option<(&'a Threads, FxHashMap<u32, u32>)>,
-    /// Until when events may be missing, of whatever producer; and whether a stream was cut off, so that from there on anything may.
+    /// Until when events may be missing, of whatever producer; and whether a stream was cut off, so that from
+    /// there on anything may.
     gap_until: Option<Instant>,
     is_cut: bool,
 }
@@ -59,7 +60,8 @@ pub struct Analysis<'a> {
 #[derive(Clone, Debug, Default)]
 struct Waits {
     since: Window,
-    /// Of each of the task's registers, with the time of the last push there; they keep what an instance has read.
+    /// Of each of the task's registers, with the time of the last push there; they keep what an instance has
+    /// read.
     registers: Vec<(Instant, Window)>,
     /// Of each of the task's counters.
     queues: Vec<Backlog>,
@@ -176,8 +178,13 @@ struct TaskState {
 }
 
 impl<'a> Analysis<'a> {
-    /// Splits execution times by what the kernel did with the threads of producers, whose numbers the trace knows.
-    pub fn with_kernel(mut self, threads: &'a Threads, producers: impl IntoIterator<Item = (u32, u32)>) -> Self {
+    /// Splits execution times by what the kernel did with the threads of producers, whose numbers the trace
+    /// knows.
+    pub fn with_kernel(
+        mut self,
+        threads: &'a Threads,
+        producers: impl IntoIterator<Item = (u32, u32)>,
+    ) -> Self {
         self.kernel = Some((threads, producers.into_iter().collect()));
         self
     }
@@ -273,13 +280,15 @@ impl<'a> Analysis<'a> {
         };
     }
 
-    /// So much is missing that a number may come again and mean another instance: those that had not started, or that this producer
-    /// executed, are not followed any more.
+    /// So much is missing that a number may come again and mean another instance: those that had not started,
+    /// or that this producer executed, are not followed any more.
     #[cold]
     fn forget_numbers(&mut self, producer: u32) {
         for task in &mut self.tasks {
             task.inputs.lose();
-            for instance in task.live.iter_mut().filter(|instance| instance.start.is_none_or(|(_, by)| by == producer)) {
+            for instance in
+                task.live.iter_mut().filter(|instance| instance.start.is_none_or(|(_, by)| by == producer))
+            {
                 settle(&mut self.chains, &self.tree, &task.nodes, instance, false);
                 instance.waiting.clear();
                 instance.carries.fill(Carry::Unknown);
@@ -323,7 +332,9 @@ impl<'a> Analysis<'a> {
         let maker = match self.producers.get(&event.producer) {
             Some(Running::Instance(task, number)) => (*task, *number),
             // Who never executes a task is none, whatever is missing.
-            Some(Running::Unknown(_)) if self.graph.executing.contains(&event.producer) => return self.push_unknown(event),
+            Some(Running::Unknown(_)) if self.graph.executing.contains(&event.producer) => {
+                return self.push_unknown(event);
+            }
             _ => return,
         };
         let task = &mut self.tasks[maker.0];
@@ -333,15 +344,19 @@ impl<'a> Analysis<'a> {
         let Some(instance) = task.live.get(maker.1) else { return self.push_unknown(event) };
         let Some((start, _)) = instance.start else { return self.push_unknown(event) };
         // Taken out meanwhile: another task's counters say where its push belongs.
-        let (ways, carries, mut put) =
-            (std::mem::take(&mut task.ways), std::mem::take(&mut instance.carries), std::mem::take(&mut instance.put));
+        let (ways, carries, mut put) = (
+            std::mem::take(&mut task.ways),
+            std::mem::take(&mut instance.carries),
+            std::mem::take(&mut instance.put),
+        );
         for way in ways.iter().filter(|way| way.channel == event.object) {
             let (carry, node) = (&carries[way.from_slot], &self.tree.nodes[way.node]);
             let behind = &self.tasks[self.places[usize::from(node.task)] as usize];
             // What is newest stays for whatever reason.
             let busy = behind.busy.until(event.at).filter(|_| !matches!(way.place, Place::Newest(_)));
             let window = Window::of(carry, start, event.at, event.object, busy);
-            self.waits[way.node].put(way.place, window, |counter| behind.inputs.counters[counter].place(event.number));
+            self.waits[way.node]
+                .put(way.place, window, |counter| behind.inputs.counters[counter].place(event.number));
             if !node.chains.is_empty() && !put.contains(&way.node) {
                 put.push(way.node);
                 for chain in &node.chains {
@@ -363,7 +378,8 @@ impl<'a> Analysis<'a> {
     #[cold]
     fn push_unknown(&mut self, event: &Event) {
         for (node, place) in self.tree.behind.get(&event.object).into_iter().flatten() {
-            let counters = &self.tasks[self.places[usize::from(self.tree.nodes[*node].task)] as usize].inputs.counters;
+            let counters =
+                &self.tasks[self.places[usize::from(self.tree.nodes[*node].task)] as usize].inputs.counters;
             self.waits[*node].put(*place, Window::Unknown, |counter| counters[counter].place(event.number));
         }
     }
@@ -371,7 +387,8 @@ impl<'a> Analysis<'a> {
     /// Whether a push there may be missing, of those since then.
     fn may_miss(&self, node: usize, since: Instant, at: Instant) -> bool {
         let misses = self.misses_pushes[node];
-        self.is_cut || self.gap_until.is_some_and(|until| until >= since) && (misses.somewhere || at > misses.from)
+        self.is_cut
+            || self.gap_until.is_some_and(|until| until >= since) && (misses.somewhere || at > misses.from)
     }
 
     #[inline]
@@ -403,7 +420,8 @@ impl<'a> Analysis<'a> {
             // It has started before.
             return self.give_up(place, event);
         };
-        (instance.activation, instance.busy, instance.is_read) = (Some(event.at), busy, task.inputs.registers == 0);
+        (instance.activation, instance.busy, instance.is_read) =
+            (Some(event.at), busy, task.inputs.registers == 0);
         let mut windows = std::mem::take(&mut instance.windows);
         for node in &self.tasks[place].nodes {
             let (waits, task) = (&mut self.waits[*node], &self.tasks[place]);
@@ -511,7 +529,9 @@ impl<'a> Analysis<'a> {
                 task.queuing.add(event.number, activation, start);
                 task.execution.add(event.number, start, event.at);
                 if let Some((threads, numbers)) = &self.kernel {
-                    let split = numbers.get(&event.producer).and_then(|thread| threads.split(*thread, start, event.at));
+                    let split = numbers
+                        .get(&event.producer)
+                        .and_then(|thread| threads.split(*thread, start, event.at));
                     if let Some(Split { running, preempted, suspended }) = split {
                         for (part, time) in task.by_kernel.iter_mut().zip([running, preempted, suspended]) {
                             part.add(time);
@@ -548,7 +568,8 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// An instance of which nothing more will be known: it had not ended when the trace did, or events of it are missing.
+    /// An instance of which nothing more will be known: it had not ended when the trace did, or events of it
+    /// are missing.
     fn abandon(&mut self, place: usize, instance: &Instance, is_in_flight: bool, at: Instant) {
         let task = &mut self.tasks[place];
         *(if is_in_flight { &mut task.in_flight } else { &mut task.incomplete }) += 1;
@@ -563,7 +584,13 @@ impl<'a> Analysis<'a> {
 
 /// An instance of which events are missing reads whatever there is.
 #[cold]
-fn read_nothing_known(instance: &mut Instance, nodes: &[usize], tree: &Tree, chains: &mut [ChainState], at: Instant) {
+fn read_nothing_known(
+    instance: &mut Instance,
+    nodes: &[usize],
+    tree: &Tree,
+    chains: &mut [ChainState],
+    at: Instant,
+) {
     instance.is_read = true;
     instance.carries.resize(nodes.len(), Carry::Unknown);
     nodes.iter().filter_map(|node| tree.nodes[*node].chain).for_each(|chain| chains[chain].read_unknown(at));
@@ -571,7 +598,9 @@ fn read_nothing_known(instance: &mut Instance, nodes: &[usize], tree: &Tree, cha
 
 /// An instance reads what it has taken at each node.
 fn read(instance: &mut Instance, nodes: &[usize], tree: &Tree, chains: &mut [ChainState], at: Instant) {
-    let Some(activation) = instance.activation else { return read_nothing_known(instance, nodes, tree, chains, at) };
+    let Some(activation) = instance.activation else {
+        return read_nothing_known(instance, nodes, tree, chains, at);
+    };
     for (node, window) in nodes.iter().zip(instance.windows.drain(..)) {
         let node = &tree.nodes[*node];
         let carry = match node.parent {
@@ -588,7 +617,9 @@ fn read(instance: &mut Instance, nodes: &[usize], tree: &Tree, chains: &mut [Cha
         if let Some(chain) = node.chain {
             match &carry {
                 Carry::Nothing => {}
-                Carry::Known(carried) => chains[chain].read(carried, &mut |waiting| instance.waiting.push((chain, waiting))),
+                Carry::Known(carried) => {
+                    chains[chain].read(carried, &mut |waiting| instance.waiting.push((chain, waiting)))
+                }
                 Carry::Unknown => chains[chain].read_unknown(at),
             }
         }

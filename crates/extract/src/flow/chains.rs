@@ -1,7 +1,7 @@
 //! Which chains there are: those that were asked for, or all paths from sources to sinks.
 //!
-//! Where tasks feed back, a path goes to each of them once, and a source or a sink is a whole cycle: what nothing outside it leads to, and
-//! what leads to nothing outside it.
+//! Where tasks feed back, a path goes to each of them once, and a source or a sink is a whole cycle: what
+//! nothing outside it leads to, and what leads to nothing outside it.
 
 use super::Graph;
 use std::collections::btree_map::Entry;
@@ -51,14 +51,22 @@ impl fmt::Display for ChainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let some = |names: &[String]| {
             const MOST: usize = 20;
-            let more = if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
+            let more =
+                if names.len() > MOST { format!(" and {} more", names.len() - MOST) } else { String::new() };
             names.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ") + &more
         };
         match self {
-            ChainError::NoSuchTask { name, tasks } if tasks.is_empty() => write!(f, "there is no task {name}, nor any other"),
-            ChainError::NoSuchTask { name, tasks } => write!(f, "there is no task {name}; there are {}", some(tasks)),
+            ChainError::NoSuchTask { name, tasks } if tasks.is_empty() => {
+                write!(f, "there is no task {name}, nor any other")
+            }
+            ChainError::NoSuchTask { name, tasks } => {
+                write!(f, "there is no task {name}; there are {}", some(tasks))
+            }
             ChainError::NotConnected { from, to, instead } => {
-                write!(f, "{from} and {to} are not connected: {from} pushes on no channel that activates {to}")?;
+                write!(
+                    f,
+                    "{from} and {to} are not connected: {from} pushes on no channel that activates {to}"
+                )?;
                 match instead.is_empty() {
                     true => write!(f, ", nor any other task"),
                     false => write!(f, "; after {from} can come {}", some(instead)),
@@ -84,7 +92,10 @@ impl Chains {
     /// Chains of these tasks, by name.
     pub fn given<S: AsRef<str>>(graph: &Graph, chains: &[Vec<S>]) -> Result<Chains, ChainError> {
         let chain = |names: &Vec<S>| {
-            let tasks = names.iter().map(|name| graph.task(name.as_ref())).collect::<Result<Vec<u16>, ChainError>>()?;
+            let tasks = names
+                .iter()
+                .map(|name| graph.task(name.as_ref()))
+                .collect::<Result<Vec<u16>, ChainError>>()?;
             if !(2..=MOST_TASKS).contains(&tasks.len()) {
                 return Err(ChainError::Length(tasks.len()));
             }
@@ -92,7 +103,10 @@ impl Chains {
                 Some(pair) => Err(ChainError::NotConnected {
                     from: graph.task_names[&pair[0]].clone(),
                     to: graph.task_names[&pair[1]].clone(),
-                    instead: graph.successors(pair[0]).map(|(task, _)| graph.task_names[&task].clone()).collect(),
+                    instead: graph
+                        .successors(pair[0])
+                        .map(|(task, _)| graph.task_names[&task].clone())
+                        .collect(),
                 }),
                 None => Ok(tasks),
             }
@@ -126,8 +140,12 @@ impl Chains {
 impl Graph {
     /// The task of this name.
     fn task(&self, name: &str) -> Result<u16, ChainError> {
-        let found = self.task_names.iter().find(|(_, known)| known.as_str() == name).map(|(number, _)| *number);
-        found.ok_or_else(|| ChainError::NoSuchTask { name: name.to_owned(), tasks: self.task_names.values().cloned().collect() })
+        let found =
+            self.task_names.iter().find(|(_, known)| known.as_str() == name).map(|(number, _)| *number);
+        found.ok_or_else(|| ChainError::NoSuchTask {
+            name: name.to_owned(),
+            tasks: self.task_names.values().cloned().collect(),
+        })
     }
 }
 
@@ -143,7 +161,12 @@ fn components(graph: &Graph) -> BTreeMap<u16, usize> {
                 order.push(task);
             } else if seen.insert(task) {
                 stack.push((task, true));
-                stack.extend(graph.successors(task).map(|(next, _)| (next, false)).filter(|(next, _)| !seen.contains(next)));
+                stack.extend(
+                    graph
+                        .successors(task)
+                        .map(|(next, _)| (next, false))
+                        .filter(|(next, _)| !seen.contains(next)),
+                );
             }
         }
     }
@@ -176,7 +199,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tasks in components that no other leads to: of a cycle those that are activated from outside, or else the first.
+    /// Tasks in components that no other leads to: of a cycle those that are activated from outside, or else
+    /// the first.
     fn sources(&self) -> Vec<u16> {
         let mut led_to = BTreeSet::new();
         for task in self.graph.task_names.keys() {
@@ -220,7 +244,12 @@ impl Search<'_> {
                 self.steps += 1;
                 let last = path[path.len() - 1];
                 // The least comes last, and is taken first.
-                let mut nexts: Vec<u16> = self.graph.successors(last).map(|(next, _)| next).filter(|next| !path.contains(next)).collect();
+                let mut nexts: Vec<u16> = self
+                    .graph
+                    .successors(last)
+                    .map(|(next, _)| next)
+                    .filter(|next| !path.contains(next))
+                    .collect();
                 nexts.reverse();
                 if nexts.is_empty() && path.len() >= 2 && self.is_last(last) {
                     self.found.push(path.clone());

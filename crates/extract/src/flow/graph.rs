@@ -1,4 +1,5 @@
-//! The first pass: which tasks push on which channels, which channels activate which tasks, and what is missing.
+//! The first pass: which tasks push on which channels, which channels activate which tasks, and what is
+//! missing.
 
 use super::names;
 use punctual_model::Instant;
@@ -58,8 +59,8 @@ struct Numbered {
     /// When the last was, in nanoseconds; and the last before the first that was missing, if no gap is there.
     last: u64,
     jumped: Option<u64>,
-    /// Of a task, instances that had not ended when the next was activated, with no gap between, and when they were activated. If there are
-    /// more than a few, not all.
+    /// Of a task, instances that had not ended when the next was activated, with no gap between, and when
+    /// they were activated. If there are more than a few, not all.
     unended: Vec<(u64, u64)>,
     open: Option<(u64, u64)>,
 }
@@ -122,7 +123,8 @@ pub struct Graph {
     /// By channel: which tasks it can activate, and in how many pushes it did.
     pub(super) activates: BTreeMap<u16, BTreeMap<u16, u64>>,
     pub(super) declared: BTreeSet<Connection>,
-    /// Of declared connections: how they count, where that is known. A channel may be connected to a task twice.
+    /// Of declared connections: how they count, where that is known. A channel may be connected to a task
+    /// twice.
     pub(super) armings: BTreeMap<Connection, Vec<Arming>>,
     pub(super) barriers: BTreeMap<u16, Barrier>,
     /// Whether there are no other connections.
@@ -136,7 +138,8 @@ pub struct Graph {
     pub(super) missing_activations: BTreeMap<u16, u64>,
     /// Whether every event is there.
     pub(super) is_whole: bool,
-    /// Behind this, in nanoseconds, events are missing by their numbers that no gap is about: a stream ends early, or is not there.
+    /// Behind this, in nanoseconds, events are missing by their numbers that no gap is about: a stream ends
+    /// early, or is not there.
     pub(super) missing_from: u64,
     /// When the first and the last event were, in nanoseconds; and how many there are.
     pub(super) from: u64,
@@ -157,7 +160,9 @@ impl GraphBuilder {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
             // Activations that it makes are of a round that ends with it.
-            Item::Count(count) => self.producers.entry(count.producer).or_insert(IDLE).push = Some(count.channel),
+            Item::Count(count) => {
+                self.producers.entry(count.producer).or_insert(IDLE).push = Some(count.channel)
+            }
         }
     }
 
@@ -188,7 +193,9 @@ impl GraphBuilder {
                 task.add(event.number, event.at, self.gap_until);
                 task.activation(event.number, event.at, self.gap_until);
                 match producer.push {
-                    Some(channel) => *self.activations.entry(Connection { channel, task: event.object }).or_default() += 1,
+                    Some(channel) => {
+                        *self.activations.entry(Connection { channel, task: event.object }).or_default() += 1
+                    }
                     None => task.alone += 1,
                 }
             }
@@ -203,7 +210,8 @@ impl GraphBuilder {
         }
     }
 
-    /// The graph, with what the trace says of itself: connections that it declares, and those that were found unless it declares all.
+    /// The graph, with what the trace says of itself: connections that it declares, and those that were found
+    /// unless it declares all.
     pub fn finish(self, about: &About) -> Graph {
         let declared: BTreeSet<Connection> = about.inputs.iter().map(|input| input.connection).collect();
         let mut armings: BTreeMap<Connection, Vec<Arming>> = BTreeMap::new();
@@ -215,23 +223,29 @@ impl GraphBuilder {
         for Connection { channel, task } in &declared {
             activates.entry(*channel).or_default().insert(*task, 0);
         }
-        for (connection, count) in self.activations.iter().filter(|(connection, _)| is_connection(connection)) {
+        for (connection, count) in self.activations.iter().filter(|(connection, _)| is_connection(connection))
+        {
             activates.entry(connection.channel).or_default().insert(connection.task, *count);
         }
         let mut pushes: BTreeMap<u16, BTreeMap<Maker, u64>> = BTreeMap::new();
-        // Executors are numbered first. Where it is not said how many there are, any producer may be one: its starts may be missing.
+        // Executors are numbered first. Where it is not said how many there are, any producer may be one: its
+        // starts may be missing.
         let may_execute = |number: u32| about.executors.is_none_or(|executors| number < executors.max(1));
-        let executing = self.producers.iter().filter(|(number, producer)| producer.executes || may_execute(**number));
+        let executing =
+            self.producers.iter().filter(|(number, producer)| producer.executes || may_execute(**number));
         let executing: BTreeSet<u32> = executing.map(|(number, _)| *number).collect();
         // Who never executes a task is no task, whatever is missing.
-        let maker = |producer: &u32| if executing.contains(producer) { Maker::Unknown } else { Maker::Outside };
-        let unknown = self.unknown.iter().map(|((producer, channel), count)| (maker(producer), *channel, *count));
+        let maker =
+            |producer: &u32| if executing.contains(producer) { Maker::Unknown } else { Maker::Outside };
+        let unknown =
+            self.unknown.iter().map(|((producer, channel), count)| (maker(producer), *channel, *count));
         let known = self.pushes.iter().map(|((maker, channel), count)| (*maker, *channel, *count));
         for (maker, channel, count) in known.chain(unknown) {
             *pushes.entry(channel).or_default().entry(maker).or_default() += count;
         }
         let mut successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>> = BTreeMap::new();
-        let mut stimulated: BTreeSet<u16> = self.tasks.iter().filter(|(_, task)| task.alone > 0).map(|(number, _)| *number).collect();
+        let mut stimulated: BTreeSet<u16> =
+            self.tasks.iter().filter(|(_, task)| task.alone > 0).map(|(number, _)| *number).collect();
         for (channel, tasks) in &activates {
             let makers = pushes.get(channel).into_iter().flat_map(BTreeMap::keys);
             for maker in makers {
@@ -245,23 +259,36 @@ impl GraphBuilder {
                 }
             }
         }
-        let known = |seen: &FxHashMap<u16, Numbered>, named: &BTreeMap<u16, String>, connected: &mut dyn Iterator<Item = u16>| {
-            let numbers: BTreeSet<u16> = seen.keys().copied().chain(named.keys().copied()).chain(connected).collect();
+        let known = |seen: &FxHashMap<u16, Numbered>,
+                     named: &BTreeMap<u16, String>,
+                     connected: &mut dyn Iterator<Item = u16>| {
+            let numbers: BTreeSet<u16> =
+                seen.keys().copied().chain(named.keys().copied()).chain(connected).collect();
             numbers
         };
-        let channels = known(&self.channels, &about.channels, &mut declared.iter().map(|connection| connection.channel));
+        let channels =
+            known(&self.channels, &about.channels, &mut declared.iter().map(|connection| connection.channel));
         let tasks = known(&self.tasks, &about.tasks, &mut declared.iter().map(|connection| connection.task));
         let missing = |seen: &FxHashMap<u16, Numbered>| {
-            seen.iter().map(|(number, seen)| (*number, seen.missing())).filter(|(_, missing)| *missing > 0).collect()
+            seen.iter()
+                .map(|(number, seen)| (*number, seen.missing()))
+                .filter(|(_, missing)| *missing > 0)
+                .collect()
         };
-        // A task whose inputs say how they count is activated when the instance before has ended; otherwise its stop is missing.
+        // A task whose inputs say how they count is activated when the instance before has ended; otherwise
+        // its stop is missing.
         let is_serial = |task: &u16| {
             let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
             about.has_all_inputs && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
         };
         let serial = self.tasks.iter().filter(|(task, _)| is_serial(task));
         let unended = serial.filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).min());
-        let jumped = self.channels.values().chain(self.tasks.values()).filter(|seen| seen.missing() > 0).filter_map(|seen| seen.jumped);
+        let jumped = self
+            .channels
+            .values()
+            .chain(self.tasks.values())
+            .filter(|seen| seen.missing() > 0)
+            .filter_map(|seen| seen.jumped);
         let missing_from = jumped.chain(unended).min().unwrap_or(u64::MAX);
         Graph {
             task_names: names::unique(&tasks, &about.tasks, "task"),

@@ -1,4 +1,5 @@
-//! What the inputs of a task keep of pushes, and what an activation takes of them (`docs/flow-traces.md`, "What an input keeps").
+//! What the inputs of a task keep of pushes, and what an activation takes of them (`docs/flow-traces.md`,
+//! "What an input keeps").
 
 use super::Graph;
 use punctual_trace::flow::{Arming, Barrier, Connection};
@@ -55,7 +56,11 @@ impl Inputs {
         for (channel, tasks) in &graph.activates {
             for task in tasks.keys() {
                 let armings = graph.armings.get(&Connection { channel: *channel, task: *task });
-                found.entry(*task).or_default().connect(*channel, armings.map_or(&[], Vec::as_slice), graph.barriers.get(channel));
+                found.entry(*task).or_default().connect(
+                    *channel,
+                    armings.map_or(&[], Vec::as_slice),
+                    graph.barriers.get(channel),
+                );
             }
         }
         found
@@ -85,7 +90,8 @@ impl Inputs {
     pub fn take(&mut self, activated: Activated, taken: &mut Vec<Taken>) -> bool {
         taken.clear();
         let has_final = self.has_final;
-        // Each instance has taken the same of an input that it waits for, whatever is missing; but for tasks with a condition of their own.
+        // Each instance has taken the same of an input that it waits for, whatever is missing; but for tasks
+        // with a condition of their own.
         let by_number = !activated.is_whole && !has_final;
         let mut is_explained = true;
         for counter in &mut self.counters {
@@ -137,7 +143,11 @@ impl Counter {
             threshold: u64::from(arming.threshold),
             first,
             is_required: !arming.optional && !arming.is_final,
-            barrier: barrier.map(|barrier| Rounds { count: barrier.count, has_come: barrier.arrived, of_last: first }),
+            barrier: barrier.map(|barrier| Rounds {
+                count: barrier.count,
+                has_come: barrier.arrived,
+                of_last: first,
+            }),
             arrived: first,
             taken: 0,
             owed: 0,
@@ -165,7 +175,8 @@ impl Counter {
         if place > self.arrived {
             self.holes.add(self.arrived, place);
         } else if self.owed > place {
-            // No push is missing, and still an instance has been activated that would have needed this one: the task has a condition of its own.
+            // No push is missing, and still an instance has been activated that would have needed this one:
+            // the task has a condition of its own.
             self.is_lost = true;
         }
         self.arrived = place + 1;
@@ -189,8 +200,10 @@ impl Counter {
     /// What an activation takes, and whether it is there.
     fn take(&mut self, activated: Activated, by_number: bool) -> (Taken, bool) {
         let is_armed = self.arrived - self.taken >= self.threshold;
-        // Behind a gap, nobody knows any more what an input has that is not always waited for, nor where a round ends.
-        let is_behind_gap = activated.is_behind_missing && !activated.is_whole || !is_armed && activated.has_met_gap;
+        // Behind a gap, nobody knows any more what an input has that is not always waited for, nor where a
+        // round ends.
+        let is_behind_gap =
+            activated.is_behind_missing && !activated.is_whole || !is_armed && activated.has_met_gap;
         if is_behind_gap && !by_number || activated.has_met_gap && self.barrier.is_some() {
             self.is_lost = true;
         }
@@ -233,10 +246,16 @@ impl Holes {
 
     #[cold]
     fn fill(&mut self, place: u64) {
-        let Some(index) = self.ranges.iter().position(|(from, until)| (*from..*until).contains(&place)) else { return };
+        let Some(index) = self.ranges.iter().position(|(from, until)| (*from..*until).contains(&place))
+        else {
+            return;
+        };
         let (from, until) = self.ranges.remove(index);
         let rest = [(from, place), (place + 1, until)];
-        rest.into_iter().rev().filter(|(from, until)| from < until).for_each(|range| self.ranges.insert(index, range));
+        rest.into_iter()
+            .rev()
+            .filter(|(from, until)| from < until)
+            .for_each(|range| self.ranges.insert(index, range));
     }
 
     fn touch(&self, from: u64, until: u64) -> bool {

@@ -79,7 +79,10 @@ impl Live {
 
     /// Whether one of a lower number has not started.
     pub fn waits_before(&self, number: u64) -> bool {
-        self.instances.iter().take_while(|instance| instance.number < number).any(|instance| instance.start.is_none())
+        self.instances
+            .iter()
+            .take_while(|instance| instance.number < number)
+            .any(|instance| instance.start.is_none())
     }
 
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Instance> {

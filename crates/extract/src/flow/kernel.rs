@@ -1,6 +1,8 @@
-//! What the kernel did with an executor's thread while it executed a task: from a recording of the same time, with every step of the scheduler.
+//! What the kernel did with an executor's thread while it executed a task: from a recording of the same time,
+//! with every step of the scheduler.
 //!
-//! A recording may lack steps that no program of the kernel's saw. Where those that are there cannot follow each other, nothing is said of the time between.
+//! A recording may lack steps that no program of the kernel's saw. Where those that are there cannot follow
+//! each other, nothing is said of the time between.
 
 use punctual_model::{Duration, Instant};
 use punctual_trace::{Step, Switch};
@@ -17,7 +19,8 @@ pub struct Split {
     pub suspended: Duration,
 }
 
-/// What threads were, and when. Grows with the recording: sixteen bytes and the sums for each step of a thread.
+/// What threads were, and when. Grows with the recording: sixteen bytes and the sums for each step of a
+/// thread.
 #[derive(Debug, Default)]
 pub struct Threads {
     threads: FxHashMap<u32, Vec<Mark>>,
@@ -72,7 +75,8 @@ impl Threads {
             return marks.push(Mark { at: switch.at, state, is_doubtful: false, doubtful: 0, sums: [0; 3] });
         };
         last.is_doubtful |= last.state != is_after;
-        // Who is about to sleep may be woken before, and goes on. Or its sleep was not seen: then what it does now is not known either.
+        // Who is about to sleep may be woken before, and goes on. Or its sleep was not seen: then what it
+        // does now is not known either.
         if last.is_doubtful && matches!(switch.step, Step::Woken { .. }) {
             return;
         }
@@ -85,11 +89,15 @@ impl Threads {
         self.threads.values().filter(|marks| !marks.is_empty()).count()
     }
 
-    /// What a thread was from `begin` to `end`, which it told itself, so that it ran then; `None` where the recording does not say for all of
-    /// that time, or says otherwise.
+    /// What a thread was from `begin` to `end`, which it told itself, so that it ran then; `None` where the
+    /// recording does not say for all of that time, or says otherwise.
     pub fn split(&self, thread: u32, begin: Instant, end: Instant) -> Option<Split> {
         let marks = self.threads.get(&thread)?;
-        if self.until.is_none_or(|until| end > until) || end < begin || !runs_at(marks, begin) || !runs_at(marks, end) {
+        if self.until.is_none_or(|until| end > until)
+            || end < begin
+            || !runs_at(marks, begin)
+            || !runs_at(marks, end)
+        {
             return None;
         }
         let (first, last) = (last_mark(marks, begin)?, last_mark(marks, end)?);
@@ -98,7 +106,11 @@ impl Threads {
         }
         let (before, after) = (first.sums_at(begin), last.sums_at(end));
         let part = |state: State| Duration::from_ns(after[state as usize] - before[state as usize]);
-        Some(Split { running: part(State::Running), preempted: part(State::Preempted), suspended: part(State::Suspended) })
+        Some(Split {
+            running: part(State::Running),
+            preempted: part(State::Preempted),
+            suspended: part(State::Suspended),
+        })
     }
 }
 
@@ -109,8 +121,11 @@ fn last_mark(marks: &[Mark], at: Instant) -> Option<&Mark> {
 
 /// Whether a thread was running just then, or until or from then on.
 fn runs_at(marks: &[Mark], at: Instant) -> bool {
-    let (before, behind) = (marks.partition_point(|mark| mark.at < at), marks.partition_point(|mark| mark.at <= at));
-    marks[before.saturating_sub(1)..behind].iter().any(|mark| mark.state == State::Running && !mark.is_doubtful)
+    let (before, behind) =
+        (marks.partition_point(|mark| mark.at < at), marks.partition_point(|mark| mark.at <= at));
+    marks[before.saturating_sub(1)..behind]
+        .iter()
+        .any(|mark| mark.state == State::Running && !mark.is_doubtful)
 }
 
 #[cfg(test)]
@@ -181,10 +196,18 @@ mod tests {
             ("a wake-up and more", [ASLEEP, ASLEEP]),
         ] {
             let [one, other] = there;
-            let before: &[_] = if one == Step::In { &[(2, Step::In), (5, Step::Preempted)] } else { &[(2, Step::In)] };
+            let before: &[_] =
+                if one == Step::In { &[(2, Step::In), (5, Step::Preempted)] } else { &[(2, Step::In)] };
             let after: &[_] = if other == Step::In { &[(40, Step::Preempted)] } else { &[(40, Step::In)] };
-            let threads =
-                steps(&[before, &[(20, one), (30, other)], after, &[(45, Step::Preempted), (50, Step::In), (60, ASLEEP)]].concat());
+            let threads = steps(
+                &[
+                    before,
+                    &[(20, one), (30, other)],
+                    after,
+                    &[(45, Step::Preempted), (50, Step::In), (60, ASLEEP)],
+                ]
+                .concat(),
+            );
             assert_eq!(parts(&threads, 2, 50), None, "{what} is missing");
             assert_eq!(parts(&threads, 25, 60), None, "{what} is missing");
             assert_eq!(parts(&threads, 50, 60), Some((10, 0, 0)));

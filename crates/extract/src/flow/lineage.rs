@@ -27,7 +27,8 @@ pub struct Via {
     pub start: Instant,
     pub pushed_at: Instant,
     pub channel: u16,
-    /// How long the task that it goes to had been busy then, since the trace began; where that says how long it has to wait.
+    /// How long the task that it goes to had been busy then, since the trace began; where that says how long
+    /// it has to wait.
     pub busy: Option<Duration>,
 }
 
@@ -54,11 +55,19 @@ pub enum Window {
 impl Window {
     /// A push of what an instance carries.
     #[inline]
-    pub fn of(carry: &Carry, start: Instant, pushed_at: Instant, channel: u16, busy: Option<Duration>) -> Window {
+    pub fn of(
+        carry: &Carry,
+        start: Instant,
+        pushed_at: Instant,
+        channel: u16,
+        busy: Option<Duration>,
+    ) -> Window {
         match carry {
             Carry::Nothing => Window::Empty,
             Carry::Unknown => Window::Unknown,
-            Carry::Known(from) => Window::Datum(Via { from: Rc::clone(from), start, pushed_at, channel, busy }),
+            Carry::Known(from) => {
+                Window::Datum(Via { from: Rc::clone(from), start, pushed_at, channel, busy })
+            }
         }
     }
 
@@ -68,7 +77,9 @@ impl Window {
         let is_newer = match (&*self, &other) {
             (Window::Unknown, _) | (_, Window::Empty) => false,
             (_, Window::Unknown) | (Window::Empty, _) => true,
-            (Window::Datum(one), Window::Datum(other)) => (one.from.source, one.pushed_at) <= (other.from.source, other.pushed_at),
+            (Window::Datum(one), Window::Datum(other)) => {
+                (one.from.source, one.pushed_at) <= (other.from.source, other.pushed_at)
+            }
         };
         if is_newer {
             *self = other;
@@ -84,9 +95,18 @@ impl Window {
             Window::Datum(via) => {
                 let (source, source_activation) = (via.from.source, via.from.source_activation);
                 let most = activation.since(via.pushed_at);
-                let since = |(before, now): (Duration, Duration)| Duration::from_ns(now.ns().saturating_sub(before.ns())).min(most);
+                let since = |(before, now): (Duration, Duration)| {
+                    Duration::from_ns(now.ns().saturating_sub(before.ns())).min(most)
+                };
                 let busy = via.busy.zip(busy).map(since);
-                Carry::Known(Rc::new(Carried { source, source_activation, instance, activation, busy, via: Some(via) }))
+                Carry::Known(Rc::new(Carried {
+                    source,
+                    source_activation,
+                    instance,
+                    activation,
+                    busy,
+                    via: Some(via),
+                }))
             }
         }
     }

@@ -17,7 +17,9 @@ pub fn unique(numbers: &BTreeSet<u16>, named: &BTreeMap<u16, String>, noun: &str
             Some(name) => name.to_owned(),
         };
         // Somebody else may be called that.
-        while (shared.contains_key(name.as_str()) && named.get(number) != Some(&name)) || !taken.insert(name.clone()) {
+        while (shared.contains_key(name.as_str()) && named.get(number) != Some(&name))
+            || !taken.insert(name.clone())
+        {
             name.push_str(&format!(" ({number})"));
         }
         names.insert(*number, name);
@@ -31,10 +33,14 @@ mod tests {
 
     #[test]
     fn no_two_share_a_name() {
-        let named = [(0, "a"), (1, "a"), (2, "a (1)"), (3, ""), (5, "task 4")].map(|(number, name)| (number, name.to_owned()));
+        let named = [(0, "a"), (1, "a"), (2, "a (1)"), (3, ""), (5, "task 4")]
+            .map(|(number, name)| (number, name.to_owned()));
         let names = unique(&(0..6).collect(), &BTreeMap::from(named), "task");
         let all: BTreeSet<&String> = names.values().collect();
         assert_eq!(all.len(), 6, "{names:?}");
-        assert_eq!((names[&0].as_str(), names[&2].as_str(), names[&3].as_str()), ("a (0)", "a (1)", "task 3"));
+        assert_eq!(
+            (names[&0].as_str(), names[&2].as_str(), names[&3].as_str()),
+            ("a (0)", "a (1)", "task 3")
+        );
     }
 }

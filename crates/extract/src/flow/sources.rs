@@ -62,11 +62,14 @@ impl ChainState {
         self.sources += 1;
         if self.reacted.is_some_and(|reacted| reacted >= carried.source) {
             self.overtaken += 1;
-        } else if self.waiting.len() == MOST_WAITING || self.unknown.is_some_and(|unknown| unknown >= carried.source_activation) {
+        } else if self.waiting.len() == MOST_WAITING
+            || self.unknown.is_some_and(|unknown| unknown >= carried.source_activation)
+        {
             // Perhaps an earlier datum of it has been read.
             self.lost += 1;
         } else {
-            let behind = self.waiting.iter().rev().take_while(|waiting| waiting.instance > carried.source).count();
+            let behind =
+                self.waiting.iter().rev().take_while(|waiting| waiting.instance > carried.source).count();
             let waiting = Waiting { instance: carried.source, activation: carried.source_activation };
             self.waiting.insert(self.waiting.len() - behind, waiting);
         }
@@ -78,7 +81,8 @@ impl ChainState {
         self.lost += 1;
     }
 
-    /// An instance of the sink reads a datum; who waited for this one, or one before it, waits for that instance alone from now on.
+    /// An instance of the sink reads a datum; who waited for this one, or one before it, waits for that
+    /// instance alone from now on.
     #[inline]
     pub fn read(&mut self, carried: &Carried, each: &mut impl FnMut(Waiting)) {
         self.sinks += 1;
@@ -100,14 +104,26 @@ impl ChainState {
     /// An instance of the sink has ended.
     #[inline]
     pub fn end(&mut self, sink: &Rc<Carried>, start: Instant, stop: Instant) {
-        self.age.add(Way { source: sink.source, from: sink.source_activation, sink: Rc::clone(sink), start, stop });
+        self.age.add(Way {
+            source: sink.source,
+            from: sink.source_activation,
+            sink: Rc::clone(sink),
+            start,
+            stop,
+        });
     }
 
     /// And was what a source's instance had waited for.
     #[inline]
     pub fn react(&mut self, waiting: Waiting, sink: &Rc<Carried>, start: Instant, stop: Instant) {
         self.overwritten += u64::from(waiting.instance != sink.source);
-        self.reaction.add(Way { source: waiting.instance, from: waiting.activation, sink: Rc::clone(sink), start, stop });
+        self.reaction.add(Way {
+            source: waiting.instance,
+            from: waiting.activation,
+            sink: Rc::clone(sink),
+            start,
+            stop,
+        });
     }
 
     /// The trace ends.

@@ -13,7 +13,8 @@ pub struct Node {
     pub parent: Option<usize>,
     /// The chain that ends here.
     pub chain: Option<usize>,
-    /// Of a second task of chains: those that go through it. A source's instance is one of theirs when it pushes to it.
+    /// Of a second task of chains: those that go through it. A source's instance is one of theirs when it
+    /// pushes to it.
     pub chains: Vec<usize>,
     /// Where it is among its task's nodes.
     pub slot: usize,
@@ -68,7 +69,8 @@ impl Tree {
         }
         // All that its task reads, also of makers that are not known to push there.
         for (index, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()) {
-            for (channel, places) in inputs.get(&node.task).into_iter().flat_map(|inputs| &inputs.by_channel) {
+            for (channel, places) in inputs.get(&node.task).into_iter().flat_map(|inputs| &inputs.by_channel)
+            {
                 tree.behind.entry(*channel).or_default().extend(places.iter().map(|place| (index, *place)));
                 for place in places {
                     if let Place::Newest(register) = place {
@@ -80,7 +82,13 @@ impl Tree {
         tree
     }
 
-    fn add(&mut self, graph: &Graph, inputs: &BTreeMap<u16, Inputs>, parent: Option<usize>, task: u16) -> usize {
+    fn add(
+        &mut self,
+        graph: &Graph,
+        inputs: &BTreeMap<u16, Inputs>,
+        parent: Option<usize>,
+        task: u16,
+    ) -> usize {
         let node = self.nodes.len();
         let of_task = self.of_task.entry(task).or_default();
         self.nodes.push(Node { task, parent, chain: None, chains: Vec::new(), slot: of_task.len() });
@@ -88,9 +96,17 @@ impl Tree {
         if let Some(parent) = parent {
             let Node { task: from, slot, .. } = self.nodes[parent];
             for channel in graph.channels_between(from, task) {
-                let places = inputs.get(&task).and_then(|inputs| inputs.by_channel.get(channel)).map_or(&[][..], Vec::as_slice);
+                let places = inputs
+                    .get(&task)
+                    .and_then(|inputs| inputs.by_channel.get(channel))
+                    .map_or(&[][..], Vec::as_slice);
                 let ways = self.ways.entry(from).or_default();
-                ways.extend(places.iter().map(|place| Way { channel: *channel, from_slot: slot, node, place: *place }));
+                ways.extend(places.iter().map(|place| Way {
+                    channel: *channel,
+                    from_slot: slot,
+                    node,
+                    place: *place,
+                }));
             }
         }
         node

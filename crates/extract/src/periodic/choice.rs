@@ -1,29 +1,34 @@
 //! Which period to print: the one intended, which is not the one with the least jitter.
 //!
-//! Every period explains the releases, with some jitter. The choice is the one by which they are described in the fewest words:
+//! Every period explains the releases, with some jitter. The choice is the one by which they are described in
+//! the fewest words:
 //!
 //! > digits(T) · κ · ln 10 + n · D(T) / μ
 //!
-//! Lateness is one-sided, so the releases lie above a line. T̂ is the slope of their lower hull's edge over the mean index, μ the
-//! mean lateness over that edge's line, D(T) how much lower a line of slope T must lie (at the mean index) to be below all of
-//! them, and n · D(T) / μ by how much that makes the latenesses less likely, were they exponential. κ tempers it, since real
-//! latenesses are correlated.
+//! Lateness is one-sided, so the releases lie above a line. T̂ is the slope of their lower hull's edge over
+//! the mean index, μ the mean lateness over that edge's line, D(T) how much lower a line of slope T must lie
+//! (at the mean index) to be below all of them, and n · D(T) / μ by how much that makes the latenesses less
+//! likely, were they exponential. κ tempers it, since real latenesses are correlated.
 //!
 //! digits(T) are the digits that it takes to write the period down, in any of these ways:
 //!
-//! - in nanoseconds, without trailing zeros: 10 ms has one digit. Beyond [`MOST_ROUND`] nobody rounds, so that such a period
-//!   counts its trailing zeros too: otherwise 818,480,360 ns would be thought rounder than 818,480,356.
-//! - in nanoseconds with digits behind the point, as many as are worth their price and [`NOT_WHOLE`] more. A digit more makes the
-//!   error, and with it the cost of a long observation, ten times smaller. So a period that is no whole number of nanoseconds
-//!   (another machine's clock) gets more of them the longer it is observed, and its jitter stays bounded.
-//! - as a fraction of nanoseconds, for T̂ itself: the digits of both parts. Where there is no lateness at all (known arrivals) it
-//!   is the only one that fits.
-//! - as a frequency in hertz: 60 Hz has one digit. A second way of writing periods down doubles the chance of hitting a short one by
-//!   accident, and people think in periods more often, so it is charged [`FREQUENCY`] digits more; one of more than
+//! - in nanoseconds, without trailing zeros: 10 ms has one digit. Beyond [`MOST_ROUND`] nobody rounds, so
+//!   that such a period counts its trailing zeros too: otherwise 818,480,360 ns would be thought rounder than
+//!   818,480,356.
+//! - in nanoseconds with digits behind the point, as many as are worth their price and [`NOT_WHOLE`] more. A
+//!   digit more makes the error, and with it the cost of a long observation, ten times smaller. So a period
+//!   that is no whole number of nanoseconds (another machine's clock) gets more of them the longer it is
+//!   observed, and its jitter stays bounded.
+//! - as a fraction of nanoseconds, for T̂ itself: the digits of both parts. Where there is no lateness at all
+//!   (known arrivals) it is the only one that fits.
+//! - as a frequency in hertz: 60 Hz has one digit. A second way of writing periods down doubles the chance of
+//!   hitting a short one by accident, and people think in periods more often, so it is charged [`FREQUENCY`]
+//!   digits more; one of more than
 //!   [`MOST_ROUND_FREQUENCY`] digits, or of no whole number of hertz, as many again.
 //! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
 //!
-//! A period with digits behind the point gives way to a whole one with no more jitter ([`Candidate::is_decimal`]).
+//! A period with digits behind the point gives way to a whole one with no more jitter
+//! ([`Candidate::is_decimal`]).
 
 use crate::periodic::resolve::{Evidence, KAPPA};
 use crate::ratio::Ratio;
@@ -67,7 +72,9 @@ pub(crate) fn candidates(evidence: &Evidence) -> Vec<Candidate> {
     let mut found = Found { evidence, all: Vec::new() };
     let estimate = evidence.estimate;
     let is_fraction = estimate.denominator() > 1;
-    let length = digits(estimate.numerator()) + digits(estimate.denominator()) + if is_fraction { NOT_WHOLE } else { 0 };
+    let length = digits(estimate.numerator())
+        + digits(estimate.denominator())
+        + if is_fraction { NOT_WHOLE } else { 0 };
     found.add(estimate, length, Choice::Estimated, is_fraction);
     found.add_whole();
     found.add_decimals();
@@ -75,7 +82,9 @@ pub(crate) fn candidates(evidence: &Evidence) -> Vec<Candidate> {
     found.add_rates();
     let distance = |candidate: &Candidate| candidate.period.difference(estimate).abs();
     let mut all = found.all;
-    all.sort_by(|a, b| a.cost.total_cmp(&b.cost).then(distance(a).total_cmp(&distance(b))).then(a.period.cmp(&b.period)));
+    all.sort_by(|a, b| {
+        a.cost.total_cmp(&b.cost).then(distance(a).total_cmp(&distance(b))).then(a.period.cmp(&b.period))
+    });
     if let Some(&Candidate { period, .. }) = all.first() {
         // The same number may be a round one in another notation.
         if all.iter().any(|candidate| candidate.period == period && candidate.choice == Choice::Rounded) {
@@ -135,7 +144,12 @@ impl Found<'_> {
             let down = (estimate.numerator() * parts).div_euclid(estimate.denominator());
             for multiple in [down, down + 1] {
                 if let Some(period) = Ratio::new(multiple, parts) {
-                    self.add(period, length(multiple) + NOT_WHOLE, Choice::Estimated, period.denominator() > 1);
+                    self.add(
+                        period,
+                        length(multiple) + NOT_WHOLE,
+                        Choice::Estimated,
+                        period.denominator() > 1,
+                    );
                 }
             }
             parts *= 10;
@@ -167,7 +181,9 @@ impl Found<'_> {
         for power in 4..14 {
             for decimals in 5..9 {
                 let grain = (1_i128 << power) * 10_i128.pow(decimals);
-                let Some(multiple) = Ratio::new(grain * estimate.denominator(), estimate.numerator()) else { continue };
+                let Some(multiple) = Ratio::new(grain * estimate.denominator(), estimate.numerator()) else {
+                    continue;
+                };
                 let multiple = multiple.rounded_half_even();
                 if let Some(period) = Ratio::new(grain, multiple).filter(|_| multiple < MOST_BUFFERS) {
                     self.add(period, digits(multiple) + 2 * FREQUENCY, Choice::Rounded, false);

@@ -1,8 +1,9 @@
 //! How late releases are: after their known arrivals, or else those of the periodic model.
 //!
-//! That model is known at the end alone, so of releases whose arrival is not known a sample is kept: in each stratum those whose times have the least
-//! hash. The strata are by how far a release is from the middle of its neighbours, so that the few late ones are in strata of their own, of which all are kept.
-//! The sample is a function of the releases, whatever pieces they come in.
+//! That model is known at the end alone, so of releases whose arrival is not known a sample is kept: in each
+//! stratum those whose times have the least hash. The strata are by how far a release is from the middle of
+//! its neighbours, so that the few late ones are in strata of their own, of which all are kept. The sample is
+//! a function of the releases, whatever pieces they come in.
 
 use crate::histogram::{at_rank, rank};
 use crate::stream::Times;
@@ -109,18 +110,25 @@ impl Lateness {
         if middle.is_known {
             return;
         }
-        let bend = middle.latest.wrapping_sub(before.latest).wrapping_sub(after.latest.wrapping_sub(middle.latest));
+        let bend =
+            middle.latest.wrapping_sub(before.latest).wrapping_sub(after.latest.wrapping_sub(middle.latest));
         let stratum = (u64::BITS - bend.unsigned_abs().leading_zeros()) as usize;
         if stratum >= self.strata.len() {
             self.strata.resize_with(stratum + 1, Stratum::default);
         }
-        self.strata[stratum].take(hash(middle.latest.wrapping_sub(before.latest), bend), middle.number, middle.latest);
+        self.strata[stratum].take(
+            hash(middle.latest.wrapping_sub(before.latest), bend),
+            middle.number,
+            middle.latest,
+        );
     }
 
     /// Adds all releases of a piece that follows this one, `y` later.
     pub fn merge(&mut self, later: &Lateness, y: i64) {
-        let moved = |place: Place| Place { number: place.number + self.count, latest: place.latest + y, ..place };
-        let (first, last) = (later.first.map(|place| place.map(moved)), later.last.map(|place| place.map(moved)));
+        let moved =
+            |place: Place| Place { number: place.number + self.count, latest: place.latest + y, ..place };
+        let (first, last) =
+            (later.first.map(|place| place.map(moved)), later.last.map(|place| place.map(moved)));
         let number = self.count;
         self.known.merge(&later.known);
         if self.strata.len() < later.strata.len() {
@@ -128,7 +136,10 @@ impl Lateness {
         }
         for (mine, theirs) in self.strata.iter_mut().zip(&later.strata) {
             mine.count += theirs.count;
-            theirs.kept.iter().for_each(|(hash, place, latest)| mine.keep((*hash, place + number, latest + y)));
+            theirs
+                .kept
+                .iter()
+                .for_each(|(hash, place, latest)| mine.keep((*hash, place + number, latest + y)));
         }
         for place in first.into_iter().flatten() {
             self.follow(place);
@@ -139,15 +150,16 @@ impl Lateness {
         }
     }
 
-    /// How late releases are; those without a known arrival, after that of the model. `None` where there are such, and no model, or one whose
-    /// activations overlap and are not known.
+    /// How late releases are; those without a known arrival, after that of the model. `None` where there are
+    /// such, and no model, or one whose activations overlap and are not known.
     pub fn quantiles(&self, grid: Option<&Grid>) -> Option<Quantiles> {
         let all_known = self.known.count() == self.count;
         if all_known {
             return self.known.quantiles();
         }
         let grid = grid?;
-        let mut values: Vec<(u64, u64)> = self.known.values().into_iter().map(|(value, count)| (value, count * PARTS)).collect();
+        let mut values: Vec<(u64, u64)> =
+            self.known.values().into_iter().map(|(value, count)| (value, count * PARTS)).collect();
         for stratum in &self.strata {
             for (_, number, latest) in &stratum.kept {
                 let weight = u128::from(stratum.count) * u128::from(PARTS) / stratum.kept.len() as u128;
@@ -161,7 +173,12 @@ impl Lateness {
         values.sort_unstable();
         let count = values.iter().map(|(_, weight)| weight).sum();
         let quantile = |per_mille| Duration::from_ns(at_rank(&values, rank(count, per_mille)));
-        Some(Quantiles { p50_ns: quantile(500), p90_ns: quantile(900), p99_ns: quantile(990), p999_ns: quantile(999) })
+        Some(Quantiles {
+            p50_ns: quantile(500),
+            p90_ns: quantile(900),
+            p99_ns: quantile(990),
+            p999_ns: quantile(999),
+        })
     }
 }
 
@@ -172,10 +189,13 @@ impl Grid {
         let since = i128::from(latest) - self.base;
         let activation = match &self.starts {
             Some(starts) => {
-                let (release, activation) = starts[starts.partition_point(|(release, _)| *release <= number).checked_sub(1)?];
+                let (release, activation) =
+                    starts[starts.partition_point(|(release, _)| *release <= number).checked_sub(1)?];
                 i128::from(activation) + i128::from(number - release)
             }
-            None if u128::from(self.jitter) * u128::from(self.exact.denominator) < u128::from(self.exact.numerator) => {
+            None if u128::from(self.jitter) * u128::from(self.exact.denominator)
+                < u128::from(self.exact.numerator) =>
+            {
                 (since * denominator).div_euclid(numerator)
             }
             None => return None,

@@ -1,8 +1,9 @@
 //! The lowest points of a stream for every slope.
 //!
-//! A point matters if it is among the k lowest over a line of some slope. One that has k others below it on either side, over a line of any one
-//! slope, does not: k lines from one side to the other pass below it, so k points are lower whatever the slope. Points are kept as they come, and now and
-//! then those that do not matter are left out, by that comparison. What is kept besides changes no result.
+//! A point matters if it is among the k lowest over a line of some slope. One that has k others below it on
+//! either side, over a line of any one slope, does not: k lines from one side to the other pass below it, so
+//! k points are lower whatever the slope. Points are kept as they come, and now and then those that do not
+//! matter are left out, by that comparison. What is kept besides changes no result.
 
 use crate::hull::{self, Point};
 use std::cell::RefCell;
@@ -63,7 +64,8 @@ impl Layers {
         self.points.iter_mut().for_each(|point| point.y += y);
     }
 
-    /// Leaves out whatever does not matter by its layers, too, and takes no more memory than that needs: for points to which no others come.
+    /// Leaves out whatever does not matter by its layers, too, and takes no more memory than that needs: for
+    /// points to which no others come.
     pub fn settle(&mut self) {
         self.reduce_with(|points, depth, matters| {
             matters.look(points, depth, 0, |point| *point);
@@ -91,7 +93,8 @@ impl Layers {
         self.reduce_with(|points, depth, matters| {
             matters.look(points, depth, 0, |point| *point);
             matters.leave_out(points);
-            // What lies on one line, but not on that from the first to the last, has every point lower than those on one side.
+            // What lies on one line, but not on that from the first to the last, has every point lower than
+            // those on one side.
             if points.len() > MANY && new < points.len() {
                 matters.look(points, depth, new, |point| *point);
                 matters.leave_out(points);
@@ -129,11 +132,18 @@ impl Matters {
     pub fn look<T>(&mut self, points: &[T], depth: usize, from: usize, point: impl Fn(&T) -> Point) {
         self.keep.clear();
         self.phases.clear();
-        let (Some(first), Some(last)) = (points.get(from).map(&point), points.last().map(&point)) else { return };
+        let (Some(first), Some(last)) = (points.get(from).map(&point), points.last().map(&point)) else {
+            return;
+        };
         let apart = last.y.wrapping_sub(first.y);
         let grains = (i128::from(apart) * i128::from(GRAIN) / i128::from((last.x - first.x).max(1))) as i64;
         let rise = |x: i64| i128::from(grains) * i128::from(x - first.x) / i128::from(GRAIN);
-        let ends = points.first().into_iter().chain(points.last()).map(|each| rise(point(each).x).unsigned_abs()).max();
+        let ends = points
+            .first()
+            .into_iter()
+            .chain(points.last())
+            .map(|each| rise(point(each).x).unsigned_abs())
+            .max();
         let farthest = points.iter().fold(0, |farthest, each| point(each).y.abs_diff(first.y).max(farthest));
         if u128::from(farthest).max(ends.unwrap_or(0)) > MOST_APART {
             self.keep.resize(points.len(), true);
@@ -160,7 +170,8 @@ impl Matters {
         });
     }
 
-    /// Keeps the first layers: the hull, the hull of what is left without it, and so on. The k lowest points of every slope are in the first k.
+    /// Keeps the first layers: the hull, the hull of what is left without it, and so on. The k lowest points
+    /// of every slope are in the first k.
     fn peel(&mut self, points: &mut Vec<Point>, depth: usize) {
         self.keep.clear();
         self.keep.resize(points.len(), false);
@@ -170,7 +181,8 @@ impl Matters {
             self.layer.clear();
             for &place in &self.rest {
                 while let [.., before, last] = self.layer[..] {
-                    if hull::turns_up(points[before as usize], points[last as usize], points[place as usize]) {
+                    if hull::turns_up(points[before as usize], points[last as usize], points[place as usize])
+                    {
                         break;
                     }
                     self.layer.pop();
@@ -229,7 +241,10 @@ mod tests {
     fn streams() -> impl Strategy<Value = Vec<Point>> {
         let late = prop_oneof![6 => 0_i64..1_000, 2 => Just(0_i64), 1 => 0_i64..100_000, 1 => -5_000_i64..0];
         (prop::collection::vec(late, 0..3_000), -20_i64..20, 0_i64..3).prop_map(|(late, bend, noise)| {
-            let point = |(x, late): (usize, i64)| Point { x: x as i64, y: x as i64 * 1_000 + bend * (x * x) as i64 / 50 + late * noise };
+            let point = |(x, late): (usize, i64)| Point {
+                x: x as i64,
+                y: x as i64 * 1_000 + bend * (x * x) as i64 / 50 + late * noise,
+            };
             late.into_iter().enumerate().map(point).collect()
         })
     }

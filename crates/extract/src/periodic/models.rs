@@ -1,4 +1,5 @@
-//! From the summary to the models that are printed: offset, jitter, slips, and what the typical model leaves out.
+//! From the summary to the models that are printed: offset, jitter, slips, and what the typical model leaves
+//! out.
 
 use crate::hull::{self, Point};
 use crate::periodic::choice::{self, Candidate};
@@ -8,54 +9,72 @@ use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::{EARLY, Entry, LATE, Segment};
 use crate::periodic::{FEWEST, PeriodicSummary, keep_slip};
 use crate::ratio::Ratio;
-use punctual_model::{self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Quantiles, Slip, Typical};
+use punctual_model::{
+    self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Quantiles, Slip,
+    Typical,
+};
 
 /// A gap that scores less, in periods, is no slip.
 const SUSPICIOUS: f64 = 0.4;
 
-/// Each late release that is left out cuts the jitter by this factor of e, on average, and all of them together halve it.
+/// Each late release that is left out cuts the jitter by this factor of e, on average, and all of them
+/// together halve it.
 const EACH: f64 = 0.25;
 
 /// Fewest releases of which some may be left out.
 const FEWEST_TYPICAL: i64 = 20;
 
 impl PeriodicSummary {
-    /// The periodic model to print: sound for every release. `None` for fewer than three releases, and where no period above
-    /// zero explains them (all at once, or bounds that run backwards).
+    /// The periodic model to print: sound for every release. `None` for fewer than three releases, and where
+    /// no period above zero explains them (all at once, or bounds that run backwards).
     pub fn model(&self) -> Option<model::Periodic> {
         self.inferred().map(|(model, _)| model)
     }
 
-    /// The periodic model, and how late releases are: after their known arrivals, or else those of the typical model.
+    /// The periodic model, and how late releases are: after their known arrivals, or else those of the
+    /// typical model.
     pub fn models(&self) -> (Option<model::Periodic>, Option<Quantiles>) {
         if self.out_of_range {
             return (None, None);
         }
         let Some((model, starts)) = self.inferred() else { return (None, self.lateness.quantiles(None)) };
-        let (offset, jitter) =
-            model.typical.as_ref().map_or((model.offset_ns, model.jitter_ns), |typical| (typical.offset_ns, typical.jitter_ns));
-        let exact = model.period_exact.unwrap_or(Fraction { numerator: model.period_ns.ns(), denominator: 1 });
-        let grid = Grid { base: i128::from(offset) - i128::from(self.base), exact, jitter: jitter.ns(), starts };
+        let (offset, jitter) = model
+            .typical
+            .as_ref()
+            .map_or((model.offset_ns, model.jitter_ns), |typical| (typical.offset_ns, typical.jitter_ns));
+        let exact =
+            model.period_exact.unwrap_or(Fraction { numerator: model.period_ns.ns(), denominator: 1 });
+        let grid =
+            Grid { base: i128::from(offset) - i128::from(self.base), exact, jitter: jitter.ns(), starts };
         let lateness = self.lateness.quantiles(Some(&grid));
         (Some(model), lateness)
     }
 
-    /// The model, and where the releases of its segments begin: at which release, and at which activation; not where activations were skipped inside one.
+    /// The model, and where the releases of its segments begin: at which release, and at which activation;
+    /// not where activations were skipped inside one.
     fn inferred(&self) -> Option<(model::Periodic, Option<Starts>)> {
         if self.out_of_range || self.count < FEWEST {
             return None;
         }
         let (segments, slips) = self.joined_segments();
-        let none: Vec<i64> = self.disturbed.iter().filter(|(_, reason)| *reason == Disturbance::Ending).map(|(at, _)| *at).collect();
+        let none: Vec<i64> = self
+            .disturbed
+            .iter()
+            .filter(|(_, reason)| *reason == Disturbance::Ending)
+            .map(|(at, _)| *at)
+            .collect();
         let found = resolve::resolve(&segments, self.known_arrivals == self.count, &none);
         let query = Query { summary: self, segments, slips };
         match found {
             Some(evidence) => query.chosen(&evidence).map(|model| (model, query.starts(&evidence.shifts))),
-            None => query.of_least_jitter().map(|model| (model, query.starts(&vec![0; query.segments.len()]))),
+            None => {
+                query.of_least_jitter().map(|model| (model, query.starts(&vec![0; query.segments.len()])))
+            }
         }
     }
 
-    /// All segments, also those of the first and the last releases, joined where there is no slip between; and the slips inside them.
+    /// All segments, also those of the first and the last releases, joined where there is no slip between;
+    /// and the slips inside them.
     fn joined_segments(&self) -> (Vec<Segment>, Vec<(i64, i64)>) {
         let tail: Vec<Entry> = self.tail.entries().copied().collect();
         let mut all = Vec::new();
@@ -90,7 +109,10 @@ impl PeriodicSummary {
 fn alone(entries: &[Entry], at: usize) -> Segment {
     let entry = entries[at];
     let from = at.saturating_sub(REACH);
-    let near: Vec<score::Step> = entries[from..entries.len().min(at + REACH)].iter().map(|entry| (entry.evidence, entry.advance)).collect();
+    let near: Vec<score::Step> = entries[from..entries.len().min(at + REACH)]
+        .iter()
+        .map(|entry| (entry.evidence, entry.advance))
+        .collect();
     let gap = if entry.advance > 1 && at > 0 {
         Gap::known(entry.advance)
     } else {
@@ -117,7 +139,8 @@ impl Query<'_> {
         if best.is_decimal {
             let no_worse = |candidate: &&Candidate| {
                 candidate.period.denominator() == 1
-                    && Strips::new(evidence, candidate.period, &self.summary.wide).jitter() <= typical.jitter()
+                    && Strips::new(evidence, candidate.period, &self.summary.wide).jitter()
+                        <= typical.jitter()
             };
             if let Some(whole) = candidates.iter().find(no_worse) {
                 best = *whole;
@@ -150,10 +173,16 @@ impl Query<'_> {
         let strip = sides.strip(period)?;
         let offset = strip.bottom.div_euclid(strip.scale);
         let jitter = div_ceil(strip.top, strip.scale) - offset;
-        let fraction =
-            Fraction { numerator: u64::try_from(period.numerator()).ok()?, denominator: u64::try_from(period.denominator()).ok()? };
+        let fraction = Fraction {
+            numerator: u64::try_from(period.numerator()).ok()?,
+            denominator: u64::try_from(period.denominator()).ok()?,
+        };
         Some(model::Periodic {
-            on: if self.summary.known_arrivals == self.summary.count { PeriodicOn::Arrival } else { PeriodicOn::Release },
+            on: if self.summary.known_arrivals == self.summary.count {
+                PeriodicOn::Arrival
+            } else {
+                PeriodicOn::Release
+            },
             period_ns: Duration::from_ns(u64::try_from(period.rounded()).ok().filter(|&ns| ns > 0)?),
             period_exact: (fraction.denominator > 1).then_some(fraction),
             offset_ns: self.at(offset)?,
@@ -169,7 +198,9 @@ impl Query<'_> {
     }
 
     fn typical(&self, strips: &Strips, evidence: &Evidence) -> Option<Typical> {
-        let reason = |at: i64| self.summary.disturbed.iter().find(|(disturbed, _)| *disturbed == at).map(|(_, reason)| *reason);
+        let reason = |at: i64| {
+            self.summary.disturbed.iter().find(|(disturbed, _)| *disturbed == at).map(|(_, reason)| *reason)
+        };
         let mut left_out = Vec::new();
         for out in &evidence.left_out {
             let (at, earliest) = self.bounds(evidence, out)?;
@@ -195,10 +226,11 @@ impl Query<'_> {
         })
     }
 
-    /// The latest and the earliest bound of one of the lowest releases; a known arrival stands for the latest one where that is not known any more.
-    /// `None` where the earliest is not.
+    /// The latest and the earliest bound of one of the lowest releases; a known arrival stands for the latest
+    /// one where that is not known any more. `None` where the earliest is not.
     fn bounds(&self, evidence: &Evidence, out: &Located) -> Option<(i64, i64)> {
-        let find = |points: &[Located]| points.iter().find(|located| located.is(out)).map(|located| located.point.y);
+        let find =
+            |points: &[Located]| points.iter().find(|located| located.is(out)).map(|located| located.point.y);
         let earliest = find(evidence.joined.floor())?;
         let latest = find(&evidence.joined.high).map_or(out.point.y, |mirrored| -mirrored);
         Some((latest, earliest))
@@ -259,22 +291,34 @@ impl Strips {
         let joined = &evidence.joined;
         let is_inside = |located: &&Located| !evidence.left_out.iter().any(|out| out.is(located));
         let scale = period.denominator();
-        let mut floors: Vec<(i128, Point)> =
-            joined.floor().iter().filter(is_inside).map(|located| (hull::above(located.point, period), located.point)).collect();
+        let mut floors: Vec<(i128, Point)> = joined
+            .floor()
+            .iter()
+            .filter(is_inside)
+            .map(|located| (hull::above(located.point, period), located.point))
+            .collect();
         floors.sort_by_key(|(above, point)| (*above, point.x));
         let above = |located: &Located| {
-            let mirrored = i128::from(located.point.y) * scale + i128::from(located.point.x) * period.numerator();
+            let mirrored =
+                i128::from(located.point.y) * scale + i128::from(located.point.x) * period.numerator();
             -mirrored.div_euclid(scale)
         };
-        let mut latest: Vec<(i128, Located)> = joined.high.iter().filter(is_inside).map(|high| (above(high), *high)).collect();
+        let mut latest: Vec<(i128, Located)> =
+            joined.high.iter().filter(is_inside).map(|high| (above(high), *high)).collect();
         latest.sort_by_key(|(above, located)| (-above, -located.point.x));
         let allowed = (joined.count / 1_000).max(1) - evidence.left_out.len() as i64;
         let most = if joined.count >= FEWEST_TYPICAL { allowed.max(0) as usize } else { 0 };
-        let widest = |floor: &Point| wide.iter().find(|window| window.1 == floor.y).map(|window| (*floor, window.2));
+        let widest =
+            |floor: &Point| wide.iter().find(|window| window.1 == floor.y).map(|window| (*floor, window.2));
         let outer: Vec<(Point, i64)> = floors.iter().map_while(|(_, floor)| widest(floor)).collect();
-        let most_wide = outer.len().min(EARLY.saturating_sub(evidence.left_out.len())).min(floors.len().saturating_sub(1)).min(most);
+        let most_wide = outer
+            .len()
+            .min(EARLY.saturating_sub(evidence.left_out.len()))
+            .min(floors.len().saturating_sub(1))
+            .min(most);
         let offset = |out: usize| floors.get(out).map_or(0, |(above, _)| above.div_euclid(scale));
-        let height = |(early, late): (usize, usize)| latest.get(late).map_or(0, |(above, _)| *above) - offset(early);
+        let height =
+            |(early, late): (usize, usize)| latest.get(late).map_or(0, |(above, _)| *above) - offset(early);
         let cost = |out: (usize, usize)| (height(out).max(1) as f64).ln() + EACH * (out.0 + out.1) as f64;
         let mut best = (0, 0);
         for early in 0..=most_wide {
@@ -306,9 +350,14 @@ impl Strips {
 
     /// How far a release is before its arrival (negative), or beyond the jitter; 0 where it is neither.
     fn off(&self, x: i64, earliest: i64, latest: i64) -> i128 {
-        let above = |y: i64| hull::above(Point { x, y }, self.period) - self.offset * self.period.denominator();
+        let above =
+            |y: i64| hull::above(Point { x, y }, self.period) - self.offset * self.period.denominator();
         let down = above(earliest).div_euclid(self.period.denominator());
-        if down < 0 { down } else { (div_ceil(above(latest), self.period.denominator()) - self.jitter()).max(0) }
+        if down < 0 {
+            down
+        } else {
+            (div_ceil(above(latest), self.period.denominator()) - self.jitter()).max(0)
+        }
     }
 }
 
@@ -325,12 +374,14 @@ impl Sides {
         Sides { lower: hull(joined.floor()), upper: hull(&joined.high) }
     }
 
-    /// The period of least jitter, the slope of a hull edge, and that jitter. `None` where it is not above zero.
+    /// The period of least jitter, the slope of a hull edge, and that jitter. `None` where it is not above
+    /// zero.
     fn least_jitter(&self) -> Option<(Ratio, i128)> {
-        let mut slopes: Vec<Ratio> = hull::slopes(&self.lower).chain(hull::slopes(&self.upper).map(Ratio::negated)).collect();
+        let mut slopes: Vec<Ratio> =
+            hull::slopes(&self.lower).chain(hull::slopes(&self.upper).map(Ratio::negated)).collect();
         slopes.sort_unstable();
-        // The jitter is convex in the period, so the first slope that no next one improves on is the best; but not if the next
-        // is the same one, of an edge of the other hull.
+        // The jitter is convex in the period, so the first slope that no next one improves on is the best;
+        // but not if the next is the same one, of an edge of the other hull.
         slopes.dedup();
         let (mut low, mut high) = (0, slopes.len().checked_sub(1)?);
         while low < high {

@@ -1,9 +1,10 @@
 //! Which open gaps are slips, and of how many activations: the shortest description of all releases.
 //!
-//! From a few starting periods, dynamic programming gives each segment its shift: being late by d costs n·ln(1 + d/μ), a slip [`SLIP`] digits, a low
-//! point that is left out [`LEFT_OUT`] digits. (A run that is late costs less than n·d/μ: real lateness has a heavy tail, and one stall must not look
-//! like a skip and an extra release.) The joined hull gives a better period, until nothing changes. The shortest description wins, the one without slips
-//! included.
+//! From a few starting periods, dynamic programming gives each segment its shift: being late by d costs
+//! n·ln(1 + d/μ), a slip [`SLIP`] digits, a low point that is left out [`LEFT_OUT`] digits. (A run that is
+//! late costs less than n·d/μ: real lateness has a heavy tail, and one stall must not look like a skip and an
+//! extra release.) The joined hull gives a better period, until nothing changes. The shortest description
+//! wins, the one without slips included.
 
 use crate::hull::{self, Point};
 use crate::periodic::layers::Matters;
@@ -28,15 +29,16 @@ const CLEAR: f64 = 10.0;
 /// Known arrivals whose mean lateness is less than a period over this are on a grid, and no noisy evidence.
 const GRID: f64 = 10_000.0;
 
-/// Latenesses hardly begin at zero where the lowest ones are apart so many times as far as exponential ones would be. Then all releases together say more
-/// about the period than the lowest.
+/// Latenesses hardly begin at zero where the lowest ones are apart so many times as far as exponential ones
+/// would be. Then all releases together say more about the period than the lowest.
 const SPARSE: f64 = 4.0;
 
-/// How much the lowest releases are wrong about the period, in their distances over the number of releases. Measured on gamma latenesses.
+/// How much the lowest releases are wrong about the period, in their distances over the number of releases.
+/// Measured on gamma latenesses.
 const HULL_ERROR: f64 = 14.0;
 
-/// Known arrivals that are later than that on average, in nanoseconds, are no program's own: the scheduler's timers have them, by a clock that may
-/// run faster or slower than ours by so much.
+/// Known arrivals that are later than that on average, in nanoseconds, are no program's own: the scheduler's
+/// timers have them, by a clock that may run faster or slower than ours by so much.
 const EXACT: f64 = 2.0;
 const DRIFT: f64 = 1e-6;
 
@@ -100,7 +102,11 @@ impl Joined {
         for (number, segment) in segments.iter().enumerate() {
             let x = start + shifts[number] - shifts[0];
             let locate = |points: &[Point], into: &mut Vec<Located>| {
-                into.extend(points.iter().map(|point| Located { point: Point { x: point.x + x, ..*point }, segment: number }));
+                into.extend(
+                    points
+                        .iter()
+                        .map(|point| Located { point: Point { x: point.x + x, ..*point }, segment: number }),
+                );
             };
             locate(segment.low.points(), &mut joined.low);
             locate(segment.high.points(), &mut joined.high);
@@ -137,9 +143,14 @@ impl Joined {
     /// The lowest points over a line of this slope, the lowest first.
     fn lowest(&self, period: f64) -> Vec<Located> {
         let base = self.base;
-        let mut phases: Vec<(f64, Located)> =
-            self.low.iter().map(|located| ((located.point.y - base) as f64 - period * located.point.x as f64, *located)).collect();
-        phases.sort_by(|a, b| a.0.total_cmp(&b.0).then((a.1.point.x, a.1.point.y).cmp(&(b.1.point.x, b.1.point.y))));
+        let mut phases: Vec<(f64, Located)> = self
+            .low
+            .iter()
+            .map(|located| ((located.point.y - base) as f64 - period * located.point.x as f64, *located))
+            .collect();
+        phases.sort_by(|a, b| {
+            a.0.total_cmp(&b.0).then((a.1.point.x, a.1.point.y).cmp(&(b.1.point.x, b.1.point.y)))
+        });
         phases.into_iter().map(|(_, located)| located).collect()
     }
 }
@@ -151,14 +162,17 @@ fn thin(points: &mut Vec<Located>, depth: usize) {
     matters.leave_out(points);
 }
 
-/// The slope of the hull over the mean index; then that without the point whose absence raises the hull there most, and so on.
+/// The slope of the hull over the mean index; then that without the point whose absence raises the hull there
+/// most, and so on.
 fn estimates(mut points: Vec<Point>, (sum_x, releases): (i128, i64), count: usize) -> Vec<Ratio> {
     let mean = sum_x as f64 / releases as f64;
-    let middle = |points: &[Point]| middle_edge(&hull::lower(points.iter().copied()), sum_x, i128::from(releases));
+    let middle =
+        |points: &[Point]| middle_edge(&hull::lower(points.iter().copied()), sum_x, i128::from(releases));
     let base = points.first().map_or(0, |first| first.y);
     let height = |points: &[Point]| {
-        middle(points)
-            .map_or(f64::NEG_INFINITY, |[a, b]| (a.y - base) as f64 + (mean - a.x as f64) * ((b.y - a.y) as f64 / (b.x - a.x) as f64))
+        middle(points).map_or(f64::NEG_INFINITY, |[a, b]| {
+            (a.y - base) as f64 + (mean - a.x as f64) * ((b.y - a.y) as f64 / (b.x - a.x) as f64)
+        })
     };
     let mut found = Vec::new();
     for _ in 0..count {
@@ -227,7 +241,12 @@ impl Evidence {
             // As much as if the lowest releases had that period.
             return self.count * (tilt - expected).abs() * self.count / (2.0 * self.mean_lateness);
         }
-        let tilted = self.above.iter().zip(&self.from_middle).map(|(above, x)| above - tilt * x).fold(f64::INFINITY, f64::min);
+        let tilted = self
+            .above
+            .iter()
+            .zip(&self.from_middle)
+            .map(|(above, x)| above - tilt * x)
+            .fold(f64::INFINITY, f64::min);
         let drop = self.lowest - tilted;
         match self.mean_lateness {
             lateness if lateness > 0.0 => self.count * drop / lateness,
@@ -248,8 +267,9 @@ impl Evidence {
     }
 }
 
-/// How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that. `None` for very many
-/// releases, where it cannot be told exactly; the lowest ones then say more anyway.
+/// How much more than the estimate, by the line of least squares through all releases, the period is, and the
+/// variance of that. `None` for very many releases, where it cannot be told exactly; the lowest ones then say
+/// more anyway.
 fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option<(f64, f64)> {
     let count = i128::from(joined.count) - left_out.len() as i128;
     let whole = estimate.rounded_half_even();
@@ -272,7 +292,9 @@ fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option
     let z = y - count * base - product(whole, x);
     let xz = xy.wrapping_sub(product(whole, squares.xx));
     let zz = yy.wrapping_sub(product(2 * whole, xy)).wrapping_add(product(product(whole, whole), squares.xx));
-    let centred = |sum: i128, a: i128, b: i128| Some((sum.checked_mul(count)?.checked_sub(a.checked_mul(b)?)?) as f64 / count as f64);
+    let centred = |sum: i128, a: i128, b: i128| {
+        Some((sum.checked_mul(count)?.checked_sub(a.checked_mul(b)?)?) as f64 / count as f64)
+    };
     let (xx, xz, zz) = (centred(squares.xx, x, x)?, centred(xz, x, z)?, centred(zz, z, z)?);
     let slope = xz / xx;
     let variance = (zz - xz * slope) / count as f64 / xx;
@@ -299,7 +321,8 @@ pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, none: &[i64]) 
     resolver.consider(vec![0; segments.len()]);
     if let Some(longest) = longest(segments).filter(|_| segments.len() > 1) {
         let longest = &segments[longest];
-        let starts = estimates(longest.low.points().to_vec(), (longest.sum_x, longest.count), spare(count) + 1);
+        let starts =
+            estimates(longest.low.points().to_vec(), (longest.sum_x, longest.count), spare(count) + 1);
         for period in starts.iter().map(|slope| slope.as_f64()).chain([mean_gap(segments)]) {
             let mut period = Some(period).filter(|period| *period > 0.0);
             for _ in 0..MOST_ROUNDS {
@@ -316,10 +339,12 @@ pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, none: &[i64]) 
 }
 
 impl Resolver<'_> {
-    /// Considers the joined segments without none, one, … of the lowest releases. The period that they suggest.
+    /// Considers the joined segments without none, one, … of the lowest releases. The period that they
+    /// suggest.
     fn consider(&mut self, shifts: Vec<i64>) -> Option<f64> {
         let joined = Rc::new(Joined::new(self.segments, &shifts));
-        let none: Vec<Located> = joined.low.iter().filter(|low| self.none.contains(&low.point.y)).copied().collect();
+        let none: Vec<Located> =
+            joined.low.iter().filter(|low| self.none.contains(&low.point.y)).copied().collect();
         let periods = joined.estimates(spare(self.count) + 1);
         for period in &periods {
             let mut order = joined.lowest(period.as_f64());
@@ -337,26 +362,41 @@ impl Resolver<'_> {
     }
 
     /// `None` where it is not credible.
-    fn evidence(&self, joined: &Rc<Joined>, shifts: &[i64], estimate: Ratio, left_out: &[Located], none: &[Located]) -> Option<Evidence> {
+    fn evidence(
+        &self,
+        joined: &Rc<Joined>,
+        shifts: &[i64],
+        estimate: Ratio,
+        left_out: &[Located],
+        none: &[Located],
+    ) -> Option<Evidence> {
         let early = left_out.len();
         let left_out = [left_out, none].concat();
         let count = i128::from(self.count) - left_out.len() as i128;
-        let points: Vec<Point> =
-            joined.low.iter().filter(|low| !left_out.iter().any(|out| out.is(low))).map(|located| located.point).collect();
+        let points: Vec<Point> = joined
+            .low
+            .iter()
+            .filter(|low| !left_out.iter().any(|out| out.is(low)))
+            .map(|located| located.point)
+            .collect();
         let sum_x = joined.sum_x - left_out.iter().map(|out| i128::from(out.point.x)).sum::<i128>();
         let sum_y = joined.sum_y - left_out.iter().map(|out| i128::from(out.point.y)).sum::<i128>();
         if count < 3 {
             return None;
         }
-        let estimate =
-            if left_out.is_empty() { estimate } else { middle_edge(&hull::lower(points.iter().copied()), sum_x, count).and_then(slope)? };
+        let estimate = if left_out.is_empty() {
+            estimate
+        } else {
+            middle_edge(&hull::lower(points.iter().copied()), sum_x, count).and_then(slope)?
+        };
         let base = joined.base;
         let above_line = |point: &Point| {
             let (x, y) = (i128::from(point.x), i128::from(point.y) - i128::from(base));
             (y * estimate.denominator() - x * estimate.numerator()) as f64 / estimate.denominator() as f64
         };
         let above: Vec<f64> = points.iter().map(above_line).collect();
-        let from_middle = points.iter().map(|point| (i128::from(point.x) * count - sum_x) as f64 / count as f64).collect();
+        let from_middle =
+            points.iter().map(|point| (i128::from(point.x) * count - sum_x) as f64 / count as f64).collect();
         let lowest = above.iter().copied().fold(f64::INFINITY, f64::min);
         let y = sum_y - count * i128::from(base);
         let mean = match (y.checked_mul(estimate.denominator()), sum_x.checked_mul(estimate.numerator())) {
@@ -370,7 +410,8 @@ impl Resolver<'_> {
         if slips > 0 && mean_lateness > MOST_LATE * period {
             return None;
         }
-        let depth = lowest - left_out[..early].iter().map(|out| above_line(&out.point)).fold(f64::NEG_INFINITY, f64::max);
+        let depth = lowest
+            - left_out[..early].iter().map(|out| above_line(&out.point)).fold(f64::NEG_INFINITY, f64::max);
         let mut sorted = above.clone();
         sorted.sort_by(f64::total_cmp);
         let apart = sorted[(EARLY - early).min(sorted.len() - 1)] - lowest;
@@ -380,16 +421,32 @@ impl Resolver<'_> {
         let spacing = (EARLY > early).then(|| apart / (EARLY - early) as f64);
         let expected = spacing
             .filter(|spacing| spacing * count as f64 > SPARSE * mean_lateness)
-            .and_then(|spacing| rise_of_all(joined, &left_out, estimate).map(|(rise, variance)| (spacing, rise, variance)))
+            .and_then(|spacing| {
+                rise_of_all(joined, &left_out, estimate).map(|(rise, variance)| (spacing, rise, variance))
+            })
             .map(|(spacing, rise, variance)| {
                 let of_lowest = HULL_ERROR * spacing / count as f64;
                 rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
             });
         let drift = if self.knows_arrivals && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
         let digit = self.digit(mean_lateness, period);
-        let length = count as f64 * mean_lateness.max(period / GRID).ln() + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64);
+        let length = count as f64 * mean_lateness.max(period / GRID).ln()
+            + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64);
         let (joined, shifts, count) = (Rc::clone(joined), shifts.to_vec(), count as f64);
-        Some(Evidence { joined, shifts, left_out, estimate, count, mean_lateness, from_middle, above, lowest, length, expected, drift })
+        Some(Evidence {
+            joined,
+            shifts,
+            left_out,
+            estimate,
+            count,
+            mean_lateness,
+            from_middle,
+            above,
+            lowest,
+            length,
+            expected,
+            drift,
+        })
     }
 
     /// What a decimal digit costs.
@@ -400,7 +457,8 @@ impl Resolver<'_> {
 
     /// The cheapest shift of each segment at this period, by dynamic programming.
     fn assign(&self, period: f64) -> Vec<i64> {
-        let base = self.segments.first().and_then(|first| first.low.points().first()).map_or(0, |point| point.y);
+        let base =
+            self.segments.first().and_then(|first| first.low.points().first()).map_or(0, |point| point.y);
         let mut start = 0;
         let mut lowest: Vec<(i64, Vec<f64>)> = Vec::with_capacity(self.segments.len());
         for segment in self.segments {
@@ -414,7 +472,11 @@ impl Resolver<'_> {
         let longest = longest(self.segments).unwrap_or(0);
         let (start, low) = &lowest[longest];
         let segment = &self.segments[longest];
-        let apart = low.windows(2).take(spare(self.count)).filter(|pair| pair[1] - pair[0] > period / 8.0).map(|pair| pair[1]);
+        let apart = low
+            .windows(2)
+            .take(spare(self.count))
+            .filter(|pair| pair[1] - pair[0] > period / 8.0)
+            .map(|pair| pair[1]);
         let mut best = (f64::INFINITY, vec![0; self.segments.len()]);
         for line in low.first().copied().into_iter().chain(apart) {
             let sum = (segment.sum_y - i128::from(segment.count) * i128::from(base)) as f64
@@ -433,7 +495,8 @@ impl Resolver<'_> {
         let spread = lateness.max(period / 1_000.0);
         let digit = self.digit(lateness, period);
         let places = lowest.iter().flat_map(|(_, phases)| phases.iter().take(2));
-        let mut shifts: Vec<i64> = places.map(|phase| ((phase - line) / period).round_ties_even() as i64).chain([0]).collect();
+        let mut shifts: Vec<i64> =
+            places.map(|phase| ((phase - line) / period).round_ties_even() as i64).chain([0]).collect();
         shifts.retain(|shift| (-MOST_SHIFT..=MOST_SHIFT).contains(shift));
         shifts.sort_unstable();
         shifts.dedup();

@@ -1,12 +1,13 @@
-//! What a gap between two releases looks like from its neighbours alone: how much the lowest phases rise there for good, without any
-//! estimate of the period.
+//! What a gap between two releases looks like from its neighbours alone: how much the lowest phases rise
+//! there for good, without any estimate of the period.
 //!
 //! All arithmetic wraps: a score decides how tight a model is, never whether it is sound.
 
 /// Releases on each side that score a gap.
 pub(crate) const REACH: usize = 8;
 
-/// Neighbours agree on a shift where they are spread less than a period over this, and it differs from a whole number by less.
+/// Neighbours agree on a shift where they are spread less than a period over this, and it differs from a
+/// whole number by less.
 const CERTAIN: i128 = 8;
 
 /// A release as the score sees it: its evidence, and how many activations it is after the one before.
@@ -33,8 +34,8 @@ impl Gap {
     }
 }
 
-/// The gap before `releases[middle]`. The second lowest phase of one side is compared with the lowest of the other, so that one bad point is no rise
-/// and no fall. `None` with fewer than three releases on either side.
+/// The gap before `releases[middle]`. The second lowest phase of one side is compared with the lowest of the
+/// other, so that one bad point is no rise and no fall. `None` with fewer than three releases on either side.
 pub(crate) fn gap(releases: &[Step], middle: usize) -> Option<Gap> {
     if middle < 3 || releases.len() < middle + 3 || releases.len() > 2 * REACH {
         return None;
@@ -89,7 +90,8 @@ pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap 
     Gap { score, shift: agreed_shift(before, after, median), is_closed: false }
 }
 
-/// The shift that both sides agree on, but for one late release on either: none where they are too far spread to tell.
+/// The shift that both sides agree on, but for one late release on either: none where they are too far spread
+/// to tell.
 fn agreed_shift(before: &[i64], after: &[i64], median: i64) -> i64 {
     let spread = |side: &[i64]| i128::from(side[side.len() - 2]) - i128::from(side[0]);
     let (rise, spread) = (i128::from(after[0]) - i128::from(before[0]), spread(before).max(spread(after)));

@@ -8,7 +8,8 @@ use crate::periodic::score::Gap;
 pub(crate) const EARLY: usize = 4;
 pub(crate) const LATE: usize = punctual_model::MAX_LEFT_OUT;
 
-/// The lowest releases that are kept for every period: those that may be left out, one that is none, and the one after them.
+/// The lowest releases that are kept for every period: those that may be left out, one that is none, and the
+/// one after them.
 pub(crate) const LOWEST: usize = EARLY + 2;
 
 /// A release, relative to the first one of the stream.
@@ -58,7 +59,8 @@ impl Squares {
         let (x, y, count) = (i128::from(x), i128::from(y), i128::from(segment.count));
         let product = |a: i128, b: i128| a.wrapping_mul(b);
         let (sum_x, sum_y) = (segment.sum_x, segment.sum_y);
-        let xy = product(x, sum_y).wrapping_add(product(y, sum_x)).wrapping_add(product(product(x, y), count));
+        let xy =
+            product(x, sum_y).wrapping_add(product(y, sum_x)).wrapping_add(product(product(x, y), count));
         let xx = product(2 * x, sum_x).wrapping_add(product(product(x, x), count));
         let yy = product(2 * y, sum_y).wrapping_add(product(product(y, y), count));
         self.append(Squares { xx, xy, yy });
@@ -171,6 +173,8 @@ impl Segment {
 
     /// Points kept.
     pub fn size(&self) -> usize {
-        self.low.points().len() + self.high.points().len() + self.floor.as_ref().map_or(0, |floor| floor.points().len())
+        self.low.points().len()
+            + self.high.points().len()
+            + self.floor.as_ref().map_or(0, |floor| floor.points().len())
     }
 }

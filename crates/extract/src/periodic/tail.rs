@@ -1,12 +1,13 @@
 //! The last releases of a stream: when the one in the middle leaves, its gap is scored.
 //!
-//! Most gaps are as long as their neighbours, which a glance tells. The others need the median distance of all around them.
+//! Most gaps are as long as their neighbours, which a glance tells. The others need the median distance of
+//! all around them.
 
 use crate::periodic::score::{self, Gap, REACH, Step};
 use crate::periodic::segment::Entry;
 
-/// Releases around one, of which the last ones are kept, for the next gap to be scored, and the first ones of a stream, for a piece before to go
-/// on with.
+/// Releases around one, of which the last ones are kept, for the next gap to be scored, and the first ones of
+/// a stream, for a piece before to go on with.
 pub(crate) const AROUND: usize = 2 * REACH - 1;
 
 /// Distances that are remembered: some more than are around a gap, so that the sorted ones can catch up.
@@ -36,8 +37,9 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// Adds a release. With `AROUND` others before it, the one in the middle leaves, and what is known of the gap before it: no more
-    /// than that it is closed, where its neighbours agree on no shift and its score is not above `least`.
+    /// Adds a release. With `AROUND` others before it, the one in the middle leaves, and what is known of the
+    /// gap before it: no more than that it is closed, where its neighbours agree on no shift and its score is
+    /// not above `least`.
     #[inline]
     pub fn push(&mut self, entry: Entry, least: i64) -> Option<(Gap, Entry)> {
         let before = self.ring[self.count.wrapping_sub(1) % (2 * REACH)];
@@ -53,7 +55,8 @@ impl Tail {
         let gap = if middle.advance > 1 {
             Gap::known(middle.advance)
         } else if self.regular & MIDDLE != 0 && (self.regular & OTHERS).count_ones() >= REACH as u32 {
-            // The median lies within the usual distances, like the gap itself: the score is three times their difference at most.
+            // The median lies within the usual distances, like the gap itself: the score is three times their
+            // difference at most.
             Gap::CLOSED
         } else {
             self.score(least)
@@ -85,7 +88,8 @@ impl Tail {
         score::with_median(&steps, REACH, median)
     }
 
-    /// Whether the neighbours may agree on a shift: but for one release on either side, and so two distances each, none is far from the median.
+    /// Whether the neighbours may agree on a shift: but for one release on either side, and so two distances
+    /// each, none is far from the median.
     fn may_agree(&self, median: i64) -> bool {
         let (from, until) = (median - median / 4 - 1, median + median / 4 + 1);
         let far = self.sorted.iter().filter(|distance| **distance < from || **distance > until).count();
@@ -97,11 +101,15 @@ impl Tail {
     fn sort(&mut self) {
         if self.sorted_at + (REMEMBERED - AROUND) / 2 < self.count {
             let newest = self.count - AROUND..self.count;
-            self.sorted.iter_mut().zip(newest).for_each(|(sorted, at)| *sorted = self.distances[at % REMEMBERED]);
+            self.sorted
+                .iter_mut()
+                .zip(newest)
+                .for_each(|(sorted, at)| *sorted = self.distances[at % REMEMBERED]);
             self.sorted.sort_unstable();
         } else {
             for at in self.sorted_at..self.count {
-                let (old, new) = (self.distances[(at - AROUND) % REMEMBERED], self.distances[at % REMEMBERED]);
+                let (old, new) =
+                    (self.distances[(at - AROUND) % REMEMBERED], self.distances[at % REMEMBERED]);
                 replace(&mut self.sorted, old, new);
             }
         }

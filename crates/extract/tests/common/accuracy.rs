@@ -14,7 +14,8 @@ use std::ops::AddAssign;
 pub struct Row {
     pub name: &'static str,
     pub traces: u64,
-    /// Of how many traces period and slips must be right; for sporadic streams, in how many no slip is claimed.
+    /// Of how many traces period and slips must be right; for sporadic streams, in how many no slip is
+    /// claimed.
     pub target: u64,
     make: Make,
     /// Rows with the same seed begin with the same traces.
@@ -53,7 +54,8 @@ pub const ROWS: &[Row] = &[
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
 ];
 
-/// The rows about periods of a nanosecond's grain and noise of some microseconds, and the goal of all together: 97 %.
+/// The rows about periods of a nanosecond's grain and noise of some microseconds, and the goal of all
+/// together: 97 %.
 #[allow(dead_code, reason = "the table alone shows it")]
 pub const NS_PERIODS: (std::ops::Range<usize>, u64) = (2..6, 582);
 

@@ -1,6 +1,8 @@
-//! The published algorithm, as a baseline: batches, candidate sets, outlier removal. (papers: LiME, Algorithm 1.)
+//! The published algorithm, as a baseline: batches, candidate sets, outlier removal. (papers: LiME, Algorithm
+//! 1.)
 //!
-//! Where the paper leaves something open (batch length, how δ takes late releases into account), the kinder reading is taken.
+//! Where the paper leaves something open (batch length, how δ takes late releases into account), the kinder
+//! reading is taken.
 
 const BATCH: usize = 1_000;
 const SIGMA: i128 = 3;
@@ -51,7 +53,8 @@ pub fn infer(releases: &[u64]) -> Candidate {
         mean += (best as f64 - mean) / f64::from(batches);
         batches += 1;
         for period in [best, mean.round() as i128] {
-            let nearest = fine.iter().chain(&human).min_by_key(|candidate| (candidate.period - period).abs()).copied();
+            let nearest =
+                fine.iter().chain(&human).min_by_key(|candidate| (candidate.period - period).abs()).copied();
             fine.extend(nearest.map(|sound| derive(sound, period, last)));
         }
         for candidate in fine.iter_mut().chain(&mut human) {
@@ -66,7 +69,8 @@ pub fn infer(releases: &[u64]) -> Candidate {
     let mut grain = 10_i128.pow(best.period.ilog10());
     while grain > 0 {
         let round = (best.period + grain / 2) / grain * grain;
-        let fits = |candidate: &&Candidate| candidate.period == round && 4 * candidate.jitter <= 5 * best.jitter;
+        let fits =
+            |candidate: &&Candidate| candidate.period == round && 4 * candidate.jitter <= 5 * best.jitter;
         if let Some(candidate) = human.iter().find(fits) {
             return *candidate;
         }

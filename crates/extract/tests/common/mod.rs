@@ -31,8 +31,10 @@ impl Seen {
 
     pub fn recorded(&self) -> RecordedJob {
         let first = Segment { suspended: Duration::ZERO, cost: Duration::from_ns(self.cost) };
-        let rest =
-            self.sleeps.iter().map(|&(suspended, cost)| Segment { suspended: Duration::from_ns(suspended), cost: Duration::from_ns(cost) });
+        let rest = self.sleeps.iter().map(|&(suspended, cost)| Segment {
+            suspended: Duration::from_ns(suspended),
+            cost: Duration::from_ns(cost),
+        });
         let segments: Vec<Segment> = std::iter::once(first).chain(rest).collect();
         let cost = segments.iter().fold(Duration::ZERO, |sum, segment| sum + segment.cost);
         let suspended = segments.iter().fold(Duration::ZERO, |sum, segment| sum + segment.suspended);
@@ -46,7 +48,10 @@ pub fn stream(options: &Options, jobs: &[Seen]) -> Stream {
     let mut stream = Stream::new(options);
     for seen in jobs {
         let (job, segments) = seen.recorded();
-        stream.release(&seen.release, Circumstances { back_to_back: seen.back_to_back, ..Circumstances::default() });
+        stream.release(
+            &seen.release,
+            Circumstances { back_to_back: seen.back_to_back, ..Circumstances::default() },
+        );
         stream.complete(&job, &segments);
     }
     stream
@@ -64,33 +69,36 @@ pub fn jobs(most: usize) -> impl Strategy<Value = Vec<Seen>> {
         2 => Just(Gap::After(0)),
         1 => (0_u64..55).prop_map(|power| Gap::After(1 << power)),
     ];
-    let job = (gap, 0_u64..200_000, 0_u8..20, costs(), prop::collection::vec((costs(), costs()), 0..20), 0_u8..4);
+    let job =
+        (gap, 0_u64..200_000, 0_u8..20, costs(), prop::collection::vec((costs(), costs()), 0..20), 0_u8..4);
     let kind = prop_oneof![Just(Kind::Exact), Just(Kind::Windows), Just(Kind::Arrivals), Just(Kind::Mixed)];
-    (kind, 1_000_u64..10_000_000, 0_u64..1 << 40, prop::collection::vec(job, 0..most)).prop_map(|(kind, period, begin, jobs)| {
-        let mut now = begin;
-        let mut before = begin;
-        let mut seen = Vec::new();
-        for (index, (gap, late, choice, cost, sleeps, suspends)) in jobs.into_iter().enumerate() {
-            let due = match gap {
-                Gap::Periodic => (begin + index as u64 * period).max(now),
-                Gap::After(gap) => now + gap,
-            };
-            let at = due + if choice == 0 { late * 40 } else { late / 10 };
-            let (release, back_to_back) = match kind {
-                Kind::Exact => (exact(at), false),
-                Kind::Arrivals => (arrival(due, at), false),
-                Kind::Windows | Kind::Mixed if choice < 5 => (window(before, at), choice < 3),
-                Kind::Mixed if choice < 10 => (arrival(due, at), false),
-                Kind::Mixed if choice == 10 => (arrival(at + late, at), false),
-                _ => (exact(at), false),
-            };
-            before = release.window.earliest().ns();
-            now = at;
-            let sleeps = if suspends == 0 { sleeps } else { Vec::new() };
-            seen.push(Seen { release, back_to_back, cost, sleeps });
-        }
-        seen
-    })
+    (kind, 1_000_u64..10_000_000, 0_u64..1 << 40, prop::collection::vec(job, 0..most)).prop_map(
+        |(kind, period, begin, jobs)| {
+            let mut now = begin;
+            let mut before = begin;
+            let mut seen = Vec::new();
+            for (index, (gap, late, choice, cost, sleeps, suspends)) in jobs.into_iter().enumerate() {
+                let due = match gap {
+                    Gap::Periodic => (begin + index as u64 * period).max(now),
+                    Gap::After(gap) => now + gap,
+                };
+                let at = due + if choice == 0 { late * 40 } else { late / 10 };
+                let (release, back_to_back) = match kind {
+                    Kind::Exact => (exact(at), false),
+                    Kind::Arrivals => (arrival(due, at), false),
+                    Kind::Windows | Kind::Mixed if choice < 5 => (window(before, at), choice < 3),
+                    Kind::Mixed if choice < 10 => (arrival(due, at), false),
+                    Kind::Mixed if choice == 10 => (arrival(at + late, at), false),
+                    _ => (exact(at), false),
+                };
+                before = release.window.earliest().ns();
+                now = at;
+                let sleeps = if suspends == 0 { sleeps } else { Vec::new() };
+                seen.push(Seen { release, back_to_back, cost, sleeps });
+            }
+            seen
+        },
+    )
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -83,7 +83,8 @@ impl Simulation {
     pub fn releases(self, seconds: u64) -> impl Iterator<Item = Release> {
         let mut random = Random(self.seed);
         let begin = 1_000_000_000 + random.below(1_000_000_000);
-        let jobs = u128::from(seconds) * 1_000_000_000 * u128::from(self.denominator) / u128::from(self.numerator);
+        let jobs =
+            u128::from(seconds) * 1_000_000_000 * u128::from(self.denominator) / u128::from(self.numerator);
         let mut stop = begin;
         (0..jobs).map(move |job| {
             let due = begin + (job * u128::from(self.numerator) / u128::from(self.denominator)) as u64;

@@ -56,7 +56,11 @@ fn separator(place: u8, file: u8) -> Separator {
         2 => Separator { call: Call::FutexWait, object: Object::Address(0x1000) },
         3 => Separator { call: Call::SchedYield, object: Object::None },
         _ => {
-            let object = Object::File { class: FileClass::Pipe, fd: i32::from(place), identity: 1_000 + u64::from(file) };
+            let object = Object::File {
+                class: FileClass::Pipe,
+                fd: i32::from(place),
+                identity: 1_000 + u64::from(file),
+            };
             Separator { call: if place % 2 == 0 { Call::Read } else { Call::Poll }, object }
         }
     }
@@ -64,7 +68,8 @@ fn separator(place: u8, file: u8) -> Separator {
 
 fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separation> {
     let rare = |weight| if wild { weight } else { 0 };
-    let (runs, place, file) = (1..5_000_u64, 0..places, prop_oneof![30 => Just(0_u8), 1 + rare(5) => 0..3_u8]);
+    let (runs, place, file) =
+        (1..5_000_u64, 0..places, prop_oneof![30 => Just(0_u8), 1 + rare(5) => 0..3_u8]);
     // Now and then for longer than curves tell apart.
     let long = if wild { 48..54_u64 } else { 0..45 };
     let sleeps = prop_oneof![
@@ -76,23 +81,44 @@ fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separ
     let due = prop_oneof![3 => Just(None), 1 => (-200_i64..5_000).prop_map(Some)];
     let after = prop_oneof![9 => Just(0), 1 => 1..500_u64];
     let disturbances = [Disturbance::Signal, Disturbance::Ending, Disturbance::Stall];
-    let disturbance = prop::option::weighted(if wild { 0.2 } else { 0.01 }, prop::sample::select(disturbances.to_vec()));
+    let disturbance =
+        prop::option::weighted(if wild { 0.2 } else { 0.01 }, prop::sample::select(disturbances.to_vec()));
     let told = (prop_oneof![9 => Just(0_u64), 1 => 1..4_u64], disturbance);
-    let (resumes, back) =
-        (prop_oneof![60 => Just(true), 1 + rare(5) => Just(false)], prop_oneof![40 => Just(0), 1 + rare(2) => 0..20_000_u64]);
+    let (resumes, back) = (
+        prop_oneof![60 => Just(true), 1 + rare(5) => Just(false)],
+        prop_oneof![40 => Just(0), 1 + rare(2) => 0..20_000_u64],
+    );
     let back = if wild { back.boxed() } else { Just(0).boxed() };
     (runs, place, file, sleeps, unseen, due, after, resumes, back, told).prop_map(
         |(runs, place, file, sleeps, unseen, due, after, resumes, back, (expirations, disturbance))| {
             // Outside of calls that separate there are only sleeps.
             let sleeps = if place == 1 { sleeps.or(Some(5)) } else { sleeps };
             let due = due.filter(|_| place == 0);
-            Separation { runs, place, file, sleeps, unseen, due, after, resumes, expirations, disturbance, back }
+            Separation {
+                runs,
+                place,
+                file,
+                sleeps,
+                unseen,
+                due,
+                after,
+                resumes,
+                expirations,
+                disturbance,
+                back,
+            }
         },
     )
 }
 
 fn act(places: u8, calm: u32, wild: bool, waits: u32) -> impl Strategy<Value = Act> {
-    let begins = prop_oneof![Just(Begin::Seen), Just(Begin::Policy), Just(Begin::Priority), Just(Begin::Affinity), Just(Begin::Exec)];
+    let begins = prop_oneof![
+        Just(Begin::Seen),
+        Just(Begin::Policy),
+        Just(Begin::Priority),
+        Just(Begin::Affinity),
+        Just(Begin::Exec)
+    ];
     prop_oneof![
         calm => separation(places, wild, waits).prop_map(Act::Separates),
         1 => begins.prop_map(Act::Begins),
@@ -111,11 +137,14 @@ pub fn records(most: usize) -> impl Strategy<Value = Vec<Record>> {
     let calm = prop_oneof![Just(20_u32), Just(100), Just(1_000)];
     // Some hardly ever wait: whatever they call for has happened already.
     let waits = prop_oneof![9 => Just(240_u32), 1 => Just(1)];
-    let acts = (places, calm, prop::bool::weighted(0.3), waits, 1..5_u8).prop_flat_map(move |(places, calm, wild, waits, threads)| {
-        prop::collection::vec((0..threads, act(places, calm, wild, waits)), 0..most)
-    });
+    let acts = (places, calm, prop::bool::weighted(0.3), waits, 1..5_u8).prop_flat_map(
+        move |(places, calm, wild, waits, threads)| {
+            prop::collection::vec((0..threads, act(places, calm, wild, waits)), 0..most)
+        },
+    );
     let first = prop_oneof![8 => Just(0_u32), 1 => Just(u32::MAX - 20)];
-    (acts, first, prop::bool::weighted(0.9)).prop_map(|(acts, first, introduced)| World::new(first, introduced).tell(acts))
+    (acts, first, prop::bool::weighted(0.9))
+        .prop_map(|(acts, first, introduced)| World::new(first, introduced).tell(acts))
 }
 
 struct Thread {
@@ -135,7 +164,8 @@ struct World {
 
 impl World {
     fn new(first: u32, introduced: bool) -> World {
-        let threads = (0..4).map(|tid| Thread { tid: 100 + tid, sequence: first, cpu: 0, alive: false }).collect();
+        let threads =
+            (0..4).map(|tid| Thread { tid: 100 + tid, sequence: first, cpu: 0, alive: false }).collect();
         World { threads, now: 1 << 33, introduced, records: Vec::new() }
     }
 
@@ -143,7 +173,10 @@ impl World {
         for (number, act) in acts {
             let thread = &mut self.threads[usize::from(number)];
             // Mostly, nothing is heard of a thread before it is said what it is.
-            if self.introduced && !thread.alive && !matches!(act, Act::Begins(Begin::Seen) | Act::Known { .. }) {
+            if self.introduced
+                && !thread.alive
+                && !matches!(act, Act::Begins(Begin::Seen) | Act::Known { .. })
+            {
                 self.records.push(begins_as(thread.tid, next(thread), self.now, Begin::Seen));
             }
             thread.alive = true;
@@ -162,8 +195,12 @@ impl World {
                         other => other,
                     }
                 }
-                Act::Renamed(name) => Record::Renamed { tid, sequence: next(thread), name: format!("name {name}") },
-                Act::Command(command) => Record::Command { tid, sequence: next(thread), command: format!("command {command}") },
+                Act::Renamed(name) => {
+                    Record::Renamed { tid, sequence: next(thread), name: format!("name {name}") }
+                }
+                Act::Command(command) => {
+                    Record::Command { tid, sequence: next(thread), command: format!("command {command}") }
+                }
                 Act::Exits => {
                     thread.alive = false;
                     Record::Exit { tid, sequence: next(thread), at }
@@ -258,18 +295,21 @@ pub fn sleep(tid: u32, sequence: u32, stop: u64, release: u64) -> Activation {
     }
 }
 
-/// Threads as they mostly are, each with its own period and for the whole time: sleeps until known times and waits for events, some of
-/// which have happened already or end unseen, sleeps inside jobs, and what a recording repeats now and then: more often than one does, so
-/// that a short one repeats as much as one of millions.
+/// Threads as they mostly are, each with its own period and for the whole time: sleeps until known times and
+/// waits for events, some of which have happened already or end unseen, sleeps inside jobs, and what a
+/// recording repeats now and then: more often than one does, so that a short one repeats as much as one of
+/// millions.
 pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
     let mut random = 1_u64;
     let mut below = move |limit: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (random >> 33) % limit
     };
-    let mut all: Vec<_> =
-        (0..threads).map(|tid| (u64::from(1 + tid % 7) * 1_000_000, Thread { tid, sequence: 0, cpu: 0, alive: true })).collect();
-    let mut records: Vec<Record> = all.iter_mut().map(|(_, thread)| begins(thread.tid, next(thread), 1_000)).collect();
+    let mut all: Vec<_> = (0..threads)
+        .map(|tid| (u64::from(1 + tid % 7) * 1_000_000, Thread { tid, sequence: 0, cpu: 0, alive: true }))
+        .collect();
+    let mut records: Vec<Record> =
+        all.iter_mut().map(|(_, thread)| begins(thread.tid, next(thread), 1_000)).collect();
     for number in 0..activations {
         if number % 25 == 24 {
             let knows = |thread: &Thread, now| match begins(thread.tid, thread.sequence, now) {
@@ -283,7 +323,19 @@ pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
         let timed = thread.tid % 2 == 0;
         let separation = |place, sleeps, unseen, due, after| {
             let runs = 50_000 + u64::from(thread.tid);
-            Separation { runs, place, file: 0, sleeps, unseen, due, after, resumes: true, expirations: 0, disturbance: None, back: 0 }
+            Separation {
+                runs,
+                place,
+                file: 0,
+                sleeps,
+                unseen,
+                due,
+                after,
+                resumes: true,
+                expirations: 0,
+                disturbance: None,
+                back: 0,
+            }
         };
         let late = below(20_000);
         let sleep = (period - 50_000 - *now % period + late).max(1);
@@ -298,6 +350,10 @@ pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
         thread.sequence = thread.sequence.wrapping_add(1);
     }
     let end = all.iter().map(|(now, _)| *now).max().unwrap_or_default();
-    records.extend(all.iter_mut().map(|(_, thread)| Record::Last { tid: thread.tid, sequence: next(thread), at: Instant::from_ns(end) }));
+    records.extend(all.iter_mut().map(|(_, thread)| Record::Last {
+        tid: thread.tid,
+        sequence: next(thread),
+        at: Instant::from_ns(end),
+    }));
     records
 }

@@ -21,7 +21,8 @@ pub enum Periods {
 }
 
 impl Periods {
-    pub const ALL: [Periods; 4] = [Self::Automotive, Self::Milliseconds, Self::Microseconds, Self::Nanoseconds];
+    pub const ALL: [Periods; 4] =
+        [Self::Automotive, Self::Milliseconds, Self::Microseconds, Self::Nanoseconds];
 
     /// Milliseconds and how many of 100 tasks have them, as Kramer et al. found them.
     #[rustfmt::skip]
@@ -159,8 +160,8 @@ impl Simulated {
         self.hold(place + 1, self.at(place) + ns);
     }
 
-    /// Makes each release a window: as far back as another thread, with a period of its own, began to run, but
-    /// a quarter of this period at most, and not into the release before.
+    /// Makes each release a window: as far back as another thread, with a period of its own, began to run,
+    /// but a quarter of this period at most, and not into the release before.
     pub fn hide(&mut self, other_period_ns: i64, phase_ns: i64) {
         let most = self.period_ns() / 4;
         for place in 0..self.len() {

@@ -13,7 +13,8 @@ pub struct Known {
     pub is_none: bool,
 }
 
-/// A stream with skips, extra releases, stalls, windows, known arrivals and counted expirations, each only in some.
+/// A stream with skips, extra releases, stalls, windows, known arrivals and counted expirations, each only in
+/// some.
 pub fn stream(seed: u64) -> Vec<Known> {
     let mut random = Random(seed);
     let period = 1_000_000 + random.below(20_000_000);
@@ -26,7 +27,8 @@ pub fn stream(seed: u64) -> Vec<Known> {
     let (mut k, mut before, mut busy) = (0, base, 0);
     let mut known = Vec::new();
     for job in 0..releases {
-        let advance = if job > 5 && one_of(&mut random, skips) { 2 + random.below(3) } else { u64::from(job > 0) };
+        let advance =
+            if job > 5 && one_of(&mut random, skips) { 2 + random.below(3) } else { u64::from(job > 0) };
         k += advance;
         let due = base + k * period;
         let late = if noise > 0 { random.below(noise).min(random.below(noise)) } else { 0 };
@@ -37,7 +39,11 @@ pub fn stream(seed: u64) -> Vec<Known> {
         if one_of(&mut random, early) && latest - before > period / 2 {
             latest -= period / 3;
         }
-        let earliest = if windows && random.below(3) > 0 { before.max(latest - random.below(period / 4)) } else { latest };
+        let earliest = if windows && random.below(3) > 0 {
+            before.max(latest - random.below(period / 4))
+        } else {
+            latest
+        };
         let arrival = (arrivals && random.below(50) > 0).then_some(due);
         let advance = if counts { advance.max(1) } else { 1 };
         known.push(Known { earliest, latest, arrival, advance, is_none: ends && job + 1 == releases });

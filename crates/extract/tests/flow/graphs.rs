@@ -4,13 +4,20 @@ use punctual_extract::flow::{ChainError, Chains, Graph, GraphBuilder, MOST_CHAIN
 use punctual_model::Instant;
 use punctual_trace::flow::{About, Event, Item, Kind};
 
-/// A graph in which each task pushes on a channel of its own for each task behind it. Task 0 is activated by a timer.
+/// A graph in which each task pushes on a channel of its own for each task behind it. Task 0 is activated by
+/// a timer.
 fn graph(edges: &[(u16, u16)]) -> Graph {
     let mut builder = GraphBuilder::new();
     let (mut at, mut pushes) = (0, 0);
     let mut event = |producer, kind, object| {
         at += 1;
-        builder.item(&Item::Event(Event { at: Instant::from_ns(at), producer, kind, object, number: pushes / 4 }));
+        builder.item(&Item::Event(Event {
+            at: Instant::from_ns(at),
+            producer,
+            kind,
+            object,
+            number: pushes / 4,
+        }));
         pushes += 1;
     };
     event(9, Kind::Activation, 0);
@@ -26,13 +33,20 @@ fn graph(edges: &[(u16, u16)]) -> Graph {
 fn chains(edges: &[(u16, u16)]) -> Vec<String> {
     let chains = Chains::all(&graph(edges));
     assert!(!chains.is_too_many);
-    chains.numbers().iter().map(|chain| chain.iter().map(u16::to_string).collect::<Vec<_>>().join(" ")).collect()
+    chains
+        .numbers()
+        .iter()
+        .map(|chain| chain.iter().map(u16::to_string).collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 #[test]
 fn all_paths_from_sources_to_sinks() {
     assert_eq!(chains(&[(0, 1), (1, 2)]), ["0 1 2"]);
-    assert_eq!(chains(&[(0, 2), (1, 2), (2, 3), (2, 4), (0, 3)]), ["0 2 3", "0 2 4", "0 3", "1 2 3", "1 2 4"]);
+    assert_eq!(
+        chains(&[(0, 2), (1, 2), (2, 3), (2, 4), (0, 3)]),
+        ["0 2 3", "0 2 4", "0 3", "1 2 3", "1 2 4"]
+    );
 }
 
 #[test]
@@ -50,7 +64,9 @@ fn feedback_ends_where_it_comes_back() {
 #[test]
 fn too_many_paths_are_none() {
     let layers = |layers: u16| {
-        let pairs = |layer: u16| [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(from, to)| (2 * layer + from, 2 * layer + 2 + to));
+        let pairs = |layer: u16| {
+            [(0, 0), (0, 1), (1, 0), (1, 1)].map(|(from, to)| (2 * layer + from, 2 * layer + 2 + to))
+        };
         (0..layers).flat_map(pairs).collect::<Vec<_>>()
     };
     assert_eq!(chains(&layers(7)).len(), MOST_CHAINS);

@@ -30,7 +30,8 @@ impl Trace {
         self.items.push(Item::Count(Count { at: Instant::from_ns(at), producer: 2, channel: IMAGE, count }));
     }
 
-    /// cam is activated, and pushes an image a nanosecond after its start. `activates`: nav was idle, and has all that it needs then.
+    /// cam is activated, and pushes an image a nanosecond after its start. `activates`: nav was idle, and has
+    /// all that it needs then.
     fn image(&mut self, at: u64, activates: bool) {
         self.add(at, 2, Kind::Push, TICK);
         self.add(at, 2, Kind::Activation, CAM);
@@ -53,7 +54,8 @@ impl Trace {
     }
 
     fn analyse(&self, image: Arming, barrier: Option<Barrier>) -> Dataflow {
-        let input = |channel, task, arming| Input { connection: Connection { channel, task }, arming: Some(arming) };
+        let input =
+            |channel, task, arming| Input { connection: Connection { channel, task }, arming: Some(arming) };
         let about = About {
             inputs: vec![input(TICK, CAM, Arming::default()), input(IMAGE, NAV, image)],
             has_all_inputs: true,
@@ -180,7 +182,10 @@ fn the_newest_value_is_there_until_there_is_another() {
     }
     let input = |channel, task, synchronised: bool| {
         let optional = !synchronised;
-        Input { connection: Connection { channel, task }, arming: Some(Arming { synchronised, optional, ..Arming::default() }) }
+        Input {
+            connection: Connection { channel, task },
+            arming: Some(Arming { synchronised, optional, ..Arming::default() }),
+        }
     };
     let about = About {
         inputs: vec![input(TICK, CAM, true), input(IMAGE, NAV, false), input(CLOCK, NAV, true)],
@@ -214,11 +219,16 @@ fn a_stream_that_ends_early() {
     let flow = trace.analyse(Arming::default(), None);
     assert_eq!((nav(&flow).activations, nav(&flow).missing_activations), (10, 10));
     let curve = nav(&flow).arrival.curve.as_ref().expect("a curve");
-    assert_eq!(curve.delta_max_ns.first().map(|most| most.ns()), Some(1_000), "no curve spans what is missing");
+    assert_eq!(
+        curve.delta_max_ns.first().map(|most| most.ns()),
+        Some(1_000),
+        "no curve spans what is missing"
+    );
     assert_eq!(ends(chain(&flow)), Some([500, 500, 500, 500]));
 }
 
-/// nav starts and ends without its start and stop being there: then it has ended, since the next instance was activated, and has read nobody knows what.
+/// nav starts and ends without its start and stop being there: then it has ended, since the next instance was
+/// activated, and has read nobody knows what.
 #[test]
 fn an_end_that_is_missing() {
     let mut trace = Trace::default();
@@ -229,18 +239,27 @@ fn an_end_that_is_missing() {
     let unsynchronised = Arming { synchronised: false, ..Arming::default() };
     let whole = trace.analyse(unsynchronised, None);
     assert_eq!(ends(chain(&whole)), Some([500, 500, 500, 500]));
-    let is_first = |event: &Event| event.object == NAV && event.number == 0 && matches!(event.kind, Kind::Start | Kind::Stop);
+    let is_first = |event: &Event| {
+        event.object == NAV && event.number == 0 && matches!(event.kind, Kind::Start | Kind::Stop)
+    };
     trace.items.retain(|item| !matches!(item, Item::Event(event) if is_first(event)));
     let flow = trace.analyse(unsynchronised, None);
     assert_eq!((nav(&flow).in_flight, nav(&flow).incomplete), (0, 1));
     assert_eq!(chain(&flow).reaction.as_ref().map(|reaction| reaction.distribution.max_ns.ns()), None);
     // A gap behind all of it changes nothing.
     let at = Instant::from_ns(2_600);
-    trace.items.push(Item::Gap(Gap { producer: 0, from: at, until: Instant::from_ns(u64::MAX), discarded: 0, packets: 1 }));
+    trace.items.push(Item::Gap(Gap {
+        producer: 0,
+        from: at,
+        until: Instant::from_ns(u64::MAX),
+        discarded: 0,
+        packets: 1,
+    }));
     assert!(chain(&trace.analyse(unsynchronised, None)).reaction.is_none());
 }
 
-/// Who activates cam is not there at all: starts show that activations are missing, and notes of the barrier's count may be, too.
+/// Who activates cam is not there at all: starts show that activations are missing, and notes of the
+/// barrier's count may be, too.
 #[test]
 fn starts_without_activations() {
     let mut trace = Trace::default();
@@ -269,9 +288,17 @@ fn a_gap_elsewhere_explains_nothing() {
         }
         trace.nav_ends(1_000 * round + 500, false);
     }
-    trace.items.retain(|item| !matches!(item, Item::Event(event) if event.producer == 2 && event.object == IMAGE));
+    trace
+        .items
+        .retain(|item| !matches!(item, Item::Event(event) if event.producer == 2 && event.object == IMAGE));
     let at = Instant::from_ns(2_500);
-    trace.items.push(Item::Gap(Gap { producer: 0, from: at, until: Instant::from_ns(u64::MAX), discarded: 0, packets: 1 }));
+    trace.items.push(Item::Gap(Gap {
+        producer: 0,
+        from: at,
+        until: Instant::from_ns(u64::MAX),
+        discarded: 0,
+        packets: 1,
+    }));
     let chain = |arming| chain(&trace.analyse(arming, None)).clone();
     // The last instance may have read it, be it of the newest value or of a queue; those before have not.
     let newest = chain(Arming { synchronised: false, ..Arming::default() });
@@ -288,9 +315,16 @@ fn a_channel_that_is_connected_twice() {
     trace.nav_ends(5, false);
     let input = |task, threshold| {
         let channel = if task == CAM { TICK } else { IMAGE };
-        Input { connection: Connection { channel, task }, arming: Some(Arming { threshold, optional: threshold > 1, ..Arming::default() }) }
+        Input {
+            connection: Connection { channel, task },
+            arming: Some(Arming { threshold, optional: threshold > 1, ..Arming::default() }),
+        }
     };
-    let about = About { inputs: vec![input(CAM, 1), input(NAV, 1), input(NAV, 2)], has_all_inputs: true, ..About::default() };
+    let about = About {
+        inputs: vec![input(CAM, 1), input(NAV, 1), input(NAV, 2)],
+        has_all_inputs: true,
+        ..About::default()
+    };
     let flow = analyse(&trace.items, &about, None);
     assert_eq!((chain(&flow).sinks_lost, chain(&flow).age.is_none()), (1, true));
 }

@@ -14,7 +14,8 @@ fn with_gaps(events: &[Event], numbers: &mut Numbers) -> Vec<Item> {
     let (mut items, mut at) = (Vec::new(), Vec::new());
     let producers = events.iter().map(|event| event.producer + 1).max().unwrap_or(0);
     for producer in 0..producers {
-        let own: Vec<(usize, &Event)> = events.iter().enumerate().filter(|(_, event)| event.producer == producer).collect();
+        let own: Vec<(usize, &Event)> =
+            events.iter().enumerate().filter(|(_, event)| event.producer == producer).collect();
         let mut index = 0;
         while index < own.len() {
             if numbers.below(40) > 0 {
@@ -45,22 +46,33 @@ fn is_true(seed: u64, events: usize) {
     let mut numbers_of_all = Numbers(seed);
     let mut program = random(&mut numbers_of_all);
     // A task that is activated by itself takes nothing then, which cannot be known where events are missing.
-    let has_queue = |task: usize| program.tasks[task].inputs.iter().any(|input| matches!(input.keeps, Keeps::Queue { .. }));
+    let has_queue = |task: usize| {
+        program.tasks[task].inputs.iter().any(|input| matches!(input.keeps, Keeps::Queue { .. }))
+    };
     program.timers.retain(|timer| !timer.task.is_some_and(has_queue));
     let history = Simulator::new(&program, numbers_of_all.below(u64::MAX)).run(events);
     let items = with_gaps(&history.events, &mut numbers_of_all);
     let flow = analyse(&items, &about(&program), None);
     let within = |found: &Distribution, all: Vec<u64>| {
         let is_one = |value: u64| all.contains(&value);
-        assert!(found.count <= all.len() as u64 && is_one(found.min_ns.ns()) && is_one(found.max_ns.ns()), "{found:?} of {all:?}");
+        assert!(
+            found.count <= all.len() as u64 && is_one(found.min_ns.ns()) && is_one(found.max_ns.ns()),
+            "{found:?} of {all:?}"
+        );
     };
     for task in &flow.tasks {
         let of = || history.instances.iter().filter(|instance| instance.task == task.id as usize);
         if let Some(times) = &task.execution {
-            within(&times.distribution, of().filter_map(|instance| Some(instance.stop? - instance.start?)).collect());
+            within(
+                &times.distribution,
+                of().filter_map(|instance| Some(instance.stop? - instance.start?)).collect(),
+            );
         }
         if let Some(times) = &task.queuing {
-            within(&times.distribution, of().filter_map(|instance| Some(instance.start? - instance.activation)).collect());
+            within(
+                &times.distribution,
+                of().filter_map(|instance| Some(instance.start? - instance.activation)).collect(),
+            );
         }
     }
     for chain in &flow.chains {

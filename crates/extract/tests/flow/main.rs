@@ -1,4 +1,5 @@
-//! Dataflow programs: what the analysis of a trace says is what happened in the program, which a simulator knows.
+//! Dataflow programs: what the analysis of a trace says is what happened in the program, which a simulator
+//! knows.
 
 mod graphs;
 mod kept;

@@ -75,7 +75,8 @@ pub fn same(found: Option<&Distribution>, mut values: Vec<u64>, what: &str) {
 
 /// The tasks of a chain by number.
 pub fn numbers(flow: &Dataflow, chain: &Chain) -> Vec<usize> {
-    let number = |name: &String| flow.tasks.iter().find(|task| task.name == *name).expect("a task").id as usize;
+    let number =
+        |name: &String| flow.tasks.iter().find(|task| task.name == *name).expect("a task").id as usize;
     chain.tasks.iter().map(number).collect()
 }
 
@@ -97,7 +98,8 @@ pub fn same_worst(found: &Latency, history: &History, truth: &Truth, is_age: boo
     for (step, (instance, push)) in steps.iter().zip(way) {
         let instance = &history.instances[*instance];
         let until = push.map_or(instance.stop, |push| Some(history.pushes[push].at));
-        let found = (step.instance, step.activation_ns.ns(), Some(step.start_ns.ns()), Some(step.until_ns.ns()));
+        let found =
+            (step.instance, step.activation_ns.ns(), Some(step.start_ns.ns()), Some(step.until_ns.ns()));
         assert_eq!(found, (instance.number, instance.activation, instance.start, until));
     }
 }
@@ -106,14 +108,30 @@ pub fn same_worst(found: &Latency, history: &History, truth: &Truth, is_age: boo
 fn check(history: &History, program: &Program, flow: &Dataflow) {
     for task in &flow.tasks {
         let instances = || history.instances.iter().filter(|instance| instance.task == task.id as usize);
-        let ended = || instances().filter_map(|instance| Some((instance.activation, instance.start?, instance.stop?)));
+        let ended = || {
+            instances().filter_map(|instance| Some((instance.activation, instance.start?, instance.stop?)))
+        };
         assert_eq!((task.activations, task.executions), (instances().count() as u64, ended().count() as u64));
-        assert_eq!((task.in_flight, task.incomplete, task.missing_activations), (task.activations - task.executions, 0, 0));
-        same(task.execution.as_ref().map(|times| &times.distribution), ended().map(|(_, start, stop)| stop - start).collect(), "execution");
-        same(task.queuing.as_ref().map(|times| &times.distribution), ended().map(|(at, start, _)| start - at).collect(), "queuing");
+        assert_eq!(
+            (task.in_flight, task.incomplete, task.missing_activations),
+            (task.activations - task.executions, 0, 0)
+        );
+        same(
+            task.execution.as_ref().map(|times| &times.distribution),
+            ended().map(|(_, start, stop)| stop - start).collect(),
+            "execution",
+        );
+        same(
+            task.queuing.as_ref().map(|times| &times.distribution),
+            ended().map(|(at, start, _)| start - at).collect(),
+            "queuing",
+        );
         if let Some(times) = &task.queuing {
             let worst = instances().find(|instance| instance.number == times.worst.instance).expect("it");
-            assert_eq!(worst.start.map(|start| start - worst.activation), Some(times.distribution.max_ns.ns()));
+            assert_eq!(
+                worst.start.map(|start| start - worst.activation),
+                Some(times.distribution.max_ns.ns())
+            );
         }
     }
     for chain in &flow.chains {
@@ -124,12 +142,32 @@ fn check(history: &History, program: &Program, flow: &Dataflow) {
             _ => None,
         });
         let count = |fate: Fate| truth.reactions.values().filter(|found| **found == fate).count() as u64;
-        same(chain.reaction.as_ref().map(|found| &found.distribution), reacted.clone().map(|(latency, _)| latency).collect(), &what);
+        same(
+            chain.reaction.as_ref().map(|found| &found.distribution),
+            reacted.clone().map(|(latency, _)| latency).collect(),
+            &what,
+        );
         assert_eq!(chain.sources, truth.reactions.len() as u64, "{what}");
-        assert_eq!(chain.overwritten, reacted.filter(|(_, is_overwritten)| *is_overwritten).count() as u64, "{what}");
-        assert_eq!((chain.overtaken, chain.in_flight), (count(Fate::Overtaken), count(Fate::InFlight)), "{what}");
-        assert_eq!((chain.lost, chain.incomplete, chain.sinks_lost, chain.sinks_incomplete), (0, 0, 0, 0), "{what}");
-        same(chain.age.as_ref().map(|found| &found.distribution), truth.ages.values().filter_map(|(_, age, _)| *age).collect(), &what);
+        assert_eq!(
+            chain.overwritten,
+            reacted.filter(|(_, is_overwritten)| *is_overwritten).count() as u64,
+            "{what}"
+        );
+        assert_eq!(
+            (chain.overtaken, chain.in_flight),
+            (count(Fate::Overtaken), count(Fate::InFlight)),
+            "{what}"
+        );
+        assert_eq!(
+            (chain.lost, chain.incomplete, chain.sinks_lost, chain.sinks_incomplete),
+            (0, 0, 0, 0),
+            "{what}"
+        );
+        same(
+            chain.age.as_ref().map(|found| &found.distribution),
+            truth.ages.values().filter_map(|(_, age, _)| *age).collect(),
+            &what,
+        );
         assert_eq!(chain.sinks, truth.ages.len() as u64, "{what}");
         chain.reaction.iter().for_each(|found| same_worst(found, history, &truth, false));
         chain.age.iter().for_each(|found| same_worst(found, history, &truth, true));
@@ -168,9 +206,16 @@ fn the_papers_program_has_four_chains() {
         let flow = analyse(&items(&history.events), &about, None);
         check(&history, &program, &flow);
         let chains: Vec<String> = flow.chains.iter().map(|chain| chain.tasks.join(",")).collect();
-        assert_eq!(chains, ["cam1,craT,navi,ter1", "cam1,craT,navi,ter2", "cam2,feaT,navi,ter1", "cam2,feaT,navi,ter2"]);
+        assert_eq!(
+            chains,
+            ["cam1,craT,navi,ter1", "cam1,craT,navi,ter2", "cam2,feaT,navi,ter1", "cam2,feaT,navi,ter2"]
+        );
         // The same without what the program declares: found from which pushes activated which tasks.
-        let found = analyse(&items(&history.events), &About { inputs: Vec::new(), has_all_inputs: false, ..about }, None);
+        let found = analyse(
+            &items(&history.events),
+            &About { inputs: Vec::new(), has_all_inputs: false, ..about },
+            None,
+        );
         assert_eq!(found.chains, flow.chains);
     }
 }
@@ -178,7 +223,13 @@ fn the_papers_program_has_four_chains() {
 /// Numbered by hand: cam pushes at 20, is read by an instance that another input activates at 50, and so on.
 #[test]
 fn a_chain_by_hand() {
-    let event = |at, producer, kind, object, number| Event { at: Instant::from_ns(at), producer, kind, object, number };
+    let event = |at, producer, kind, object, number| Event {
+        at: Instant::from_ns(at),
+        producer,
+        kind,
+        object,
+        number,
+    };
     let (cam, nav) = (0, 1);
     let (image, clock) = (0, 1);
     let events = [

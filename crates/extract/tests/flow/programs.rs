@@ -37,7 +37,12 @@ pub fn random(numbers: &mut Numbers) -> Program {
         let shortest = numbers.below(40);
         // Where all inputs say how they count, instances do not overlap.
         let is_serial = inputs.iter().all(|input| input.keeps != Keeps::Since);
-        Task { inputs, outputs, time: (shortest, shortest + numbers.below(80)), overlaps: numbers.chance(overlaps) && !is_serial }
+        Task {
+            inputs,
+            outputs,
+            time: (shortest, shortest + numbers.below(80)),
+            overlaps: numbers.chance(overlaps) && !is_serial,
+        }
     };
     let mut tasks: Vec<Task> = (0..tasks).map(|index| task(index, numbers)).collect();
     if !feedback {
@@ -65,7 +70,8 @@ pub fn random(numbers: &mut Numbers) -> Program {
     Program { channels, tasks, timers, executors: 1 + numbers.below(3) as usize, policy }
 }
 
-/// The optical navigation of the paper's Fig. 2: two cameras, crater and feature detection, navigation that joins them, two consumers.
+/// The optical navigation of the paper's Fig. 2: two cameras, crater and feature detection, navigation that
+/// joins them, two consumers.
 pub fn aton(executors: usize, policy: Policy) -> (Program, About) {
     let input = |channel| Input { channel, threshold: 1, keeps: Keeps::Since };
     let task = |inputs: &[usize], outputs: &[usize], time| Task {
@@ -84,8 +90,16 @@ pub fn aton(executors: usize, policy: Policy) -> (Program, About) {
         task(&[6], &[], (50_000, 70_000)),
     ];
     let timer = |channel, period| Timer { period, channel: Some(channel), task: None };
-    let program = Program { channels: 7, timers: vec![timer(0, 10_000_000), timer(1, 10_000_000)], tasks, executors, policy };
-    let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
+    let program = Program {
+        channels: 7,
+        timers: vec![timer(0, 10_000_000), timer(1, 10_000_000)],
+        tasks,
+        executors,
+        policy,
+    };
+    let names = |names: &[&str]| {
+        names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect()
+    };
     let about = About {
         tasks: names(&["cam1", "cam2", "craT", "feaT", "navi", "ter1", "ter2"]),
         channels: names(&["tik1", "tik2", "img1", "img2", "crat", "feat", "pose"]),
@@ -106,16 +120,22 @@ pub fn about(program: &Program) -> About {
             let optional = input.threshold == 0;
             let arming = match input.keeps {
                 Keeps::Since => None,
-                Keeps::Queue { .. } => Some(Arming { threshold: input.takes() as u32, optional, ..Arming::default() }),
-                Keeps::Newest => {
-                    Some(Arming { threshold: input.takes().max(1) as u32, synchronised: false, optional, ..Arming::default() })
+                Keeps::Queue { .. } => {
+                    Some(Arming { threshold: input.takes() as u32, optional, ..Arming::default() })
                 }
+                Keeps::Newest => Some(Arming {
+                    threshold: input.takes().max(1) as u32,
+                    synchronised: false,
+                    optional,
+                    ..Arming::default()
+                }),
             };
             inputs.push(flow::Input { connection, arming });
         }
     }
     inputs.sort_unstable();
     inputs.dedup();
-    let tasks: BTreeMap<u16, String> = (0..program.tasks.len()).map(|task| (task as u16, format!("t{task}"))).collect();
+    let tasks: BTreeMap<u16, String> =
+        (0..program.tasks.len()).map(|task| (task as u16, format!("t{task}"))).collect();
     About { inputs, has_all_inputs: true, tasks, ..About::default() }
 }

@@ -1,4 +1,5 @@
-//! A dataflow program and its executors, simulated: the events that it would trace, and what really happened, by its own books.
+//! A dataflow program and its executors, simulated: the events that it would trace, and what really happened,
+//! by its own books.
 
 use punctual_model::Instant;
 use punctual_trace::flow::{Event, Kind};
@@ -58,7 +59,8 @@ pub struct Task {
     pub outputs: Vec<(usize, u64)>,
     /// Its execution takes between these.
     pub time: (u64, u64),
-    /// Whether an instance can be activated while another is queued or runs. If not, what comes meanwhile activates it at its end.
+    /// Whether an instance can be activated while another is queued or runs. If not, what comes meanwhile
+    /// activates it at its end.
     pub overlaps: bool,
 }
 
@@ -266,7 +268,12 @@ impl<'a> Simulator<'a> {
         self.history.pushes.push(Push { channel, at, maker });
         for task in 0..self.program.tasks.len() {
             let mut is_told = false;
-            for (index, input) in self.program.tasks[task].inputs.iter().enumerate().filter(|(_, input)| input.channel == channel) {
+            for (index, input) in self.program.tasks[task]
+                .inputs
+                .iter()
+                .enumerate()
+                .filter(|(_, input)| input.channel == channel)
+            {
                 self.counts[task][index] += u32::from(input.threshold > 0);
                 match input.keeps {
                     Keeps::Since => self.windows[task].push(push),
@@ -305,18 +312,34 @@ impl<'a> Simulator<'a> {
         let activation = self.event(producer, Kind::Activation, task, number);
         let mut reads = std::mem::take(&mut self.windows[task]);
         let inputs = &self.program.tasks[task].inputs;
-        for (input, queue) in inputs.iter().zip(&mut self.queues[task]).filter(|(input, queue)| queue.len() >= input.takes()) {
+        for (input, queue) in
+            inputs.iter().zip(&mut self.queues[task]).filter(|(input, queue)| queue.len() >= input.takes())
+        {
             reads.extend(queue.drain(..input.takes()));
         }
         reads.sort_unstable();
         let read = inputs.iter().all(|input| input.keeps != Keeps::Newest).then_some(activation);
         self.ready.push_back(self.history.instances.len());
-        self.history.instances.push(Instance { task, number, activation, read, start: None, stop: None, reads });
+        self.history.instances.push(Instance {
+            task,
+            number,
+            activation,
+            read,
+            start: None,
+            stop: None,
+            reads,
+        });
     }
 
     fn event(&mut self, producer: u32, kind: Kind, object: usize, number: u64) -> u64 {
         self.now += 1;
-        self.history.events.push(Event { at: Instant::from_ns(self.now), producer, kind, object: object as u16, number });
+        self.history.events.push(Event {
+            at: Instant::from_ns(self.now),
+            producer,
+            kind,
+            object: object as u16,
+            number,
+        });
         self.now
     }
 }

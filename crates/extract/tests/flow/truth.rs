@@ -11,13 +11,15 @@ pub type Way = Vec<(usize, Option<usize>)>;
 pub struct Truth {
     /// Instances of the source that pushed on the chain, and what became of them.
     pub reactions: HashMap<u64, Fate>,
-    /// Instances of the sink that had read a datum of the chain: source's instance, age if it has ended, and way.
+    /// Instances of the sink that had read a datum of the chain: source's instance, age if it has ended, and
+    /// way.
     pub ages: HashMap<u64, (u64, Option<u64>, Way)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// From activation to the end of the sink's instance, which had read the datum of that instance of the source.
+    /// From activation to the end of the sink's instance, which had read the datum of that instance of the
+    /// source.
     Reacted {
         latency: u64,
         read: u64,
@@ -45,8 +47,15 @@ fn carry(
             let from = before[before.len() - 1];
             let mut newest: Option<(u64, Way)> = None;
             for push in &this.reads {
-                let Some(maker) = history.pushes[*push].maker.filter(|maker| history.instances[*maker].task == from) else { continue };
-                let is_connected = program.tasks[this.task].inputs.iter().any(|input| input.channel == history.pushes[*push].channel);
+                let Some(maker) =
+                    history.pushes[*push].maker.filter(|maker| history.instances[*maker].task == from)
+                else {
+                    continue;
+                };
+                let is_connected = program.tasks[this.task]
+                    .inputs
+                    .iter()
+                    .any(|input| input.channel == history.pushes[*push].channel);
                 assert!(is_connected);
                 if let Some((source, mut way)) = carry(history, program, before, maker, memo) {
                     if newest.as_ref().is_none_or(|(newest, _)| *newest <= source) {
@@ -70,7 +79,11 @@ pub fn truth(history: &History, program: &Program, chain: &[usize]) -> Truth {
     let (source, second, sink) = (chain[0], chain[1], chain[chain.len() - 1]);
     // In the order in which they read: what each instance of the sink has read.
     let mut reads: Vec<(usize, u64)> = Vec::new();
-    let read = history.instances.iter().enumerate().filter(|(_, instance)| instance.task == sink && instance.read.is_some());
+    let read = history
+        .instances
+        .iter()
+        .enumerate()
+        .filter(|(_, instance)| instance.task == sink && instance.read.is_some());
     let mut read: Vec<_> = read.collect();
     read.sort_by_key(|(_, instance)| instance.read);
     for (index, instance) in read {
@@ -80,12 +93,20 @@ pub fn truth(history: &History, program: &Program, chain: &[usize]) -> Truth {
             reads.push((index, newest));
         }
     }
-    for (index, instance) in history.instances.iter().enumerate().filter(|(_, instance)| instance.task == source) {
-        let leads = |channel: usize| program.tasks[second].inputs.iter().any(|input| input.channel == channel);
-        let Some(first) = history.pushes.iter().find(|push| push.maker == Some(index) && leads(push.channel)) else { continue };
+    for (index, instance) in
+        history.instances.iter().enumerate().filter(|(_, instance)| instance.task == source)
+    {
+        let leads =
+            |channel: usize| program.tasks[second].inputs.iter().any(|input| input.channel == channel);
+        let Some(first) = history.pushes.iter().find(|push| push.maker == Some(index) && leads(push.channel))
+        else {
+            continue;
+        };
         let fate = match reads.iter().find(|(_, read)| *read >= instance.number) {
             None => Fate::InFlight,
-            Some((sink, _)) if history.instances[*sink].read.is_some_and(|read| read < first.at) => Fate::Overtaken,
+            Some((sink, _)) if history.instances[*sink].read.is_some_and(|read| read < first.at) => {
+                Fate::Overtaken
+            }
             Some((sink, read)) => match history.instances[*sink].stop {
                 Some(stop) => Fate::Reacted { latency: stop - instance.activation, read: *read },
                 None => Fate::InFlight,

@@ -1,4 +1,5 @@
-//! Separation and distance functions, checked on every run of consecutive releases; arrival curves, by counting.
+//! Separation and distance functions, checked on every run of consecutive releases; arrival curves, by
+//! counting.
 
 use super::placements;
 use super::violation::{Bound, Model, Value, Violation};
@@ -6,10 +7,12 @@ use crate::file::{Curve, Sporadic};
 use crate::job::Release;
 use crate::time::Duration;
 
-/// Whether any two consecutive releases are at least the least separation apart, wherever in their windows they lie.
+/// Whether any two consecutive releases are at least the least separation apart, wherever in their windows
+/// they lie.
 pub fn sporadic(model: &Sporadic, releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
-    let separations = windows.windows(2).map(|pair| pair[1].earliest.saturating_sub(pair[0].latest)).map(Duration::from_ns);
+    let separations =
+        windows.windows(2).map(|pair| pair[1].earliest.saturating_sub(pair[0].latest)).map(Duration::from_ns);
     separations
         .enumerate()
         .filter(|(_, separation)| *separation < model.min_separation_ns)
@@ -23,8 +26,8 @@ pub fn sporadic(model: &Sporadic, releases: &[Release]) -> Vec<Violation> {
         .collect()
 }
 
-/// Whether every run of as many releases as the curve has entries for spans neither less than δ⁻ nor more than δ⁺.
-/// Reports the worst run of each length. O(releases × entries).
+/// Whether every run of as many releases as the curve has entries for spans neither less than δ⁻ nor more
+/// than δ⁺. Reports the worst run of each length. O(releases × entries).
 pub fn curve(model: &Curve, releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
     let runs = |gaps: usize| (gaps..windows.len()).map(move |last| (last - gaps, last));
@@ -34,7 +37,8 @@ pub fn curve(model: &Curve, releases: &[Release]) -> Vec<Violation> {
             .map(|(first, last)| (windows[last].earliest.saturating_sub(windows[first].latest), first, last))
             .min_by_key(|(span, ..)| *span);
         if let Some((span, first, last)) = least.filter(|(span, ..)| *span < allowed.ns()) {
-            let (allowed, seen) = (Bound::AtLeast(Value::Span(*allowed)), Value::Span(Duration::from_ns(span)));
+            let (allowed, seen) =
+                (Bound::AtLeast(Value::Span(*allowed)), Value::Span(Duration::from_ns(span)));
             found.push(Violation { model: Model::DeltaMin(index as u64 + 2), first, last, allowed, seen });
         }
     }
@@ -43,16 +47,18 @@ pub fn curve(model: &Curve, releases: &[Release]) -> Vec<Violation> {
             .map(|(first, last)| (windows[last].latest.saturating_sub(windows[first].earliest), first, last))
             .max_by_key(|(span, ..)| *span);
         if let Some((span, first, last)) = greatest.filter(|(span, ..)| *span > allowed.ns()) {
-            let (allowed, seen) = (Bound::AtMost(Value::Span(*allowed)), Value::Span(Duration::from_ns(span)));
+            let (allowed, seen) =
+                (Bound::AtMost(Value::Span(*allowed)), Value::Span(Duration::from_ns(span)));
             found.push(Violation { model: Model::DeltaMax(index as u64 + 2), first, last, allowed, seen });
         }
     }
     found
 }
 
-/// Whether the arrival curves that follow from the distance functions ([`Curve::eta_max`], [`Curve::eta_min`]) hold, by counting the
-/// releases in every half-open interval that matters: the shortest that holds a run of releases, and the longest that lies between two.
-/// Reports one violation for each first release. O(n² log n), and goes beyond the horizon.
+/// Whether the arrival curves that follow from the distance functions ([`Curve::eta_max`],
+/// [`Curve::eta_min`]) hold, by counting the releases in every half-open interval that matters: the shortest
+/// that holds a run of releases, and the longest that lies between two. Reports one violation for each first
+/// release. O(n² log n), and goes beyond the horizon.
 pub fn arrival_counts(model: &Curve, releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
     // How many releases any placement can put into [from, until), and how many every placement must.
@@ -77,7 +83,12 @@ pub fn arrival_counts(model: &Curve, releases: &[Release]) -> Vec<Violation> {
             let from = windows[first].earliest.saturating_add(1);
             let span = Duration::from_ns(end.latest.saturating_sub(from));
             let (allowed, seen) = (model.eta_min(span), fewest(from, end.latest));
-            (seen < allowed).then_some((Model::EtaMin(span), first + ahead, Bound::AtLeast(Value::Count(allowed)), seen))
+            (seen < allowed).then_some((
+                Model::EtaMin(span),
+                first + ahead,
+                Bound::AtLeast(Value::Count(allowed)),
+                seen,
+            ))
         });
         for (model, last, allowed, seen) in closed.into_iter().chain(between) {
             found.push(Violation { model, first, last, allowed, seen: Value::Count(seen) });

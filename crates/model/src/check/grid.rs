@@ -43,7 +43,12 @@ impl Grid {
             Some(exact) if exact.denominator > 0 => (exact.numerator, exact.denominator),
             _ => (model.period_ns.ns(), 1),
         };
-        Grid { offset: offset_ns.into(), jitter: jitter.ns().into(), numerator: numerator.into(), denominator: denominator.into() }
+        Grid {
+            offset: offset_ns.into(),
+            jitter: jitter.ns().into(),
+            numerator: numerator.into(),
+            denominator: denominator.into(),
+        }
     }
 
     /// The first whole nanosecond at which activation `k` may be released.

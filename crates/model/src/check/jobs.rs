@@ -6,8 +6,8 @@ use crate::file::{Execution, Response, SegmentBound, Stream, Suspension};
 use crate::job::{Release, Segment};
 use crate::time::Duration;
 
-/// Whether every run of as many jobs as the curve has entries for takes no more processor time than it allows.
-/// Reports the worst run of each length. O(jobs × entries).
+/// Whether every run of as many jobs as the curve has entries for takes no more processor time than it
+/// allows. Reports the worst run of each length. O(jobs × entries).
 pub fn execution(model: &Execution, jobs: &[RecordedJob]) -> Vec<Violation> {
     // Cumulative costs, so that a run's is an exact difference of two.
     let mut total = 0_u128;
@@ -19,7 +19,9 @@ pub fn execution(model: &Execution, jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (index, allowed) in model.wcet_ns.iter().enumerate() {
         let length = index + 1;
-        let greatest = (length..before.len()).map(|end| (before[end] - before[end - length], end)).max_by_key(|(cost, _)| *cost);
+        let greatest = (length..before.len())
+            .map(|end| (before[end] - before[end - length], end))
+            .max_by_key(|(cost, _)| *cost);
         if let Some((cost, end)) = greatest.filter(|(cost, _)| *cost > u128::from(allowed.ns())) {
             found.push(Violation {
                 model: Model::Wcet(length as u64),
@@ -35,11 +37,13 @@ pub fn execution(model: &Execution, jobs: &[RecordedJob]) -> Vec<Violation> {
 
 /// Whether no job sleeps longer in all than the dynamic model allows, by its total or by its segments.
 pub fn dynamic_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Violation> {
-    at_most(Model::DynamicSuspension, model.dynamic_ns, jobs, |(job, segments)| merged(segments).suspended.max(job.suspended))
+    at_most(Model::DynamicSuspension, model.dynamic_ns, jobs, |(job, segments)| {
+        merged(segments).suspended.max(job.suspended)
+    })
 }
 
-/// Whether every job obeys a vector of the bag that has as many segments as the job, segment by segment: its own segments, or with the
-/// first ones merged until [`MAX_SEGMENTS`] remain.
+/// Whether every job obeys a vector of the bag that has as many segments as the job, segment by segment: its
+/// own segments, or with the first ones merged until [`MAX_SEGMENTS`] remain.
 pub fn segmented_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (index, recorded) in jobs.iter().enumerate() {
@@ -47,7 +51,12 @@ pub fn segmented_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Vio
         let is_allowed = |vector: &Vec<SegmentBound>| obeys(&segments, vector) || obeys(&recorded.1, vector);
         if !model.segmented.iter().any(is_allowed) {
             let candidates = model.segmented.iter().filter(|vector| vector.len() == segments.len()).count();
-            found.push(Violation::of_job(Model::SegmentedSuspension, index, Bound::Vectors(candidates), Value::Segments(segments)));
+            found.push(Violation::of_job(
+                Model::SegmentedSuspension,
+                index,
+                Bound::Vectors(candidates),
+                Value::Segments(segments),
+            ));
         }
     }
     found
@@ -58,7 +67,8 @@ pub fn response(model: &Response, jobs: &[RecordedJob]) -> Vec<Violation> {
     at_most(Model::Response, model.max_ns, jobs, |(job, _)| job.response())
 }
 
-/// Whether a stream counts what these releases and jobs are: for the stream that they were taken from, not for another one.
+/// Whether a stream counts what these releases and jobs are: for the stream that they were taken from, not
+/// for another one.
 pub fn counts(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let uncertain = releases.iter().filter(|release| !release.window.is_exact()).count();
     [
@@ -78,9 +88,18 @@ pub fn counts(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Ve
     .collect()
 }
 
-fn at_most(model: Model, allowed: Duration, jobs: &[RecordedJob], seen: impl Fn(&RecordedJob) -> Duration) -> Vec<Violation> {
+fn at_most(
+    model: Model,
+    allowed: Duration,
+    jobs: &[RecordedJob],
+    seen: impl Fn(&RecordedJob) -> Duration,
+) -> Vec<Violation> {
     let spans = jobs.iter().map(seen).enumerate().filter(|(_, span)| *span > allowed);
-    spans.map(|(job, span)| Violation::of_job(model, job, Bound::AtMost(Value::Span(allowed)), Value::Span(span))).collect()
+    spans
+        .map(|(job, span)| {
+            Violation::of_job(model, job, Bound::AtMost(Value::Span(allowed)), Value::Span(span))
+        })
+        .collect()
 }
 
 /// A job's segments, at least one and at most [`MAX_SEGMENTS`].
@@ -96,12 +115,16 @@ fn canonical((job, segments): &RecordedJob) -> Vec<Segment> {
 }
 
 fn merged(segments: &[Segment]) -> Segment {
-    segments
-        .iter()
-        .fold(Segment::default(), |sum, segment| Segment { suspended: sum.suspended + segment.suspended, cost: sum.cost + segment.cost })
+    segments.iter().fold(Segment::default(), |sum, segment| Segment {
+        suspended: sum.suspended + segment.suspended,
+        cost: sum.cost + segment.cost,
+    })
 }
 
 fn obeys(segments: &[Segment], vector: &[SegmentBound]) -> bool {
     segments.len() == vector.len()
-        && segments.iter().zip(vector).all(|(segment, bound)| segment.suspended <= bound.suspended_ns && segment.cost <= bound.cost_ns)
+        && segments
+            .iter()
+            .zip(vector)
+            .all(|(segment, bound)| segment.suspended <= bound.suspended_ns && segment.cost <= bound.cost_ns)
 }

@@ -11,15 +11,24 @@ use crate::time::Duration;
 /// is that of a sample, of which nothing is certain.
 pub fn percentiles(model: &Percentiles, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = Vec::new();
-    let lateness: Option<Vec<Duration>> = releases.iter().map(|release| Some(release.window.latest().since(release.arrival?))).collect();
+    let lateness: Option<Vec<Duration>> =
+        releases.iter().map(|release| Some(release.window.latest().since(release.arrival?))).collect();
     if let (Some(quantiles), Some(lateness)) = (&model.lateness, lateness) {
         found.extend(quantiles_of(Model::LatenessPercentile, quantiles, lateness));
     }
     if let Some(quantiles) = &model.cost {
-        found.extend(quantiles_of(Model::CostPercentile, quantiles, jobs.iter().map(|(job, _)| job.cost).collect()));
+        found.extend(quantiles_of(
+            Model::CostPercentile,
+            quantiles,
+            jobs.iter().map(|(job, _)| job.cost).collect(),
+        ));
     }
     if let Some(quantiles) = &model.response {
-        found.extend(quantiles_of(Model::ResponsePercentile, quantiles, jobs.iter().map(|(job, _)| job.response()).collect()));
+        found.extend(quantiles_of(
+            Model::ResponsePercentile,
+            quantiles,
+            jobs.iter().map(|(job, _)| job.response()).collect(),
+        ));
     }
     found
 }
@@ -33,10 +42,20 @@ fn quantiles_of(model: fn(u64) -> Model, quantiles: &Quantiles, mut values: Vec<
         let Some(exact) = rank.checked_sub(1).and_then(|index| values.get(index)).copied() else { continue };
         let most = Duration::from_ns(exact.ns().saturating_add(exact.ns() / QUANTILE_ERROR_PARTS));
         if quantile < exact {
-            found.push(Violation::of_job(model(permille), 0, Bound::AtMost(Value::Span(quantile)), Value::Span(exact)));
+            found.push(Violation::of_job(
+                model(permille),
+                0,
+                Bound::AtMost(Value::Span(quantile)),
+                Value::Span(exact),
+            ));
         }
         if quantile > most {
-            found.push(Violation::of_job(model(permille), 0, Bound::AtLeast(Value::Span(quantile)), Value::Span(exact)));
+            found.push(Violation::of_job(
+                model(permille),
+                0,
+                Bound::AtLeast(Value::Span(quantile)),
+                Value::Span(exact),
+            ));
         }
     }
     found

@@ -19,8 +19,12 @@ use crate::job::Release;
 pub fn typical(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
     let mut found = slips(model);
     let (grid, left_out) = match &model.typical {
-        Some(typical) => (Grid::new(model, typical.offset_ns, typical.jitter_ns), typical.left_out.as_slice()),
-        None if model.skipped > 0 && model.extra == 0 => (Grid::new(model, model.offset_ns, model.jitter_ns), [].as_slice()),
+        Some(typical) => {
+            (Grid::new(model, typical.offset_ns, typical.jitter_ns), typical.left_out.as_slice())
+        }
+        None if model.skipped > 0 && model.extra == 0 => {
+            (Grid::new(model, model.offset_ns, model.jitter_ns), [].as_slice())
+        }
         None => return found,
     };
     found.extend(few(left_out, releases.len()));
@@ -31,17 +35,32 @@ pub fn typical(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
 /// Whether the list of slips can be one: places in order, none without an activation, with as many skipped
 /// and extra ones as the model has unless there are more places than are listed.
 fn slips(model: &Periodic) -> Vec<Violation> {
-    let listed =
-        [1, -1].map(|sign| model.slips.iter().map(|slip| i128::from(slip.activations) * sign).filter(|slips| *slips > 0).sum::<i128>());
+    let listed = [1, -1].map(|sign| {
+        model
+            .slips
+            .iter()
+            .map(|slip| i128::from(slip.activations) * sign)
+            .filter(|slips| *slips > 0)
+            .sum::<i128>()
+    });
     let mut found = Vec::new();
-    for (figure, counted, listed) in [(Model::Skipped, model.skipped, listed[0]), (Model::Extra, model.extra, listed[1])] {
+    for (figure, counted, listed) in
+        [(Model::Skipped, model.skipped, listed[0]), (Model::Extra, model.extra, listed[1])]
+    {
         if is_complete(model) && listed != counted.into() || listed > counted.into() {
             found.push(of_stream(figure, Bound::Exactly(Value::Count(counted)), count(listed)));
         }
     }
     let is_slip = |slip: &Slip| slip.activations != 0;
-    if model.slips.len() > MAX_SLIPS || !model.slips.iter().all(is_slip) || !model.slips.is_sorted_by_key(|slip| slip.at_ns) {
-        found.push(of_stream(Model::Slips, Bound::AtMost(Value::Count(MAX_SLIPS as u64)), Value::Count(model.slips.len() as u64)));
+    if model.slips.len() > MAX_SLIPS
+        || !model.slips.iter().all(is_slip)
+        || !model.slips.is_sorted_by_key(|slip| slip.at_ns)
+    {
+        found.push(of_stream(
+            Model::Slips,
+            Bound::AtMost(Value::Count(MAX_SLIPS as u64)),
+            Value::Count(model.slips.len() as u64),
+        ));
     }
     found
 }
@@ -60,7 +79,9 @@ fn few(left_out: &[LeftOut], releases: usize) -> Vec<Violation> {
     [(counted, (releases / 1_000).max(1)), (early, MAX_LEFT_OUT), (left_out.len() - early, MAX_LEFT_OUT)]
         .into_iter()
         .filter(|(seen, most)| seen > most)
-        .map(|(seen, most)| of_stream(Model::LeftOut, Bound::AtMost(Value::Count(most as u64)), Value::Count(seen as u64)))
+        .map(|(seen, most)| {
+            of_stream(Model::LeftOut, Bound::AtMost(Value::Count(most as u64)), Value::Count(seen as u64))
+        })
         .collect()
 }
 
@@ -85,7 +106,8 @@ impl Reading<'_> {
         let (mut skipped, mut extra) = (0, 0);
         let mut expected = 0_i64;
         for (job, release) in releases.iter().enumerate() {
-            let is_last_then = releases.get(job + 1).is_none_or(|next| next.window.latest() != release.window.latest());
+            let is_last_then =
+                releases.get(job + 1).is_none_or(|next| next.window.latest() != release.window.latest());
             let k = match self.activation(expected, release, is_last_then) {
                 Ok(k) => k,
                 Err(k) => {
@@ -99,12 +121,15 @@ impl Reading<'_> {
             expected = k.saturating_add(1);
         }
         let last = releases.len().saturating_sub(1);
-        let nowhere = |model, at| Violation::of_job(model, last, Bound::Exactly(Value::At(at)), Value::Nothing);
+        let nowhere =
+            |model, at| Violation::of_job(model, last, Bound::Exactly(Value::At(at)), Value::Nothing);
         found.extend(self.slips.iter().map(|slip| nowhere(Model::Slips, slip.at_ns.ns().into())));
         found.extend(self.left_out.iter().map(|release| nowhere(Model::LeftOut, release.at_ns.ns().into())));
         // Where activations overlap, the nearest need not be the one that was meant.
         if found.is_empty() && (is_complete(self.model) || self.grid.is_disjoint()) {
-            for (figure, claimed, seen) in [(Model::Skipped, self.model.skipped, skipped), (Model::Extra, self.model.extra, extra)] {
+            for (figure, claimed, seen) in
+                [(Model::Skipped, self.model.skipped, skipped), (Model::Extra, self.model.extra, extra)]
+            {
                 if i128::from(claimed) != seen {
                     found.push(of_stream(figure, Bound::Exactly(Value::Count(claimed)), count(seen)));
                 }
@@ -138,7 +163,9 @@ impl Reading<'_> {
         if self.grid.fits(k, seen) {
             return true;
         }
-        let Some(left_out) = self.left_out.first().filter(|left_out| is_of(left_out, release)) else { return false };
+        let Some(left_out) = self.left_out.first().filter(|left_out| is_of(left_out, release)) else {
+            return false;
+        };
         let off = match left_out.off_ns < 0 {
             true => seen.first - self.grid.arrival(k),
             false => seen.last - self.grid.limit(k),
@@ -150,16 +177,21 @@ impl Reading<'_> {
         is_so
     }
 
-    /// The activation that the release is outside of by as much as is said, or the nearest to the one expected
-    /// that allows it.
+    /// The activation that the release is outside of by as much as is said, or the nearest to the one
+    /// expected that allows it.
     fn nearest(&self, expected: i64, seen: Seen, release: &Release) -> i64 {
         // Where activations overlap, a release that is outside of one may lie within another.
         match self.left_out.first().filter(|left_out| is_of(left_out, release)) {
-            Some(LeftOut { off_ns, .. }) if *off_ns < 0 => return self.grid.least_from(seen.first.saturating_sub((*off_ns).into())),
-            Some(LeftOut { off_ns, .. }) => return self.grid.least_until(seen.last.saturating_sub((*off_ns).into())),
+            Some(LeftOut { off_ns, .. }) if *off_ns < 0 => {
+                return self.grid.least_from(seen.first.saturating_sub((*off_ns).into()));
+            }
+            Some(LeftOut { off_ns, .. }) => {
+                return self.grid.least_until(seen.last.saturating_sub((*off_ns).into()));
+            }
             None => {}
         }
-        let (from, until) = (self.grid.least_until(seen.last), self.grid.least_from(seen.first.saturating_add(1)) - 1);
+        let (from, until) =
+            (self.grid.least_until(seen.last), self.grid.least_from(seen.first.saturating_add(1)) - 1);
         if from <= until { expected.clamp(from, until) } else { expected }
     }
 
@@ -168,10 +200,20 @@ impl Reading<'_> {
         let (from, until) = (self.grid.arrival(k), self.grid.limit(k));
         let mut found = Vec::new();
         if seen.first < from {
-            found.push(Violation::of_job(Model::TypicalEarly, job, Bound::AtLeast(Value::At(from)), Value::At(seen.first)));
+            found.push(Violation::of_job(
+                Model::TypicalEarly,
+                job,
+                Bound::AtLeast(Value::At(from)),
+                Value::At(seen.first),
+            ));
         }
         if seen.last > until {
-            found.push(Violation::of_job(Model::TypicalLate, job, Bound::AtMost(Value::At(until)), Value::At(seen.last)));
+            found.push(Violation::of_job(
+                Model::TypicalLate,
+                job,
+                Bound::AtMost(Value::At(until)),
+                Value::At(seen.last),
+            ));
         }
         found
     }

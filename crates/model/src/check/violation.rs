@@ -24,7 +24,8 @@ pub struct Violation {
 pub enum Model {
     /// Releases come in the order of their jobs: what all arrival models rest on.
     Order,
-    /// Periodic: no release (and no known arrival, where it is measured on arrivals) before the model's arrival.
+    /// Periodic: no release (and no known arrival, where it is measured on arrivals) before the model's
+    /// arrival.
     PeriodicEarly,
     /// Periodic: no release (and no known arrival) later than the jitter after the model's arrival.
     PeriodicLate,

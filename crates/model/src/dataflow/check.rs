@@ -1,4 +1,5 @@
-//! Whether what a file says of a dataflow program makes sense: names that are there, distributions in order, parts that sum up.
+//! Whether what a file says of a dataflow program makes sense: names that are there, distributions in order,
+//! parts that sum up.
 
 use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, Times};
 use crate::read::{Checked, ReadError, arrival};
@@ -7,7 +8,8 @@ use std::collections::HashSet;
 
 pub(crate) fn dataflow(path: &str, flow: &Dataflow) -> Checked {
     let tasks = unique(&format!("{path}.tasks"), flow.tasks.iter().map(|task| task.name.as_str()))?;
-    let channels = unique(&format!("{path}.channels"), flow.channels.iter().map(|channel| channel.name.as_str()))?;
+    let channels =
+        unique(&format!("{path}.channels"), flow.channels.iter().map(|channel| channel.name.as_str()))?;
     for (index, channel) in flow.channels.iter().enumerate() {
         let path = format!("{path}.channels[{index}]");
         for (index, pushed_by) in channel.pushed_by.iter().enumerate() {
@@ -30,7 +32,11 @@ fn unique<'a>(path: &str, names: impl Iterator<Item = &'a str>) -> Result<HashSe
     let mut seen = HashSet::new();
     for (index, name) in names.enumerate() {
         if !seen.insert(name) {
-            return Err(ReadError::value(format!("{path}[{index}].name"), "a name that no other one has", format!("{name:?}")));
+            return Err(ReadError::value(
+                format!("{path}[{index}].name"),
+                "a name that no other one has",
+                format!("{name:?}"),
+            ));
         }
     }
     Ok(seen)
@@ -50,14 +56,26 @@ fn task(path: &str, task: &FlowTask) -> Checked {
         if let Some(Times { distribution: value, .. }) = times {
             let path = format!("{path}.{name}");
             distribution(&path, value)?;
-            equal(&format!("{path}.count"), "as many as there are `executions`", task.executions, value.count)?;
+            equal(
+                &format!("{path}.count"),
+                "as many as there are `executions`",
+                task.executions,
+                value.count,
+            )?;
         }
     }
     if let Some(parts) = &task.by_kernel {
-        for (name, part) in [("running", &parts.running), ("preempted", &parts.preempted), ("suspended", &parts.suspended)] {
+        for (name, part) in
+            [("running", &parts.running), ("preempted", &parts.preempted), ("suspended", &parts.suspended)]
+        {
             let path = format!("{path}.by_kernel.{name}");
             distribution(&path, part)?;
-            equal(&format!("{path}.count"), "as many as there are `by_kernel.executions`", parts.executions, part.count)?;
+            equal(
+                &format!("{path}.count"),
+                "as many as there are `by_kernel.executions`",
+                parts.executions,
+                part.count,
+            )?;
         }
     }
     Ok(())
@@ -67,16 +85,26 @@ fn task(path: &str, task: &FlowTask) -> Checked {
 fn samples(path: &str, task: &FlowTask) -> Checked {
     let Some(curve) = &task.arrival.curve else {
         let none = task.distances.is_empty() && task.counts.is_empty();
-        return if none { Ok(()) } else { Err(ReadError::value(format!("{path}.distances"), "nothing, without a curve", "values")) };
+        return if none {
+            Ok(())
+        } else {
+            Err(ReadError::value(format!("{path}.distances"), "nothing, without a curve", "values"))
+        };
     };
     let differs = |list: &str, index: usize| {
         let path = format!("{path}.{list}[{index}]");
         Err(ReadError::value(path, "what `arrival.curve` says", "another value"))
     };
-    if let Some(index) = task.distances.iter().position(|found| found.n < 2 || *found != Distance::of(curve, found.n)) {
+    if let Some(index) =
+        task.distances.iter().position(|found| found.n < 2 || *found != Distance::of(curve, found.n))
+    {
         return differs("distances", index);
     }
-    match task.counts.iter().position(|found| found.span_ns == Duration::ZERO || *found != Count::of(curve, found.span_ns)) {
+    match task
+        .counts
+        .iter()
+        .position(|found| found.span_ns == Duration::ZERO || *found != Count::of(curve, found.span_ns))
+    {
         Some(index) => differs("counts", index),
         None => Ok(()),
     }
@@ -111,7 +139,8 @@ fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&s
     }
     let count = |latency: &Option<Latency>| latency.as_ref().map_or(0, |latency| latency.distribution.count);
     let sum = |parts: &[u64]| parts.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
-    let sources = sum(&[count(&chain.reaction), chain.overtaken, chain.lost, chain.incomplete, chain.in_flight]);
+    let sources =
+        sum(&[count(&chain.reaction), chain.overtaken, chain.lost, chain.incomplete, chain.in_flight]);
     equal(&format!("{path}.sources"), "the sum of its parts", sources, chain.sources)?;
     let sinks = sum(&[count(&chain.age), chain.sinks_lost, chain.sinks_incomplete, chain.sinks_in_flight]);
     equal(&format!("{path}.sinks"), "the sum of its parts", sinks, chain.sinks)?;
@@ -137,7 +166,8 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
         }
         let most = step.activation_ns.since(at);
         if let Some(busy) = step.busy_ns.filter(|busy| *busy > most) {
-            let expected = format!("no more than from the arrival of the datum to `activation_ns` ({})", most.ns());
+            let expected =
+                format!("no more than from the arrival of the datum to `activation_ns` ({})", most.ns());
             return Err(ReadError::value(format!("{path}.busy_ns"), expected, busy.ns()));
         }
         if index == 0 && step.activation_ns < at {
@@ -156,13 +186,24 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
         }
         match &step.channel {
             Some(channel) => known(&format!("{path}.channel"), "channel", channel, channels)?,
-            None if index + 1 < tasks.len() => return Err(ReadError::value(format!("{path}.channel"), "the name of a channel", "nothing")),
+            None if index + 1 < tasks.len() => {
+                return Err(ReadError::value(format!("{path}.channel"), "the name of a channel", "nothing"));
+            }
             None => {}
         }
     }
     equal(&format!("{path}.until_ns"), "when the last step ends", at.ns(), worst.until_ns.ns())?;
-    equal(&format!("{path}.until_ns"), "`from_ns` and `max_ns` together", (worst.from_ns + value.distribution.max_ns).ns(), at.ns())?;
-    let parts = [("queuing_ns", worst.queuing_ns), ("execution_ns", worst.execution_ns), ("waiting_ns", worst.waiting_ns)];
+    equal(
+        &format!("{path}.until_ns"),
+        "`from_ns` and `max_ns` together",
+        (worst.from_ns + value.distribution.max_ns).ns(),
+        at.ns(),
+    )?;
+    let parts = [
+        ("queuing_ns", worst.queuing_ns),
+        ("execution_ns", worst.execution_ns),
+        ("waiting_ns", worst.waiting_ns),
+    ];
     for ((name, found), expected) in parts.into_iter().zip(worst.parts()) {
         equal(&format!("{path}.{name}"), "what the path says", expected.ns(), found.ns())?;
     }

@@ -35,11 +35,16 @@ impl Count {
         }
     }
 
-    /// For 1, 2, 5, 10, … microseconds, from below the least span that the curve has to ten times the greatest.
+    /// For 1, 2, 5, 10, … microseconds, from below the least span that the curve has to ten times the
+    /// greatest.
     pub fn samples(curve: &Curve) -> Vec<Count> {
-        let (Some(least), Some(greatest)) = (curve.delta_min_ns.first(), curve.delta_max_ns.last()) else { return Vec::new() };
+        let (Some(least), Some(greatest)) = (curve.delta_min_ns.first(), curve.delta_max_ns.last()) else {
+            return Vec::new();
+        };
         let from = 10_u64.pow(least.ns().max(1_000).ilog10());
-        series(from, greatest.ns().saturating_mul(10)).map(|ns| Count::of(curve, Duration::from_ns(ns))).collect()
+        series(from, greatest.ns().saturating_mul(10))
+            .map(|ns| Count::of(curve, Duration::from_ns(ns)))
+            .collect()
     }
 }
 

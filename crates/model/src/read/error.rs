@@ -46,9 +46,14 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ReadError::Truncated { line, column } => {
-                write!(f, "line {line}, column {column}: the text ends in the middle of the model; is the file truncated?")
+                write!(
+                    f,
+                    "line {line}, column {column}: the text ends in the middle of the model; is the file truncated?"
+                )
             }
-            ReadError::NotJson { line, column, problem } => write!(f, "line {line}, column {column}: not JSON: {problem}"),
+            ReadError::NotJson { line, column, problem } => {
+                write!(f, "line {line}, column {column}: not JSON: {problem}")
+            }
             ReadError::Version { found } => {
                 write!(f, "version {found} is not known to this Punctual (it reads version {VERSION})")
             }
@@ -75,8 +80,16 @@ impl ReadError {
         }
     }
 
-    pub(crate) fn value(path: impl Into<String>, expected: impl fmt::Display, found: impl fmt::Display) -> ReadError {
-        ReadError::Value { path: path.into(), problem: format!("expected {expected}, found {found}"), position: None }
+    pub(crate) fn value(
+        path: impl Into<String>,
+        expected: impl fmt::Display,
+        found: impl fmt::Display,
+    ) -> ReadError {
+        ReadError::Value {
+            path: path.into(),
+            problem: format!("expected {expected}, found {found}"),
+            position: None,
+        }
     }
 
     pub(super) fn syntax(error: &serde_json::Error) -> ReadError {
@@ -97,7 +110,11 @@ impl ReadError {
         let position = (inner.line() > 0).then(|| (inner.line(), inner.column()));
         if let Some(field) = problem.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`')) {
             let path = if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") };
-            return ReadError::Value { path, problem: "expected a value, found nothing (the field is missing)".to_owned(), position };
+            return ReadError::Value {
+                path,
+                problem: "expected a value, found nothing (the field is missing)".to_owned(),
+                position,
+            };
         }
         ReadError::Value { path, problem: reworded(&problem).unwrap_or(problem), position }
     }
@@ -124,7 +141,8 @@ fn bare(error: &serde_json::Error) -> String {
     }
 }
 
-/// `invalid type: string "x", expected u64` in the words of the other errors; `None` where it is none of these.
+/// `invalid type: string "x", expected u64` in the words of the other errors; `None` where it is none of
+/// these.
 fn reworded(problem: &str) -> Option<String> {
     let problem = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant "]
         .iter()

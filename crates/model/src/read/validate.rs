@@ -1,7 +1,10 @@
 //! Whether values that have the right shape make sense: what no type says.
 
 use super::ReadError;
-use crate::file::{Arrival, Curve, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Percentiles, Periodic, Slip, Stream, Suspension, Task, TimingModel};
+use crate::file::{
+    Arrival, Curve, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Percentiles, Periodic, Slip, Stream, Suspension, Task,
+    TimingModel,
+};
 use crate::time::{Duration, Instant};
 
 pub(crate) type Checked = Result<(), ReadError>;
@@ -13,7 +16,11 @@ pub(super) fn model(model: &TimingModel) -> Checked {
     if let Some(traced) = &model.observation.dataflow {
         span("observation.dataflow", traced.from_ns, traced.until_ns)?;
         if model.dataflow.is_none() {
-            return Err(ReadError::value("observation.dataflow", "nothing, as there is no dataflow program", "an object"));
+            return Err(ReadError::value(
+                "observation.dataflow",
+                "nothing, as there is no dataflow program",
+                "an object",
+            ));
         }
     }
     model.tasks.iter().enumerate().try_for_each(|(index, value)| task(&format!("tasks[{index}]"), value))?;
@@ -33,14 +40,23 @@ fn task(path: &str, task: &Task) -> Checked {
         not_zero(&format!("{path}.reservation.period_ns"), reservation.period_ns.ns())?;
     }
     match (task.primary, task.streams.len()) {
-        (Some(primary), 0) => return Err(ReadError::value(format!("{path}.primary"), "nothing, as there are no streams", primary)),
+        (Some(primary), 0) => {
+            return Err(ReadError::value(
+                format!("{path}.primary"),
+                "nothing, as there are no streams",
+                primary,
+            ));
+        }
         (Some(primary), streams) if primary >= streams => {
             let expected = format!("the index of a stream, up to {}", streams - 1);
             return Err(ReadError::value(format!("{path}.primary"), expected, primary));
         }
         _ => {}
     }
-    task.streams.iter().enumerate().try_for_each(|(index, value)| stream(&format!("{path}.streams[{index}]"), value))
+    task.streams
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, value)| stream(&format!("{path}.streams[{index}]"), value))
 }
 
 fn stream(path: &str, stream: &Stream) -> Checked {
@@ -51,7 +67,11 @@ fn stream(path: &str, stream: &Stream) -> Checked {
     ];
     for (part, count, whole, limit) in counts {
         if count > limit {
-            return Err(ReadError::value(format!("{path}.{part}"), format!("no more than `{whole}` ({limit})"), count));
+            return Err(ReadError::value(
+                format!("{path}.{part}"),
+                format!("no more than `{whole}` ({limit})"),
+                count,
+            ));
         }
     }
     arrival(&format!("{path}.arrival"), &stream.arrival)?;
@@ -89,7 +109,10 @@ fn periodic(path: &str, periodic: &Periodic) -> Checked {
         }
     }
     slips(path, periodic)?;
-    periodic.typical.iter().try_for_each(|typical| left_out(&format!("{path}.typical.left_out"), &typical.left_out))
+    periodic
+        .typical
+        .iter()
+        .try_for_each(|typical| left_out(&format!("{path}.typical.left_out"), &typical.left_out))
 }
 
 /// The first places, in order of time: all of them, if there are fewer than can be listed.
@@ -98,9 +121,15 @@ fn slips(path: &str, periodic: &Periodic) -> Checked {
     at_most(&format!("{path}.slips"), slips.len(), MAX_SLIPS)?;
     in_order(&format!("{path}.slips"), slips.iter().map(|slip: &Slip| slip.at_ns))?;
     if let Some(index) = slips.iter().position(|slip| slip.activations == 0) {
-        return Err(ReadError::value(format!("{path}.slips[{index}].activations"), "a number other than zero", 0));
+        return Err(ReadError::value(
+            format!("{path}.slips[{index}].activations"),
+            "a number other than zero",
+            0,
+        ));
     }
-    let sum = |sign: i128| slips.iter().map(|slip| sign * i128::from(slip.activations)).filter(|slips| *slips > 0).sum::<i128>();
+    let sum = |sign: i128| {
+        slips.iter().map(|slip| sign * i128::from(slip.activations)).filter(|slips| *slips > 0).sum::<i128>()
+    };
     for (name, count, listed) in [("skipped", periodic.skipped, sum(1)), ("extra", periodic.extra, sum(-1))] {
         let expected = match slips.len() < MAX_SLIPS {
             true if listed != count.into() => format!("as many as in `slips` ({listed})"),
@@ -122,14 +151,23 @@ fn left_out(path: &str, left_out: &[LeftOut]) -> Checked {
 }
 
 fn percentiles(path: &str, percentiles: &Percentiles) -> Checked {
-    let all = [("lateness", &percentiles.lateness), ("cost", &percentiles.cost), ("response", &percentiles.response)];
+    let all = [
+        ("lateness", &percentiles.lateness),
+        ("cost", &percentiles.cost),
+        ("response", &percentiles.response),
+    ];
     let all = all.into_iter().filter_map(|(name, quantiles)| Some((name, quantiles.as_ref()?)));
     for (name, quantiles) in all {
         let names = ["p50_ns", "p90_ns", "p99_ns", "p999_ns"];
         let values = quantiles.each().map(|(_, value)| value);
         if let Some(index) = values.windows(2).position(|pair| pair[1] < pair[0]) {
-            let (path, expected) = (format!("{path}.{name}.{}", names[index + 1]), format!("no less than `{}`", names[index]));
-            return Err(ReadError::value(path, format!("{expected} ({})", values[index].ns()), values[index + 1].ns()));
+            let (path, expected) =
+                (format!("{path}.{name}.{}", names[index + 1]), format!("no less than `{}`", names[index]));
+            return Err(ReadError::value(
+                path,
+                format!("{expected} ({})", values[index].ns()),
+                values[index + 1].ns(),
+            ));
         }
     }
     Ok(())
@@ -158,14 +196,22 @@ fn curve(path: &str, curve: &Curve) -> Checked {
 
 fn suspension(path: &str, suspension: &Suspension) -> Checked {
     match suspension.segmented.iter().position(Vec::is_empty) {
-        Some(index) => Err(ReadError::value(format!("{path}.segmented[{index}]"), "at least one segment", "an empty array")),
+        Some(index) => Err(ReadError::value(
+            format!("{path}.segmented[{index}]"),
+            "at least one segment",
+            "an empty array",
+        )),
         None => Ok(()),
     }
 }
 
 fn span(path: &str, from: Instant, until: Instant) -> Checked {
     if until < from {
-        return Err(ReadError::value(format!("{path}.until_ns"), format!("no less than `from_ns` ({})", from.ns()), until.ns()));
+        return Err(ReadError::value(
+            format!("{path}.until_ns"),
+            format!("no less than `from_ns` ({})", from.ns()),
+            until.ns(),
+        ));
     }
     Ok(())
 }
@@ -180,7 +226,11 @@ fn at_most(path: &str, entries: usize, most: usize) -> Checked {
 fn in_order(path: &str, mut instants: impl Iterator<Item = Instant>) -> Checked {
     let mut before = Instant::from_ns(0);
     match instants.position(|at| std::mem::replace(&mut before, at) > at) {
-        Some(index) => Err(ReadError::value(format!("{path}[{index}].at_ns"), "no less than that of the entry before", before.ns())),
+        Some(index) => Err(ReadError::value(
+            format!("{path}[{index}].at_ns"),
+            "no less than that of the entry before",
+            before.ns(),
+        )),
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! Separators in the file: one flat object, `{"call": "read", "object": "pipe:[1234]", "fd": 5}`.
 //!
-//! What a reader needs stands in `call` and in the one of `clock`, `object`, `address`, `id` that the call waits on; nothing is lost
-//! on the way there and back.
+//! What a reader needs stands in `call` and in the one of `clock`, `object`, `address`, `id` that the call
+//! waits on; nothing is lost on the way there and back.
 
 use super::{Call, FileClass, Object, Separator, clock_name};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -44,8 +44,9 @@ impl Serialize for Call {
 impl<'de> Deserialize<'de> for Call {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<str>::deserialize(deserializer)?;
-        Call::from_name(&name)
-            .ok_or_else(|| de::Error::custom(format_args!("expected the name of a call that separates jobs, found {name:?}")))
+        Call::from_name(&name).ok_or_else(|| {
+            de::Error::custom(format_args!("expected the name of a call that separates jobs, found {name:?}"))
+        })
     }
 }
 
@@ -63,8 +64,17 @@ impl<'de> Deserialize<'de> for Separator {
 
 impl From<Separator> for Flat {
     fn from(Separator { call, object }: Separator) -> Flat {
-        let mut flat =
-            Flat { call, clock: None, clock_id: None, absolute: None, object: None, fd: None, identity: None, address: None, id: None };
+        let mut flat = Flat {
+            call,
+            clock: None,
+            clock_id: None,
+            absolute: None,
+            object: None,
+            fd: None,
+            identity: None,
+            address: None,
+            id: None,
+        };
         match object {
             Object::None => {}
             Object::Clock { id, absolute } => {
@@ -91,7 +101,9 @@ impl TryFrom<Flat> for Separator {
     fn try_from(flat: Flat) -> Result<Separator, String> {
         let named = [flat.clock.is_some(), flat.object.is_some(), flat.address.is_some(), flat.id.is_some()];
         if named.iter().filter(|is_there| **is_there).count() > 1 {
-            return Err("expected at most one of `clock`, `object`, `address` and `id`, found several".to_owned());
+            return Err(
+                "expected at most one of `clock`, `object`, `address` and `id`, found several".to_owned()
+            );
         }
         let object = if let Some(name) = flat.clock {
             Object::Clock {

@@ -1,5 +1,5 @@
-//! The checkers of separation, distance functions and arrival curves: they accept what no placement breaks, and for what they refuse
-//! there is a placement that breaks it.
+//! The checkers of separation, distance functions and arrival curves: they accept what no placement breaks,
+//! and for what they refuse there is a placement that breaks it.
 
 use crate::generate::{curve_of, exactly, placement, releases, spans};
 use proptest::collection::vec;
@@ -38,7 +38,10 @@ fn the_papers_releases_have_these_distances() {
     assert_eq!(curve(&exact, &observed), []);
     let tighter = Curve { delta_min_ns: spans(&[6, 20, 35]), delta_max_ns: spans(&[15, 19, 35]) };
     let found = curve(&tighter, &observed);
-    assert_eq!(found.iter().map(|violation| violation.model).collect::<Vec<_>>(), [Model::DeltaMin(2), Model::DeltaMax(3)]);
+    assert_eq!(
+        found.iter().map(|violation| violation.model).collect::<Vec<_>>(),
+        [Model::DeltaMin(2), Model::DeltaMax(3)]
+    );
     assert_eq!(found[0].to_string(), "δ⁻(2), jobs 1 to 2: 5 ns seen, at least 6 ns allowed");
 }
 
@@ -74,7 +77,11 @@ fn witness(releases: &[Release], violation: &Violation) -> Vec<u64> {
 
 fn loosened(tight: &Curve, less: u64, more: u64) -> Curve {
     Curve {
-        delta_min_ns: tight.delta_min_ns.iter().map(|span| span.saturating_sub(Duration::from_ns(less))).collect(),
+        delta_min_ns: tight
+            .delta_min_ns
+            .iter()
+            .map(|span| span.saturating_sub(Duration::from_ns(less)))
+            .collect(),
         delta_max_ns: tight.delta_max_ns.iter().map(|span| *span + Duration::from_ns(more)).collect(),
     }
 }

@@ -1,4 +1,5 @@
-//! Curves beyond their tables and as arrival curves: sound for streams longer than the table, and exact where it reaches.
+//! Curves beyond their tables and as arrival curves: sound for streams longer than the table, and exact where
+//! it reaches.
 
 use crate::generate::{curve_of, exactly, releases, spans};
 use proptest::collection::vec;
@@ -18,7 +19,10 @@ fn pairs() -> Curve {
 fn tables_extend_by_repetition() {
     let curve = pairs();
     assert_eq!((0..8).map(|n| curve.delta_min(n).ns()).collect::<Vec<_>>(), [0, 0, 0, 10, 10, 20, 20, 30]);
-    assert_eq!((0..8).map(|n| ns(curve.delta_max(n))).collect::<Vec<_>>(), [0, 0, 10, 10, 20, 20, 30, 30].map(Some));
+    assert_eq!(
+        (0..8).map(|n| ns(curve.delta_max(n))).collect::<Vec<_>>(),
+        [0, 0, 10, 10, 20, 20, 30, 30].map(Some)
+    );
     let execution = Execution { wcet_ns: spans(&[5, 7]), mean_ns: None };
     assert_eq!((0..6).map(|n| ns(execution.wcet(n))).collect::<Vec<_>>(), [0, 5, 7, 12, 14, 19].map(Some));
 }

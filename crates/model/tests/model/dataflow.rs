@@ -51,33 +51,97 @@ fn it_is_read_and_written() {
 fn what_makes_no_sense_is_refused_at_its_place() {
     let worst = "/dataflow/chains/0/age/worst";
     let rows: [(&str, Value, &str); 20] = [
-        ("/dataflow/tasks/1/name", json!("cam"), "dataflow.tasks[1].name: expected a name that no other one has"),
-        ("/dataflow/channels/0/pushed_by/0/task", json!("x"), "dataflow.channels[0].pushed_by[0].task: expected the name of a task"),
-        ("/dataflow/channels/0/activates/0/task", json!("x"), "dataflow.channels[0].activates[0].task: expected the name of a task"),
-        ("/dataflow/tasks/0/execution/count", json!(3), "dataflow.tasks[0].execution.count: expected as many as"),
-        ("/dataflow/tasks/0/queuing/min_ns", json!(3), "dataflow.tasks[0].queuing.quartile_1_ns: expected no less than `min_ns` (3)"),
-        ("/dataflow/tasks/0/arrival/curve/delta_min_ns/1", json!(9), "dataflow.tasks[0].arrival.curve.delta_min_ns[1]: expected no less"),
-        ("/dataflow/tasks/0/distances/1/min_ns", json!(60), "dataflow.tasks[0].distances[1]: expected what `arrival.curve` says"),
-        ("/dataflow/tasks/0/counts/1/extrapolated", json!(false), "dataflow.tasks[0].counts[1]: expected what `arrival.curve` says"),
+        (
+            "/dataflow/tasks/1/name",
+            json!("cam"),
+            "dataflow.tasks[1].name: expected a name that no other one has",
+        ),
+        (
+            "/dataflow/channels/0/pushed_by/0/task",
+            json!("x"),
+            "dataflow.channels[0].pushed_by[0].task: expected the name of a task",
+        ),
+        (
+            "/dataflow/channels/0/activates/0/task",
+            json!("x"),
+            "dataflow.channels[0].activates[0].task: expected the name of a task",
+        ),
+        (
+            "/dataflow/tasks/0/execution/count",
+            json!(3),
+            "dataflow.tasks[0].execution.count: expected as many as",
+        ),
+        (
+            "/dataflow/tasks/0/queuing/min_ns",
+            json!(3),
+            "dataflow.tasks[0].queuing.quartile_1_ns: expected no less than `min_ns` (3)",
+        ),
+        (
+            "/dataflow/tasks/0/arrival/curve/delta_min_ns/1",
+            json!(9),
+            "dataflow.tasks[0].arrival.curve.delta_min_ns[1]: expected no less",
+        ),
+        (
+            "/dataflow/tasks/0/distances/1/min_ns",
+            json!(60),
+            "dataflow.tasks[0].distances[1]: expected what `arrival.curve` says",
+        ),
+        (
+            "/dataflow/tasks/0/counts/1/extrapolated",
+            json!(false),
+            "dataflow.tasks[0].counts[1]: expected what `arrival.curve` says",
+        ),
         ("/dataflow/chains/0/tasks", json!(["cam"]), "dataflow.chains[0].tasks: expected at least two tasks"),
-        ("/dataflow/chains/0/tasks/1", json!("x"), "dataflow.chains[0].tasks[1]: expected the name of a task"),
-        ("/dataflow/chains/0/sources", json!(4), "dataflow.chains[0].sources: expected the sum of its parts (3), found 4"),
-        ("/dataflow/chains/0/sinks", json!(1), "dataflow.chains[0].sinks: expected the sum of its parts (2), found 1"),
-        ("/dataflow/chains/0/age/max_ns", json!(101), "dataflow.chains[0].age.worst.until_ns: expected `from_ns` and `max_ns` together"),
-        ("/dataflow/chains/0/age/worst/waiting_ns", json!(11), "age.worst.waiting_ns: expected what the path says (10), found 11"),
+        (
+            "/dataflow/chains/0/tasks/1",
+            json!("x"),
+            "dataflow.chains[0].tasks[1]: expected the name of a task",
+        ),
+        (
+            "/dataflow/chains/0/sources",
+            json!(4),
+            "dataflow.chains[0].sources: expected the sum of its parts (3), found 4",
+        ),
+        (
+            "/dataflow/chains/0/sinks",
+            json!(1),
+            "dataflow.chains[0].sinks: expected the sum of its parts (2), found 1",
+        ),
+        (
+            "/dataflow/chains/0/age/max_ns",
+            json!(101),
+            "dataflow.chains[0].age.worst.until_ns: expected `from_ns` and `max_ns` together",
+        ),
+        (
+            "/dataflow/chains/0/age/worst/waiting_ns",
+            json!(11),
+            "age.worst.waiting_ns: expected what the path says (10), found 11",
+        ),
         (
             "/dataflow/chains/0/age/worst/path/1/start_ns",
             json!(150),
             "age.worst.path[1].activation_ns: expected no more than `start_ns` (150)",
         ),
-        ("/dataflow/chains/0/age/worst/path/1/until_ns", json!(1), "age.worst.path[1].until_ns: expected no less than what is before it"),
+        (
+            "/dataflow/chains/0/age/worst/path/1/until_ns",
+            json!(1),
+            "age.worst.path[1].until_ns: expected no less than what is before it",
+        ),
         (
             "/dataflow/chains/0/age/worst/path/1/busy_ns",
             json!(11),
             "age.worst.path[1].busy_ns: expected no more than from the arrival of the datum",
         ),
-        ("/dataflow/chains/0/age/worst/path/0/channel", json!("x"), "age.worst.path[0].channel: expected the name of a channel"),
-        ("/dataflow/chains/0/age/worst/path/0/task", json!("navi"), "age.worst.path[0].task: expected the chain's task"),
+        (
+            "/dataflow/chains/0/age/worst/path/0/channel",
+            json!("x"),
+            "age.worst.path[0].channel: expected the name of a channel",
+        ),
+        (
+            "/dataflow/chains/0/age/worst/path/0/task",
+            json!("navi"),
+            "age.worst.path[0].task: expected the chain's task",
+        ),
         ("/dataflow/chains/0/age/worst/from_ns", json!(99), "age.worst"),
     ];
     assert!(file().pointer(worst).is_some());
@@ -96,11 +160,23 @@ fn what_makes_no_sense_is_refused_at_its_place() {
 #[test]
 fn curves_go_on_by_the_least_separation() {
     let curve = Curve { delta_min_ns: spans(&[10, 30]), delta_max_ns: spans(&[20, 30]) };
-    let least: Vec<(u64, bool)> = (0..6).map(|n| curve.safe_delta_min(n)).map(|found| (found.value.ns(), found.extrapolated)).collect();
+    let least: Vec<(u64, bool)> =
+        (0..6).map(|n| curve.safe_delta_min(n)).map(|found| (found.value.ns(), found.extrapolated)).collect();
     assert_eq!(least, [(0, false), (0, false), (10, false), (30, false), (40, true), (50, true)]);
-    let most = |span| curve.safe_eta_max(Duration::from_ns(span)).map(|found| (found.value, found.extrapolated));
+    let most =
+        |span| curve.safe_eta_max(Duration::from_ns(span)).map(|found| (found.value, found.extrapolated));
     let found = [0, 1, 10, 11, 30, 31, 40, 41, 51].map(most);
-    let expected = [(0, false), (1, false), (1, false), (2, false), (2, false), (3, true), (3, true), (4, true), (5, true)];
+    let expected = [
+        (0, false),
+        (1, false),
+        (1, false),
+        (2, false),
+        (2, false),
+        (3, true),
+        (3, true),
+        (4, true),
+        (5, true),
+    ];
     assert_eq!(found, expected.map(Some));
     let coincide = Curve { delta_min_ns: spans(&[0]), delta_max_ns: spans(&[5]) };
     assert_eq!(coincide.safe_eta_max(Duration::from_ns(3)), None);

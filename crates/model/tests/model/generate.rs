@@ -18,7 +18,11 @@ fn object() -> impl Strategy<Value = Object> {
     prop_oneof![
         Just(Object::None),
         (clock, any::<bool>()).prop_map(|(id, absolute)| Object::Clock { id, absolute }),
-        (select(FileClass::ALL), any::<i32>(), identity).prop_map(|(class, fd, identity)| Object::File { class, fd, identity }),
+        (select(FileClass::ALL), any::<i32>(), identity).prop_map(|(class, fd, identity)| Object::File {
+            class,
+            fd,
+            identity
+        }),
         any::<u64>().prop_map(Object::Address),
         any::<i32>().prop_map(Object::Id),
         Just(Object::Others),
@@ -31,14 +35,16 @@ pub fn duration() -> impl Strategy<Value = Duration> {
 
 /// Releases in order, of which some are windows.
 pub fn releases(most: usize) -> impl Strategy<Value = Vec<Release>> {
-    // Gap from the last sure release, width of the window, and whether to fall back on the window before, as back to back jobs do.
+    // Gap from the last sure release, width of the window, and whether to fall back on the window before, as
+    // back to back jobs do.
     let step = (0..40_u64, prop_oneof![3 => Just(0), 1 => 0..60_u64], prop::bool::weighted(0.2));
     vec(step, 1..most).prop_map(|steps| {
         let (mut earliest, mut latest) = (100, 100);
         let releases = steps.into_iter().map(|(gap, width, is_back_to_back)| {
             earliest = if is_back_to_back { earliest } else { latest + gap };
             latest = latest.max(earliest) + width;
-            let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest)).expect("earliest <= latest");
+            let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest))
+                .expect("earliest <= latest");
             Release { arrival: None, window }
         });
         releases.collect()
@@ -70,8 +76,13 @@ pub fn curve_of(releases: &[Release], horizon: usize) -> Curve {
     let over = |gaps: usize| releases.windows(gaps + 1).map(move |run| (run[0].window, run[gaps].window));
     let gaps = 1..=horizon.min(releases.len().saturating_sub(1));
     Curve {
-        delta_min_ns: gaps.clone().filter_map(|n| over(n).map(|(a, b)| b.earliest().since(a.latest())).min()).collect(),
-        delta_max_ns: gaps.filter_map(|n| over(n).map(|(a, b)| b.latest().since(a.earliest())).max()).collect(),
+        delta_min_ns: gaps
+            .clone()
+            .filter_map(|n| over(n).map(|(a, b)| b.earliest().since(a.latest())).min())
+            .collect(),
+        delta_max_ns: gaps
+            .filter_map(|n| over(n).map(|(a, b)| b.latest().since(a.earliest())).max())
+            .collect(),
     }
 }
 
@@ -95,33 +106,47 @@ fn periodic() -> impl Strategy<Value = Periodic> {
     let choice = select(&[Choice::Rounded, Choice::Estimated, Choice::LeastJitter]);
     let period = (1..1_u64 << 40, option::of((2..1_000_u64, 0..1_000_u64)));
     let slips = (vec((any::<u64>(), any::<i64>()), 0..MAX_SLIPS + 1), any::<(u32, u32)>());
-    (on, period, any::<i64>(), (duration(), duration()), choice, any::<bool>(), slips, option::of(typical())).prop_map(
-        |(on, (period, part), offset_ns, (jitter_ns, least_jitter_ns), choice, approximate, (slips, more), typical)| {
-            let mut slips: Vec<Slip> =
-                slips.into_iter().map(|(at, slip)| Slip { at_ns: Instant::from_ns(at), activations: slip >> 4 | 1 }).collect();
-            slips.sort_by_key(|slip| slip.at_ns);
-            let sum = |sign: i64| slips.iter().map(|slip| u64::try_from(slip.activations * sign).unwrap_or(0)).sum::<u64>();
-            // There can only be more than are listed where the list is full.
-            let more = if slips.len() == MAX_SLIPS { more } else { (0, 0) };
-            Periodic {
+    (on, period, any::<i64>(), (duration(), duration()), choice, any::<bool>(), slips, option::of(typical()))
+        .prop_map(
+            |(
                 on,
-                period_ns: Duration::from_ns(period),
-                period_exact: part.map(|(denominator, part)| {
-                    let numerator = period * denominator + part % denominator;
-                    Fraction { numerator, denominator }
-                }),
+                (period, part),
                 offset_ns,
-                jitter_ns,
-                least_jitter_ns,
+                (jitter_ns, least_jitter_ns),
                 choice,
                 approximate,
-                skipped: sum(1) + u64::from(more.0),
-                extra: sum(-1) + u64::from(more.1),
-                slips,
+                (slips, more),
                 typical,
-            }
-        },
-    )
+            )| {
+                let mut slips: Vec<Slip> = slips
+                    .into_iter()
+                    .map(|(at, slip)| Slip { at_ns: Instant::from_ns(at), activations: slip >> 4 | 1 })
+                    .collect();
+                slips.sort_by_key(|slip| slip.at_ns);
+                let sum = |sign: i64| {
+                    slips.iter().map(|slip| u64::try_from(slip.activations * sign).unwrap_or(0)).sum::<u64>()
+                };
+                // There can only be more than are listed where the list is full.
+                let more = if slips.len() == MAX_SLIPS { more } else { (0, 0) };
+                Periodic {
+                    on,
+                    period_ns: Duration::from_ns(period),
+                    period_exact: part.map(|(denominator, part)| {
+                        let numerator = period * denominator + part % denominator;
+                        Fraction { numerator, denominator }
+                    }),
+                    offset_ns,
+                    jitter_ns,
+                    least_jitter_ns,
+                    choice,
+                    approximate,
+                    skipped: sum(1) + u64::from(more.0),
+                    extra: sum(-1) + u64::from(more.1),
+                    slips,
+                    typical,
+                }
+            },
+        )
 }
 
 fn typical() -> impl Strategy<Value = Typical> {
@@ -130,34 +155,57 @@ fn typical() -> impl Strategy<Value = Typical> {
         let off_ns = if off == 0 { 1 } else { off };
         LeftOut { at_ns: Instant::from_ns(at), off_ns, reason }
     });
-    (any::<i64>(), duration(), vec(left_out, 0..MAX_LEFT_OUT + 1)).prop_map(|(offset_ns, jitter_ns, mut left_out)| {
-        left_out.sort_by_key(|release| release.at_ns);
-        Typical { offset_ns, jitter_ns, left_out }
-    })
+    (any::<i64>(), duration(), vec(left_out, 0..MAX_LEFT_OUT + 1)).prop_map(
+        |(offset_ns, jitter_ns, mut left_out)| {
+            left_out.sort_by_key(|release| release.at_ns);
+            Typical { offset_ns, jitter_ns, left_out }
+        },
+    )
 }
 
 fn percentiles() -> impl Strategy<Value = Percentiles> {
     let quantiles = || {
-        option::of(rising(4).prop_map(|values| Quantiles { p50_ns: values[0], p90_ns: values[1], p99_ns: values[2], p999_ns: values[3] }))
+        option::of(rising(4).prop_map(|values| Quantiles {
+            p50_ns: values[0],
+            p90_ns: values[1],
+            p99_ns: values[2],
+            p999_ns: values[3],
+        }))
     };
-    (quantiles(), quantiles(), quantiles()).prop_map(|(lateness, cost, response)| Percentiles { lateness, cost, response })
+    (quantiles(), quantiles(), quantiles()).prop_map(|(lateness, cost, response)| Percentiles {
+        lateness,
+        cost,
+        response,
+    })
 }
 
 fn stream() -> impl Strategy<Value = Stream> {
     let counts = (any::<u32>(), any::<bool>(), any::<bool>(), any::<bool>());
     let arrival = (option::of(periodic()), option::of(duration()), option::of(curve()));
-    let bound = (duration(), duration()).prop_map(|(suspended_ns, cost_ns)| SegmentBound { suspended_ns, cost_ns });
+    let bound =
+        (duration(), duration()).prop_map(|(suspended_ns, cost_ns)| SegmentBound { suspended_ns, cost_ns });
     let suspension = (duration(), vec(vec(bound, 1..4), 0..4));
     let execution = ((1..40_usize).prop_flat_map(rising), option::of(duration()));
-    let models = (option::of(execution), option::of(suspension), option::of((duration(), option::of(duration()))));
+    let models =
+        (option::of(execution), option::of(suspension), option::of((duration(), option::of(duration()))));
     (separator(), counts, arrival, models, option::of(percentiles())).prop_map(
-        |(separator, (jobs, more, windows, back), (periodic, sporadic, curve), (execution, suspension, response), percentiles)| Stream {
+        |(
+            separator,
+            (jobs, more, windows, back),
+            (periodic, sporadic, curve),
+            (execution, suspension, response),
+            percentiles,
+        )| Stream {
             separator,
             jobs: jobs.into(),
             releases: u64::from(jobs) + u64::from(more),
             uncertain_releases: if windows { jobs.into() } else { 0 },
             back_to_back: if windows && back { jobs.into() } else { 0 },
-            arrival: Arrival { periodic, sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }), curve },
+            arrival: Arrival {
+                periodic,
+                sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }),
+                curve,
+            },
             execution: execution.map(|(wcet_ns, mean_ns)| Execution { wcet_ns, mean_ns }),
             suspension: suspension.map(|(dynamic_ns, segmented)| Suspension { dynamic_ns, segmented }),
             response: response.map(|(max_ns, mean_ns)| Response { max_ns, mean_ns }),
@@ -169,65 +217,86 @@ fn stream() -> impl Strategy<Value = Stream> {
 fn task() -> impl Strategy<Value = Task> {
     use EndedBy::*;
     let ended_by = select(&[ObservationEnd, PolicyChange, PriorityChange, AffinityChange, Exec, Exit, Loss]);
-    let policy = select(&[Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext]);
+    let policy = select(&[
+        Policy::Other,
+        Policy::Fifo,
+        Policy::Rr,
+        Policy::Batch,
+        Policy::Idle,
+        Policy::Deadline,
+        Policy::Ext,
+    ]);
     let reservation = option::of((any::<u64>(), any::<u64>(), 1..u64::MAX));
     let scheduling = (policy, 0..100_u32, option::of(-20..20_i32), reservation, ended_by);
     let life = (any::<u64>(), any::<u64>());
-    (".{0,15}", any::<(u32, u32, u32)>(), scheduling, life, vec(stream(), 0..4), any::<(usize, bool)>()).prop_map(
-        |(name, (pid, tid, phase), (policy, priority, nice, reservation, ended_by), (one, other), streams, (primary, capped))| Task {
-            command: format!("/usr/bin/{name} \"-x\" \\"),
-            name,
-            pid,
-            tid,
-            phase,
-            policy,
-            priority,
-            nice,
-            reservation: reservation.map(|(runtime, deadline, period)| Reservation {
-                runtime_ns: Duration::from_ns(runtime),
-                deadline_ns: Duration::from_ns(deadline),
-                period_ns: Duration::from_ns(period),
-            }),
-            affinity: "0-1,4".to_owned(),
-            from_ns: Instant::from_ns(one.min(other)),
-            until_ns: Instant::from_ns(one.max(other)),
-            ended_by,
-            primary: primary.checked_rem(streams.len()),
-            primary_reason: capped.then(|| "has the least jitter".to_owned()),
-            separators_capped: capped,
-            merged_transitions: 0,
-            recording: None,
-            streams,
-        },
-    )
+    (".{0,15}", any::<(u32, u32, u32)>(), scheduling, life, vec(stream(), 0..4), any::<(usize, bool)>())
+        .prop_map(
+            |(
+                name,
+                (pid, tid, phase),
+                (policy, priority, nice, reservation, ended_by),
+                (one, other),
+                streams,
+                (primary, capped),
+            )| Task {
+                command: format!("/usr/bin/{name} \"-x\" \\"),
+                name,
+                pid,
+                tid,
+                phase,
+                policy,
+                priority,
+                nice,
+                reservation: reservation.map(|(runtime, deadline, period)| Reservation {
+                    runtime_ns: Duration::from_ns(runtime),
+                    deadline_ns: Duration::from_ns(deadline),
+                    period_ns: Duration::from_ns(period),
+                }),
+                affinity: "0-1,4".to_owned(),
+                from_ns: Instant::from_ns(one.min(other)),
+                until_ns: Instant::from_ns(one.max(other)),
+                ended_by,
+                primary: primary.checked_rem(streams.len()),
+                primary_reason: capped.then(|| "has the least jitter".to_owned()),
+                separators_capped: capped,
+                merged_transitions: 0,
+                recording: None,
+                streams,
+            },
+        )
 }
 
 /// Whatever is valid.
 pub fn model() -> impl Strategy<Value = TimingModel> {
     let numbers = any::<(u32, u64, u64, u64)>();
-    (vec(task(), 0..3), numbers, option::of(dataflow())).prop_map(|(tasks, (cpus, from, records, lost_records), dataflow)| TimingModel {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        platform: Platform { kernel: "6.18.44".to_owned(), machine: "x86_64".to_owned(), cpus },
-        observation: Observation {
-            clock: "CLOCK_MONOTONIC".to_owned(),
-            from_ns: Instant::from_ns(from),
-            until_ns: Instant::from_ns(from) + Duration::from_ms(10_000),
-            records,
-            lost_records,
-            untracked_threads: 0,
-            skipped_events: 0,
-            stolen_ns: Duration::from_ns(records),
-            omitted_tasks: 0,
-            // Of half of those with a dataflow program.
-            dataflow: dataflow
-                .is_some()
-                .then_some(Span { from_ns: Instant::from_ns(records), until_ns: Instant::from_ns(records) })
-                .filter(|_| cpus % 2 == 0),
+    (vec(task(), 0..3), numbers, option::of(dataflow())).prop_map(
+        |(tasks, (cpus, from, records, lost_records), dataflow)| TimingModel {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            platform: Platform { kernel: "6.18.44".to_owned(), machine: "x86_64".to_owned(), cpus },
+            observation: Observation {
+                clock: "CLOCK_MONOTONIC".to_owned(),
+                from_ns: Instant::from_ns(from),
+                until_ns: Instant::from_ns(from) + Duration::from_ms(10_000),
+                records,
+                lost_records,
+                untracked_threads: 0,
+                skipped_events: 0,
+                stolen_ns: Duration::from_ns(records),
+                omitted_tasks: 0,
+                // Of half of those with a dataflow program.
+                dataflow: dataflow
+                    .is_some()
+                    .then_some(Span {
+                        from_ns: Instant::from_ns(records),
+                        until_ns: Instant::from_ns(records),
+                    })
+                    .filter(|_| cpus % 2 == 0),
+            },
+            tasks,
+            dataflow,
         },
-        tasks,
-        dataflow,
-    })
+    )
 }
 
 /// Five numbers that never decrease, as a distribution.
@@ -245,76 +314,101 @@ fn distribution() -> impl Strategy<Value = Distribution> {
 fn flow_task(id: u32) -> impl Strategy<Value = FlowTask> {
     let arrival = (option::of(periodic()), option::of(duration()), option::of(curve()));
     let times = option::of((distribution(), distribution(), any::<(u64, u64)>()));
-    (arrival, times, any::<(u64, u64, u64, u64)>()).prop_map(move |((periodic, sporadic, curve), times, counts)| {
-        let executions = times.as_ref().map_or(0, |(execution, ..)| execution.count);
-        let times = times.map(|(execution, queuing, (instance, at))| {
-            let worst = Worst { instance, at_ns: Instant::from_ns(at) };
-            let queuing = Distribution { count: execution.count, ..queuing };
-            (Times { distribution: execution, worst }, Times { distribution: queuing, worst })
-        });
-        let by_kernel = times.as_ref().filter(|_| counts.0 % 2 == 0).map(|(execution, _)| ByKernel {
-            executions: execution.distribution.count,
-            running: execution.distribution.clone(),
-            preempted: execution.distribution.clone(),
-            suspended: execution.distribution.clone(),
-        });
-        let (execution, queuing) = times.unzip();
-        FlowTask {
-            name: format!("t{id}"),
-            id,
-            activations: counts.0,
-            executions,
-            in_flight: counts.1,
-            incomplete: counts.2,
-            unexplained: counts.0 / 3,
-            missing_activations: counts.3,
-            execution,
-            queuing,
-            by_kernel,
-            distances: curve.as_ref().map(Distance::samples).unwrap_or_default(),
-            counts: curve.as_ref().map(Count::samples).unwrap_or_default(),
-            arrival: Arrival { periodic, sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }), curve },
-        }
-    })
+    (arrival, times, any::<(u64, u64, u64, u64)>()).prop_map(
+        move |((periodic, sporadic, curve), times, counts)| {
+            let executions = times.as_ref().map_or(0, |(execution, ..)| execution.count);
+            let times = times.map(|(execution, queuing, (instance, at))| {
+                let worst = Worst { instance, at_ns: Instant::from_ns(at) };
+                let queuing = Distribution { count: execution.count, ..queuing };
+                (Times { distribution: execution, worst }, Times { distribution: queuing, worst })
+            });
+            let by_kernel = times.as_ref().filter(|_| counts.0 % 2 == 0).map(|(execution, _)| ByKernel {
+                executions: execution.distribution.count,
+                running: execution.distribution.clone(),
+                preempted: execution.distribution.clone(),
+                suspended: execution.distribution.clone(),
+            });
+            let (execution, queuing) = times.unzip();
+            FlowTask {
+                name: format!("t{id}"),
+                id,
+                activations: counts.0,
+                executions,
+                in_flight: counts.1,
+                incomplete: counts.2,
+                unexplained: counts.0 / 3,
+                missing_activations: counts.3,
+                execution,
+                queuing,
+                by_kernel,
+                distances: curve.as_ref().map(Distance::samples).unwrap_or_default(),
+                counts: curve.as_ref().map(Count::samples).unwrap_or_default(),
+                arrival: Arrival {
+                    periodic,
+                    sporadic: sporadic.map(|min_separation_ns| Sporadic { min_separation_ns }),
+                    curve,
+                },
+            }
+        },
+    )
 }
 
 /// Through task 0, task 1 and again task 0, over the one channel.
 fn latency() -> impl Strategy<Value = Latency> {
-    (distribution(), rising(10), any::<(u64, u64)>()).prop_map(|(distribution, times, (source_instance, instance))| {
-        let at = |index: usize| Instant::from_ns(times[index].ns());
-        let step = |index: usize| PathStep {
-            task: format!("t{}", index % 2),
-            instance,
-            busy_ns: (index == 1).then(|| at(4).since(at(3))),
-            activation_ns: at(3 * index + 1),
-            start_ns: at(3 * index + 2),
-            until_ns: at(3 * index + 3),
-            channel: (index < 2).then(|| "c".to_owned()),
-        };
-        let path = (0..3).map(step).collect();
-        let none = Duration::ZERO;
-        let mut worst =
-            WorstPath { source_instance, from_ns: at(0), until_ns: at(9), queuing_ns: none, execution_ns: none, waiting_ns: none, path };
-        [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
-        let max_ns = worst.total();
-        let least = |end: Duration| end.min(max_ns);
-        let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, .. } = distribution;
-        let distribution = Distribution {
-            count: count % (1 << 60) + 1,
-            min_ns: least(min_ns),
-            quartile_1_ns: least(quartile_1_ns),
-            median_ns: least(median_ns),
-            quartile_3_ns: least(quartile_3_ns),
-            max_ns,
-        };
-        Latency { distribution, worst }
-    })
+    (distribution(), rising(10), any::<(u64, u64)>()).prop_map(
+        |(distribution, times, (source_instance, instance))| {
+            let at = |index: usize| Instant::from_ns(times[index].ns());
+            let step = |index: usize| PathStep {
+                task: format!("t{}", index % 2),
+                instance,
+                busy_ns: (index == 1).then(|| at(4).since(at(3))),
+                activation_ns: at(3 * index + 1),
+                start_ns: at(3 * index + 2),
+                until_ns: at(3 * index + 3),
+                channel: (index < 2).then(|| "c".to_owned()),
+            };
+            let path = (0..3).map(step).collect();
+            let none = Duration::ZERO;
+            let mut worst = WorstPath {
+                source_instance,
+                from_ns: at(0),
+                until_ns: at(9),
+                queuing_ns: none,
+                execution_ns: none,
+                waiting_ns: none,
+                path,
+            };
+            [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
+            let max_ns = worst.total();
+            let least = |end: Duration| end.min(max_ns);
+            let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, .. } = distribution;
+            let distribution = Distribution {
+                count: count % (1 << 60) + 1,
+                min_ns: least(min_ns),
+                quartile_1_ns: least(quartile_1_ns),
+                median_ns: least(median_ns),
+                quartile_3_ns: least(quartile_3_ns),
+                max_ns,
+            };
+            Latency { distribution, worst }
+        },
+    )
 }
 
 fn chain() -> impl Strategy<Value = Chain> {
     (option::of(latency()), option::of(latency()), any::<[u32; 8]>()).prop_map(|(reaction, age, counts)| {
-        let [overwritten, overtaken, lost, incomplete, in_flight, sinks_lost, sinks_incomplete, sinks_in_flight] = counts.map(u64::from);
-        let count = |latency: &Option<Latency>| latency.as_ref().map_or(0, |latency| latency.distribution.count);
+        let [
+            overwritten,
+            overtaken,
+            lost,
+            incomplete,
+            in_flight,
+            sinks_lost,
+            sinks_incomplete,
+            sinks_in_flight,
+        ] = counts.map(u64::from);
+        let count =
+            |latency: &Option<Latency>| latency.as_ref().map_or(0, |latency| latency.distribution.count);
         Chain {
             tasks: ["t0", "t1", "t0"].map(str::to_owned).to_vec(),
             sources: count(&reaction) + overtaken + lost + incomplete + in_flight,

@@ -7,7 +7,10 @@ use punctual_model::check::{Model, counts, dynamic_suspension, execution, respon
 use punctual_model::*;
 
 fn segments(pairs: &[(u64, u64)]) -> Vec<Segment> {
-    let segment = |&(suspended, cost)| Segment { suspended: Duration::from_ns(suspended), cost: Duration::from_ns(cost) };
+    let segment = |&(suspended, cost)| Segment {
+        suspended: Duration::from_ns(suspended),
+        cost: Duration::from_ns(cost),
+    };
     pairs.iter().map(segment).collect()
 }
 
@@ -25,7 +28,10 @@ fn job(release: u64, response: u64, pairs: &[(u64, u64)]) -> RecordedJob {
 }
 
 fn bag(dynamic: u64, vectors: &[&[(u64, u64)]]) -> Suspension {
-    let bound = |&(suspended, cost)| SegmentBound { suspended_ns: Duration::from_ns(suspended), cost_ns: Duration::from_ns(cost) };
+    let bound = |&(suspended, cost)| SegmentBound {
+        suspended_ns: Duration::from_ns(suspended),
+        cost_ns: Duration::from_ns(cost),
+    };
     Suspension {
         dynamic_ns: Duration::from_ns(dynamic),
         segmented: vectors.iter().map(|vector| vector.iter().map(bound).collect()).collect(),
@@ -46,7 +52,10 @@ fn costs_of_consecutive_jobs_are_bounded_together() {
     let less = Execution { wcet_ns: spans(&[9, 11, 14, 20]), mean_ns: None };
     assert_eq!(
         lines(&execution(&less, &jobs)),
-        ["WCET(2), jobs 3 to 4: 12 ns seen, at most 11 ns allowed", "WCET(4), jobs 0 to 3: 21 ns seen, at most 20 ns allowed"]
+        [
+            "WCET(2), jobs 3 to 4: 12 ns seen, at most 11 ns allowed",
+            "WCET(4), jobs 0 to 3: 21 ns seen, at most 20 ns allowed"
+        ]
     );
     let greatest = [u64::MAX; 3].map(|cost| job(0, 0, &[(0, cost)]));
     assert_eq!(execution(&Execution { wcet_ns: spans(&[u64::MAX]), mean_ns: None }, &greatest), []);
@@ -56,9 +65,13 @@ fn costs_of_consecutive_jobs_are_bounded_together() {
 fn a_job_sleeps_no_longer_than_allowed_in_all() {
     let jobs = [job(0, 50, &[(0, 5), (3, 5), (4, 5)])];
     assert_eq!(dynamic_suspension(&bag(7, &[]), &jobs), []);
-    assert_eq!(lines(&dynamic_suspension(&bag(6, &[]), &jobs)), ["dynamic suspension, job 0: 7 ns seen, at most 6 ns allowed"]);
+    assert_eq!(
+        lines(&dynamic_suspension(&bag(6, &[]), &jobs)),
+        ["dynamic suspension, job 0: 7 ns seen, at most 6 ns allowed"]
+    );
     // Either account of it counts.
-    let (only_total, only_segments) = ((jobs[0].0, vec![]), (Job { suspended: Duration::ZERO, ..jobs[0].0 }, jobs[0].1.clone()));
+    let (only_total, only_segments) =
+        ((jobs[0].0, vec![]), (Job { suspended: Duration::ZERO, ..jobs[0].0 }, jobs[0].1.clone()));
     assert_eq!(dynamic_suspension(&bag(6, &[]), &[only_total, only_segments]).len(), 2);
 }
 
@@ -112,7 +125,10 @@ fn response_counts_from_the_arrival_where_it_is_known() {
     assert_eq!(response(&model, std::slice::from_ref(&on_time)), []);
     let mut late = on_time;
     late.0.release.arrival = Some(Instant::from_ns(99));
-    assert_eq!(lines(&response(&model, &[late])), ["response time, job 0: 31 ns seen, at most 30 ns allowed"]);
+    assert_eq!(
+        lines(&response(&model, &[late])),
+        ["response time, job 0: 31 ns seen, at most 30 ns allowed"]
+    );
 }
 
 fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
@@ -136,7 +152,10 @@ fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
             dynamic_ns: jobs.iter().map(|(job, _)| job.suspended).max().unwrap_or_default(),
             segmented: jobs.iter().map(|(_, segments)| segments.iter().map(bound).collect()).collect(),
         }),
-        response: Some(Response { max_ns: jobs.iter().map(|(job, _)| job.response()).max().unwrap_or_default(), mean_ns: None }),
+        response: Some(Response {
+            max_ns: jobs.iter().map(|(job, _)| job.response()).max().unwrap_or_default(),
+            mean_ns: None,
+        }),
         percentiles: None,
     }
 }
@@ -149,7 +168,13 @@ fn counts_are_those_of_the_stream_itself() {
     assert_eq!(counts(&model, &releases, &jobs), []);
     let model = Stream { uncertain_releases: 1, jobs: 1, ..model };
     let found = lines(&counts(&model, &releases, &jobs));
-    assert_eq!(found, ["count of uncertain releases, jobs 0 to 1: 0 seen, 1 allowed", "count of jobs, jobs 0 to 1: 2 seen, 1 allowed"]);
+    assert_eq!(
+        found,
+        [
+            "count of uncertain releases, jobs 0 to 1: 0 seen, 1 allowed",
+            "count of jobs, jobs 0 to 1: 2 seen, 1 allowed"
+        ]
+    );
 }
 
 proptest! {

@@ -40,7 +40,10 @@ fn the_papers_sound_sequences_are_accepted_with_their_jitter_and_no_less() {
 #[test]
 fn the_papers_unsound_sequence_is_refused_whatever_its_jitter() {
     let observed = exactly(&PAPER);
-    assert_eq!(broken(&model(100, 15, u64::MAX), &observed), [(Model::PeriodicEarly, 2), (Model::PeriodicEarly, 3)]);
+    assert_eq!(
+        broken(&model(100, 15, u64::MAX), &observed),
+        [(Model::PeriodicEarly, 2), (Model::PeriodicEarly, 3)]
+    );
     // Its offset moved to before the worst of them is sound.
     assert_eq!(broken(&model(90, 15, 10), &observed), []);
 }
@@ -54,7 +57,8 @@ fn a_violation_says_what_was_seen_and_what_is_allowed() {
 #[test]
 fn a_fraction_does_not_drift() {
     let sixty_hertz = Fraction { numerator: 50_000_000, denominator: 3 };
-    let instants: Vec<u64> = (0..10_000).map(|j| (j * sixty_hertz.numerator).div_ceil(sixty_hertz.denominator)).collect();
+    let instants: Vec<u64> =
+        (0..10_000).map(|j| (j * sixty_hertz.numerator).div_ceil(sixty_hertz.denominator)).collect();
     let rounded = model(0, 16_666_667, 1);
     let exact = Periodic { period_exact: Some(sixty_hertz), ..rounded.clone() };
     assert_eq!(broken(&exact, &exactly(&instants)), []);
@@ -91,11 +95,18 @@ fn known_arrivals_count_where_the_model_is_measured_on_them() {
 fn the_greatest_numbers_do_not_overflow() {
     let exact = Some(Fraction { numerator: u64::MAX, denominator: 1 });
     let greatest = Periodic { period_exact: exact, ..model(i64::MAX, u64::MAX, u64::MAX) };
-    assert_eq!(broken(&greatest, &exactly(&[u64::MAX; 3])), [(Model::PeriodicEarly, 1), (Model::PeriodicEarly, 2)]);
-    let least = Periodic { period_exact: Some(Fraction { numerator: 1, denominator: u64::MAX }), ..model(i64::MIN, 1, 0) };
+    assert_eq!(
+        broken(&greatest, &exactly(&[u64::MAX; 3])),
+        [(Model::PeriodicEarly, 1), (Model::PeriodicEarly, 2)]
+    );
+    let least = Periodic {
+        period_exact: Some(Fraction { numerator: 1, denominator: u64::MAX }),
+        ..model(i64::MIN, 1, 0)
+    };
     assert_eq!(broken(&least, &exactly(&[0])), [(Model::PeriodicLate, 0)]);
     // No fraction at all: the whole nanoseconds count.
-    let none = Periodic { period_exact: Some(Fraction { numerator: 1, denominator: 0 }), ..model(100, 10, 5) };
+    let none =
+        Periodic { period_exact: Some(Fraction { numerator: 1, denominator: 0 }), ..model(100, 10, 5) };
     assert_eq!(broken(&none, &exactly(&PAPER)), []);
 }
 

@@ -1,4 +1,5 @@
-//! Strict reading: what is written reads back, nonsense is refused with its place, and no text makes it panic.
+//! Strict reading: what is written reads back, nonsense is refused with its place, and no text makes it
+//! panic.
 
 use crate::generate::model;
 use proptest::collection::vec;
@@ -53,18 +54,32 @@ fn the_example_of_the_format_reads() {
 
 #[test]
 fn more_fields_may_stand_beside() {
-    for place in ["/x", "/platform/x", "/tasks/0/x", "/tasks/0/streams/0/arrival/x", "/tasks/0/streams/0/separator/x"] {
-        assert!(TimingModel::from_json(&example_with(place, Some(json!([null, {"y": 1}])))).is_ok(), "{place}");
+    for place in
+        ["/x", "/platform/x", "/tasks/0/x", "/tasks/0/streams/0/arrival/x", "/tasks/0/streams/0/separator/x"]
+    {
+        assert!(
+            TimingModel::from_json(&example_with(place, Some(json!([null, {"y": 1}])))).is_ok(),
+            "{place}"
+        );
     }
 }
 
 #[test]
 fn version_and_format_come_first() {
     let nothing_else = r#"{"format": "punctual.timing-model", "version": 7, "tasks": "of another shape"}"#;
-    assert_eq!(refusal(nothing_else).to_string(), "version 7 is not known to this Punctual (it reads version 1)");
+    assert_eq!(
+        refusal(nothing_else).to_string(),
+        "version 7 is not known to this Punctual (it reads version 1)"
+    );
     for (text, message) in [
-        (r#"{"format": "punctual.timing-model", "version": 1.5}"#, "version 1.5 is not known to this Punctual (it reads version 1)"),
-        (r#"{"format": "punctual.timing-model", "version": "1"}"#, r#"version: expected the number 1, found "1""#),
+        (
+            r#"{"format": "punctual.timing-model", "version": 1.5}"#,
+            "version 1.5 is not known to this Punctual (it reads version 1)",
+        ),
+        (
+            r#"{"format": "punctual.timing-model", "version": "1"}"#,
+            r#"version: expected the number 1, found "1""#,
+        ),
         (r#"{"format": "punctual.timing-model"}"#, "version: expected the number 1, found nothing"),
         (r#"{"format": "other"}"#, r#"format: expected "punctual.timing-model", found "other""#),
         ("{}", r#"format: expected "punctual.timing-model", found nothing"#),
@@ -78,11 +93,19 @@ fn version_and_format_come_first() {
 #[test]
 fn text_that_is_not_json_is_refused_with_line_and_column() {
     let cut = EXAMPLE.find("\"sporadic\"").expect("there");
-    assert_eq!(refusal(&EXAMPLE[..cut]).to_string(), "line 13, column 7: the text ends in the middle of the model; is the file truncated?");
-    assert_eq!(refusal("").to_string(), "line 1, column 0: the text ends in the middle of the model; is the file truncated?");
+    assert_eq!(
+        refusal(&EXAMPLE[..cut]).to_string(),
+        "line 13, column 7: the text ends in the middle of the model; is the file truncated?"
+    );
+    assert_eq!(
+        refusal("").to_string(),
+        "line 1, column 0: the text ends in the middle of the model; is the file truncated?"
+    );
     assert_eq!(refusal("{\n  \"format\": NaN}").to_string(), "line 2, column 13: not JSON: expected value");
     assert!(refusal(&format!("{EXAMPLE} {{}}")).to_string().contains("not JSON: trailing characters"));
-    assert!(refusal(&EXAMPLE.replace("41000", "1e999")).to_string().contains("not JSON: number out of range"));
+    assert!(
+        refusal(&EXAMPLE.replace("41000", "1e999")).to_string().contains("not JSON: number out of range")
+    );
     assert!(refusal(&"[".repeat(100_000)).to_string().contains("not JSON: recursion limit exceeded"));
 }
 
@@ -94,7 +117,11 @@ fn shape_errors_name_the_place_and_the_line() {
         "tasks[0].streams[0].arrival.periodic.period_ns: expected a whole number, zero or greater, found integer `-5` (line 12, column 52)"
     );
     let text = EXAMPLE.replace("\"tid\": 1, ", "");
-    assert!(refusal(&text).to_string().starts_with("tasks[0].tid: expected a value, found nothing (the field is missing) (line "));
+    assert!(
+        refusal(&text)
+            .to_string()
+            .starts_with("tasks[0].tid: expected a value, found nothing (the field is missing) (line ")
+    );
     let text = EXAMPLE.replace("\"tid\": 1, ", "\"tid\": 1, \"tid\": 2, ");
     assert!(refusal(&text).to_string().contains("duplicate field `tid`"));
 }
@@ -104,20 +131,45 @@ fn every_nonsense_is_refused_at_its_place() {
     let stream = "/tasks/0/streams/0";
     let periodic = "/tasks/0/streams/0/arrival/periodic";
     let curve = "/tasks/0/streams/0/arrival/curve";
-    let fraction = |numerator: u64, denominator: u64| json!({"numerator": numerator, "denominator": denominator});
+    let fraction =
+        |numerator: u64, denominator: u64| json!({"numerator": numerator, "denominator": denominator});
     for (place, value, problem) in [
         // Of the wrong kind.
         ("/platform/cpus", json!(-1), "expected a whole number from 0 to 4294967295, found integer `-1`"),
-        ("/platform/cpus", json!(1_u64 << 32), "expected a whole number from 0 to 4294967295, found integer `4294967296`"),
+        (
+            "/platform/cpus",
+            json!(1_u64 << 32),
+            "expected a whole number from 0 to 4294967295, found integer `4294967296`",
+        ),
         ("/platform", json!(["6.18", "x86_64", 2]), "expected an object, found an array"),
         ("/tasks", json!({}), "expected an array, found map"),
         ("/tasks/0/policy", json!("SCHED_FOO"), "expected one of `SCHED_OTHER`, "),
         ("/tasks/0/primary", json!(null), "expected a value, or no such field, found null"),
-        (&format!("{periodic}/jitter_ns"), json!(1.5), "expected a whole number, zero or greater, found floating point `1.5`"),
-        (&format!("{periodic}/jitter_ns"), json!("41 µs"), "expected a whole number, zero or greater, found string \"41 µs\""),
-        (&format!("{periodic}/offset_ns"), json!(1_u64 << 63), "expected a whole number, found integer `9223372036854775808`"),
-        (&format!("{stream}/separator/call"), json!("getpid"), "expected the name of a call that separates jobs, found \"getpid\""),
-        (&format!("{stream}/separator"), json!({"call": "read", "object": "pipe:[7]"}), "expected `fd` beside `object`, found none"),
+        (
+            &format!("{periodic}/jitter_ns"),
+            json!(1.5),
+            "expected a whole number, zero or greater, found floating point `1.5`",
+        ),
+        (
+            &format!("{periodic}/jitter_ns"),
+            json!("41 µs"),
+            "expected a whole number, zero or greater, found string \"41 µs\"",
+        ),
+        (
+            &format!("{periodic}/offset_ns"),
+            json!(1_u64 << 63),
+            "expected a whole number, found integer `9223372036854775808`",
+        ),
+        (
+            &format!("{stream}/separator/call"),
+            json!("getpid"),
+            "expected the name of a call that separates jobs, found \"getpid\"",
+        ),
+        (
+            &format!("{stream}/separator"),
+            json!({"call": "read", "object": "pipe:[7]"}),
+            "expected `fd` beside `object`, found none",
+        ),
         // Of the right kind, but impossible.
         ("/observation/from_ns", json!(1), "until_ns: expected no less than `from_ns` (1), found 0"),
         ("/tasks/0/from_ns", json!(1), "until_ns: expected no less than `from_ns` (1), found 0"),
@@ -129,26 +181,72 @@ fn every_nonsense_is_refused_at_its_place() {
             json!({"runtime_ns": 1, "deadline_ns": 2, "period_ns": 0}),
             "reservation.period_ns: expected a number greater than zero, found 0",
         ),
-        (&format!("{stream}/releases"), json!(1999), "jobs: expected no more than `releases` (1999), found 2000"),
-        (&format!("{stream}/uncertain_releases"), json!(2001), "expected no more than `releases` (2000), found 2001"),
-        (&format!("{stream}/back_to_back"), json!(4), "expected no more than `uncertain_releases` (3), found 4"),
+        (
+            &format!("{stream}/releases"),
+            json!(1999),
+            "jobs: expected no more than `releases` (1999), found 2000",
+        ),
+        (
+            &format!("{stream}/uncertain_releases"),
+            json!(2001),
+            "expected no more than `releases` (2000), found 2001",
+        ),
+        (
+            &format!("{stream}/back_to_back"),
+            json!(4),
+            "expected no more than `uncertain_releases` (3), found 4",
+        ),
         (&format!("{periodic}/period_ns"), json!(0), "expected a number greater than zero, found 0"),
-        (&format!("{periodic}/period_exact"), fraction(5, 0), "period_exact.denominator: expected a number greater than zero, found 0"),
-        (&format!("{periodic}/period_exact"), fraction(0, 5), "period_exact.numerator: expected a number greater than zero, found 0"),
+        (
+            &format!("{periodic}/period_exact"),
+            fraction(5, 0),
+            "period_exact.denominator: expected a number greater than zero, found 0",
+        ),
+        (
+            &format!("{periodic}/period_exact"),
+            fraction(0, 5),
+            "period_exact.numerator: expected a number greater than zero, found 0",
+        ),
         (
             &format!("{periodic}/period_exact"),
             fraction(15_000_004, 3),
             "expected a fraction within 1 ns of `period_ns` (5000000), found 15000004/3",
         ),
-        (&format!("{curve}/delta_max_ns"), json!([5, 6]), "expected as many values as `delta_min_ns` has (1), found 2"),
-        (&format!("{curve}/delta_min_ns/0"), json!(5_040_001), "expected no more than `delta_max_ns[0]` (5040000), found 5040001"),
-        (&format!("{stream}/execution/wcet_ns"), json!([]), "expected at least the WCET of one job, found an empty array"),
-        (&format!("{stream}/execution/wcet_ns"), json!([7, 8, 6]), "wcet_ns[2]: expected no less than the value before it (8), found 6"),
-        (&format!("{stream}/suspension/segmented/0"), json!([]), "expected at least one segment, found an empty array"),
+        (
+            &format!("{curve}/delta_max_ns"),
+            json!([5, 6]),
+            "expected as many values as `delta_min_ns` has (1), found 2",
+        ),
+        (
+            &format!("{curve}/delta_min_ns/0"),
+            json!(5_040_001),
+            "expected no more than `delta_max_ns[0]` (5040000), found 5040001",
+        ),
+        (
+            &format!("{stream}/execution/wcet_ns"),
+            json!([]),
+            "expected at least the WCET of one job, found an empty array",
+        ),
+        (
+            &format!("{stream}/execution/wcet_ns"),
+            json!([7, 8, 6]),
+            "wcet_ns[2]: expected no less than the value before it (8), found 6",
+        ),
+        (
+            &format!("{stream}/suspension/segmented/0"),
+            json!([]),
+            "expected at least one segment, found an empty array",
+        ),
     ] {
         let message = refusal(&example_with(place, Some(value.clone()))).to_string();
         assert!(message.contains(problem), "{place} = {value}\n{message}");
-        let parent = place.rsplit_once('/').expect("a pointer").0.trim_start_matches('/').replace("/0", "[0]").replace('/', ".");
+        let parent = place
+            .rsplit_once('/')
+            .expect("a pointer")
+            .0
+            .trim_start_matches('/')
+            .replace("/0", "[0]")
+            .replace('/', ".");
         assert!(message.starts_with(&parent) || parent.is_empty(), "{place} = {value}\n{message}");
     }
     for name in ["delta_min_ns", "delta_max_ns"] {
@@ -156,10 +254,19 @@ fn every_nonsense_is_refused_at_its_place() {
         let mut falling = falling.as_object().cloned().expect("an object");
         falling[name][1] = json!(5);
         let message = refusal(&example_with(curve, Some(falling.into()))).to_string();
-        assert!(message.contains(&format!("curve.{name}[2]: expected no less than the value before it (5)")), "{message}");
+        assert!(
+            message.contains(&format!("curve.{name}[2]: expected no less than the value before it (5)")),
+            "{message}"
+        );
     }
     // A fraction 1 ns away is as far as rounding goes.
-    assert!(TimingModel::from_json(&example_with(&format!("{periodic}/period_exact"), Some(fraction(15_000_003, 3)))).is_ok());
+    assert!(
+        TimingModel::from_json(&example_with(
+            &format!("{periodic}/period_exact"),
+            Some(fraction(15_000_003, 3))
+        ))
+        .is_ok()
+    );
 }
 
 #[test]
@@ -167,7 +274,10 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
     let stream = "/tasks/0/streams/0";
     let with = |fields: Value| {
         let mut document: Value = serde_json::from_str(EXAMPLE).expect("JSON");
-        let periodic = document.pointer_mut(&format!("{stream}/arrival/periodic")).and_then(Value::as_object_mut).expect("there");
+        let periodic = document
+            .pointer_mut(&format!("{stream}/arrival/periodic"))
+            .and_then(Value::as_object_mut)
+            .expect("there");
         periodic.extend(fields.as_object().cloned().expect("an object"));
         document.to_string()
     };
@@ -187,39 +297,73 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
     }
     for (fields, problem) in [
         (json!({"skipped": 3}), "skipped: expected as many as in `slips` (0), found 3"),
-        (json!({"extra": 1, "slips": slips(&[(1, -2)])}), "extra: expected as many as in `slips` (2), found 1"),
-        (json!({"skipped": 9, "slips": slips(&eleven[..10])}), "skipped: expected no fewer than in `slips` (10), found 9"),
-        (json!({"skipped": 11, "slips": slips(&eleven)}), "slips: expected no more than 10 entries of a kind, found 11"),
-        (json!({"skipped": 2, "slips": slips(&[(8, 1), (5, 1)])}), "slips[1].at_ns: expected no less than that of the entry before"),
-        (json!({"slips": slips(&[(8, 0)])}), "slips[0].activations: expected a number other than zero, found 0"),
+        (
+            json!({"extra": 1, "slips": slips(&[(1, -2)])}),
+            "extra: expected as many as in `slips` (2), found 1",
+        ),
+        (
+            json!({"skipped": 9, "slips": slips(&eleven[..10])}),
+            "skipped: expected no fewer than in `slips` (10), found 9",
+        ),
+        (
+            json!({"skipped": 11, "slips": slips(&eleven)}),
+            "slips: expected no more than 10 entries of a kind, found 11",
+        ),
+        (
+            json!({"skipped": 2, "slips": slips(&[(8, 1), (5, 1)])}),
+            "slips[1].at_ns: expected no less than that of the entry before",
+        ),
+        (
+            json!({"slips": slips(&[(8, 0)])}),
+            "slips[0].activations: expected a number other than zero, found 0",
+        ),
         (json!({"skipped": -1}), "skipped: expected a whole number, zero or greater"),
         (json!({"typical": null}), "typical: expected a value, or no such field, found null"),
         (json!({"typical": {"offset_ns": 1}}), "typical.jitter_ns: expected a value, found nothing"),
-        (json!({"typical": left_out(&[1, 0])}), "typical.left_out[1].off_ns: expected a number other than zero, found 0"),
-        (json!({"typical": left_out(&[-1; 5])}), "typical.left_out: expected no more than 4 entries of a kind, found 5"),
+        (
+            json!({"typical": left_out(&[1, 0])}),
+            "typical.left_out[1].off_ns: expected a number other than zero, found 0",
+        ),
+        (
+            json!({"typical": left_out(&[-1; 5])}),
+            "typical.left_out: expected no more than 4 entries of a kind, found 5",
+        ),
     ] {
         let message = refusal(&with(fields.clone())).to_string();
         assert!(message.contains(problem), "{fields}\n{message}");
     }
     let unknown = json!({"offset_ns": 1, "jitter_ns": 0, "left_out": [{"at_ns": 3, "off_ns": -7, "reason": "weather"}]});
-    assert!(refusal(&with(json!({"typical": unknown}))).to_string().contains("left_out[0].reason: expected one of `signal`, "));
+    assert!(
+        refusal(&with(json!({"typical": unknown})))
+            .to_string()
+            .contains("left_out[0].reason: expected one of `signal`, ")
+    );
 
     let quantiles = |p99: u64| json!({"cost": {"p50_ns": 1, "p90_ns": 2, "p99_ns": p99, "p999_ns": 4}});
     let percentiles = format!("{stream}/percentiles");
     assert!(TimingModel::from_json(&example_with(&percentiles, Some(quantiles(3)))).is_ok());
     let message = refusal(&example_with(&percentiles, Some(quantiles(1)))).to_string();
-    assert!(message.ends_with("percentiles.cost.p99_ns: expected no less than `p90_ns` (2), found 1"), "{message}");
+    assert!(
+        message.ends_with("percentiles.cost.p99_ns: expected no less than `p90_ns` (2), found 1"),
+        "{message}"
+    );
     let message = refusal(&example_with(&percentiles, Some(quantiles(5)))).to_string();
-    assert!(message.ends_with("percentiles.cost.p999_ns: expected no less than `p99_ns` (5), found 4"), "{message}");
+    assert!(
+        message.ends_with("percentiles.cost.p999_ns: expected no less than `p99_ns` (5), found 4"),
+        "{message}"
+    );
 }
 
 #[test]
 fn every_required_field_is_missed() {
-    let optional = ["primary", "periodic", "sporadic", "curve", "execution", "suspension", "response", "clock"];
+    let optional =
+        ["primary", "periodic", "sporadic", "curve", "execution", "suspension", "response", "clock"];
     fn places(path: &str, value: &Value, found: &mut Vec<String>) {
         let fields: Vec<(String, &Value)> = match value {
             Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
-            Value::Array(items) => items.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect(),
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect()
+            }
             _ => vec![],
         };
         for (name, field) in fields {
@@ -247,7 +391,8 @@ fn every_required_field_is_missed() {
 fn numbers_stand_in_rows() {
     let mut model = TimingModel::from_json(EXAMPLE).expect("valid");
     let stream = &mut model.tasks[0].streams[0];
-    stream.execution.as_mut().expect("there").wcet_ns = (0..1000).map(punctual_model::Duration::from_ns).collect();
+    stream.execution.as_mut().expect("there").wcet_ns =
+        (0..1000).map(punctual_model::Duration::from_ns).collect();
     let text = model.to_json();
     assert!(
         text.contains("\n            \"wcet_ns\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,\n              16, 17, "),
@@ -255,7 +400,11 @@ fn numbers_stand_in_rows() {
     );
     assert!(text.contains(" 999\n            ]\n"), "{text}");
     assert!(text.contains("\"delta_min_ns\": [4960000],\n"), "{text}");
-    assert!(text.starts_with("{\n  \"format\": \"punctual.timing-model\",\n  \"version\": 1,\n") && text.ends_with("  ]\n}\n"), "{text}");
+    assert!(
+        text.starts_with("{\n  \"format\": \"punctual.timing-model\",\n  \"version\": 1,\n")
+            && text.ends_with("  ]\n}\n"),
+        "{text}"
+    );
     assert!(text.lines().count() < 150, "{text}");
     model.tasks.clear();
     assert!(model.to_json().ends_with("\"tasks\": []\n}\n"));
@@ -286,7 +435,9 @@ pub fn changed(document: &mut Value, place: u16, change: u8) {
         (0, Value::Array(items)) => drop(items.pop()),
         (1, Value::Array(items)) => items.reverse(),
         (2, Value::Array(items)) => items.extend(items.first().cloned()),
-        (3, Value::Object(fields)) => drop(fields.keys().next().cloned().and_then(|name| fields.remove(&name))),
+        (3, Value::Object(fields)) => {
+            drop(fields.keys().next().cloned().and_then(|name| fields.remove(&name)))
+        }
         (4, Value::Object(fields)) => *here = fields.values().cloned().collect(),
         (5, Value::Number(number)) => *here = json!(number.as_u64().map(|number| number / 2)),
         (6, _) => *here = json!(0),
@@ -310,7 +461,10 @@ fn any_json() -> impl Strategy<Value = Value> {
     let name = prop_oneof!["format|version|tasks|platform|observation|streams|separator|arrival", ".{0,4}"];
     leaf.prop_recursive(4, 32, 6, move |inner| {
         let fields = vec((name.clone(), inner.clone()), 0..6);
-        prop_oneof![vec(inner, 0..6).prop_map(Value::from), fields.prop_map(|fields| Value::Object(fields.into_iter().collect()))]
+        prop_oneof![
+            vec(inner, 0..6).prop_map(Value::from),
+            fields.prop_map(|fields| Value::Object(fields.into_iter().collect()))
+        ]
     })
 }
 

@@ -1,4 +1,5 @@
-//! Request-bound functions (LiME, Section VI-A): worked by hand, in their order of tightness, and above all demand there was.
+//! Request-bound functions (LiME, Section VI-A): worked by hand, in their order of tightness, and above all
+//! demand there was.
 
 use crate::generate::{curve_of, exactly, spans};
 use proptest::collection::vec;

@@ -8,8 +8,10 @@ use punctual_model::{Call, TimingModel};
 use serde_json::Value;
 use std::sync::LazyLock;
 
-static SCHEMA: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(include_str!("../../../../docs/timing-model.schema.json")).expect("the schema is JSON"));
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("../../../../docs/timing-model.schema.json"))
+        .expect("the schema is JSON")
+});
 static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::draft202012::meta::validate(&SCHEMA).expect("the schema is one of draft 2020-12");
     jsonschema::draft202012::new(&SCHEMA).expect("the schema compiles")
@@ -27,7 +29,9 @@ fn the_example_of_the_format_is_valid() {
 #[test]
 fn it_names_every_call() {
     let named = SCHEMA["$defs"]["separator"]["properties"]["call"]["enum"].as_array().expect("an array");
-    assert!(named.iter().map(|name| name.as_str().expect("a name")).eq(Call::ALL.iter().map(|call| call.name())));
+    assert!(
+        named.iter().map(|name| name.as_str().expect("a name")).eq(Call::ALL.iter().map(|call| call.name()))
+    );
 }
 
 #[test]
@@ -41,7 +45,9 @@ fn every_property_is_described() {
             }
         }
         match value {
-            Value::Object(fields) => fields.iter().for_each(|(name, value)| walk(&format!("{path}/{name}"), value)),
+            Value::Object(fields) => {
+                fields.iter().for_each(|(name, value)| walk(&format!("{path}/{name}"), value))
+            }
             Value::Array(items) => items.iter().for_each(|value| walk(path, value)),
             _ => {}
         }

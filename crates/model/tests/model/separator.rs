@@ -1,4 +1,5 @@
-//! Separators in the file: the shapes that other tools read, nothing lost there and back, nothing half understood.
+//! Separators in the file: the shapes that other tools read, nothing lost there and back, nothing half
+//! understood.
 
 use crate::generate::separator;
 use proptest::prelude::*;
@@ -17,12 +18,18 @@ fn shapes_are_those_of_the_format() {
         shape(Call::ClockNanosleep, Object::Clock { id: -6, absolute: false }),
         json!({"call": "clock_nanosleep", "clock": "CLOCK_OTHER", "clock_id": -6, "absolute": false})
     );
-    assert_eq!(shape(Call::Read, file(FileClass::Pipe, 5, 1234)), json!({"call": "read", "object": "pipe:[1234]", "fd": 5}));
+    assert_eq!(
+        shape(Call::Read, file(FileClass::Pipe, 5, 1234)),
+        json!({"call": "read", "object": "pipe:[1234]", "fd": 5})
+    );
     assert_eq!(
         shape(Call::Read, file(FileClass::CharacterDevice, 3, 10 << 20 | 200)),
         json!({"call": "read", "object": "char 10:200", "fd": 3})
     );
-    assert_eq!(shape(Call::Read, file(FileClass::Timerfd, 4, 0)), json!({"call": "read", "object": "timerfd", "fd": 4}));
+    assert_eq!(
+        shape(Call::Read, file(FileClass::Timerfd, 4, 0)),
+        json!({"call": "read", "object": "timerfd", "fd": 4})
+    );
     assert_eq!(
         shape(Call::FutexWaitBitset, Object::Address(0x7f00_1234_5678)),
         json!({"call": "futex_wait_bitset", "address": "0x7f0012345678"})
@@ -48,7 +55,8 @@ fn nonsense_is_refused() {
         (json!({"call": "futex_wait", "address": "0x+1"}), "\"0x+1\""),
         (json!({"call": "futex_wait", "address": "1234"}), "\"1234\""),
     ] {
-        let error = serde_json::from_value::<Separator>(text.clone()).expect_err(&text.to_string()).to_string();
+        let error =
+            serde_json::from_value::<Separator>(text.clone()).expect_err(&text.to_string()).to_string();
         assert!(error.contains(named), "{text}: {error}");
     }
 }
@@ -69,7 +77,10 @@ fn prints_what_a_person_needs() {
     let print = |call, object| Separator { call, object }.to_string();
     assert_eq!(print(Call::Suspension, Object::None), "suspension");
     assert_eq!(print(Call::Semop, Object::Id(3)), "semop id 3");
-    assert_eq!(print(Call::ClockNanosleep, Object::Clock { id: 1, absolute: true }), "clock_nanosleep CLOCK_MONOTONIC absolute");
+    assert_eq!(
+        print(Call::ClockNanosleep, Object::Clock { id: 1, absolute: true }),
+        "clock_nanosleep CLOCK_MONOTONIC absolute"
+    );
     let pipe = Object::File { class: FileClass::Pipe, fd: 5, identity: 1234 };
     assert_eq!(print(Call::Read, pipe), "read pipe:[1234] fd 5");
 }

@@ -57,7 +57,10 @@ fn skipped_activations_are_passed_over_and_no_more() {
     let found = lines(&both(&fewer, &observed));
     assert_eq!(
         found,
-        ["periodic jitter, job 3: 163 ns seen, at most 153 ns allowed", "typical jitter, job 3: 163 ns seen, at most 153 ns allowed",]
+        [
+            "periodic jitter, job 3: 163 ns seen, at most 153 ns allowed",
+            "typical jitter, job 3: 163 ns seen, at most 153 ns allowed",
+        ]
     );
     // Without slips it takes the jitter of Eq. 1.
     assert_eq!(lines(&both(&grid(100, 10, 33), &observed)), [""; 0]);
@@ -80,17 +83,32 @@ fn a_release_is_given_the_least_activation_that_is_left_for_it() {
 fn an_extra_release_makes_what_comes_before_it_late() {
     // Activations 0, 1, 1, 2: conservatively 0 to 3, the first two a period late.
     let observed = exactly(&[100, 110, 114, 121]);
-    let model = Periodic { extra: 1, slips: vec![slip(114, -1)], typical: typical_of(100, 4, vec![]), ..grid(90, 10, 10) };
+    let model = Periodic {
+        extra: 1,
+        slips: vec![slip(114, -1)],
+        typical: typical_of(100, 4, vec![]),
+        ..grid(90, 10, 10)
+    };
     assert_eq!(lines(&both(&model, &observed)), [""; 0]);
     let found = lines(&both(&Periodic { jitter_ns: Duration::from_ns(9), ..model.clone() }, &observed));
     assert_eq!(
         found,
-        ["periodic jitter, job 0: 100 ns seen, at most 99 ns allowed", "periodic jitter, job 1: 110 ns seen, at most 109 ns allowed"]
+        [
+            "periodic jitter, job 0: 100 ns seen, at most 99 ns allowed",
+            "periodic jitter, job 1: 110 ns seen, at most 109 ns allowed"
+        ]
     );
     // Strictly increasing: two releases are never of one activation there.
-    assert_eq!(periodic(&Periodic { offset_ns: 100, jitter_ns: Duration::from_ns(4), ..model.clone() }, &observed).len(), 2);
+    assert_eq!(
+        periodic(&Periodic { offset_ns: 100, jitter_ns: Duration::from_ns(4), ..model.clone() }, &observed)
+            .len(),
+        2
+    );
     let none = Periodic { slips: vec![], extra: 0, ..model.clone() };
-    assert_eq!(lines(&typical(&none, &observed))[0], "typical arrival, job 2: 114 ns seen, at least 120 ns allowed");
+    assert_eq!(
+        lines(&typical(&none, &observed))[0],
+        "typical arrival, job 2: 114 ns seen, at least 120 ns allowed"
+    );
     let found = lines(&typical(&Periodic { extra: 2, ..model }, &observed));
     assert_eq!(found[0], "count of extra releases, job 0: 1 seen, 2 allowed");
 }
@@ -113,7 +131,10 @@ fn releases_that_are_left_out_are_outside_by_as_much_as_is_said() {
 fn only_a_few_releases_may_be_left_out() {
     let instants: Vec<u64> = (0..3_000).map(|j| 100 + 10 * j + if j % 750 == 749 { 5 } else { 0 }).collect();
     let all: Vec<LeftOut> = instants.iter().filter(|at| *at % 10 != 0).map(|at| left_out(*at, 4)).collect();
-    let model = |left_out: &[LeftOut]| Periodic { typical: typical_of(100, 1, left_out.to_vec()), ..grid(100, 10, 5) };
+    let model = |left_out: &[LeftOut]| Periodic {
+        typical: typical_of(100, 1, left_out.to_vec()),
+        ..grid(100, 10, 5)
+    };
     let found = lines(&typical(&model(&all), &exactly(&instants)));
     assert_eq!(found, ["releases left out, job 0: 4 seen, at most 3 allowed"]);
     let found = lines(&typical(&model(&all[..3]), &exactly(&instants)));
@@ -137,27 +158,41 @@ fn slips_beyond_those_listed_are_counted() {
 #[test]
 fn a_slip_is_at_one_of_the_releases_with_its_bound() {
     let observed = exactly(&[100, 110, 110, 120]);
-    let model = Periodic { extra: 1, slips: vec![slip(110, -1)], typical: typical_of(100, 0, vec![]), ..grid(90, 10, 10) };
+    let model = Periodic {
+        extra: 1,
+        slips: vec![slip(110, -1)],
+        typical: typical_of(100, 0, vec![]),
+        ..grid(90, 10, 10)
+    };
     assert_eq!(lines(&both(&model, &observed)), [""; 0]);
 }
 
 #[test]
 fn the_greatest_numbers_do_not_overflow() {
     let exact = Some(Fraction { numerator: u64::MAX, denominator: 1 });
-    for (period_exact, offset, jitter) in [(exact, i64::MAX, u64::MAX), (exact, i64::MIN, 0), (None, i64::MIN, 0), (None, 0, u64::MAX)] {
+    for (period_exact, offset, jitter) in
+        [(exact, i64::MAX, u64::MAX), (exact, i64::MIN, 0), (None, i64::MIN, 0), (None, 0, u64::MAX)]
+    {
         let model = Periodic {
             period_exact,
             skipped: u64::MAX,
             extra: u64::MAX,
             slips: vec![slip(u64::MAX, i64::MIN), slip(u64::MAX, i64::MAX)],
-            typical: typical_of(i64::MIN, u64::MAX, vec![left_out(u64::MAX, i64::MIN), left_out(u64::MAX, i64::MAX)]),
+            typical: typical_of(
+                i64::MIN,
+                u64::MAX,
+                vec![left_out(u64::MAX, i64::MIN), left_out(u64::MAX, i64::MAX)],
+            ),
             ..grid(offset, 1, jitter)
         };
         both(&model, &exactly(&[0, u64::MAX, u64::MAX, u64::MAX]));
         both(&Periodic { typical: None, extra: 0, ..model }, &exactly(&[0, u64::MAX, u64::MAX, u64::MAX]));
     }
     let least = Some(Fraction { numerator: 1, denominator: u64::MAX });
-    both(&Periodic { period_exact: least, skipped: u64::MAX, ..grid(0, 1, 0) }, &exactly(&[0, u64::MAX, u64::MAX]));
+    both(
+        &Periodic { period_exact: least, skipped: u64::MAX, ..grid(0, 1, 0) },
+        &exactly(&[0, u64::MAX, u64::MAX]),
+    );
 }
 
 /// What happened: which activation each release is of, and how late it was; and the model that follows from
@@ -179,11 +214,13 @@ type Drawn = (i128, i128, u32);
 fn truth() -> impl Strategy<Value = Truth> {
     let drawn = (0..JITTER - 40, prop_oneof![3 => Just(0), 1 => 0..40_i128], 0..60_u32);
     let slips = (select(&[4_u32, 60]), any::<bool>());
-    (vec(drawn, 20..150), 2_000..5_000_u64, 1..7_u64, slips).prop_map(|(mut drawn, period, denominator, (rarity, with_extra))| {
-        drawn.iter_mut().for_each(|(_, _, special)| *special %= rarity);
-        let fraction = Fraction { numerator: period * denominator + 1, denominator };
-        tight(&drawn, fraction, with_extra)
-    })
+    (vec(drawn, 20..150), 2_000..5_000_u64, 1..7_u64, slips).prop_map(
+        |(mut drawn, period, denominator, (rarity, with_extra))| {
+            drawn.iter_mut().for_each(|(_, _, special)| *special %= rarity);
+            let fraction = Fraction { numerator: period * denominator + 1, denominator };
+            tight(&drawn, fraction, with_extra)
+        },
+    )
 }
 
 fn tight(drawn: &[Drawn], period: Fraction, with_extra: bool) -> Truth {
@@ -223,11 +260,14 @@ fn tight(drawn: &[Drawn], period: Fraction, with_extra: bool) -> Truth {
     let first = increasing[0];
     increasing.iter_mut().for_each(|k| *k -= first);
     let strip = |ks: &[i128], without: Option<usize>| {
-        let all = || ks.iter().zip(&spans).enumerate().filter(move |(job, _)| Some(*job) != without).map(|(_, of)| of);
+        let all = || {
+            ks.iter().zip(&spans).enumerate().filter(move |(job, _)| Some(*job) != without).map(|(_, of)| of)
+        };
         let offset = all().map(|(k, (earliest, _))| earliest - up(*k)).min().expect("there are some");
         (offset, all().map(|(k, (_, latest))| latest - down(*k) - offset).max().expect("there are some"))
     };
-    let ((offset, jitter), (typical_offset, typical_jitter)) = (strip(&increasing, None), strip(&activations, Some(odd)));
+    let ((offset, jitter), (typical_offset, typical_jitter)) =
+        (strip(&increasing, None), strip(&activations, Some(odd)));
     let (k, (earliest, latest)) = (activations[odd], spans[odd]);
     let off = match earliest - up(k) < typical_offset {
         true => earliest - up(k) - typical_offset,
@@ -236,10 +276,17 @@ fn tight(drawn: &[Drawn], period: Fraction, with_extra: bool) -> Truth {
     let instant = |ns: i128| Instant::from_ns(ns.try_into().expect("fits"));
     let releases: Vec<Release> = spans
         .iter()
-        .map(|(earliest, latest)| Release { arrival: None, window: Window::new(instant(*earliest), instant(*latest)).expect("not empty") })
+        .map(|(earliest, latest)| Release {
+            arrival: None,
+            window: Window::new(instant(*earliest), instant(*latest)).expect("not empty"),
+        })
         .collect();
-    let sum = |sign: i128| slips.iter().map(|(_, slip)| slip * sign).filter(|slip| *slip > 0).sum::<i128>() as u64;
-    let listed = slips.iter().take(MAX_SLIPS).map(|(job, slip)| Slip { at_ns: releases[*job].window.latest(), activations: *slip as i64 });
+    let sum =
+        |sign: i128| slips.iter().map(|(_, slip)| slip * sign).filter(|slip| *slip > 0).sum::<i128>() as u64;
+    let listed = slips
+        .iter()
+        .take(MAX_SLIPS)
+        .map(|(job, slip)| Slip { at_ns: releases[*job].window.latest(), activations: *slip as i64 });
     let model = Periodic {
         period_exact: Some(period),
         offset_ns: offset as i64,
@@ -247,10 +294,15 @@ fn tight(drawn: &[Drawn], period: Fraction, with_extra: bool) -> Truth {
         skipped: sum(1),
         extra: sum(-1),
         slips: listed.collect(),
-        typical: typical_of(typical_offset as i64, typical_jitter as u64, vec![left_out(latest as u64, off as i64)]),
+        typical: typical_of(
+            typical_offset as i64,
+            typical_jitter as u64,
+            vec![left_out(latest as u64, off as i64)],
+        ),
         ..grid(0, (period.numerator / period.denominator).max(1), 0)
     };
-    let kept = releases.iter().enumerate().filter(|(job, _)| *job != odd).map(|(_, release)| *release).collect();
+    let kept =
+        releases.iter().enumerate().filter(|(job, _)| *job != odd).map(|(_, release)| *release).collect();
     Truth { releases, model, kept }
 }
 
@@ -263,7 +315,8 @@ fn falsified(truth: &Truth) -> Vec<(String, Periodic)> {
         change(&mut changed);
         all.push((what, changed));
     };
-    let typical = |model: &mut Periodic, change: &dyn Fn(&mut Typical)| model.typical.iter_mut().for_each(change);
+    let typical =
+        |model: &mut Periodic, change: &dyn Fn(&mut Typical)| model.typical.iter_mut().for_each(change);
     let one = Duration::from_ns(1);
     falsify("period".into(), &|model| {
         let span = model.jitter_ns.ns() + 2;
@@ -293,7 +346,9 @@ fn falsified(truth: &Truth) -> Vec<(String, Periodic)> {
             model.slips.remove(place);
         });
         falsify(format!("slip {place} of one more"), &|model| model.slips[place].activations += 1);
-        falsify(format!("slip {place} elsewhere"), &|model| model.slips[place].at_ns = model.slips[place].at_ns + one);
+        falsify(format!("slip {place} elsewhere"), &|model| {
+            model.slips[place].at_ns = model.slips[place].at_ns + one
+        });
     }
     if let Some((at, extra)) = truth.kept.get(1).map(|release| (release.window.latest(), 1)) {
         falsify("a slip where none is".into(), &|model| {
@@ -303,13 +358,21 @@ fn falsified(truth: &Truth) -> Vec<(String, Periodic)> {
     }
     falsify("typical offset + 1".into(), &|model| typical(model, &|typical| typical.offset_ns += 1));
     falsify("typical offset - 1".into(), &|model| typical(model, &|typical| typical.offset_ns -= 1));
-    falsify("typical jitter - 1".into(), &|model| typical(model, &|typical| typical.jitter_ns = typical.jitter_ns.saturating_sub(one)));
+    falsify("typical jitter - 1".into(), &|model| {
+        typical(model, &|typical| typical.jitter_ns = typical.jitter_ns.saturating_sub(one))
+    });
     falsify("nothing left out".into(), &|model| typical(model, &|typical| typical.left_out.clear()));
-    falsify("left out elsewhere".into(), &|model| typical(model, &|typical| typical.left_out[0].at_ns = Instant::from_ns(1)));
+    falsify("left out elsewhere".into(), &|model| {
+        typical(model, &|typical| typical.left_out[0].at_ns = Instant::from_ns(1))
+    });
     falsify("off by one more".into(), &|model| typical(model, &|typical| typical.left_out[0].off_ns += 1));
     falsify("one more left out".into(), &|model| {
         typical(model, &|typical| {
-            typical.left_out.push(LeftOut { at_ns: truth.kept[truth.kept.len() - 1].window.latest(), off_ns: 1, reason: None })
+            typical.left_out.push(LeftOut {
+                at_ns: truth.kept[truth.kept.len() - 1].window.latest(),
+                off_ns: 1,
+                reason: None,
+            })
         });
     });
     all

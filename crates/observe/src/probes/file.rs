@@ -1,5 +1,6 @@
-//! The file that says which function of a framework is which event, and where identities and names lie; and what is true of a program and cannot be seen from
-//! outside. Several files add up: that of the framework, that of the program.
+//! The file that says which function of a framework is which event, and where identities and names lie; and
+//! what is true of a program and cannot be seen from outside. Several files add up: that of the framework,
+//! that of the program.
 
 use super::place::{Number, Place, Text};
 use punctual_trace::flow::{Arming, Kind};
@@ -45,7 +46,8 @@ pub struct Probe {
     pub symbols: Vec<String>,
     /// Whether it happens when they return.
     pub at_return: bool,
-    /// Whose event it is: the channel's or task's; of a stop without one, that of the task which the thread runs.
+    /// Whose event it is: the channel's or task's; of a stop without one, that of the task which the thread
+    /// runs.
     pub id: Option<Number>,
     /// What that is called.
     pub name: Name,
@@ -118,8 +120,9 @@ impl ProbeFile {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MOST_BYTES);
         let text = text.ok_or_else(|| (1, format!("this is no text of at most {MOST_BYTES} bytes")))?;
         let line = |offset: usize| text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1);
-        let raw: RawFile = toml::from_str(text)
-            .map_err(|error| (error.span().map_or(1, |span| line(span.start)), error.message().trim_end().to_owned()))?;
+        let raw: RawFile = toml::from_str(text).map_err(|error| {
+            (error.span().map_or(1, |span| line(span.start)), error.message().trim_end().to_owned())
+        })?;
         raw.read().map_err(|(offset, what)| (line(offset), what))
     }
 
@@ -129,7 +132,11 @@ impl ProbeFile {
         self.policy = later.policy.or(self.policy.take());
         self.executors = later.executors.or(self.executors);
         self.probes.extend(later.probes);
-        let new = later.connections.into_iter().filter(|connection| !self.connections.contains(connection)).collect::<Vec<_>>();
+        let new = later
+            .connections
+            .into_iter()
+            .filter(|connection| !self.connections.contains(connection))
+            .collect::<Vec<_>>();
         self.connections.extend(new);
     }
 
@@ -137,7 +144,10 @@ impl ProbeFile {
     pub fn check(&self) -> Result<(), String> {
         for kind in Kind::ALL {
             if !self.probes.iter().any(|probe| probe.kind == kind) {
-                return Err(format!("there is no [[probe]] with event = \"{}\"; a trace needs all four", kind.name()));
+                return Err(format!(
+                    "there is no [[probe]] with event = \"{}\"; a trace needs all four",
+                    kind.name()
+                ));
             }
         }
         let places: usize = self.probes.iter().map(|probe| probe.symbols.len()).sum();
@@ -155,7 +165,10 @@ impl RawFile {
         if let Some(policy) = self.policy {
             let is_name = !policy.get_ref().trim().is_empty() && !policy.get_ref().contains(char::is_control);
             if !is_name {
-                return Err((policy.span().start, "policy names none; such as \"fifo\", \"lifo\", \"priority\"".into()));
+                return Err((
+                    policy.span().start,
+                    "policy names none; such as \"fifo\", \"lifo\", \"priority\"".into(),
+                ));
             }
             file.policy = Some(policy.into_inner());
         }
@@ -188,7 +201,8 @@ impl RawConnection {
                 "threshold = 0: an input is armed by one push at least; where the task does not wait for it, say optional = true".into(),
             ));
         }
-        let says_how = self.threshold.is_some() || [self.synchronised, self.optional, self.is_final].iter().any(Option::is_some);
+        let says_how = self.threshold.is_some()
+            || [self.synchronised, self.optional, self.is_final].iter().any(Option::is_some);
         let usual = Arming::default();
         let arming = says_how.then(|| Arming {
             threshold: self.threshold.map_or(usual.threshold, toml::Spanned::into_inner),
@@ -204,9 +218,16 @@ impl RawConnection {
 
 impl RawProbe {
     fn read(self) -> Result<Probe, (usize, String)> {
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == self.event.get_ref()).ok_or_else(|| {
-            (self.event.span().start, format!("event = \"{}\" is none; expected push, activation, start or stop", self.event.get_ref()))
-        })?;
+        let kind =
+            Kind::ALL.into_iter().find(|kind| kind.name() == self.event.get_ref()).ok_or_else(|| {
+                (
+                    self.event.span().start,
+                    format!(
+                        "event = \"{}\" is none; expected push, activation, start or stop",
+                        self.event.get_ref()
+                    ),
+                )
+            })?;
         let at = self.symbol.span().start;
         let symbols = match self.symbol.into_inner() {
             Symbols::One(symbol) => vec![symbol],
@@ -218,27 +239,39 @@ impl RawProbe {
         let at_return = match self.at.as_ref().map(|at| (at.span().start, at.get_ref().as_str())) {
             None | Some((_, "entry")) => false,
             Some((_, "return")) => true,
-            Some((offset, other)) => return Err((offset, format!("at = \"{other}\" is none; expected entry or return"))),
+            Some((offset, other)) => {
+                return Err((offset, format!("at = \"{other}\" is none; expected entry or return")));
+            }
         };
         let id = match &self.id {
             None => None,
-            Some(id) => {
-                Some(id.get_ref().parse::<Number>().map_err(|what| (id.span().start, format!("id = \"{}\": {what}", id.get_ref())))?)
-            }
+            Some(id) => Some(
+                id.get_ref()
+                    .parse::<Number>()
+                    .map_err(|what| (id.span().start, format!("id = \"{}\": {what}", id.get_ref())))?,
+            ),
         };
         let name = match &self.name {
             None => Name::None,
             Some(name) if name.get_ref() == "id" => Name::Id,
-            Some(name) => Name::Text(
-                name.get_ref().parse().map_err(|what| (name.span().start, format!("name = \"{}\": {what}, or \"id\"", name.get_ref())))?,
-            ),
+            Some(name) => Name::Text(name.get_ref().parse().map_err(|what| {
+                (name.span().start, format!("name = \"{}\": {what}, or \"id\"", name.get_ref()))
+            })?),
         };
         match (kind, at_return, &id) {
             (Kind::Stop, ..) | (_, false, Some(_)) => {}
             (_, true, _) => {
-                return Err((at, format!("a {} is at the entry of a function; at its return its arguments are gone", kind.name())));
+                return Err((
+                    at,
+                    format!(
+                        "a {} is at the entry of a function; at its return its arguments are gone",
+                        kind.name()
+                    ),
+                ));
             }
-            (_, _, None) => return Err((at, format!("a {} needs an id, such as id = \"u32 at arg0+8\"", kind.name()))),
+            (_, _, None) => {
+                return Err((at, format!("a {} needs an id, such as id = \"u32 at arg0+8\"", kind.name())));
+            }
         }
         if at_return && id.is_some() {
             return Err((at, "at its return a function's arguments are gone: leave the id out, it is that of the running task".into()));
@@ -312,7 +345,12 @@ at = "return"
             ("id = \"arg1\"", "", 15, "needs an id"),
             ("symbol = \"push\"", "symbol = []", 5, "names no function"),
             ("symbol = \"push\"", "symbols = \"push\"", 5, "unknown field"),
-            ("[[probe]]\nevent = \"stop\"\nsymbol = \"run\"\nat = \"return\"\n", "", 1, "no [[probe]] with event = \"stop\""),
+            (
+                "[[probe]]\nevent = \"stop\"\nsymbol = \"run\"\nat = \"return\"\n",
+                "",
+                1,
+                "no [[probe]] with event = \"stop\"",
+            ),
             ("framework = \"X\"", "policy = \" \"", 2, "policy names none"),
             ("framework = \"X\"", "executors = 0", 2, "nobody would execute"),
             ("framework = \"X\"", "executors = -1", 2, "expected u32"),
@@ -329,7 +367,8 @@ at = "return"
             ("channel = \"c\"\ntask = \"t\"\nsynchronized = true", "unknown field"),
             ("channel = \"c\"\ntask = \"t\"\nfinal = 1", "expected a boolean"),
         ] {
-            let (line, what) = ProbeFile::parse(format!("[[connection]]\n{connection}\n").as_bytes()).expect_err(connection);
+            let (line, what) =
+                ProbeFile::parse(format!("[[connection]]\n{connection}\n").as_bytes()).expect_err(connection);
             assert!(what.contains(said), "{connection}: {what}");
             assert!(line <= 4, "{connection}: line {line}");
         }
@@ -338,7 +377,9 @@ at = "return"
     #[test]
     fn inputs_are_declared_as_far_as_they_are_known() {
         let of = |text: &str| {
-            let file = ProbeFile::parse(format!("[[connection]]\nchannel = \"c\"\ntask = \"t\"\n{text}").as_bytes()).unwrap();
+            let file =
+                ProbeFile::parse(format!("[[connection]]\nchannel = \"c\"\ntask = \"t\"\n{text}").as_bytes())
+                    .unwrap();
             let [Declared { channel, task, arming }] = &file.connections[..] else { panic!("{file:?}") };
             assert_eq!((channel.as_str(), task.as_str()), ("c", "t"));
             *arming
@@ -354,14 +395,24 @@ at = "return"
     fn files_add_up() {
         let connection = "[[connection]]\nchannel = \"c\"\ntask = \"t\"\n";
         let mut file = parse(FILE).unwrap();
-        file.add(ProbeFile::parse(format!("policy = \"fifo\"\nexecutors = 2\n{connection}").as_bytes()).unwrap());
-        file.add(ProbeFile::parse(format!("policy = \"lifo\"\n{connection}threshold = 2\n{connection}").as_bytes()).unwrap());
+        file.add(
+            ProbeFile::parse(format!("policy = \"fifo\"\nexecutors = 2\n{connection}").as_bytes()).unwrap(),
+        );
+        file.add(
+            ProbeFile::parse(
+                format!("policy = \"lifo\"\n{connection}threshold = 2\n{connection}").as_bytes(),
+            )
+            .unwrap(),
+        );
         assert_eq!((file.framework.as_deref(), file.probes.len()), (Some("X"), 4));
         assert_eq!((file.policy.as_deref(), file.executors), (Some("lifo"), Some(2)));
-        let thresholds: Vec<_> = file.connections.iter().map(|it| it.arming.map(|arming| arming.threshold)).collect();
+        let thresholds: Vec<_> =
+            file.connections.iter().map(|it| it.arming.map(|arming| arming.threshold)).collect();
         assert_eq!(thresholds, [None, Some(2)]);
         // Of one that is of a program alone, what is missing is said.
-        assert!(ProbeFile::parse(b"policy = \"fifo\"").unwrap().check().unwrap_err().contains("event = \"push\""));
+        assert!(
+            ProbeFile::parse(b"policy = \"fifo\"").unwrap().check().unwrap_err().contains("event = \"push\"")
+        );
         assert!(ProbeFile::parse(&[0xff]).unwrap_err().1.contains("no text"));
     }
 }

@@ -7,7 +7,8 @@ pub const MOST_STEPS: usize = 4;
 /// Arguments in registers.
 const ARGUMENTS: u8 = 6;
 
-/// From an argument of the function: `arg1` (no offsets), `arg1+8` (one), `[arg1]+8` (two: the first leads to a pointer that is followed).
+/// From an argument of the function: `arg1` (no offsets), `arg1+8` (one), `[arg1]+8` (two: the first leads to
+/// a pointer that is followed).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The argument, from 0.
@@ -39,14 +40,20 @@ impl FromStr for Number {
                 return Err(expected.into());
             }
             let place: Place = text.parse()?;
-            return if place.offsets.is_empty() { Ok(Number { bytes: 8, place }) } else { Err(expected.into()) };
+            return if place.offsets.is_empty() {
+                Ok(Number { bytes: 8, place })
+            } else {
+                Err(expected.into())
+            };
         };
         let bytes = match number.trim() {
             "u8" => 1,
             "u16" => 2,
             "u32" => 4,
             "u64" => 8,
-            other => return Err(format!("'{other}' is no number that can be read; expected u8, u16, u32 or u64")),
+            other => {
+                return Err(format!("'{other}' is no number that can be read; expected u8, u16, u32 or u64"));
+            }
         };
         Ok(Number { bytes, place: address(place)? })
     }
@@ -56,7 +63,9 @@ impl FromStr for Text {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let place = text.strip_prefix("string at ").ok_or("expected where the text is, such as \"string at [arg0+16]\"")?;
+        let place = text
+            .strip_prefix("string at ")
+            .ok_or("expected where the text is, such as \"string at [arg0+16]\"")?;
         Ok(Text(address(place)?))
     }
 }
@@ -80,14 +89,18 @@ impl FromStr for Place {
     /// `argN`, or a place in brackets (the pointer there), each with an offset or not.
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let (base, offset) =
-            match text.rfind(']').map_or_else(|| text.find(['+', '-']), |end| text[end..].find(['+', '-']).map(|at| end + at)) {
-                Some(at) => (text[..at].trim(), Some(offset(&text[at..])?)),
-                None => (text, None),
-            };
+        let (base, offset) = match text
+            .rfind(']')
+            .map_or_else(|| text.find(['+', '-']), |end| text[end..].find(['+', '-']).map(|at| end + at))
+        {
+            Some(at) => (text[..at].trim(), Some(offset(&text[at..])?)),
+            None => (text, None),
+        };
         let mut place = match base.strip_prefix('[') {
             Some(inner) => {
-                let inner = inner.strip_suffix(']').ok_or_else(|| format!("'{base}' has a bracket that is not closed"))?;
+                let inner = inner
+                    .strip_suffix(']')
+                    .ok_or_else(|| format!("'{base}' has a bracket that is not closed"))?;
                 address(inner)?
             }
             None => Place { argument: argument(base)?, offsets: Vec::new() },
@@ -101,7 +114,8 @@ impl FromStr for Place {
 }
 
 fn argument(text: &str) -> Result<u8, String> {
-    let number = text.strip_prefix("arg").and_then(|number| number.parse().ok()).filter(|number| *number < ARGUMENTS);
+    let number =
+        text.strip_prefix("arg").and_then(|number| number.parse().ok()).filter(|number| *number < ARGUMENTS);
     number.ok_or_else(|| format!("'{text}' is no argument; expected arg0 to arg{}", ARGUMENTS - 1))
 }
 
@@ -112,8 +126,10 @@ fn offset(text: &str) -> Result<i32, String> {
         Some(hex) => i32::from_str_radix(hex, 16),
         None => digits.parse(),
     };
-    let number =
-        number.ok().filter(|number| *number >= 0).ok_or_else(|| format!("'{digits}' is no offset; expected bytes, such as 8 or 0x10"))?;
+    let number = number
+        .ok()
+        .filter(|number| *number >= 0)
+        .ok_or_else(|| format!("'{digits}' is no offset; expected bytes, such as 8 or 0x10"))?;
     Ok(if sign == "-" { -number } else { number })
 }
 

@@ -45,8 +45,12 @@ pub fn find(program: &Path, names: &[&str]) -> Result<Vec<Option<Function>>, Err
             Err(error) => return Err(failed(&file, format!("it is no program: {error}"))),
         };
         let symbols = elf.dynsyms.iter().map(|symbol| (elf.dynstrtab.get_at(symbol.st_name), symbol));
-        for (name, symbol) in symbols.chain(elf.syms.iter().map(|symbol| (elf.strtab.get_at(symbol.st_name), symbol))) {
-            let Some(at) = name.and_then(|name| names.iter().position(|wanted| *wanted == name)) else { continue };
+        for (name, symbol) in
+            symbols.chain(elf.syms.iter().map(|symbol| (elf.strtab.get_at(symbol.st_name), symbol)))
+        {
+            let Some(at) = name.and_then(|name| names.iter().position(|wanted| *wanted == name)) else {
+                continue;
+            };
             if found[at].is_none() && symbol.st_type() == STT_FUNC && symbol.st_value != 0 {
                 found[at] = offset(&elf, &symbol).map(|offset| {
                     let first = bytes.get(offset..).unwrap_or_default();
@@ -59,30 +63,41 @@ pub fn find(program: &Path, names: &[&str]) -> Result<Vec<Option<Function>>, Err
 }
 
 fn failed(file: &Path, why: impl ToString) -> Error {
-    Error::new(ErrorKind::CommandFailed, format!("cannot look for functions in {}: {}", file.display(), why.to_string()))
+    Error::new(
+        ErrorKind::CommandFailed,
+        format!("cannot look for functions in {}: {}", file.display(), why.to_string()),
+    )
 }
 
 /// From an address to a place in the file.
 fn offset(elf: &Elf<'_>, symbol: &Sym) -> Option<usize> {
     let header = elf.program_headers.iter().find(|header| {
-        header.p_type == PT_LOAD && symbol.st_value >= header.p_vaddr && symbol.st_value - header.p_vaddr < header.p_filesz
+        header.p_type == PT_LOAD
+            && symbol.st_value >= header.p_vaddr
+            && symbol.st_value - header.p_vaddr < header.p_filesz
     })?;
     usize::try_from(symbol.st_value - header.p_vaddr + header.p_offset).ok()
 }
 
-/// What the loader would load with it: it is asked, and runs nothing of the program. None for static programs.
+/// What the loader would load with it: it is asked, and runs nothing of the program. None for static
+/// programs.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let Ok(bytes) = std::fs::read(program) else { return Vec::new() };
-    let Some(loader) = Elf::parse(&bytes).ok().and_then(|elf| elf.interpreter.map(str::to_owned)) else { return Vec::new() };
+    let Some(loader) = Elf::parse(&bytes).ok().and_then(|elf| elf.interpreter.map(str::to_owned)) else {
+        return Vec::new();
+    };
     let Ok(output) = Command::new(loader).arg("--list").arg(program).output() else { return Vec::new() };
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines()
-        .filter_map(|line| line.split_once("=> ")?.1.split(" (0x").next().map(|path| PathBuf::from(path.trim())))
+        .filter_map(|line| {
+            line.split_once("=> ")?.1.split(" (0x").next().map(|path| PathBuf::from(path.trim()))
+        })
         .filter(|path| path.is_file())
         .collect()
 }
 
-/// What the kernel does by itself are pushes, jumps, calls and instructions that do nothing. What is locked it does not touch.
+/// What the kernel does by itself are pushes, jumps, calls and instructions that do nothing. What is locked
+/// it does not touch.
 fn kind_of(elf: &Elf<'_>, first: &[u8]) -> Option<First> {
     if elf.header.e_machine != goblin::elf::header::EM_X86_64 {
         return None;
@@ -99,12 +114,14 @@ fn kind_of(elf: &Elf<'_>, first: &[u8]) -> Option<First> {
 
 /// The file that a command means, as the kernel will: a path, or a name in PATH.
 pub fn program(name: &std::ffi::OsStr) -> Option<PathBuf> {
-    let there = |path: &Path| path.is_file().then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    let there =
+        |path: &Path| path.is_file().then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     let path = Path::new(name);
     if path.components().count() > 1 {
         return there(path);
     }
-    std::env::var_os("PATH").and_then(|paths| std::env::split_paths(&paths).find_map(|folder| there(&folder.join(path))))
+    std::env::var_os("PATH")
+        .and_then(|paths| std::env::split_paths(&paths).find_map(|folder| there(&folder.join(path))))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Box plots as SVG: a box for each run, the runs of a configuration together, so that the eye sees their spread beside their difference.
+//! Box plots as SVG: a box for each run, the runs of a configuration together, so that the eye sees their
+//! spread beside their difference.
 
 use super::Comparison;
 use super::figures::{Row, Section};
@@ -24,7 +25,11 @@ struct Axis {
 
 impl Axis {
     fn of<'a>(all: impl Iterator<Item = &'a Distribution> + Clone) -> Axis {
-        let least = all.clone().flat_map(|of| [of.min_ns, of.median_ns, of.max_ns]).filter(|value| *value > Duration::ZERO).min();
+        let least = all
+            .clone()
+            .flat_map(|of| [of.min_ns, of.median_ns, of.max_ns])
+            .filter(|value| *value > Duration::ZERO)
+            .min();
         let greatest = all.map(|of| of.max_ns).max().unwrap_or(Duration::ZERO);
         let (least, greatest) = (least.map_or(1, Duration::ns), greatest.ns().max(1));
         let low = steps().take_while(|step| *step <= least as f64).last().unwrap_or(1.0);
@@ -54,7 +59,10 @@ fn steps() -> impl Iterator<Item = f64> {
 
 /// The plot of a table; nothing where it is not about distributions.
 pub(super) fn plot(comparison: &Comparison, section: &Section) -> Option<Markup> {
-    let all = section.rows.iter().flat_map(|row| row.runs.iter().flatten().filter_map(|sample| sample.distribution.as_ref()));
+    let all = section
+        .rows
+        .iter()
+        .flat_map(|row| row.runs.iter().flatten().filter_map(|sample| sample.distribution.as_ref()));
     all.clone().next()?;
     let axis = Axis::of(all);
     let lines: usize = comparison.names.len();
@@ -109,7 +117,8 @@ fn drawn(distribution: &Distribution, axis: &Axis, y: f64, configuration: usize,
     let at = |value: &Duration| axis.place(*value);
     let (low, high) = (at(quartile_1_ns), at(quartile_3_ns));
     let [least, first, median, third, greatest] = cells(distribution);
-    let spoken = format!("{run}: min {least}, quartiles {first}, {median}, {third}, max {greatest}, of {count}");
+    let spoken =
+        format!("{run}: min {least}, quartiles {first}, {median}, {third}, max {greatest}, of {count}");
     html! {
         g class={ "c" (configuration % 5 + 1) } {
             title { (spoken) }
@@ -147,14 +156,20 @@ mod tests {
 
     #[test]
     fn an_axis_holds_all_that_is_drawn() {
-        let all = [distribution([0, 0, 3_000, 4_000, 70_000]), distribution([1_500, 2_000, 3_000, 4_000, 5_000])];
+        let all =
+            [distribution([0, 0, 3_000, 4_000, 70_000]), distribution([1_500, 2_000, 3_000, 4_000, 5_000])];
         let axis = Axis::of(all.iter());
         assert_eq!((axis.low, axis.high), (1_000.0, 100_000.0));
         assert_eq!(axis.place(Duration::ZERO), LABELS);
         assert_eq!(axis.place(Duration::from_ns(1_000)), LABELS);
-        assert!((axis.place(Duration::from_ns(10_000)) - (LABELS + (WIDTH - LABELS - RIGHT) / 2.0)).abs() < 1e-6);
+        assert!(
+            (axis.place(Duration::from_ns(10_000)) - (LABELS + (WIDTH - LABELS - RIGHT) / 2.0)).abs() < 1e-6
+        );
         assert_eq!(axis.place(Duration::from_ns(100_000)), WIDTH - RIGHT);
-        assert_eq!(axis.ticks().iter().map(|tick| tick.ns() / 1_000).collect::<Vec<_>>(), [1, 2, 5, 10, 20, 50, 100]);
+        assert_eq!(
+            axis.ticks().iter().map(|tick| tick.ns() / 1_000).collect::<Vec<_>>(),
+            [1, 2, 5, 10, 20, 50, 100]
+        );
     }
 
     #[test]

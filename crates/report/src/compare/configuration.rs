@@ -44,7 +44,12 @@ impl By {
             By::Platform => match flow {
                 Some(flow) => flow.platform.clone(),
                 None if platform.kernel.is_empty() => None,
-                None => Some(format!("Linux {}, {}, {}", platform.kernel, platform.machine, counted(platform.cpus.into(), "processor"))),
+                None => Some(format!(
+                    "Linux {}, {}, {}",
+                    platform.kernel,
+                    platform.machine,
+                    counted(platform.cpus.into(), "processor")
+                )),
             },
             By::Policy => flow?.policy.clone(),
             By::Executors => flow?.executors.map(|executors| executors.to_string()),
@@ -55,7 +60,9 @@ impl By {
     /// A value in words: `fifo`, `2 executors`.
     pub(super) fn told(self, value: &Value) -> String {
         match value {
-            Value::Known(value) if self == By::Executors => format!("{value} executor{}", if value == "1" { "" } else { "s" }),
+            Value::Known(value) if self == By::Executors => {
+                format!("{value} executor{}", if value == "1" { "" } else { "s" })
+            }
             Value::Known(value) => visible(value),
             Value::Unknown => format!("{} unknown", self.name()),
             Value::Mixed => format!("{} mixed", self.name()),
@@ -116,8 +123,11 @@ impl Configuration {
     pub(super) fn all(inputs: &[Input], grouping: &Grouping) -> Vec<Configuration> {
         let mut found: Vec<(Vec<Option<String>>, Vec<usize>)> = Vec::new();
         for (number, input) in inputs.iter().enumerate() {
-            let key: Vec<Option<String>> =
-                grouping.by.iter().map(|by| if *by == By::File { Some(number.to_string()) } else { by.of(input) }).collect();
+            let key: Vec<Option<String>> = grouping
+                .by
+                .iter()
+                .map(|by| if *by == By::File { Some(number.to_string()) } else { by.of(input) })
+                .collect();
             match found.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, runs)) => runs.push(number),
                 None => found.push((key, vec![number])),
@@ -136,7 +146,10 @@ impl Configuration {
     }
 
     pub(super) fn value(&self, by: By) -> &Value {
-        By::PROPERTIES.iter().position(|property| *property == by).map_or(&Value::Unknown, |index| &self.properties[index])
+        By::PROPERTIES
+            .iter()
+            .position(|property| *property == by)
+            .map_or(&Value::Unknown, |index| &self.properties[index])
     }
 }
 
@@ -181,7 +194,10 @@ pub(super) fn names(inputs: &[Input]) -> Vec<String> {
     };
     let short: BTreeSet<String> = inputs.iter().map(|input| last(&input.name)).collect();
     let is_plain = short.len() == inputs.len();
-    inputs.iter().map(|input| visible(&if is_plain { last(&input.name) } else { input.name.clone() })).collect()
+    inputs
+        .iter()
+        .map(|input| visible(&if is_plain { last(&input.name) } else { input.name.clone() }))
+        .collect()
 }
 
 /// What traces lack: a comparison with one that lost much may be one with what was left of it.
@@ -202,7 +218,10 @@ pub(super) fn lacking(inputs: &[Input]) -> Vec<String> {
             parts.push(format!("at least {} missing", counted(missing, "event")));
         }
         if !parts.is_empty() {
-            text.push(format!("Not all of {name} is there ({}): its figures are of what could be followed.", parts.join(", ")));
+            text.push(format!(
+                "Not all of {name} is there ({}): its figures are of what could be followed.",
+                parts.join(", ")
+            ));
         }
         if flow.chains_omitted {
             text.push(format!("There are too many chains in {name} to compare them all; name those that you want with --chain."));

@@ -1,4 +1,5 @@
-//! What the figures say on the decisions: which policy, how many executors, which platform gives the least worst-case end-to-end latency.
+//! What the figures say on the decisions: which policy, how many executors, which platform gives the least
+//! worst-case end-to-end latency.
 
 use super::Comparison;
 use super::configuration::{By, Configuration, varies};
@@ -39,7 +40,8 @@ impl Candidate {
 fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String> {
     let max = section.kind.figures().len() - 1;
     let runs = comparison.names.len();
-    let common: Vec<&Row> = section.rows.iter().filter(|row| (0..runs).all(|run| row.value(run, max).is_some())).collect();
+    let common: Vec<&Row> =
+        section.rows.iter().filter(|row| (0..runs).all(|run| row.value(run, max).is_some())).collect();
     if common.is_empty() {
         return match section.rows.is_empty() {
             true => Vec::new(),
@@ -71,8 +73,13 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
         let difference = Difference::new(&least.worst, &here.worst).text();
         let values = [least, here].map(|candidate| candidate.worst_time());
         Some(
-            format!("{} with {} ({} there: {}, {difference})", label(least.number), values[0], label(best.number), values[1])
-                + &format!(" for {}", row.name),
+            format!(
+                "{} with {} ({} there: {}, {difference})",
+                label(least.number),
+                values[0],
+                label(best.number),
+                values[1]
+            ) + &format!(" for {}", row.name),
         )
     });
     let others: Vec<String> = others.collect();
@@ -92,8 +99,9 @@ fn over(configuration: &Configuration, of_run: impl Fn(usize) -> Option<u64>) ->
 /// Configurations, the least first; of equal ones, the one that was given first.
 fn rank(comparison: &Comparison, of: impl Fn(&Configuration) -> Option<Range>) -> Vec<Candidate> {
     let all = comparison.configurations.iter().enumerate();
-    let mut ranked: Vec<Candidate> =
-        all.filter_map(|(number, configuration)| Some(Candidate { number, worst: of(configuration)? })).collect();
+    let mut ranked: Vec<Candidate> = all
+        .filter_map(|(number, configuration)| Some(Candidate { number, worst: of(configuration)? }))
+        .collect();
     ranked.sort_by_key(|candidate| (candidate.worst.value, candidate.number));
     ranked
 }
@@ -116,7 +124,9 @@ fn named(ranked: &[Candidate], name: impl Fn(&Candidate) -> String) -> String {
 
 /// Who may be as good, for all that the runs say.
 fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
-    let Some((best, others)) = ranked.split_first().filter(|_| comparison.has_spreads()) else { return String::new() };
+    let Some((best, others)) = ranked.split_first().filter(|_| comparison.has_spreads()) else {
+        return String::new();
+    };
     let near: Vec<&str> = others
         .iter()
         .filter(|other| !best.worst.is_apart(&other.worst))
@@ -131,11 +141,15 @@ fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
 /// With few runs, that they lie apart may be chance: then it is said.
 fn chance(comparison: &Comparison, best: &Candidate, others: &[Candidate]) -> String {
     let runs = |candidate: &Candidate| comparison.configurations[candidate.number].runs.len();
-    let cases = others.iter().map(|other| one_chance_in(runs(best), runs(other))).fold(f64::INFINITY, f64::min);
+    let cases =
+        others.iter().map(|other| one_chance_in(runs(best), runs(other))).fold(f64::INFINITY, f64::min);
     if cases >= PLAIN {
         return String::new();
     }
-    format!(" With so few that may be chance: two configurations that do not differ at all lie apart in one case of {}.", cases.round())
+    format!(
+        " With so few that may be chance: two configurations that do not differ at all lie apart in one case of {}.",
+        cases.round()
+    )
 }
 
 /// What happens by chance in fewer than one case of so many is not told.
@@ -149,13 +163,16 @@ fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
         return Vec::new();
     }
     let mut text = Vec::new();
-    for (by, title) in [(By::Platform, "Platform"), (By::Policy, "Policy"), (By::Executors, "Number of executors")] {
+    for (by, title) in
+        [(By::Platform, "Platform"), (By::Policy, "Policy"), (By::Executors, "Number of executors")]
+    {
         if !varied.contains(&by) {
             continue;
         }
         let others: Vec<By> = varied.iter().copied().filter(|other| *other != by).collect();
-        let circumstances =
-            |candidate: &Candidate| -> Vec<String> { others.iter().map(|other| other.told(all[candidate.number].value(*other))).collect() };
+        let circumstances = |candidate: &Candidate| -> Vec<String> {
+            others.iter().map(|other| other.told(all[candidate.number].value(*other))).collect()
+        };
         // In the order in which the configurations were given, and the best of each first.
         let mut groups: Vec<(Vec<String>, Vec<Candidate>)> = Vec::new();
         let mut given: Vec<&Candidate> = ranked.iter().collect();

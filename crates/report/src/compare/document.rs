@@ -1,4 +1,5 @@
-//! The page: decisions first, then for each kind of time its box plots and its table. It holds no script and loads nothing.
+//! The page: decisions first, then for each kind of time its box plots and its table. It holds no script and
+//! loads nothing.
 
 use super::Comparison;
 use super::{boxes, decisions, table};
@@ -9,7 +10,8 @@ use maud::{DOCTYPE, Markup, html};
 const STYLES: [&str; 2] = [include_str!("../html/assets/page.css"), include_str!("compare.css")];
 
 pub(super) fn page(comparison: &Comparison) -> String {
-    let labels: Vec<&str> = comparison.configurations.iter().map(|configuration| configuration.label.as_str()).collect();
+    let labels: Vec<&str> =
+        comparison.configurations.iter().map(|configuration| configuration.label.as_str()).collect();
     let title = format!("Compared: {}", labels.join("; "));
     let decisions = decisions::all(comparison);
     let markup = html! {

@@ -166,22 +166,45 @@ pub(super) struct Sample {
 impl Section {
     /// Of what all inputs have.
     pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
-        let flows: Option<Vec<&Dataflow>> = inputs.iter().map(|input| input.model.dataflow.as_ref()).collect();
+        let flows: Option<Vec<&Dataflow>> =
+            inputs.iter().map(|input| input.model.dataflow.as_ref()).collect();
         let mut sections: Vec<Section> = Vec::new();
         if let Some(flows) = flows {
             let tasks = |of: fn(&FlowTask) -> Option<&Distribution>| {
-                rows(flows.iter().map(|flow| flow.tasks.iter().map(|task| (visible(&task.name), distributed(of(task), false))).collect()))
+                rows(flows.iter().map(|flow| {
+                    flow.tasks
+                        .iter()
+                        .map(|task| (visible(&task.name), distributed(of(task), false)))
+                        .collect()
+                }))
             };
             let chains = |of: fn(&Chain) -> Option<&Distribution>| {
-                rows(flows.iter().map(|flow| flow.chains.iter().map(|chain| (name(chain), distributed(of(chain), true))).collect()))
+                rows(flows.iter().map(|flow| {
+                    flow.chains.iter().map(|chain| (name(chain), distributed(of(chain), true))).collect()
+                }))
             };
-            sections.push(Section { kind: Kind::Execution, rows: tasks(|task| task.execution.as_ref().map(|times| &times.distribution)) });
-            sections.push(Section { kind: Kind::Queuing, rows: tasks(|task| task.queuing.as_ref().map(|times| &times.distribution)) });
-            sections.push(Section { kind: Kind::Reaction, rows: chains(|chain| chain.reaction.as_ref().map(|times| &times.distribution)) });
-            sections.push(Section { kind: Kind::Age, rows: chains(|chain| chain.age.as_ref().map(|times| &times.distribution)) });
+            sections.push(Section {
+                kind: Kind::Execution,
+                rows: tasks(|task| task.execution.as_ref().map(|times| &times.distribution)),
+            });
+            sections.push(Section {
+                kind: Kind::Queuing,
+                rows: tasks(|task| task.queuing.as_ref().map(|times| &times.distribution)),
+            });
+            sections.push(Section {
+                kind: Kind::Reaction,
+                rows: chains(|chain| chain.reaction.as_ref().map(|times| &times.distribution)),
+            });
+            sections.push(Section {
+                kind: Kind::Age,
+                rows: chains(|chain| chain.age.as_ref().map(|times| &times.distribution)),
+            });
         }
         if inputs.iter().all(|input| !input.model.tasks.is_empty()) {
-            let of = |kind| Section { kind, rows: rows(inputs.iter().map(|input| threads(&input.model.tasks, kind))) };
+            let of = |kind| Section {
+                kind,
+                rows: rows(inputs.iter().map(|input| threads(&input.model.tasks, kind))),
+            };
             sections.push(of(Kind::Threads));
             // Where there is something to say.
             let more = [Kind::Slips, Kind::Lateness, Kind::Cost, Kind::Response].map(of);
@@ -201,8 +224,17 @@ impl Section {
 
 impl Row {
     /// A figure, by its place in [`Kind::figures`], over the runs of a configuration.
-    pub(super) fn range(&self, configuration: &Configuration, place: usize, figure: &Figure) -> Option<Range> {
-        Range::of(configuration.runs.iter().filter_map(|run| self.value(*run, place)), figure.whole, figure.unit)
+    pub(super) fn range(
+        &self,
+        configuration: &Configuration,
+        place: usize,
+        figure: &Figure,
+    ) -> Option<Range> {
+        Range::of(
+            configuration.runs.iter().filter_map(|run| self.value(*run, place)),
+            figure.whole,
+            figure.unit,
+        )
     }
 
     /// A figure of one run.
@@ -226,10 +258,14 @@ fn distributed(distribution: Option<&Distribution>, with_min: bool) -> Sample {
         true => vec![Some(of.min_ns.ns()), Some(of.median_ns.ns()), Some(of.max_ns.ns())],
         false => vec![Some(of.median_ns.ns()), Some(of.max_ns.ns())],
     };
-    Sample { values: distribution.map_or_else(|| vec![None; if with_min { 3 } else { 2 }], values), distribution: distribution.cloned() }
+    Sample {
+        values: distribution.map_or_else(|| vec![None; if with_min { 3 } else { 2 }], values),
+        distribution: distribution.cloned(),
+    }
 }
 
-/// Threads by name. Of several of one name, or several tasks of one thread, the one with the most jobs: what a thread does for long.
+/// Threads by name. Of several of one name, or several tasks of one thread, the one with the most jobs: what
+/// a thread does for long.
 fn threads(tasks: &[Task], kind: Kind) -> Vec<(String, Sample)> {
     let mut places = HashMap::new();
     let mut longest: Vec<(&Task, u64)> = Vec::new();
@@ -249,8 +285,12 @@ fn thread(stream: Option<&Stream>, kind: Kind) -> Sample {
     let periodic = stream.and_then(|stream| stream.arrival.periodic.as_ref());
     let percentiles = stream.and_then(|stream| stream.percentiles);
     let values = match kind {
-        Kind::Slips => vec![periodic.map(|periodic| periodic.skipped), periodic.map(|periodic| periodic.extra)],
-        Kind::Lateness => quantiles(stream.and_then(|stream| percentiles::lateness(stream).and(percentiles?.lateness))),
+        Kind::Slips => {
+            vec![periodic.map(|periodic| periodic.skipped), periodic.map(|periodic| periodic.extra)]
+        }
+        Kind::Lateness => {
+            quantiles(stream.and_then(|stream| percentiles::lateness(stream).and(percentiles?.lateness)))
+        }
         Kind::Cost => quantiles(percentiles.and_then(|percentiles| percentiles.cost)),
         Kind::Response => quantiles(percentiles.and_then(|percentiles| percentiles.response)),
         _ => vec![

@@ -91,18 +91,27 @@ pub(super) fn json(comparison: &Comparison) -> String {
     for section in &comparison.sections {
         for row in &section.rows {
             for (index, figure) in section.kind.figures().iter().enumerate() {
-                let ranges: Vec<_> = all.iter().map(|configuration| row.range(configuration, index, figure)).collect();
+                let ranges: Vec<_> =
+                    all.iter().map(|configuration| row.range(configuration, index, figure)).collect();
                 let first = ranges[0];
                 let found = ranges.into_iter().enumerate().map(|(number, range)| {
                     let range = range?;
                     let difference = first.filter(|_| number > 0).map(|first| {
                         let difference = Difference::new(&first, &range);
                         let has_spreads = first.runs > 1 && range.runs > 1;
-                        Changed { ratio: difference.ratio(), exceeds_spread: has_spreads.then_some(difference.is_marked) }
+                        Changed {
+                            ratio: difference.ratio(),
+                            exceeds_spread: has_spreads.then_some(difference.is_marked),
+                        }
                     });
                     Some(Found { values: Values::from(&range), runs: range.runs, difference })
                 });
-                figures.push(Figure { of: section.kind.field(), name: &row.name, figure: figure.field, configurations: found.collect() });
+                figures.push(Figure {
+                    of: section.kind.field(),
+                    name: &row.name,
+                    figure: figure.field,
+                    configurations: found.collect(),
+                });
             }
         }
     }

@@ -1,4 +1,5 @@
-//! A figure over the runs of a configuration, and whether two configurations differ by more than their runs do.
+//! A figure over the runs of a configuration, and whether two configurations differ by more than their runs
+//! do.
 
 use crate::figure::{about, count};
 use punctual_model::Duration;
@@ -67,7 +68,12 @@ pub(super) struct Difference {
 
 impl Difference {
     pub(super) fn new(first: &Range, other: &Range) -> Difference {
-        Difference { first: first.value, other: other.value, unit: other.unit, is_marked: first.is_apart(other) }
+        Difference {
+            first: first.value,
+            other: other.value,
+            unit: other.unit,
+            is_marked: first.is_apart(other),
+        }
     }
 
     /// As a part of the first's; there is none of zero, unless both are.
@@ -112,8 +118,8 @@ fn percent(ratio: f64) -> String {
     }
 }
 
-/// How likely ranges of so many runs lie apart although nothing differs: one case of this many. All orders of the runs are as likely then,
-/// and two of them have all of one side first.
+/// How likely ranges of so many runs lie apart although nothing differs: one case of this many. All orders of
+/// the runs are as likely then, and two of them have all of one side first.
 pub(super) fn one_chance_in(runs: usize, others: usize) -> f64 {
     let mut orders = 1.0;
     for place in 1..=runs {

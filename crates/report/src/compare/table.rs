@@ -46,8 +46,14 @@ fn paragraphs(all: &[String], page: &Page) -> String {
 /// How many of what, and what they have in common.
 pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
     let all = &comparison.configurations;
-    let mut text = vec![format!("{} in {}.", counted(comparison.names.len() as u64, "run"), counted(all.len() as u64, "configuration"))];
-    let same = By::PROPERTIES.into_iter().filter(|by| matches!(all[0].value(*by), Value::Known(_)) && !varies(all, *by));
+    let mut text = vec![format!(
+        "{} in {}.",
+        counted(comparison.names.len() as u64, "run"),
+        counted(all.len() as u64, "configuration")
+    )];
+    let same = By::PROPERTIES
+        .into_iter()
+        .filter(|by| matches!(all[0].value(*by), Value::Known(_)) && !varies(all, *by));
     let same: Vec<String> = same.map(|by| by.told(all[0].value(by))).collect();
     if !same.is_empty() {
         text[0] += &format!(" The same in all: {}.", same.join(", "));
@@ -73,9 +79,11 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
 
 /// Who is compared.
 pub(super) fn configurations(comparison: &Comparison) -> Table {
-    let mut table = Table::new(&[words("Configuration", Fit::Keep), figures("Runs", Fit::Keep), words("Of", Fit::Fold)]);
+    let mut table =
+        Table::new(&[words("Configuration", Fit::Keep), figures("Runs", Fit::Keep), words("Of", Fit::Fold)]);
     for configuration in &comparison.configurations {
-        let mut names: Vec<&str> = configuration.runs.iter().map(|run| comparison.names[*run].as_str()).collect();
+        let mut names: Vec<&str> =
+            configuration.runs.iter().map(|run| comparison.names[*run].as_str()).collect();
         // In whatever order they were given, they are the same runs.
         names.sort_unstable();
         let row = [configuration.label.clone(), count(names.len() as u64), names.join(", ")];
@@ -87,11 +95,17 @@ pub(super) fn configurations(comparison: &Comparison) -> Table {
 /// A row for each configuration of each task, chain or thread.
 pub(super) fn of(comparison: &Comparison, section: &Section) -> Table {
     let subject = if matches!(section.kind, Kind::Reaction | Kind::Age) { Fit::Fold } else { Fit::Keep };
-    let mut columns: Vec<Column> = vec![words(section.kind.subject(), subject), words("Configuration", Fit::Fold)];
+    let mut columns: Vec<Column> =
+        vec![words(section.kind.subject(), subject), words("Configuration", Fit::Fold)];
     for figure in section.kind.figures() {
         // Of three, the least says least.
-        let (fit, fit_of_difference) = if figure.whole == Whole::Least { (Fit::Drop(1), Fit::Drop(2)) } else { (Fit::Keep, Fit::Keep) };
-        columns.extend([figures(figure.title, fit), figures("(runs)", Fit::Drop(3)), figures("(to first)", fit_of_difference)]);
+        let (fit, fit_of_difference) =
+            if figure.whole == Whole::Least { (Fit::Drop(1), Fit::Drop(2)) } else { (Fit::Keep, Fit::Keep) };
+        columns.extend([
+            figures(figure.title, fit),
+            figures("(runs)", Fit::Drop(3)),
+            figures("(to first)", fit_of_difference),
+        ]);
     }
     columns.push(words("Notes", Fit::Fold));
     let mut table = Table::new(&columns);
@@ -109,18 +123,24 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
     let mut cells = vec![(name, Tone::Plain), (configuration.label.clone(), Tone::Plain)];
     let present = row.present(configuration);
     for (index, figure) in kind.figures().iter().enumerate() {
-        let (Some(range), before) = (row.range(configuration, index, figure), row.range(first, index, figure).filter(|_| number > 0))
+        let (Some(range), before) =
+            (row.range(configuration, index, figure), row.range(first, index, figure).filter(|_| number > 0))
         else {
             cells.extend(["–", "", ""].map(|cell| (cell.to_owned(), Tone::Plain)));
             continue;
         };
         cells.push((figure.text(&range), Tone::Plain));
         cells.push((figure.spread(&range), Tone::Plain));
-        cells.push(before.map_or((String::new(), Tone::Plain), |before| told(kind, &Difference::new(&before, &range))));
+        cells
+            .push(before.map_or((String::new(), Tone::Plain), |before| {
+                told(kind, &Difference::new(&before, &range))
+            }));
     }
     let note = match present {
         0 => "missing".to_owned(),
-        _ if present < configuration.runs.len() => format!("in {present} of {}", counted(configuration.runs.len() as u64, "run")),
+        _ if present < configuration.runs.len() => {
+            format!("in {present} of {}", counted(configuration.runs.len() as u64, "run"))
+        }
         _ => String::new(),
     };
     cells.push((note, Tone::Warning));
@@ -165,11 +185,17 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
 
 /// What a mark is worth with so few runs.
 fn chance(comparison: &Comparison) -> String {
-    let mut runs: Vec<usize> =
-        comparison.configurations.iter().map(|configuration| configuration.runs.len()).filter(|runs| *runs > 1).collect();
+    let mut runs: Vec<usize> = comparison
+        .configurations
+        .iter()
+        .map(|configuration| configuration.runs.len())
+        .filter(|runs| *runs > 1)
+        .collect();
     runs.sort_unstable();
     let (few, more) = (runs[0], runs[1]);
     let cases = one_chance_in(few, more);
     let cases = if cases < 1e6 { count(cases.round() as u64) } else { "more than a million".into() };
-    format!("With {few} and {more} runs that happens to one figure of {cases} where nothing differs at all; with more runs, to fewer.")
+    format!(
+        "With {few} and {more} runs that happens to one figure of {cases} where nothing differs at all; with more runs, to fewer."
+    )
 }

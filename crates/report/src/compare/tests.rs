@@ -81,12 +81,15 @@ impl Run {
     }
 }
 
-const FIFO: Run = Run { policy: "fifo", executors: 1, execution: [100, 200], queuing: [10, 1_000], chains: [4_000, 8_000] };
+const FIFO: Run =
+    Run { policy: "fifo", executors: 1, execution: [100, 200], queuing: [10, 1_000], chains: [4_000, 8_000] };
 /// A little more than [`FIFO`].
 const FIFO_AGAIN: Run = Run { execution: [102, 220], queuing: [12, 1_100], chains: [4_100, 8_200], ..FIFO };
 /// Queuing is less, one chain is better and the other worse.
-const PRIORITY: Run = Run { policy: "priority", execution: [101, 210], queuing: [5, 500], chains: [6_000, 6_500], ..FIFO };
-const PRIORITY_AGAIN: Run = Run { execution: [103, 230], queuing: [6, 550], chains: [6_100, 6_150], ..PRIORITY };
+const PRIORITY: Run =
+    Run { policy: "priority", execution: [101, 210], queuing: [5, 500], chains: [6_000, 6_500], ..FIFO };
+const PRIORITY_AGAIN: Run =
+    Run { execution: [103, 230], queuing: [6, 550], chains: [6_100, 6_150], ..PRIORITY };
 
 fn compared(runs: &[(&str, &Run)], by: &[By]) -> Comparison {
     let inputs: Vec<Input> = runs.iter().map(|(name, run)| run.input(name)).collect();
@@ -125,7 +128,10 @@ The least worst-case end-to-end latency by reaction time, over all 2 chains: pri
 By reaction time, another one is the least for single chains: fifo with 4.1 ms (priority there: 6.1 ms, ▲ +48.8 %) for a → b.
 ";
     assert!(found.contains(decisions), "{found}");
-    assert!(found.contains("With 2 and 2 runs that happens to one figure of 3 where nothing differs at all"), "{found}");
+    assert!(
+        found.contains("With 2 and 2 runs that happens to one figure of 3 where nothing differs at all"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -166,7 +172,10 @@ late  fifo                –                   –              missing
       priority         7 µs                8 µs
 ";
     assert!(found.contains(expected), "{found}");
-    assert!(found.contains("of the one chain that all runs have: fifo with 4 ms; then priority with 6 ms"), "{found}");
+    assert!(
+        found.contains("of the one chain that all runs have: fifo with 4 ms; then priority with 6 ms"),
+        "{found}"
+    );
 }
 
 #[test]
@@ -175,7 +184,10 @@ fn what_a_run_lacks_is_told() {
     let flow = lossy.model.dataflow.as_mut().expect("a dataflow program");
     (flow.discarded_events, flow.damaged_packets) = (7, 1);
     let found = text(&Comparison::new(&[FIFO.input("f"), lossy], &[]).expect("dataflow programs"));
-    assert!(found.contains("Not all of p is there (7 events discarded, 1 packet missing or damaged): its"), "{found}");
+    assert!(
+        found.contains("Not all of p is there (7 events discarded, 1 packet missing or damaged): its"),
+        "{found}"
+    );
     assert!(!found.contains("Not all of f"), "{found}");
 }
 
@@ -196,11 +208,20 @@ fn other_groupings() {
     let two = Run { executors: 2, ..FIFO };
     let all = [("1", &FIFO), ("2", &two), ("3", &PRIORITY)];
     let by_policy = compared(&all, &[By::Policy]);
-    let labels = |comparison: &Comparison| comparison.configurations.iter().map(|it| it.label.clone()).collect::<Vec<_>>();
+    let labels = |comparison: &Comparison| {
+        comparison.configurations.iter().map(|it| it.label.clone()).collect::<Vec<_>>()
+    };
     assert_eq!(labels(&by_policy), ["fifo", "priority"]);
-    assert!(text(&by_policy).contains("The runs of fifo are not alike: they differ in executors, so"), "{}", text(&by_policy));
+    assert!(
+        text(&by_policy).contains("The runs of fifo are not alike: they differ in executors, so"),
+        "{}",
+        text(&by_policy)
+    );
     assert_eq!(labels(&compared(&all, &[By::File])), ["1", "2", "3"]);
-    assert_eq!(labels(&compared(&all, &[])), ["fifo, 1 executor", "fifo, 2 executors", "priority, 1 executor"]);
+    assert_eq!(
+        labels(&compared(&all, &[])),
+        ["fifo, 1 executor", "fifo, 2 executors", "priority, 1 executor"]
+    );
     let same = compared(&[("d/1", &FIFO), ("e/1", &FIFO_AGAIN)], &[]);
     assert_eq!(labels(&same), ["nav, Linux x86_64, fifo, 1 executor"]);
     assert!(text(&same).contains("d/1, e/1"), "{}", text(&same));
@@ -209,8 +230,10 @@ fn other_groupings() {
 
 #[test]
 fn threads_are_compared_by_name() {
-    let named =
-        |tasks| Input { name: format!("{}.timing.json", if tasks == 1 { "before" } else { "after" }), model: example::model(Vec::new()) };
+    let named = |tasks| Input {
+        name: format!("{}.timing.json", if tasks == 1 { "before" } else { "after" }),
+        model: example::model(Vec::new()),
+    };
     let (mut before, mut after) = (named(1), named(2));
     before.model.tasks = vec![example::task("ctl", 1_202, 80), example::task("gone", 1_203, 80)];
     let mut slower = example::task("ctl", 1_202, 80);
@@ -266,7 +289,9 @@ ctl     plain             –      –      –       –
     assert!(found.contains("Threads: processor time") && found.contains("Threads: response time"), "{found}");
     let json: serde_json::Value = serde_json::from_str(&comparison.json()).expect("JSON");
     let figures = json["figures"].as_array().expect("figures");
-    let of = |of: &str, figure: &str| figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure");
+    let of = |of: &str, figure: &str| {
+        figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure")
+    };
     let skipped = serde_json::json!({"value": 3, "least": 3, "greatest": 3, "runs": 1, "difference": {}});
     assert_eq!(of("slips", "skipped")["configurations"][1], skipped);
     assert_eq!(of("cost", "p99_ns")["configurations"][1]["value_ns"], 790_000);
@@ -277,7 +302,8 @@ ctl     plain             –      –      –       –
 #[test]
 fn what_has_nothing_in_common_is_refused() {
     let threads = Input { name: "t".into(), model: example::model(vec![example::task("ctl", 1, 80)]) };
-    let refused = Comparison::new(&[threads, FIFO.input("f")], &[]).map(|_| ()).expect_err("nothing in common");
+    let refused =
+        Comparison::new(&[threads, FIFO.input("f")], &[]).map(|_| ()).expect_err("nothing in common");
     assert_eq!((refused.flow, refused.threads), (Some(1), Some(0)));
 }
 
@@ -288,7 +314,9 @@ fn json_says_the_same() {
     assert_eq!(json["configurations"][1]["policy"], "priority");
     assert_eq!(json["configurations"][0]["runs"], serde_json::json!(["f1", "f2"]));
     let figures = json["figures"].as_array().expect("figures");
-    let of = |of: &str, figure: &str| figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure");
+    let of = |of: &str, figure: &str| {
+        figures.iter().find(|it| it["of"] == of && it["figure"] == figure).expect("a figure")
+    };
     let queuing = of("queuing", "max_ns");
     assert_eq!(
         queuing["configurations"][1],
@@ -305,22 +333,28 @@ fn the_page_holds_boxes_and_escapes_names() {
     hostile.model.dataflow.as_mut().expect("a dataflow program").policy = Some("<img src=x>".into());
     let html = Comparison::new(&[FIFO.input("f"), hostile], &[]).expect("dataflow programs").html();
     assert!(!html.contains("<script") && !html.contains("<img"), "a name became markup");
-    // A box of each run for a task's execution and queuing, and for two chains' reaction; no chain has a data age.
+    // A box of each run for a task's execution and queuing, and for two chains' reaction; no chain has a data
+    // age.
     assert_eq!(html.matches("<rect").count(), 2 * (1 + 1 + 2));
     assert_eq!(html.matches("<svg").count(), 3);
-    assert!(html.contains("&lt;script&gt;p: min 101 µs, quartiles 101 µs, 101 µs, 210 µs, max 210 µs, of 10"), "{html}");
+    assert!(
+        html.contains("&lt;script&gt;p: min 101 µs, quartiles 101 µs, 101 µs, 210 µs, max 210 µs, of 10"),
+        "{html}"
+    );
 }
 
 fn any_run() -> impl Strategy<Value = Run> {
     let policy = prop_oneof![Just("fifo"), Just("priority")];
     let pair = || [0_u64..50, 50_u64..100];
-    (policy, 1_u32..3, pair(), pair(), [1_u64..1_000, 1_u64..1_000]).prop_map(|(policy, executors, execution, queuing, chains)| Run {
-        policy,
-        executors,
-        execution,
-        queuing,
-        chains,
-    })
+    (policy, 1_u32..3, pair(), pair(), [1_u64..1_000, 1_u64..1_000]).prop_map(
+        |(policy, executors, execution, queuing, chains)| Run {
+            policy,
+            executors,
+            execution,
+            queuing,
+            chains,
+        },
+    )
 }
 
 proptest! {
@@ -334,7 +368,8 @@ proptest! {
         }
     }
 
-    /// The first run of each configuration says in which order they are shown; that of the others says nothing.
+    /// The first run of each configuration says in which order they are shown; that of the others says
+    /// nothing.
     #[test]
     fn the_order_of_runs_does_not_matter(runs in prop::collection::vec(any_run(), 2..8), shuffle in any::<prop::sample::Index>()) {
         let given: Vec<Input> = runs.iter().enumerate().map(|(number, run)| run.input(&format!("run-{number}"))).collect();

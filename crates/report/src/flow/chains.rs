@@ -62,7 +62,10 @@ fn row(name: String, kind: &str, latency: Option<&Latency>, notes: &[String]) ->
         Some(Latency { distribution, worst }) => {
             row.push(count(distribution.count));
             row.extend(cells(distribution));
-            row.extend([worst.queuing_ns, worst.execution_ns, worst.waiting_ns].map(|part| at_most(part).to_string()));
+            row.extend(
+                [worst.queuing_ns, worst.execution_ns, worst.waiting_ns]
+                    .map(|part| at_most(part).to_string()),
+            );
         }
         None => {
             row.push("0".into());
@@ -74,25 +77,39 @@ fn row(name: String, kind: &str, latency: Option<&Latency>, notes: &[String]) ->
     row
 }
 
-/// What is not in the figures: of sources, and of sinks. An instance of the source that is not whole may have put a datum on the chain that nobody
-/// knows of.
+/// What is not in the figures: of sources, and of sinks. An instance of the source that is not whole may have
+/// put a datum on the chain that nobody knows of.
 pub(crate) fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<String>, Vec<String>) {
     let told = |parts: &[(u64, &str)]| {
         let some = parts.iter().filter(|(number, _)| *number > 0);
         some.map(|(number, what)| format!("{} {what}", count(*number))).collect::<Vec<_>>()
     };
-    let mut sources =
-        told(&[(chain.in_flight, "on the way"), (chain.lost, "lost"), (chain.incomplete, "incomplete"), (chain.overtaken, "overtaken")]);
+    let mut sources = told(&[
+        (chain.in_flight, "on the way"),
+        (chain.lost, "lost"),
+        (chain.incomplete, "incomplete"),
+        (chain.overtaken, "overtaken"),
+    ]);
     let source = chain.tasks.first().and_then(|name| flow.tasks.iter().find(|task| task.name == *name));
-    sources.extend(source.iter().flat_map(|task| notes(task).into_iter().map(|note| format!("of {} itself {note}", visible(&task.name)))));
-    let sinks = told(&[(chain.sinks_in_flight, "not ended"), (chain.sinks_lost, "lost"), (chain.sinks_incomplete, "incomplete")]);
+    sources.extend(source.iter().flat_map(|task| {
+        notes(task).into_iter().map(|note| format!("of {} itself {note}", visible(&task.name)))
+    }));
+    let sinks = told(&[
+        (chain.sinks_in_flight, "not ended"),
+        (chain.sinks_lost, "lost"),
+        (chain.sinks_incomplete, "incomplete"),
+    ]);
     (sources, sinks)
 }
 
 /// That latencies rest on an assumption: of these connections, nobody knows what their inputs keep.
 pub(crate) fn unknown_inputs(connections: &[String]) -> String {
     const MOST: usize = 6;
-    let more = if connections.len() > MOST { format!(", and {} more", connections.len() - MOST) } else { String::new() };
+    let more = if connections.len() > MOST {
+        format!(", and {} more", connections.len() - MOST)
+    } else {
+        String::new()
+    };
     format!(
         "What inputs keep, the trace does not say ({}{more}): an instance is taken to have read all that was pushed since the activation before its own. \
          If an input keeps a queue, latencies through it are longer than this; declare it where the trace is made.",
@@ -106,7 +123,8 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
     for chain in &flow.chains {
         for (kind, latency) in [("reaction", &chain.reaction), ("age", &chain.age)] {
             let Some(Latency { worst, distribution }) = latency else { continue };
-            let same = kind == "age" && chain.reaction.as_ref().is_some_and(|reaction| reaction.worst == *worst);
+            let same =
+                kind == "age" && chain.reaction.as_ref().is_some_and(|reaction| reaction.worst == *worst);
             let (name, total) = (name(chain), greatest(distribution));
             let _ = match same {
                 true => writeln!(text, "Worst age of {name}: {total}, the same."),
@@ -124,7 +142,11 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
             text += &paragraph(&said, page);
         }
     }
-    let unknown: Vec<String> = flow.unknown_inputs().into_iter().map(|(from, to)| format!("{} → {}", visible(from), visible(to))).collect();
+    let unknown: Vec<String> = flow
+        .unknown_inputs()
+        .into_iter()
+        .map(|(from, to)| format!("{} → {}", visible(from), visible(to)))
+        .collect();
     if !unknown.is_empty() {
         text += &paragraph(&unknown_inputs(&unknown), page);
     }
@@ -135,24 +157,30 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
         );
     }
     if flow.chains.iter().any(|chain| chain.incomplete + chain.sinks_incomplete > 0) {
-        text += &paragraph("incomplete, of a chain: the sink's instance that read the datum has no start or stop in the trace.", page);
+        text += &paragraph(
+            "incomplete, of a chain: the sink's instance that read the datum has no start or stop in the trace.",
+            page,
+        );
     }
     if flow.chains.iter().any(|chain| chain.overtaken > 0) {
-        text += &paragraph("overtaken: data that were pushed when the sink had read a later one already.", page);
+        text +=
+            &paragraph("overtaken: data that were pushed when the sink had read a later one already.", page);
     }
     text
 }
 
-/// How long a datum lay on a channel before the instance that read it was activated, and for what: only a task with another input can have waited
-/// for that one.
+/// How long a datum lay on a channel before the instance that read it was activated, and for what: only a
+/// task with another input can have waited for that one.
 pub(crate) fn waited(flow: &Dataflow, stage: &Stage) -> String {
     let mut text = String::new();
     if stage.busy > Duration::ZERO {
         text += &format!("waited {} while the task was busy with earlier data; ", stage.busy);
     }
     if stage.waiting() > Duration::ZERO {
-        let is_input = |channel: &&Channel| channel.activates.iter().any(|activates| activates.task == stage.step.task);
-        let others = if flow.channels.iter().filter(is_input).count() > 1 { ", for other inputs" } else { "" };
+        let is_input =
+            |channel: &&Channel| channel.activates.iter().any(|activates| activates.task == stage.step.task);
+        let others =
+            if flow.channels.iter().filter(is_input).count() > 1 { ", for other inputs" } else { "" };
         text += &format!("waited {} on the channel{others}; ", stage.waiting());
     }
     text
@@ -184,9 +212,18 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
             Some(channel) => format!(" until it pushed on {}", visible(channel)),
             None => " to its end".into(),
         };
-        lines.push([since(begin, step.activation_ns), visible(&step.task), format!("#{}", step.instance), String::new(), what + &then]);
+        lines.push([
+            since(begin, step.activation_ns),
+            visible(&step.task),
+            format!("#{}", step.instance),
+            String::new(),
+            what + &then,
+        ]);
     }
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let (at, task, number) = (width(0), width(1), width(2));
-    lines.iter().map(|line| format!("  {:>at$}  {:task$}  {:>number$}  {}\n", line[0], line[1], line[2], line[4])).collect()
+    lines
+        .iter()
+        .map(|line| format!("  {:>at$}  {:task$}  {:>number$}  {}\n", line[0], line[1], line[2], line[4]))
+        .collect()
 }

@@ -13,7 +13,8 @@ pub fn dot(flow: &Dataflow) -> String {
         quoted(title)
     );
     for task in &flow.tasks {
-        let times = task.execution.as_ref().map(|times| format!("\nC ≤ {}", at_most(times.distribution.max_ns)));
+        let times =
+            task.execution.as_ref().map(|times| format!("\nC ≤ {}", at_most(times.distribution.max_ns)));
         let label = quoted(&format!("{}{}", task.name, times.unwrap_or_default()));
         let _ = writeln!(text, "\t{} [shape = box, label = {label}];", quoted(&format!("task {}", task.id)));
     }
@@ -23,9 +24,12 @@ pub fn dot(flow: &Dataflow) -> String {
         if channel.from_outside > 0 {
             let outside = quoted(&format!("outside {}", channel.id));
             let _ = writeln!(text, "\t{outside} [shape = point];");
-            let _ = writeln!(text, "\t{outside} -> {node} [label = {}];", quoted(&count(channel.from_outside)));
+            let _ =
+                writeln!(text, "\t{outside} -> {node} [label = {}];", quoted(&count(channel.from_outside)));
         }
-        let task = |name: &str| flow.tasks.iter().find(|task| task.name == name).map(|task| quoted(&format!("task {}", task.id)));
+        let task = |name: &str| {
+            flow.tasks.iter().find(|task| task.name == name).map(|task| quoted(&format!("task {}", task.id)))
+        };
         for pushed_by in &channel.pushed_by {
             let Some(task) = task(&pushed_by.task) else { continue };
             let _ = writeln!(text, "\t{task} -> {node} [label = {}];", quoted(&count(pushed_by.pushes)));
@@ -33,7 +37,11 @@ pub fn dot(flow: &Dataflow) -> String {
         for activates in &channel.activates {
             let Some(task) = task(&activates.task) else { continue };
             let style = if is_never_last(activates, channel) { ", style = dashed" } else { "" };
-            let _ = writeln!(text, "\t{node} -> {task} [label = {}{style}];", quoted(&count(activates.activations)));
+            let _ = writeln!(
+                text,
+                "\t{node} -> {task} [label = {}{style}];",
+                quoted(&count(activates.activations))
+            );
         }
     }
     text + "}\n"

@@ -38,16 +38,19 @@ fn row(channel: &Channel) -> Vec<(String, Tone)> {
     ]
 }
 
-/// What a reader must know of a channel. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.
+/// What a reader must know of a channel. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be
+/// missing.
 fn notes(channel: &Channel) -> Vec<String> {
     let mut notes = Vec::new();
     if channel.missing_pushes > 0 {
         notes.push(format!("at least {} missing", counted(channel.missing_pushes, "push")));
     }
-    notes.extend(channel.activates.iter().filter(|activates| is_never_last(activates, channel)).map(|activates| {
-        let task = visible(&activates.task);
-        format!("never what activates {task}")
-    }));
+    notes.extend(channel.activates.iter().filter(|activates| is_never_last(activates, channel)).map(
+        |activates| {
+            let task = visible(&activates.task);
+            format!("never what activates {task}")
+        },
+    ));
     notes
 }
 

@@ -22,7 +22,8 @@ pub(crate) const PARTS: [Column; 9] = [
 /// One line for each task; nothing where no recording of the kernel's was given.
 pub fn table(flow: &Dataflow, page: &Page) -> String {
     let mut table = Table::new(&PARTS);
-    table.rows = rows(flow).into_iter().map(|row| row.into_iter().map(|cell| (cell, Tone::Plain)).collect()).collect();
+    table.rows =
+        rows(flow).into_iter().map(|row| row.into_iter().map(|cell| (cell, Tone::Plain)).collect()).collect();
     if table.rows.is_empty() { String::new() } else { table.print(page).0 }
 }
 
@@ -30,7 +31,11 @@ pub fn table(flow: &Dataflow, page: &Page) -> String {
 pub(crate) fn rows(flow: &Dataflow) -> Vec<Vec<String>> {
     let known = flow.tasks.iter().filter_map(|task| Some((task, task.by_kernel.as_ref()?)));
     let row = known.map(|(task, parts)| {
-        let mut row = vec![visible(&task.name), count(parts.executions), count(task.executions.saturating_sub(parts.executions))];
+        let mut row = vec![
+            visible(&task.name),
+            count(parts.executions),
+            count(task.executions.saturating_sub(parts.executions)),
+        ];
         let cells = |part: &Distribution| {
             let [_, _, median, _, greatest] = cells(part);
             [median, greatest]

@@ -51,8 +51,16 @@ fn times(flow: &Dataflow, page: &Page, begin: Instant, of: fn(&FlowTask) -> Opti
 
 /// What is not in the figures. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.
 pub(crate) fn notes(task: &FlowTask) -> Vec<String> {
-    let parts = [(task.in_flight, "", "not ended"), (task.incomplete, "", "incomplete"), (task.missing_activations, "≥ ", "missing")];
-    parts.into_iter().filter(|(number, ..)| *number > 0).map(|(number, least, what)| format!("{least}{} {what}", count(number))).collect()
+    let parts = [
+        (task.in_flight, "", "not ended"),
+        (task.incomplete, "", "incomplete"),
+        (task.missing_activations, "≥ ", "missing"),
+    ];
+    parts
+        .into_iter()
+        .filter(|(number, ..)| *number > 0)
+        .map(|(number, least, what)| format!("{least}{} {what}", count(number)))
+        .collect()
 }
 
 /// How many activations a distance is of, as columns.
@@ -95,7 +103,12 @@ pub fn counts(flow: &Dataflow, page: &Page) -> String {
     table(flow, page, &columns, |task| SPANS.map(|span| cell(task, span)).to_vec())
 }
 
-fn table(flow: &Dataflow, page: &Page, columns: &[Column], cells: impl Fn(&FlowTask) -> Vec<String>) -> String {
+fn table(
+    flow: &Dataflow,
+    page: &Page,
+    columns: &[Column],
+    cells: impl Fn(&FlowTask) -> Vec<String>,
+) -> String {
     let mut table = Table::new(columns);
     for task in flow.tasks.iter().filter(|task| task.arrival.curve.is_some()) {
         let row = [visible(&task.name), count(task.activations)].into_iter().chain(cells(task));
@@ -134,11 +147,17 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
     }
     let sum = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).sum::<u64>();
     if sum(|task| task.in_flight) > 0 {
-        text += &paragraph("not ended: instances that had been activated and had not ended when the trace did.", page);
+        text += &paragraph(
+            "not ended: instances that had been activated and had not ended when the trace did.",
+            page,
+        );
     }
     let (incomplete, missing) = (sum(|task| task.incomplete), sum(|task| task.missing_activations));
     if incomplete > 0 {
-        let said = format!("incomplete: {} without activation, start or stop in the trace; in no figure.", counted(incomplete, "instance"));
+        let said = format!(
+            "incomplete: {} without activation, start or stop in the trace; in no figure.",
+            counted(incomplete, "instance")
+        );
         text += &paragraph(&said, page);
     }
     for task in flow.tasks.iter().filter(|task| task.unexplained > 0) {
@@ -150,8 +169,10 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
         text += &paragraph(&said, page);
     }
     if missing > 0 {
-        let said =
-            format!("missing: at least {} that the trace lacks, by their numbers; no curve spans one.", counted(missing, "activation"));
+        let said = format!(
+            "missing: at least {} that the trace lacks, by their numbers; no curve spans one.",
+            counted(missing, "activation")
+        );
         text += &paragraph(&said, page);
     }
     text

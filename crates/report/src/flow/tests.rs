@@ -20,7 +20,9 @@ fn distribution(count: u64, values: [u64; 5]) -> Distribution {
 }
 
 fn task(name: &str, id: u32) -> FlowTask {
-    let times = |values| Some(Times { distribution: distribution(4, values), worst: Worst { instance: 3, at_ns: at(3_010) } });
+    let times = |values| {
+        Some(Times { distribution: distribution(4, values), worst: Worst { instance: 3, at_ns: at(3_010) } })
+    };
     let curve = Curve { delta_min_ns: vec![us(900), us(2_000)], delta_max_ns: vec![us(1_100), us(2_050)] };
     FlowTask {
         name: name.into(),
@@ -86,7 +88,12 @@ fn model_with(second: &str) -> TimingModel {
         from_outside: 2,
         from_unknown: 0,
         pushed_by: vec![PushedBy { task: "cam".into(), pushes: 1_232 }],
-        activates: vec![Activates { task: second.into(), activations: 0, declared: true, keeps: Some(Keeps::Queue) }],
+        activates: vec![Activates {
+            task: second.into(),
+            activations: 0,
+            declared: true,
+            keeps: Some(Keeps::Queue),
+        }],
     };
     let flow = Dataflow {
         program: Some("rover \"2\"".into()),
@@ -163,7 +170,8 @@ fn no_line_of_a_table_is_wider_than_the_page() {
     for width in [80, 100, 132, 200] {
         let text = program(&model(), &Page { width: Some(width), colour: false });
         let steps = |line: &str| line.starts_with("  +");
-        let long: Vec<&str> = text.lines().filter(|line| line.chars().count() > usize::from(width) && !steps(line)).collect();
+        let long: Vec<&str> =
+            text.lines().filter(|line| line.chars().count() > usize::from(width) && !steps(line)).collect();
         assert!(long.is_empty(), "{width}: {long:#?}");
     }
 }
@@ -209,7 +217,11 @@ fn what_is_missing_by_its_number_is_told_at_first() {
     let flow = model.dataflow.as_mut().unwrap();
     flow.channels[0].missing_pushes = 0;
     (flow.tasks[1].missing_activations, flow.tasks[1].incomplete) = (0, 0);
-    assert!(summary(&model).ends_with("; nothing lost up to the last event, when 2 instances had not ended.\n"), "{}", summary(&model));
+    assert!(
+        summary(&model).ends_with("; nothing lost up to the last event, when 2 instances had not ended.\n"),
+        "{}",
+        summary(&model)
+    );
 }
 
 #[test]
@@ -230,7 +242,9 @@ fn only_a_task_with_two_inputs_waits_for_the_other() {
     let mut model = model();
     let flow = model.dataflow.as_mut().unwrap();
     flow.channels.push(Channel { name: "tick".into(), id: 1, ..flow.channels[0].clone() });
-    assert!(program(&model, &Page::default()).contains("waited 55 µs on the channel, for other inputs; queued"));
+    assert!(
+        program(&model, &Page::default()).contains("waited 55 µs on the channel, for other inputs; queued")
+    );
 }
 
 #[test]

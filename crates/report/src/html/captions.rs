@@ -12,7 +12,13 @@ fn ns(ns: u64) -> Duration {
 
 /// A round length of one or two dozen releases, which are in view at first.
 fn example(curve: &Curve) -> Option<Duration> {
-    let most = curve.delta_max_ns.get(..24).unwrap_or(&curve.delta_max_ns).last()?.min(curve.delta_min_ns.last()?).ns();
+    let most = curve
+        .delta_max_ns
+        .get(..24)
+        .unwrap_or(&curve.delta_max_ns)
+        .last()?
+        .min(curve.delta_min_ns.last()?)
+        .ns();
     let decade = 10_u64.pow(most.checked_ilog10()?);
     [5, 2, 1].into_iter().map(|digit| Duration::from_ns(digit * decade)).find(|length| length.ns() <= most)
 }
@@ -26,7 +32,9 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
                 PeriodicOn::Release => "the releases themselves",
             };
             let bound = match grid.greatest_ns {
-                None => format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns))),
+                None => {
+                    format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns)))
+                }
                 Some(greatest) => format!(
                     "the typical jitter, {}; a model of all releases, one for each activation, needs J = {}",
                     at_most(ns(grid.jitter_ns)),
@@ -40,8 +48,7 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
                 period_of(grid.numerator, grid.denominator),
             );
             if !grid.slips.is_empty() {
-                text +=
-                    " A vertical line is where activations were skipped or releases extra; from there on, jobs are of other activations.";
+                text += " A vertical line is where activations were skipped or releases extra; from there on, jobs are of other activations.";
             }
             if !grid.left_out.is_empty() {
                 let rings = match grid.left_out.len() {
@@ -51,7 +58,12 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
                 let _ = write!(text, " The typical jitter does not count the {rings}.");
             }
             if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
-                let _ = write!(text, " Here half of the jobs were at most {} late, 99 % at most {}.", at_most(ns(half)), at_most(ns(most)));
+                let _ = write!(
+                    text,
+                    " Here half of the jobs were at most {} late, 99 % at most {}.",
+                    at_most(ns(half)),
+                    at_most(ns(most))
+                );
             }
             text
         }
@@ -78,7 +90,11 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     }
     let together = jobs.raster.jobs_per_bucket();
     if together > 2 {
-        let _ = write!(text, " Of every {} jobs in a row, the lowest and the highest are drawn: no extreme is left out.", count(together));
+        let _ = write!(
+            text,
+            " Of every {} jobs in a row, the lowest and the highest are drawn: no extreme is left out.",
+            count(together)
+        );
     }
     text
 }
@@ -102,10 +118,26 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
     );
     let mut cut = false;
     if let Some((span, most)) = example(curve).and_then(|span| Some((span, curve.eta_max(span)?))) {
-        let _ = write!(text, " For example, in any {span} there are between {} and {}", curve.eta_min(span), counted(most, "release"));
-        if let Some(separation) = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns.ns()).filter(|ns| *ns > 0) {
+        let _ = write!(
+            text,
+            " For example, in any {span} there are between {} and {}",
+            curve.eta_min(span),
+            counted(most, "release")
+        );
+        if let Some(separation) = stream
+            .arrival
+            .sporadic
+            .as_ref()
+            .map(|sporadic| sporadic.min_separation_ns.ns())
+            .filter(|ns| *ns > 0)
+        {
             let allowed = span.ns().div_ceil(separation);
-            let _ = write!(text, "; the sporadic model (one every {} at most) allows {}", at_least(ns(separation)), count(allowed));
+            let _ = write!(
+                text,
+                "; the sporadic model (one every {} at most) allows {}",
+                at_least(ns(separation)),
+                count(allowed)
+            );
             cut = allowed > MOST_ABOVE * most;
         }
         if let Some(periodic) = &stream.arrival.periodic {
@@ -122,7 +154,8 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
         text.push('.');
     }
     if cut {
-        text += " What a simpler model allows leaves the figure at the top; a logarithmic scale shows all of it.";
+        text +=
+            " What a simpler model allows leaves the figure at the top; a logarithmic scale shows all of it.";
     }
     if stream.arrival.sporadic.as_ref().is_some_and(|sporadic| sporadic.min_separation_ns == Duration::ZERO) {
         text += " Two releases can coincide, so a least separation bounds nothing here: there is no sporadic line.";
@@ -133,8 +166,9 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
 /// ⌈(Δ + J)/T⌉.
 fn most_of_periodic(periodic: &Periodic, span: Duration) -> u64 {
     let whole = (u128::from(periodic.period_ns.ns()), 1);
-    let (numerator, denominator) =
-        periodic.period_exact.map_or(whole, |exact| (u128::from(exact.numerator), u128::from(exact.denominator)));
+    let (numerator, denominator) = periodic
+        .period_exact
+        .map_or(whole, |exact| (u128::from(exact.numerator), u128::from(exact.denominator)));
     let reach = (u128::from(span.ns()) + u128::from(periodic.jitter_ns.ns())).saturating_mul(denominator);
     reach.div_ceil(numerator.max(1)).try_into().unwrap_or(u64::MAX)
 }
@@ -148,7 +182,9 @@ pub(crate) fn wcet(stream: &Stream) -> Option<String> {
          The further the curve stays below it, the rarer expensive jobs follow each other.",
         at_most(one)
     );
-    let (Some(&all), Some(scalar)) = (execution.wcet_ns.last(), one.ns().checked_mul(jobs)) else { return Some(text) };
+    let (Some(&all), Some(scalar)) = (execution.wcet_ns.last(), one.ns().checked_mul(jobs)) else {
+        return Some(text);
+    };
     if jobs > 1 && scalar > 0 {
         let _ = write!(
             text,
@@ -177,8 +213,10 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
          curves for arrivals and costs ask only for what was observed.",
     );
     let span = example(curve)?;
-    let scalar = arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_scalar(sporadic, execution, span));
-    let sporadic_wcet = arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_wcet(sporadic, execution, span));
+    let scalar =
+        arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_scalar(sporadic, execution, span));
+    let sporadic_wcet =
+        arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_wcet(sporadic, execution, span));
     let curve_scalar = request::curve_scalar(curve, execution, span);
     let both = request::curve_wcet(curve, execution, span);
     let told: Vec<String> = [
@@ -197,10 +235,16 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
         let tenths = (u128::from(scalar.ns()) * 10 / u128::from(both.ns())).max(10);
         let _ = match tenths {
             10 => write!(text, " Here the two numbers say nearly as much as the curves."),
-            _ => write!(text, " Here the two numbers ask for {}.{} times what the curves do.", count((tenths / 10) as u64), tenths % 10),
+            _ => write!(
+                text,
+                " Here the two numbers ask for {}.{} times what the curves do.",
+                count((tenths / 10) as u64),
+                tenths % 10
+            ),
         };
     } else if scalar.is_none() {
-        text += " Two releases can coincide, so the least separation bounds nothing here: only the curves do.";
+        text +=
+            " Two releases can coincide, so the least separation bounds nothing here: only the curves do.";
     }
     Some(text)
 }
@@ -209,7 +253,8 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
 pub(crate) fn histogram(histogram: &Histogram, means: &str) -> Option<String> {
     let (least, greatest) = histogram.range()?;
     let quantile = |per_mille| histogram.quantile(per_mille).map(|value| at_most(ns(value)).to_string());
-    let mut text = format!("{means} Bars count jobs, on a logarithmic scale so that a single one is still seen.");
+    let mut text =
+        format!("{means} Bars count jobs, on a logarithmic scale so that a single one is still seen.");
     let _ = write!(text, " Of {} the least was {}, ", counted(histogram.count(), "job"), at_least(ns(least)));
     if let (Some(half), Some(most), Some(nearly)) = (quantile(500), quantile(990), quantile(999)) {
         let _ = write!(text, "half at most {half}, 99 % at most {most}, ");
@@ -230,9 +275,17 @@ pub(crate) fn suspension(model: &Suspension) -> String {
             "Every job runs and sleeps as one of these {patterns} patterns says, each segment at most as long as drawn (segmented self-suspension)."
         ),
     };
-    let sleeps = |vector: &Vec<SegmentBound>| vector.iter().fold(0_u64, |sum, segment| sum.saturating_add(segment.suspended_ns.ns()));
-    let _ = write!(text, " All sleeps of one job together were at most {} (dynamic self-suspension S)", at_most(model.dynamic_ns));
-    if let Some(longest) = model.segmented.iter().map(sleeps).max().filter(|longest| *longest > model.dynamic_ns.ns()) {
+    let sleeps = |vector: &Vec<SegmentBound>| {
+        vector.iter().fold(0_u64, |sum, segment| sum.saturating_add(segment.suspended_ns.ns()))
+    };
+    let _ = write!(
+        text,
+        " All sleeps of one job together were at most {} (dynamic self-suspension S)",
+        at_most(model.dynamic_ns)
+    );
+    if let Some(longest) =
+        model.segmented.iter().map(sleeps).max().filter(|longest| *longest > model.dynamic_ns.ns())
+    {
         let _ = write!(text, "; the bounds of single segments add up to {}", at_most(ns(longest)));
     }
     text + "."
@@ -241,8 +294,12 @@ pub(crate) fn suspension(model: &Suspension) -> String {
 /// Histogram of lateness or separation.
 pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
     let (means, worst) = match jobs.measure {
-        Measure::Lateness(_) => ("How much later than its place in the periodic grid each job was released.", "as late as"),
-        Measure::Separation { .. } => ("How long after the one before it each job was released.", "as close as"),
+        Measure::Lateness(_) => {
+            ("How much later than its place in the periodic grid each job was released.", "as late as")
+        }
+        Measure::Separation { .. } => {
+            ("How long after the one before it each job was released.", "as close as")
+        }
     };
     let mut text = histogram(&jobs.worst, means)?;
     if jobs.windows > 0 {
@@ -255,7 +312,12 @@ pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
 pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
     let mut text = String::new();
     if jobs.jobs != stream.jobs {
-        let _ = write!(text, "The recording has {} of it, the model was made from {}.", counted(jobs.jobs, "job"), count(stream.jobs));
+        let _ = write!(
+            text,
+            "The recording has {} of it, the model was made from {}.",
+            counted(jobs.jobs, "job"),
+            count(stream.jobs)
+        );
     }
     if jobs.outside > 0 {
         let _ = write!(
@@ -280,8 +342,9 @@ mod tests {
     use crate::html::Jobs;
     use punctual_model::{Execution, Sporadic};
 
-    /// The kernel's migration threads as the paper tells of them: jobs in pairs, 37.6 µs apart at least, else every 14 ms; the first of many costs
-    /// 190 µs, others a fifth of that. (papers: LiME, Section VI-A, Fig. 7.)
+    /// The kernel's migration threads as the paper tells of them: jobs in pairs, 37.6 µs apart at least, else
+    /// every 14 ms; the first of many costs 190 µs, others a fifth of that. (papers: LiME, Section VI-A, Fig.
+    /// 7.)
     fn migration() -> Stream {
         let mut stream = example::stream(14_000_000, 0);
         let apart = 37_600;
@@ -289,14 +352,16 @@ mod tests {
         stream.arrival.periodic = None;
         stream.arrival.sporadic = Some(Sporadic { min_separation_ns: ns(apart) });
         stream.arrival.curve = Some(Curve { delta_min_ns: spans.clone(), delta_max_ns: spans });
-        stream.execution = Some(Execution { wcet_ns: (0..23).map(|n| ns(190_000 + n * 36_364)).collect(), mean_ns: None });
+        stream.execution =
+            Some(Execution { wcet_ns: (0..23).map(|n| ns(190_000 + n * 36_364)).collect(), mean_ns: None });
         stream
     }
 
     #[test]
     fn request_bounds_differ_as_in_the_paper() {
         let stream = migration();
-        let (sporadic, execution) = (stream.arrival.sporadic.as_ref().unwrap(), stream.execution.as_ref().unwrap());
+        let (sporadic, execution) =
+            (stream.arrival.sporadic.as_ref().unwrap(), stream.execution.as_ref().unwrap());
         let (curve, span) = (stream.arrival.curve.as_ref().unwrap(), Duration::from_ms(300));
         // The paper: 1515.8 ms, 344.3 ms, 4.3 ms and 0.99 ms.
         let bounds = [
@@ -305,7 +370,10 @@ mod tests {
             request::curve_scalar(curve, execution, span),
             request::curve_wcet(curve, execution, span),
         ];
-        assert_eq!(bounds.map(|bound| at_most(bound.unwrap()).to_string()), ["1.517 s", "343.5 ms", "4.37 ms", "990.1 µs"]);
+        assert_eq!(
+            bounds.map(|bound| at_most(bound.unwrap()).to_string()),
+            ["1.517 s", "343.5 ms", "4.37 ms", "990.1 µs"]
+        );
         let text = super::request(&stream).expect("a caption");
         assert!(
             text.contains(
@@ -339,7 +407,9 @@ mod tests {
 
     #[test]
     fn a_bound_that_is_cut_is_said_to_be() {
-        let cut = |stream: &Stream| arrivals(stream).is_some_and(|text| text.contains("leaves the figure at the top"));
+        let cut = |stream: &Stream| {
+            arrivals(stream).is_some_and(|text| text.contains("leaves the figure at the top"))
+        };
         assert!(cut(&migration()) && !cut(&example::stream(5_000_000, 41_000)));
     }
 
@@ -352,7 +422,10 @@ mod tests {
             raster(jobs.stream(0).expect("the stream"))
         };
         let plain = caption(example::periodic(1_000_000, 16_000));
-        assert!(plain.ends_with("The dashed line is the greatest lateness, the release jitter J = 16 µs."), "{plain}");
+        assert!(
+            plain.ends_with("The dashed line is the greatest lateness, the release jitter J = 16 µs."),
+            "{plain}"
+        );
         let odd = caption(example::disturbed());
         for part in [
             "The dashed line is the typical jitter, 16 µs; a model of all releases, one for each activation, needs J = 30.33 ms.",
@@ -366,7 +439,10 @@ mod tests {
     #[test]
     fn costs_are_compared_with_the_scalar_bound() {
         let text = wcet(&example::stream(5_000_000, 41_000)).expect("a caption");
-        assert!(text.ends_with("Here 199 jobs in a row needed at most 141.6 ms, not 159.2 ms (89 % of it)."), "{text}");
+        assert!(
+            text.ends_with("Here 199 jobs in a row needed at most 141.6 ms, not 159.2 ms (89 % of it)."),
+            "{text}"
+        );
     }
 
     #[test]
@@ -375,7 +451,10 @@ mod tests {
         (1..=2_000).for_each(|value| values.push(value * 1_000));
         let text = histogram(&values, "How long.").expect("a caption");
         // The ends of buckets, half a percent wide at most.
-        assert!(text.contains("Of 2,000 jobs the least was 1 µs, half at most 1.002 ms, 99 % at most 1.983 ms"), "{text}");
+        assert!(
+            text.contains("Of 2,000 jobs the least was 1 µs, half at most 1.002 ms, 99 % at most 1.983 ms"),
+            "{text}"
+        );
         assert!(text.ends_with("the greatest 2 ms."), "{text}");
         assert_eq!(histogram(&Histogram::default(), ""), None);
     }

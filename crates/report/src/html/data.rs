@@ -1,6 +1,7 @@
 //! What the page's script draws from: per stream its curves, scalars, points and counts, as one JSON text.
 //!
-//! Numbers only; every word of the page is in its HTML. Lists that ascend are written as differences, which are short.
+//! Numbers only; every word of the page is in its HTML. Lists that ascend are written as differences, which
+//! are short.
 
 use super::flow::has_curve;
 use super::histogram::Histogram;
@@ -16,7 +17,8 @@ const MOST_BUCKETS: usize = 512;
 
 #[derive(Serialize)]
 struct Data {
-    /// In the order of tasks and streams in the model, then of the tasks of a dataflow program; nothing for those that have no figures.
+    /// In the order of tasks and streams in the model, then of the tasks of a dataflow program; nothing for
+    /// those that have no figures.
     streams: Vec<Option<StreamData>>,
 }
 
@@ -103,7 +105,8 @@ struct Counts {
     count: Vec<u64>,
 }
 
-/// The text, fit to stand inside a script element: JSON can write `<` in another way, and without one nothing can end the element.
+/// The text, fit to stand inside a script element: JSON can write `<` in another way, and without one nothing
+/// can end the element.
 pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
     let mut data = Data { streams: Vec::new() };
     for task in &model.tasks {
@@ -117,7 +120,9 @@ pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
     for task in model.dataflow.iter().flat_map(|flow| &flow.tasks) {
         data.streams.push(has_curve(task).then(|| of_arrival(&task.arrival)));
     }
-    serde_json::to_string(&data).expect("numbers in structs and lists, which JSON can always write").replace('<', "\\u003c")
+    serde_json::to_string(&data)
+        .expect("numbers in structs and lists, which JSON can always write")
+        .replace('<', "\\u003c")
 }
 
 fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin: Instant) -> StreamData {
@@ -152,7 +157,8 @@ fn table(corners: Corners) -> Option<Table> {
 
 fn periodic(periodic: &Periodic) -> PeriodicData {
     let exact = periodic.period_exact.filter(|exact| exact.denominator > 0);
-    let period = exact.map_or(periodic.period_ns.ns() as f64, |exact| exact.numerator as f64 / exact.denominator as f64);
+    let period = exact
+        .map_or(periodic.period_ns.ns() as f64, |exact| exact.numerator as f64 / exact.denominator as f64);
     PeriodicData { period, jitter: periodic.jitter_ns.ns(), is_dense: periodic.skipped == 0 }
 }
 
@@ -176,7 +182,11 @@ fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
         number: differences(&points.iter().map(|point| point.number).collect::<Vec<u64>>()),
         at_us: at_us.collect(),
         low: points.iter().map(|point| point.low_ns).collect(),
-        width: if points.iter().any(|point| width(point) > 0) { points.iter().map(width).collect() } else { Vec::new() },
+        width: if points.iter().any(|point| width(point) > 0) {
+            points.iter().map(width).collect()
+        } else {
+            Vec::new()
+        },
         bounds,
         lateness: matches!(jobs.measure, Measure::Lateness(_)),
         slips,

@@ -22,7 +22,8 @@ const SCRIPTS: [&str; 6] = [
     include_str!("assets/page.js"),
 ];
 
-/// The page of a timing model; and of the jobs that it was made from, and of the states of a dataflow program, where there is a recording of them.
+/// The page of a timing model; and of the jobs that it was made from, and of the states of a dataflow
+/// program, where there is a recording of them.
 pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, title: &str) -> String {
     let (title, order) = (visible(title), order(model));
     let has_threads = model.is_of_threads();
@@ -64,10 +65,21 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
         ("Machine", or_unknown(!platform.machine.is_empty(), machine)),
         ("Kernel", or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel)))),
         ("Observed", how_long(model).trim_start_matches("Observed ").to_owned()),
-        ("Clock", format!("{}, from {} ns to {} ns", visible(&seen.clock), count(seen.from_ns.ns()), count(seen.until_ns.ns()))),
+        (
+            "Clock",
+            format!(
+                "{}, from {} ns to {} ns",
+                visible(&seen.clock),
+                count(seen.from_ns.ns()),
+                count(seen.until_ns.ns())
+            ),
+        ),
         ("Tasks", count(model.tasks.len() as u64)),
         ("Records", count(seen.records)),
-        ("Lost", if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") }),
+        (
+            "Lost",
+            if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") },
+        ),
     ];
     if let Some(program) = &model.dataflow {
         if !model.is_of_threads() {
@@ -76,7 +88,8 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
         facts.extend(flow::facts(program));
     }
     let is_lossy = model.dataflow.as_ref().is_some_and(flow::is_lossy);
-    let lost = |name: &str| name == "Lost" && seen.lost_records > 0 || name == "Lost of the trace" && is_lossy;
+    let lost =
+        |name: &str| name == "Lost" && seen.lost_records > 0 || name == "Lost of the trace" && is_lossy;
     html! {
         header.page {
             div.headline {
@@ -113,7 +126,10 @@ fn incomplete(seen: &Observation) -> Vec<String> {
         ));
     }
     if seen.untracked_threads > 0 {
-        text.push(format!("{} found no room to be watched; this page says nothing of them.", counted(seen.untracked_threads, "thread")));
+        text.push(format!(
+            "{} found no room to be watched; this page says nothing of them.",
+            counted(seen.untracked_threads, "thread")
+        ));
     }
     if seen.skipped_events > 0 {
         text.push(format!(
@@ -122,7 +138,9 @@ fn incomplete(seen: &Observation) -> Vec<String> {
         ));
     }
     if let Some(stolen) = crate::overview::stolen(seen) {
-        text.push(format!("{stolen} What was to run then was late or took longer; costs are never too small for it."));
+        text.push(format!(
+            "{stolen} What was to run then was late or took longer; costs are never too small for it."
+        ));
     }
     if seen.omitted_tasks > 0 {
         text.push(format!("{} left out because there were too many.", counted(seen.omitted_tasks, "task")));
@@ -195,7 +213,11 @@ mod tests {
         for tag in ["<img", "<b>", "<i>", "<u>", "<!--", "</title><script>"] {
             assert!(!page.contains(tag), "{tag}");
         }
-        assert!(page.contains("&lt;/script&gt;&lt;img") && page.contains("\\u{1b}[31m") && !page.contains('\u{1b}'));
+        assert!(
+            page.contains("&lt;/script&gt;&lt;img")
+                && page.contains("\\u{1b}[31m")
+                && !page.contains('\u{1b}')
+        );
         // The scripts of the page itself, its data, and no other.
         assert_eq!(page.matches("<script").count(), SCRIPTS.len() + 1);
         assert_eq!(page.matches("</script").count(), SCRIPTS.len() + 1);
@@ -254,10 +276,15 @@ mod tests {
         let (low, high) = (task("low", 7, 10), task("high", 8, 80));
         let model = model(vec![low.clone(), high.clone(), best_effort_phase(low), best_effort_phase(high)]);
         let page = page(&model, None, None, "report");
-        let places = |what: &str| -> Vec<usize> { (0..4).filter_map(|task| page.find(&what.replace('N', &task.to_string()))).collect() };
+        let places = |what: &str| -> Vec<usize> {
+            (0..4).filter_map(|task| page.find(&what.replace('N', &task.to_string()))).collect()
+        };
         for what in ["<section class=\"task\" id=\"task-N\"", "<th scope=\"row\"><a href=\"#task-N\""] {
             let places = places(what);
-            assert!(places.len() == 4 && places[1] < places[3] && places[3] < places[0] && places[0] < places[2], "{what}: {places:?}");
+            assert!(
+                places.len() == 4 && places[1] < places[3] && places[3] < places[0] && places[0] < places[2],
+                "{what}: {places:?}"
+            );
         }
         let (_, transitions) = page.split_once("id=\"transitions\"").expect("transitions");
         assert!(transitions.find("#task-1") < transitions.find("#task-0"));
@@ -268,7 +295,10 @@ mod tests {
         let model = model(vec![task("ctl", 7, 80)]);
         assert!(page(&model, None, None, "report").contains("punctual record -o DIR"));
         let unknown = page(&model, Some(&Jobs::new(&model)), None, "report");
-        assert!(!unknown.contains("punctual record") && unknown.contains("No recording that was given has a job of this stream"));
+        assert!(
+            !unknown.contains("punctual record")
+                && unknown.contains("No recording that was given has a job of this stream")
+        );
     }
 
     #[test]
@@ -277,6 +307,10 @@ mod tests {
         lossy.observation.lost_records = 3;
         lossy.observation.skipped_events = 2;
         let page = page(&lossy, None, None, "report");
-        assert!(page.contains("3 records were lost") && page.contains("none spans a gap") && page.contains("skipped 2 runs"));
+        assert!(
+            page.contains("3 records were lost")
+                && page.contains("none spans a gap")
+                && page.contains("skipped 2 runs")
+        );
     }
 }

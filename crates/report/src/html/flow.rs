@@ -1,5 +1,5 @@
-//! What the page shows of a dataflow program. All but the curves of activations is drawn here, so that it is there without a script; and each
-//! figure stands beside a table or words that say the same.
+//! What the page shows of a dataflow program. All but the curves of activations is drawn here, so that it is
+//! there without a script; and each figure stands beside a table or words that say the same.
 
 mod boxes;
 mod chains;
@@ -22,8 +22,16 @@ use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
 
 /// The facts at the head of the page.
 pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
-    let lost = [(flow.discarded_events, "event"), (flow.missing_packets, "missing packet"), (flow.damaged_packets, "damaged packet")];
-    let lost: Vec<String> = lost.into_iter().filter(|(number, _)| *number > 0).map(|(number, what)| counted(number, what)).collect();
+    let lost = [
+        (flow.discarded_events, "event"),
+        (flow.missing_packets, "missing packet"),
+        (flow.damaged_packets, "damaged packet"),
+    ];
+    let lost: Vec<String> = lost
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| counted(number, what))
+        .collect();
     let lost = match (lost.is_empty(), missing_events(flow)) {
         (false, _) => lost.join(", "),
         (true, 0) => "nothing up to the last event".into(),
@@ -34,8 +42,14 @@ pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
         ("Platform", flow.platform.as_deref().map(visible)),
         ("Scheduling policy", flow.policy.as_deref().map(visible)),
         ("Executors", flow.executors.map(|executors| count(executors.into()))),
-        ("Tasks and channels", Some(format!("{}, {}", count(flow.tasks.len() as u64), count(flow.channels.len() as u64)))),
-        ("Chains", Some(if flow.chains_omitted { "too many".into() } else { count(flow.chains.len() as u64) })),
+        (
+            "Tasks and channels",
+            Some(format!("{}, {}", count(flow.tasks.len() as u64), count(flow.channels.len() as u64))),
+        ),
+        (
+            "Chains",
+            Some(if flow.chains_omitted { "too many".into() } else { count(flow.chains.len() as u64) }),
+        ),
         ("Events", Some(count(flow.events))),
         ("Lost of the trace", Some(lost)),
     ];
@@ -51,7 +65,10 @@ pub(crate) fn is_lossy(flow: &Dataflow) -> bool {
 pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usize) -> Markup {
     let Some(flow) = &model.dataflow else { return html! {} };
     let begin = model.traced().from_ns;
-    let name = flow.program.as_deref().map_or_else(|| "Dataflow program".to_owned(), |name| format!("Dataflow program {}", visible(name)));
+    let name = flow
+        .program
+        .as_deref()
+        .map_or_else(|| "Dataflow program".to_owned(), |name| format!("Dataflow program {}", visible(name)));
     html! {
         section #dataflow aria-labelledby="dataflow-title" {
             h2 #dataflow-title { bdi { (name) } }
@@ -100,18 +117,32 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     let was = |number: u64| agreeing(number, "was", "were");
     let tasks = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).fold(0, u64::saturating_add);
     let chains = |of: fn(&Chain) -> u64| flow.chains.iter().map(of).fold(0, u64::saturating_add);
-    say(flow.discarded_events, "event", format!("{} discarded by the tracer, which had no room.", was(flow.discarded_events)));
-    say(flow.missing_packets, "packet", format!("of the trace {} missing.", agreeing(flow.missing_packets, "is", "are")));
+    say(
+        flow.discarded_events,
+        "event",
+        format!("{} discarded by the tracer, which had no room.", was(flow.discarded_events)),
+    );
+    say(
+        flow.missing_packets,
+        "packet",
+        format!("of the trace {} missing.", agreeing(flow.missing_packets, "is", "are")),
+    );
     say(
         flow.damaged_packets,
         "packet",
-        format!("of the trace {} damaged, and left out as far as that goes.", agreeing(flow.damaged_packets, "is", "are")),
+        format!(
+            "of the trace {} damaged, and left out as far as that goes.",
+            agreeing(flow.damaged_packets, "is", "are")
+        ),
     );
     let incomplete = tasks(|task| task.incomplete);
     say(
         incomplete,
         "instance",
-        format!("of tasks {} no activation, start or stop in the trace; no time is about them.", agreeing(incomplete, "has", "have")),
+        format!(
+            "of tasks {} no activation, start or stop in the trace; no time is about them.",
+            agreeing(incomplete, "has", "have")
+        ),
     );
     let pushes = flow.channels.iter().map(|channel| channel.missing_pushes).fold(0, u64::saturating_add);
     say(pushes, "push", format!("at least {} missing, by their numbers.", agreeing(pushes, "is", "are")));
@@ -122,7 +153,11 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         "came without enough data at the task's inputs, as the trace says that they count: a task has a condition of its own, or inputs are declared wrong.".into(),
     );
     let missing = tasks(|task| task.missing_activations);
-    say(missing, "activation", format!("at least {} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")));
+    say(
+        missing,
+        "activation",
+        format!("at least {} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")),
+    );
     let in_flight = tasks(|task| task.in_flight);
     say(in_flight, "instance", "of tasks had not ended when the trace did.".into());
     let lost = chains(|chain| chain.lost.saturating_add(chain.sinks_lost));
@@ -132,16 +167,31 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         "the way of a datum along a chain could not be followed: events are missing that might have changed it, or a channel on it is connected to a task twice.".into(),
     );
     let incomplete = chains(|chain| chain.incomplete.saturating_add(chain.sinks_incomplete));
-    say(incomplete, "time", "a datum reached an instance of a sink that has no start or stop in the trace.".into());
+    say(
+        incomplete,
+        "time",
+        "a datum reached an instance of a sink that has no start or stop in the trace.".into(),
+    );
     let way = chains(|chain| chain.in_flight);
-    say(way, "source instance", format!("of a chain had {} datum on the way when the trace ended.", agreeing(way, "its", "their")));
+    say(
+        way,
+        "source instance",
+        format!("of a chain had {} datum on the way when the trace ended.", agreeing(way, "its", "their")),
+    );
     let overtaken = chains(|chain| chain.overtaken);
     say(
         overtaken,
         "source instance",
-        format!("of a chain pushed {} datum when the sink had read a later one already.", agreeing(overtaken, "its", "their")),
+        format!(
+            "of a chain pushed {} datum when the sink had read a later one already.",
+            agreeing(overtaken, "its", "their")
+        ),
     );
-    let unknown: Vec<String> = flow.unknown_inputs().into_iter().map(|(from, to)| format!("{} → {}", visible(from), visible(to))).collect();
+    let unknown: Vec<String> = flow
+        .unknown_inputs()
+        .into_iter()
+        .map(|(from, to)| format!("{} → {}", visible(from), visible(to)))
+        .collect();
     if !unknown.is_empty() {
         lines.push(crate::flow::unknown_inputs(&unknown));
     }

@@ -27,9 +27,11 @@ pub(crate) struct Grid {
 impl Grid {
     pub(crate) fn of(periodic: &Periodic) -> Grid {
         let exact = periodic.period_exact.filter(|exact| exact.denominator > 0);
-        let (numerator, denominator) = exact.map_or((periodic.period_ns.ns(), 1), |exact| (exact.numerator, exact.denominator));
+        let (numerator, denominator) =
+            exact.map_or((periodic.period_ns.ns(), 1), |exact| (exact.numerator, exact.denominator));
         let typical = periodic.typical.as_ref();
-        let listed: u64 = periodic.slips.iter().fold(0, |sum, slip| sum.saturating_add(slip.activations.unsigned_abs()));
+        let listed: u64 =
+            periodic.slips.iter().fold(0, |sum, slip| sum.saturating_add(slip.activations.unsigned_abs()));
         // A model of all releases has what came before an extra one on other places.
         let is_shifted = typical.is_none() && periodic.extra > 0;
         Grid {
@@ -37,10 +39,13 @@ impl Grid {
             numerator,
             denominator,
             jitter_ns: periodic.usual_jitter().ns(),
-            greatest_ns: Some(periodic.jitter_ns.ns()).filter(|greatest| *greatest != periodic.usual_jitter().ns()),
+            greatest_ns: Some(periodic.jitter_ns.ns())
+                .filter(|greatest| *greatest != periodic.usual_jitter().ns()),
             on: periodic.on,
             slips: if is_shifted { Vec::new() } else { periodic.slips.clone() },
-            is_complete: !is_shifted && (periodic.slips.len() < MAX_SLIPS || listed == periodic.skipped.saturating_add(periodic.extra)),
+            is_complete: !is_shifted
+                && (periodic.slips.len() < MAX_SLIPS
+                    || listed == periodic.skipped.saturating_add(periodic.extra)),
             left_out: typical.map_or_else(Vec::new, |typical| typical.left_out.clone()),
         }
     }
@@ -51,7 +56,8 @@ impl Grid {
         let passed = self.slips.partition_point(|slip| slip.at_ns <= window.latest());
         if !self.is_complete && passed == self.slips.len() {
             let since = i128::from(signed(window.latest().ns())) - i128::from(self.offset_ns);
-            let [numerator, denominator] = [self.numerator, self.denominator].map(|part| i128::from(part.max(1)));
+            let [numerator, denominator] =
+                [self.numerator, self.denominator].map(|part| i128::from(part.max(1)));
             return self.at((since * denominator).div_euclid(numerator));
         }
         let slips: i128 = self.slips[..passed].iter().map(|slip| i128::from(slip.activations)).sum();
@@ -64,7 +70,8 @@ impl Grid {
     }
 
     fn at(&self, activation: i128) -> i64 {
-        let place = activation.saturating_mul(self.numerator.into()).div_euclid(self.denominator.max(1).into());
+        let place =
+            activation.saturating_mul(self.numerator.into()).div_euclid(self.denominator.max(1).into());
         i64::try_from(place.saturating_add(self.offset_ns.into())).unwrap_or(i64::MAX)
     }
 }
@@ -87,14 +94,19 @@ mod tests {
         assert_eq!(grid.place(797, at(1_800_002_000)), 1_800_000_000);
         assert!(grid.leaves_out(at(4_030_016_000)) && !grid.leaves_out(at(4_030_016_001)));
         let grid = Grid::of(&example::extra());
-        assert_eq!((grid.place(500, at(1_500_000_000)), grid.place(501, at(1_500_400_000))), (1_500_000_000, 1_500_000_000));
+        assert_eq!(
+            (grid.place(500, at(1_500_000_000)), grid.place(501, at(1_500_400_000))),
+            (1_500_000_000, 1_500_000_000)
+        );
     }
 
     #[test]
     fn beyond_the_slips_that_are_listed_a_release_is_of_the_activation_before_it() {
         let mut many = example::disturbed();
         many.skipped = 100;
-        many.slips = (0..MAX_SLIPS as u64).map(|place| Slip { at_ns: Instant::from_ns(1_010_000_000 + place), activations: 1 }).collect();
+        many.slips = (0..MAX_SLIPS as u64)
+            .map(|place| Slip { at_ns: Instant::from_ns(1_010_000_000 + place), activations: 1 })
+            .collect();
         let grid = Grid::of(&many);
         assert_eq!(grid.place(3, at(1_003_000_005)), 1_003_000_000);
         assert_eq!(grid.place(3, at(1_777_000_005)), 1_777_000_000);

@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, PreEscaped, html};
 use sha2::{Digest, Sha256};
 
-/// The head of a page with these styles, which may run these scripts and nothing else. The scripts are to stand in its body.
+/// The head of a page with these styles, which may run these scripts and nothing else. The scripts are to
+/// stand in its body.
 pub(crate) fn head(title: &str, styles: &[&str], scripts: &[&str]) -> Markup {
     html! {
         head {
@@ -24,12 +25,16 @@ pub(crate) fn head(title: &str, styles: &[&str], scripts: &[&str]) -> Markup {
     }
 }
 
-/// What the page may load and run: its own styles and scripts, known by their hashes, and nothing else from anywhere.
+/// What the page may load and run: its own styles and scripts, known by their hashes, and nothing else from
+/// anywhere.
 fn policy(styles: &[&str], scripts: &[&str]) -> String {
     let hashes = |texts: &[&str]| -> String {
         let hash = |text: &&str| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
         texts.iter().map(hash).collect()
     };
     let scripts = if scripts.is_empty() { String::new() } else { format!(" script-src{};", hashes(scripts)) };
-    format!("default-src 'none';{scripts} style-src{}; img-src data:; base-uri 'none'; form-action 'none'", hashes(styles))
+    format!(
+        "default-src 'none';{scripts} style-src{}; img-src data:; base-uri 'none'; form-action 'none'",
+        hashes(styles)
+    )
 }

@@ -1,7 +1,8 @@
-//! Counts of values in buckets whose width grows with the value: of any range in bounded memory, to less than half a percent.
+//! Counts of values in buckets whose width grows with the value: of any range in bounded memory, to less than
+//! half a percent.
 //!
-//! Within an octave all buckets have the same width, a power of two, and begin at multiples of it: buckets can be joined
-//! to wider ones of equal width without dividing a count.
+//! Within an octave all buckets have the same width, a power of two, and begin at multiples of it: buckets
+//! can be joined to wider ones of equal width without dividing a count.
 
 const BITS: u32 = 8;
 const PER_OCTAVE: usize = 1 << BITS;
@@ -9,7 +10,8 @@ const PER_OCTAVE: usize = 1 << BITS;
 /// Counts per bucket, and the exact extremes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histogram {
-    /// The first octave counts each value below 2^BITS; the ones after it, values from 2^(octave + BITS - 1) on. Absent without a value.
+    /// The first octave counts each value below 2^BITS; the ones after it, values from 2^(octave + BITS - 1)
+    /// on. Absent without a value.
     octaves: Vec<Option<Box<[u64; PER_OCTAVE]>>>,
     count: u64,
     /// Least and greatest value.
@@ -51,7 +53,8 @@ impl Histogram {
         self.range
     }
 
-    /// A value that at least this many per mille of all do not exceed: the end of a bucket, or the greatest value.
+    /// A value that at least this many per mille of all do not exceed: the end of a bucket, or the greatest
+    /// value.
     pub(crate) fn quantile(&self, per_mille: u64) -> Option<u64> {
         let (_, greatest) = self.range?;
         let wanted = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1_000);
@@ -85,9 +88,12 @@ impl Histogram {
     }
 
     fn nonzero(&self) -> impl Iterator<Item = (usize, usize, u64)> {
-        let octaves = self.octaves.iter().enumerate().filter_map(|(octave, counts)| Some((octave, counts.as_ref()?)));
+        let octaves =
+            self.octaves.iter().enumerate().filter_map(|(octave, counts)| Some((octave, counts.as_ref()?)));
         octaves
-            .flat_map(|(octave, counts)| counts.iter().enumerate().map(move |(within, &count)| (octave, within, count)))
+            .flat_map(|(octave, counts)| {
+                counts.iter().enumerate().map(move |(within, &count)| (octave, within, count))
+            })
             .filter(|(.., count)| *count > 0)
     }
 }

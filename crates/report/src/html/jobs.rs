@@ -1,4 +1,5 @@
-//! What the jobs of a recording add to a model's page: rasters and histograms, in memory that does not grow with their number.
+//! What the jobs of a recording add to a model's page: rasters and histograms, in memory that does not grow
+//! with their number.
 
 use super::grid::Grid;
 use super::histogram::Histogram;
@@ -44,7 +45,8 @@ pub(crate) struct StreamJobs {
     /// The job before.
     last: Option<(u64, Window)>,
     pub(crate) raster: Raster,
-    /// Of what is drawn over time, the worst that it can be: lateness at its greatest, separations at their least.
+    /// Of what is drawn over time, the worst that it can be: lateness at its greatest, separations at their
+    /// least.
     pub(crate) worst: Histogram,
     pub(crate) cost: Histogram,
     pub(crate) response: Histogram,
@@ -98,8 +100,12 @@ impl Measure {
     fn allows(&self, window: Window, low_ns: i64, high_ns: i64) -> bool {
         match self {
             // Offset and jitter hold for every instant of every window.
-            Measure::Lateness(grid) => grid.leaves_out(window) || low_ns >= 0 && high_ns.unsigned_abs() <= grid.jitter_ns,
-            Measure::Separation { least_ns, most_ns } => high_ns.unsigned_abs() >= *least_ns && low_ns.unsigned_abs() <= *most_ns,
+            Measure::Lateness(grid) => {
+                grid.leaves_out(window) || low_ns >= 0 && high_ns.unsigned_abs() <= grid.jitter_ns
+            }
+            Measure::Separation { least_ns, most_ns } => {
+                high_ns.unsigned_abs() >= *least_ns && low_ns.unsigned_abs() <= *most_ns
+            }
         }
     }
 }
@@ -115,7 +121,13 @@ pub(super) fn signed(ns: u64) -> i64 {
 impl Jobs {
     /// None yet, of the tasks of `model`.
     pub fn new(model: &TimingModel) -> Jobs {
-        let mut jobs = Jobs { streams: Vec::new(), index: FxHashMap::default(), recordings: Vec::new(), recording: 0, unknown: 0 };
+        let mut jobs = Jobs {
+            streams: Vec::new(),
+            index: FxHashMap::default(),
+            recordings: Vec::new(),
+            recording: 0,
+            unknown: 0,
+        };
         for task in &model.tasks {
             for (position, stream) in task.streams.iter().enumerate() {
                 jobs.add(task, stream, task.primary == Some(position));
@@ -147,8 +159,9 @@ impl Jobs {
         });
     }
 
-    /// Says which recording the jobs that follow come from, where the model is of several ([`Task::recording`]). At first, none. A recording
-    /// that the model does not name has no task in it either.
+    /// Says which recording the jobs that follow come from, where the model is of several
+    /// ([`Task::recording`]). At first, none. A recording that the model does not name has no task in it
+    /// either.
     pub fn recording(&mut self, name: Option<&str>) {
         self.recording = self.place_of(name).unwrap_or(usize::MAX);
     }
@@ -158,8 +171,9 @@ impl Jobs {
         Some(1 + self.recordings.iter().position(|known| known == name)?)
     }
 
-    /// Adds a job of the task of thread `tid` and `phase`, of its stream at `separator`. `number` is which release of the stream it is,
-    /// from 0. O(1), amortised; a job of a task that the model does not have is only counted.
+    /// Adds a job of the task of thread `tid` and `phase`, of its stream at `separator`. `number` is which
+    /// release of the stream it is, from 0. O(1), amortised; a job of a task that the model does not have is
+    /// only counted.
     pub fn job(&mut self, tid: u32, phase: u32, separator: &Separator, number: u64, job: &Job) {
         let Some(&first) = self.index.get(&(self.recording, tid, phase, separator.key())) else {
             self.unknown += 1;
@@ -245,12 +259,17 @@ mod tests {
         jobs.job(7, 0, &separator(), 3, &job(second(3 * PERIOD), second(3 * PERIOD + 12_000)));
         jobs.job(7, 0, &separator(), 4, &job(second(4 * PERIOD + 41_001), second(4 * PERIOD + 41_001)));
         let stream = jobs.stream(0).expect("the stream");
-        let ranges: Vec<(u64, i64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns, point.high_ns)).collect();
+        let ranges: Vec<(u64, i64, i64)> =
+            stream.raster.points().iter().map(|point| (point.number, point.low_ns, point.high_ns)).collect();
         assert_eq!(ranges, [(0, 40_000, 40_000), (3, 0, 12_000), (4, 41_001, 41_001)]);
         assert_eq!((stream.jobs, stream.windows, stream.outside), (3, 1, 1));
         assert_eq!((stream.cost.count(), stream.response.count(), stream.worst.count()), (3, 3, 3));
         assert_eq!(stream.response.range(), Some((800_000, 812_000)));
-        assert_eq!(stream.worst.range(), Some((12_000, 41_001)), "what was not seen counts as late as it can have been");
+        assert_eq!(
+            stream.worst.range(),
+            Some((12_000, 41_001)),
+            "what was not seen counts as late as it can have been"
+        );
     }
 
     #[test]
@@ -274,15 +293,31 @@ mod tests {
         let period = periodic.period_ns.ns();
         odd.streams[0].arrival.periodic = Some(periodic);
         let mut jobs = Jobs::new(&model(vec![odd]));
-        // Before release 499 one activation was skipped, before 797 two; 1,997 was early and 2,997 late, and both are left out.
+        // Before release 499 one activation was skipped, before 797 two; 1,997 was early and 2,997 late, and
+        // both are left out.
         let at = |number: u64, late: u64| (number, second(number * period + late));
-        let seen = [at(498, 9), (499, 1_500_004_000), (797, 1_800_002_000), (1_997, 2_999_690_000), (2_997, 4_030_016_000), at(2_998, 0)];
+        let seen = [
+            at(498, 9),
+            (499, 1_500_004_000),
+            (797, 1_800_002_000),
+            (1_997, 2_999_690_000),
+            (2_997, 4_030_016_000),
+            at(2_998, 0),
+        ];
         for (number, at) in seen {
             jobs.job(7, 0, &separator(), number, &job(at, at));
         }
         let stream = jobs.stream(0).expect("the stream");
-        let ranges: Vec<(u64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns)).collect();
-        let late = [(498, 9), (499, 4_000), (797, 2_000), (1_997, -310_000), (2_997, 30_016_000), (2_998, -3_000_000)];
+        let ranges: Vec<(u64, i64)> =
+            stream.raster.points().iter().map(|point| (point.number, point.low_ns)).collect();
+        let late = [
+            (498, 9),
+            (499, 4_000),
+            (797, 2_000),
+            (1_997, -310_000),
+            (2_997, 30_016_000),
+            (2_998, -3_000_000),
+        ];
         assert_eq!(ranges, late);
         // Only the last is neither listed nor allowed.
         assert_eq!(stream.outside, 1);
@@ -297,7 +332,8 @@ mod tests {
             jobs.job(7, 0, &separator(), number, &job(second(at), second(at)));
         }
         let stream = jobs.stream(0).expect("the stream");
-        let points: Vec<(u64, i64)> = stream.raster.points().iter().map(|point| (point.number, point.low_ns)).collect();
+        let points: Vec<(u64, i64)> =
+            stream.raster.points().iter().map(|point| (point.number, point.low_ns)).collect();
         assert_eq!(points, [(1, 6_000_000), (4, 100)]);
         assert_eq!(stream.outside, 2, "further apart than the curve allows, and closer");
     }

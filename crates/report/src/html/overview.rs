@@ -38,7 +38,11 @@ const COLUMNS: [(&str, Kind, &str); 14] = [
     ("Suspended", Kind::Figures, "Most time asleep inside a job"),
     ("Response", Kind::Figures, "Most time from arrival or release to the end of a job"),
     ("Jobs", Kind::Figures, "Jobs seen from release to end"),
-    ("Utilization", Kind::Figures, "Most processor time over many jobs in a row, as a share of the least time that they span"),
+    (
+        "Utilization",
+        Kind::Figures,
+        "Most processor time over many jobs in a row, as a share of the least time that they span",
+    ),
     ("Windows", Kind::Figures, "Releases that were not seen themselves"),
     ("Notes", Kind::Words, "What to know before relying on the figures"),
 ];
@@ -65,7 +69,8 @@ fn time(duration: Option<Duration>) -> Cell {
     duration.map_or_else(absent, |duration| figure(at_most(duration).to_string(), duration.ns().into()))
 }
 
-/// The positions of tasks, as they are shown: most urgent first, those that say little last, the phases of a thread together.
+/// The positions of tasks, as they are shown: most urgent first, those that say little last, the phases of a
+/// thread together.
 pub(crate) fn order(model: &TimingModel) -> Vec<usize> {
     let mut order: Vec<usize> = (0..model.tasks.len()).collect();
     order.sort_by_cached_key(|&position| {
@@ -115,7 +120,8 @@ pub(crate) fn brief(task: &Task) -> bool {
 
 fn row(model: &TimingModel, position: usize) -> Markup {
     let task = &model.tasks[position];
-    let mut cells = vec![figure(task.tid.to_string(), task.tid.into()), figure(policy(task), urgency(task).into())];
+    let mut cells =
+        vec![figure(task.tid.to_string(), task.tid.into()), figure(policy(task), urgency(task).into())];
     cells.extend(match primary(task) {
         Some(stream) => of_stream(stream),
         None => {
@@ -142,11 +148,16 @@ fn row(model: &TimingModel, position: usize) -> Markup {
 
 fn of_stream(stream: &Stream) -> Vec<Cell> {
     let (arrival, jitter) = match Shape::of(stream) {
-        Shape::Periodic(model) => {
-            (figure(period_and_slips(model), model.period_ns.ns().into()), figure(jitters(model), model.usual_jitter().ns().into()))
+        Shape::Periodic(model) => (
+            figure(period_and_slips(model), model.period_ns.ns().into()),
+            figure(jitters(model), model.usual_jitter().ns().into()),
+        ),
+        Shape::Bursts { jobs, span } => {
+            (figure(format!("≤ {jobs} in {}", at_least(span)), span.ns().into()), absent())
         }
-        Shape::Bursts { jobs, span } => (figure(format!("≤ {jobs} in {}", at_least(span)), span.ns().into()), absent()),
-        Shape::Sporadic(separation) => (figure(format!("≥ {} apart", at_least(separation)), separation.ns().into()), absent()),
+        Shape::Sporadic(separation) => {
+            (figure(format!("≥ {} apart", at_least(separation)), separation.ns().into()), absent())
+        }
         Shape::Unknown => (absent(), absent()),
     };
     let mean = mean(stream);

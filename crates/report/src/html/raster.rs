@@ -1,7 +1,7 @@
 //! The points of a raster: as many as a page can show, and always the extremes.
 //!
-//! Jobs in a row share a bucket of 2^k; when there are too many buckets, two and two become one. What a bucket keeps does not
-//! depend on the order of jobs, so that the same jobs always make the same picture.
+//! Jobs in a row share a bucket of 2^k; when there are too many buckets, two and two become one. What a
+//! bucket keeps does not depend on the order of jobs, so that the same jobs always make the same picture.
 
 /// One job as a point, or as a bar where it was not seen exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,8 @@ impl Bucket {
 #[derive(Clone, Debug)]
 pub(crate) struct Raster {
     most_buckets: usize,
-    /// The first job that came is in bucket 0: a stretch of a long recording has the resolution of a short one.
+    /// The first job that came is in bucket 0: a stretch of a long recording has the resolution of a short
+    /// one.
     first: Option<u64>,
     /// A bucket is of 2^shift jobs.
     shift: u32,
@@ -87,7 +88,11 @@ impl Raster {
     pub(crate) fn points(&self) -> Vec<Point> {
         let mut points = Vec::new();
         for bucket in self.buckets.iter().flatten() {
-            let (first, last) = if bucket.low.number <= bucket.high.number { (bucket.low, bucket.high) } else { (bucket.high, bucket.low) };
+            let (first, last) = if bucket.low.number <= bucket.high.number {
+                (bucket.low, bucket.high)
+            } else {
+                (bucket.high, bucket.low)
+            };
             points.push(first);
             if last.number != first.number {
                 points.push(last);

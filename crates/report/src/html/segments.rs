@@ -70,7 +70,8 @@ fn edges(parts: &[Part], longest: u64) -> Vec<(u64, u64)> {
 }
 
 fn words(parts: &[Part]) -> String {
-    let word = |part: &Part| format!("{} ≤ {}", if part.sleeps { "sleep" } else { "run" }, at_most(part.bound));
+    let word =
+        |part: &Part| format!("{} ≤ {}", if part.sleeps { "sleep" } else { "run" }, at_most(part.bound));
     parts.iter().map(word).collect::<Vec<_>>().join(", ")
 }
 
@@ -80,7 +81,10 @@ mod tests {
 
     #[test]
     fn bars_lie_beside_each_other_and_stay_visible() {
-        let bound = |suspended, cost| SegmentBound { suspended_ns: Duration::from_us(suspended), cost_ns: Duration::from_us(cost) };
+        let bound = |suspended, cost| SegmentBound {
+            suspended_ns: Duration::from_us(suspended),
+            cost_ns: Duration::from_us(cost),
+        };
         let parts = parts(&[bound(0, 250), bound(500, 250), bound(0, 0)]);
         assert_eq!(words(&parts), "run ≤ 250 µs, sleep ≤ 500 µs, run ≤ 250 µs, sleep ≤ 0 ns, run ≤ 0 ns");
         let edges = edges(&parts, total(&parts));
@@ -89,7 +93,8 @@ mod tests {
 
     #[test]
     fn bounds_beyond_measure_are_drawn_all_the_same() {
-        let most = SegmentBound { suspended_ns: Duration::from_ns(u64::MAX), cost_ns: Duration::from_ns(u64::MAX) };
+        let most =
+            SegmentBound { suspended_ns: Duration::from_ns(u64::MAX), cost_ns: Duration::from_ns(u64::MAX) };
         let model = Suspension { dynamic_ns: most.cost_ns, segmented: vec![vec![most; 3]; 30] };
         let page = bars(&model).into_string();
         assert_eq!((page.matches("<svg").count(), page.contains("18 more patterns")), (MOST_ROWS, true));

@@ -69,7 +69,8 @@ fn facts(stream: &Stream) -> Markup {
     let counted = |of: fn(&Periodic) -> u64| periodic.map(of).filter(|number| *number > 0).map(count);
     let jitter = periodic.map(|periodic| at_most(periodic.jitter_ns).to_string());
     let execution = stream.execution.as_ref();
-    let separation = stream.arrival.sporadic.as_ref().map(|sporadic| at_least(sporadic.min_separation_ns).to_string());
+    let separation =
+        stream.arrival.sporadic.as_ref().map(|sporadic| at_least(sporadic.min_separation_ns).to_string());
     let facts = [
         ("Period or arrival", Some(periodic.map_or(arrival, period))),
         ("Jitter, typical", typical.map(|typical| at_most(typical.jitter_ns).to_string())),
@@ -82,7 +83,10 @@ fn facts(stream: &Stream) -> Markup {
         ("Mean cost", captions::mean(stream).map(|mean| mean.to_string())),
         ("Suspension S", stream.suspension.as_ref().map(|model| at_most(model.dynamic_ns).to_string())),
         ("Response, greatest", stream.response.as_ref().map(|model| at_most(model.max_ns).to_string())),
-        ("Response, mean", stream.response.as_ref().and_then(|model| Some(about(model.mean_ns?).to_string()))),
+        (
+            "Response, mean",
+            stream.response.as_ref().and_then(|model| Some(about(model.mean_ns?).to_string())),
+        ),
         ("Utilization", utilization(stream).map(|(_, percent)| format!("{percent} %"))),
         ("Jobs", Some(count(stream.jobs))),
     ];
@@ -186,7 +190,9 @@ fn coming(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
 fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     let mut list = Vec::new();
     let means = "How much processor time each job took.";
-    list.extend(seen.and_then(|seen| plot("cost", "Histogram of cost", captions::histogram(&seen.cost, means))));
+    list.extend(
+        seen.and_then(|seen| plot("cost", "Histogram of cost", captions::histogram(&seen.cost, means))),
+    );
     list.extend(plot("wcet", "WCET(n) against n·C", captions::wcet(stream)));
     list.extend(plot("request", "Request-bound functions", captions::request(stream)));
     let sleeping = stream.suspension.as_ref().filter(|model| model.dynamic_ns > Duration::ZERO);
@@ -201,11 +207,14 @@ fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
 
 fn taking(seen: Option<&StreamJobs>) -> Vec<Figure> {
     let means = "How long after its arrival (where that is not known: its release) each job was done.";
-    let figure = seen.and_then(|seen| plot("response", "Histogram of response time", captions::histogram(&seen.response, means)));
+    let figure = seen.and_then(|seen| {
+        plot("response", "Histogram of response time", captions::histogram(&seen.response, means))
+    });
     figure.into_iter().collect()
 }
 
-/// Two beside each other, where the page is wide enough; what is drawn over time, and the last that would be alone, over the whole width.
+/// Two beside each other, where the page is wide enough; what is drawn over time, and the last that would be
+/// alone, over the whole width.
 fn figures(number: usize, list: Vec<Figure>) -> Markup {
     let wide = |figure: &Figure| figure.kind == "raster";
     let alone = list.iter().filter(|figure| !wide(figure)).count() % 2 == 1;
@@ -245,7 +254,8 @@ fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>) -> Markup {
 
 /// The other ways to divide the task into jobs, each to be opened.
 fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> Markup {
-    let others: Vec<(usize, &Stream)> = task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary).collect();
+    let others: Vec<(usize, &Stream)> =
+        task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary).collect();
     html! {
         @if !others.is_empty() {
             h3 { "Other ways to divide it into jobs" }
@@ -271,18 +281,23 @@ fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> M
 /// Whether a stream of a task has figures.
 pub(crate) fn drawn(task: &Task, stream: &Stream) -> bool {
     let primary = primary(task);
-    !brief(task) && stream.jobs >= FEW_JOBS && primary.is_some_and(|primary| std::ptr::eq(primary, stream) || !same_jobs(stream, primary))
+    !brief(task)
+        && stream.jobs >= FEW_JOBS
+        && primary.is_some_and(|primary| std::ptr::eq(primary, stream) || !same_jobs(stream, primary))
 }
 
 /// Whether two separators of a task divide it alike, so that every figure is the same.
 fn same_jobs(one: &Stream, other: &Stream) -> bool {
     let models = |stream: &Stream| (stream.jobs, stream.execution.clone(), stream.suspension.clone());
-    one.arrival.curve == other.arrival.curve && one.arrival.sporadic == other.arrival.sporadic && models(one) == models(other)
+    one.arrival.curve == other.arrival.curve
+        && one.arrival.sporadic == other.arrival.sporadic
+        && models(one) == models(other)
 }
 
 fn told(stream: &Stream) -> String {
     let (arrival, jitter) = arrival(stream);
-    let mut line = format!("{}: {}, {arrival}", visible(&stream.separator.to_string()), counted(stream.jobs, "job"));
+    let mut line =
+        format!("{}: {}, {arrival}", visible(&stream.separator.to_string()), counted(stream.jobs, "job"));
     if jitter != "–" {
         line += &format!(" (jitter {jitter})");
     }
@@ -291,7 +306,8 @@ fn told(stream: &Stream) -> String {
 
 /// The phases of a thread, in each of their sections.
 fn phases(model: &TimingModel, task: &Task) -> Markup {
-    let phases: Vec<(usize, &Task)> = model.tasks.iter().enumerate().filter(|(_, other)| same_thread(task, other)).collect();
+    let phases: Vec<(usize, &Task)> =
+        model.tasks.iter().enumerate().filter(|(_, other)| same_thread(task, other)).collect();
     html! {
         @if phases.len() > 1 {
             nav aria-label={ "Phases of thread " (task.tid) } {
@@ -306,7 +322,12 @@ fn phases(model: &TimingModel, task: &Task) -> Markup {
 }
 
 fn step(position: usize, task: &Task, here: bool) -> Markup {
-    let text = format!("{} for {}, until {}", policy(task), about(task.until_ns.since(task.from_ns)), end(task.ended_by));
+    let text = format!(
+        "{} for {}, until {}",
+        policy(task),
+        about(task.until_ns.since(task.from_ns)),
+        end(task.ended_by)
+    );
     html! {
         @if here { strong { (text) } } @else { a href={ "#task-" (position) } { (text) } }
     }

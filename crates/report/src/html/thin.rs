@@ -1,4 +1,5 @@
-//! Curves with fewer points: straight lines between some of them, off by less than one sees, and never on the wrong side.
+//! Curves with fewer points: straight lines between some of them, off by less than one sees, and never on the
+//! wrong side.
 
 use punctual_model::Duration;
 
@@ -14,7 +15,8 @@ pub(crate) enum Bound {
 /// The corners of a thinned curve: index (from 1) and value. Between two corners it is straight.
 pub(crate) type Corners = Vec<(u64, u64)>;
 
-/// Off by at most so much of the value: figures are printed to four digits, and no eye or screen tells more apart.
+/// Off by at most so much of the value: figures are printed to four digits, and no eye or screen tells more
+/// apart.
 const FINEST: f64 = 0.0005;
 /// More corners than this are not drawn any better.
 const MOST_CORNERS: usize = 2_000;
@@ -34,7 +36,8 @@ pub(crate) fn thin(table: &[Duration], bound: Bound) -> Corners {
     }
 }
 
-/// One pass: a line from the last corner is followed for as long as some slope keeps it within the band of all values passed.
+/// One pass: a line from the last corner is followed for as long as some slope keeps it within the band of
+/// all values passed.
 fn within(table: &[Duration], bound: Bound, tolerance: f64) -> Corners {
     let Some(first) = table.first() else { return Vec::new() };
     let mut corners = vec![(1, first.ns())];
@@ -68,7 +71,13 @@ fn band(value: f64, bound: Bound, tolerance: f64) -> (f64, f64) {
 }
 
 /// The end of the tightest line.
-fn corner(table: &[Duration], from: (usize, f64), index: usize, bound: Bound, (least, greatest): (f64, f64)) -> (usize, f64) {
+fn corner(
+    table: &[Duration],
+    from: (usize, f64),
+    index: usize,
+    bound: Bound,
+    (least, greatest): (f64, f64),
+) -> (usize, f64) {
     let length = (index - from.0) as f64;
     let exact = table[index].ns() as f64;
     let end = match bound {
@@ -128,7 +137,8 @@ mod tests {
 
     #[test]
     fn a_periodic_curve_takes_few_corners() {
-        let table: Vec<Duration> = (1..=1_000).map(|n| Duration::from_ns(n * 5_000_000 - 41_000 + (n * 7_919) % 3_000)).collect();
+        let table: Vec<Duration> =
+            (1..=1_000).map(|n| Duration::from_ns(n * 5_000_000 - 41_000 + (n * 7_919) % 3_000)).collect();
         let corners = thin(&table, Bound::Below);
         assert!(corners.len() < 60, "{}", corners.len());
         assert_eq!(corners.last().map(|corner| corner.0), Some(1_000));

@@ -55,7 +55,9 @@ pub const COLUMNS: [Column; 18] = [
     column("separator", Kind::Text, |row| Value::Separator(row.separator)),
     column("primary", Kind::Flag, |row| Value::Flag(row.primary)),
     column("job", Kind::Number, |row| Value::Number(row.number)),
-    column("arrival_ns", Kind::Known, |row| row.job.release.arrival.map_or(Value::Unknown, |arrival| Value::Number(arrival.ns()))),
+    column("arrival_ns", Kind::Known, |row| {
+        row.job.release.arrival.map_or(Value::Unknown, |arrival| Value::Number(arrival.ns()))
+    }),
     column("release_earliest_ns", Kind::Number, |row| Value::Number(row.job.release.window.earliest().ns())),
     column("release_latest_ns", Kind::Number, |row| Value::Number(row.job.release.window.latest().ns())),
     column("start_ns", Kind::Number, |row| Value::Number(row.job.start.ns())),
@@ -64,7 +66,9 @@ pub const COLUMNS: [Column; 18] = [
     column("suspended_ns", Kind::Number, |row| Value::Number(row.job.suspended.ns())),
     column("response_ns", Kind::Number, |row| Value::Number(row.job.response().ns())),
     column("segments", Kind::Number, |row| Value::Number(row.segments.len() as u64)),
-    column("expirations", Kind::Known, |row| if row.expirations > 0 { Value::Number(row.expirations) } else { Value::Unknown }),
+    column("expirations", Kind::Known, |row| {
+        if row.expirations > 0 { Value::Number(row.expirations) } else { Value::Unknown }
+    }),
     column("disturbance", Kind::Text, |row| Value::Text(row.disturbance.map_or("", name).into())),
 ];
 

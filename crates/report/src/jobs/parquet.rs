@@ -1,6 +1,8 @@
-//! A job list as an Apache Parquet file: column by column in groups of rows, so that memory holds one group at most.
+//! A job list as an Apache Parquet file: column by column in groups of rows, so that memory holds one group
+//! at most.
 //!
-//! All numbers are signed, so that differences of two columns (arrival to release, say) are right in every tool that reads them.
+//! All numbers are signed, so that differences of two columns (arrival to release, say) are right in every
+//! tool that reads them.
 
 use super::column::{COLUMNS, Kind, Value};
 use super::{Error, Row};
@@ -16,7 +18,8 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
-/// Rows of a group: some ten megabytes in memory. A file can have 32,767 groups, which is two thousand million jobs.
+/// Rows of a group: some ten megabytes in memory. A file can have 32,767 groups, which is two thousand
+/// million jobs.
 const GROUP_ROWS: usize = 1 << 16;
 
 /// The entries of one column that are still to be written.
@@ -39,7 +42,8 @@ pub struct List<W: Write + Send> {
 
 impl<W: Write + Send> List<W> {
     pub fn new(out: W, clock: &str) -> Result<Self, Error> {
-        let out = SerializedFileWriter::new(out, schema().map_err(failed)?, Arc::new(properties(clock))).map_err(failed)?;
+        let out = SerializedFileWriter::new(out, schema().map_err(failed)?, Arc::new(properties(clock)))
+            .map_err(failed)?;
         let columns = COLUMNS
             .iter()
             .map(|column| match column.kind {
@@ -72,7 +76,12 @@ impl<W: Write + Send> List<W> {
             match (pending, (column.value)(row)) {
                 (Pending::Text(texts), Value::Text(text)) => texts.push(interned(&mut self.names, &text)),
                 (Pending::Text(texts), Value::Separator(separator)) => {
-                    texts.push(self.separators.entry(separator).or_insert_with(|| separator.to_string().into_bytes().into()).clone());
+                    texts.push(
+                        self.separators
+                            .entry(separator)
+                            .or_insert_with(|| separator.to_string().into_bytes().into())
+                            .clone(),
+                    );
                 }
                 (Pending::Number(numbers), Value::Number(_)) => numbers.push(number),
                 (Pending::Known(numbers, known), Value::Number(_)) => {
@@ -132,14 +141,19 @@ fn interned(texts: &mut HashMap<String, ByteArray>, text: &str) -> ByteArray {
     bytes
 }
 
-fn write_columns<W: Write + Send>(out: &mut SerializedFileWriter<W>, columns: &[Pending]) -> Result<(), ParquetError> {
+fn write_columns<W: Write + Send>(
+    out: &mut SerializedFileWriter<W>,
+    columns: &[Pending],
+) -> Result<(), ParquetError> {
     let mut group = out.next_row_group()?;
     for pending in columns {
         let Some(mut column) = group.next_column()? else { break };
         match pending {
             Pending::Text(texts) => column.typed::<ByteArrayType>().write_batch(texts, None, None)?,
             Pending::Number(numbers) => column.typed::<Int64Type>().write_batch(numbers, None, None)?,
-            Pending::Known(numbers, known) => column.typed::<Int64Type>().write_batch(numbers, Some(known), None)?,
+            Pending::Known(numbers, known) => {
+                column.typed::<Int64Type>().write_batch(numbers, Some(known), None)?
+            }
             Pending::Flag(flags) => column.typed::<BoolType>().write_batch(flags, None, None)?,
         };
         column.close()?;
@@ -177,10 +191,13 @@ fn properties(clock: &str) -> WriterProperties {
             KeyValue::new("punctual.clock".to_owned(), clock.to_owned()),
             KeyValue::new("punctual.unit".to_owned(), "ns".to_owned()),
         ]));
-    // Instants grow and never repeat: a dictionary of them is larger than they are, their differences are small.
+    // Instants grow and never repeat: a dictionary of them is larger than they are, their differences are
+    // small.
     for column in COLUMNS.iter().filter(|column| column.name.ends_with("_ns") || column.name == "job") {
         let path = ColumnPath::from(column.name);
-        properties = properties.set_column_dictionary_enabled(path.clone(), false).set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+        properties = properties
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
     }
     properties.build()
 }

@@ -1,7 +1,8 @@
-//! Dataflow programs: the raster of states of tasks and channels ("Tasking graph"; Jungmann et al., ERTS 2024, Figure 4), and who executed what.
+//! Dataflow programs: the raster of states of tasks and channels ("Tasking graph"; Jungmann et al., ERTS
+//! 2024, Figure 4), and who executed what.
 //!
-//! A task's row shows its instances, queued and executing; a channel's the pushes; a producer's what it executed. An arrow leads from a push to the activation that
-//! it made.
+//! A task's row shows its instances, queued and executing; a channel's the pushes; a producer's what it
+//! executed. An arrow leads from a push to the activation that it made.
 
 use super::Error;
 use super::packets::{Argument, Flow, Packets};
@@ -77,13 +78,28 @@ impl<W: Write> Dataflow<W> {
 
     fn begin(mut packets: Packets<W>, about: &About, from: Instant) -> Result<Self, Error> {
         let mut groups = [0; 3];
-        for (group, (name, rank)) in groups.iter_mut().zip([("Tasks", 0), ("Channels", 1), ("Executors", 2)]) {
+        for (group, (name, rank)) in groups.iter_mut().zip([("Tasks", 0), ("Channels", 1), ("Executors", 2)])
+        {
             *group = packets.new_track();
-            let track = Track { id: *group, name: Some(name.into()), child_ordering: Some(BY_RANK), rank: Some(rank), ..Track::default() };
+            let track = Track {
+                id: *group,
+                name: Some(name.into()),
+                child_ordering: Some(BY_RANK),
+                rank: Some(rank),
+                ..Track::default()
+            };
             packets.track(from, track)?;
         }
         let (tasks, channels, producers) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self { packets, about: about.clone(), groups, tasks, channels, producers, counts: Counts::default() })
+        Ok(Self {
+            packets,
+            about: about.clone(),
+            groups,
+            tasks,
+            channels,
+            producers,
+            counts: Counts::default(),
+        })
     }
 
     /// Takes what comes next.
@@ -103,7 +119,8 @@ impl<W: Write> Dataflow<W> {
     pub fn finish(self) -> Result<(W, Counts), Error> {
         let mut counts = self.counts;
         counts.left_out += self.tasks.values().map(|task| task.waiting.len() as u64).sum::<u64>();
-        counts.left_out += self.producers.values().filter(|producer| producer.running.is_some()).count() as u64;
+        counts.left_out +=
+            self.producers.values().filter(|producer| producer.running.is_some()).count() as u64;
         Ok((self.packets.finish()?, counts))
     }
 
@@ -132,8 +149,22 @@ impl<W: Write> Dataflow<W> {
         let (from, to) = (self.channel(push.object, push.at)?, self.row(event.object, event.at)?);
         let flow = self.packets.new_flow();
         let name = || Vec::new();
-        self.packets.instant(from, "activates", self.about.task(event.object), push.at, name(), Some(Flow::From(flow)))?;
-        self.packets.instant(to, "activated", self.about.channel(push.object), event.at, name(), Some(Flow::To(flow)))
+        self.packets.instant(
+            from,
+            "activates",
+            self.about.task(event.object),
+            push.at,
+            name(),
+            Some(Flow::From(flow)),
+        )?;
+        self.packets.instant(
+            to,
+            "activated",
+            self.about.channel(push.object),
+            event.at,
+            name(),
+            Some(Flow::To(flow)),
+        )
     }
 
     fn start(&mut self, event: &Event) -> Result<(), Error> {
@@ -160,7 +191,10 @@ impl<W: Write> Dataflow<W> {
         let producer = self.producer(event.producer, event.at)?;
         producer.push = None;
         let track = producer.track;
-        let begun = producer.running.take().filter(|begun| (begun.object, begun.number) == (event.object, event.number));
+        let begun = producer
+            .running
+            .take()
+            .filter(|begun| (begun.object, begun.number) == (event.object, event.number));
         let Some(begun) = begun else {
             self.counts.left_out += 1;
             return Ok(());
@@ -172,7 +206,13 @@ impl<W: Write> Dataflow<W> {
     }
 
     /// A state of an instance, in the first row where there is room.
-    fn show(&mut self, object: u16, state: &'static str, (begin, end): (Instant, Instant), event: &Event) -> Result<(), Error> {
+    fn show(
+        &mut self,
+        object: u16,
+        state: &'static str,
+        (begin, end): (Instant, Instant),
+        event: &Event,
+    ) -> Result<(), Error> {
         let name = self.about.task(object);
         let group = self.groups[0];
         let task = self.tasks.get_mut(&object).expect("its event made it");
@@ -180,7 +220,13 @@ impl<W: Write> Dataflow<W> {
             Some(row) => row,
             None => {
                 let track = self.packets.new_track();
-                let shown = Track { id: track, parent: Some(group), name: Some(name), rank: Some(object.into()), ..Track::default() };
+                let shown = Track {
+                    id: track,
+                    parent: Some(group),
+                    name: Some(name),
+                    rank: Some(object.into()),
+                    ..Track::default()
+                };
                 self.packets.track(begin, shown)?;
                 task.rows.push(Row { track, free: begin });
                 task.rows.len() - 1
@@ -188,7 +234,10 @@ impl<W: Write> Dataflow<W> {
         };
         task.rows[row].free = end;
         let track = task.rows[row].track;
-        let instance = vec![Argument::number("instance", event.number), Argument::number("producer", event.producer.into())];
+        let instance = vec![
+            Argument::number("instance", event.number),
+            Argument::number("producer", event.producer.into()),
+        ];
         self.packets.slice(track, state, state.into(), (begin, end), instance)
     }
 
@@ -196,9 +245,20 @@ impl<W: Write> Dataflow<W> {
         if !self.tasks.contains_key(&object) {
             let track = self.packets.new_track();
             let name = Some(self.about.task(object));
-            self.packets
-                .track(at, Track { id: track, parent: Some(self.groups[0]), name, rank: Some(object.into()), ..Track::default() })?;
-            self.tasks.insert(object, Task { rows: vec![Row { track, free: Instant::from_ns(0) }], waiting: VecDeque::new() });
+            self.packets.track(
+                at,
+                Track {
+                    id: track,
+                    parent: Some(self.groups[0]),
+                    name,
+                    rank: Some(object.into()),
+                    ..Track::default()
+                },
+            )?;
+            self.tasks.insert(
+                object,
+                Task { rows: vec![Row { track, free: Instant::from_ns(0) }], waiting: VecDeque::new() },
+            );
         }
         Ok(self.tasks.get_mut(&object).expect("it was made above"))
     }
@@ -213,7 +273,16 @@ impl<W: Write> Dataflow<W> {
         }
         let track = self.packets.new_track();
         let name = Some(self.about.channel(object));
-        self.packets.track(at, Track { id: track, parent: Some(self.groups[1]), name, rank: Some(object.into()), ..Track::default() })?;
+        self.packets.track(
+            at,
+            Track {
+                id: track,
+                parent: Some(self.groups[1]),
+                name,
+                rank: Some(object.into()),
+                ..Track::default()
+            },
+        )?;
         self.channels.insert(object, track);
         Ok(track)
     }
@@ -221,10 +290,19 @@ impl<W: Write> Dataflow<W> {
     fn producer(&mut self, number: u32, at: Instant) -> Result<&mut Producer, Error> {
         if !self.producers.contains_key(&number) {
             let track = self.packets.new_track();
-            let name = self.about.producers.get(&number).cloned().unwrap_or_else(|| format!("producer {number}"));
+            let name =
+                self.about.producers.get(&number).cloned().unwrap_or_else(|| format!("producer {number}"));
             let rank = i32::try_from(number).unwrap_or(i32::MAX);
-            self.packets
-                .track(at, Track { id: track, parent: Some(self.groups[2]), name: Some(name), rank: Some(rank), ..Track::default() })?;
+            self.packets.track(
+                at,
+                Track {
+                    id: track,
+                    parent: Some(self.groups[2]),
+                    name: Some(name),
+                    rank: Some(rank),
+                    ..Track::default()
+                },
+            )?;
             self.producers.insert(number, Producer { track, running: None, push: None });
         }
         Ok(self.producers.get_mut(&number).expect("it was made above"))

@@ -1,6 +1,6 @@
-//! Jobs of a thread as slices. Those of one stream can overlap, where a job was released before the one before it ended; slices of
-//! a track cannot. So a stream has as many tracks as it takes, of one name, which Perfetto shows as rows of one. One more row has the windows of releases that
-//! were not seen exactly.
+//! Jobs of a thread as slices. Those of one stream can overlap, where a job was released before the one
+//! before it ended; slices of a track cannot. So a stream has as many tracks as it takes, of one name, which
+//! Perfetto shows as rows of one. One more row has the windows of releases that were not seen exactly.
 
 use super::Error;
 use super::packets::{Argument, Packets};
@@ -9,8 +9,8 @@ use punctual_model::{Instant, Job, Separator};
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Jobs of a stream that can be shown at the same time. A thread that falls behind more and more has more of them waiting; these are
-/// shown from when there is room.
+/// Jobs of a stream that can be shown at the same time. A thread that falls behind more and more has more of
+/// them waiting; these are shown from when there is room.
 const MAX_LANES: usize = 8;
 
 /// The streams of a thread's task.
@@ -81,7 +81,8 @@ impl Streams {
             return Ok(track);
         }
         let track = packets.new_track();
-        let description = "Jobs at the other calls at which the thread waits. The same execution is in jobs of each.";
+        let description =
+            "Jobs at the other calls at which the thread waits. The same execution is in jobs of each.";
         packets.track(
             ended.job.end,
             Track {
@@ -127,13 +128,15 @@ impl Stream {
                 self.lanes.push(Lane { track, free: Instant::default() });
                 self.lanes.len() - 1
             }
-            None => self.lanes.iter().enumerate().min_by_key(|(_, lane)| lane.free).map_or(0, |(place, _)| place),
+            None => {
+                self.lanes.iter().enumerate().min_by_key(|(_, lane)| lane.free).map_or(0, |(place, _)| place)
+            }
         };
         Ok(&mut self.lanes[place])
     }
 
-    /// The time within which the job was released. Jobs are released one after the other, so what lies before the end of the window before is
-    /// left to that one's slice.
+    /// The time within which the job was released. Jobs are released one after the other, so what lies before
+    /// the end of the window before is left to that one's slice.
     fn window<W: Write>(&mut self, ended: &Ended, packets: &mut Packets<W>) -> Result<(), Error> {
         let window = ended.job.release.window;
         let mut lane = match self.windows {
@@ -148,12 +151,27 @@ impl Stream {
             Argument::number("release_earliest_ns", window.earliest().ns()),
             Argument::number("release_latest_ns", window.latest().ns()),
         ];
-        packets.slice(lane.track, "release", format!("release of job {} in here", ended.number), (begin, end), arguments)
+        packets.slice(
+            lane.track,
+            "release",
+            format!("release of job {} in here", ended.number),
+            (begin, end),
+            arguments,
+        )
     }
 
     fn track<W: Write>(&self, at: Instant, packets: &mut Packets<W>) -> Result<u64, Error> {
         let id = packets.new_track();
-        packets.track(at, Track { id, parent: Some(self.parent), name: Some(self.name.clone()), rank: self.rank, ..Track::default() })?;
+        packets.track(
+            at,
+            Track {
+                id,
+                parent: Some(self.parent),
+                name: Some(self.name.clone()),
+                rank: self.rank,
+                ..Track::default()
+            },
+        )?;
         Ok(id)
     }
 }
@@ -173,7 +191,10 @@ fn arguments(ended: &Ended) -> Vec<Argument> {
     if let Some(arrival) = job.release.arrival {
         arguments.push(Argument::number("arrival_ns", arrival.ns()));
         let lateness = i128::from(window.latest().ns()) - i128::from(arrival.ns());
-        arguments.push(Argument::signed("lateness_ns", i64::try_from(lateness).unwrap_or(if lateness < 0 { i64::MIN } else { i64::MAX })));
+        arguments.push(Argument::signed(
+            "lateness_ns",
+            i64::try_from(lateness).unwrap_or(if lateness < 0 { i64::MIN } else { i64::MAX }),
+        ));
     }
     arguments
 }

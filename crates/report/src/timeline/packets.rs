@@ -2,8 +2,8 @@
 
 use super::Error;
 use super::proto::{
-    self, ClockReading, ClockSnapshot, Defaults, FtraceBundle, FtraceEvent, Packet, Process, ProcessCommand, Processes, System,
-    SystemNames, Track, TrackEvent,
+    self, ClockReading, ClockSnapshot, Defaults, FtraceBundle, FtraceEvent, Packet, Process, ProcessCommand,
+    Processes, System, SystemNames, Track, TrackEvent,
 };
 use super::proto::{clock, kind};
 use prost::Message;
@@ -80,7 +80,15 @@ impl<W: Write> Packets<W> {
 
     fn empty(out: W, sequence: u32, first: u64) -> Self {
         let buffer = Vec::with_capacity(2 * BUFFER_BYTES);
-        Self { out, buffer, sequence, tracks: first, flows: first, categories: Vec::new(), arguments: Vec::new() }
+        Self {
+            out,
+            buffer,
+            sequence,
+            tracks: first,
+            flows: first,
+            categories: Vec::new(),
+            arguments: Vec::new(),
+        }
     }
 
     fn begin(&mut self, about: &About) -> Result<(), Error> {
@@ -88,7 +96,8 @@ impl<W: Write> Packets<W> {
         let from = about.from.ns();
         let mut clocks = vec![ClockReading { clock, ns: from }];
         if clock != clock::BOOTTIME {
-            // Perfetto takes the kernel tracer's events, which say who ran where, to be on this clock. Ours are on the observation's.
+            // Perfetto takes the kernel tracer's events, which say who ran where, to be on this clock. Ours
+            // are on the observation's.
             clocks.push(ClockReading { clock: clock::BOOTTIME, ns: from });
         }
         let real = about.clock_zero.and_then(|zero| u64::try_from(i128::from(zero) + i128::from(from)).ok());
@@ -104,8 +113,11 @@ impl<W: Write> Packets<W> {
         if about.platform.kernel.is_empty() {
             return Ok(());
         }
-        let names =
-            SystemNames { sysname: "Linux".into(), release: about.platform.kernel.clone(), machine: about.platform.machine.clone() };
+        let names = SystemNames {
+            sysname: "Linux".into(),
+            release: about.platform.kernel.clone(),
+            machine: about.platform.machine.clone(),
+        };
         self.write(Packet { system: Some(System { names: Some(names) }), ..Packet::default() })
     }
 
@@ -126,7 +138,8 @@ impl<W: Write> Packets<W> {
         self.write(Packet { timestamp: Some(at.ns()), track: Some(track), ..Packet::default() })
     }
 
-    /// A process by the command line that it was started with. One without is a thread of the kernel: it has the thread's name.
+    /// A process by the command line that it was started with. One without is a thread of the kernel: it has
+    /// the thread's name.
     pub fn process(&mut self, at: Instant, pid: u32, thread: &str, command: &str) -> Result<(), Error> {
         if command.is_empty() {
             let id = self.new_track();
@@ -134,7 +147,11 @@ impl<W: Write> Packets<W> {
             return self.track(at, Track { id, process: Some(process), ..Track::default() });
         }
         let processes = vec![ProcessCommand { pid: pid as i32, command: vec![command.to_owned()] }];
-        self.write(Packet { timestamp: Some(at.ns()), processes: Some(Processes { processes }), ..Packet::default() })
+        self.write(Packet {
+            timestamp: Some(at.ns()),
+            processes: Some(Processes { processes }),
+            ..Packet::default()
+        })
     }
 
     /// A slice of a track, from `begin` to `end`.
@@ -182,7 +199,13 @@ impl<W: Write> Packets<W> {
         Ok(self.out)
     }
 
-    fn event(&mut self, at: Instant, category: &'static str, arguments: Vec<Argument>, mut event: TrackEvent) -> Result<(), Error> {
+    fn event(
+        &mut self,
+        at: Instant,
+        category: &'static str,
+        arguments: Vec<Argument>,
+        mut event: TrackEvent,
+    ) -> Result<(), Error> {
         let mut interned = proto::Interned::default();
         event.categories.push(number(category, &mut self.categories, &mut interned.categories));
         for Argument { name, value } in arguments {

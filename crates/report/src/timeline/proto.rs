@@ -1,7 +1,9 @@
-//! The messages of a Perfetto trace that are written here, with just the fields that are used. Numbers are those of Perfetto's
-//! public definitions (`protos/perfetto/trace/perfetto_trace.proto`), which promise never to change them.
+//! The messages of a Perfetto trace that are written here, with just the fields that are used. Numbers are
+//! those of Perfetto's public definitions (`protos/perfetto/trace/perfetto_trace.proto`), which promise never
+//! to change them.
 //!
-//! Those are of the second version of protocol buffers, where a field that is 0 and one that is not there are two things: hence `required`.
+//! Those are of the second version of protocol buffers, where a field that is 0 and one that is not there are
+//! two things: hence `required`.
 
 use prost::Message;
 

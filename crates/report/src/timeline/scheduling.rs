@@ -1,8 +1,9 @@
-//! Who ran where: steps of watched threads, turned into what the kernel's tracer would have said of each processor. From that
-//! Perfetto draws processors, the states of threads, and who woke whom.
+//! Who ran where: steps of watched threads, turned into what the kernel's tracer would have said of each
+//! processor. From that Perfetto draws processors, the states of threads, and who woke whom.
 //!
-//! Only watched threads are known. Where none runs, a processor is given to the idle thread, which Perfetto shows as nothing.
-//! Perfetto wants every switch to follow from the one before, so steps that were not seen are made up for, as little as will do.
+//! Only watched threads are known. Where none runs, a processor is given to the idle thread, which Perfetto
+//! shows as nothing. Perfetto wants every switch to follow from the one before, so steps that were not seen
+//! are made up for, as little as will do.
 
 use super::proto::{FtraceEvent, SchedSwitch, SchedThread};
 use punctual_model::Instant;
@@ -82,7 +83,8 @@ pub struct Scheduling {
     preempted: i64,
     cpus: BTreeMap<u32, Cpu>,
     places: HashMap<u32, Place>,
-    /// Switches away from threads that were not seen to leave, by thread: their next step will tell how they left.
+    /// Switches away from threads that were not seen to leave, by thread: their next step will tell how they
+    /// left.
     unseen: HashMap<u32, (u32, FtraceEvent)>,
 }
 
@@ -99,23 +101,35 @@ impl Scheduling {
         if cpu >= MAX_CPUS || tid > MAX_TID || tid == 0 {
             return Seen::Beyond;
         }
-        self.settle(tid, if matches!(step, Step::Woken { .. }) { state::INTERRUPTIBLE } else { state::RUNNABLE });
+        self.settle(
+            tid,
+            if matches!(step, Step::Woken { .. }) { state::INTERRUPTIBLE } else { state::RUNNABLE },
+        );
         match step {
             Step::In => self.switched_in(tid, at, cpu, &label),
             Step::Preempted => self.switched_out(tid, at, cpu, self.preempted, &label),
-            Step::Asleep { interruptible: true } => self.switched_out(tid, at, cpu, state::INTERRUPTIBLE, &label),
-            Step::Asleep { interruptible: false } => self.switched_out(tid, at, cpu, state::UNINTERRUPTIBLE, &label),
+            Step::Asleep { interruptible: true } => {
+                self.switched_out(tid, at, cpu, state::INTERRUPTIBLE, &label)
+            }
+            Step::Asleep { interruptible: false } => {
+                self.switched_out(tid, at, cpu, state::UNINTERRUPTIBLE, &label)
+            }
             Step::Woken { by } => self.woken(tid, at, cpu, by, &label),
         }
     }
 
-    /// A thread ended; it need not have been seen to leave its processor. `free` are the threads whose numbers can be used again.
+    /// A thread ended; it need not have been seen to leave its processor. `free` are the threads whose
+    /// numbers can be used again.
     pub fn exit(&mut self, tid: u32, at: Instant, free: &[u32], label: impl Fn(u32) -> Label) {
         let cpu = self.end(tid, at, state::DEAD, &label).unwrap_or(0);
         for &tid in free {
             let Label { name, priority } = label(tid);
             let free = SchedThread { name, tid: tid as i32, priority };
-            self.cpus.entry(cpu).or_default().events.push(FtraceEvent { timestamp: at.ns(), free: Some(free), ..FtraceEvent::default() });
+            self.cpus.entry(cpu).or_default().events.push(FtraceEvent {
+                timestamp: at.ns(),
+                free: Some(free),
+                ..FtraceEvent::default()
+            });
         }
     }
 
@@ -140,7 +154,10 @@ impl Scheduling {
         for cpu in cpus {
             self.settle_cpu(cpu, &label);
         }
-        self.cpus.into_iter().map(|(number, cpu)| (number, cpu.events)).filter(|(_, events)| !events.is_empty())
+        self.cpus
+            .into_iter()
+            .map(|(number, cpu)| (number, cpu.events))
+            .filter(|(_, events)| !events.is_empty())
     }
 
     /// Nothing is known of the thread from now on. Where it ran until now, if it did.
@@ -155,14 +172,16 @@ impl Scheduling {
     fn switched_in(&mut self, tid: u32, at: Instant, cpu: u32, label: &impl Fn(u32) -> Label) -> Seen {
         let mut seen = match self.places.insert(tid, Place::Running { cpu, woken: false }) {
             None | Some(Place::Ready | Place::Asleep { woken: true }) => Seen::Follows,
-            // A SCHED_DEADLINE thread that gave its budget back is not woken; it runs again when its budget is there.
+            // A SCHED_DEADLINE thread that gave its budget back is not woken; it runs again when its budget
+            // is there.
             Some(Place::Asleep { woken: false }) if label(tid).priority < 0 => Seen::Follows,
             // It was woken unseen.
             Some(Place::Asleep { woken: false }) => Seen::Mended,
             // It left and came back unseen: there is nothing to show of that.
             Some(Place::Running { cpu: before, .. }) if before == cpu => return Seen::Mended,
             Some(Place::Running { cpu: before, .. }) => {
-                // It left there before it came here; had both the same timestamp, Perfetto could take them the other way round.
+                // It left there before it came here; had both the same timestamp, Perfetto could take them
+                // the other way round.
                 let at = just_before(at);
                 self.leave(before, Leaving { tid, at, state: state::RUNNABLE });
                 self.settle_cpu(before, label);
@@ -186,12 +205,20 @@ impl Scheduling {
         seen
     }
 
-    fn switched_out(&mut self, tid: u32, at: Instant, cpu: u32, state: i64, label: &impl Fn(u32) -> Label) -> Seen {
+    fn switched_out(
+        &mut self,
+        tid: u32,
+        at: Instant,
+        cpu: u32,
+        state: i64,
+        label: &impl Fn(u32) -> Label,
+    ) -> Seen {
         let before = self.places.get(&tid).copied();
         let woken = matches!(before, Some(Place::Running { woken: true, .. }));
         let seen = match before {
             Some(Place::Running { cpu: there, .. }) if there == cpu => Seen::Follows,
-            // It came to this processor unseen, or before anything was seen. How long it ran there is not known: one nanosecond is shown.
+            // It came to this processor unseen, or before anything was seen. How long it ran there is not
+            // known: one nanosecond is shown.
             _ => {
                 self.switched_in(tid, just_before(at), cpu, label);
                 if before.is_some() { Seen::Mended } else { Seen::Follows }
@@ -222,7 +249,8 @@ impl Scheduling {
         };
         let Label { name, priority } = label(tid);
         let waking = SchedThread { name, tid: tid as i32, priority };
-        let event = FtraceEvent { timestamp: at.ns(), tid: by, waking: Some(waking), ..FtraceEvent::default() };
+        let event =
+            FtraceEvent { timestamp: at.ns(), tid: by, waking: Some(waking), ..FtraceEvent::default() };
         self.cpus.entry(cpu).or_default().events.push(event);
         seen
     }
@@ -244,7 +272,14 @@ impl Scheduling {
     }
 
     /// `tid` follows on a thread that was not seen to leave.
-    fn unseen_leave(&mut self, cpu: u32, displaced: u32, at: Instant, tid: u32, label: &impl Fn(u32) -> Label) {
+    fn unseen_leave(
+        &mut self,
+        cpu: u32,
+        displaced: u32,
+        at: Instant,
+        tid: u32,
+        label: &impl Fn(u32) -> Label,
+    ) {
         let event = switch(Leaving { tid: displaced, at, state: state::RUNNABLE }, tid, label);
         // What it is doing now is what it will be seen to have done.
         if self.places.remove(&displaced).is_some() {
@@ -292,8 +327,10 @@ fn switch(from: Leaving, to: u32, label: &impl Fn(u32) -> Label) -> FtraceEvent 
     }
 }
 
-/// Whether this kernel's tracer tells a thread that was preempted from one that waits to run in the way that Perfetto will take it.
+/// Whether this kernel's tracer tells a thread that was preempted from one that waits to run in the way that
+/// Perfetto will take it.
 fn tells_preemption(kernel: &str) -> bool {
-    let mut numbers = kernel.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
+    let mut numbers =
+        kernel.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());
     (numbers.next(), numbers.next()) >= (Some(4), Some(14))
 }

@@ -44,7 +44,10 @@ impl Threads {
 
     /// What the scheduler's events say of a thread.
     pub fn label(&self, tid: u32) -> Label {
-        self.threads.get(&tid).map(|thread| Label { name: thread.name.clone(), priority: thread.priority }).unwrap_or_default()
+        self.threads
+            .get(&tid)
+            .map(|thread| Label { name: thread.name.clone(), priority: thread.priority })
+            .unwrap_or_default()
     }
 
     /// A thread comes into view. None of its number is alive.
@@ -55,7 +58,13 @@ impl Threads {
         if process.threads == 1 || task.tid == task.pid {
             packets.process(task.at, task.pid, &task.name, &task.command)?;
         }
-        let thread = Thread { pid: task.pid, name: task.name.clone(), priority: kernel_priority(task), track, streams: Streams::default() };
+        let thread = Thread {
+            pid: task.pid,
+            name: task.name.clone(),
+            priority: kernel_priority(task),
+            track,
+            streams: Streams::default(),
+        };
         thread.describe(task.tid, task.at, packets)?;
         packets.instant(track, "task", parameters(task), task.at, arguments(task), None)?;
         self.threads.insert(task.tid, thread);
@@ -84,7 +93,13 @@ impl Threads {
     }
 
     /// A thread has another name.
-    pub fn rename<W: Write>(&mut self, tid: u32, name: &str, at: Instant, packets: &mut Packets<W>) -> Result<(), Error> {
+    pub fn rename<W: Write>(
+        &mut self,
+        tid: u32,
+        name: &str,
+        at: Instant,
+        packets: &mut Packets<W>,
+    ) -> Result<(), Error> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         let arguments = vec![Argument::text("before", thread.name.clone())];
         thread.name = name.to_owned();
@@ -94,18 +109,37 @@ impl Threads {
     }
 
     /// The command line of a thread's process.
-    pub fn command<W: Write>(&mut self, tid: u32, command: &str, at: Instant, packets: &mut Packets<W>) -> Result<(), Error> {
+    pub fn command<W: Write>(
+        &mut self,
+        tid: u32,
+        command: &str,
+        at: Instant,
+        packets: &mut Packets<W>,
+    ) -> Result<(), Error> {
         match self.threads.get(&tid) {
             Some(thread) => packets.process(at, thread.pid, &thread.name, command),
             None => Ok(()),
         }
     }
 
-    /// A thread ends, or its observation. Returns the numbers that may be other threads' from now on: its own, and once the process
-    /// has ended, that of its first thread.
-    pub fn end<W: Write>(&mut self, tid: u32, at: Instant, exits: bool, packets: &mut Packets<W>) -> Result<Vec<u32>, Error> {
+    /// A thread ends, or its observation. Returns the numbers that may be other threads' from now on: its
+    /// own, and once the process has ended, that of its first thread.
+    pub fn end<W: Write>(
+        &mut self,
+        tid: u32,
+        at: Instant,
+        exits: bool,
+        packets: &mut Packets<W>,
+    ) -> Result<Vec<u32>, Error> {
         let Some(thread) = self.threads.remove(&tid) else { return Ok(Vec::new()) };
-        packets.instant(thread.track, "task", if exits { "exit" } else { "observation ends" }.into(), at, Vec::new(), None)?;
+        packets.instant(
+            thread.track,
+            "task",
+            if exits { "exit" } else { "observation ends" }.into(),
+            at,
+            Vec::new(),
+            None,
+        )?;
         let Some(process) = self.processes.get_mut(&thread.pid) else { return Ok(Vec::new()) };
         process.threads -= 1;
         process.first_ended |= exits && tid == thread.pid;
@@ -125,7 +159,10 @@ impl Threads {
 impl Thread {
     fn describe<W: Write>(&self, tid: u32, at: Instant, packets: &mut Packets<W>) -> Result<(), Error> {
         let thread = proto::Thread { pid: self.pid as i32, tid: tid.into(), name: self.name.clone() };
-        packets.track(at, Track { id: self.track, thread: Some(thread), child_ordering: Some(BY_RANK), ..Track::default() })
+        packets.track(
+            at,
+            Track { id: self.track, thread: Some(thread), child_ordering: Some(BY_RANK), ..Track::default() },
+        )
     }
 }
 
@@ -134,7 +171,10 @@ fn parameters(task: &TaskRecord) -> String {
     let policy = policy_name(task.policy);
     match (&task.reservation, task.nice) {
         (Some(reservation), _) => {
-            format!("{policy} {} in {}, every {}", reservation.runtime_ns, reservation.deadline_ns, reservation.period_ns)
+            format!(
+                "{policy} {} in {}, every {}",
+                reservation.runtime_ns, reservation.deadline_ns, reservation.period_ns
+            )
         }
         (None, Some(nice)) => format!("{policy} nice {nice}"),
         (None, None) if task.priority > 0 => format!("{policy} {}", task.priority),
@@ -143,7 +183,10 @@ fn parameters(task: &TaskRecord) -> String {
 }
 
 fn arguments(task: &TaskRecord) -> Vec<Argument> {
-    let mut arguments = vec![Argument::text("policy", policy_name(task.policy)), Argument::text("affinity", task.affinity.clone())];
+    let mut arguments = vec![
+        Argument::text("policy", policy_name(task.policy)),
+        Argument::text("affinity", task.affinity.clone()),
+    ];
     if task.priority > 0 {
         arguments.push(Argument::number("priority", task.priority.into()));
     }

@@ -24,7 +24,12 @@ fn event(at: u64, producer: u32, kind: Kind, object: u16, number: u64) -> Item {
 
 /// The same behind what is in `out`.
 pub fn behind(out: Vec<u8>, items: &[Item]) -> Vec<u8> {
-    let mut timeline = Dataflow::behind_threads(out, &About { clock: "CLOCK_MONOTONIC".into(), ..about() }, Instant::from_ns(0)).unwrap();
+    let mut timeline = Dataflow::behind_threads(
+        out,
+        &About { clock: "CLOCK_MONOTONIC".into(), ..about() },
+        Instant::from_ns(0),
+    )
+    .unwrap();
     items.iter().for_each(|item| timeline.item(item).unwrap());
     timeline.finish().unwrap().0
 }
@@ -56,15 +61,20 @@ fn states_are_where_the_events_say() {
     assert_eq!(counts, Counts { executions: 2, pushes: 1, left_out: 0 });
     let of = |track: &str| {
         let slices = decoded.slices.iter().filter(|slice| decoded.tracks[&slice.track] == track);
-        let mut seen: Vec<_> = slices.map(|slice| (slice.begin, slice.end, slice.name.as_str(), slice.numbers["instance"])).collect();
+        let mut seen: Vec<_> = slices
+            .map(|slice| (slice.begin, slice.end, slice.name.as_str(), slice.numbers["instance"]))
+            .collect();
         seen.sort_unstable();
         seen
     };
     assert_eq!(of("cam1"), [(10, 15, "queued", 0), (15, 30, "executes", 0)]);
     assert_eq!(of("navi"), [(21, 32, "queued", 0), (32, 40, "executes", 0)]);
     assert_eq!(of("executor 0"), [(15, 30, "cam1", 0), (32, 40, "navi", 0)]);
-    let arrows: Vec<_> =
-        decoded.flows.values().map(|(from, to)| (&decoded.tracks[&from.unwrap()], &decoded.tracks[&to.unwrap()])).collect();
+    let arrows: Vec<_> = decoded
+        .flows
+        .values()
+        .map(|(from, to)| (&decoded.tracks[&from.unwrap()], &decoded.tracks[&to.unwrap()]))
+        .collect();
     assert_eq!(arrows, [(&"image".to_owned(), &"navi".to_owned())]);
 }
 
@@ -78,7 +88,8 @@ fn an_instance_is_not_taken_for_the_next_one() {
         event(5, 0, Start, CAMERA, 1),
         event(9, 0, Stop, CAMERA, 2),
     ]);
-    let states: Vec<_> = decoded.slices.iter().map(|slice| (slice.begin, slice.end, slice.name.as_str())).collect();
+    let states: Vec<_> =
+        decoded.slices.iter().map(|slice| (slice.begin, slice.end, slice.name.as_str())).collect();
     assert_eq!(states, [(2, 5, "queued")]);
     assert_eq!(counts, Counts { executions: 0, pushes: 0, left_out: 2 });
 }
@@ -105,13 +116,19 @@ proptest! {
 fn behind_threads_every_track_and_arrow_is_its_own() {
     let history = crate::machine::history(3, &[]);
     let job = crate::job_at(1_000_000, 2_000_000);
-    let (threads, _) = crate::timeline(3, &crate::machine::records(3, &history.steps), &[(crate::machine::FIRST, crate::SLEEP, job)]);
+    let (threads, _) = crate::timeline(
+        3,
+        &crate::machine::records(3, &history.steps),
+        &[(crate::machine::FIRST, crate::SLEEP, job)],
+    );
     let alone = Decoded::new(&threads);
     let both = Decoded::new(&behind(threads, &executions(1_000_000)));
     let (of_program, _) = drawn(&executions(1_000_000));
     assert_eq!(both.tracks.len(), alone.tracks.len() + of_program.tracks.len());
     assert_eq!(both.slices.len(), alone.slices.len() + of_program.slices.len());
     assert_eq!(both.flows.len(), alone.flows.len() + of_program.flows.len());
-    let instances = |decoded: &Decoded| decoded.slices.iter().filter(|slice| slice.numbers.contains_key("instance")).count();
+    let instances = |decoded: &Decoded| {
+        decoded.slices.iter().filter(|slice| slice.numbers.contains_key("instance")).count()
+    };
     assert_eq!(instances(&both), instances(&of_program));
 }

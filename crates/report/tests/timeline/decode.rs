@@ -39,12 +39,25 @@ impl Decoded {
         for packet in trace.packets {
             if let Some(interned) = &packet.interned {
                 // Whoever writes has numbers of its own.
-                names.extend(interned.argument_names.iter().map(|name| ((packet.sequence, name.number), name.name.clone())));
+                names.extend(
+                    interned
+                        .argument_names
+                        .iter()
+                        .map(|name| ((packet.sequence, name.number), name.name.clone())),
+                );
             }
             if let Some(track) = &packet.track {
-                let name = track.thread.as_ref().map(|thread| thread.name.clone()).or(track.name.clone()).unwrap_or_default();
+                let name = track
+                    .thread
+                    .as_ref()
+                    .map(|thread| thread.name.clone())
+                    .or(track.name.clone())
+                    .unwrap_or_default();
                 decoded.tracks.insert(track.id, name);
-                assert!(track.parent.is_none_or(|parent| decoded.tracks.contains_key(&parent)), "a child before its parent");
+                assert!(
+                    track.parent.is_none_or(|parent| decoded.tracks.contains_key(&parent)),
+                    "a child before its parent"
+                );
             }
             decoded.scheduling(&packet);
             if let Some(event) = packet.event {
@@ -65,12 +78,23 @@ impl Decoded {
             for flow in &event.ending_flows {
                 decoded.flows.entry(*flow).or_default().1 = Some(event.track);
             }
-            let numbers =
-                event.arguments.iter().filter_map(|argument| Some((names[&(sequence, argument.name)].clone(), argument.number?))).collect();
-            let slice = Slice { track: event.track, name: event.name.unwrap_or_default(), begin: at, end: at, numbers };
+            let numbers = event
+                .arguments
+                .iter()
+                .filter_map(|argument| Some((names[&(sequence, argument.name)].clone(), argument.number?)))
+                .collect();
+            let slice = Slice {
+                track: event.track,
+                name: event.name.unwrap_or_default(),
+                begin: at,
+                end: at,
+                numbers,
+            };
             match event.kind {
                 kind::INSTANT => decoded.instants.push(slice),
-                kind::SLICE_BEGIN => assert!(open.insert(event.track, slice).is_none(), "two slices of a track overlap"),
+                kind::SLICE_BEGIN => {
+                    assert!(open.insert(event.track, slice).is_none(), "two slices of a track overlap")
+                }
                 kind::SLICE_END => {
                     let slice = open.remove(&event.track).expect("an end without a begin");
                     decoded.slices.push(Slice { end: at, ..slice });
@@ -101,7 +125,10 @@ impl Decoded {
         for (&cpu, switches) in &self.switches {
             let (mut tid, mut from) = (0, 0);
             for (at, switch) in switches {
-                assert_eq!(switch.prev_tid as u32, tid, "a switch on processor {cpu} at {at} does not follow from the one before");
+                assert_eq!(
+                    switch.prev_tid as u32, tid,
+                    "a switch on processor {cpu} at {at} does not follow from the one before"
+                );
                 if tid != 0 {
                     runs.push(super::machine::Run { from, until: Some(*at), cpu, tid });
                 }

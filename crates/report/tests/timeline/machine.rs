@@ -45,7 +45,8 @@ enum State {
     Waits(u64, &'static str),
 }
 
-/// What the scheduler does next: after so many nanoseconds (steps of one processor are never a single one apart), on a processor, something that a number chooses.
+/// What the scheduler does next: after so many nanoseconds (steps of one processor are never a single one
+/// apart), on a processor, something that a number chooses.
 pub type Act = (u64, u32, u32, u32);
 
 pub fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
@@ -62,11 +63,13 @@ pub fn history(threads: u32, acts: &[Act]) -> History {
         let at = Instant::from_ns(now);
         let running = states.iter().position(|state| matches!(state, State::Runs(_, on) if *on == cpu));
         let chosen = |wanted: fn(&str) -> bool| {
-            let able: Vec<usize> =
-                (0..states.len()).filter(|place| matches!(states[*place], State::Waits(_, state) if wanted(state))).collect();
+            let able: Vec<usize> = (0..states.len())
+                .filter(|place| matches!(states[*place], State::Waits(_, state) if wanted(state)))
+                .collect();
             (!able.is_empty()).then(|| able[who as usize % able.len()])
         };
-        let mut step = |place: usize, step| history.steps.push(Switch { tid: FIRST + place as u32, at, cpu, step });
+        let mut step =
+            |place: usize, step| history.steps.push(Switch { tid: FIRST + place as u32, at, cpu, step });
         if what % 3 == 0 {
             // An interrupt (0), a thread that is not watched (7), or who runs here.
             let by = running.map_or([0, 7][who as usize / 7 % 2], |place| FIRST + place as u32);
@@ -79,9 +82,11 @@ pub fn history(threads: u32, acts: &[Act]) -> History {
         }
         let next = chosen(|state| state == "R" || state == "R+");
         if let Some(place) = running {
-            let (how, state) =
-                [(Step::Preempted, "R+"), (Step::Asleep { interruptible: true }, "S"), (Step::Asleep { interruptible: false }, "D")]
-                    [what as usize / 3 % 3];
+            let (how, state) = [
+                (Step::Preempted, "R+"),
+                (Step::Asleep { interruptible: true }, "S"),
+                (Step::Asleep { interruptible: false }, "D"),
+            ][what as usize / 3 % 3];
             step(place, how);
             if let State::Runs(from, cpu) = states[place] {
                 history.runs.push(Run { from, until: Some(now), cpu, tid: FIRST + place as u32 });

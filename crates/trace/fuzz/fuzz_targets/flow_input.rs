@@ -1,4 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as a flow trace. `cargo test` does the same with changed traces.
+//! What is done with an input of the fuzzer: it is read as a flow trace. `cargo test` does the same with
+//! changed traces.
 
 use punctual_trace::flow::{About, ByteOrder, Item, Reader, metadata};
 
@@ -11,7 +12,10 @@ pub fn read(data: &[u8]) {
     let order = if kind & 2 == 0 { ByteOrder::Little } else { ByteOrder::Big };
     match kind & 1 {
         // Two streams.
-        0 => open(metadata(&About { byte_order: order, ..About::default() }).as_bytes(), vec![(0, one.to_vec()), (1, other.to_vec())]),
+        0 => open(
+            metadata(&About { byte_order: order, ..About::default() }).as_bytes(),
+            vec![(0, one.to_vec()), (1, other.to_vec())],
+        ),
         // Metadata and a stream.
         _ => open(one, vec![(0, other.to_vec())]),
     }
@@ -31,7 +35,12 @@ pub fn open(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) {
         }
     };
     let totals = reader.read(&mut each, &mut |_| {}).expect("memory can be read");
-    assert!(events * 8 <= bytes && gaps * 56 <= bytes + 200, "{events} events and {gaps} gaps from {bytes} bytes");
+    assert!(
+        events * 8 <= bytes && gaps * 56 <= bytes + 200,
+        "{events} events and {gaps} gaps from {bytes} bytes"
+    );
     assert_eq!(totals.events, events as u64);
-    assert!(totals.damages.len() <= 400 && totals.damages.iter().all(|damage| !damage.to_string().is_empty()));
+    assert!(
+        totals.damages.len() <= 400 && totals.damages.iter().all(|damage| !damage.to_string().is_empty())
+    );
 }

@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as a recording in every way there is. `cargo test` does the same with
-//! changed inputs of the corpus.
+//! What is done with an input of the fuzzer: it is read as a recording in every way there is. `cargo test`
+//! does the same with changed inputs of the corpus.
 
 use punctual_model::Instant;
 use punctual_trace::ctf::Reader;
@@ -82,6 +82,10 @@ fn read_all(reader: &Reader, bytes: usize) -> usize {
     let mut damages = reader.read(0..reader.stretches(), &mut |_| records += 1).expect("memory can be read");
     assert!(damages.len() <= 100 && reader.damage().len() <= 300);
     damages.extend(reader.damage());
-    assert!(damages.iter().all(|damage| damage.offset() <= bytes.max(1 << 16) as u64 && !damage.to_string().is_empty()));
+    assert!(
+        damages
+            .iter()
+            .all(|damage| damage.offset() <= bytes.max(1 << 16) as u64 && !damage.to_string().is_empty())
+    );
     records
 }

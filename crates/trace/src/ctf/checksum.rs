@@ -22,11 +22,13 @@ pub fn of(bytes: &[u8], field: usize) -> u32 {
     hasher.finalize()
 }
 
-/// Which single byte of `length` may have been changed if the checksum differs in these bits: mostly one or none, more by chance.
+/// Which single byte of `length` may have been changed if the checksum differs in these bits: mostly one or
+/// none, more by chance.
 ///
-/// A CRC is linear: the difference of two checksums is what the difference of the two texts makes of a register of zeros. A byte that
-/// differs sets the register to an entry of the table, and the zeros behind it only shift that. So the difference is shifted back,
-/// byte by byte from the end, and wherever it is an entry of the table a change of that byte explains it.
+/// A CRC is linear: the difference of two checksums is what the difference of the two texts makes of a
+/// register of zeros. A byte that differs sets the register to an entry of the table, and the zeros behind it
+/// only shift that. So the difference is shifted back, byte by byte from the end, and wherever it is an entry
+/// of the table a change of that byte explains it.
 pub fn explain(difference: u32, length: usize) -> Vec<Changed> {
     let table = table();
     let mut by_top = [0_u8; 256];
@@ -52,7 +54,8 @@ pub fn explain(difference: u32, length: usize) -> Vec<Changed> {
 fn table() -> [u32; 256] {
     let mut table = [0; 256];
     for (byte, entry) in (0..256).zip(&mut table) {
-        *entry = (0..8).fold(byte, |register: u32, _| (register >> 1) ^ if register & 1 == 1 { 0xEDB8_8320 } else { 0 });
+        *entry = (0..8)
+            .fold(byte, |register: u32, _| (register >> 1) ^ if register & 1 == 1 { 0xEDB8_8320 } else { 0 });
     }
     table
 }

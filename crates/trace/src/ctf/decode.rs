@@ -1,4 +1,5 @@
-//! The events of one packet into records. Nothing in a packet is believed: what does not make sense ends the reading of it.
+//! The events of one packet into records. Nothing in a packet is believed: what does not make sense ends the
+//! reading of it.
 
 use super::layout::*;
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
@@ -30,7 +31,12 @@ pub struct Decoder {
 
 impl Decoder {
     /// Gives each record of a packet, with its event's timestamp, in order.
-    pub fn packet(&mut self, packet: &[u8], begin_ns: u64, each: &mut impl FnMut(u64, &Record)) -> Result<(), Nonsense> {
+    pub fn packet(
+        &mut self,
+        packet: &[u8],
+        begin_ns: u64,
+        each: &mut impl FnMut(u64, &Record),
+    ) -> Result<(), Nonsense> {
         self.separators.clear();
         self.circumstances = None;
         let mut at_ns = begin_ns;
@@ -39,12 +45,15 @@ impl Decoder {
             let offset = packet.len() - rest.len();
             let low = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
             let passed = low.wrapping_sub(at_ns as u32);
-            let event = at_ns.checked_add(passed.into()).ok_or("a timestamp beyond the end of time").and_then(|now| {
-                at_ns = now;
-                let mut fields = Fields { rest: fields, is_short: false };
-                self.event(head[0], now, &mut fields, each)?;
-                if fields.is_short { Err("an event that is cut off") } else { Ok(fields.rest) }
-            });
+            let event = at_ns
+                .checked_add(passed.into())
+                .ok_or("a timestamp beyond the end of time")
+                .and_then(|now| {
+                    at_ns = now;
+                    let mut fields = Fields { rest: fields, is_short: false };
+                    self.event(head[0], now, &mut fields, each)?;
+                    if fields.is_short { Err("an event that is cut off") } else { Ok(fields.rest) }
+                });
             rest = event.map_err(|what| Nonsense { offset, what })?;
         }
         let what = match rest {
@@ -56,7 +65,13 @@ impl Decoder {
     }
 
     #[inline(always)]
-    fn event(&mut self, event: u8, now: u64, fields: &mut Fields<'_>, each: &mut impl FnMut(u64, &Record)) -> Result<(), &'static str> {
+    fn event(
+        &mut self,
+        event: u8,
+        now: u64,
+        fields: &mut Fields<'_>,
+        each: &mut impl FnMut(u64, &Record),
+    ) -> Result<(), &'static str> {
         let activation = match event {
             ACTIVATION => self.compact(fields.array()?, now, None, 0),
             ACTIVATION_TIMED => {
@@ -115,12 +130,19 @@ impl Decoder {
             stop: Instant::from_ns(stop),
             cpu: Duration::from_ns(low_u64(bytes, 24, 7)),
             arrival: arrival.map(|after| Instant::from_ns(release.wrapping_add(after))),
-            resumed: Some(Resumed { expirations, ..Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(start)) }),
+            resumed: Some(Resumed {
+                expirations,
+                ..Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(start))
+            }),
         })
     }
 
     #[inline(always)]
-    fn without_sleep(&self, bytes: &[u8; ACTIVATION_WITHOUT_SLEEP_BYTES - EVENT], now: u64) -> Result<Activation, &'static str> {
+    fn without_sleep(
+        &self,
+        bytes: &[u8; ACTIVATION_WITHOUT_SLEEP_BYTES - EVENT],
+        now: u64,
+    ) -> Result<Activation, &'static str> {
         let start = now.checked_sub(u32_at(bytes, 11).into()).ok_or(TOO_EARLY)?;
         let stop = start.checked_sub(low_u64(bytes, 15, 5)).ok_or(TOO_EARLY)?;
         let [.., a0, a1, a2, a3, a4] = *bytes;
@@ -140,9 +162,13 @@ impl Decoder {
     fn wide(&self, bytes: &[u8; ACTIVATION_WIDE_BYTES - EVENT]) -> Result<Activation, &'static str> {
         let instant = |word: usize| Instant::from_ns(low_u64(bytes, 15 + word * 8, 8));
         let duration = |word: usize| Duration::from_ns(low_u64(bytes, 15 + word * 8, 8));
-        let [slept, has_arrival, has_resumed, has_release] = [bytes[11], bytes[12], bytes[13], bytes[14]].map(|flag| flag != 0);
+        let [slept, has_arrival, has_resumed, has_release] =
+            [bytes[11], bytes[12], bytes[13], bytes[14]].map(|flag| flag != 0);
         let release = match has_release {
-            true => Some(Window::new(instant(3), instant(4)).ok_or("a release that is latest before it is earliest")?),
+            true => Some(
+                Window::new(instant(3), instant(4))
+                    .ok_or("a release that is latest before it is earliest")?,
+            ),
             false => None,
         };
         Ok(Activation {
@@ -153,12 +179,18 @@ impl Decoder {
             stop: instant(0),
             cpu: duration(1),
             arrival: has_arrival.then(|| instant(2)),
-            resumed: has_resumed.then(|| Resumed { suspended_after: duration(6), ..Resumed::new(release, instant(5)) }),
+            resumed: has_resumed
+                .then(|| Resumed { suspended_after: duration(6), ..Resumed::new(release, instant(5)) }),
         })
     }
 
     #[inline(never)]
-    fn other(&mut self, event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Option<Record>, &'static str> {
+    fn other(
+        &mut self,
+        event: u8,
+        now: u64,
+        fields: &mut Fields<'_>,
+    ) -> Result<Option<Record>, &'static str> {
         let before = |ns: u64| now.checked_sub(ns).map(Instant::from_ns).ok_or(TOO_EARLY);
         Ok(Some(match event {
             SEPARATOR => {
@@ -201,7 +233,8 @@ impl Decoder {
 
     fn declare(&mut self, fields: &mut Fields<'_>) -> Result<(), &'static str> {
         let number = u16::from_le_bytes([fields.u8(), fields.u8()]);
-        let separator = separator(fields.u8(), fields.u8(), fields.u32() as i32, fields.u64()).ok_or("a separator that is not known")?;
+        let separator = separator(fields.u8(), fields.u8(), fields.u32() as i32, fields.u64())
+            .ok_or("a separator that is not known")?;
         if usize::from(number) != self.separators.len() {
             return Err("a separator whose number is not the next");
         }
@@ -214,7 +247,8 @@ impl Circumstances {
     /// Adds them to the activation that they are of.
     #[cold]
     fn complete(self, activation: &mut Activation) -> Result<(), &'static str> {
-        let resumed = activation.resumed.as_mut().filter(|_| activation.tid == self.tid).ok_or(NO_ACTIVATION)?;
+        let resumed =
+            activation.resumed.as_mut().filter(|_| activation.tid == self.tid).ok_or(NO_ACTIVATION)?;
         resumed.expirations = self.expirations;
         resumed.disturbance = self.disturbance;
         Ok(())

@@ -19,7 +19,8 @@ pub struct Packet {
 impl Packet {
     /// An empty packet in this buffer.
     pub fn new(bytes: Vec<u8>) -> Packet {
-        let mut packet = Packet { bytes, begin_ns: 0, end_ns: 0, activations: 0, separators: FxHashMap::default() };
+        let mut packet =
+            Packet { bytes, begin_ns: 0, end_ns: 0, activations: 0, separators: FxHashMap::default() };
         packet.clear();
         packet
     }
@@ -41,7 +42,8 @@ impl Packet {
         self.bytes.len() + most_bytes(record) <= packet_bytes && at_ns - self.end_ns < 1 << 32
     }
 
-    /// Adds an event at this timestamp, which is not earlier than the one before and less than 2³² later. The packet has room.
+    /// Adds an event at this timestamp, which is not earlier than the one before and less than 2³² later. The
+    /// packet has room.
     pub fn add(&mut self, record: &Record, at_ns: u64) {
         if self.is_empty() {
             self.begin_ns = at_ns;
@@ -103,7 +105,9 @@ impl Packet {
         bytes[8..12].copy_from_slice(&activation.tid.to_le_bytes());
         bytes[12..16].copy_from_slice(&activation.sequence.to_le_bytes());
         let told = |resumed: &&Resumed| resumed.expirations > 0 || resumed.disturbance.is_some();
-        if let Some(resumed) = activation.resumed.as_ref().filter(told).filter(|_| bytes[0] != ACTIVATION_COUNTED) {
+        if let Some(resumed) =
+            activation.resumed.as_ref().filter(told).filter(|_| bytes[0] != ACTIVATION_COUNTED)
+        {
             self.circumstances(activation.tid, resumed, at_ns);
         }
         // Of a length that the compiler knows: a copy of a few instructions.
@@ -142,7 +146,9 @@ impl Packet {
     }
 
     fn task(&mut self, event: u8, task: &TaskRecord, at_ns: u64) {
-        let reservation = task.reservation.map_or([0; 3], |given| [given.runtime_ns.ns(), given.deadline_ns.ns(), given.period_ns.ns()]);
+        let reservation = task
+            .reservation
+            .map_or([0; 3], |given| [given.runtime_ns.ns(), given.deadline_ns.ns(), given.period_ns.ns()]);
         let start = self.bytes.len();
         self.put(at_ns, event, &task.tid.to_le_bytes());
         self.bytes.extend_from_slice(&task.pid.to_le_bytes());
@@ -193,7 +199,9 @@ impl Packet {
 #[inline]
 pub fn own_ns(record: &Record) -> Option<u64> {
     let at = match record {
-        Record::Activation(activation) => activation.resumed.as_ref().map_or(activation.stop, |resumed| resumed.start),
+        Record::Activation(activation) => {
+            activation.resumed.as_ref().map_or(activation.stop, |resumed| resumed.start)
+        }
         Record::Task(task) | Record::Known(task) => task.at,
         Record::Exit { at, .. } | Record::Last { at, .. } => *at,
         Record::Switch(switch) => switch.at,
@@ -208,7 +216,9 @@ fn most_bytes(record: &Record) -> usize {
     let text = |text: &str| text.len().min(MAX_TEXT - 1) + 1;
     match record {
         Record::Activation(_) => SEPARATOR_BYTES + CIRCUMSTANCES_BYTES + ACTIVATION_WIDE_BYTES,
-        Record::Task(task) | Record::Known(task) => TASK_BYTES + text(&task.name) + text(&task.command) + text(&task.affinity),
+        Record::Task(task) | Record::Known(task) => {
+            TASK_BYTES + text(&task.name) + text(&task.command) + text(&task.affinity)
+        }
         Record::Renamed { name, .. } => EVENT + 8 + text(name),
         Record::Command { command, .. } => EVENT + 8 + text(command),
         Record::Exit { .. } | Record::Last { .. } | Record::Switch(_) => EVENT + 20,
@@ -225,7 +235,8 @@ pub fn begin_number(begin: Begin) -> u8 {
     }
 }
 
-/// Writes what is special of an activation in one of the compact layouts; gives its bytes, or `None` where it fits none of them.
+/// Writes what is special of an activation in one of the compact layouts; gives its bytes, or `None` where it
+/// fits none of them.
 #[inline]
 fn compact(activation: &Activation, at_ns: u64, bytes: &mut [u8; ACTIVATION_WIDE_BYTES]) -> Option<usize> {
     let resumed = activation.resumed.as_ref()?;
@@ -259,7 +270,9 @@ fn compact(activation: &Activation, at_ns: u64, bytes: &mut [u8; ACTIVATION_WIDE
     bytes[24..29].copy_from_slice(&stop.to_le_bytes()[..5]);
     bytes[29..36].copy_from_slice(&cpu.to_le_bytes()[..7]);
     let Some(arrival) = arrival else {
-        let expirations = u32::try_from(resumed.expirations).ok().filter(|number| *number > 0 && resumed.disturbance.is_none());
+        let expirations = u32::try_from(resumed.expirations)
+            .ok()
+            .filter(|number| *number > 0 && resumed.disturbance.is_none());
         let Some(expirations) = expirations else {
             bytes[0] = ACTIVATION;
             return Some(ACTIVATION_BYTES);

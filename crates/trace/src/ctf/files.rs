@@ -1,4 +1,5 @@
-//! A recording's files as they are written: by a thread of their own, so that who records never waits for a disk.
+//! A recording's files as they are written: by a thread of their own, so that who records never waits for a
+//! disk.
 
 use super::Dropped;
 use super::checksum;
@@ -36,9 +37,13 @@ pub fn create(folder: &Path, metadata: &str) -> Result<(), Error> {
     let is_new = match fs::create_dir(folder) {
         Ok(()) => true,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mut entries = fs::read_dir(folder).map_err(|error| Error::io("record into", folder, &error))?;
+            let mut entries =
+                fs::read_dir(folder).map_err(|error| Error::io("record into", folder, &error))?;
             if entries.next().is_some() {
-                let message = format!("cannot record into {}: it is not empty; name another folder, or remove it", folder.display());
+                let message = format!(
+                    "cannot record into {}: it is not empty; name another folder, or remove it",
+                    folder.display()
+                );
                 return Err(Error::new(ErrorKind::Exists, message));
             }
             false
@@ -64,7 +69,9 @@ pub fn create(folder: &Path, metadata: &str) -> Result<(), Error> {
 }
 
 fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Error::io("write", folder, &error))
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| Error::io("write", folder, &error))
 }
 
 /// The file that is being written, or one before it.
@@ -91,10 +98,19 @@ impl Writer {
     /// `metadata_bytes` count towards the limit.
     pub fn new(folder: &Path, limit: Option<u64>, metadata_bytes: u64) -> Writer {
         let written = Written { bytes: metadata_bytes, ..Written::default() };
-        Writer { folder: folder.to_owned(), limit, parts: VecDeque::new(), file: None, begun: 0, written, unsynced: None }
+        Writer {
+            folder: folder.to_owned(),
+            limit,
+            parts: VecDeque::new(),
+            file: None,
+            begun: 0,
+            written,
+            unsynced: None,
+        }
     }
 
-    /// Writes packets until no more can come. Their buffers go back when they are empty. After an error the file ends with its last whole packet.
+    /// Writes packets until no more can come. Their buffers go back when they are empty. After an error the
+    /// file ends with its last whole packet.
     pub fn run(mut self, packets: &Receiver<Packet>, empty: &Sender<Vec<u8>>) -> Result<Written, Error> {
         loop {
             let left = self.unsynced.map(|since| SYNC.saturating_sub(since.elapsed()));
@@ -133,11 +149,14 @@ impl Writer {
         let (Some(part), Some(file)) = (self.parts.back_mut(), &mut self.file) else { return Ok(()) };
         if let Err(error) = file.write_all(&packet.bytes) {
             let error = Error::io("write", &part.path, &error);
-            // Whatever part of the packet is there is no use to a reader; if it cannot be cut off, readers leave it out.
+            // Whatever part of the packet is there is no use to a reader; if it cannot be cut off, readers
+            // leave it out.
             let _ = file.set_len(part.bytes);
             let _ = file.sync_data();
             let packets = self.written.packets;
-            return Err(error.and(&format!("; the {packets} packets written before can be read: the recording is whole until then")));
+            return Err(error.and(&format!(
+                "; the {packets} packets written before can be read: the recording is whole until then"
+            )));
         }
         part.bytes += bytes;
         part.packets += 1;

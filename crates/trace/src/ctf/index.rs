@@ -1,4 +1,5 @@
-//! What a stream file holds, found by going from packet header to packet header. Where one is damaged, the next one is looked for.
+//! What a stream file holds, found by going from packet header to packet header. Where one is damaged, the
+//! next one is looked for.
 
 use super::checksum;
 use super::damage::{Damage, Damages};
@@ -52,11 +53,17 @@ pub struct Index {
 }
 
 impl Index {
-    /// Goes through all files. Packets are put together in runs of at least so many bytes, where they are consecutive.
+    /// Goes through all files. Packets are put together in runs of at least so many bytes, where they are
+    /// consecutive.
     pub fn new(streams: &[Stream], uuid: &[u8; 16], run_bytes: u64) -> io::Result<Index> {
         let mut index = Index::default();
         for (file, stream) in streams.iter().enumerate() {
-            let scan = Scan { bytes: stream.open()?, length: stream.length, uuid, is_last: file + 1 == streams.len() };
+            let scan = Scan {
+                bytes: stream.open()?,
+                length: stream.length,
+                uuid,
+                is_last: file + 1 == streams.len(),
+            };
             index.file(file, stream, &scan, run_bytes)?;
             index.number = Some(stream.number);
         }
@@ -84,8 +91,10 @@ impl Index {
                 }
                 Found::Damage { at, what, end } => {
                     // What its header says, if it is its own: a packet after it will tell better.
-                    let claimed =
-                        scan.header(offset)?.filter(|header| Some(header.sequence) == expected).map_or(0, |header| header.activations);
+                    let claimed = scan
+                        .header(offset)?
+                        .filter(|header| Some(header.sequence) == expected)
+                        .map_or(0, |header| header.activations);
                     let said = if claimed > 0 { format!("{what}: {claimed} activations") } else { what };
                     let found = Damage::new(&stream.name, at, said).of(claimed);
                     self.damages.extend(self.found.replace(found));
@@ -121,22 +130,32 @@ impl Index {
         let missing = header.sequence.wrapping_sub(before).wrapping_sub(1);
         let activations = header.activations_before.saturating_sub(activations);
         let packets = if missing == 1 { "one packet".to_owned() } else { format!("{missing} packets") };
-        let counted = if activations == 1 { "one activation".to_owned() } else { format!("{activations} activations") };
+        let counted =
+            if activations == 1 { "one activation".to_owned() } else { format!("{activations} activations") };
         let how_many = format!("{packets} with {counted}");
-        let file = stream.number.checked_sub(1).filter(|file| self.number.is_some_and(|number| number < *file));
+        let file =
+            stream.number.checked_sub(1).filter(|file| self.number.is_some_and(|number| number < *file));
         let said = match (missing, found, file) {
             (0, found, _) => found,
             (1..=SEQUENCE_LEAP, Some(found), _) => Some(found.and(&format!(": {how_many}")).of(activations)),
             (1..=SEQUENCE_LEAP, None, Some(file)) => Some(
-                Damage::new(&stream.name, offset, format!("before this file {how_many} are missing; there is no stream_{file}"))
+                Damage::new(
+                    &stream.name,
+                    offset,
+                    format!("before this file {how_many} are missing; there is no stream_{file}"),
+                )
+                .of(activations),
+            ),
+            (1..=SEQUENCE_LEAP, None, None) => Some(
+                Damage::new(&stream.name, offset, format!("before this packet {how_many} are missing"))
                     .of(activations),
             ),
-            (1..=SEQUENCE_LEAP, None, None) => {
-                Some(Damage::new(&stream.name, offset, format!("before this packet {how_many} are missing")).of(activations))
-            }
             (_, found, _) => {
                 self.damages.extend(found);
-                let what = format!("packet {} comes after packet {before}; was a file copied or renamed?", header.sequence);
+                let what = format!(
+                    "packet {} comes after packet {before}; was a file copied or renamed?",
+                    header.sequence
+                );
                 Some(Damage::new(&stream.name, offset, what))
             }
         };
@@ -178,7 +197,9 @@ impl Scan<'_> {
         // Readers compare the checksum. What depends on this header before that must not be in doubt.
         let is_in_doubt = Some(header.sequence) != expected || (self.is_last && end == self.length);
         if is_in_doubt && !self.is_whole(offset, header.bytes)? {
-            let (at, what) = self.explain(offset, header.bytes as u64)?.unwrap_or((offset, "damaged in more than one byte".to_owned()));
+            let (at, what) = self
+                .explain(offset, header.bytes as u64)?
+                .unwrap_or((offset, "damaged in more than one byte".to_owned()));
             return Ok(Found::Damage { at, what: format!("{what}; {}", left_out(offset, end)), end });
         }
         Ok(Found::Packet(header))
@@ -239,7 +260,10 @@ impl Scan<'_> {
             );
             return Ok(Found::Damage { at: self.length, what, end });
         }
-        let (at, what) = explained.unwrap_or((offset, "damaged: no packet begins here, or its first bytes were changed".to_owned()));
+        let (at, what) = explained.unwrap_or((
+            offset,
+            "damaged: no packet begins here, or its first bytes were changed".to_owned(),
+        ));
         Ok(Found::Damage { at, what: format!("{what}; {}", left_out(offset, end)), end })
     }
 
@@ -247,7 +271,8 @@ impl Scan<'_> {
     fn find(&self, from: u64) -> io::Result<Option<u64>> {
         let mark = mark(self.uuid);
         let finder = memmem::Finder::new(&mark);
-        let mut chunk = vec![0; CHUNK.min(usize::try_from(self.length.saturating_sub(from)).unwrap_or(CHUNK))];
+        let mut chunk =
+            vec![0; CHUNK.min(usize::try_from(self.length.saturating_sub(from)).unwrap_or(CHUNK))];
         let mut at = from;
         while self.length.saturating_sub(at) >= MARK as u64 {
             let there = (self.length - at).min(chunk.len() as u64) as usize;
@@ -307,23 +332,30 @@ pub fn difference(packet: &[u8]) -> Option<u32> {
     Some(checksum::of(packet, CRC) ^ stored)
 }
 
-/// Which byte of a packet was changed if its checksum is right but for one byte: where in the file, and in words.
+/// Which byte of a packet was changed if its checksum is right but for one byte: where in the file, and in
+/// words.
 pub fn explain(packet: &[u8], offset: u64) -> Option<(u64, String)> {
     let difference = difference(packet)?;
-    let in_checksum: Vec<(usize, u8)> = (CRC..).zip(difference.to_le_bytes()).filter(|(_, bits)| *bits != 0).collect();
+    let in_checksum: Vec<(usize, u8)> =
+        (CRC..).zip(difference.to_le_bytes()).filter(|(_, bits)| *bits != 0).collect();
     let candidates: Vec<(usize, u8)> = match in_checksum[..] {
         [] => return None,
         [changed] => vec![changed],
         _ => {
-            let changed = checksum::explain(difference, packet.len()).into_iter().map(|changed| (changed.offset, changed.bits));
+            let changed = checksum::explain(difference, packet.len())
+                .into_iter()
+                .map(|changed| (changed.offset, changed.bits));
             changed.filter(|(at, _)| !(CRC..HEADER).contains(at)).collect()
         }
     };
     let what = match candidates[..] {
         [] => return None,
-        [(at, bits)] => format!("damaged: this byte is {:#04x} and was {:#04x}", packet[at], packet[at] ^ bits),
+        [(at, bits)] => {
+            format!("damaged: this byte is {:#04x} and was {:#04x}", packet[at], packet[at] ^ bits)
+        }
         _ => {
-            let others: Vec<String> = candidates[1..].iter().map(|(at, _)| (offset + *at as u64).to_string()).collect();
+            let others: Vec<String> =
+                candidates[1..].iter().map(|(at, _)| (offset + *at as u64).to_string()).collect();
             format!("damaged: this byte was changed, or else byte {}", others.join(" or "))
         }
     };

@@ -3,7 +3,8 @@
 use crate::Totals;
 use punctual_model::{Call, Disturbance, Duration, FileClass, Object, Policy, Separator};
 
-/// First bytes of every packet: CTF's magic number, and with the UUID behind it the place to go on after damage.
+/// First bytes of every packet: CTF's magic number, and with the UUID behind it the place to go on after
+/// damage.
 pub const MAGIC: [u8; 4] = 0xC1FC_1FC1_u32.to_le_bytes();
 /// Bytes of magic number and UUID.
 pub const MARK: usize = 20;
@@ -13,11 +14,13 @@ pub const HEADER: usize = 116;
 pub const CRC: usize = 112;
 /// Where the size of the packet is written.
 pub const SIZES: std::ops::Range<usize> = 44..60;
-/// No packet is longer. An event has three texts of [`MAX_TEXT`] at most, so that any fits with room to spare.
+/// No packet is longer. An event has three texts of [`MAX_TEXT`] at most, so that any fits with room to
+/// spare.
 pub const MAX_PACKET: usize = 4 << 20;
 /// A packet that has so many bytes is closed. What its separators take leaves their numbers within 16 bits.
 pub const MOST_PACKET: usize = 1 << 20;
-const _: () = assert!(MOST_PACKET / SEPARATOR_BYTES < u16::MAX as usize && MOST_PACKET + 4 * MAX_TEXT < MAX_PACKET);
+const _: () =
+    assert!(MOST_PACKET / SEPARATOR_BYTES < u16::MAX as usize && MOST_PACKET + 4 * MAX_TEXT < MAX_PACKET);
 /// Longer texts are cut.
 pub const MAX_TEXT: usize = 64 << 10;
 /// In the flags of a packet: the recording was ended here.
@@ -106,7 +109,18 @@ impl Header {
         for (word, place) in words.iter_mut().zip(bytes[28..108].chunks_exact(8)) {
             *word = u64::from_le_bytes(place.try_into().ok()?);
         }
-        let [begin_ns, end_ns, content, size, sequence, lost, untracked, skipped, activations, activations_before] = words;
+        let [
+            begin_ns,
+            end_ns,
+            content,
+            size,
+            sequence,
+            lost,
+            untracked,
+            skipped,
+            activations,
+            activations_before,
+        ] = words;
         let is_ours = bytes[..4] == MAGIC && bytes[4..MARK] == *uuid && bytes[MARK..28] == [0; 8];
         let flags = u32_at(bytes, 108);
         let length = usize::try_from(size / 8).ok()?;
@@ -116,7 +130,12 @@ impl Header {
             end_ns,
             bytes: length,
             sequence,
-            totals: Totals { lost, untracked, skipped, stolen: Duration::from_ns(u64::from(flags >> STOLEN_SHIFT) * MS) },
+            totals: Totals {
+                lost,
+                untracked,
+                skipped,
+                stolen: Duration::from_ns(u64::from(flags >> STOLEN_SHIFT) * MS),
+            },
             activations,
             activations_before,
             flags: flags & FLAG_END,
@@ -195,6 +214,7 @@ pub fn policy_number(policy: Policy) -> u8 {
 
 /// The policy of this number.
 pub fn policy(number: u8) -> Option<Policy> {
-    let policies = [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext];
+    let policies =
+        [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext];
     policies.into_iter().find(|policy| policy_number(*policy) == number)
 }

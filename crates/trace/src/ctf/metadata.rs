@@ -1,6 +1,8 @@
-//! The file `metadata`: TSDL, which describes the packets to every reader of CTF, and in its `env` what is true of the whole recording.
+//! The file `metadata`: TSDL, which describes the packets to every reader of CTF, and in its `env` what is
+//! true of the whole recording.
 //!
-//! Punctual itself reads only the values in `env` and the UUID; for the layout it relies on the version of the format.
+//! Punctual itself reads only the values in `env` and the UUID; for the layout it relies on the version of
+//! the format.
 
 use super::checksum;
 use super::damage::Damage;
@@ -11,7 +13,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use uuid::Uuid;
 
-/// Version of the layout of packets and events. The second has events that the first has not, and is else the same.
+/// Version of the layout of packets and events. The second has events that the first has not, and is else the
+/// same.
 pub const VERSION: u32 = 2;
 const READABLE: std::ops::RangeInclusive<u32> = 1..=VERSION;
 /// The name of the file.
@@ -19,8 +22,7 @@ pub const NAME: &str = "metadata";
 /// No metadata file of ours is longer.
 pub const MOST_BYTES: usize = 1 << 20;
 
-const PREAMBLE: &str =
-    "/* CTF 1.8 */\n\n/* A recording by Punctual: what was seen of real-time threads, one activation event per separation of jobs. */\n";
+const PREAMBLE: &str = "/* CTF 1.8 */\n\n/* A recording by Punctual: what was seen of real-time threads, one activation event per separation of jobs. */\n";
 const EVENTS: &str = include_str!("events.tsdl");
 const TASK: &str = include_str!("task.tsdl");
 
@@ -54,7 +56,12 @@ env {{
     env(&mut text, about);
     text.push_str("};\n\n");
     clock(&mut text, about, uuid);
-    text.push_str(&EVENTS.replace("@CALLS@", &calls()).replace("@FILES@", &files()).replace("@TASK@", TASK.trim_end_matches('\n')));
+    text.push_str(
+        &EVENTS
+            .replace("@CALLS@", &calls())
+            .replace("@FILES@", &files())
+            .replace("@TASK@", TASK.trim_end_matches('\n')),
+    );
     let crc = crc32fast::hash(text.as_bytes());
     let _ = write!(text, "{CRC_BEFORE}{crc:08x}{CRC_BEHIND}");
     text
@@ -84,7 +91,10 @@ fn env(text: &mut String, about: &About) {
 
 fn clock(text: &mut String, about: &About, uuid: Uuid) {
     let description = quoted(&format!("{}, in nanoseconds", about.clock));
-    let _ = write!(text, "clock {{\n\tname = monotonic;\n\tuuid = \"{uuid}\";\n\tdescription = {description};\n\tfreq = 1000000000;\n");
+    let _ = write!(
+        text,
+        "clock {{\n\tname = monotonic;\n\tuuid = \"{uuid}\";\n\tdescription = {description};\n\tfreq = 1000000000;\n"
+    );
     // An offset before 1970 is nothing that readers agree on.
     if let Some(zero) = about.clock_zero.and_then(|zero| u64::try_from(zero).ok()) {
         let (seconds, rest) = (zero / 1_000_000_000, zero % 1_000_000_000);
@@ -139,7 +149,8 @@ pub(crate) fn unquoted(text: &str) -> Option<String> {
                 'n' => '\n',
                 digit @ '0'..='7' => {
                     let digits = [digit, letters.next()?, letters.next()?];
-                    let number = digits.iter().try_fold(0, |number, digit| Some(number * 8 + digit.to_digit(8)?))?;
+                    let number =
+                        digits.iter().try_fold(0, |number, digit| Some(number * 8 + digit.to_digit(8)?))?;
                     char::from_u32(number)?
                 }
                 other => other,
@@ -165,25 +176,36 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     let text = String::from_utf8_lossy(&bytes);
     let values = Values(&text);
     let tracer = values.text("tracer_name");
-    let is_ours =
-        tracer.as_deref() == Some("punctual") || (tracer.is_none() && (text.starts_with(PREAMBLE) || PREAMBLE.starts_with(&*text)));
+    let is_ours = tracer.as_deref() == Some("punctual")
+        || (tracer.is_none() && (text.starts_with(PREAMBLE) || PREAMBLE.starts_with(&*text)));
     if !is_ours {
         let made = tracer.map_or_else(String::new, |tracer| format!("; it was made by {tracer}"));
-        let message = format!("{} is no recording by Punctual{made}; other tools' traces are read by punctual import", folder.display());
+        let message = format!(
+            "{} is no recording by Punctual{made}; other tools' traces are read by punctual import",
+            folder.display()
+        );
         return Err(Error::new(ErrorKind::NotATrace, message));
     }
     if text.contains("domain = \"dataflow\"") {
-        let message = format!("{} is the trace of a dataflow program, which punctual chains reads", folder.display());
+        let message =
+            format!("{} is the trace of a dataflow program, which punctual chains reads", folder.display());
         return Err(Error::new(ErrorKind::NotATrace, message));
     }
     let is_readable = |version: &&str| version.parse().is_ok_and(|version| READABLE.contains(&version));
     if let Some(version) = values.find("format_version").filter(|version| !is_readable(version)) {
-        let message = format!("{} is of format version {version}, and this Punctual reads versions 1 to {VERSION}", folder.display());
+        let message = format!(
+            "{} is of format version {version}, and this Punctual reads versions 1 to {VERSION}",
+            folder.display()
+        );
         return Err(Error::new(ErrorKind::Version, message));
     }
     let text = |key: &str| values.text(key).unwrap_or_default();
     let about = About {
-        platform: Platform { kernel: text("kernel_release"), machine: text("machine"), cpus: values.number("cpus").unwrap_or(0) },
+        platform: Platform {
+            kernel: text("kernel_release"),
+            machine: text("machine"),
+            cpus: values.number("cpus").unwrap_or(0),
+        },
         host: text("hostname"),
         source: text("source"),
         clock: text("clock_name"),
@@ -201,7 +223,8 @@ impl Values<'_> {
     fn find(&self, key: &str) -> Option<&str> {
         let value = |line: &'_ str| -> Option<(usize, usize)> {
             let rest = line.strip_prefix('\t')?.strip_prefix(key)?.strip_prefix(" = ")?;
-            // A value ends at the last semicolon before the comment; inside of a string there may be others, and `\t` is escaped.
+            // A value ends at the last semicolon before the comment; inside of a string there may be others,
+            // and `\t` is escaped.
             let value = rest.split('\t').next()?.trim_end().strip_suffix(';')?;
             let start = line.len() - rest.len();
             Some((start, start + value.len()))
@@ -227,7 +250,9 @@ fn check(bytes: &[u8]) -> (Vec<u8>, Option<Damage>) {
             "the file is cut off here; what it no longer says of the recording is left open, packets are read all the same",
         )
     };
-    let Some(body) = bytes.len().checked_sub(CRC_LINE) else { return (bytes.to_vec(), Some(cut(bytes.len()))) };
+    let Some(body) = bytes.len().checked_sub(CRC_LINE) else {
+        return (bytes.to_vec(), Some(cut(bytes.len())));
+    };
     let (body, line) = bytes.split_at(body);
     let actual = crc32fast::hash(body);
     let right = format!("{CRC_BEFORE}{actual:08x}{CRC_BEHIND}");
@@ -240,7 +265,8 @@ fn check(bytes: &[u8]) -> (Vec<u8>, Option<Damage>) {
         }
         _ => {}
     }
-    let digits = line.strip_prefix(CRC_BEFORE.as_bytes()).and_then(|rest| rest.strip_suffix(CRC_BEHIND.as_bytes()));
+    let digits =
+        line.strip_prefix(CRC_BEFORE.as_bytes()).and_then(|rest| rest.strip_suffix(CRC_BEHIND.as_bytes()));
     let crc = digits.and_then(|digits| u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
     // Without that line at its end the file is not whole.
     let Some(crc) = crc else { return (bytes.to_vec(), Some(cut(bytes.len()))) };
@@ -251,6 +277,7 @@ fn check(bytes: &[u8]) -> (Vec<u8>, Option<Damage>) {
     let mut mended = body.to_vec();
     mended[changed.offset] ^= changed.bits;
     let (is, was) = (body[changed.offset], mended[changed.offset]);
-    let what = format!("the file is damaged: this byte is {is:#04x} and was {was:#04x}; it is read as it was");
+    let what =
+        format!("the file is damaged: this byte is {is:#04x} and was {was:#04x}; it is read as it was");
     (mended, Some(Damage::new(NAME, changed.offset as u64, what)))
 }

@@ -14,7 +14,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Packets are put together in stretches of at least so many bytes, and so many that there are not more than this.
+/// Packets are put together in stretches of at least so many bytes, and so many that there are not more than
+/// this.
 const STRETCH_BYTES: u64 = 256 << 10;
 const MOST_STRETCHES: u64 = 16 << 10;
 /// As many stream files are looked at.
@@ -55,18 +56,25 @@ impl Reader {
     pub fn open(folder: &Path) -> Result<Reader, Error> {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotADirectory => {
-                let message =
-                    format!("{} is no recording: that is a folder; other tools' files are read by punctual import", folder.display());
+                let message = format!(
+                    "{} is no recording: that is a folder; other tools' files are read by punctual import",
+                    folder.display()
+                );
                 Error::new(ErrorKind::NotATrace, message)
             }
             _ => Error::io("read", folder, &error),
         };
         let streams = Stream::in_folder(folder, MOST_FILES, failed)?;
         if streams.len() > MOST_FILES {
-            return Err(Error::new(ErrorKind::NotATrace, format!("{} has more than {MOST_FILES} stream files", folder.display())));
+            return Err(Error::new(
+                ErrorKind::NotATrace,
+                format!("{} has more than {MOST_FILES} stream files", folder.display()),
+            ));
         }
         // Packets can do without; a folder that has neither is something else.
-        let Some(metadata) = metadata_of(folder, metadata::MOST_BYTES as u64, "recording")?.or((!streams.is_empty()).then(Vec::new)) else {
+        let Some(metadata) = metadata_of(folder, metadata::MOST_BYTES as u64, "recording")?
+            .or((!streams.is_empty()).then(Vec::new))
+        else {
             let message = format!("{} is no recording: it has no file named metadata", folder.display());
             return Err(Error::new(ErrorKind::NotATrace, message));
         };
@@ -129,7 +137,8 @@ impl Reader {
         if self.streams.first().is_some_and(|stream| stream.number > 0) {
             self.dropped = Dropped { packets: first.sequence, activations: first.activations_before };
         }
-        // Without packets before, or where the metadata do not say it, it begins with the first one that is there.
+        // Without packets before, or where the metadata do not say it, it begins with the first one that is
+        // there.
         if self.dropped.packets > 0 || self.about.from == Instant::from_ns(0) {
             self.about.from = self.about.from.max(Instant::from_ns(first.begin_ns));
         }
@@ -149,7 +158,8 @@ impl Reader {
         self.damages.push(Damage::new(name, offset, what));
     }
 
-    /// What is true of the recording as a whole. It is from when its first packet begins, if there were packets before that were deleted.
+    /// What is true of the recording as a whole. It is from when its first packet begins, if there were
+    /// packets before that were deleted.
     pub fn about(&self) -> &About {
         &self.about
     }
@@ -184,7 +194,8 @@ impl Reader {
         self.selection.runs.len()
     }
 
-    /// What is in a stretch; with [`Reader::select`] the first and the last count also what is left out of them.
+    /// What is in a stretch; with [`Reader::select`] the first and the last count also what is left out of
+    /// them.
     ///
     /// # Panics
     ///
@@ -216,7 +227,8 @@ impl Reader {
         Ok(damages.into_list())
     }
 
-    /// Gives the records of a run, with their events' timestamps; and when the observation ended, if it was in this run.
+    /// Gives the records of a run, with their events' timestamps; and when the observation ended, if it was
+    /// in this run.
     pub(super) fn read_run(
         &self,
         run: &Run,
@@ -233,8 +245,14 @@ impl Reader {
         while offset < end {
             let mut head = [0; HEADER];
             file.read(offset, &mut head).map_err(failed)?;
-            let Some(header) = Header::parse(&head, &self.uuid).filter(|header| offset + header.bytes as u64 <= end) else {
-                damages.push(Damage::new(&stream.name, offset, "the file has changed since it was opened; what follows is left out"));
+            let Some(header) =
+                Header::parse(&head, &self.uuid).filter(|header| offset + header.bytes as u64 <= end)
+            else {
+                damages.push(Damage::new(
+                    &stream.name,
+                    offset,
+                    "the file has changed since it was opened; what follows is left out",
+                ));
                 return Ok(());
             };
             bytes.resize(header.bytes, 0);
@@ -242,7 +260,10 @@ impl Reader {
             if let Some(damage) = packet_damage(&stream.name, offset, &header, &bytes) {
                 damages.push(damage);
             } else if let Err(nonsense) = decoder.packet(&bytes, header.begin_ns, each) {
-                let what = format!("{} (written by a newer Punctual?); the rest of this packet is left out", nonsense.what);
+                let what = format!(
+                    "{} (written by a newer Punctual?); the rest of this packet is left out",
+                    nonsense.what
+                );
                 damages.push(Damage::new(&stream.name, offset + nonsense.offset as u64, what));
             }
             offset += header.bytes as u64;
@@ -257,8 +278,12 @@ fn packet_damage(name: &str, offset: u64, header: &Header, packet: &[u8]) -> Opt
     if index::difference(packet) == Some(0) {
         return None;
     }
-    let (at, what) = index::explain(packet, offset).unwrap_or((offset, "damaged in more than one byte".to_owned()));
+    let (at, what) =
+        index::explain(packet, offset).unwrap_or((offset, "damaged in more than one byte".to_owned()));
     let end = offset + header.bytes as u64;
-    let left_out = format!("packet {} (bytes {offset} to {end}) is left out: {} activations", header.sequence, header.activations);
+    let left_out = format!(
+        "packet {} (bytes {offset} to {end}) is left out: {} activations",
+        header.sequence, header.activations
+    );
     Some(Damage::new(name, at, format!("{what}; {left_out}")).of(header.activations))
 }

@@ -20,11 +20,13 @@ const AGE: Duration = Duration::from_secs(1);
 /// With a limit a recording is in this many files, so that as much of it goes at once.
 const FILES: u64 = 16;
 const LEAST_FILE: u64 = 256 << 10;
-/// What all threads are is told again when this many times its size has been written since: it takes some percent.
+/// What all threads are is told again when this many times its size has been written since: it takes some
+/// percent.
 const KNOWN_SHARE: u64 = 40;
 const PACKET_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=MOST_PACKET;
 
-/// A recording that is being made. Dropped without [`Recorder::finish`] it is one that was cut off, with all that was recorded.
+/// A recording that is being made. Dropped without [`Recorder::finish`] it is one that was cut off, with all
+/// that was recorded.
 pub struct Recorder {
     uuid: [u8; 16],
     packet: Packet,
@@ -60,7 +62,9 @@ impl Recorder {
     /// Begins a recording in this folder, which must not exist yet, or be empty; its parent must exist.
     pub fn create(folder: &Path, about: &About, options: &Options) -> Result<Recorder, Error> {
         if let Some(limit) = options.limit.filter(|limit| *limit < MIN_LIMIT) {
-            let message = format!("a recording cannot be held within {limit} bytes; the least limit is {MIN_LIMIT} bytes (1 MiB)");
+            let message = format!(
+                "a recording cannot be held within {limit} bytes; the least limit is {MIN_LIMIT} bytes (1 MiB)"
+            );
             return Err(Error::new(ErrorKind::Options, message));
         }
         let uuid = Uuid::new_v4();
@@ -74,11 +78,15 @@ impl Recorder {
             .spawn(move || writer.run(&packets, &emptied))
             .map_err(|error| Error::io("start the thread that writes to", folder, &error))?;
         let file_most = options.limit.map(|limit| (limit / FILES).max(LEAST_FILE));
-        let packet_most = file_most.map_or(usize::MAX, |bytes| usize::try_from(bytes / 4).unwrap_or(usize::MAX));
+        let packet_most =
+            file_most.map_or(usize::MAX, |bytes| usize::try_from(bytes / 4).unwrap_or(usize::MAX));
         Ok(Recorder {
             uuid: uuid.into_bytes(),
             packet: Packet::new(Vec::new()),
-            packet_bytes: options.packet_bytes.clamp(*PACKET_BYTES.start(), *PACKET_BYTES.end()).min(packet_most),
+            packet_bytes: options
+                .packet_bytes
+                .clamp(*PACKET_BYTES.start(), *PACKET_BYTES.end())
+                .min(packet_most),
             opened: None,
             last_ns: about.from.ns(),
             sequence: 0,
@@ -94,7 +102,8 @@ impl Recorder {
         })
     }
 
-    /// Takes one record. Waits only where 64 packets wait for the disk already. Once writing has failed, so does this.
+    /// Takes one record. Waits only where 64 packets wait for the disk already. Once writing has failed, so
+    /// does this.
     pub fn record(&mut self, record: &Record) -> Result<(), Error> {
         let at_ns = own_ns(record).map_or(self.last_ns, |own_ns| own_ns.max(self.last_ns));
         if self.packet.is_empty() || !self.packet.has_room(record, at_ns, self.packet_bytes) {
@@ -110,7 +119,8 @@ impl Recorder {
         self.totals = totals;
     }
 
-    /// Closes a packet that is a second old, so that its records get to the disk. To be called a few times a second.
+    /// Closes a packet that is a second old, so that its records get to the disk. To be called a few times a
+    /// second.
     pub fn tick(&mut self) -> Result<(), Error> {
         match self.opened {
             Some(opened) if opened.elapsed() >= AGE => self.close(0),
@@ -136,7 +146,8 @@ impl Recorder {
         }
     }
 
-    /// Closes the packet if there is one, and begins the next one; with what all threads are if it is time for that.
+    /// Closes the packet if there is one, and begins the next one; with what all threads are if it is time
+    /// for that.
     fn next_packet(&mut self, at_ns: u64) -> Result<(), Error> {
         self.close(0)?;
         if self.until_known == 0 {
@@ -163,7 +174,8 @@ impl Recorder {
         self.last_ns = at_ns;
     }
 
-    /// Sends the packet on its way, unless it is empty, and has the next one begin a file if this one is full.
+    /// Sends the packet on its way, unless it is empty, and has the next one begin a file if this one is
+    /// full.
     fn close(&mut self, flags: u32) -> Result<(), Error> {
         let bytes = self.packet.bytes.len() as u64;
         self.send(flags)?;
@@ -214,7 +226,9 @@ impl Recorder {
     fn wait(&mut self) -> Option<Result<Written, Error>> {
         let Running { full, thread, .. } = self.writer.take()?;
         drop(full);
-        Some(thread.join().unwrap_or_else(|_| Err(Error::new(ErrorKind::Io, "the thread that writes the recording has panicked"))))
+        Some(thread.join().unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Io, "the thread that writes the recording has panicked"))
+        }))
     }
 
     /// Why the thread that writes has ended.

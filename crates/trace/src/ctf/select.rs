@@ -25,11 +25,12 @@ impl Selection {
 }
 
 impl Reader {
-    /// Leaves out what came before `from` or after `until`: from here on the reader is as that of a recording which began and ended
-    /// there. Its first stretch begins with what each thread is at `from` ([`Record::Known`]).
+    /// Leaves out what came before `from` or after `until`: from here on the reader is as that of a recording
+    /// which began and ended there. Its first stretch begins with what each thread is at `from`
+    /// ([`Record::Known`]).
     ///
-    /// What counts is an event's timestamp: that of its record, or of the latest one before it in the recording where that is later. So a
-    /// thread's records stay in one piece, without a gap at the border.
+    /// What counts is an event's timestamp: that of its record, or of the latest one before it in the
+    /// recording where that is later. So a thread's records stay in one piece, without a gap at the border.
     ///
     /// Reads all that came before `from`. A later call selects anew, from the whole recording.
     pub fn select(&mut self, from: Option<Instant>, until: Option<Instant>) -> Result<(), Error> {
@@ -39,7 +40,12 @@ impl Reader {
             None => (0, Vec::new()),
         };
         // From behind: the headers of damaged packets may say anything.
-        let end = self.runs.iter().rposition(|run| run.begin_ns <= *stamps_ns.end()).map_or(0, |last| last + 1).max(begin);
+        let end = self
+            .runs
+            .iter()
+            .rposition(|run| run.begin_ns <= *stamps_ns.end())
+            .map_or(0, |last| last + 1)
+            .max(begin);
         let before = begin.checked_sub(1).map_or(Totals::default(), |run| self.runs[run].totals);
         if let Some(last) = self.runs[..end].last() {
             self.totals = Totals {

@@ -17,13 +17,20 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The files of a folder that are named like streams, up to one more than `most`; `failed` says why it cannot be read.
-    pub fn in_folder(folder: &Path, most: usize, failed: impl Fn(io::Error) -> Error) -> Result<Vec<Stream>, Error> {
+    /// The files of a folder that are named like streams, up to one more than `most`; `failed` says why it
+    /// cannot be read.
+    pub fn in_folder(
+        folder: &Path,
+        most: usize,
+        failed: impl Fn(io::Error) -> Error,
+    ) -> Result<Vec<Stream>, Error> {
         let mut streams = Vec::new();
         for entry in fs::read_dir(folder).map_err(&failed)? {
             let entry = entry.map_err(&failed)?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let Some(number) = name.strip_prefix("stream_").and_then(|number| number.parse().ok()) else { continue };
+            let Some(number) = name.strip_prefix("stream_").and_then(|number| number.parse().ok()) else {
+                continue;
+            };
             let path = entry.path();
             let about = fs::metadata(&path).map_err(|error| Error::io("read", &path, &error))?;
             if about.is_file() {
@@ -53,7 +60,10 @@ pub fn metadata_of(folder: &Path, most_bytes: u64, what: &str) -> Result<Option<
     let path = folder.join(super::metadata::NAME);
     match fs::metadata(&path) {
         Ok(about) if !about.is_file() || about.len() > most_bytes => {
-            let message = format!("{} is no metadata of a {what}: it is no file, or longer than {most_bytes} bytes", path.display());
+            let message = format!(
+                "{} is no metadata of a {what}: it is no file, or longer than {most_bytes} bytes",
+                path.display()
+            );
             Err(Error::new(ErrorKind::NotATrace, message))
         }
         Ok(_) => fs::read(&path).map(Some).map_err(|error| Error::io("read", &path, &error)),
@@ -88,7 +98,8 @@ impl Bytes<'_> {
         match self {
             Bytes::File(file) => file.read_exact_at(buffer, offset),
             Bytes::Memory(bytes) => {
-                let from = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)?.get(..buffer.len()));
+                let from =
+                    usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..)?.get(..buffer.len()));
                 buffer.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
                 Ok(())
             }

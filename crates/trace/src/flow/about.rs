@@ -26,7 +26,8 @@ pub struct Connection {
 pub struct Arming {
     /// It is armed when so many pushes count; at least one.
     pub threshold: u32,
-    /// All pushes count, and what an activation leaves stays for the instances behind. Otherwise it has the newest value.
+    /// All pushes count, and what an activation leaves stays for the instances behind. Otherwise it has the
+    /// newest value.
     pub synchronised: bool,
     /// The task does not wait for it.
     pub optional: bool,

@@ -142,7 +142,12 @@ impl Raw {
             ByteOrder::Little => (middle & 3, middle >> 2),
             ByteOrder::Big => (middle >> 14, middle & (NUMBERS - 1) as u16),
         };
-        Raw { low: order.u32(&[a, b, c, d]), kind: Kind::ALL[usize::from(kind)], number, object: order.u16(&[g, h]) }
+        Raw {
+            low: order.u32(&[a, b, c, d]),
+            kind: Kind::ALL[usize::from(kind)],
+            number,
+            object: order.u16(&[g, h]),
+        }
     }
 
     pub fn to_bytes(self, order: ByteOrder) -> [u8; EVENT] {
@@ -175,8 +180,15 @@ mod tests {
 
     #[test]
     fn a_header_comes_back() {
-        let header =
-            Header { begin: u64::MAX - 9, end: u64::MAX, content_bytes: 64, packet_bytes: 128, sequence: 5, discarded: 6, producer: 7 };
+        let header = Header {
+            begin: u64::MAX - 9,
+            end: u64::MAX,
+            content_bytes: 64,
+            packet_bytes: 128,
+            sequence: 5,
+            discarded: 6,
+            producer: 7,
+        };
         for order in [ByteOrder::Little, ByteOrder::Big] {
             let bytes = header.to_bytes(order);
             assert_eq!(Header::parse(&bytes, order), Some(header));

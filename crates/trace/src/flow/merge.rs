@@ -1,5 +1,5 @@
-//! Streams merged by time. At the same tick a stop goes before a push, that before an activation, that before a start: the order of
-//! causes. Within a stream the order is its own.
+//! Streams merged by time. At the same tick a stop goes before a push, that before an activation, that before
+//! a start: the order of causes. Within a stream the order is its own.
 
 use super::notes::{self, Note, Notes};
 use super::numbers::Numbers;
@@ -40,8 +40,8 @@ fn rank(head: &Head) -> Rank {
     }
 }
 
-/// Gives everything in the streams, in order; tells every now and then how far it has come in its files. On an error, which stream's it is.
-/// Gives how many of the events were parts of notes, if there can be any.
+/// Gives everything in the streams, in order; tells every now and then how far it has come in its files. On
+/// an error, which stream's it is. Gives how many of the events were parts of notes, if there can be any.
 pub fn merge(
     cursors: &mut [Cursor<'_>],
     clock: Clock,
@@ -78,7 +78,9 @@ pub fn merge(
                 Some(note) => {
                     parts += 1;
                     let at = clock.instant(cursor.tick());
-                    let count = |Note { channel, count }| Item::Count(Count { at, producer: cursor.producer(), channel, count });
+                    let count = |Note { channel, count }| {
+                        Item::Count(Count { at, producer: cursor.producer(), channel, count })
+                    };
                     note.map(count).into_iter().for_each(&mut *each);
                 }
             }
@@ -98,8 +100,8 @@ pub fn merge(
     }
 }
 
-/// The same stream, or another that has something at the same tick, if the first would start an instance whose activation has not
-/// come: it is in another stream behind events of the same tick.
+/// The same stream, or another that has something at the same tick, if the first would start an instance
+/// whose activation has not come: it is in another stream behind events of the same tick.
 #[cold]
 fn unless_too_early(first: usize, cursors: &[Cursor<'_>], ranks: &[Rank], numbers: &Numbers) -> usize {
     let is_too_early = |index: usize| match &cursors[index].head {
@@ -136,10 +138,20 @@ fn item(cursor: &Cursor<'_>, clock: Clock, numbers: &mut Numbers) -> Item {
             object: raw.object,
             number: numbers.whole(raw.kind, raw.object, raw.number),
         }),
-        Head::Gap { from, until, discarded, packets } => {
-            Item::Gap(Gap { producer, from: clock.instant(from), until: clock.instant(until), discarded, packets })
-        }
+        Head::Gap { from, until, discarded, packets } => Item::Gap(Gap {
+            producer,
+            from: clock.instant(from),
+            until: clock.instant(until),
+            discarded,
+            packets,
+        }),
         // Streams at their end come last, and are not asked.
-        Head::End => Item::Gap(Gap { producer, from: clock.instant(u64::MAX), until: clock.instant(u64::MAX), discarded: 0, packets: 0 }),
+        Head::End => Item::Gap(Gap {
+            producer,
+            from: clock.instant(u64::MAX),
+            until: clock.instant(u64::MAX),
+            discarded: 0,
+            packets: 0,
+        }),
     }
 }

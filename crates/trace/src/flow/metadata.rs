@@ -72,7 +72,10 @@ env {{\n"
     );
     env(&mut text, about);
     let (name, frequency) = (quoted(&about.clock), about.frequency);
-    let _ = write!(text, "}};\n\nclock {{\n\tname = monotonic;\n\tdescription = {name};\n\tfreq = {frequency};\n");
+    let _ = write!(
+        text,
+        "}};\n\nclock {{\n\tname = monotonic;\n\tdescription = {name};\n\tfreq = {frequency};\n"
+    );
     if let Some(zero) = about.clock_zero {
         let (seconds, rest) = (zero / 1_000_000_000, zero % 1_000_000_000);
         let ticks = u128::from(rest) * u128::from(frequency) / 1_000_000_000;
@@ -95,13 +98,19 @@ fn env(text: &mut String, about: &About) {
     line("tracer_name", quoted("punctual"));
     line("tracer_major", MAJOR.to_string());
     line("tracer_minor", MINOR.to_string());
-    for (key, value) in [("program", &about.program), ("platform", &about.platform), ("policy", &about.policy)] {
+    for (key, value) in
+        [("program", &about.program), ("platform", &about.platform), ("policy", &about.policy)]
+    {
         value.iter().for_each(|value| line(key, quoted(value)));
     }
     about.executors.iter().for_each(|executors| line("executors", executors.to_string()));
     about.producers.iter().for_each(|(number, name)| line(&format!("producer_{number}"), quoted(name)));
     about.threads.iter().for_each(|(number, thread)| line(&format!("thread_{number}"), thread.to_string()));
-    about.inputs.iter().enumerate().for_each(|(number, of)| line(&format!("connection_{number}"), quoted(&input_text(of))));
+    about
+        .inputs
+        .iter()
+        .enumerate()
+        .for_each(|(number, of)| line(&format!("connection_{number}"), quoted(&input_text(of))));
     if about.has_all_inputs {
         line("connections", quoted("all"));
     }
@@ -130,14 +139,17 @@ pub struct Metadata {
     pub damage: Option<Damage>,
 }
 
-/// Reads the file; of one that was cut off, what is left. An error if it is none of a flow trace, which says what it is instead.
+/// Reads the file; of one that was cut off, what is left. An error if it is none of a flow trace, which says
+/// what it is instead.
 pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     let text = String::from_utf8_lossy(bytes);
     let values = Values::read(&text);
     let damage = (!values.is_whole || bytes.is_empty()).then(|| {
         let what = match bytes.is_empty() {
             true => "the file is empty; names and connections are left open",
-            false => "the file is cut off here or damaged; what it does not say (names, connections) is left open",
+            false => {
+                "the file is cut off here or damaged; what it does not say (names, connections) is left open"
+            }
         };
         Damage::new(NAME, bytes.len() as u64, what)
     });
@@ -171,11 +183,13 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     for (number, value) in values.numbered("env.thread_") {
         about.threads.extend(as_text(value).and_then(|thread| Some((number, thread.parse().ok()?))));
     }
-    about.inputs = values.numbered("env.connection_").filter_map(|(_, value)| input(as_text(value)?)).collect();
+    about.inputs =
+        values.numbered("env.connection_").filter_map(|(_, value)| input(as_text(value)?)).collect();
     about.inputs.sort_unstable();
     about.inputs.dedup();
     about.has_all_inputs = values.text("env.connections") == Some("all");
-    about.barriers = values.numbered("env.barrier_").filter_map(|(_, value)| barrier(as_text(value)?)).collect();
+    about.barriers =
+        values.numbered("env.barrier_").filter_map(|(_, value)| barrier(as_text(value)?)).collect();
     Ok(Metadata { about, names_order: order.is_some(), damage })
 }
 
@@ -190,8 +204,15 @@ fn input_text(input: &Input) -> String {
     let Connection { channel, task } = input.connection;
     let mut text = format!("{channel} {task}");
     if let Some(Arming { threshold, synchronised, optional, is_final, pending }) = input.arming {
-        let _ = write!(text, " threshold={threshold} {}", if synchronised { "synchronised" } else { "unsynchronised" });
-        [(optional, " optional"), (is_final, " final")].into_iter().filter(|(is, _)| *is).for_each(|(_, word)| text.push_str(word));
+        let _ = write!(
+            text,
+            " threshold={threshold} {}",
+            if synchronised { "synchronised" } else { "unsynchronised" }
+        );
+        [(optional, " optional"), (is_final, " final")]
+            .into_iter()
+            .filter(|(is, _)| *is)
+            .for_each(|(_, word)| text.push_str(word));
         if pending > 0 {
             let _ = write!(text, " pending={pending}");
         }
@@ -229,7 +250,13 @@ fn barrier(text: &str) -> Option<(u16, Barrier)> {
 fn labels(values: &Values, name: &str) -> BTreeMap<u16, String> {
     // As the page calls it, or the type's name.
     let types = [name.to_owned(), format!("{name}_id")];
-    let labels = types.iter().map(|name| values.enumeration_of(name)).find(|labels| !labels.is_empty()).unwrap_or(&[]).iter().take(OBJECTS);
+    let labels = types
+        .iter()
+        .map(|name| values.enumeration_of(name))
+        .find(|labels| !labels.is_empty())
+        .unwrap_or(&[])
+        .iter()
+        .take(OBJECTS);
     labels.filter_map(|(label, number)| Some((u16::try_from(*number).ok()?, label.clone()))).collect()
 }
 
@@ -247,13 +274,19 @@ fn check_kind(values: &Values, bytes: &[u8], folder: &Path) -> Result<(), Error>
     let place = folder.display();
     let domain = values.text("env.domain");
     let tracer = values.text("env.tracer_name");
-    let other = |what: String| Err(Error::new(ErrorKind::NotATrace, format!("{place} is no trace of a dataflow program: {what}")));
+    let other = |what: String| {
+        Err(Error::new(ErrorKind::NotATrace, format!("{place} is no trace of a dataflow program: {what}")))
+    };
     match (domain, tracer) {
         (Some("dataflow"), _) => {}
         (None, Some("punctual")) if values.get("env.format_version").is_some() => {
-            return other("it is a recording of threads, which punctual replay and punctual report read".into());
+            return other(
+                "it is a recording of threads, which punctual replay and punctual report read".into(),
+            );
         }
-        (Some(domain), Some(tracer)) => return other(format!("it is a trace by {tracer} of domain {domain:?}")),
+        (Some(domain), Some(tracer)) => {
+            return other(format!("it is a trace by {tracer} of domain {domain:?}"));
+        }
         (Some(domain), None) => return other(format!("it is a trace of domain {domain:?}")),
         (None, Some(tracer)) if tracer != "punctual" => return other(format!("it is a trace by {tracer}")),
         // Cut off before it says so; the packets have to show it.
@@ -262,7 +295,9 @@ fn check_kind(values: &Values, bytes: &[u8], folder: &Path) -> Result<(), Error>
     }
     match values.number("env.tracer_major") {
         Some(major) if major != MAJOR => {
-            let message = format!("{place} is of version {major} of the format of flow traces, and this Punctual reads version {MAJOR}");
+            let message = format!(
+                "{place} is of version {major} of the format of flow traces, and this Punctual reads version {MAJOR}"
+            );
             Err(Error::new(ErrorKind::Version, message))
         }
         _ => Ok(()),

@@ -64,14 +64,21 @@ mod tests {
     #[test]
     fn a_note_comes_in_four_pushes() {
         let raw = |number: u64| Raw { low: 0, kind: Kind::Push, number: number as u16, object: NOTES };
-        for note in [Note { channel: 0, count: 1 }, Note { channel: 54_321, count: u32::MAX }, Note { channel: 7, count: 65_537 }] {
+        for note in [
+            Note { channel: 0, count: 1 },
+            Note { channel: 54_321, count: u32::MAX },
+            Note { channel: 7, count: 65_537 },
+        ] {
             let mut notes = Notes::default();
             let taken = numbers(note.channel, note.count).map(|number| notes.take(&raw(number)));
             assert_eq!(taken, [None, None, None, Some(note)]);
             // One whose begin is missing is none, and does not spoil the next.
             assert_eq!(notes.take(&raw(3)), None);
             notes.interrupt();
-            assert_eq!(numbers(note.channel, note.count).map(|number| notes.take(&raw(number)))[3], Some(note));
+            assert_eq!(
+                numbers(note.channel, note.count).map(|number| notes.take(&raw(number)))[3],
+                Some(note)
+            );
         }
     }
 }

@@ -19,7 +19,8 @@ impl Default for Numbers {
 }
 
 impl Numbers {
-    /// The whole number. Events of different producers may come a little out of order, so the nearest is taken.
+    /// The whole number. Events of different producers may come a little out of order, so the nearest is
+    /// taken.
     #[inline]
     pub fn whole(&mut self, kind: Kind, object: u16, number: u16) -> u64 {
         let next = match kind {

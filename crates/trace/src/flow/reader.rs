@@ -1,4 +1,5 @@
-//! Reads flow traces, also those that were cut off or damaged: whatever is whole of them, and what is missing.
+//! Reads flow traces, also those that were cut off or damaged: whatever is whole of them, and what is
+//! missing.
 
 use super::header::{HEADER, Header};
 use super::merge::{Clock, merge};
@@ -47,17 +48,26 @@ impl Reader {
         let failed = |error: io::Error| match error.kind() {
             io::ErrorKind::NotADirectory => {
                 let what = what_file(folder);
-                Error::new(ErrorKind::NotATrace, format!("{} is no trace of a dataflow program: it is {what}", folder.display()))
+                Error::new(
+                    ErrorKind::NotATrace,
+                    format!("{} is no trace of a dataflow program: it is {what}", folder.display()),
+                )
             }
             _ => Error::io("read", folder, &error),
         };
         let streams = Stream::in_folder(folder, MOST_STREAMS, failed)?;
         if streams.len() > MOST_STREAMS {
-            let message = format!("{} has more than {MOST_STREAMS} streams; so many producers are not read", folder.display());
+            let message = format!(
+                "{} has more than {MOST_STREAMS} streams; so many producers are not read",
+                folder.display()
+            );
             return Err(Error::new(ErrorKind::NotATrace, message));
         }
         let Some(text) = metadata_of(folder, metadata::MOST_BYTES, "flow trace")? else {
-            let message = format!("{} is no trace of a dataflow program: it has no file named metadata", folder.display());
+            let message = format!(
+                "{} is no trace of a dataflow program: it has no file named metadata",
+                folder.display()
+            );
             return Err(Error::new(ErrorKind::NotATrace, message));
         };
         Reader::new(folder, &text, streams)
@@ -109,17 +119,25 @@ impl Reader {
     }
 
     /// Gives all events and gaps, in the order of causes, and now and then tells how many bytes it has read.
-    pub fn read(&self, each: &mut (impl FnMut(Item) + ?Sized), progress: &mut dyn FnMut(u64)) -> Result<Totals, Error> {
-        let failed = |index: usize, error: io::Error| Error::io("read", &self.folder.join(&self.streams[index].name), &error);
+    pub fn read(
+        &self,
+        each: &mut (impl FnMut(Item) + ?Sized),
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Totals, Error> {
+        let failed = |index: usize, error: io::Error| {
+            Error::io("read", &self.folder.join(&self.streams[index].name), &error)
+        };
         let window = (MOST_WINDOWS / self.streams.len().max(1)).min(MOST_WINDOW);
         let open = |(index, stream): (usize, _)| {
-            Cursor::new(stream, self.about.byte_order, self.packet_bytes, window).map_err(|error| failed(index, error))
+            Cursor::new(stream, self.about.byte_order, self.packet_bytes, window)
+                .map_err(|error| failed(index, error))
         };
         let mut cursors = self.streams.iter().enumerate().map(open).collect::<Result<Vec<_>, Error>>()?;
         let clock = Clock { frequency: self.about.frequency };
         // Who has no barriers has no notes, and may have such a channel.
         let has_notes = !self.about.barriers.is_empty();
-        let parts = merge(&mut cursors, clock, has_notes, each, progress).map_err(|(index, error)| failed(index, error))?;
+        let parts = merge(&mut cursors, clock, has_notes, each, progress)
+            .map_err(|(index, error)| failed(index, error))?;
         let mut totals = Totals::default();
         let mut damages = Damages::default();
         damages.extend(self.damages.iter().cloned());
@@ -137,7 +155,8 @@ impl Reader {
     }
 }
 
-/// Byte order and size of the packets: as the first one says behind which there is another of the same size, or the end of the file.
+/// Byte order and size of the packets: as the first one says behind which there is another of the same size,
+/// or the end of the file.
 fn first_packet(streams: &[Stream]) -> io::Result<Option<(ByteOrder, usize)>> {
     let mut unconfirmed = None;
     for stream in streams {
@@ -146,7 +165,8 @@ fn first_packet(streams: &[Stream]) -> io::Result<Option<(ByteOrder, usize)>> {
             found => unconfirmed = unconfirmed.or(found.map(|(found, _)| found)),
         }
     }
-    // Damaged at the begin of every file: some packet will be whole. Packets are made of 8-byte words, at multiples of their size.
+    // Damaged at the begin of every file: some packet will be whole. Packets are made of 8-byte words, at
+    // multiples of their size.
     for stream in streams {
         let bytes = stream.open()?;
         let mut chunk = vec![0; usize::try_from(stream.length).unwrap_or(usize::MAX).min(1 << 20)];
@@ -169,7 +189,11 @@ fn first_packet(streams: &[Stream]) -> io::Result<Option<(ByteOrder, usize)>> {
 }
 
 /// Byte order and size of the packet there, if there can be one, and whether what is behind it says the same.
-fn packet_at(stream: &Stream, file: &Bytes<'_>, offset: u64) -> io::Result<Option<((ByteOrder, usize), bool)>> {
+fn packet_at(
+    stream: &Stream,
+    file: &Bytes<'_>,
+    offset: u64,
+) -> io::Result<Option<((ByteOrder, usize), bool)>> {
     let Some((order, size)) = header_at(stream, file, offset)? else { return Ok(None) };
     let behind = offset + size as u64;
     let is_confirmed = behind == stream.length || header_at(stream, file, behind)? == Some((order, size));
@@ -193,7 +217,9 @@ fn what_file(path: &Path) -> &'static str {
     let begin = &begin[..length];
     match begin {
         [b'P', b'E', b'R', b'F', b'I', b'L', b'E', b'2', ..] => "a file of perf, which punctual import reads",
-        [first, ..] if first.is_ascii_whitespace() || *first == b'{' => "a file of JSON; a timing model is shown by punctual show",
+        [first, ..] if first.is_ascii_whitespace() || *first == b'{' => {
+            "a file of JSON; a timing model is shown by punctual show"
+        }
         _ => "a file, and a trace is a folder",
     }
 }

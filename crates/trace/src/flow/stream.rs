@@ -35,7 +35,8 @@ pub struct Cursor<'a> {
     window_most: usize,
     /// Where the next packet is.
     offset: u64,
-    /// Of the packet that is being read: its events in the window, and ticks of its first and of its last event.
+    /// Of the packet that is being read: its events in the window, and ticks of its first and of its last
+    /// event.
     position: usize,
     position_end: usize,
     begin: u64,
@@ -53,7 +54,12 @@ pub struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// `window` is how many bytes it may keep.
-    pub fn new(stream: &'a Stream, order: ByteOrder, packet_bytes: usize, window: usize) -> io::Result<Cursor<'a>> {
+    pub fn new(
+        stream: &'a Stream,
+        order: ByteOrder,
+        packet_bytes: usize,
+        window: usize,
+    ) -> io::Result<Cursor<'a>> {
         let mut cursor = Cursor {
             stream,
             bytes: stream.open()?,
@@ -96,7 +102,9 @@ impl<'a> Cursor<'a> {
     /// Goes on to what comes next.
     #[inline]
     pub fn advance(&mut self) -> io::Result<()> {
-        if let Some(bytes) = self.window[..self.position_end].get(self.position..).and_then(<[u8]>::first_chunk) {
+        if let Some(bytes) =
+            self.window[..self.position_end].get(self.position..).and_then(<[u8]>::first_chunk)
+        {
             let raw = Raw::parse(bytes, self.order);
             let tick = self.begin.wrapping_add(u64::from(raw.low.wrapping_sub(self.begin as u32)));
             if (self.last..=self.end).contains(&tick) {
@@ -115,7 +123,9 @@ impl<'a> Cursor<'a> {
     fn out_of_order(&mut self) {
         let at = self.window_at + self.position as u64;
         let left = (self.position_end - self.position) / EVENT;
-        let what = format!("an event's time does not fit those around it; {left} events to the end of the packet are left out");
+        let what = format!(
+            "an event's time does not fit those around it; {left} events to the end of the packet are left out"
+        );
         self.damages.push(Damage::new(&self.stream.name, at, what));
         self.found.damaged_packets += 1;
         self.left_out += 1;
@@ -127,7 +137,8 @@ impl<'a> Cursor<'a> {
         let size = self.packet_bytes as u64;
         while self.offset + size <= self.stream.length {
             let at = self.offset;
-            let header = self.header_at(at)?.filter(|header| self.taken.is_none_or(|taken| follows(&taken, header)));
+            let header =
+                self.header_at(at)?.filter(|header| self.taken.is_none_or(|taken| follows(&taken, header)));
             self.offset += size;
             match header {
                 Some(header) if !self.is_outlier(&header)? => return self.take(header, at),
@@ -145,7 +156,8 @@ impl<'a> Cursor<'a> {
         self.left_out += 1;
     }
 
-    /// Whether this packet, which could follow the one before, would shut out those behind it: then it is the wrong one.
+    /// Whether this packet, which could follow the one before, would shut out those behind it: then it is the
+    /// wrong one.
     fn is_outlier(&mut self, header: &Header) -> io::Result<bool> {
         let Some(next) = self.header_at(self.offset)? else { return Ok(false) };
         if follows(header, &next) || self.taken.is_some_and(|taken| !follows(&taken, &next)) {
@@ -160,7 +172,9 @@ impl<'a> Cursor<'a> {
         if offset + self.packet_bytes as u64 > self.stream.length {
             return Ok(None);
         }
-        let in_window = offset.checked_sub(self.window_at).and_then(|at| self.window.get(usize::try_from(at).ok()?..)?.first_chunk());
+        let in_window = offset
+            .checked_sub(self.window_at)
+            .and_then(|at| self.window.get(usize::try_from(at).ok()?..)?.first_chunk());
         let bytes = match in_window {
             Some(bytes) => *bytes,
             None => {
@@ -184,7 +198,8 @@ impl<'a> Cursor<'a> {
         }
         let begins = (at - self.window_at) as usize;
         (self.position, self.position_end) = (begins + HEADER, begins + header.content_bytes);
-        let discarded = u64::from(header.discarded.wrapping_sub(self.taken.map_or(0, |taken| taken.discarded)));
+        let discarded =
+            u64::from(header.discarded.wrapping_sub(self.taken.map_or(0, |taken| taken.discarded)));
         let expected = self.taken.map_or(0, |taken| taken.sequence.wrapping_add(1));
         let packets = u64::from(header.sequence.wrapping_sub(expected)).max(self.left_out);
         self.found.discarded += discarded;
@@ -218,7 +233,9 @@ impl<'a> Cursor<'a> {
     fn at_end(&mut self) {
         let cut = self.stream.length - self.offset.min(self.stream.length);
         if cut > 0 {
-            let what = format!("the file was cut off here, in the middle of a packet; its last {cut} bytes are left out");
+            let what = format!(
+                "the file was cut off here, in the middle of a packet; its last {cut} bytes are left out"
+            );
             self.damages.push(Damage::new(&self.stream.name, self.offset, what));
             self.left_out += 1;
             self.found.missing_packets += 1;

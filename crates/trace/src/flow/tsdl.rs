@@ -1,5 +1,6 @@
-//! As much of TSDL, the language of `metadata`, as it takes to find values in it: words, blocks, assignments and enumerations. What a
-//! block means is not known here, and a text that was cut off is read as far as it goes.
+//! As much of TSDL, the language of `metadata`, as it takes to find values in it: words, blocks, assignments
+//! and enumerations. What a block means is not known here, and a text that was cut off is read as far as it
+//! goes.
 
 use crate::ctf::metadata::unquoted;
 
@@ -95,7 +96,9 @@ impl Values {
 
     /// All assignments in a block whose key is `prefix` and a number, in order of the text.
     pub fn numbered<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (u32, &'a Value)> + 'a {
-        self.assignments.iter().filter_map(move |(key, value)| Some((key.strip_prefix(prefix)?.parse().ok()?, value)))
+        self.assignments
+            .iter()
+            .filter_map(move |(key, value)| Some((key.strip_prefix(prefix)?.parse().ok()?, value)))
     }
 
     /// The labels of the first enumeration of this name, and what they stand for.
@@ -234,12 +237,19 @@ event { fields := struct { enum channel channel; }; };
         let values = Values::read(TEXT);
         assert!(values.is_whole);
         assert_eq!(values.word("trace.byte_order"), Some("be"));
-        assert_eq!((values.text("env.domain"), values.number("env.tracer_major")), (Some("dataflow"), Some(1)));
-        assert_eq!((values.number("clock.freq"), values.number("clock.offset")), (Some(12_000_000), Some(16)));
+        assert_eq!(
+            (values.text("env.domain"), values.number("env.tracer_major")),
+            (Some("dataflow"), Some(1))
+        );
+        assert_eq!(
+            (values.number("clock.freq"), values.number("clock.offset")),
+            (Some(12_000_000), Some(16))
+        );
         let producers: Vec<_> = values.numbered("env.producer_").map(|(number, _)| number).collect();
         assert_eq!(producers, [1, 0]);
         assert_eq!(values.text("env.producer_1"), Some("a; \"timer\" }"));
-        let channels = [("one", 0), ("two", 5), ("th\"ree", 6), ("four", 9)].map(|(name, number)| (name.to_owned(), number));
+        let channels = [("one", 0), ("two", 5), ("th\"ree", 6), ("four", 9)]
+            .map(|(name, number)| (name.to_owned(), number));
         assert_eq!(values.enumeration_of("channel"), channels);
         assert_eq!(values.enumeration_of("task").len(), 2);
         assert_eq!(values.enumeration_of("magic"), []);

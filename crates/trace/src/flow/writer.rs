@@ -13,7 +13,8 @@ pub fn metadata(about: &About) -> String {
     tsdl::write(about)
 }
 
-/// A trace that is written. Events of a producer must come in order; a packet is on the disk when it is full, or with [`Writer::flush`].
+/// A trace that is written. Events of a producer must come in order; a packet is on the disk when it is full,
+/// or with [`Writer::flush`].
 pub struct Writer {
     folder: PathBuf,
     order: ByteOrder,
@@ -40,16 +41,31 @@ impl Producer {
 }
 
 impl Writer {
-    /// Makes the folder, which must not exist or be empty, with a stream for each producer. A packet has `packet_bytes`: 56 to 16 Mi.
-    pub fn create(folder: &Path, about: &About, producers: usize, packet_bytes: usize) -> Result<Writer, Error> {
+    /// Makes the folder, which must not exist or be empty, with a stream for each producer. A packet has
+    /// `packet_bytes`: 56 to 16 Mi.
+    pub fn create(
+        folder: &Path,
+        about: &About,
+        producers: usize,
+        packet_bytes: usize,
+    ) -> Result<Writer, Error> {
         if !(LEAST_PACKET..=MOST_PACKET).contains(&packet_bytes) || (packet_bytes - HEADER) % EVENT != 0 {
-            let message = format!("packets of {packet_bytes} bytes are none: {HEADER} bytes and at least one event of {EVENT}");
+            let message = format!(
+                "packets of {packet_bytes} bytes are none: {HEADER} bytes and at least one event of {EVENT}"
+            );
             return Err(Error::new(ErrorKind::Options, message));
         }
         match fs::create_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if fs::read_dir(folder).map_err(|error| Error::io("write into", folder, &error))?.next().is_some() {
-                    let message = format!("cannot write into {}: it is not empty; name another folder, or remove it", folder.display());
+                if fs::read_dir(folder)
+                    .map_err(|error| Error::io("write into", folder, &error))?
+                    .next()
+                    .is_some()
+                {
+                    let message = format!(
+                        "cannot write into {}: it is not empty; name another folder, or remove it",
+                        folder.display()
+                    );
                     return Err(Error::new(ErrorKind::Exists, message));
                 }
             }
@@ -58,7 +74,12 @@ impl Writer {
         let path = folder.join(crate::ctf::metadata::NAME);
         let write = || File::create_new(&path)?.write_all(tsdl::write(about).as_bytes());
         write().map_err(|error| Error::io("write", &path, &error))?;
-        let mut writer = Writer { folder: folder.to_owned(), order: about.byte_order, packet_bytes, producers: Vec::new() };
+        let mut writer = Writer {
+            folder: folder.to_owned(),
+            order: about.byte_order,
+            packet_bytes,
+            producers: Vec::new(),
+        };
         for _ in 0..producers {
             writer.add_producer()?;
         }
@@ -71,11 +92,20 @@ impl Writer {
         let path = self.folder.join(format!("stream_{number}"));
         let file = File::create_new(&path).map_err(|error| Error::io("write", &path, &error))?;
         let packet = Vec::with_capacity(self.packet_bytes);
-        self.producers.push(Producer { file, packet, begin: 0, end: 0, sequence: 0, discarded: 0, is_dirty: false });
+        self.producers.push(Producer {
+            file,
+            packet,
+            begin: 0,
+            end: 0,
+            sequence: 0,
+            discarded: 0,
+            is_dirty: false,
+        });
         Ok(number)
     }
 
-    /// Says anew what is true of the whole trace: who writes from outside comes to know names one by one. The byte order stays.
+    /// Says anew what is true of the whole trace: who writes from outside comes to know names one by one. The
+    /// byte order stays.
     pub fn describe(&self, about: &About) -> Result<(), Error> {
         let about = About { byte_order: self.order, ..about.clone() };
         let (path, new) = (self.folder.join(crate::ctf::metadata::NAME), self.folder.join("metadata.new"));
@@ -86,15 +116,24 @@ impl Writer {
         write().map_err(|error| Error::io("write", &path, &error))
     }
 
-    /// Writes an event; `tick` is of the trace's clock and never less than that of the producer's event before it.
+    /// Writes an event; `tick` is of the trace's clock and never less than that of the producer's event
+    /// before it.
     ///
     /// # Panics
     ///
     /// If there is no such producer.
-    pub fn event(&mut self, producer: usize, tick: u64, kind: Kind, object: u16, number: u64) -> Result<(), Error> {
+    pub fn event(
+        &mut self,
+        producer: usize,
+        tick: u64,
+        kind: Kind,
+        object: u16,
+        number: u64,
+    ) -> Result<(), Error> {
         let this = &self.producers[producer];
         if tick < this.end {
-            let message = format!("producer {producer}: an event at {tick} cannot follow one at {}", this.end);
+            let message =
+                format!("producer {producer}: an event at {tick} cannot follow one at {}", this.end);
             return Err(Error::new(ErrorKind::Options, message));
         }
         let is_full = this.packet.len() + EVENT > self.packet_bytes;
@@ -178,7 +217,8 @@ impl Writer {
         this.packet[..HEADER].copy_from_slice(&header.to_bytes(self.order));
         let content = this.packet.len();
         this.packet.resize(self.packet_bytes, 0);
-        let written = this.file.write_all_at(&this.packet, u64::from(this.sequence) * self.packet_bytes as u64);
+        let written =
+            this.file.write_all_at(&this.packet, u64::from(this.sequence) * self.packet_bytes as u64);
         this.packet.truncate(content);
         this.is_dirty = false;
         written.map_err(|error| Error::io("write", &self.folder.join(format!("stream_{producer}")), &error))

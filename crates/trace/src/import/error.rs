@@ -35,7 +35,8 @@ impl Error {
     }
 
     pub(crate) fn io(path: &Path, error: &std::io::Error) -> Error {
-        let kind = if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
+        let kind =
+            if error.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Io };
         Error::new(kind, format!("cannot read {}: {}", path.display(), reason(error)))
     }
 

@@ -1,5 +1,5 @@
-//! LiME's recordings: a folder with `<tid>-<version>.events.json` and `<tid>-<version>.infos.json`. A version is what is a task here: the
-//! next one of the same thread begins where its parameters change.
+//! LiME's recordings: a folder with `<tid>-<version>.events.json` and `<tid>-<version>.infos.json`. A version
+//! is what is a task here: the next one of the same thread begins where its parameters change.
 
 mod event;
 mod infos;
@@ -63,7 +63,11 @@ impl Folder {
             let entry = entry.map_err(|error| Error::io(path, &error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             protobuf += u64::from(name.ends_with(".events.pb"));
-            let Some((tid, version)) = name.strip_suffix(".events.json").and_then(|name| name.split_once('-')) else { continue };
+            let Some((tid, version)) =
+                name.strip_suffix(".events.json").and_then(|name| name.split_once('-'))
+            else {
+                continue;
+            };
             let (Ok(tid), Ok(version)) = (tid.parse(), version.parse()) else { continue };
             bytes += entry.metadata().map_or(0, |data| data.len());
             files.entry(tid).or_default().push((version, entry.path()));
@@ -71,7 +75,9 @@ impl Folder {
         if files.is_empty() {
             let why = match protobuf {
                 0 => "is no folder that LiME recorded: there is no <tid>-<version>.events.json in it",
-                _ => "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes JSON too",
+                _ => {
+                    "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes JSON too"
+                }
             };
             return Err(Error::new(ErrorKind::NotATrace, format!("{} {why}", path.display())));
         }
@@ -84,7 +90,16 @@ impl Folder {
             versions.sort_unstable_by_key(|(version, _)| Reverse(*version));
             let versions = versions.into_iter().map(|(_, path)| path).collect();
             let zero = Instant::from_ns(0);
-            let mut follow = Follow { tid, versions, current: None, thread: None, was: None, last: zero, done: 0, broken: 0 };
+            let mut follow = Follow {
+                tid,
+                versions,
+                current: None,
+                thread: None,
+                was: None,
+                last: zero,
+                done: 0,
+                broken: 0,
+            };
             follow.advance(&mut notes)?;
             // There may be very many threads, of which few live at a time.
             follow.rest();
@@ -96,7 +111,9 @@ impl Folder {
             host: String::new(),
             source: "LiME".into(),
             clock: "CLOCK_BOOTTIME".into(),
-            clock_zero: threads.iter().find_map(|follow| follow.current.as_ref()?.infos.as_ref()?.clock_zero()),
+            clock_zero: threads
+                .iter()
+                .find_map(|follow| follow.current.as_ref()?.infos.as_ref()?.clock_zero()),
             from,
             switches: true,
         };
@@ -112,14 +129,24 @@ impl Folder {
     }
 
     /// Merges the threads' events by time.
-    pub fn run(mut self, each: &mut dyn FnMut(&Record) -> bool, progress: &mut dyn FnMut(u64)) -> Result<Imported, Error> {
+    pub fn run(
+        mut self,
+        each: &mut dyn FnMut(&Record) -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Imported, Error> {
         self.notes.say("LiME does not say: machine, kernel, who woke whom, how many events were lost");
-        self.notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
+        self.notes
+            .say("processor time is the sum of the stretches between switches, not the kernel's account");
         self.notes
             .say("times are CLOCK_BOOTTIME; where a sleep until a time of CLOCK_MONOTONIC does not fit that, its arrival is left out");
         let (notes, threads) = (&mut self.notes, &mut self.threads);
         let mut order: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
-        order.extend(threads.iter().enumerate().filter_map(|(index, follow)| Some(Reverse((follow.next_at()?, index)))));
+        order.extend(
+            threads
+                .iter()
+                .enumerate()
+                .filter_map(|(index, follow)| Some(Reverse((follow.next_at()?, index)))),
+        );
         let mut goes_on = true;
         let mut taken = 0_u64;
         while let Some(Reverse((_, index))) = order.pop() {
@@ -194,7 +221,12 @@ impl Follow {
             if self.current.is_none() {
                 let Some(path) = self.versions.pop() else { return Ok(()) };
                 let infos = Infos::read(&path, notes)?;
-                self.current = Some(Current { objects: Objects::new(&path), infos: Some(infos), task: None, next: None });
+                self.current = Some(Current {
+                    objects: Objects::new(&path),
+                    infos: Some(infos),
+                    task: None,
+                    next: None,
+                });
             }
             let Some(current) = &mut self.current else { return Ok(()) };
             if let Some((at, event)) = read(&mut current.objects, self.last, &mut self.broken, notes)? {
@@ -209,7 +241,12 @@ impl Follow {
 }
 
 /// The next event of a file that is understood; `None` at its end. One that cannot be read is a gap.
-fn read(objects: &mut Objects, last: Instant, broken: &mut u64, notes: &mut Notes) -> Result<Option<(Instant, Event)>, Error> {
+fn read(
+    objects: &mut Objects,
+    last: Instant,
+    broken: &mut u64,
+    notes: &mut Notes,
+) -> Result<Option<(Instant, Event)>, Error> {
     loop {
         let (at, line) = match objects.next() {
             Ok(Some((at, text))) => (at, Event::parse(text, notes)),
@@ -221,12 +258,18 @@ fn read(objects: &mut Objects, last: Instant, broken: &mut u64, notes: &mut Note
             }
             Err(Problem::Io(error)) => return Err(Error::io(objects.path(), &error)),
             Err(Problem::CutOff(at)) => {
-                notes.say(format!("{} ends in the middle of an event, at byte {at}: that one is left out", name(objects)));
+                notes.say(format!(
+                    "{} ends in the middle of an event, at byte {at}: that one is left out",
+                    name(objects)
+                ));
                 objects.give_up();
                 return Ok(None);
             }
             Err(Problem::Nonsense(at)) => {
-                notes.say(format!("{}, byte {at}: there should be an event; the rest of this file is left out", name(objects)));
+                notes.say(format!(
+                    "{}, byte {at}: there should be an event; the rest of this file is left out",
+                    name(objects)
+                ));
                 *broken += 1;
                 objects.give_up();
                 return Ok(Some((last, Event::Gap)));
@@ -236,7 +279,10 @@ fn read(objects: &mut Objects, last: Instant, broken: &mut u64, notes: &mut Note
             Line::Event(ts, event) => (ts, event),
             Line::Nothing => continue,
             Line::Broken(why) => {
-                notes.say(format!("{}, byte {at}: this event cannot be read: {why}; the thread's task ends there", name(objects)));
+                notes.say(format!(
+                    "{}, byte {at}: this event cannot be read: {why}; the thread's task ends there",
+                    name(objects)
+                ));
                 *broken += 1;
                 (0, Event::Gap)
             }

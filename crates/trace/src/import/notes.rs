@@ -36,7 +36,8 @@ impl Notes {
     /// All of them.
     pub fn into_list(self) -> Vec<String> {
         let counted = self.counted.into_iter().map(|(what, count)| format!("{count} × {what}"));
-        let others = (self.others > 0).then(|| format!("{} × other things that were not understood", self.others));
+        let others =
+            (self.others > 0).then(|| format!("{} × other things that were not understood", self.others));
         self.said.into_iter().chain(counted).chain(others).collect()
     }
 }

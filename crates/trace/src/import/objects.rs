@@ -1,5 +1,5 @@
-//! JSON objects one after the other, out of an array or by themselves, on one line each or not: read a little at a time, so that it
-//! does not matter how long the file is.
+//! JSON objects one after the other, out of an array or by themselves, on one line each or not: read a little
+//! at a time, so that it does not matter how long the file is.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -38,7 +38,14 @@ pub struct Objects {
 impl Objects {
     /// From the beginning of a file.
     pub fn new(path: &Path) -> Objects {
-        Objects { path: path.to_path_buf(), offset: 0, buffer: Vec::new(), next: 0, at_end: false, closed: false }
+        Objects {
+            path: path.to_path_buf(),
+            offset: 0,
+            buffer: Vec::new(),
+            next: 0,
+            at_end: false,
+            closed: false,
+        }
     }
 
     /// The file.
@@ -207,7 +214,8 @@ mod tests {
 
     #[test]
     fn objects_may_lie_across_the_borders_of_what_is_read_at_once() {
-        let text: String = (0..2_000).map(|number| format!("{{\"number\":{number},\"text\":\"}}\\\\\"}},\n")).collect();
+        let text: String =
+            (0..2_000).map(|number| format!("{{\"number\":{number},\"text\":\"}}\\\\\"}},\n")).collect();
         let (found, problem) = all(&text);
         assert!(text.len() > CHUNK && problem.is_none());
         assert_eq!(found.len(), 2_000);

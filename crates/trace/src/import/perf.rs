@@ -1,4 +1,5 @@
-//! `perf.data` with scheduler tracepoints (`perf sched record`), and system calls where it has them (`-e 'sched:*,raw_syscalls:*'`).
+//! `perf.data` with scheduler tracepoints (`perf sched record`), and system calls where it has them (`-e
+//! 'sched:*,raw_syscalls:*'`).
 
 mod format;
 mod header;
@@ -53,10 +54,10 @@ impl Trace {
     /// Reads the headers.
     pub fn open(path: &Path, options: &Options) -> Result<Trace, Error> {
         let opened = open(path)?;
-        let formats = format::formats(opened.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
+        let formats =
+            format::formats(opened.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
         if !formats.values().any(|format| format.name == SWITCH) {
-            let why =
-                "it has no tracepoint sched:sched_switch; record with perf sched record, or perf record -e 'sched:*,raw_syscalls:*' -a";
+            let why = "it has no tracepoint sched:sched_switch; record with perf sched record, or perf record -e 'sched:*,raw_syscalls:*' -a";
             return Err(Error::new(ErrorKind::Malformed, format!("{}: {why}", path.display())));
         }
         let mut notes = Notes::default();
@@ -67,7 +68,14 @@ impl Trace {
         let machine = Machine::of(&about.platform.machine);
         let has = |name: &str| formats.values().any(|format| format.name == name);
         say_what_is_missing(&mut notes, has(ENTER), has(LEND), machine.is_some());
-        Ok(Trace { path: path.to_path_buf(), opened, formats, about, notes, threads: Threads::new(options.include_best_effort, machine) })
+        Ok(Trace {
+            path: path.to_path_buf(),
+            opened,
+            formats,
+            about,
+            notes,
+            threads: Threads::new(options.include_best_effort, machine),
+        })
     }
 
     pub fn about(&self) -> &About {
@@ -79,7 +87,11 @@ impl Trace {
     }
 
     /// Hands on everything, in the order that perf's own rounds give.
-    pub fn run(mut self, each: &mut dyn FnMut(&Record) -> bool, progress: &mut dyn FnMut(u64)) -> Result<Imported, Error> {
+    pub fn run(
+        mut self,
+        each: &mut dyn FnMut(&Record) -> bool,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Imported, Error> {
         let mut goes_on = true;
         let mut until = self.about.from;
         let mut lost = 0_u64;
@@ -107,7 +119,11 @@ impl Trace {
                 Ok(EventRecord::Sample(sample)) => {
                     let Some(raw) = sample.raw else { continue };
                     let bytes = raw.as_slice();
-                    let Some(number) = bytes.get(..2).map(|number| u16::from_le_bytes([number[0], number[1]])) else { continue };
+                    let Some(number) =
+                        bytes.get(..2).map(|number| u16::from_le_bytes([number[0], number[1]]))
+                    else {
+                        continue;
+                    };
                     let Some(format) = self.formats.get(&number) else { continue };
                     let seen = threads::Seen {
                         at: at.max(until),
@@ -125,7 +141,13 @@ impl Trace {
                 Ok(EventRecord::Comm(comm)) => {
                     let name = comm.name.as_slice();
                     let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
-                    self.threads.name(comm.pid, comm.tid, &name, comm.is_execve.then(|| at.max(until)), &mut out);
+                    self.threads.name(
+                        comm.pid,
+                        comm.tid,
+                        &name,
+                        comm.is_execve.then(|| at.max(until)),
+                        &mut out,
+                    );
                 }
                 Ok(EventRecord::Fork(fork)) => self.threads.born(fork.pid, fork.tid),
                 Ok(EventRecord::Exit(exit)) => self.threads.ended(exit.tid, at.max(until), &mut out),
@@ -162,9 +184,11 @@ impl Trace {
     }
 }
 
-/// The content of a record. The library multiplies a length of the file by eight without looking, which panics where that is checked.
+/// The content of a record. The library multiplies a length of the file by eight without looking, which
+/// panics where that is checked.
 fn parse<'a>(record: &RawEventRecord<'a>) -> Result<EventRecord<'a>, std::io::Error> {
-    catch_unwind(AssertUnwindSafe(|| record.parse())).unwrap_or_else(|_| Err(std::io::ErrorKind::InvalidData.into()))
+    catch_unwind(AssertUnwindSafe(|| record.parse()))
+        .unwrap_or_else(|_| Err(std::io::ErrorKind::InvalidData.into()))
 }
 
 /// A file whose header was looked at before the library did.
@@ -173,13 +197,17 @@ fn open(path: &Path) -> Result<Opened, Error> {
     let bytes = file.metadata().map_err(|error| Error::io(path, &error))?.len();
     let mut magic = [0; 8];
     if file.read_exact(&mut magic).is_ok() && &magic == b"2ELIFREP" {
-        return Err(Error::malformed(path, "it was recorded on a big-endian machine, whose tracepoints cannot be read here"));
+        return Err(Error::malformed(
+            path,
+            "it was recorded on a big-endian machine, whose tracepoints cannot be read here",
+        ));
     }
     let data = header::check(&file, bytes).map_err(|why| Error::malformed(path, why))?;
     let mut source = Source::new(file, data);
     let position = source.position();
     std::io::Seek::rewind(&mut source).map_err(|error| Error::io(path, &error))?;
-    let PerfFileReader { perf_file, record_iter } = PerfFileReader::parse_file(source).map_err(|error| broken(path, &error))?;
+    let PerfFileReader { perf_file, record_iter } =
+        PerfFileReader::parse_file(source).map_err(|error| broken(path, &error))?;
     Ok(Opened { file: perf_file, records: record_iter, position, bytes })
 }
 
@@ -225,8 +253,12 @@ fn about(file: &PerfFile, notes: &mut Notes) -> About {
         host: text(file.hostname()),
         source: format!("perf {}", text(file.perf_version())).trim_end().to_owned(),
         clock: clock.to_owned(),
-        clock_zero: zero.and_then(|zero| i64::try_from(zero.wall_clock_ns).ok()?.checked_sub_unsigned(zero.clockid_time_ns)),
-        from: Instant::from_ns(file.sample_time_range().ok().flatten().map_or(0, |range| range.first_sample_time)),
+        clock_zero: zero.and_then(|zero| {
+            i64::try_from(zero.wall_clock_ns).ok()?.checked_sub_unsigned(zero.clockid_time_ns)
+        }),
+        from: Instant::from_ns(
+            file.sample_time_range().ok().flatten().map_or(0, |range| range.first_sample_time),
+        ),
         switches: true,
     }
 }

@@ -1,4 +1,5 @@
-//! System calls by number and arguments: which separate jobs, on what. Without the memory that arguments point to.
+//! System calls by number and arguments: which separate jobs, on what. Without the memory that arguments
+//! point to.
 
 use super::thread::Entry;
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Separator};
@@ -69,8 +70,15 @@ pub fn restarts(machine: Machine, number: i64) -> bool {
     number == if machine == Machine::X86 { 219 } else { 128 }
 }
 
-/// What a call with these arguments is; `None` if it separates nothing. `deadline` says whether the thread is under SCHED_DEADLINE.
-pub fn entry(machine: Machine, number: i64, arguments: [u64; 6], deadline: bool, at: Instant) -> Option<Entry> {
+/// What a call with these arguments is; `None` if it separates nothing. `deadline` says whether the thread is
+/// under SCHED_DEADLINE.
+pub fn entry(
+    machine: Machine,
+    number: i64,
+    arguments: [u64; 6],
+    deadline: bool,
+    at: Instant,
+) -> Option<Entry> {
     const TIMER_ABSTIME: u64 = 1;
     const MSG_DONTWAIT: u64 = 0x40;
     const IPC_NOWAIT: u64 = 0o4000;
@@ -80,7 +88,8 @@ pub fn entry(machine: Machine, number: i64, arguments: [u64; 6], deadline: bool,
     let int = |argument: u64| argument as u32 as i32;
     let file = |class, fd| Object::File { class, fd: int(fd), identity: 0 };
     let call = machine.call(number)?;
-    // Of a call that waits for a file it is not known whether it was opened so that it never blocks: only its sleeps tell.
+    // Of a call that waits for a file it is not known whether it was opened so that it never blocks: only its
+    // sleeps tell.
     let (call, object, always) = match call {
         Call::ClockNanosleep => (call, Object::Clock { id: int(a), absolute: b & TIMER_ABSTIME != 0 }, true),
         Call::Nanosleep => (call, Object::Clock { id: 1, absolute: false }, true),
@@ -146,12 +155,21 @@ mod tests {
         let file = |class, fd| Object::File { class, fd, identity: 0 };
         assert_eq!(call(0, [3, 0, 8, 0, 0, 0]), Some((Call::Read, file(FileClass::Other, 3), None, false)));
         assert_eq!(call(45, [3, 0, 8, 0x40, 0, 0]), None);
-        assert_eq!(call(232, [4, 0, 8, u64::MAX, 0, 0]), Some((Call::EpollWait, file(FileClass::Epoll, 4), None, true)));
+        assert_eq!(
+            call(232, [4, 0, 8, u64::MAX, 0, 0]),
+            Some((Call::EpollWait, file(FileClass::Epoll, 4), None, true))
+        );
         assert_eq!(call(232, [4, 0, 8, 0, 0, 0]), None);
-        assert_eq!(call(202, [0x1004, 393, 0, 0, 0, 0]), Some((Call::FutexWaitBitset, Object::Address(0x1000), None, true)));
+        assert_eq!(
+            call(202, [0x1004, 393, 0, 0, 0, 0]),
+            Some((Call::FutexWaitBitset, Object::Address(0x1000), None, true))
+        );
         assert_eq!(call(202, [0x1004, 129, 0, 0, 0, 0]), None);
         assert_eq!(call(7, [0, 0, 5, 0, 0, 0]), Some((Call::Poll, Object::None, Some(5_000_007), true)));
-        assert_eq!(call(7, [0, 1, u64::from(u32::MAX), 0, 0, 0]), Some((Call::Poll, Object::None, None, true)));
+        assert_eq!(
+            call(7, [0, 1, u64::from(u32::MAX), 0, 0, 0]),
+            Some((Call::Poll, Object::None, None, true))
+        );
         // To yield says something under SCHED_DEADLINE only; other calls say nothing.
         assert_eq!((call(24, [0; 6]), call(1, [0; 6]), call(-1, [0; 6])), (None, None, None));
         assert!(entry(Machine::Arm, 124, [0; 6], true, Instant::from_ns(7)).is_some());

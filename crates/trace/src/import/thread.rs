@@ -1,7 +1,8 @@
-//! One thread, from plain events to activations: what `observe` does in the kernel, by the same rules (its `thread.h`).
+//! One thread, from plain events to activations: what `observe` does in the kernel, by the same rules (its
+//! `thread.h`).
 //!
-//! Events may be missing: at every event, what must have happened before it is made up for, and a release that was not seen becomes
-//! a window.
+//! Events may be missing: at every event, what must have happened before it is made up for, and a release
+//! that was not seen becomes a window.
 
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::{Call, Duration, Instant, Separator, Window};
@@ -13,8 +14,9 @@ pub struct Entry {
     pub separator: Separator,
     /// When it is to end, where it says so.
     pub arrival: Option<Instant>,
-    /// Whether it can block for certain: then it separates jobs even if it does not sleep. Of a read it may not be known; it separates
-    /// only where it waits as calls do that wait for events. Waiting for a disk is a suspension: most files that are read are regular ones.
+    /// Whether it can block for certain: then it separates jobs even if it does not sleep. Of a read it may
+    /// not be known; it separates only where it waits as calls do that wait for events. Waiting for a disk is
+    /// a suspension: most files that are read are regular ones.
     pub always: bool,
 }
 
@@ -27,7 +29,8 @@ mod result {
     pub const RESTARTS: std::ops::RangeInclusive<i64> = -516..=-512;
 }
 
-/// A sleep until a time that had passed already ends at once. One that lasts longer was timed by another clock than that of the trace.
+/// A sleep until a time that had passed already ends at once. One that lasts longer was timed by another
+/// clock than that of the trace.
 const AT_ONCE: Duration = Duration::from_ms(1);
 
 /// How a thread left its processor.
@@ -50,7 +53,8 @@ enum State {
     Asleep,
 }
 
-/// Kinds of sleep. A later one of a lesser kind than the one that the release comes from is a suspension inside the next job.
+/// Kinds of sleep. A later one of a lesser kind than the one that the release comes from is a suspension
+/// inside the next job.
 const NONE: u8 = 0;
 const UNINTERRUPTIBLE: u8 = 1;
 const INTERRUPTIBLE: u8 = 2;
@@ -178,7 +182,9 @@ impl Thread {
         }
         // Calls that wait for a handler to run always end so: for them it is the end.
         let waits_for_handler = matches!(within.entry.separator.call, Call::Pause | Call::RtSigsuspend);
-        let left_for_signal = |result| result::RESTARTS.contains(&result) && !(waits_for_handler && result == result::ERESTARTNOHAND);
+        let left_for_signal = |result| {
+            result::RESTARTS.contains(&result) && !(waits_for_handler && result == result::ERESTARTNOHAND)
+        };
         if result.is_some_and(left_for_signal) {
             within.interrupted = true;
             return;
@@ -220,7 +226,9 @@ impl Thread {
         out(Record::Switch(Switch { tid: self.tid, at, cpu, step }));
         match leave {
             Leave::Preempted => self.state = State::Preempted,
-            Leave::Asleep { interruptible } => self.fall_asleep(at, if interruptible { INTERRUPTIBLE } else { UNINTERRUPTIBLE }),
+            Leave::Asleep { interruptible } => {
+                self.fall_asleep(at, if interruptible { INTERRUPTIBLE } else { UNINTERRUPTIBLE })
+            }
         }
     }
 
@@ -284,7 +292,8 @@ impl Thread {
         self.cpu + self.running_since.map_or(Duration::ZERO, |since| at.since(since))
     }
 
-    /// It gets a processor though it had one: a stop was not seen. In a call that can block that was most likely a sleep.
+    /// It gets a processor though it had one: a stop was not seen. In a call that can block that was most
+    /// likely a sleep.
     fn miss_stop(&mut self, at: Instant, since: Instant) {
         match &mut self.within {
             Some(within) if within.entry.always && within.first_stop.is_none() => {
@@ -292,7 +301,8 @@ impl Thread {
                 within.first_stop = Some(within.at);
                 within.cpu_at_stop = within.cpu;
                 within.released = INTERRUPTIBLE;
-                within.release = Some(woken.map_or_else(|| unseen(within.at, within.entry.arrival, at), Window::at));
+                within.release =
+                    Some(woken.map_or_else(|| unseen(within.at, within.entry.arrival, at), Window::at));
                 within.start = at;
                 self.cpu = within.cpu;
             }
@@ -319,7 +329,8 @@ impl Thread {
         }
     }
 
-    /// First sign of life after a sleep. If no wake-up was seen, the release is a window from the stop, or the known arrival, until now.
+    /// First sign of life after a sleep. If no wake-up was seen, the release is a window from the stop, or
+    /// the known arrival, until now.
     fn wake_up(&mut self, at: Instant, out: Out) {
         if self.state != State::Asleep {
             return;
@@ -336,7 +347,9 @@ impl Thread {
                 within.start = at;
                 within.suspended_after = Duration::ZERO;
             }
-            Some(within) if self.sleep_is_within => within.suspended_after += window.latest().since(self.stop),
+            Some(within) if self.sleep_is_within => {
+                within.suspended_after += window.latest().since(self.stop)
+            }
             _ => {
                 // The call that it is in has nothing to do with that wake-up.
                 self.woken = None;
@@ -346,7 +359,8 @@ impl Thread {
         }
     }
 
-    /// The call is over: one record, and none if it separated nothing. A call without a known result is taken for one that succeeded.
+    /// The call is over: one record, and none if it separated nothing. A call without a known result is taken
+    /// for one that succeeded.
     fn finish_call(&mut self, at: Instant, result: Option<i64>, out: Out) {
         let Some(mut within) = self.within.take() else { return };
         let woken = self.woken.filter(|woken| within.entry.always && *woken > within.at && *woken <= at);
@@ -361,10 +375,16 @@ impl Thread {
         if let (Some(stop), Some(release)) = (within.first_stop, within.release) {
             // One that ended before its time was ended by a signal: the arrival has nothing to do with it.
             let at_once = release.latest().since(stop) <= AT_ONCE;
-            let arrival = entry.arrival.filter(|arrival| *arrival <= release.latest() && (*arrival >= within.at || at_once));
-            let resumed = Resumed { suspended_after: within.suspended_after, ..Resumed::new(Some(release), within.start) };
+            let arrival = entry
+                .arrival
+                .filter(|arrival| *arrival <= release.latest() && (*arrival >= within.at || at_once));
+            let resumed = Resumed {
+                suspended_after: within.suspended_after,
+                ..Resumed::new(Some(release), within.start)
+            };
             self.emit(entry.separator, stop, within.cpu_at_stop, arrival, true, Some(resumed), out);
-        } else if entry.always && result.is_none_or(|result| separates_at_once(entry.separator.call, result)) {
+        } else if entry.always && result.is_none_or(|result| separates_at_once(entry.separator.call, result))
+        {
             let arrival = entry.arrival.filter(|arrival| *arrival <= at);
             let resumed = Resumed::new(None, within.at);
             self.emit(entry.separator, within.at, within.cpu, arrival, false, Some(resumed), out);
@@ -397,7 +417,16 @@ impl Thread {
     ) {
         let sequence = self.next();
         self.told = cpu;
-        out(Record::Activation(Activation { tid: self.tid, sequence, separator, slept, stop, cpu, arrival, resumed }));
+        out(Record::Activation(Activation {
+            tid: self.tid,
+            sequence,
+            separator,
+            slept,
+            stop,
+            cpu,
+            arrival,
+            resumed,
+        }));
     }
 }
 
@@ -407,13 +436,17 @@ fn unseen(stop: Instant, arrival: Option<Instant>, at: Instant) -> Window {
     Window::new(earliest.min(at), at).unwrap_or(Window::at(at))
 }
 
-/// Whether a call with this result separates jobs though it did not sleep. One that found nothing and did not wait had not been asked
-/// to: a wait for descriptors without a time, a read that does not block. A futex may have changed just before.
+/// Whether a call with this result separates jobs though it did not sleep. One that found nothing and did not
+/// wait had not been asked to: a wait for descriptors without a time, a read that does not block. A futex may
+/// have changed just before.
 fn separates_at_once(call: Call, result: i64) -> bool {
     use Call::{EpollPwait, EpollPwait2, EpollWait, Poll, Ppoll, Pselect6, Select};
     match result {
         0 => !matches!(call, Select | Pselect6 | Poll | Ppoll | EpollWait | EpollPwait | EpollPwait2),
-        result::EAGAIN => matches!(call, Call::FutexWait | Call::FutexWaitBitset | Call::FutexWaitRequeuePi | Call::FutexWaitv),
+        result::EAGAIN => matches!(
+            call,
+            Call::FutexWait | Call::FutexWaitBitset | Call::FutexWaitRequeuePi | Call::FutexWaitv
+        ),
         result => result > 0 || result == result::ETIMEDOUT,
     }
 }

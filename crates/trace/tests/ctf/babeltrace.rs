@@ -40,39 +40,56 @@ fn every_field_is_where_the_metadata_say() {
     }
     recorder.finish(Instant::from_ns(1_000_003_550), totals(0)).unwrap();
     let Some(lines) = babeltrace(&folder, &["--clock-cycles"]) else { return };
-    let task = |event: &str, begin: &str, policy: &str, nice: (&str, i32), reserved: &str, reservation: [u64; 3]| {
-        let fields = [
-            field("tid", 7),
-            field("pid", 6),
-            field("sequence", 0),
-            field("before_ns", 0),
-            field("begin", begin),
-            field("policy", policy),
-            field("priority", 3),
-            field("nice_known", nice.0),
-            field("nice", nice.1),
-            field("reserved", reserved),
-            field("runtime_ns", reservation[0]),
-            field("deadline_ns", reservation[1]),
-            field("period_ns", reservation[2]),
-            field("name", "\"näme\""),
-            field("command", "\"/bin/näme \\\"-x\\\"\""),
-            field("affinity", "\"0-1\""),
-        ];
-        (event.to_owned(), 1_000_000_100_u64, fields.join(", "))
-    };
+    let task =
+        |event: &str, begin: &str, policy: &str, nice: (&str, i32), reserved: &str, reservation: [u64; 3]| {
+            let fields = [
+                field("tid", 7),
+                field("pid", 6),
+                field("sequence", 0),
+                field("before_ns", 0),
+                field("begin", begin),
+                field("policy", policy),
+                field("priority", 3),
+                field("nice_known", nice.0),
+                field("nice", nice.1),
+                field("reserved", reserved),
+                field("runtime_ns", reservation[0]),
+                field("deadline_ns", reservation[1]),
+                field("period_ns", reservation[2]),
+                field("name", "\"näme\""),
+                field("command", "\"/bin/näme \\\"-x\\\"\""),
+                field("affinity", "\"0-1\""),
+            ];
+            (event.to_owned(), 1_000_000_100_u64, fields.join(", "))
+        };
     let read = "( \"read\" : container = 10 )";
     let sleep = "( \"clock_nanosleep\" : container = 1 )";
     let event = |name: &str, at: u64, fields: &str| (name.to_owned(), at, fields.to_owned());
     let yes = "( \"yes\" : container = 1 )";
     let no = "( \"no\" : container = 0 )";
     let expected = [
-        task("task", "( \"exec\" : container = 4 )", "( \"SCHED_DEADLINE\" : container = 6 )", (yes, -5), yes, [11, 12, 13]),
-        task("thread_known", "( \"seen\" : container = 0 )", "( \"SCHED_IDLE\" : container = 5 )", (no, 0), no, [0, 0, 0]),
+        task(
+            "task",
+            "( \"exec\" : container = 4 )",
+            "( \"SCHED_DEADLINE\" : container = 6 )",
+            (yes, -5),
+            yes,
+            [11, 12, 13],
+        ),
+        task(
+            "thread_known",
+            "( \"seen\" : container = 0 )",
+            "( \"SCHED_IDLE\" : container = 5 )",
+            (no, 0),
+            no,
+            [0, 0, 0],
+        ),
         event(
             "separator",
             1_000_003_000,
-            &format!("separator = 0, call = {read}, class = ( \"character_device\" : container = 3 ), number = -3, object = 0xABC"),
+            &format!(
+                "separator = 0, call = {read}, class = ( \"character_device\" : container = 3 ), number = -3, object = 0xABC"
+            ),
         ),
         event(
             "activation",
@@ -85,7 +102,9 @@ fn every_field_is_where_the_metadata_say() {
         event(
             "separator",
             1_000_003_000,
-            &format!("separator = 1, call = {sleep}, class = ( \"clock_absolute\" : container = 33 ), number = 1, object = 0x0"),
+            &format!(
+                "separator = 1, call = {sleep}, class = ( \"clock_absolute\" : container = 33 ), number = 1, object = 0x0"
+            ),
         ),
         event(
             "activation_timed",
@@ -135,8 +154,16 @@ fn every_field_is_where_the_metadata_say() {
         event("renamed", 1_000_003_000, "tid = 7, sequence = 7, name = \"new\""),
         event("command", 1_000_003_000, "tid = 7, sequence = 8, command = \"/bin/new\""),
         event("switch_in", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0"),
-        event("switch_out", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, step = ( \"preempted\" : container = 0 )"),
-        event("switch_out", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, step = ( \"asleep_uninterruptible\" : container = 2 )"),
+        event(
+            "switch_out",
+            1_000_003_500,
+            "tid = 7, cpu = 1, before_ns = 0, step = ( \"preempted\" : container = 0 )",
+        ),
+        event(
+            "switch_out",
+            1_000_003_500,
+            "tid = 7, cpu = 1, before_ns = 0, step = ( \"asleep_uninterruptible\" : container = 2 )",
+        ),
         event("woken", 1_000_003_500, "tid = 7, cpu = 1, before_ns = 0, by = 9"),
         event("exit", 1_000_003_500, "tid = 7, sequence = 9, before_ns = 100"),
         event("last", 1_000_003_600, "tid = 8, sequence = 8, before_ns = 0"),
@@ -166,14 +193,22 @@ fn details(folder: &Path) -> Option<Vec<String>> {
 fn several_files_are_one_stream() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
-    let recorded = make(&folder, &some_about(), &Options { limit: Some(1 << 20), ..Options::default() }, &periodic(8, 8_000));
+    let recorded = make(
+        &folder,
+        &some_about(),
+        &Options { limit: Some(1 << 20), ..Options::default() },
+        &periodic(8, 8_000),
+    );
     assert!(recorded.dropped.packets > 0, "{recorded:?}");
     assert!(std::fs::read_dir(&folder).unwrap().count() > 3);
     let Some(lines) = babeltrace(&folder, &[]) else { return };
     let activations = count(&lines, "activation_timed");
     assert_eq!(activations, recorded.activations);
     let known = count(&lines, "thread_known");
-    let known_by_us = read_all(&Reader::open(&folder).unwrap()).iter().filter(|record| matches!(record, Record::Known(_))).count();
+    let known_by_us = read_all(&Reader::open(&folder).unwrap())
+        .iter()
+        .filter(|record| matches!(record, Record::Known(_)))
+        .count();
     assert_eq!(known, known_by_us as u64);
 }
 
@@ -181,14 +216,17 @@ fn several_files_are_one_stream() {
 fn lost_records_are_discarded_events() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
-    let mut recorder = Recorder::create(&folder, &some_about(), &Options { packet_bytes: 4096, ..Options::default() }).unwrap();
+    let mut recorder =
+        Recorder::create(&folder, &some_about(), &Options { packet_bytes: 4096, ..Options::default() })
+            .unwrap();
     for (index, record) in periodic(1, 300).iter().enumerate() {
         recorder.totals(totals(if index < 200 { 0 } else { 17 }));
         recorder.record(record).unwrap();
     }
     recorder.finish(UNTIL, totals(20)).unwrap();
     let Some(lines) = details(&folder) else { return };
-    let discarded: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("Discarded events (")).collect();
+    let discarded: Vec<&str> =
+        lines.iter().filter_map(|line| line.strip_prefix("Discarded events (")).collect();
     assert_eq!(discarded, ["17 events)", "3 events)"]);
 }
 
@@ -197,7 +235,13 @@ fn whatever_the_texts_the_metadata_can_be_read() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let odd = "a \"quoted\" \\ /* no comment */ // none either\n\ttab; }; ümläut \u{1F980} \u{7f} @CALLS@";
-    let mut about = About { host: odd.to_owned(), source: odd.to_owned(), clock: odd.to_owned(), clock_zero: None, ..some_about() };
+    let mut about = About {
+        host: odd.to_owned(),
+        source: odd.to_owned(),
+        clock: odd.to_owned(),
+        clock_zero: None,
+        ..some_about()
+    };
     about.platform.kernel = odd.to_owned();
     make(&folder, &about, &Options::default(), &periodic(1, 3));
     assert_eq!(Reader::open(&folder).unwrap().about(), &about);

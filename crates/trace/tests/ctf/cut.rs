@@ -26,7 +26,8 @@ fn a_stream_cut_at_any_byte_is_read_to_its_last_whole_packet() {
     let all: Vec<Record> = periodic(3, 120).into_iter().filter(is_activation).collect();
     for length in 0..=stream.len() {
         let reader = Reader::in_memory(metadata.as_bytes(), vec![(0, stream[..length].to_vec())]).unwrap();
-        let expected = ends.iter().rfind(|(end, _)| *end <= length).map_or(0, |(_, activations)| *activations);
+        let expected =
+            ends.iter().rfind(|(end, _)| *end <= length).map_or(0, |(_, activations)| *activations);
         let read: Vec<Record> = read_all(&reader).into_iter().filter(is_activation).collect();
         assert_eq!(read, all[..expected], "cut at {length}");
         assert_eq!(reader.complete(), length == stream.len());
@@ -53,7 +54,10 @@ fn metadata_cut_at_any_byte_leave_the_packets() {
         assert_eq!(damage.len(), 1, "{damage:?}");
         assert_eq!((damage[0].file(), damage[0].offset()), ("metadata", length as u64), "{}", damage[0]);
         let about = reader.about();
-        assert!(about.host.is_empty() || *about == some_about() || about.host == some_about().host, "{about:?}");
+        assert!(
+            about.host.is_empty() || *about == some_about() || about.host == some_about().host,
+            "{about:?}"
+        );
         if length > metadata.find("};\n\nclock").unwrap() {
             assert_eq!(about, &some_about());
         }
@@ -65,7 +69,9 @@ fn zeros_at_the_end_are_a_cut() {
     let (metadata, stream) = small(1, 120);
     let (end, activations) = ends(&stream)[0];
     for zeros in [1, 19, 20, 21, 4096] {
-        let reader = Reader::in_memory(metadata.as_bytes(), vec![(0, [&stream[..end], &vec![0; zeros]].concat())]).unwrap();
+        let reader =
+            Reader::in_memory(metadata.as_bytes(), vec![(0, [&stream[..end], &vec![0; zeros]].concat())])
+                .unwrap();
         let damage = reader.damage();
         assert!(damage.len() == 1 && damage[0].to_string().contains("cut off here"), "{damage:?}");
         assert_eq!((damage[0].offset(), read_all(&reader).len()), (end as u64, activations + 1));

@@ -23,7 +23,9 @@ fn a_changed_byte_of_the_stream_is_named() {
         changed[at] ^= 1 << (at % 8);
         let (damage, records) = said(metadata.as_bytes(), &changed);
         // Now and then another byte would explain it as well; then both are said.
-        let is_named = |damage: &Damage| damage.offset() == at as u64 || damage.to_string().contains(&format!("byte {at}"));
+        let is_named = |damage: &Damage| {
+            damage.offset() == at as u64 || damage.to_string().contains(&format!("byte {at}"))
+        };
         assert!(damage.iter().any(is_named), "{at}: {damage:?}");
         assert_eq!(damage.len(), 1, "{at}: {damage:?}");
         // The last packet has but the end of the observation.
@@ -111,6 +113,9 @@ fn missing_packets_and_files_are_counted() {
     let [damage] = &reader.damage()[..] else { panic!("{:?}", reader.damage()) };
     assert_eq!((damage.file(), damage.offset()), ("stream_3", 0));
     let said = damage.to_string();
-    assert!(said.contains(&format!("with {} activations", all - left)) && said.contains("no stream_2"), "{said}");
+    assert!(
+        said.contains(&format!("with {} activations", all - left)) && said.contains("no stream_2"),
+        "{said}"
+    );
     assert_eq!(reader.dropped().packets, 0);
 }

@@ -1,5 +1,5 @@
-//! The fuzzer's inputs, changed at random but always in the same way: what `cargo fuzz` does, as far as it goes on any machine in a
-//! moment. Also makes the corpus it begins with.
+//! The fuzzer's inputs, changed at random but always in the same way: what `cargo fuzz` does, as far as it
+//! goes on any machine in a moment. Also makes the corpus it begins with.
 
 use crate::generate::*;
 use punctual_trace::ctf::{Options, Reader};
@@ -16,7 +16,8 @@ fn corpus() -> PathBuf {
 }
 
 fn inputs() -> Vec<Vec<u8>> {
-    let mut files: Vec<PathBuf> = fs::read_dir(corpus()).expect("a corpus").map(|entry| entry.expect("an entry").path()).collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(corpus()).expect("a corpus").map(|entry| entry.expect("an entry").path()).collect();
     files.sort();
     files.iter().map(|file| fs::read(file).expect("an input")).collect()
 }

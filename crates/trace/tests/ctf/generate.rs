@@ -25,7 +25,8 @@ pub fn record() -> impl Strategy<Value = Record> {
 
 /// Mostly within some seconds, where the compact layouts fit; now and then anywhere.
 pub fn instant() -> impl Strategy<Value = Instant> {
-    prop_oneof![12 => 5_000_000_000..5_010_000_000_u64, 4 => 0..1_u64 << 43, 1 => any::<u64>()].prop_map(Instant::from_ns)
+    prop_oneof![12 => 5_000_000_000..5_010_000_000_u64, 4 => 0..1_u64 << 43, 1 => any::<u64>()]
+        .prop_map(Instant::from_ns)
 }
 
 fn duration() -> impl Strategy<Value = Duration> {
@@ -51,7 +52,11 @@ fn separator() -> impl Strategy<Value = Separator> {
     let object = prop_oneof![
         Just(Object::None),
         (any::<i32>(), any::<bool>()).prop_map(|(id, absolute)| Object::Clock { id, absolute }),
-        (select(FileClass::ALL), any::<i32>(), identity).prop_map(|(class, fd, identity)| Object::File { class, fd, identity }),
+        (select(FileClass::ALL), any::<i32>(), identity).prop_map(|(class, fd, identity)| Object::File {
+            class,
+            fd,
+            identity
+        }),
         any::<u64>().prop_map(Object::Address),
         any::<i32>().prop_map(Object::Id),
         Just(Object::Others),
@@ -73,16 +78,27 @@ fn length() -> impl Strategy<Value = u64> {
 
 /// What the kernel side sends: released after the stop, started after the release.
 pub fn usual_activation() -> impl Strategy<Value = Activation> {
-    let times = ((1_u64 << 58)..(1 << 58) + (1 << 33), length(), length(), option::of((length(), any::<bool>())));
-    let kinds = (any::<bool>(), prop::bool::weighted(0.1), prop_oneof![4 => Just(Duration::ZERO), 1 => duration()]);
+    let times =
+        ((1_u64 << 58)..(1 << 58) + (1 << 33), length(), length(), option::of((length(), any::<bool>())));
+    let kinds =
+        (any::<bool>(), prop::bool::weighted(0.1), prop_oneof![4 => Just(Duration::ZERO), 1 => duration()]);
     let more = (expirations(), disturbance());
     ((1..6_u32, any::<u32>(), separator()), times, length(), kinds, more).prop_map(
-        |(of, (start, slept, latency, arrival), cpu, (is_asleep, is_window, suspended_after), (expirations, disturbance))| {
+        |(
+            of,
+            (start, slept, latency, arrival),
+            cpu,
+            (is_asleep, is_window, suspended_after),
+            (expirations, disturbance),
+        )| {
             let (tid, sequence, separator) = of;
             let (stop, release) = (start - slept, start - latency);
-            let window = Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release)).expect("in order");
+            let window =
+                Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release))
+                    .expect("in order");
             let since = if is_asleep { release } else { stop };
-            let arrival = arrival.map(|(distance, is_late)| if is_late { since + distance } else { since - distance });
+            let arrival =
+                arrival.map(|(distance, is_late)| if is_late { since + distance } else { since - distance });
             Activation {
                 tid,
                 sequence,
@@ -129,8 +145,17 @@ fn odd_activation() -> impl Strategy<Value = Activation> {
         disturbance,
     });
     let resumed = prop::option::weighted(0.9, resumed);
-    (1..6_u32, any::<u32>(), separator(), any::<bool>(), instant(), duration(), option::of(instant()), resumed).prop_map(
-        |(tid, sequence, separator, slept, stop, cpu, arrival, resumed)| Activation {
+    (
+        1..6_u32,
+        any::<u32>(),
+        separator(),
+        any::<bool>(),
+        instant(),
+        duration(),
+        option::of(instant()),
+        resumed,
+    )
+        .prop_map(|(tid, sequence, separator, slept, stop, cpu, arrival, resumed)| Activation {
             tid,
             sequence,
             separator,
@@ -139,17 +164,30 @@ fn odd_activation() -> impl Strategy<Value = Activation> {
             cpu,
             arrival,
             resumed,
-        },
-    )
+        })
 }
 
 fn task() -> impl Strategy<Value = TaskRecord> {
     let begin = select(&[Begin::Seen, Begin::Policy, Begin::Priority, Begin::Affinity, Begin::Exec]);
-    let policy = select(&[Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext]);
+    let policy = select(&[
+        Policy::Other,
+        Policy::Fifo,
+        Policy::Rr,
+        Policy::Batch,
+        Policy::Idle,
+        Policy::Deadline,
+        Policy::Ext,
+    ]);
     let reservation = option::of((any::<u64>(), any::<u64>(), any::<u64>()));
     let scheduling = (begin, policy, any::<u32>(), option::of(any::<i32>()), reservation);
     (1..6_u32, any::<(u32, u32)>(), instant(), scheduling, (text(), text(), text())).prop_map(
-        |(tid, (pid, sequence), at, (begin, policy, priority, nice, reservation), (name, command, affinity))| TaskRecord {
+        |(
+            tid,
+            (pid, sequence),
+            at,
+            (begin, policy, priority, nice, reservation),
+            (name, command, affinity),
+        )| TaskRecord {
             tid,
             pid,
             sequence,
@@ -223,7 +261,8 @@ pub fn seen(tid: u32, at_ns: u64) -> Record {
 
 /// What some threads of periods 1 ms, 2 ms, … do: `tids` of them, `jobs` of each.
 pub fn periodic(tids: u32, jobs: u32) -> Vec<Record> {
-    let mut all: Vec<(u64, Record)> = (1..=tids).map(|tid| (1_000_000_000, seen(tid, 1_000_000_000))).collect();
+    let mut all: Vec<(u64, Record)> =
+        (1..=tids).map(|tid| (1_000_000_000, seen(tid, 1_000_000_000))).collect();
     for tid in 1..=tids {
         for job in 0..jobs {
             let arrival = 1_001_000_000 + u64::from(job) * u64::from(tid) * 1_000_000;
@@ -232,12 +271,18 @@ pub fn periodic(tids: u32, jobs: u32) -> Vec<Record> {
             let activation = Activation {
                 tid,
                 sequence: job + 1,
-                separator: Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } },
+                separator: Separator {
+                    call: Call::ClockNanosleep,
+                    object: Object::Clock { id: 1, absolute: true },
+                },
                 slept: true,
                 stop: Instant::from_ns(arrival - 500_000),
                 cpu: Duration::from_ns(u64::from(job) * 200_000),
                 arrival: Some(Instant::from_ns(arrival)),
-                resumed: Some(Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(start))),
+                resumed: Some(Resumed::new(
+                    Some(Window::at(Instant::from_ns(release))),
+                    Instant::from_ns(start),
+                )),
             };
             all.push((start, Record::Activation(activation)));
         }
@@ -260,7 +305,8 @@ pub fn make(folder: &Path, about: &About, options: &Options, records: &[Record])
 /// All records of a recording but those that the recorder itself put in, and how many of these there are.
 pub fn read_all(reader: &Reader) -> Vec<Record> {
     let mut records = Vec::new();
-    let damage = reader.read(0..reader.stretches(), &mut |record| records.push(record.clone())).expect("to be read");
+    let damage =
+        reader.read(0..reader.stretches(), &mut |record| records.push(record.clone())).expect("to be read");
     assert_eq!(damage, []);
     records
 }
@@ -303,7 +349,10 @@ pub fn one_of_each() -> Vec<Record> {
     let activation = Activation {
         tid: 7,
         sequence: 1,
-        separator: Separator { call: Call::Read, object: Object::File { class: FileClass::CharacterDevice, fd: -3, identity: 0xabc } },
+        separator: Separator {
+            call: Call::Read,
+            object: Object::File { class: FileClass::CharacterDevice, fd: -3, identity: 0xabc },
+        },
         slept: true,
         stop: ns(1_000_001_000),
         cpu: Duration::from_ns(1 << 50),
@@ -326,11 +375,18 @@ pub fn one_of_each() -> Vec<Record> {
         resumed: Some(Resumed { release: window, suspended_after: Duration::from_ns(5), ..resumed }),
         ..activation
     };
-    let counted = Activation { sequence: 5, resumed: Some(Resumed { expirations: 3, ..resumed }), ..activation };
+    let counted =
+        Activation { sequence: 5, resumed: Some(Resumed { expirations: 3, ..resumed }), ..activation };
     let disturbed = Resumed { expirations: 1 << 40, disturbance: Some(Disturbance::Signal), ..resumed };
     let disturbed = Activation { sequence: 6, resumed: Some(disturbed), ..activation };
     let switch = |step| Record::Switch(Switch { tid: 7, at: ns(1_000_003_500), cpu: 1, step });
-    let idle = TaskRecord { begin: Begin::Seen, nice: None, reservation: None, policy: Policy::Idle, ..task.clone() };
+    let idle = TaskRecord {
+        begin: Begin::Seen,
+        nice: None,
+        reservation: None,
+        policy: Policy::Idle,
+        ..task.clone()
+    };
     vec![
         Record::Task(Box::new(task)),
         Record::Known(Box::new(idle)),

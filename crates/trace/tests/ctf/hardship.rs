@@ -15,11 +15,18 @@ impl SmallDisk {
     /// `None` where one may not mount, which is said.
     fn mount(at: &Path) -> Option<SmallDisk> {
         std::fs::create_dir(at).expect("a folder");
-        let ran = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1M", "tmpfs"]).arg(at).stderr(Stdio::piped()).output();
+        let ran = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=1M", "tmpfs"])
+            .arg(at)
+            .stderr(Stdio::piped())
+            .output();
         match ran {
             Ok(output) if output.status.success() => Some(SmallDisk(at.to_owned())),
             Ok(output) => {
-                skipped!("cannot mount a small file system: {}", String::from_utf8_lossy(&output.stderr).trim());
+                skipped!(
+                    "cannot mount a small file system: {}",
+                    String::from_utf8_lossy(&output.stderr).trim()
+                );
                 None
             }
             Err(error) => {
@@ -42,12 +49,17 @@ fn a_full_disk_ends_the_recording_but_does_not_spoil_it() {
     let Some(disk) = SmallDisk::mount(&scratch.path().join("disk")) else { return };
     let folder = disk.0.join("recording");
     let records = periodic(4, 20_000);
-    let mut recorder = Recorder::create(&folder, &some_about(), &Options { packet_bytes: 64 << 10, ..Options::default() }).unwrap();
+    let mut recorder =
+        Recorder::create(&folder, &some_about(), &Options { packet_bytes: 64 << 10, ..Options::default() })
+            .unwrap();
     let error = records.iter().find_map(|record| recorder.record(record).err()).expect("the disk to be full");
     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
     assert!(error.to_string().contains("stream_0") && error.to_string().contains("can be read"), "{error}");
     // It stays so.
-    assert_eq!(recorder.record(&records[0]).and_then(|()| recorder.tick()).err().map(|error| error.kind()), Some(ErrorKind::Full));
+    assert_eq!(
+        recorder.record(&records[0]).and_then(|()| recorder.tick()).err().map(|error| error.kind()),
+        Some(ErrorKind::Full)
+    );
     assert_eq!(recorder.finish(UNTIL, totals(0)).err(), Some(error));
     let reader = Reader::open(&folder).unwrap();
     let read = without_known(&read_all(&reader));
@@ -63,7 +75,8 @@ fn no_room_for_the_metadata_either() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(disk) = SmallDisk::mount(&scratch.path().join("disk")) else { return };
     let _ = std::fs::write(disk.0.join("filler"), vec![0; 2 << 20]);
-    let error = Recorder::create(&disk.0.join("recording"), &some_about(), &Options::default()).err().unwrap();
+    let error =
+        Recorder::create(&disk.0.join("recording"), &some_about(), &Options::default()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Full, "{error}");
     // Nothing is in the way of another try.
     assert!(!disk.0.join("recording").exists());
@@ -73,7 +86,12 @@ fn no_room_for_the_metadata_either() {
 #[test]
 fn child_that_records_without_end() {
     let Some(folder) = std::env::var_os("PUNCTUAL_TEST_RECORD_INTO") else { return };
-    let mut recorder = Recorder::create(Path::new(&folder), &some_about(), &Options { packet_bytes: 4096, ..Options::default() }).unwrap();
+    let mut recorder = Recorder::create(
+        Path::new(&folder),
+        &some_about(),
+        &Options { packet_bytes: 4096, ..Options::default() },
+    )
+    .unwrap();
     periodic(4, 100_000).iter().for_each(|record| recorder.record(record).unwrap());
     loop {
         std::thread::park();
@@ -95,7 +113,9 @@ fn a_recording_whose_process_was_killed_can_be_read() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "hardship::child_that_records_without_end"]).env("PUNCTUAL_TEST_RECORD_INTO", &folder);
+    command
+        .args(["--exact", "hardship::child_that_records_without_end"])
+        .env("PUNCTUAL_TEST_RECORD_INTO", &folder);
     let mut child = Killed(command.stdout(Stdio::null()).spawn().unwrap());
     let stream = folder.join("stream_0");
     while std::fs::metadata(&stream).map_or(0, |about| about.len()) < 1 << 20 {

@@ -40,7 +40,9 @@ fn the_oldest_goes_and_that_is_recorded() {
     // The first threads had done all their jobs before.
     for tid in 5..=8 {
         let of_thread: Vec<&Record> = read.iter().filter(|record| record.tid() == tid).collect();
-        let (Record::Known(known), Record::Activation(first)) = (of_thread[0], of_thread[1]) else { panic!("{of_thread:?}") };
+        let (Record::Known(known), Record::Activation(first)) = (of_thread[0], of_thread[1]) else {
+            panic!("{of_thread:?}")
+        };
         assert_eq!((known.sequence, known.at), (first.sequence, reader.about().from));
     }
 }

@@ -1,6 +1,7 @@
 //! Recordings on disk: that they come back as they were, whatever happens to them.
 
-/// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test` counts these lines.
+/// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test`
+/// counts these lines.
 macro_rules! skipped {
     ($($said:tt)*) => {{
         use std::io::Write as _;

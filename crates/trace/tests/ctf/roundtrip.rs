@@ -68,7 +68,12 @@ fn a_text_loses_only_what_has_no_place() {
     let folder = scratch.path().join("recording");
     let long = "ü".repeat(50_000);
     let name = |name: &str| Record::Renamed { tid: 1, sequence: 0, name: name.to_owned() };
-    make(&folder, &some_about(), &Options { packet_bytes: 0, ..Options::default() }, &[name("a\0b\0"), name(&long)]);
+    make(
+        &folder,
+        &some_about(),
+        &Options { packet_bytes: 0, ..Options::default() },
+        &[name("a\0b\0"), name(&long)],
+    );
     assert_eq!(read_all(&Reader::open(&folder).unwrap()), [name("ab"), name(&long[..65_534])]);
 }
 
@@ -87,10 +92,16 @@ fn a_folder_that_has_something_is_left_alone() {
     std::fs::write(scratch.path().join("letter"), "dear").unwrap();
     let error = Recorder::create(scratch.path(), &some_about(), &Options::default()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Exists);
-    let error = Recorder::create(&scratch.path().join("no/where"), &some_about(), &Options::default()).err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::NotFound);
     let error =
-        Recorder::create(&scratch.path().join("new"), &some_about(), &Options { limit: Some(1000), ..Options::default() }).err().unwrap();
+        Recorder::create(&scratch.path().join("no/where"), &some_about(), &Options::default()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let error = Recorder::create(
+        &scratch.path().join("new"),
+        &some_about(),
+        &Options { limit: Some(1000), ..Options::default() },
+    )
+    .err()
+    .unwrap();
     assert_eq!(error.kind(), ErrorKind::Options);
 }
 
@@ -103,7 +114,11 @@ fn what_is_no_recording_is_said_to_be_none() {
     std::fs::write(scratch.path().join("perf.data"), "PERFILE2").unwrap();
     assert_eq!(Reader::open(&scratch.path().join("perf.data")).err().unwrap().kind(), ErrorKind::NotATrace);
     std::fs::remove_file(scratch.path().join("perf.data")).unwrap();
-    std::fs::write(&metadata, "/* CTF 1.8 */\n\ntrace {\n\tmajor = 1;\n};\nenv {\n\ttracer_name = \"lttng-modules\";\n};\n").unwrap();
+    std::fs::write(
+        &metadata,
+        "/* CTF 1.8 */\n\ntrace {\n\tmajor = 1;\n};\nenv {\n\ttracer_name = \"lttng-modules\";\n};\n",
+    )
+    .unwrap();
     let error = Reader::open(scratch.path()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotATrace);
     std::fs::remove_file(&metadata).unwrap();
@@ -116,7 +131,8 @@ fn what_is_no_recording_is_said_to_be_none() {
         let body = text.replace("format_version = 2;", &format!("format_version = {version};"));
         let body = &body[..body.rfind("/* crc32").unwrap()];
         let crc = crc32fast::hash(body.as_bytes());
-        std::fs::write(&metadata, format!("{body}/* crc32 0x{crc:08x}: of all before this line */\n")).unwrap();
+        std::fs::write(&metadata, format!("{body}/* crc32 0x{crc:08x}: of all before this line */\n"))
+            .unwrap();
         Reader::open(scratch.path())
     };
     assert_eq!(of_version(1).unwrap().damage(), []);

@@ -55,7 +55,9 @@ proptest! {
 /// When a record happened, where it says so.
 fn own_ns(record: &Record) -> u64 {
     match record {
-        Record::Activation(activation) => activation.resumed.map_or(activation.stop, |resumed| resumed.start).ns(),
+        Record::Activation(activation) => {
+            activation.resumed.map_or(activation.stop, |resumed| resumed.start).ns()
+        }
         Record::Task(task) | Record::Known(task) => task.at.ns(),
         Record::Exit { at, .. } | Record::Last { at, .. } => at.ns(),
         Record::Switch(switch) => switch.at.ns(),
@@ -97,7 +99,9 @@ proptest! {
 fn what_was_lost_is_that_of_the_stretch() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
-    let mut recorder = Recorder::create(&folder, &some_about(), &Options { packet_bytes: 4096, ..Options::default() }).unwrap();
+    let mut recorder =
+        Recorder::create(&folder, &some_about(), &Options { packet_bytes: 4096, ..Options::default() })
+            .unwrap();
     // Runs of packets are 256 KiB.
     for (index, record) in periodic(1, 30_000).iter().enumerate() {
         recorder.totals(totals(index as u64 / 10_000));

@@ -16,7 +16,13 @@ fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     };
     let complaints = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{complaints}");
-    Some(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).chain(complaints.lines().map(str::to_owned)).collect())
+    Some(
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(str::to_owned)
+            .chain(complaints.lines().map(str::to_owned))
+            .collect(),
+    )
 }
 
 #[test]
@@ -33,10 +39,20 @@ fn it_reads_every_event_in_either_byte_order() {
         let mut expected: Vec<String> = written
             .iter()
             .map(|event| {
-                let name = if event.kind == Kind::Push { about.channel(event.object) } else { about.task(event.object) };
+                let name = if event.kind == Kind::Push {
+                    about.channel(event.object)
+                } else {
+                    about.task(event.object)
+                };
                 let name = name.replace('\\', "\\\\").replace('"', "\\\"");
                 let what = if event.kind == Kind::Push { "channel" } else { "task" };
-                format!("[{:020}] {} {} {what} \"{name}\" {}", event.at.ns(), event.kind.name(), event.number, event.object)
+                format!(
+                    "[{:020}] {} {} {what} \"{name}\" {}",
+                    event.at.ns(),
+                    event.kind.name(),
+                    event.number,
+                    event.object
+                )
             })
             .collect();
         let of_line = |line: &String| {
@@ -46,7 +62,11 @@ fn it_reads_every_event_in_either_byte_order() {
             let (number, fields) = rest.split_once(" }, { ").unwrap();
             let (what, rest) = fields.split_once(" = ( ").unwrap();
             let (label, value) = rest.rsplit_once(" : container = ").unwrap();
-            format!("{time}] {} {number} {what} {label} {}", kind.name(), value.trim_end_matches([' ', ')', '}']))
+            format!(
+                "{time}] {} {number} {what} {label} {}",
+                kind.name(),
+                value.trim_end_matches([' ', ')', '}'])
+            )
         };
         let mut found: Vec<String> = lines.iter().map(of_line).collect();
         found.sort();
@@ -69,6 +89,7 @@ fn it_tells_what_was_discarded() {
     writer.discard(0, 3).unwrap();
     writer.finish().unwrap();
     let Some(lines) = babeltrace(&folder, &["--component", "sink.text.details"]) else { return };
-    let discarded: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("Discarded events (")).collect();
+    let discarded: Vec<&str> =
+        lines.iter().filter_map(|line| line.strip_prefix("Discarded events (")).collect();
     assert_eq!(discarded, ["17 events)", "3 events)"]);
 }

@@ -26,7 +26,9 @@ fn trace(order: ByteOrder, number: u64) -> (Vec<u8>, Streams, Vec<Event>) {
 #[test]
 fn a_stream_cut_off_anywhere_is_read_up_to_its_last_whole_packet() {
     let (metadata, streams, written) = trace(ByteOrder::Little, 100);
-    let of = |events: &[Event], producer| events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>();
+    let of = |events: &[Event], producer| {
+        events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>()
+    };
     for length in 0..=streams[0].1.len() {
         let mut cut = streams.clone();
         cut[0].1.truncate(length);
@@ -64,9 +66,21 @@ fn a_damaged_header_costs_its_packet_alone() {
     let packets = streams[0].1.len() / PACKET;
     let all: HashSet<String> = written.iter().map(|event| format!("{event:?}")).collect();
     for packet in 0..packets {
-        for (at, bits) in
-            [(0, 1), (4, 8), (8, 16), (15, 128), (16, 64), (23, 128), (24, 4), (27, 1), (28, 16), (35, 64), (39, 128), (40, 1), (44, 2)]
-        {
+        for (at, bits) in [
+            (0, 1),
+            (4, 8),
+            (8, 16),
+            (15, 128),
+            (16, 64),
+            (23, 128),
+            (24, 4),
+            (27, 1),
+            (28, 16),
+            (35, 64),
+            (39, 128),
+            (40, 1),
+            (44, 2),
+        ] {
             let mut damaged = streams.clone();
             damaged[0].1[packet * PACKET + at] ^= bits;
             let (items, totals) = read(&Reader::in_memory(&metadata, damaged).unwrap());
@@ -80,7 +94,10 @@ fn a_damaged_header_costs_its_packet_alone() {
             if (8..16).contains(&at) && found.len() == written.len() {
                 continue;
             }
-            assert!(found.iter().all(|event| all.contains(&format!("{event:?}"))), "packet {packet}, byte {at}");
+            assert!(
+                found.iter().all(|event| all.contains(&format!("{event:?}"))),
+                "packet {packet}, byte {at}"
+            );
             assert!(found.len() == written.len() || !totals.damages.is_empty(), "packet {packet}, byte {at}");
         }
     }

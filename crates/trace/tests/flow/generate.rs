@@ -1,13 +1,17 @@
 //! Small traces for the tests.
 
 use punctual_model::Instant;
-use punctual_trace::flow::{About, Arming, Barrier, ByteOrder, Connection, Event, Input, Item, Kind, Reader, Totals, Writer};
+use punctual_trace::flow::{
+    About, Arming, Barrier, ByteOrder, Connection, Event, Input, Item, Kind, Reader, Totals, Writer,
+};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Two channels, two tasks, two executors and a timer.
 pub fn some_about(byte_order: ByteOrder) -> About {
-    let names = |names: &[&str]| names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect();
+    let names = |names: &[&str]| {
+        names.iter().enumerate().map(|(number, name)| (number as u16, (*name).to_owned())).collect()
+    };
     About {
         byte_order,
         clock_zero: Some(1_700_000_000_000_000_123),
@@ -27,7 +31,13 @@ pub fn some_about(byte_order: ByteOrder) -> About {
             },
             Input {
                 connection: Connection { channel: 1, task: 1 },
-                arming: Some(Arming { threshold: 7, synchronised: false, optional: true, is_final: true, pending: 0 }),
+                arming: Some(Arming {
+                    threshold: 7,
+                    synchronised: false,
+                    optional: true,
+                    is_final: true,
+                    pending: 0,
+                }),
             },
         ],
         has_all_inputs: true,
@@ -85,6 +95,7 @@ pub fn events(items: &[Item]) -> Vec<Event> {
 
 /// The files of a folder: metadata, and the streams in order.
 pub fn files(folder: &Path) -> (Vec<u8>, Vec<(u64, Vec<u8>)>) {
-    let streams = (0..).map_while(|number| Some((number, std::fs::read(folder.join(format!("stream_{number}"))).ok()?)));
+    let streams = (0..)
+        .map_while(|number| Some((number, std::fs::read(folder.join(format!("stream_{number}"))).ok()?)));
     (std::fs::read(folder.join("metadata")).unwrap(), streams.collect())
 }

@@ -19,7 +19,10 @@ fn everything_comes_back_in_either_byte_order() {
         assert_eq!(reader.about(), &about);
         let (items, totals) = read(&reader);
         assert_eq!(events(&items), written);
-        assert_eq!((totals.events, totals.discarded, totals.missing_packets, totals.damages.len()), (160_000, 0, 0, 0));
+        assert_eq!(
+            (totals.events, totals.discarded, totals.missing_packets, totals.damages.len()),
+            (160_000, 0, 0, 0)
+        );
         // Once more, from the beginning.
         assert_eq!(read(&reader).0, items);
     }
@@ -31,9 +34,14 @@ fn ticks_become_nanoseconds() {
     let folder = scratch.path().join("trace");
     let about = About { frequency: 12_000_000, clock: "cycles".into(), ..some_about(ByteOrder::Big) };
     let ticks = [0, 1, 12_000_000, u64::from(u32::MAX) + 7, 1 << 40];
-    let written: Vec<Event> = ticks.iter().enumerate().map(|(number, tick)| event(*tick, 0, Kind::Push, 0, number as u64)).collect();
+    let written: Vec<Event> = ticks
+        .iter()
+        .enumerate()
+        .map(|(number, tick)| event(*tick, 0, Kind::Push, 0, number as u64))
+        .collect();
     write(&folder, &about, 56, &written);
-    let found: Vec<u64> = events(&read(&Reader::open(&folder).unwrap()).0).iter().map(|event| event.at.ns()).collect();
+    let found: Vec<u64> =
+        events(&read(&Reader::open(&folder).unwrap()).0).iter().map(|event| event.at.ns()).collect();
     let expected = ticks.map(|tick| (u128::from(tick) * 1_000_000_000 / 12_000_000) as u64);
     assert_eq!(found, expected);
 }
@@ -44,7 +52,8 @@ fn long_pauses_begin_other_packets() {
     let folder = scratch.path().join("trace");
     let pause = u64::from(u32::MAX);
     let times = [5, 5 + pause, 6 + pause, 7 + 5 * pause];
-    let written: Vec<Event> = times.iter().enumerate().map(|(number, at)| event(*at, 0, Kind::Push, 0, number as u64)).collect();
+    let written: Vec<Event> =
+        times.iter().enumerate().map(|(number, at)| event(*at, 0, Kind::Push, 0, number as u64)).collect();
     write(&folder, &some_about(ByteOrder::Little), 4096, &written);
     assert_eq!(events(&read(&Reader::open(&folder).unwrap()).0), written);
     assert_eq!(std::fs::metadata(folder.join("stream_0")).unwrap().len(), 3 * 4096);
@@ -62,7 +71,9 @@ fn discarded_events_are_a_gap() {
     writer.finish().unwrap();
     let (items, totals) = read(&Reader::open(&folder).unwrap());
     let ns = Instant::from_ns;
-    let gap = |from, until, discarded| Item::Gap(Gap { producer: 0, from: ns(from), until: ns(until), discarded, packets: 0 });
+    let gap = |from, until, discarded| {
+        Item::Gap(Gap { producer: 0, from: ns(from), until: ns(until), discarded, packets: 0 })
+    };
     let push = |at, number| Item::Event(event(at, 0, Kind::Push, 0, number));
     assert_eq!(items, [push(10, 0), gap(10, 90, 17), push(90, 18), gap(90, u64::MAX, 3)]);
     assert_eq!((totals.events, totals.discarded), (2, 20));
@@ -99,11 +110,15 @@ fn causes_come_before_what_they_cause() {
     ];
     for swapped in [false, true] {
         let folder = folder.with_extension(swapped.to_string());
-        let producer = |event: &Event| Event { producer: if swapped { 1 - event.producer } else { event.producer }, ..*event };
+        let producer = |event: &Event| Event {
+            producer: if swapped { 1 - event.producer } else { event.producer },
+            ..*event
+        };
         let written: Vec<Event> = causes.iter().map(producer).collect();
         write(&folder, &some_about(ByteOrder::Little), 4096, &written);
         let found = events(&read(&Reader::open(&folder).unwrap()).0);
-        let place = |kind, task| found.iter().position(|event| (event.kind, event.object) == (kind, task)).unwrap();
+        let place =
+            |kind, task| found.iter().position(|event| (event.kind, event.object) == (kind, task)).unwrap();
         assert!(place(Kind::Activation, 1) < place(Kind::Start, 1), "{found:#?}");
         assert_eq!(found.len(), causes.len());
     }
@@ -120,10 +135,17 @@ fn what_is_none_says_what_it_is() {
     assert_eq!(refused(&scratch.path().join("none"), "no such file"), ErrorKind::NotFound);
     assert_eq!(refused(scratch.path(), "no file named metadata"), ErrorKind::NotATrace);
     let recording = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings");
-    let recording = std::fs::read_dir(recording).unwrap().map(|entry| entry.unwrap().path()).find(|path| path.join("metadata").is_file());
+    let recording = std::fs::read_dir(recording)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.join("metadata").is_file());
     assert_eq!(refused(&recording.unwrap(), "it is a recording of threads"), ErrorKind::NotATrace);
     let file = scratch.path().join("file");
-    for (text, said) in [("{\n}", "a file of JSON"), ("PERFILE2", "a file of perf"), ("abc", "a file, and a trace is a folder")] {
+    for (text, said) in [
+        ("{\n}", "a file of JSON"),
+        ("PERFILE2", "a file of perf"),
+        ("abc", "a file, and a trace is a folder"),
+    ] {
         std::fs::write(&file, text).unwrap();
         assert_eq!(refused(&file, said), ErrorKind::NotATrace);
     }

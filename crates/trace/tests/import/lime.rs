@@ -7,8 +7,7 @@ use punctual_trace::{Begin, Record, TaskRecord};
 use std::fmt::Write as _;
 use std::fs;
 
-const INFOS: &str =
-    r#"{"pid":40,"tgid":39,"ppid":1,"comm":"control","cmd":"./control --fast","policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":3}"#;
+const INFOS: &str = r#"{"pid":40,"tgid":39,"ppid":1,"comm":"control","cmd":"./control --fast","policy":{"SCHED_FIFO":{"prio":60}},"affinity_mask":3}"#;
 
 /// A thread of period 10 ms that sleeps 1 ms inside each job. Every fifth wake-up was not seen.
 pub fn events(jobs: u64) -> String {
@@ -19,7 +18,9 @@ pub fn events(jobs: u64) -> String {
         let mut line = |ts: u64, rest: &str| {
             let _ = writeln!(text, "{{\"ts\":{ts},{rest}}},");
         };
-        let sleep = format!(r#""event":"enter_clock_nano_sleep","clock_id":"CLOCK_MONOTONIC","abs_time":true,"required_ns":{arrival}"#);
+        let sleep = format!(
+            r#""event":"enter_clock_nano_sleep","clock_id":"CLOCK_MONOTONIC","abs_time":true,"required_ns":{arrival}"#
+        );
         line(entry, &sleep);
         line(entry + 2_000, r#""event":"sched_switched_out","cpu":1,"prio":60,"state":1"#);
         if job % 5 != 0 {
@@ -40,7 +41,14 @@ fn a_recording_of_lime_s() {
     let folder = folder(&[("40-0.events.json", &events(20)), ("40-0.infos.json", INFOS)]);
     let (records, imported) = import(folder.path()).expect("imported");
     let Record::Task(task) = &records[0] else { panic!("{:?}", records[0]) };
-    let what = (task.tid, task.pid, task.name.as_str(), task.command.as_str(), task.priority, task.affinity.as_str());
+    let what = (
+        task.tid,
+        task.pid,
+        task.name.as_str(),
+        task.command.as_str(),
+        task.priority,
+        task.affinity.as_str(),
+    );
     assert_eq!(what, (40, 39, "control", "./control --fast", 60, "0-1"));
     let seen = activations(&records);
     // Each job is a sleep until its arrival and one inside, outside of all calls.
@@ -57,12 +65,20 @@ fn a_recording_of_lime_s() {
             _ => Window::at(arrival + Duration::from_us(1)),
         };
         assert_eq!(release, expected, "job {index}");
-        assert_eq!(pair[1].resumed.expect("resumed").release, Some(Window::at(arrival + Duration::from_us(1_500))));
+        assert_eq!(
+            pair[1].resumed.expect("resumed").release,
+            Some(Window::at(arrival + Duration::from_us(1_500)))
+        );
         // It ran from its first switch-in on; nothing is known of before.
         let ran = Duration::from_us(495 + index as u64 * (495 + 1_501));
         assert!(pair[1].cpu >= ran, "{:?} {ran:?}", pair[1].cpu);
     }
-    assert_eq!(imported.notes.iter().filter(|note| note.contains("somebody_sneezed")).count(), 1, "{:?}", imported.notes);
+    assert_eq!(
+        imported.notes.iter().filter(|note| note.contains("somebody_sneezed")).count(),
+        1,
+        "{:?}",
+        imported.notes
+    );
     assert!(matches!(records.last(), Some(Record::Last { tid: 40, .. })));
 }
 
@@ -82,8 +98,12 @@ fn versions_are_transitions() {
         ("41-0.events.json", &events(5)),
     ]);
     let (records, imported) = import(folder.path()).expect("imported");
-    let begins: Vec<_> =
-        records.iter().filter_map(|record| if let Record::Task(task) = record { Some((task.tid, task.begin)) } else { None }).collect();
+    let begins: Vec<_> = records
+        .iter()
+        .filter_map(
+            |record| if let Record::Task(task) = record { Some((task.tid, task.begin)) } else { None },
+        )
+        .collect();
     let expected = [(40, Begin::Seen), (41, Begin::Seen), (40, Begin::Priority), (40, Begin::Affinity)];
     assert_eq!(begins, expected);
     assert!(imported.notes.iter().any(|note| note.contains("without infos")), "{:?}", imported.notes);
@@ -105,14 +125,24 @@ fn versions_are_transitions() {
 #[test]
 fn a_file_that_was_cut_off_is_read_as_far_as_it_goes() {
     let whole = events(6);
-    let all = activations(&import(folder(&[("40-0.events.json", &whole), ("40-0.infos.json", INFOS)]).path()).expect("imported").0);
+    let all = activations(
+        &import(folder(&[("40-0.events.json", &whole), ("40-0.infos.json", INFOS)]).path())
+            .expect("imported")
+            .0,
+    );
     for end in (0..whole.len()).step_by(7) {
         let folder = folder(&[("40-0.events.json", &whole[..end]), ("40-0.infos.json", INFOS)]);
         let (records, imported) = import(folder.path()).expect("imported");
-        let seen: Vec<_> = activations(&records).into_iter().filter(|activation| activation.resumed.is_some()).collect();
+        let seen: Vec<_> =
+            activations(&records).into_iter().filter(|activation| activation.resumed.is_some()).collect();
         assert!(all.starts_with(&seen), "cut at {end}");
         let cut = whole[..end].rfind('{') > whole[..end].rfind('}');
-        assert_eq!(imported.notes.iter().any(|note| note.contains("in the middle of an event")), cut, "cut at {end}: {:?}", imported.notes);
+        assert_eq!(
+            imported.notes.iter().any(|note| note.contains("in the middle of an event")),
+            cut,
+            "cut at {end}: {:?}",
+            imported.notes
+        );
     }
 }
 
@@ -127,7 +157,10 @@ fn changed_events_never_panic() {
 }
 
 fn tasks(records: &[Record]) -> Vec<&TaskRecord> {
-    records.iter().filter_map(|record| if let Record::Task(task) = record { Some(task.as_ref()) } else { None }).collect()
+    records
+        .iter()
+        .filter_map(|record| if let Record::Task(task) = record { Some(task.as_ref()) } else { None })
+        .collect()
 }
 
 /// The numbers of a thread's records; a gap is where one is missing.
@@ -152,12 +185,20 @@ fn infos_may_say_little() {
         "first_event_time":{"boottime_ns":1000000000,"iso8601":"1970-01-01T00:00:03.000000000Z"},"last_event_time":null}"#;
     let folder = folder(&[("40-0.events.json", &events(2)), ("40-0.infos.json", infos)]);
     let open = Import::open(folder.path(), &Options::default()).expect("opened");
-    assert_eq!((open.about().clock.as_str(), open.about().clock_zero), ("CLOCK_BOOTTIME", Some(2_000_000_000)));
+    assert_eq!(
+        (open.about().clock.as_str(), open.about().clock_zero),
+        ("CLOCK_BOOTTIME", Some(2_000_000_000))
+    );
     assert_eq!(open.about().from, Instant::from_ns(1_003_000_000));
     let (records, imported) = import(folder.path()).expect("imported");
     let task = tasks(&records)[0];
     assert_eq!((task.pid, task.name.as_str(), task.affinity.as_str()), (39, "(unknown)", "0,2"));
-    assert_eq!(imported.notes.iter().filter(|note| note.contains("without a policy")).count(), 1, "{:?}", imported.notes);
+    assert_eq!(
+        imported.notes.iter().filter(|note| note.contains("without a policy")).count(),
+        1,
+        "{:?}",
+        imported.notes
+    );
 }
 
 /// Infos are written last: who kills LiME may find half of them.
@@ -166,7 +207,11 @@ fn infos_may_be_cut_off() {
     for end in 0..INFOS.len() {
         let folder = folder(&[("40-0.events.json", &events(1)), ("40-0.infos.json", &INFOS[..end])]);
         let (_, imported) = import(folder.path()).expect("imported");
-        assert!(imported.notes.iter().any(|note| note.contains("40-0.infos.json ends too early")), "{end}: {:?}", imported.notes);
+        assert!(
+            imported.notes.iter().any(|note| note.contains("40-0.infos.json ends too early")),
+            "{end}: {:?}",
+            imported.notes
+        );
     }
 }
 
@@ -176,7 +221,9 @@ fn a_line_that_is_no_event_is_a_gap_with_its_place() {
     let third = whole.match_indices("sched_switched_in").nth(4).expect("it switches").0;
     let from = whole[..third].rfind('{').expect("an event");
     let broken = [&whole[..from], &whole[from..].replacen("\"ts\":", "\"ts\":-", 1)].concat();
-    let (records, imported) = import(folder(&[("40-0.events.json", &broken), ("40-0.infos.json", INFOS)]).path()).expect("imported");
+    let (records, imported) =
+        import(folder(&[("40-0.events.json", &broken), ("40-0.infos.json", INFOS)]).path())
+            .expect("imported");
     assert!(has_gap(&records, 40));
     assert_eq!(imported.totals.lost, 1);
     let place = format!("40-0.events.json, byte {from}: this event cannot be read");
@@ -185,26 +232,40 @@ fn a_line_that_is_no_event_is_a_gap_with_its_place() {
     assert!(activations(&records).last().is_some_and(|last| last.stop > Instant::from_ns(1_060_000_000)));
 
     let garbled = [&whole[..from], "rubbish\n", &whole[from..]].concat();
-    let (records, imported) = import(folder(&[("40-0.events.json", &garbled), ("40-0.infos.json", INFOS)]).path()).expect("imported");
+    let (records, imported) =
+        import(folder(&[("40-0.events.json", &garbled), ("40-0.infos.json", INFOS)]).path())
+            .expect("imported");
     assert!(has_gap(&records, 40) && imported.totals.lost == 1);
     let place = format!("40-0.events.json, byte {from}: there should be an event");
     assert!(imported.notes.iter().any(|note| note.contains(&place)), "{:?}", imported.notes);
 }
 
-/// LiME leaves a thread out that does too much; what it does then is not known, though its parameters stay the same.
+/// LiME leaves a thread out that does too much; what it does then is not known, though its parameters stay
+/// the same.
 #[test]
 fn a_throttled_thread_has_a_gap() {
-    let first = events(3).replace("{\"ts\":0,", "{\"ts\":1040000000,\"event\":\"lime_throttle\"},\n{\"ts\":0,");
+    let first =
+        events(3).replace("{\"ts\":0,", "{\"ts\":1040000000,\"event\":\"lime_throttle\"},\n{\"ts\":0,");
     let later = events(3).replace("\"ts\":1", "\"ts\":2").replace("\"required_ns\":1", "\"required_ns\":2");
-    let folder =
-        folder(&[("40-0.events.json", &first), ("40-0.infos.json", INFOS), ("40-1.events.json", &later), ("40-1.infos.json", INFOS)]);
+    let folder = folder(&[
+        ("40-0.events.json", &first),
+        ("40-0.infos.json", INFOS),
+        ("40-1.events.json", &later),
+        ("40-1.infos.json", INFOS),
+    ]);
     let (records, imported) = import(folder.path()).expect("imported");
     let begins: Vec<_> = tasks(&records).iter().map(|task| task.begin).collect();
     assert_eq!(begins, [Begin::Seen, Begin::Seen]);
     assert!(has_gap(&records, 40), "{:?}", numbers(&records, 40));
-    assert!(imported.notes.iter().any(|note| note.starts_with("1 ×") && note.contains("did too much")), "{:?}", imported.notes);
+    assert!(
+        imported.notes.iter().any(|note| note.starts_with("1 ×") && note.contains("did too much")),
+        "{:?}",
+        imported.notes
+    );
     // No sleep lasts from one version into the other.
-    let releases = activations(&records).into_iter().filter_map(|activation| Some((activation.stop, activation.resumed?.start)));
+    let releases = activations(&records)
+        .into_iter()
+        .filter_map(|activation| Some((activation.stop, activation.resumed?.start)));
     assert!(releases.into_iter().all(|(stop, start)| start.since(stop) < Duration::from_ms(10)));
 }
 
@@ -216,8 +277,12 @@ fn a_thread_ends_and_its_number_is_used_again() {
     );
     let later = events(2).replace("\"ts\":1", "\"ts\":2").replace("\"required_ns\":1", "\"required_ns\":2");
     let other = INFOS.replace("\"tgid\":39", "\"tgid\":77");
-    let folder =
-        folder(&[("40-0.events.json", &ends), ("40-0.infos.json", INFOS), ("40-1.events.json", &later), ("40-1.infos.json", &other)]);
+    let folder = folder(&[
+        ("40-0.events.json", &ends),
+        ("40-0.infos.json", INFOS),
+        ("40-1.events.json", &later),
+        ("40-1.infos.json", &other),
+    ]);
     let (records, _) = import(folder.path()).expect("imported");
     let life: Vec<_> = records
         .iter()
@@ -231,25 +296,35 @@ fn a_thread_ends_and_its_number_is_used_again() {
     assert_eq!(records.iter().filter(|record| matches!(record, Record::Exit { .. })).count(), 1);
 }
 
-/// Where nothing says why a version ended, the thread was out of sight; or it is another one, whose number was used again.
+/// Where nothing says why a version ended, the thread was out of sight; or it is another one, whose number
+/// was used again.
 #[test]
 fn what_a_thread_did_when_it_went_out_of_sight_is_not_known() {
     let whole = events(3);
     let asleep = whole.match_indices("sched_switched_out").nth(4).expect("it sleeps").0;
     let first = &whole[..whole[asleep..].find('\n').expect("a line") + asleep];
     let later = events(3).replace("\"ts\":1", "\"ts\":2").replace("\"required_ns\":1", "\"required_ns\":2");
-    for infos in [INFOS.to_owned(), INFOS.replace("\"tgid\":39", "\"tgid\":77").replace("SCHED_FIFO", "SCHED_RR")] {
-        let folder =
-            folder(&[("40-0.events.json", first), ("40-0.infos.json", INFOS), ("40-1.events.json", &later), ("40-1.infos.json", &infos)]);
+    for infos in
+        [INFOS.to_owned(), INFOS.replace("\"tgid\":39", "\"tgid\":77").replace("SCHED_FIFO", "SCHED_RR")]
+    {
+        let folder = folder(&[
+            ("40-0.events.json", first),
+            ("40-0.infos.json", INFOS),
+            ("40-1.events.json", &later),
+            ("40-1.infos.json", &infos),
+        ]);
         let (records, _) = import(folder.path()).expect("imported");
-        assert_eq!(tasks(&records).iter().map(|task| task.begin).collect::<Vec<_>>(), [Begin::Seen, Begin::Seen]);
+        assert_eq!(
+            tasks(&records).iter().map(|task| task.begin).collect::<Vec<_>>(),
+            [Begin::Seen, Begin::Seen]
+        );
         let seen = activations(&records);
         // The last job of the first version ended; when the next was released is not known.
         assert_eq!(seen.iter().position(|activation| activation.resumed.is_none()), Some(4));
         assert!(
-            seen.iter()
-                .filter_map(|activation| activation.resumed)
-                .all(|resumed| resumed.release.is_some_and(|release| release.width() < Duration::from_ms(10)))
+            seen.iter().filter_map(|activation| activation.resumed).all(|resumed| resumed
+                .release
+                .is_some_and(|release| release.width() < Duration::from_ms(10)))
         );
         assert_eq!(seen.len(), 5 + 6);
     }
@@ -257,8 +332,13 @@ fn what_a_thread_did_when_it_went_out_of_sight_is_not_known() {
 
 #[test]
 fn another_program_is_another_task() {
-    let text = events(4).replacen("\n{\"ts\":1023", "\n{\"ts\":1022999999,\"event\":\"sched_process_exec\"},\n{\"ts\":1023", 1);
-    let (records, _) = import(folder(&[("40-0.events.json", &text), ("40-0.infos.json", INFOS)]).path()).expect("imported");
+    let text = events(4).replacen(
+        "\n{\"ts\":1023",
+        "\n{\"ts\":1022999999,\"event\":\"sched_process_exec\"},\n{\"ts\":1023",
+        1,
+    );
+    let (records, _) =
+        import(folder(&[("40-0.events.json", &text), ("40-0.infos.json", INFOS)]).path()).expect("imported");
     let begins: Vec<_> = tasks(&records).iter().map(|task| (task.begin, task.at.ns())).collect();
     assert_eq!(begins, [(Begin::Seen, 1_003_000_000), (Begin::Exec, 1_022_999_999)]);
     assert!(!has_gap(&records, 40));
@@ -293,7 +373,9 @@ fn records_come_in_the_order_of_time() {
     let (records, _) = import(folder.path()).expect("imported");
     let steps: Vec<_> = records
         .iter()
-        .filter_map(|record| if let Record::Switch(switch) = record { Some((switch.at, switch.tid)) } else { None })
+        .filter_map(
+            |record| if let Record::Switch(switch) = record { Some((switch.at, switch.tid)) } else { None },
+        )
         .collect();
     assert!(steps.len() > 200 && steps.is_sorted_by_key(|(at, _)| *at));
     assert!(steps.windows(2).filter(|pair| pair[0].1 != pair[1].1).count() > 100, "both threads, in turn");

@@ -1,4 +1,5 @@
-//! Other tools' traces: LiME's, as the description of its format has it, and perf's, as it records here. Bad ones never panic.
+//! Other tools' traces: LiME's, as the description of its format has it, and perf's, as it records here. Bad
+//! ones never panic.
 
 mod lime;
 mod perf;
@@ -9,7 +10,8 @@ use punctual_trace::{Activation, Record};
 use std::fs;
 use std::path::Path;
 
-/// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test` counts these lines.
+/// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test`
+/// counts these lines.
 macro_rules! skipped {
     ($($said:tt)*) => {{
         use std::io::Write as _;
@@ -22,7 +24,10 @@ fn import(path: &Path) -> Result<(Vec<Record>, Imported), punctual_trace::import
     import_with(path, &Options::default())
 }
 
-fn import_with(path: &Path, options: &Options) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
+fn import_with(
+    path: &Path,
+    options: &Options,
+) -> Result<(Vec<Record>, Imported), punctual_trace::import::Error> {
     let mut records = Vec::new();
     let import = Import::open(path, options)?;
     let imported = import.run(
@@ -36,7 +41,12 @@ fn import_with(path: &Path, options: &Options) -> Result<(Vec<Record>, Imported)
 }
 
 fn activations(records: &[Record]) -> Vec<Activation> {
-    records.iter().filter_map(|record| if let Record::Activation(activation) = record { Some(*activation) } else { None }).collect()
+    records
+        .iter()
+        .filter_map(
+            |record| if let Record::Activation(activation) = record { Some(*activation) } else { None },
+        )
+        .collect()
 }
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -29,10 +29,14 @@ fn imported(file: &File) -> Result<(Vec<Record>, Imported), Error> {
 }
 
 fn tasks(records: &[Record]) -> Vec<&TaskRecord> {
-    records.iter().filter_map(|record| if let Record::Task(task) = record { Some(task.as_ref()) } else { None }).collect()
+    records
+        .iter()
+        .filter_map(|record| if let Record::Task(task) = record { Some(task.as_ref()) } else { None })
+        .collect()
 }
 
-/// Thread 40 of period 10 ms: 1 ms of work with a sleep for the disk of 200 µs in it. Its calls come before the switches that they cause.
+/// Thread 40 of period 10 ms: 1 ms of work with a sleep for the disk of 200 µs in it. Its calls come before
+/// the switches that they cause.
 fn periodic(jobs: u64) -> File {
     let mut file = File::default();
     file.name(0, 39, 40, "control", false);
@@ -61,7 +65,8 @@ fn a_recording_with_a_known_truth() {
     let task = tasks(&records).into_iter().find(|task| task.tid == 40).expect("a task");
     assert_eq!((task.pid, task.name.as_str(), task.policy, task.priority), (39, "control", Policy::Fifo, 60));
     let seen: Vec<_> = activations(&records).into_iter().filter(|activation| activation.tid == 40).collect();
-    // A sleep and a wait for the disk in each period; the first sleep began before the recording, the last one did not end in it.
+    // A sleep and a wait for the disk in each period; the first sleep began before the recording, the last
+    // one did not end in it.
     assert_eq!(seen.len(), 40);
     let sleep = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
     for (index, pair) in seen.chunks_exact(2).enumerate() {
@@ -74,18 +79,31 @@ fn a_recording_with_a_known_truth() {
         assert_eq!(pair[0].cpu, Duration::from_us(1_000 * index as u64 + 400));
         assert_eq!(pair[0].resumed.expect("resumed").release, Some(Window::at(at(arrival + 605))));
         match pair[1].resumed {
-            Some(resumed) => assert_eq!((resumed.release, resumed.start), (Some(Window::at(at(arrival + 10_001))), at(arrival + 10_005))),
+            Some(resumed) => assert_eq!(
+                (resumed.release, resumed.start),
+                (Some(Window::at(at(arrival + 10_001))), at(arrival + 10_005))
+            ),
             None => assert_eq!(index, 19),
         }
     }
-    let steps = records.iter().filter(|record| matches!(record, Record::Switch(switch) if switch.tid == 40)).count();
+    let steps =
+        records.iter().filter(|record| matches!(record, Record::Switch(switch) if switch.tid == 40)).count();
     // The first wake-up came before it was known to be a thread to follow.
     assert_eq!(steps, 20 * 8 - 1);
     assert_eq!(imported.until, at(201_310));
     for note in ["arrivals are not known", "perf's own clock", "sum of the stretches", "taken as FIFO"] {
-        assert_eq!(imported.notes.iter().filter(|said| said.contains(note)).count(), 1, "{note}: {:?}", imported.notes);
+        assert_eq!(
+            imported.notes.iter().filter(|said| said.contains(note)).count(),
+            1,
+            "{note}: {:?}",
+            imported.notes
+        );
     }
-    assert!(!imported.notes.iter().any(|note| note.contains("lends")), "loans are recorded: {:?}", imported.notes);
+    assert!(
+        !imported.notes.iter().any(|note| note.contains("lends")),
+        "loans are recorded: {:?}",
+        imported.notes
+    );
 }
 
 #[test]
@@ -95,8 +113,14 @@ fn what_is_true_of_the_whole() {
     fs::write(&path, periodic(2).bytes()).expect("written");
     let import = punctual_trace::import::Import::open(&path, &Options::default()).expect("opened");
     let about = import.about();
-    assert_eq!((about.host.as_str(), about.source.as_str(), about.clock.as_str()), ("machine", "perf 6.1", "perf"));
-    assert_eq!((about.platform.kernel.as_str(), about.platform.machine.as_str(), about.platform.cpus), ("6.12.0-rt", "x86_64", 2));
+    assert_eq!(
+        (about.host.as_str(), about.source.as_str(), about.clock.as_str()),
+        ("machine", "perf 6.1", "perf")
+    );
+    assert_eq!(
+        (about.platform.kernel.as_str(), about.platform.machine.as_str(), about.platform.cpus),
+        ("6.12.0-rt", "x86_64", 2)
+    );
     // The header does not say; the name came at 0, long before.
     assert_eq!((about.from, about.clock_zero, about.switches), (at(10_001), None, true));
 }
@@ -111,13 +135,23 @@ fn records_of_all_processors_come_in_the_order_of_time() {
     let (records, imported) = imported(&file).expect("imported");
     let steps: Vec<_> = records
         .iter()
-        .filter_map(
-            |record| if let Record::Switch(switch) = record { Some((switch.at.ns() / 1_000, switch.tid, switch.step)) } else { None },
-        )
+        .filter_map(|record| {
+            if let Record::Switch(switch) = record {
+                Some((switch.at.ns() / 1_000, switch.tid, switch.step))
+            } else {
+                None
+            }
+        })
         .collect();
     let asleep = Step::Asleep { interruptible: true };
     // 41 was woken before it was known.
-    let expected = [(100, 40, Step::In), (250, 41, Step::In), (300, 40, asleep), (500, 40, Step::Woken { by: 0 }), (600, 40, Step::In)];
+    let expected = [
+        (100, 40, Step::In),
+        (250, 41, Step::In),
+        (300, 40, asleep),
+        (500, 40, Step::Woken { by: 0 }),
+        (600, 40, Step::In),
+    ];
     assert_eq!(steps, expected);
     assert!(!imported.notes.iter().any(|note| note.contains("out of order")));
 }
@@ -133,8 +167,12 @@ fn nobody_s_models_go_on_across_what_was_lost() {
         file.waking(40_001, 0, 40).switch(40_005, (0, 120, 0), (40, FIFO_60)).leave(40_006, 40, SLEEP, 0);
         let (records, imported) = imported(&file).expect("imported");
         assert_eq!(imported.totals.lost, 5);
-        let numbers: Vec<u32> = activations(&records).iter().filter(|seen| seen.tid == 40).map(|seen| seen.sequence).collect();
-        let Some(Record::Last { sequence, .. }) = records.iter().rev().find(|record| record.tid() == 40) else { panic!("it lives") };
+        let numbers: Vec<u32> =
+            activations(&records).iter().filter(|seen| seen.tid == 40).map(|seen| seen.sequence).collect();
+        let Some(Record::Last { sequence, .. }) = records.iter().rev().find(|record| record.tid() == 40)
+        else {
+            panic!("it lives")
+        };
         // One number is left out, and nothing is said of the sleep in which events were lost.
         assert_eq!((numbers.last().copied(), *sequence), (Some(5), 7));
     }
@@ -156,13 +194,21 @@ fn threads_are_followed_from_when_they_are_real_time_until_they_die() {
     let story: Vec<String> = records
         .iter()
         .filter_map(|record| match record {
-            Record::Task(task) => Some(format!("{:?} {} {:?} {}", task.begin, task.name, task.policy, task.priority)),
+            Record::Task(task) => {
+                Some(format!("{:?} {} {:?} {}", task.begin, task.name, task.policy, task.priority))
+            }
             Record::Renamed { name, .. } => Some(format!("is {name}")),
             Record::Exit { .. } => Some("exit".into()),
             _ => None,
         })
         .collect();
-    let expected = ["Seen other Fifo 60", "is renamed", "Exec executed Fifo 60", "Priority executed Fifo 61", "Policy executed Other 0"];
+    let expected = [
+        "Seen other Fifo 60",
+        "is renamed",
+        "Exec executed Fifo 60",
+        "Priority executed Fifo 61",
+        "Policy executed Other 0",
+    ];
     assert_eq!(story, expected);
 
     let directory = folder(&[]);
@@ -186,7 +232,10 @@ fn what_a_lock_lends_is_not_the_thread_s_own() {
         .switch(500, (60, 10, SLEEPS), IDLE);
     let (records, _) = imported(&file).expect("imported");
     // Nor does it make a thread a real-time one.
-    assert_eq!(tasks(&records).iter().map(|task| (task.tid, task.begin)).collect::<Vec<_>>(), [(40, Begin::Seen)]);
+    assert_eq!(
+        tasks(&records).iter().map(|task| (task.tid, task.begin)).collect::<Vec<_>>(),
+        [(40, Begin::Seen)]
+    );
     assert!(records.iter().all(|record| record.tid() == 40));
 }
 
@@ -195,7 +244,11 @@ fn what_a_lock_lends_is_not_the_thread_s_own() {
 fn idling_is_sleeping() {
     let mut file = File::default();
     file.switch(100, (0, 120, 0), (40, FIFO_60)).switch(200, (40, FIFO_60, IDLES), IDLE);
-    file.waking(900, 0, 40).switch(910, (0, 120, 0), (40, FIFO_60)).switch(1_000, (40, FIFO_60, SLEEPS), IDLE);
+    file.waking(900, 0, 40).switch(910, (0, 120, 0), (40, FIFO_60)).switch(
+        1_000,
+        (40, FIFO_60, SLEEPS),
+        IDLE,
+    );
     let seen = activations(&imported(&file).expect("imported").0);
     assert_eq!(
         (seen[0].stop, seen[0].cpu, seen[0].resumed.expect("resumed").release),
@@ -210,7 +263,11 @@ fn a_deadline_thread_yields() {
     for job in 1..=3 {
         let begin = job * 12_000;
         file.switch(begin, (0, 120, 0), (40, DEADLINE));
-        file.leave(begin + 1, 40, 24, 0).enter(begin + 300, 40, 24, [0; 6]).switch(begin + 302, (40, DEADLINE, 0), IDLE);
+        file.leave(begin + 1, 40, 24, 0).enter(begin + 300, 40, 24, [0; 6]).switch(
+            begin + 302,
+            (40, DEADLINE, 0),
+            IDLE,
+        );
     }
     let (records, _) = imported(&file).expect("imported");
     assert_eq!(tasks(&records)[0].policy, Policy::Deadline);
@@ -248,7 +305,9 @@ fn damage_is_said_with_its_place() {
     let mut bytes = whole.bytes();
     let record = bytes.windows(8).position(|bytes| bytes == [68, 0, 0, 0, 0, 0, 8, 0]).expect("a round");
     let at_end = bytes.len() / 2;
-    let broken = bytes[at_end..].windows(8).position(|bytes| bytes == [68, 0, 0, 0, 0, 0, 8, 0]).expect("a round") + at_end;
+    let broken =
+        bytes[at_end..].windows(8).position(|bytes| bytes == [68, 0, 0, 0, 0, 0, 8, 0]).expect("a round")
+            + at_end;
     assert!(broken > record);
     bytes[broken + 6] = 1;
     let directory = folder(&[]);
@@ -265,7 +324,10 @@ fn damage_is_said_with_its_place() {
         assert!(error.kind() == ErrorKind::Malformed && error.to_string().contains(why), "{error}");
     };
     let bytes = whole.bytes();
-    refused(&bytes[..bytes.len() - 1], "does not lie within the file: it was cut short, or perf was killed before it finished; copy all");
+    refused(
+        &bytes[..bytes.len() - 1],
+        "does not lie within the file: it was cut short, or perf was killed before it finished; copy all",
+    );
     refused(&bytes[..20], "cut off in its header; copy all of it, or run perf record to its end");
     let patched = |at: usize, with: &[u8]| [&bytes[..at], with, &bytes[at + with.len()..]].concat();
     refused(&patched(48, &[0; 8]), "killed while it recorded");
@@ -285,7 +347,11 @@ fn no_size_is_taken_at_its_word() {
     let mut file = periodic(3);
     file.traced_by_the_processor(u64::MAX / 4);
     let (_, imported) = imported(&file).expect("imported");
-    assert!(imported.notes.iter().any(|note| note.contains("traces of the processor")), "{:?}", imported.notes);
+    assert!(
+        imported.notes.iter().any(|note| note.contains("traces of the processor")),
+        "{:?}",
+        imported.notes
+    );
 }
 
 #[test]
@@ -312,7 +378,15 @@ fn changed_files_never_panic() {
 fn recorded_by_perf(folder: &Path) -> Option<Vec<u8>> {
     let path = folder.join("perf.data");
     let recorded = Command::new("perf")
-        .args(["record", "-q", "-a", "-e", "sched:sched_switch,sched:sched_waking,raw_syscalls:*", "--exclude-perf", "-o"])
+        .args([
+            "record",
+            "-q",
+            "-a",
+            "-e",
+            "sched:sched_switch,sched:sched_waking,raw_syscalls:*",
+            "--exclude-perf",
+            "-o",
+        ])
         .arg(&path)
         .args(["--", "sleep", "0.05"])
         .output();
@@ -333,7 +407,10 @@ fn what_perf_records_here() {
     let path = folder.path().join("perf.data");
     let (records, imported) = import_with(&path, &Options { include_best_effort: true }).expect("imported");
     assert!(!imported.notes.iter().any(|note| note.contains("cannot be read")), "{:?}", imported.notes);
-    assert!(tasks(&records).iter().any(|task| task.name == "sleep" && task.pid != 0), "the command is among the threads");
+    assert!(
+        tasks(&records).iter().any(|task| task.name == "sleep" && task.pid != 0),
+        "the command is among the threads"
+    );
     let path = folder.path().join("changed.data");
     let tail = original.len() - original.len().min(4_096);
     mutations(&original[tail..], 20, |changed| {

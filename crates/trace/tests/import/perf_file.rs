@@ -87,7 +87,12 @@ impl File {
     }
 
     /// From one thread with its priority and state to another.
-    pub fn switch(&mut self, us: u64, (from, priority, state): (i32, i32, i64), (to, next_priority): (i32, i32)) -> &mut Self {
+    pub fn switch(
+        &mut self,
+        us: u64,
+        (from, priority, state): (i32, i32, i64),
+        (to, next_priority): (i32, i32),
+    ) -> &mut Self {
         let name = |tid: i32| {
             let mut name = format!("thread-{tid}").into_bytes();
             name.resize(16, 0);

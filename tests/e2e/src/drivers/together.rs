@@ -1,4 +1,5 @@
-//! All drivers in one observation: where a machine is slow, beginning an observation for each would take most of the time.
+//! All drivers in one observation: where a machine is slow, beginning an observation for each would take most
+//! of the time.
 
 use super::{Done, list, period_us};
 use crate::run::{Ended, Observed, directory, observe, workload};

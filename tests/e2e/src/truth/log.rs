@@ -1,7 +1,7 @@
 //! What jobs say of themselves, beside what was seen of them: shared by the tests and by `make bench-truth`.
 //!
-//! A driver's log has a line for each job: the index of its activation, when it was due, when the job saw that
-//! its wait was over, and its processor time at both ends. Punctual's list has releases, ends and costs.
+//! A driver's log has a line for each job: the index of its activation, when it was due, when the job saw
+//! that its wait was over, and its processor time at both ends. Punctual's list has releases, ends and costs.
 
 use punctual_model::{Periodic, Stream};
 use std::collections::BTreeMap;
@@ -65,7 +65,9 @@ pub type Key = (u64, u64);
 /// The jobs of all tasks of threads of this name, at their primary separators.
 pub fn listed(text: &str, thread: &str) -> Result<BTreeMap<Key, Vec<Listed>>, String> {
     let mut tasks: BTreeMap<Key, Vec<Listed>> = BTreeMap::new();
-    let is_wanted = |row: &BTreeMap<&str, &str>| row.get("thread") == Some(&thread) && row.get("primary") == Some(&"true");
+    let is_wanted = |row: &BTreeMap<&str, &str>| {
+        row.get("thread") == Some(&thread) && row.get("primary") == Some(&"true")
+    };
     for row in rows(text).filter(is_wanted) {
         let job = Listed {
             arrival_ns: number(&row, "arrival_ns").ok(),

@@ -32,7 +32,8 @@ type Step = (Kind, u64, u32);
 /// What is read as the id of an object, at one of its events.
 type Reading = fn(Step, u64) -> u64;
 
-/// Events of objects through a file that reads `reading` in the place of an id, numbered as the kernel side does.
+/// Events of objects through a file that reads `reading` in the place of an id, numbered as the kernel side
+/// does.
 fn seen(steps: &[Step], reading: Reading) -> Doubts {
     let mut doubts = Doubts::default();
     let mut numbers: [HashMap<u64, u16>; 2] = Default::default();
@@ -70,18 +71,35 @@ fn said(steps: &[Step], reading: Reading) -> Vec<Finding> {
     seen(steps, reading).findings(&file(FILE), Counted::default(), [0, 0])
 }
 
-/// Two tasks in a row, `rounds` times, on two threads in turns; the second channel makes the second task ready.
+/// Two tasks in a row, `rounds` times, on two threads in turns; the second channel makes the second task
+/// ready.
 fn in_a_row(rounds: usize) -> Vec<Step> {
     use Kind::{Activation, Push, Start, Stop};
-    let round =
-        [(Push, 1, 1), (Activation, 1, 1), (Start, 1, 1), (Push, 2, 1), (Activation, 2, 1), (Stop, 1, 1), (Start, 2, 2), (Stop, 2, 2)];
+    let round = [
+        (Push, 1, 1),
+        (Activation, 1, 1),
+        (Start, 1, 1),
+        (Push, 2, 1),
+        (Activation, 2, 1),
+        (Stop, 1, 1),
+        (Start, 2, 2),
+        (Stop, 2, 2),
+    ];
     round.repeat(rounds)
 }
 
 /// Two tasks that run at the same time.
 fn side_by_side(rounds: usize) -> Vec<Step> {
     use Kind::{Activation, Push, Start, Stop};
-    let round = [(Push, 1, 3), (Activation, 1, 3), (Activation, 2, 3), (Start, 1, 1), (Start, 2, 2), (Stop, 2, 2), (Stop, 1, 1)];
+    let round = [
+        (Push, 1, 3),
+        (Activation, 1, 3),
+        (Activation, 2, 3),
+        (Start, 1, 1),
+        (Start, 2, 2),
+        (Stop, 2, 2),
+        (Stop, 1, 1),
+    ];
     round.repeat(rounds)
 }
 
@@ -97,7 +115,13 @@ fn right_files_are_not_doubted() {
 #[test]
 fn readings_that_are_no_ids_are_told() {
     let rows: [(&str, Vec<Step>, Reading, bool, &str); 8] = [
-        ("always 0", in_a_row(20), |_, _| 0, true, "all 40 pushes are of one channel, though its id was read at 2 places of memory"),
+        (
+            "always 0",
+            in_a_row(20),
+            |_, _| 0,
+            true,
+            "all 40 pushes are of one channel, though its id was read at 2 places of memory",
+        ),
         (
             "the tasks' always 0",
             in_a_row(20),
@@ -105,9 +129,27 @@ fn readings_that_are_no_ids_are_told() {
             false,
             "all 40 activations are of one task",
         ),
-        ("always 0, at the same time", side_by_side(20), |_, _| 0, true, "20 starts of tasks that another thread was executing"),
-        ("a counter", in_a_row(20), |_, at| at, true, "the id of channels changes: 40 numbers at 2 places of memory; the"),
-        ("a counter of each", in_a_row(20), |_, at| at / 8, true, "the id of tasks changes: 20 numbers at 2 places of memory; the"),
+        (
+            "always 0, at the same time",
+            side_by_side(20),
+            |_, _| 0,
+            true,
+            "20 starts of tasks that another thread was executing",
+        ),
+        (
+            "a counter",
+            in_a_row(20),
+            |_, at| at,
+            true,
+            "the id of channels changes: 40 numbers at 2 places of memory; the",
+        ),
+        (
+            "a counter of each",
+            in_a_row(20),
+            |_, at| at / 8,
+            true,
+            "the id of tasks changes: 20 numbers at 2 places of memory; the",
+        ),
         (
             "a counter at starts",
             in_a_row(20),
@@ -115,8 +157,20 @@ fn readings_that_are_no_ids_are_told() {
             true,
             "40 starts of tasks that were not activated",
         ),
-        ("a state", in_a_row(20), |(kind, ..), _| kind as u64, true, "40 starts of tasks that were not activated"),
-        ("a thread", in_a_row(20), |(_, _, thread), _| u64::from(thread), true, "20 starts of tasks that were not activated"),
+        (
+            "a state",
+            in_a_row(20),
+            |(kind, ..), _| kind as u64,
+            true,
+            "40 starts of tasks that were not activated",
+        ),
+        (
+            "a thread",
+            in_a_row(20),
+            |(_, _, thread), _| u64::from(thread),
+            true,
+            "20 starts of tasks that were not activated",
+        ),
     ];
     for (what, steps, reading, is_certain, expected) in rows {
         let findings = said(&steps, reading);
@@ -127,17 +181,22 @@ fn readings_that_are_no_ids_are_told() {
 
 #[test]
 fn ends_that_are_not_seen_are_told() {
-    let steps: Vec<Step> = in_a_row(20).into_iter().filter(|(kind, object, _)| *kind != Kind::Stop || *object != 1).collect();
+    let steps: Vec<Step> =
+        in_a_row(20).into_iter().filter(|(kind, object, _)| *kind != Kind::Stop || *object != 1).collect();
     let findings = said(&steps, |(_, object, _), _| object);
     assert!(
-        findings[0].text.contains("19 starts while the same thread was executing another task") && findings[0].is_certain,
+        findings[0].text.contains("19 starts while the same thread was executing another task")
+            && findings[0].is_certain,
         "{findings:?}"
     );
     assert_eq!(findings.len(), 1, "{findings:?}");
     // Where the kernel side could not match them, that is the reason.
     let told = Counted { unmatched: 20, ..Counted::default() };
     let findings = seen(&steps, |(_, object, _), _| object).findings(&file(FILE), told, [0, 0]);
-    assert!(findings.len() == 1 && findings[0].text.contains("20 stops of tasks that no thread was executing"), "{findings:?}");
+    assert!(
+        findings.len() == 1 && findings[0].text.contains("20 stops of tasks that no thread was executing"),
+        "{findings:?}"
+    );
 }
 
 #[test]
@@ -151,7 +210,9 @@ fn what_was_lost_is_no_reason_to_doubt() {
 #[test]
 fn a_task_may_begin_elsewhere_before_a_function_has_returned() {
     use Kind::{Activation, Start, Stop};
-    let steps = [(Activation, 1, 1), (Start, 1, 1), (Activation, 1, 1), (Start, 1, 2), (Stop, 1, 1), (Stop, 1, 2)].repeat(10);
+    let steps =
+        [(Activation, 1, 1), (Start, 1, 1), (Activation, 1, 1), (Start, 1, 2), (Stop, 1, 1), (Stop, 1, 2)]
+            .repeat(10);
     let doubts = seen(&steps, |(_, object, _), _| object);
     let at_return = FILE.replace("symbol = 'done'\nid = 'u32 at arg0+8'", "symbol = 'run'\nat = 'return'");
     assert_eq!(doubts.findings(&file(&at_return), Counted::default(), [0, 0]), []);
@@ -170,20 +231,35 @@ fn names_that_are_none_are_told() {
     assert!(texts[1].starts_with("what is read as the name of 1 task is no text"), "{texts:?}");
     doubts.name(true, 0, "pose", Some("image"));
     let findings = doubts.findings(&file(FILE), Counted::default(), [0, 0]);
-    assert!(findings.iter().any(|it| it.is_certain && it.text.starts_with("a channel is called \"image\" and \"pose\"")), "{findings:?}");
+    assert!(
+        findings
+            .iter()
+            .any(|it| it.is_certain && it.text.starts_with("a channel is called \"image\" and \"pose\"")),
+        "{findings:?}"
+    );
     // Ids that are to be names.
     let by_id = file(&FILE.replacen("id = 'u32 at arg0+8'", "id = 'u32 at arg0+8'\nname = 'id'", 1));
     let doubts = seen(&in_a_row(2), |(_, object, _), _| object);
-    assert!(doubts.findings(&by_id, Counted::default(), [0, 0])[0].text.contains("no id of 2 channels is of characters"));
+    assert!(
+        doubts.findings(&by_id, Counted::default(), [0, 0])[0]
+            .text
+            .contains("no id of 2 channels is of characters")
+    );
     assert_eq!(doubts.findings(&by_id, Counted::default(), [1, 0]), []);
 }
 
 #[test]
 fn what_could_not_be_read_is_told_by_event() {
     let doubts = seen(&in_a_row(100), |(_, object, _), _| object);
-    let findings = doubts.findings(&file(FILE), Counted { unreadable: [0, 3, 1, 0], ..Counted::default() }, [0, 0]);
-    assert!(findings[0].text.contains("could not be read at 3 activations, 1 start, which") && !findings[0].is_certain, "{findings:?}");
-    let findings = doubts.findings(&file(FILE), Counted { unreadable: [0, 300, 1, 0], ..Counted::default() }, [0, 0]);
+    let findings =
+        doubts.findings(&file(FILE), Counted { unreadable: [0, 3, 1, 0], ..Counted::default() }, [0, 0]);
+    assert!(
+        findings[0].text.contains("could not be read at 3 activations, 1 start, which")
+            && !findings[0].is_certain,
+        "{findings:?}"
+    );
+    let findings =
+        doubts.findings(&file(FILE), Counted { unreadable: [0, 300, 1, 0], ..Counted::default() }, [0, 0]);
     assert!(findings[0].is_certain, "{findings:?}");
 }
 

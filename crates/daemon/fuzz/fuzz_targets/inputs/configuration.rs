@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as `punctuald.toml`. What is wrong is said with its place; what is right can be made, and
-//! written out in full it means the same.
+//! What is done with an input of the fuzzer: it is read as `punctuald.toml`. What is wrong is said with its
+//! place; what is right can be made, and written out in full it means the same.
 
 use punctual_daemon::config::{Config, Kind, Machine, PluginConfig, processor_list};
 use punctual_daemon::text::Problem;
@@ -54,7 +54,12 @@ fn makes_sense(config: &Config, machine: &Machine) {
     assert_eq!(names.len(), config.plugins.len(), "a name is there twice");
     for PluginConfig { name, priorities: (least, greatest), processors, threshold, .. } in &config.plugins {
         // A rule for it has one word for it.
-        assert!(!name.is_empty() && name != "-" && name.len() <= 31 && !name.contains(|c: char| c.is_whitespace() || c == '#'));
+        assert!(
+            !name.is_empty()
+                && name != "-"
+                && name.len() <= 31
+                && !name.contains(|c: char| c.is_whitespace() || c == '#')
+        );
         assert!(machine.priorities.0 <= *least && least <= greatest && *greatest <= machine.priorities.1);
         assert!(!processors.is_empty() && processors.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(processors.iter().all(|processor| machine.processors.contains(processor)));

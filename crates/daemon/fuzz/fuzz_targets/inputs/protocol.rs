@@ -1,7 +1,8 @@
-//! What is done with an input of the fuzzer: its bytes come over three connections, in the pieces that it says, and a daemon serves them that tells
-//! the kernel nothing, since its clients have no threads.
+//! What is done with an input of the fuzzer: its bytes come over three connections, in the pieces that it
+//! says, and a daemon serves them that tells the kernel nothing, since its clients have no threads.
 //!
-//! The first byte says how the daemon is set up. Of the others, those below 8 (but 0, which ends a message) are no bytes that come, but what happens.
+//! The first byte says how the daemon is set up. Of the others, those below 8 (but 0, which ends a message)
+//! are no bytes that come, but what happens.
 
 #[path = "protocol/books.rs"]
 mod books;

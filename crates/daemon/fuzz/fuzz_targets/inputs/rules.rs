@@ -1,5 +1,5 @@
-//! What is done with an input of the fuzzer: it is read as the file of rules. What is wrong is said with its line; what is right means what it shows,
-//! and says to requests at its bounds what its explanation says.
+//! What is done with an input of the fuzzer: it is read as the file of rules. What is wrong is said with its
+//! line; what is right means what it shows, and says to requests at its bounds what its explanation says.
 
 use punctual_daemon::access::{Access, Domain, Share, Usage, Who};
 use punctual_daemon::config::Machine;
@@ -99,15 +99,20 @@ fn requests(rules: &Rules) -> Vec<Parameters> {
     };
     let mut requests = vec![base.clone(), Parameters::default()];
     for rule in rules.rules().iter().take(TRIED) {
-        let around =
-            |time: Duration| [time.ns().saturating_sub(1), time.ns(), time.ns().saturating_add(1)].map(Duration::from_ns).map(Some);
+        let around = |time: Duration| {
+            [time.ns().saturating_sub(1), time.ns(), time.ns().saturating_add(1)]
+                .map(Duration::from_ns)
+                .map(Some)
+        };
         let like = || base.clone();
         match rule.property {
             Property::MaxUtilization(limit) => {
                 let runtime = limit.runtime(&base).expect("there is a period");
                 requests.extend(around(runtime).map(|runtime| Parameters { runtime, ..like() }));
             }
-            Property::MaxRuntime(limit) => requests.extend(around(limit).map(|runtime| Parameters { runtime, ..like() })),
+            Property::MaxRuntime(limit) => {
+                requests.extend(around(limit).map(|runtime| Parameters { runtime, ..like() }))
+            }
             Property::MinPeriod(limit) | Property::MaxPeriod(limit) => {
                 requests.extend(around(limit).map(|period| Parameters { period, ..like() }));
             }
@@ -115,7 +120,9 @@ fn requests(rules: &Rules) -> Vec<Parameters> {
                 requests.extend(around(limit).map(|deadline| Parameters { deadline, ..like() }));
             }
             Property::MinPriority(limit) | Property::MaxPriority(limit) => {
-                requests.extend([limit - 1, limit, limit + 1].map(|it| Parameters { priority: Some(it), ..like() }));
+                requests.extend(
+                    [limit - 1, limit, limit + 1].map(|it| Parameters { priority: Some(it), ..like() }),
+                );
             }
             Property::IgnoreAdmission(_) => requests.push(Parameters { ignore_admission: true, ..like() }),
         }
@@ -151,8 +158,13 @@ fn answers(text: &str, rules: &Rules, who: &Who) {
                     }
                 }
                 Err(denied) => {
-                    let cited = |cited: &String| rules.rules().iter().any(|rule| rules.cite(rule) == *cited && rule.is_for(plugin));
-                    assert!(!denied.reason.is_empty() && denied.rule.as_ref().is_none_or(cited), "{denied:?}");
+                    let cited = |cited: &String| {
+                        rules.rules().iter().any(|rule| rules.cite(rule) == *cited && rule.is_for(plugin))
+                    };
+                    assert!(
+                        !denied.reason.is_empty() && denied.rule.as_ref().is_none_or(cited),
+                        "{denied:?}"
+                    );
                 }
             }
         }

@@ -5,7 +5,8 @@ use crate::flow::graph::Maker;
 use crate::flow::lineage::{Carried, Way};
 use crate::flow::sources::{ChainState, Latencies};
 use punctual_model::dataflow::{
-    Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Keeps, Latency, PathStep, PushedBy, WorstPath,
+    Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Keeps, Latency, PathStep,
+    PushedBy, WorstPath,
 };
 use punctual_model::{Duration, Instant};
 use punctual_trace::flow::{About, Arming, Connection, Totals};
@@ -16,7 +17,8 @@ impl Analysis<'_> {
         for place in 0..self.tasks.len() {
             while let Some(instance) = self.tasks[place].live.remove_any() {
                 // What was on its way while events went missing may have ended then.
-                let has_met_gap = self.is_cut || instance.activation.is_none_or(|at| self.gap_until.is_some_and(|until| until >= at));
+                let has_met_gap = self.is_cut
+                    || instance.activation.is_none_or(|at| self.gap_until.is_some_and(|until| until >= at));
                 self.abandon(place, &instance, !has_met_gap, self.graph.until());
             }
         }
@@ -30,9 +32,20 @@ impl Analysis<'_> {
             discarded_events: totals.discarded,
             missing_packets: totals.missing_packets,
             damaged_packets: totals.damaged_packets,
-            channels: self.graph.channel_names.iter().map(|(number, name)| self.channel(*number, name)).collect(),
+            channels: self
+                .graph
+                .channel_names
+                .iter()
+                .map(|(number, name)| self.channel(*number, name))
+                .collect(),
             tasks: self.tasks.iter().map(|task| self.task(task)).collect(),
-            chains: self.asked.chains.iter().zip(&self.chains).map(|(tasks, state)| self.chain(tasks, state)).collect(),
+            chains: self
+                .asked
+                .chains
+                .iter()
+                .zip(&self.chains)
+                .map(|(tasks, state)| self.chain(tasks, state))
+                .collect(),
             chains_omitted: self.asked.is_too_many,
         }
     }
@@ -40,18 +53,32 @@ impl Analysis<'_> {
     fn channel(&self, number: u16, name: &str) -> Channel {
         let graph = self.graph;
         let pushes = graph.pushes.get(&number).into_iter().flatten();
-        let by = |maker: Maker| graph.pushes.get(&number).and_then(|pushes| pushes.get(&maker)).copied().unwrap_or(0);
+        let by = |maker: Maker| {
+            graph.pushes.get(&number).and_then(|pushes| pushes.get(&maker)).copied().unwrap_or(0)
+        };
         let pushed_by = pushes.clone().filter_map(|(maker, pushes)| match maker {
-            Maker::Task(task) => Some(PushedBy { task: graph.task_names.get(task)?.clone(), pushes: *pushes }),
+            Maker::Task(task) => {
+                Some(PushedBy { task: graph.task_names.get(task)?.clone(), pushes: *pushes })
+            }
             Maker::Outside | Maker::Unknown => None,
         });
-        let activates = graph.activates.get(&number).into_iter().flatten().filter_map(|(task, activations)| {
-            let declared = graph.declared.contains(&Connection { channel: number, task: *task });
-            let armings = graph.armings.get(&Connection { channel: number, task: *task }).filter(|armings| !armings.is_empty());
-            let keeps = |armings: &Vec<Arming>| if armings.iter().any(|arming| arming.synchronised) { Keeps::Queue } else { Keeps::Newest };
-            let task = graph.task_names.get(task)?.clone();
-            Some(Activates { task, activations: *activations, declared, keeps: armings.map(keeps) })
-        });
+        let activates =
+            graph.activates.get(&number).into_iter().flatten().filter_map(|(task, activations)| {
+                let declared = graph.declared.contains(&Connection { channel: number, task: *task });
+                let armings = graph
+                    .armings
+                    .get(&Connection { channel: number, task: *task })
+                    .filter(|armings| !armings.is_empty());
+                let keeps = |armings: &Vec<Arming>| {
+                    if armings.iter().any(|arming| arming.synchronised) {
+                        Keeps::Queue
+                    } else {
+                        Keeps::Newest
+                    }
+                };
+                let task = graph.task_names.get(task)?.clone();
+                Some(Activates { task, activations: *activations, declared, keeps: armings.map(keeps) })
+            });
         Channel {
             name: name.to_owned(),
             id: number.into(),

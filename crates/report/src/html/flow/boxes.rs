@@ -26,8 +26,10 @@ pub(super) struct Kinds {
 /// The figure; its caption says what the axis is, since that differs from page to page.
 pub(super) fn figure(title: &str, rows: &[Row], kinds: &Kinds, caption: &str) -> Markup {
     let shown = &rows[..rows.len().min(MOST_ROWS)];
-    let values =
-        shown.iter().flat_map(|row| row.boxes.into_iter().flatten()).flat_map(|found| [found.min_ns, found.quartile_1_ns, found.max_ns]);
+    let values = shown
+        .iter()
+        .flat_map(|row| row.boxes.into_iter().flatten())
+        .flat_map(|found| [found.min_ns, found.quartile_1_ns, found.max_ns]);
     let scale = Scale::of(values);
     let left_out = rows.len() - shown.len();
     html! {
@@ -70,7 +72,8 @@ fn has_zero(rows: &[Row]) -> bool {
 
 fn plot(found: &Distribution, scale: &Scale, top: u32) -> Markup {
     let [min, first, median, third, max] =
-        [found.min_ns, found.quartile_1_ns, found.median_ns, found.quartile_3_ns, found.max_ns].map(|value| scale.percent(value));
+        [found.min_ns, found.quartile_1_ns, found.median_ns, found.quartile_3_ns, found.max_ns]
+            .map(|value| scale.percent(value));
     let middle = top + HEIGHT / 2;
     let (low, high) = (top + 3, top + HEIGHT - 3);
     html! {
@@ -99,16 +102,28 @@ mod tests {
             max_ns: us(1_000),
         };
         let rows = [Row { name: "a<b".into(), boxes: [Some(&found), None] }];
-        let page = figure("Times", &rows, &Kinds { names: ["one", "two"], classes: ["one", "two"] }, "What it means.").into_string();
+        let page = figure(
+            "Times",
+            &rows,
+            &Kinds { names: ["one", "two"], classes: ["one", "two"] },
+            "What it means.",
+        )
+        .into_string();
         assert!(page.contains(r#"<rect class="quartiles" x="20%" y="2" width="30%" height="14">"#), "{page}");
-        assert!(page.contains(r#"<line class="median" x1="30%" x2="30%""#) && page.contains(r#"<line x1="50%" x2="100%""#), "{page}");
+        assert!(
+            page.contains(r#"<line class="median" x1="30%" x2="30%""#)
+                && page.contains(r#"<line x1="50%" x2="100%""#),
+            "{page}"
+        );
         assert!(page.contains("a&lt;b") && !page.contains("logarithmic"));
     }
 
     #[test]
     fn rows_without_numbers_and_too_many_rows_are_told() {
-        let rows: Vec<Row> = (0..MOST_ROWS + 2).map(|row| Row { name: format!("task {row}"), boxes: [None, None] }).collect();
-        let page = figure("Times", &rows, &Kinds { names: ["one", "two"], classes: ["one", "two"] }, "").into_string();
+        let rows: Vec<Row> =
+            (0..MOST_ROWS + 2).map(|row| Row { name: format!("task {row}"), boxes: [None, None] }).collect();
+        let page = figure("Times", &rows, &Kinds { names: ["one", "two"], classes: ["one", "two"] }, "")
+            .into_string();
         assert!(page.contains("2 rows more in the table"));
     }
 }

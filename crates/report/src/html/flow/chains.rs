@@ -25,10 +25,17 @@ pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
     if flow.chains.is_empty() {
         return html! { p { "There is none: no task's data activate another." } };
     }
-    let distribution = |latency: &'_ Option<Latency>| latency.as_ref().map(|latency| latency.distribution.clone());
-    let found: Vec<_> = flow.chains.iter().map(|chain| (name(chain), distribution(&chain.reaction), distribution(&chain.age))).collect();
-    let rows: Vec<Row> =
-        found.iter().map(|(name, reaction, age)| Row { name: name.clone(), boxes: [reaction.as_ref(), age.as_ref()] }).collect();
+    let distribution =
+        |latency: &'_ Option<Latency>| latency.as_ref().map(|latency| latency.distribution.clone());
+    let found: Vec<_> = flow
+        .chains
+        .iter()
+        .map(|chain| (name(chain), distribution(&chain.reaction), distribution(&chain.age)))
+        .collect();
+    let rows: Vec<Row> = found
+        .iter()
+        .map(|(name, reaction, age)| Row { name: name.clone(), boxes: [reaction.as_ref(), age.as_ref()] })
+        .collect();
     let kinds = Kinds { names: ["Reaction time", "Data age"], classes: ["reaction", "age"] };
     let caption = "Reaction time: from the activation of a source's instance to the end of the first sink instance that has read its datum or a later one. \
                    Data age: from the activation of the source instance of the newest datum that a sink instance has read to its end.";
@@ -123,8 +130,11 @@ fn way(worst: &WorstPath) -> Vec<(Part, Duration, Duration, String)> {
 }
 
 fn worst(flow: &Dataflow, begin: Instant) -> Markup {
-    let drawn: Vec<(&Chain, &Latency)> = flow.chains.iter().filter_map(|chain| Some((chain, chain.reaction.as_ref()?))).collect();
-    let Some(longest) = drawn.iter().map(|(_, latency)| latency.distribution.max_ns).max() else { return html! {} };
+    let drawn: Vec<(&Chain, &Latency)> =
+        flow.chains.iter().filter_map(|chain| Some((chain, chain.reaction.as_ref()?))).collect();
+    let Some(longest) = drawn.iter().map(|(_, latency)| latency.distribution.max_ns).max() else {
+        return html! {};
+    };
     let scale = Scale::linear(longest);
     html! {
         div.figures {
@@ -195,7 +205,13 @@ fn parts_in_words(worst: &WorstPath) -> String {
     format!("queuing {queuing} + execution {execution} + waiting {waiting}")
 }
 
-fn bar(part: Part, (from, until): (Duration, Duration), scale: &Scale, (top, height): (u32, u32), title: &str) -> Markup {
+fn bar(
+    part: Part,
+    (from, until): (Duration, Duration),
+    scale: &Scale,
+    (top, height): (u32, u32),
+    title: &str,
+) -> Markup {
     let (left, right) = (scale.percent(from), scale.percent(until));
     html! {
         rect class={ "part " (part.class()) } x=(percent(left)) y=(top) width=(percent((right - left).max(0.1))) height=(height) { title { (title) } }
@@ -212,14 +228,24 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> Markup {
             text += &waited(flow, &stage);
         } else if ahead > Duration::ZERO {
             let source = count(worst.source_instance);
-            text += &format!("instance #{source} put a datum on the chain that did not arrive; after {ahead} a later one did that did; ");
+            text += &format!(
+                "instance #{source} put a datum on the chain that did not arrive; after {ahead} a later one did that did; "
+            );
         }
         text += &format!("queued {}, executed {}", stage.queuing(), stage.execution());
         text += &match &step.channel {
             Some(channel) => format!(" until it pushed on {}", visible(channel)),
             None => " to its end".into(),
         };
-        lines.push((format!("{} #{}, activated {}: ", visible(&step.task), count(step.instance), since(begin, step.activation_ns)), text));
+        lines.push((
+            format!(
+                "{} #{}, activated {}: ",
+                visible(&step.task),
+                count(step.instance),
+                since(begin, step.activation_ns)
+            ),
+            text,
+        ));
     }
     html! { ol { @for (who, what) in lines { li { bdi { (who) } (what) } } } }
 }

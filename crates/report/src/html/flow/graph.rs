@@ -83,8 +83,11 @@ fn class(activates: &Activates, channel: &Channel) -> &'static str {
 
 /// What the lines mean, of those that there are.
 fn key(flow: &Dataflow) -> Markup {
-    let classes: Vec<&str> =
-        flow.channels.iter().flat_map(|channel| channel.activates.iter().map(move |activates| class(activates, channel))).collect();
+    let classes: Vec<&str> = flow
+        .channels
+        .iter()
+        .flat_map(|channel| channel.activates.iter().map(move |activates| class(activates, channel)))
+        .collect();
     let lines = [
         ("edge", "data can activate the task, the program says"),
         ("edge inferred", "found from the events alone"),
@@ -109,10 +112,17 @@ impl Graph {
             .tasks
             .iter()
             .map(|task| {
-                let cost = task.execution.as_ref().map(|times| format!("C ≤ {}", at_most(times.distribution.max_ns)));
+                let cost = task
+                    .execution
+                    .as_ref()
+                    .map(|times| format!("C ≤ {}", at_most(times.distribution.max_ns)));
                 let activations = counted(task.activations, "activation");
                 let lines = [Some(short(&task.name)), cost].into_iter().flatten().collect();
-                Node { shape: Shape::Task, lines, title: format!("Task {}: {activations}", visible(&task.name)) }
+                Node {
+                    shape: Shape::Task,
+                    lines,
+                    title: format!("Task {}: {activations}", visible(&task.name)),
+                }
             })
             .collect();
         let mut edges = Vec::new();
@@ -120,7 +130,11 @@ impl Graph {
             let name = visible(&channel.name);
             let here = nodes.len();
             let lines = vec![short(&channel.name), count(channel.pushes)];
-            nodes.push(Node { shape: Shape::Channel, lines, title: format!("Channel {name}: {}", counted(channel.pushes, "push")) });
+            nodes.push(Node {
+                shape: Shape::Channel,
+                lines,
+                title: format!("Channel {name}: {}", counted(channel.pushes, "push")),
+            });
             let several = channel.pushed_by.len() + usize::from(channel.from_outside > 0) > 1;
             let label = |pushes: u64| if several { count(pushes) } else { String::new() };
             if channel.from_outside > 0 {
@@ -131,14 +145,21 @@ impl Graph {
             }
             for pushed_by in &channel.pushed_by {
                 let Some(from) = task(&pushed_by.task) else { continue };
-                let title = format!("{} on {name}: {}", visible(&pushed_by.task), counted(pushed_by.pushes, "push"));
+                let title =
+                    format!("{} on {name}: {}", visible(&pushed_by.task), counted(pushed_by.pushes, "push"));
                 edges.push(Edge { ends: (from, here), class: "edge", label: label(pushed_by.pushes), title });
             }
             for activates in &channel.activates {
                 let Some(to) = task(&activates.task) else { continue };
                 let number = activates.activations;
-                let title = format!("{name} activates {}: {}", visible(&activates.task), counted(number, "time"));
-                edges.push(Edge { ends: (here, to), class: class(activates, channel), label: count(number), title });
+                let title =
+                    format!("{name} activates {}: {}", visible(&activates.task), counted(number, "time"));
+                edges.push(Edge {
+                    ends: (here, to),
+                    class: class(activates, channel),
+                    label: count(number),
+                    title,
+                });
             }
         }
         Graph { nodes, edges }
@@ -222,9 +243,14 @@ fn path(route: &Route) -> String {
             // Leaves and arrives level: to the right, but on its way back in a bow.
             let before = route.stretches[index - 1].1;
             let reach = if route.is_back { LOOP } else { (from.0 - before.0) / 2.0 };
-            let (out, into) = (before.0 + reach, if route.is_back && index == 1 { from.0 + reach } else { from.0 - reach });
+            let (out, into) =
+                (before.0 + reach, if route.is_back && index == 1 { from.0 + reach } else { from.0 - reach });
             let points = [out, before.1, into, from.1, from.0, from.1].map(number);
-            let _ = write!(text, "C{} {}, {} {}, {} {}", points[0], points[1], points[2], points[3], points[4], points[5]);
+            let _ = write!(
+                text,
+                "C{} {}, {} {}, {} {}",
+                points[0], points[1], points[2], points[3], points[4], points[5]
+            );
         }
         if from != to {
             let _ = write!(text, "L{} {}", number(to.0), number(to.1));
@@ -268,14 +294,24 @@ fn table(flow: &Dataflow) -> Markup {
 }
 
 fn pushers(channel: &Channel) -> Vec<String> {
-    let tasks = channel.pushed_by.iter().map(|pushed_by| format!("{} ({})", visible(&pushed_by.task), count(pushed_by.pushes)));
+    let tasks = channel
+        .pushed_by
+        .iter()
+        .map(|pushed_by| format!("{} ({})", visible(&pushed_by.task), count(pushed_by.pushes)));
     let others = [(channel.from_outside, "outside any task"), (channel.from_unknown, "unknown")];
-    let others = others.into_iter().filter(|(pushes, _)| *pushes > 0).map(|(pushes, who)| format!("{who} ({})", count(pushes)));
+    let others = others
+        .into_iter()
+        .filter(|(pushes, _)| *pushes > 0)
+        .map(|(pushes, who)| format!("{who} ({})", count(pushes)));
     tasks.chain(others).collect()
 }
 
 fn activated(channel: &Channel) -> Vec<String> {
-    channel.activates.iter().map(|activates| format!("{} ({})", visible(&activates.task), count(activates.activations))).collect()
+    channel
+        .activates
+        .iter()
+        .map(|activates| format!("{} ({})", visible(&activates.task), count(activates.activations)))
+        .collect()
 }
 
 fn notes(channel: &Channel) -> Vec<String> {

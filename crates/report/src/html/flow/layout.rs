@@ -1,7 +1,9 @@
-//! Where the nodes and edges of a graph are drawn: layers from left to right, few crossings, long edges around what is between.
+//! Where the nodes and edges of a graph are drawn: layers from left to right, few crossings, long edges
+//! around what is between.
 //!
-//! The method of Sugiyama, Tagawa and Toda (1981). Crates that have it give no routes of edges, and choose themselves which edges go back; here
-//! it must be those that a walk from the sources finds to lead back. Always the same result for the same graph.
+//! The method of Sugiyama, Tagawa and Toda (1981). Crates that have it give no routes of edges, and choose
+//! themselves which edges go back; here it must be those that a walk from the sources finds to lead back.
+//! Always the same result for the same graph.
 
 /// Space between neighbours of a layer, and between layers.
 const GAP: f64 = 16.0;
@@ -51,9 +53,13 @@ struct Item {
 pub(super) fn layout(sizes: &[Size], edges: &[(usize, usize)]) -> Layout {
     let (order, is_back) = walk(sizes.len(), edges);
     let layers = layers(&order, edges, &is_back);
-    let mut items: Vec<Item> =
-        sizes.iter().zip(&layers).map(|(size, layer)| Item { layer: *layer, height: size.1, ..Item::default() }).collect();
-    let passed: Vec<Vec<usize>> = edges.iter().zip(&is_back).map(|(edge, back)| pass(&mut items, *edge, *back)).collect();
+    let mut items: Vec<Item> = sizes
+        .iter()
+        .zip(&layers)
+        .map(|(size, layer)| Item { layer: *layer, height: size.1, ..Item::default() })
+        .collect();
+    let passed: Vec<Vec<usize>> =
+        edges.iter().zip(&is_back).map(|(edge, back)| pass(&mut items, *edge, *back)).collect();
 
     let columns = items.iter().map(|item| item.layer + 1).max().unwrap_or(0);
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); columns];
@@ -64,9 +70,13 @@ pub(super) fn layout(sizes: &[Size], edges: &[(usize, usize)]) -> Layout {
     uncross(&mut rows, &items);
     place(&rows, &mut items);
 
-    let widths: Vec<f64> =
-        rows.iter().map(|row| row.iter().filter_map(|item| sizes.get(*item)).fold(0.0, |most, size| size.0.max(most))).collect();
-    let centre = |layer: usize| widths[..layer].iter().map(|width| width + LAYER_GAP).sum::<f64>() + widths[layer] / 2.0 + GAP;
+    let widths: Vec<f64> = rows
+        .iter()
+        .map(|row| row.iter().filter_map(|item| sizes.get(*item)).fold(0.0, |most, size| size.0.max(most)))
+        .collect();
+    let centre = |layer: usize| {
+        widths[..layer].iter().map(|width| width + LAYER_GAP).sum::<f64>() + widths[layer] / 2.0 + GAP
+    };
     let nodes: Vec<Point> = items[..sizes.len()].iter().map(|item| (centre(item.layer), item.y)).collect();
     let bottom = items.iter().fold(0.0_f64, |most, item| most.max(item.y + item.height / 2.0));
     let mut lanes = 0;
@@ -78,7 +88,10 @@ pub(super) fn layout(sizes: &[Size], edges: &[(usize, usize)]) -> Layout {
             lanes += 1;
             let y = bottom + GAP + f64::from(lanes) * LANE;
             // Into the spaces between layers, which nodes leave free.
-            let (right, left) = (centre(layers[from]) + widths[layers[from]] / 2.0, centre(layers[to]) - widths[layers[to]] / 2.0);
+            let (right, left) = (
+                centre(layers[from]) + widths[layers[from]] / 2.0,
+                centre(layers[to]) - widths[layers[to]] / 2.0,
+            );
             stretches.push(((right, y), (left, y)));
         }
         stretches.extend(passed.iter().map(|&item| {
@@ -94,8 +107,8 @@ pub(super) fn layout(sizes: &[Size], edges: &[(usize, usize)]) -> Layout {
     Layout { nodes, edges, size: (width.max(0.0), height) }
 }
 
-/// Nodes so that every edge that does not lead back goes from an earlier to a later one; and which edges do. A walk in depth from the
-/// sources, then from what is not reached from any.
+/// Nodes so that every edge that does not lead back goes from an earlier to a later one; and which edges do.
+/// A walk in depth from the sources, then from what is not reached from any.
 fn walk(nodes: usize, edges: &[(usize, usize)]) -> (Vec<usize>, Vec<bool>) {
     let mut out: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes];
     let mut is_source = vec![true; nodes];
@@ -144,7 +157,8 @@ fn walk(nodes: usize, edges: &[(usize, usize)]) -> (Vec<usize>, Vec<bool>) {
     (done, is_back)
 }
 
-/// As far to the left as what leads to a node allows; but sources directly before the first that they lead to.
+/// As far to the left as what leads to a node allows; but sources directly before the first that they lead
+/// to.
 fn layers(order: &[usize], edges: &[(usize, usize)], is_back: &[bool]) -> Vec<usize> {
     let mut before: Vec<Vec<usize>> = vec![Vec::new(); order.len()];
     let mut after = before.clone();
@@ -183,7 +197,8 @@ fn pass(items: &mut Vec<Item>, (from, to): (usize, usize), is_back: bool) -> Vec
     passed
 }
 
-/// Orders each layer by the mean place of what its items are joined to, there and back, and keeps the order with the fewest crossings.
+/// Orders each layer by the mean place of what its items are joined to, there and back, and keeps the order
+/// with the fewest crossings.
 fn uncross(rows: &mut Vec<Vec<usize>>, items: &[Item]) {
     let mut best = (crossings(rows, items), rows.clone());
     for sweep in 0..SWEEPS {
@@ -191,7 +206,11 @@ fn uncross(rows: &mut Vec<Vec<usize>>, items: &[Item]) {
             break;
         }
         let forward = sweep % 2 == 0;
-        let columns: Vec<usize> = if forward { (1..rows.len()).collect() } else { (0..rows.len().saturating_sub(1)).rev().collect() };
+        let columns: Vec<usize> = if forward {
+            (1..rows.len()).collect()
+        } else {
+            (0..rows.len().saturating_sub(1)).rev().collect()
+        };
         for column in columns {
             let places = places(rows, items.len());
             let mean = |item: usize| {
@@ -226,8 +245,12 @@ fn places(rows: &[Vec<usize>], items: usize) -> Vec<usize> {
 fn crossings(rows: &[Vec<usize>], items: &[Item]) -> usize {
     let places = places(rows, items.len());
     let crossed = |row: &Vec<usize>| {
-        let edges: Vec<(usize, usize)> =
-            row.iter().flat_map(|&item| items[item].after.iter().map(|to| (places[item], places[*to])).collect::<Vec<_>>()).collect();
+        let edges: Vec<(usize, usize)> = row
+            .iter()
+            .flat_map(|&item| {
+                items[item].after.iter().map(|to| (places[item], places[*to])).collect::<Vec<_>>()
+            })
+            .collect();
         let crosses = |one: &(usize, usize), other: &(usize, usize)| one.0 < other.0 && one.1 > other.1;
         edges.iter().map(|one| edges.iter().filter(|other| crosses(one, other)).count()).sum::<usize>()
     };
@@ -244,11 +267,13 @@ fn place(rows: &[Vec<usize>], items: &mut [Item]) {
         }
     }
     for sweep in 0..SWEEPS {
-        let columns: Vec<usize> = if sweep % 2 == 0 { (0..rows.len()).collect() } else { (0..rows.len()).rev().collect() };
+        let columns: Vec<usize> =
+            if sweep % 2 == 0 { (0..rows.len()).collect() } else { (0..rows.len()).rev().collect() };
         for column in columns {
             let wanted = |item: &Item| {
                 let joined = item.before.iter().chain(&item.after);
-                let (sum, number) = joined.fold((0.0, 0), |(sum, number), other| (sum + items[*other].y, number + 1));
+                let (sum, number) =
+                    joined.fold((0.0, 0), |(sum, number), other| (sum + items[*other].y, number + 1));
                 if number == 0 { item.y } else { sum / f64::from(number) }
             };
             let row = &rows[column];
@@ -265,8 +290,8 @@ fn place(rows: &[Vec<usize>], items: &mut [Item]) {
     }
 }
 
-/// Places in this order, as near as may be to those that are wanted, without overlap: the least squares solution, by pooling neighbours that
-/// want each other's place.
+/// Places in this order, as near as may be to those that are wanted, without overlap: the least squares
+/// solution, by pooling neighbours that want each other's place.
 fn apart(wanted: &[f64], heights: &[f64]) -> Vec<f64> {
     let mut offsets = vec![0.0; wanted.len()];
     for index in 1..wanted.len() {
@@ -310,7 +335,11 @@ mod tests {
         let layout = layout(&[(10.0, 10.0); 6], &[(0, 4), (1, 3), (2, 5), (0, 3)]);
         let y = |node: usize| layout.nodes[node].1;
         let crosses = |(a, b): (usize, usize), (c, d): (usize, usize)| (y(a) - y(c)) * (y(b) - y(d)) < 0.0;
-        assert!(!crosses((0, 4), (1, 3)) && !crosses((0, 4), (2, 5)) && !crosses((1, 3), (2, 5)), "{:?}", layout.nodes);
+        assert!(
+            !crosses((0, 4), (1, 3)) && !crosses((0, 4), (2, 5)) && !crosses((1, 3), (2, 5)),
+            "{:?}",
+            layout.nodes
+        );
     }
 
     proptest! {

@@ -1,6 +1,7 @@
 //! An axis of durations: where a value lies on it, in percent of its width, and where it is marked.
 //!
-//! Drawings over such an axis have no size of their own: what is across is percent, what is down is pixels. So they fit any window, and texts stay as they are.
+//! Drawings over such an axis have no size of their own: what is across is percent, what is down is pixels.
+//! So they fit any window, and texts stay as they are.
 
 use maud::{Markup, html};
 use punctual_model::Duration;
@@ -54,7 +55,8 @@ impl Scale {
             within.into_iter().step_by(stride).collect()
         } else {
             let steps = decades.flat_map(|decade| [1, 2, 5].map(|digit| decade.checked_mul(digit))).flatten();
-            let step = steps.into_iter().find(|step| self.until / step < MOST_MARKS as u64).unwrap_or(u64::MAX);
+            let step =
+                steps.into_iter().find(|step| self.until / step < MOST_MARKS as u64).unwrap_or(u64::MAX);
             (0..=self.until / step).map(|number| number * step).collect()
         };
         marks.into_iter().map(Duration::from_ns).collect()
@@ -111,12 +113,23 @@ mod tests {
         let near = Scale::of(ns(&[20_000, 900_000]).into_iter());
         assert!(!near.is_log);
         assert_eq!(
-            (near.percent(Duration::from_ns(0)), near.percent(Duration::from_us(450)), near.percent(Duration::from_ms(9))),
+            (
+                near.percent(Duration::from_ns(0)),
+                near.percent(Duration::from_us(450)),
+                near.percent(Duration::from_ms(9))
+            ),
             (0.0, 50.0, 100.0)
         );
         let far = Scale::of(ns(&[0, 1_000, 1_000_000]).into_iter());
         assert!(far.is_log);
-        assert_eq!((far.percent(Duration::ZERO), far.percent(Duration::from_us(1)), far.percent(Duration::from_ms(1))), (0.0, 0.0, 100.0));
+        assert_eq!(
+            (
+                far.percent(Duration::ZERO),
+                far.percent(Duration::from_us(1)),
+                far.percent(Duration::from_ms(1))
+            ),
+            (0.0, 0.0, 100.0)
+        );
         assert!((far.percent(Duration::from_ns(31_623)) - 50.0).abs() < 0.01);
     }
 
@@ -130,6 +143,9 @@ mod tests {
                 assert!(marks.iter().all(|mark| (0.0..=100.0).contains(&scale.percent(*mark))));
             }
         }
-        assert_eq!(Scale::linear(Duration::from_us(450)).marks(), ns(&[0, 100_000, 200_000, 300_000, 400_000]));
+        assert_eq!(
+            Scale::linear(Duration::from_us(450)).marks(),
+            ns(&[0, 100_000, 200_000, 300_000, 400_000])
+        );
     }
 }

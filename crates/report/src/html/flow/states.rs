@@ -1,4 +1,5 @@
-//! The states of tasks in a stretch of a trace ("Tasking graph"; Jungmann et al., ERTS 2024, Figure 4): collected event by event, then drawn.
+//! The states of tasks in a stretch of a trace ("Tasking graph"; Jungmann et al., ERTS 2024, Figure 4):
+//! collected event by event, then drawn.
 
 use super::chains::name;
 use super::scale::{Scale, percent};
@@ -64,11 +65,14 @@ struct Span {
 }
 
 impl States {
-    /// For a trace of this program: around the worst reaction of all its chains, or from the beginning where there is none.
+    /// For a trace of this program: around the worst reaction of all its chains, or from the beginning where
+    /// there is none.
     pub fn new(flow: &Dataflow, about: &About, begin: Instant) -> States {
         let reactions = flow.chains.iter().filter_map(|chain| Some((chain, chain.reaction.as_ref()?)));
         // The first of several.
-        let worst = reactions.reduce(|worst, other| if other.1.distribution.max_ns > worst.1.distribution.max_ns { other } else { worst });
+        let worst = reactions.reduce(|worst, other| {
+            if other.1.distribution.max_ns > worst.1.distribution.max_ns { other } else { worst }
+        });
         let worst: Option<(&Chain, &WorstPath)> = worst.map(|(chain, latency)| (chain, &latency.worst));
         let (from, until) = match worst {
             Some((_, worst)) => {
@@ -131,7 +135,10 @@ impl States {
             }
             Kind::Activation => {
                 let live = &mut self.tasks.entry(event.object).or_default().live;
-                live.insert(event.number, Live { is_started: false, since: event.at, producer: event.producer });
+                live.insert(
+                    event.number,
+                    Live { is_started: false, since: event.at, producer: event.producer },
+                );
                 if live.len() > MOST_LIVE {
                     live.pop_first();
                 }
@@ -141,13 +148,19 @@ impl States {
                 if let Some(queued) = task.live.remove(&event.number).filter(|queued| !queued.is_started) {
                     task.show(self.from, event.number, &queued, Some(event.at));
                 }
-                // Instances of a task start in the order of their activations; those before have lost their start.
+                // Instances of a task start in the order of their activations; those before have lost their
+                // start.
                 task.live.retain(|number, live| live.is_started || *number > event.number);
-                task.live.insert(event.number, Live { is_started: true, since: event.at, producer: event.producer });
+                task.live.insert(
+                    event.number,
+                    Live { is_started: true, since: event.at, producer: event.producer },
+                );
             }
             Kind::Stop => {
                 let task = self.tasks.entry(event.object).or_default();
-                if let Some(executing) = task.live.remove(&event.number).filter(|executing| executing.is_started) {
+                if let Some(executing) =
+                    task.live.remove(&event.number).filter(|executing| executing.is_started)
+                {
                     task.show(self.from, event.number, &executing, Some(event.at));
                 }
             }
@@ -183,7 +196,13 @@ impl States {
 impl Task {
     fn show(&mut self, from: Instant, instance: u64, live: &Live, until: Option<Instant>) {
         if until.is_none_or(|until| until >= from) {
-            self.spans.push(Span { is_executing: live.is_started, from: live.since, until, instance, producer: live.producer });
+            self.spans.push(Span {
+                is_executing: live.is_started,
+                from: live.since,
+                until,
+                instance,
+                producer: live.producer,
+            });
         }
     }
 }
@@ -249,18 +268,29 @@ pub(super) fn figure(states: &States, begin: Instant) -> Markup {
 fn caption(states: &States, begin: Instant) -> String {
     let (from, end) = (states.from, states.end());
     let length = about(end.since(from));
-    let mut text = format!("{length} of the trace from {} on, {}: ", since(begin, from), counted(states.events, "event"));
+    let mut text = format!(
+        "{length} of the trace from {} on, {}: ",
+        since(begin, from),
+        counted(states.events, "event")
+    );
     text += &match &states.worst {
-        Some((chain, worst)) => format!("around the worst reaction time of {chain}, which took {}.", worst.total()),
+        Some((chain, worst)) => {
+            format!("around the worst reaction time of {chain}, which took {}.", worst.total())
+        }
         None => "its beginning.".to_owned(),
     };
     text += " Where one points at a state, it says whose it is and how long. punctual timeline TRACE draws all of the trace.";
     if states.is_cut {
-        text += &format!(" There is more in this stretch than {}; the rest is not drawn.", counted(MOST_EVENTS, "event"));
+        text += &format!(
+            " There is more in this stretch than {}; the rest is not drawn.",
+            counted(MOST_EVENTS, "event")
+        );
     }
     if states.gaps > 0 {
         let gaps = agreeing(states.gaps, "a gap", "gaps");
-        text += &format!(" Events are missing in it ({gaps}): what was executed there may not be drawn, or for too long.");
+        text += &format!(
+            " Events are missing in it ({gaps}): what was executed there may not be drawn, or for too long."
+        );
     }
     text
 }
@@ -268,12 +298,22 @@ fn caption(states: &States, begin: Instant) -> String {
 fn state(states: &States, task: &str, span: &Span, scale: &Scale) -> Markup {
     let end = span.until.unwrap_or(states.end());
     let (left, right) = (scale.percent(span.from.since(states.from)), scale.percent(end.since(states.from)));
-    let is_of_worst =
-        states.worst.as_ref().is_some_and(|(_, worst)| worst.path.iter().any(|step| step.task == task && step.instance == span.instance));
-    let class = format!("state {}{}", if span.is_executing { "executing" } else { "queued" }, if is_of_worst { " of-worst" } else { "" });
+    let is_of_worst = states.worst.as_ref().is_some_and(|(_, worst)| {
+        worst.path.iter().any(|step| step.task == task && step.instance == span.instance)
+    });
+    let class = format!(
+        "state {}{}",
+        if span.is_executing { "executing" } else { "queued" },
+        if is_of_worst { " of-worst" } else { "" }
+    );
     let (top, height) = if span.is_executing { (3, 14) } else { (7, 6) };
     let length: Duration = end.since(span.from);
-    let who = states.about.producers.get(&span.producer).cloned().unwrap_or_else(|| format!("producer {}", span.producer));
+    let who = states
+        .about
+        .producers
+        .get(&span.producer)
+        .cloned()
+        .unwrap_or_else(|| format!("producer {}", span.producer));
     let title = match (span.is_executing, span.until) {
         (true, Some(_)) => format!("#{}: executing for {length} by {}", span.instance, visible(&who)),
         (true, None) => format!("#{}: executing by {}, beyond what is drawn", span.instance, visible(&who)),
@@ -309,8 +349,10 @@ mod tests {
             event(160, Push, 9, 1),
         ]);
         let spans = states.spans(&states.tasks[&3]);
-        let found: Vec<(bool, u64, Option<u64>, u64)> =
-            spans.iter().map(|span| (span.is_executing, span.from.ns(), span.until.map(Instant::ns), span.instance)).collect();
+        let found: Vec<(bool, u64, Option<u64>, u64)> = spans
+            .iter()
+            .map(|span| (span.is_executing, span.from.ns(), span.until.map(Instant::ns), span.instance))
+            .collect();
         assert_eq!(found, [(false, 50, Some(120), 0), (true, 120, Some(150), 0), (false, 130, None, 1)]);
         assert_eq!((states.events(), states.channels[&9].len(), states.end().ns()), (5, 2, 160));
         let page = figure(&states, Instant::from_ns(0)).into_string();
@@ -319,7 +361,11 @@ mod tests {
             (1 + 1, 2 + 1),
             "with those of the key"
         );
-        assert!(page.contains("#0: executing for 30 ns by producer 1") && page.contains("#1: queued beyond what is drawn"), "{page}");
+        assert!(
+            page.contains("#0: executing for 30 ns by producer 1")
+                && page.contains("#1: queued beyond what is drawn"),
+            "{page}"
+        );
     }
 
     #[test]
@@ -337,7 +383,13 @@ mod tests {
 
     #[test]
     fn what_a_gap_may_have_ended_does_not_go_on() {
-        let gap = Gap { producer: 1, from: Instant::from_ns(130), until: Instant::from_ns(140), discarded: 3, packets: 0 };
+        let gap = Gap {
+            producer: 1,
+            from: Instant::from_ns(130),
+            until: Instant::from_ns(140),
+            discarded: 3,
+            packets: 0,
+        };
         let states = states([event(120, Kind::Start, 3, 0), Item::Gap(gap), event(150, Kind::Push, 1, 0)]);
         assert!(states.spans(&states.tasks[&3]).is_empty());
         assert!(caption(&states, Instant::from_ns(0)).contains("Events are missing"));

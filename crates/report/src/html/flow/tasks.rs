@@ -14,10 +14,19 @@ const MOST_DRAWN: usize = 200;
 /// Box plots and table.
 pub(super) fn times(flow: &Dataflow, begin: Instant) -> Markup {
     let of = |times: &Option<Times>| times.as_ref().map(|times| times.distribution.clone());
-    let found: Vec<_> = flow.tasks.iter().map(|task| (visible(&task.name), of(&task.execution), of(&task.queuing))).collect();
-    let rows: Vec<Row> =
-        found.iter().map(|(name, execution, queuing)| Row { name: name.clone(), boxes: [execution.as_ref(), queuing.as_ref()] }).collect();
-    let kinds = Kinds { names: ["Execution, from start to stop", "Queuing, from activation to start"], classes: ["execution", "queuing"] };
+    let found: Vec<_> =
+        flow.tasks.iter().map(|task| (visible(&task.name), of(&task.execution), of(&task.queuing))).collect();
+    let rows: Vec<Row> = found
+        .iter()
+        .map(|(name, execution, queuing)| Row {
+            name: name.clone(),
+            boxes: [execution.as_ref(), queuing.as_ref()],
+        })
+        .collect();
+    let kinds = Kinds {
+        names: ["Execution, from start to stop", "Queuing, from activation to start"],
+        classes: ["execution", "queuing"],
+    };
     html! {
         div.figures {
             (boxes::figure("Execution and queuing times", &rows, &kinds, "A queuing time longer than the execution times around it is that of a task that waits for an executor."))
@@ -67,7 +76,8 @@ pub(crate) fn has_curve(task: &FlowTask) -> bool {
 
 /// Curves of activations; `first` is where the data of the first task are among those of all streams.
 pub(super) fn activations(flow: &Dataflow, first: usize) -> Markup {
-    let drawn: Vec<(usize, &FlowTask)> = flow.tasks.iter().enumerate().filter(|(_, task)| has_curve(task)).collect();
+    let drawn: Vec<(usize, &FlowTask)> =
+        flow.tasks.iter().enumerate().filter(|(_, task)| has_curve(task)).collect();
     html! {
         p {
             "Both are drawn as far as activations were observed, and dashed beyond: extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse, which is safe if no two \
@@ -84,9 +94,15 @@ pub(super) fn activations(flow: &Dataflow, first: usize) -> Markup {
 
 fn curves(task: &FlowTask, stream: usize) -> Markup {
     let Some(curve) = &task.arrival.curve else { return html! {} };
-    let (Some(closest), Some(last)) = (curve.delta_min_ns.first(), curve.delta_min_ns.last()) else { return html! {} };
+    let (Some(closest), Some(last)) = (curve.delta_min_ns.first(), curve.delta_min_ns.last()) else {
+        return html! {};
+    };
     let (closest, last, known) = (at_least(*closest), at_least(*last), curve.delta_min_ns.len() as u64 + 1);
-    let apart = curve.delta_max_ns.first().map(|most| format!(", and never more than {} apart", at_most(*most))).unwrap_or_default();
+    let apart = curve
+        .delta_max_ns
+        .first()
+        .map(|most| format!(", and never more than {} apart", at_most(*most)))
+        .unwrap_or_default();
     html! {
         figure.plot data-kind="activations" data-stream=(stream) {
             h4 { "Arrival curves η⁺ and η⁻" }

@@ -19,11 +19,19 @@ fn at(us: u64) -> Instant {
 
 fn distribution(max: u64) -> Distribution {
     let parts = [max / 10, max / 5, max / 4, max / 2, max].map(us);
-    Distribution { count: 100, min_ns: parts[0], quartile_1_ns: parts[1], median_ns: parts[2], quartile_3_ns: parts[3], max_ns: parts[4] }
+    Distribution {
+        count: 100,
+        min_ns: parts[0],
+        quartile_1_ns: parts[1],
+        median_ns: parts[2],
+        quartile_3_ns: parts[3],
+        max_ns: parts[4],
+    }
 }
 
 fn flow_task(id: u32, name: &str) -> FlowTask {
-    let times = |max| Some(Times { distribution: distribution(max), worst: Worst { instance: 7, at_ns: at(500) } });
+    let times =
+        |max| Some(Times { distribution: distribution(max), worst: Worst { instance: 7, at_ns: at(500) } });
     FlowTask {
         name: name.into(),
         id,
@@ -39,7 +47,10 @@ fn flow_task(id: u32, name: &str) -> FlowTask {
         arrival: Arrival {
             periodic: None,
             sporadic: None,
-            curve: Some(Curve { delta_min_ns: vec![us(900), us(1_900)], delta_max_ns: vec![us(1_100), us(2_100)] }),
+            curve: Some(Curve {
+                delta_min_ns: vec![us(900), us(1_900)],
+                delta_max_ns: vec![us(1_100), us(2_100)],
+            }),
         },
         distances: Vec::new(),
         counts: Vec::new(),
@@ -69,7 +80,15 @@ fn channel(id: u32, name: &str, from: &[&str], to: &[(&str, u64, bool)]) -> Chan
 
 fn step(task: &str, activation: u64, start: u64, until: u64, channel: Option<&str>) -> PathStep {
     let (activation_ns, start_ns, until_ns) = (at(activation), at(start), at(until));
-    PathStep { task: task.into(), instance: 7, busy_ns: None, activation_ns, start_ns, until_ns, channel: channel.map(Into::into) }
+    PathStep {
+        task: task.into(),
+        instance: 7,
+        busy_ns: None,
+        activation_ns,
+        start_ns,
+        until_ns,
+        channel: channel.map(Into::into),
+    }
 }
 
 /// Three tasks: a camera, a tracker with a name that is markup and a feedback to itself, and a sink.
@@ -128,16 +147,26 @@ fn a_program_alone_has_a_page_that_says_nothing_of_threads() {
     for words in ["All tasks", "No task was seen", "punctual record -o DIR", "Linux"] {
         assert!(!page.contains(words), "{words}");
     }
-    assert!(page.contains("href=\"#dataflow\"") && page.contains("policy fifo, 2 executors") && page.contains("Dataflow program aton"));
+    assert!(
+        page.contains("href=\"#dataflow\"")
+            && page.contains("policy fifo, 2 executors")
+            && page.contains("Dataflow program aton")
+    );
     assert!(section(&page, "flow-states").contains("Not drawn"));
-    assert!(section(&page, "dataflow").contains("1 time the way of a datum along a chain could not be followed"));
+    assert!(
+        section(&page, "dataflow").contains("1 time the way of a datum along a chain could not be followed")
+    );
 }
 
 #[test]
 fn threads_and_a_program_have_one_page_and_data_of_their_own() {
     let model = of(vec![task("ctl", 7, 80)], program());
     let page = page(&model, None, None, "both");
-    assert!(page.contains("id=\"overview\"") && page.contains("id=\"task-0\"") && page.contains("id=\"dataflow\""));
+    assert!(
+        page.contains("id=\"overview\"")
+            && page.contains("id=\"task-0\"")
+            && page.contains("id=\"dataflow\"")
+    );
     // The thread's one stream comes first.
     let activations = section(&page, "flow-activations");
     for stream in 1..=3 {
@@ -160,7 +189,10 @@ fn the_graph_tells_declared_edges_from_inferred_ones_and_draws_feedback_back() {
     assert_eq!((count("node task-node"), count("node channel-node"), count("node outside-node")), (3, 4, 1));
     // Outside → tick → camera → image → tracker → pose → sink, tracker → state → tracker.
     assert_eq!((count("<path d="), count("data-back")), (8, 1));
-    assert_eq!((count("class=\"edge inferred\""), count("class=\"edge never\""), count("class=\"edge\"")), (1, 1, 6));
+    assert_eq!(
+        (count("class=\"edge inferred\""), count("class=\"edge never\""), count("class=\"edge\"")),
+        (1, 1, 6)
+    );
     assert!(graph.contains("never what activates") && graph.contains("found from the events alone"));
 }
 
@@ -170,15 +202,24 @@ fn a_graph_that_nobody_could_read_is_left_to_its_table() {
     flow.channels.extend((4..400).map(|id| channel(id, &format!("channel-{id}"), &["camera"], &[])));
     let page = page(&of(vec![], flow), None, None, "aton");
     let graph = section(&page, "dataflow");
-    assert!(!graph.contains("<svg class=\"graph\"") && graph.contains("more than can be read") && graph.contains("channel-399"));
+    assert!(
+        !graph.contains("<svg class=\"graph\"")
+            && graph.contains("more than can be read")
+            && graph.contains("channel-399")
+    );
 }
 
 #[test]
 fn times_and_worst_cases_are_drawn_and_in_numbers() {
     let page = page(&of(vec![], program()), None, None, "aton");
     let tasks = section(&page, "flow-tasks");
-    assert_eq!((tasks.matches("<svg class=\"boxes\"").count(), tasks.matches("class=\"median\"").count()), (3, 6));
-    assert!(tasks.contains("The axis is logarithmic") && tasks.contains("#7") && tasks.contains("+0.000500 s"));
+    assert_eq!(
+        (tasks.matches("<svg class=\"boxes\"").count(), tasks.matches("class=\"median\"").count()),
+        (3, 6)
+    );
+    assert!(
+        tasks.contains("The axis is logarithmic") && tasks.contains("#7") && tasks.contains("+0.000500 s")
+    );
     let chains = section(&page, "flow-chains");
     assert_eq!(chains.matches("<svg class=\"boxes\"").count(), 1);
     // Three sums; the way: queued and executed three times, waited once; and the key.
@@ -195,11 +236,16 @@ fn what_the_kernel_did_is_a_table_where_it_is_known() {
     let mut flow = program();
     assert!(!page(&of(vec![], flow.clone()), None, None, "aton").contains("flow-kernel"));
     let part = |max| Distribution { count: 90, ..distribution(max) };
-    flow.tasks[1].by_kernel = Some(ByKernel { executions: 90, running: part(1_000), preempted: part(400), suspended: part(20) });
+    flow.tasks[1].by_kernel =
+        Some(ByKernel { executions: 90, running: part(1_000), preempted: part(400), suspended: part(20) });
     let page = page(&of(vec![], flow), None, None, "aton");
     let (_, table) = page.split_once("id=\"flow-kernel\"").expect("the table");
     let (table, _) = table.split_once("</table>").expect("it ends");
-    let cells: Vec<&str> = table.split("<td class=\"figure\">").skip(1).filter_map(|cell| Some(cell.split_once('<')?.0)).collect();
+    let cells: Vec<&str> = table
+        .split("<td class=\"figure\">")
+        .skip(1)
+        .filter_map(|cell| Some(cell.split_once('<')?.0))
+        .collect();
     assert_eq!(cells, ["90", "10", "250 µs", "1 ms", "100 µs", "400 µs", "5 µs", "20 µs"]);
     assert_eq!(table.matches("<th scope=\"row\">").count(), 1);
 }

@@ -49,7 +49,8 @@ pub enum Sleep {
     Until(Instant),
 }
 
-/// A time that is further back than this when it is asked for is not on the clock of the trace: the machine was suspended once.
+/// A time that is further back than this when it is asked for is not on the clock of the trace: the machine
+/// was suspended once.
 const SAME_CLOCK: Duration = Duration::from_ms(1000);
 
 /// EXIT_DEAD, EXIT_ZOMBIE and TASK_DEAD.
@@ -189,7 +190,9 @@ impl Event {
             "sched_process_exec" => Event::Exec,
             "sched_process_exit" => Event::Exit,
             "lime_throttle" => {
-                notes.count("times at which LiME stopped to record a thread that did too much: its task ends there");
+                notes.count(
+                    "times at which LiME stopped to record a thread that did too much: its task ends there",
+                );
                 Event::Gap
             }
             name if PASSED_OVER.contains(&name) => return Line::Nothing,
@@ -212,7 +215,9 @@ impl Event {
     pub fn tell(self, thread: &mut Thread, at: Instant, policy: Policy, notes: &mut Notes, out: Out) {
         match self {
             Event::Pass => thread.enter(at, None, out),
-            Event::Enter { call: Call::SchedYield, .. } if policy != Policy::Deadline => thread.enter(at, None, out),
+            Event::Enter { call: Call::SchedYield, .. } if policy != Policy::Deadline => {
+                thread.enter(at, None, out)
+            }
             Event::Enter { call, object, sleep } => {
                 let arrival = match sleep {
                     Some(Sleep::For(span)) => Some(at + span),
@@ -223,7 +228,11 @@ impl Event {
                     Some(Sleep::Until(time)) => Some(time),
                     None => None,
                 };
-                thread.enter(at, Some(Entry { separator: Separator { call, object }, arrival, always: true }), out);
+                thread.enter(
+                    at,
+                    Some(Entry { separator: Separator { call, object }, arrival, always: true }),
+                    out,
+                );
             }
             Event::Leave { result } => thread.leave(at, result, out),
             Event::Out { cpu, state } => {
@@ -258,19 +267,29 @@ impl Raw<'_> {
             "enter_clock_nano_sleep" | "enter_clock_nanosleep" => return Some(self.clock_sleep()),
             "enter_nanosleep" => {
                 let sleep = self.required_ns.and_then(duration).map(Sleep::For);
-                return Some(Event::Enter { call: Call::Nanosleep, object: Object::Clock { id: 1, absolute: false }, sleep });
+                return Some(Event::Enter {
+                    call: Call::Nanosleep,
+                    object: Object::Clock { id: 1, absolute: false },
+                    sleep,
+                });
             }
             "enter_select" => (Call::Select, Object::None),
             "enter_pselect6" => (Call::Pselect6, Object::None),
             "enter_poll" => {
                 // Of nothing at all: a sleep.
                 let of_nothing = self.pfds.as_ref().is_some_and(|address| address.address() == 0);
-                let sleep = self.timeout_nsec.filter(|time| of_nothing && *time > 0).and_then(duration).map(Sleep::For);
+                let sleep = self
+                    .timeout_nsec
+                    .filter(|time| of_nothing && *time > 0)
+                    .and_then(duration)
+                    .map(Sleep::For);
                 return Some(Event::Enter { call: Call::Poll, object: Object::None, sleep });
             }
             "enter_ppoll" => (Call::Ppoll, Object::None),
             "enter_epoll_wait" => (Call::EpollWait, file(FileClass::Epoll, self.epfd)),
-            "enter_epoll_pwait" | "enter_epoll_p_wait" => (Call::EpollPwait, file(FileClass::Epoll, self.epfd)),
+            "enter_epoll_pwait" | "enter_epoll_p_wait" => {
+                (Call::EpollPwait, file(FileClass::Epoll, self.epfd))
+            }
             "enter_read_sock" => read(FileClass::Socket),
             "enter_read_fifo" => read(FileClass::Pipe),
             "enter_read_blk" => read(FileClass::BlockDevice),
@@ -398,7 +417,17 @@ mod tests {
         };
         let cpu = 1;
         let woken = Event::Woken { cpu };
-        assert_eq!(events, [sleep, Event::Out { cpu, state: 1 }, woken, woken, Event::In { cpu }, Event::Leave { result: Some(0) }]);
+        assert_eq!(
+            events,
+            [
+                sleep,
+                Event::Out { cpu, state: 1 },
+                woken,
+                woken,
+                Event::In { cpu },
+                Event::Leave { result: Some(0) }
+            ]
+        );
         assert!(notes.into_list().is_empty());
     }
 
@@ -413,7 +442,10 @@ mod tests {
         ] {
             Event::parse(line.as_bytes(), &mut notes);
         }
-        let expected = ["2 × unknown events `enter_time_machine`", "1 × unknown fields `colour` of events `sched_waking`"];
+        let expected = [
+            "2 × unknown events `enter_time_machine`",
+            "1 × unknown fields `colour` of events `sched_waking`",
+        ];
         assert_eq!(notes.into_list(), expected);
     }
 
@@ -426,7 +458,10 @@ mod tests {
         assert_eq!(parse(r#"{"ts":1,"event":"enter_futex","uaddr":4096,"op":129}"#), Some(Event::Pass));
         let socket = Object::File { class: FileClass::Socket, fd: 5, identity: 0 };
         assert_eq!(parse(r#"{"ts":1,"event":"enter_recvmsg","sock_fd":5}"#), enter(Call::Recvmsg, socket));
-        assert_eq!(parse(r#"{"ts":1,"event":"enter_semop","sem_id":3,"timeout":0}"#), enter(Call::Semop, Object::Id(3)));
+        assert_eq!(
+            parse(r#"{"ts":1,"event":"enter_semop","sem_id":3,"timeout":0}"#),
+            enter(Call::Semop, Object::Id(3))
+        );
     }
 
     /// As LiME's own program writes them: names and numbers in its own spelling.
@@ -438,20 +473,41 @@ mod tests {
         let poll = Event::Enter { call: Call::Poll, object: Object::None, sleep: sleep(5_000_000) };
         assert_eq!(parse(r#"{"ts":1,"event":"enter_poll","pfds":"0x0","timeout_nsec":5000000}"#), Some(poll));
         let poll = Event::Enter { call: Call::Poll, object: Object::None, sleep: None };
-        assert_eq!(parse(r#"{"ts":1,"event":"enter_poll","pfds":"0x7ffc01020304","timeout_nsec":5000000}"#), Some(poll));
+        assert_eq!(
+            parse(r#"{"ts":1,"event":"enter_poll","pfds":"0x7ffc01020304","timeout_nsec":5000000}"#),
+            Some(poll)
+        );
         let epoll = Object::File { class: FileClass::Epoll, fd: 4, identity: 0 };
         let epoll = Event::Enter { call: Call::EpollPwait, object: epoll, sleep: None };
         assert_eq!(parse(r#"{"ts":1,"event":"enter_epoll_p_wait","epfd":4}"#), Some(epoll));
         let select = Event::Enter { call: Call::Pselect6, object: Object::None, sleep: None };
-        assert_eq!(parse(r#"{"ts":1,"event":"enter_pselect6","inp":"0x1","timeout_nsec":0,"tsp_null":true}"#), Some(select));
-        let nanosleep = Event::Enter { call: Call::Nanosleep, object: Object::Clock { id: 1, absolute: false }, sleep: sleep(7) };
+        assert_eq!(
+            parse(r#"{"ts":1,"event":"enter_pselect6","inp":"0x1","timeout_nsec":0,"tsp_null":true}"#),
+            Some(select)
+        );
+        let nanosleep = Event::Enter {
+            call: Call::Nanosleep,
+            object: Object::Clock { id: 1, absolute: false },
+            sleep: sleep(7),
+        };
         assert_eq!(parse(r#"{"ts":1,"event":"enter_nanosleep","required_ns":7}"#), Some(nanosleep));
-        let wrong = Event::Enter { call: Call::Nanosleep, object: Object::Clock { id: 1, absolute: false }, sleep: None };
+        let wrong = Event::Enter {
+            call: Call::Nanosleep,
+            object: Object::Clock { id: 1, absolute: false },
+            sleep: None,
+        };
         assert_eq!(parse(r#"{"ts":1,"event":"enter_nanosleep","required_ns":-7}"#), Some(wrong));
         assert_eq!(
-            parse(r#"{"ts":1,"event":"enter_clock_nano_sleep","clock_id":7,"abs_time":true,"required_ns":9}"#).map(|event| matches!(
+            parse(
+                r#"{"ts":1,"event":"enter_clock_nano_sleep","clock_id":7,"abs_time":true,"required_ns":9}"#
+            )
+            .map(|event| matches!(
                 event,
-                Event::Enter { object: Object::Clock { id: 7, absolute: true }, sleep: Some(Sleep::Until(_)), .. }
+                Event::Enter {
+                    object: Object::Clock { id: 7, absolute: true },
+                    sleep: Some(Sleep::Until(_)),
+                    ..
+                }
             )),
             Some(true)
         );
@@ -461,8 +517,16 @@ mod tests {
         );
         assert_eq!(parse(r#"{"ts":1,"event":"sched_process_exit"}"#), Some(Event::Exit));
         assert_eq!(parse(r#"{"ts":1,"event":"rt_sig_delivered","signo":34,"si_code":-2}"#), None);
-        assert_eq!(parse(r#"{"ts":1,"event":"scheduler_change","sched_policy":{"SCHED_FIFO":{"prio":60}}}"#), None);
-        assert_eq!(parse(r#"{"ts":1,"event":"process_info_update","process_info":{"ppid":1,"comm":"x","cmd":null}}"#), None);
+        assert_eq!(
+            parse(r#"{"ts":1,"event":"scheduler_change","sched_policy":{"SCHED_FIFO":{"prio":60}}}"#),
+            None
+        );
+        assert_eq!(
+            parse(
+                r#"{"ts":1,"event":"process_info_update","process_info":{"ppid":1,"comm":"x","cmd":null}}"#
+            ),
+            None
+        );
         assert!(notes.into_list().is_empty());
     }
 

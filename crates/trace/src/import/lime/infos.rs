@@ -34,9 +34,11 @@ struct Time {
 }
 
 impl Infos {
-    /// The one that goes with a file of events; without one, a thread of which nothing is known but its number.
+    /// The one that goes with a file of events; without one, a thread of which nothing is known but its
+    /// number.
     pub fn read(events: &Path, notes: &mut Notes) -> Result<Infos, Error> {
-        let name = events.file_name().unwrap_or_default().to_string_lossy().replace(".events.json", ".infos.json");
+        let name =
+            events.file_name().unwrap_or_default().to_string_lossy().replace(".events.json", ".infos.json");
         let path = events.with_file_name(&name);
         let text = match fs::read(&path) {
             Ok(text) => text,
@@ -53,7 +55,9 @@ impl Infos {
                 notes.say(format!("{name} ends too early: name and policy of the thread are not known, it is taken as SCHED_OTHER"));
                 return Ok(Infos::default());
             }
-            Err(error) => return Err(Error::malformed(&path, format!("it does not say what a thread is: {error}"))),
+            Err(error) => {
+                return Err(Error::malformed(&path, format!("it does not say what a thread is: {error}")));
+            }
         };
         if infos.policy().is_none() {
             notes.count("infos without a policy that is known: shown as SCHED_OTHER");
@@ -81,7 +85,9 @@ impl Infos {
             command: self.command(),
             policy,
             priority: match policy {
-                Policy::Fifo | Policy::Rr => number("prio").and_then(|priority| priority.try_into().ok()).unwrap_or(0),
+                Policy::Fifo | Policy::Rr => {
+                    number("prio").and_then(|priority| priority.try_into().ok()).unwrap_or(0)
+                }
                 _ => 0,
             },
             nice: parameters.get("nice").and_then(Value::as_i64).and_then(|nice| nice.try_into().ok()),
@@ -111,7 +117,9 @@ impl Infos {
     /// `{"SCHED_FIFO":{"prio":60}}`, or the name alone.
     fn policy(&self) -> Option<(Policy, &Value)> {
         let (name, parameters) = match &self.policy {
-            Value::Object(object) => object.iter().next().map(|(name, parameters)| (name.as_str(), parameters))?,
+            Value::Object(object) => {
+                object.iter().next().map(|(name, parameters)| (name.as_str(), parameters))?
+            }
             Value::String(name) => (name.as_str(), &Value::Null),
             _ => return None,
         };
@@ -137,7 +145,8 @@ impl Infos {
     }
 }
 
-/// `{"cpu_set":[0,1]}`, the list alone, or a mask as a number or in hexadecimal digits: as a list with ranges.
+/// `{"cpu_set":[0,1]}`, the list alone, or a mask as a number or in hexadecimal digits: as a list with
+/// ranges.
 fn affinity(mask: &Value) -> String {
     let mask = mask.get("cpu_set").unwrap_or(mask);
     let processors: Vec<u64> = match mask {
@@ -155,19 +164,27 @@ fn affinity(mask: &Value) -> String {
             _ => ranges.push((processor, processor)),
         }
     }
-    let range = |(first, last): (u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    let range =
+        |(first, last): (u64, u64)| if first == last { first.to_string() } else { format!("{first}-{last}") };
     ranges.into_iter().map(range).collect::<Vec<_>>().join(",")
 }
 
 /// `2026-11-21T04:41:00.123456789Z` in nanoseconds since 1970. LiME writes universal time.
 fn unix_ns(text: &str) -> Option<i64> {
     let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let fields = |text: &str, separator| text.splitn(3, separator).map(|field| field.parse::<i64>().ok()).collect::<Option<Vec<_>>>();
+    let fields = |text: &str, separator| {
+        text.splitn(3, separator).map(|field| field.parse::<i64>().ok()).collect::<Option<Vec<_>>>()
+    };
     let (time, fraction) = time.split_once(['.', ',']).unwrap_or((time, "0"));
     let &[year, month, day] = fields(date, '-')?.as_slice() else { return None };
     let &[hour, minute, second] = fields(time, ':')?.as_slice() else { return None };
     let in_range = (1970..=2200).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day);
-    if !in_range || !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..=60).contains(&second) || fraction.len() > 9 {
+    if !in_range
+        || !(0..24).contains(&hour)
+        || !(0..60).contains(&minute)
+        || !(0..=60).contains(&second)
+        || fraction.len() > 9
+    {
         return None;
     }
     let fraction: i64 = format!("{fraction:0<9}").parse().ok()?;
@@ -196,9 +213,14 @@ mod tests {
         assert_eq!(unix_ns("1970-01-01T00:00:00Z"), Some(0));
         assert_eq!(unix_ns("2024-02-29T12:34:56.7Z"), Some(1_709_210_096_700_000_000));
         assert_eq!(unix_ns("2026-11-21T04:41:00.123456789Z"), Some(1_795_236_060_123_456_789));
-        for wrong in
-            ["", "2026-11-21", "2026-13-01T00:00:00Z", "2026-11-21T04:41:00+01:00", "x-y-zTa:b:cZ", "2026-11-21T04:41:00.1234567890Z"]
-        {
+        for wrong in [
+            "",
+            "2026-11-21",
+            "2026-13-01T00:00:00Z",
+            "2026-11-21T04:41:00+01:00",
+            "x-y-zTa:b:cZ",
+            "2026-11-21T04:41:00.1234567890Z",
+        ] {
             assert_eq!(unix_ns(wrong), None, "{wrong}");
         }
     }
@@ -207,9 +229,10 @@ mod tests {
     #[test]
     fn infos_of_lime_s() {
         let read = |value: Value| serde_json::from_value::<Infos>(value).expect("infos");
-        let infos =
-            read(json!({"pid": 41, "tgid": 40, "ppid": null, "comm": null, "cmd": null, "policy": "SCHED_OTHER", "affinity_mask": null,
-            "first_event_time": {"boottime_ns": 1_000, "iso8601": "1970-01-01T00:00:01.000000000Z"}, "last_event_time": null}));
+        let infos = read(
+            json!({"pid": 41, "tgid": 40, "ppid": null, "comm": null, "cmd": null, "policy": "SCHED_OTHER", "affinity_mask": null,
+            "first_event_time": {"boottime_ns": 1_000, "iso8601": "1970-01-01T00:00:01.000000000Z"}, "last_event_time": null}),
+        );
         let task = infos.task(41, Instant::from_ns(5), None);
         let said = (task.pid, task.name.as_str(), task.command.as_str(), task.policy, task.affinity.as_str());
         assert_eq!(said, (40, UNKNOWN, UNKNOWN, Policy::Other, ""));
@@ -217,7 +240,10 @@ mod tests {
         let deadline = json!({"SCHED_DEADLINE": {"runtime": 1, "period": 3, "deadline": 2}});
         let later = Infos { policy: deadline, ..infos.clone() };
         let task = later.task(41, Instant::from_ns(9), Some(&infos));
-        assert_eq!((task.begin, task.reservation.map(|reservation| reservation.period_ns)), (Begin::Policy, Some(Duration::from_ns(3))));
+        assert_eq!(
+            (task.begin, task.reservation.map(|reservation| reservation.period_ns)),
+            (Begin::Policy, Some(Duration::from_ns(3)))
+        );
         assert_eq!(infos.task(41, Instant::from_ns(9), Some(&infos)).begin, Begin::Seen);
         assert!(read(json!({"policy": "UNKNOWN"})).policy().is_none());
     }

@@ -1,4 +1,5 @@
-//! Where the fields of a tracepoint are: the descriptions that perf keeps of them (`/sys/kernel/tracing/events/…/format`, as text).
+//! Where the fields of a tracepoint are: the descriptions that perf keeps of them
+//! (`/sys/kernel/tracing/events/…/format`, as text).
 
 use std::collections::HashMap;
 
@@ -101,8 +102,14 @@ mod tests {
         record[8..12].copy_from_slice(b"task");
         record[24..28].copy_from_slice(&(-1_i32).to_le_bytes());
         record[36..44].copy_from_slice(&7_u64.to_le_bytes());
-        assert_eq!((format.name.as_str(), format.text("comm", &record).as_deref()), ("sched_waking", Some("task")));
-        assert_eq!((format.number("pid", &record), format.number("common_type", &record)), (Some(-1), Some(318)));
+        assert_eq!(
+            (format.name.as_str(), format.text("comm", &record).as_deref()),
+            ("sched_waking", Some("task"))
+        );
+        assert_eq!(
+            (format.number("pid", &record), format.number("common_type", &record)),
+            (Some(-1), Some(318))
+        );
         assert_eq!((format.element("args", 1, &record), format.element("args", 2, &record)), (Some(7), None));
         assert_eq!((format.number("pid", &record[..26]), format.number("none", &record)), (None, None));
     }

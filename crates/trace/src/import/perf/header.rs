@@ -1,4 +1,5 @@
-//! The header of a perf.data file, looked at before the library reads it: it takes the sizes that stand there at their word.
+//! The header of a perf.data file, looked at before the library reads it: it takes the sizes that stand there
+//! at their word.
 
 use std::fs::File;
 use std::io;
@@ -42,7 +43,9 @@ pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
     // Where perf was interrupted, the size of the data was not written.
     let (offset, size) = within(DATA, "the data")?;
     if size == 0 {
-        return Err(format!("perf was killed while it recorded, before it wrote where its data end; {WHOLE}"));
+        return Err(format!(
+            "perf was killed while it recorded, before it wrote where its data end; {WHOLE}"
+        ));
     }
     let data = offset..offset + size;
     let mut place = data.end;

@@ -1,5 +1,5 @@
-//! The bytes of a perf.data file on their way to the library that reads it: counted, and stopped where it would take a size in the file
-//! at its word.
+//! The bytes of a perf.data file on their way to the library that reads it: counted, and stopped where it
+//! would take a size in the file at its word.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -17,7 +17,8 @@ pub struct Source {
     position: Rc<Cell<u64>>,
     /// Where its records are.
     data: Range<u64>,
-    /// The header of the record at hand, as far as it has been read, and how many bytes of the record come behind it.
+    /// The header of the record at hand, as far as it has been read, and how many bytes of the record come
+    /// behind it.
     header: [u8; HEADER],
     read: usize,
     rest: usize,
@@ -25,7 +26,14 @@ pub struct Source {
 
 impl Source {
     pub fn new(file: File, data: Range<u64>) -> Source {
-        Source { file: BufReader::new(file), position: Rc::default(), data, header: [0; HEADER], read: 0, rest: 0 }
+        Source {
+            file: BufReader::new(file),
+            position: Rc::default(),
+            data,
+            header: [0; HEADER],
+            read: 0,
+            rest: 0,
+        }
     }
 
     /// How far it has been read, for as long as it is.

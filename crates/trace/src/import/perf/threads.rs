@@ -96,7 +96,9 @@ impl Threads {
                 }
             }
             "sched_pi_setprio" => {
-                if let (Some(tid), Some(before), Some(priority)) = (seen.tid("pid"), seen.number("oldprio"), seen.number("newprio")) {
+                if let (Some(tid), Some(before), Some(priority)) =
+                    (seen.tid("pid"), seen.number("oldprio"), seen.number("newprio"))
+                {
                     let own = self.followed.get(&tid).map_or(before, |followed| followed.priority);
                     // What is given back is no more than its own.
                     if priority < own {
@@ -116,11 +118,14 @@ impl Threads {
     }
 
     fn leave_processor(&mut self, seen: &Seen, out: Out) {
-        // As tracepoints report them, which is not how the kernel keeps them: parked (0x40) and idle (0x80) are sleeps.
+        // As tracepoints report them, which is not how the kernel keeps them: parked (0x40) and idle (0x80)
+        // are sleeps.
         const DEAD: i64 = 0x10 | 0x20;
         /// Preempted while it was about to sleep, or running.
         const PREEMPTED: i64 = 0x100;
-        let (Some(tid), Some(priority), Some(state)) = (seen.tid("prev_pid"), seen.number("prev_prio"), seen.number("prev_state")) else {
+        let (Some(tid), Some(priority), Some(state)) =
+            (seen.tid("prev_pid"), seen.number("prev_prio"), seen.number("prev_state"))
+        else {
             return;
         };
         if state & DEAD != 0 {
@@ -158,7 +163,14 @@ impl Threads {
     }
 
     /// The thread if it is one to follow; one that comes into view or changes says so.
-    fn follow(&mut self, tid: i32, priority: i64, seen: &Seen, name: &str, out: Out) -> Option<&mut Followed> {
+    fn follow(
+        &mut self,
+        tid: i32,
+        priority: i64,
+        seen: &Seen,
+        name: &str,
+        out: Out,
+    ) -> Option<&mut Followed> {
         if self.gone.contains(&tid) {
             return None;
         }
@@ -169,7 +181,8 @@ impl Threads {
         if known.is_none() && priority >= 100 && !self.include_best_effort {
             return None;
         }
-        let name = self.names.get(&tid).cloned().or_else(|| seen.format.text(name, seen.bytes)).unwrap_or_default();
+        let name =
+            self.names.get(&tid).cloned().or_else(|| seen.format.text(name, seen.bytes)).unwrap_or_default();
         let begin = match known {
             None => Begin::Seen,
             Some(before) if policy(before) != policy(priority) => Begin::Policy,
@@ -188,7 +201,8 @@ impl Threads {
         self.followed.get_mut(&tid)
     }
 
-    /// A thread has this name, and belongs to this process; by another program that it executes, or otherwise.
+    /// A thread has this name, and belongs to this process; by another program that it executes, or
+    /// otherwise.
     pub fn name(&mut self, pid: i32, tid: i32, name: &str, at: Option<Instant>, out: Out) {
         self.gone.remove(&tid);
         self.pids.insert(tid, pid);

@@ -23,7 +23,8 @@ fn task() -> TaskRecord {
     }
 }
 
-const SLEEP: Separator = Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
+const SLEEP: Separator =
+    Separator { call: Call::ClockNanosleep, object: Object::Clock { id: 1, absolute: true } };
 
 fn sleep(arrival: u64) -> Option<Entry> {
     Some(Entry { separator: SLEEP, arrival: Some(at(arrival)), always: true })
@@ -35,7 +36,8 @@ fn follow(events: impl FnOnce(&mut Thread, Out)) -> Vec<Activation> {
     let mut out = |record: Record| records.push(record);
     let mut thread = Thread::new(task(), &mut out);
     events(&mut thread, &mut out);
-    let activation = |record| if let Record::Activation(activation) = record { Some(activation) } else { None };
+    let activation =
+        |record| if let Record::Activation(activation) = record { Some(activation) } else { None };
     records.into_iter().filter_map(activation).collect()
 }
 
@@ -51,8 +53,13 @@ fn a_sleep_until_a_known_time() {
         thread.switch_in(at(105), 0, out);
         thread.leave(at(107), Some(0), out);
     });
-    let resumed =
-        Resumed { release: Some(Window::at(at(101))), start: at(105), suspended_after: Duration::ZERO, expirations: 0, disturbance: None };
+    let resumed = Resumed {
+        release: Some(Window::at(at(101))),
+        start: at(105),
+        suspended_after: Duration::ZERO,
+        expirations: 0,
+        disturbance: None,
+    };
     let expected = Activation {
         tid: 7,
         sequence: 1,
@@ -86,7 +93,11 @@ fn an_unseen_wake_up_is_a_window_from_the_arrival() {
 fn at_once(call: Call, always: bool, result: i64) -> Vec<Activation> {
     follow(|thread, out| {
         thread.switch_in(at(10), 0, out);
-        thread.enter(at(30), Some(Entry { separator: Separator { call, object: Object::None }, arrival: None, always }), out);
+        thread.enter(
+            at(30),
+            Some(Entry { separator: Separator { call, object: Object::None }, arrival: None, always }),
+            out,
+        );
         thread.leave(at(31), Some(result), out);
     })
 }
@@ -121,7 +132,10 @@ fn a_signal_without_a_handler_does_not_end_a_call() {
     });
     assert_eq!(seen.len(), 1);
     // What it took between is in the cost of the job before.
-    assert_eq!((seen[0].stop, seen[0].cpu, seen[0].arrival), (at(35), Duration::from_us(25 + 3), Some(at(100))));
+    assert_eq!(
+        (seen[0].stop, seen[0].cpu, seen[0].arrival),
+        (at(35), Duration::from_us(25 + 3), Some(at(100)))
+    );
     assert_eq!(seen[0].resumed.expect("resumed").release, Some(Window::at(at(101))));
 }
 
@@ -149,7 +163,8 @@ fn a_restart_goes_on_with_the_same_call_seen_or_unseen() {
             thread.enter(at(130), sleep(100), out);
             thread.leave(at(131), Some(0), out);
         });
-        let releases: Vec<_> = seen.iter().map(|activation| activation.resumed.expect("resumed").release).collect();
+        let releases: Vec<_> =
+            seen.iter().map(|activation| activation.resumed.expect("resumed").release).collect();
         assert_eq!(releases, [Some(Window::at(at(101))), None], "{seen_restart}");
     }
 }
@@ -280,7 +295,10 @@ fn a_lock_of_the_kernel_after_the_release_is_a_suspension() {
         thread.leave(at(112), Some(0), out);
     });
     let resumed = seen[0].resumed.expect("resumed");
-    assert_eq!((resumed.release, resumed.start, resumed.suspended_after), (Some(Window::at(at(100))), at(102), Duration::from_us(7)));
+    assert_eq!(
+        (resumed.release, resumed.start, resumed.suspended_after),
+        (Some(Window::at(at(100))), at(102), Duration::from_us(7))
+    );
 }
 
 proptest! {

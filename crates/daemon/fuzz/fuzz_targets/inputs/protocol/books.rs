@@ -19,7 +19,16 @@ pub struct Seen {
 impl Seen {
     pub fn of(registry: &Registry) -> Self {
         let specs = registry.list(&ROOT).into_iter();
-        let of = |spec: &Spec| (spec.id, spec.who.user, spec.process, spec.parameters.clone(), spec.admission, registry.assignment(spec));
+        let of = |spec: &Spec| {
+            (
+                spec.id,
+                spec.who.user,
+                spec.process,
+                spec.parameters.clone(),
+                spec.admission,
+                registry.assignment(spec),
+            )
+        };
         Self {
             specs: specs.map(of).collect(),
             loads: registry.plugins().iter().map(|loaded| loaded.plugin.loads()).collect(),
@@ -43,11 +52,16 @@ pub fn add_up(registry: &Registry) {
         assert!(specs.iter().filter(|spec| spec.who.user == user).count() <= SPECS_PER_USER);
     }
     for (at, loaded) in registry.plugins().iter().enumerate() {
-        let of_plugin: Vec<&Spec> = specs.iter().copied().filter(|spec| spec.admission.plugin == at).collect();
+        let of_plugin: Vec<&Spec> =
+            specs.iter().copied().filter(|spec| spec.admission.plugin == at).collect();
         let loads = loaded.plugin.loads();
         assert_eq!(loads.iter().map(|load| load.specs).sum::<usize>(), of_plugin.len());
         for load in loads {
-            let theirs: Vec<&Spec> = of_plugin.iter().copied().filter(|spec| spec.admission.offer.processor == load.processor).collect();
+            let theirs: Vec<&Spec> = of_plugin
+                .iter()
+                .copied()
+                .filter(|spec| spec.admission.offer.processor == load.processor)
+                .collect();
             assert_eq!(load.specs, theirs.len());
             within_threshold(loaded, &theirs);
             in_order(registry, loaded, &theirs);
@@ -56,12 +70,16 @@ pub fn add_up(registry: &Registry) {
     }
 }
 
-/// EDF and RM give out no more of a processor than they may. (FP and RR take specs of which they know nothing.)
+/// EDF and RM give out no more of a processor than they may. (FP and RR take specs of which they know
+/// nothing.)
 fn within_threshold(loaded: &Loaded, specs: &[&Spec]) {
-    if !matches!(kind(loaded), Kind::Edf | Kind::Rm) || specs.iter().any(|spec| spec.admission.offer.ignored) {
+    if !matches!(kind(loaded), Kind::Edf | Kind::Rm) || specs.iter().any(|spec| spec.admission.offer.ignored)
+    {
         return;
     }
-    let rate = |spec: &&Spec| Some(spec.admission.offer.accepted_runtime?.ns() as f64 / spec.parameters.period?.ns() as f64);
+    let rate = |spec: &&Spec| {
+        Some(spec.admission.offer.accepted_runtime?.ns() as f64 / spec.parameters.period?.ns() as f64)
+    };
     let sum: f64 = specs.iter().filter_map(rate).sum();
     assert!(sum <= loaded.config.threshold + 1e-9, "{sum} of a processor is given out by {loaded:?}");
 }
@@ -89,7 +107,10 @@ fn as_offered(registry: &Registry, loaded: &Loaded, spec: &Spec) {
     let (offer, declared) = (spec.admission.offer, &spec.parameters);
     assert_eq!(offer.accepted_runtime.is_some(), declared.runtime.is_some());
     if let (Some(accepted), Some(least)) = (offer.accepted_runtime, declared.runtime) {
-        assert!(least <= accepted && accepted <= declared.desired_runtime.unwrap_or(least).max(least), "{spec:?}");
+        assert!(
+            least <= accepted && accepted <= declared.desired_runtime.unwrap_or(least).max(least),
+            "{spec:?}"
+        );
     }
     assert!(!offer.ignored || declared.ignore_admission);
     assert!(declared.plugin.as_deref().is_none_or(|name| *name == *loaded.name));
@@ -110,8 +131,9 @@ fn as_offered(registry: &Registry, loaded: &Loaded, spec: &Spec) {
     }
 }
 
-/// Whether a spec, and all others of its plugin, had to pass a test, which then would say the same of it again. Where RM has fewer priorities than specs, it
-/// would not: those that share one may be others when the spec is taken out and put in again.
+/// Whether a spec, and all others of its plugin, had to pass a test, which then would say the same of it
+/// again. Where RM has fewer priorities than specs, it would not: those that share one may be others when the
+/// spec is taken out and put in again.
 pub fn is_tested(registry: &Registry, spec: &Spec) -> bool {
     let loaded = &registry.plugins()[spec.admission.plugin];
     let (least, greatest) = loaded.config.priorities;

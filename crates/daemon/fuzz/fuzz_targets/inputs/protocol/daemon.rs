@@ -50,7 +50,8 @@ impl Daemon {
     pub fn start(number: u8) -> Self {
         let poll = Poll::new().expect("an epoll");
         let registry = Registry::new(setup::setup(number), Limits::default(), journal(), poll.clone());
-        // Nobody ever connects: connections are handed over. The signal is always there, so that the server never waits.
+        // Nobody ever connects: connections are handed over. The signal is always there, so that the server
+        // never waits.
         let (listener, theirs) = UnixStream::pair().expect("sockets");
         let signal = eventfd(1, EventfdFlags::CLOEXEC).expect("an eventfd");
         let server = Server::new(poll, listener.into(), &signal, registry).expect("a server");
@@ -79,7 +80,8 @@ impl Daemon {
         Client { socket, received: Vec::new(), owed: 0, deaf: false, refused: false, closed: false }
     }
 
-    /// Bytes come from a client, in one piece where it is not too long for that. Who was sent away comes again.
+    /// Bytes come from a client, in one piece where it is not too long for that. Who was sent away comes
+    /// again.
     pub fn receive(&mut self, at: usize, piece: &[u8]) {
         if self.clients[at].closed && !piece.is_empty() {
             self.close(at);
@@ -130,20 +132,28 @@ impl Daemon {
             let reply: Value = serde_json::from_slice(&client.received[..end]).expect("a reply is JSON");
             assert!(end <= LONGEST_REPLY, "a reply of {end} bytes");
             client.received.drain(..=end);
-            let fields: Vec<&str> = reply.as_object().expect("a reply is an object").keys().map(String::as_str).collect();
+            let fields: Vec<&str> =
+                reply.as_object().expect("a reply is an object").keys().map(String::as_str).collect();
             client.refused = fields == ["error", "parameters"];
             refused += usize::from(client.refused);
             assert!(client.refused || fields == ["parameters"], "{reply}");
             // A message without an end is answered too, once it is too long.
-            assert!(client.owed > 0 || reply["error"] == json!("io.punctual.Scheduler1.TooMany"), "nobody asked for {reply}");
+            assert!(
+                client.owed > 0 || reply["error"] == json!("io.punctual.Scheduler1.TooMany"),
+                "nobody asked for {reply}"
+            );
             client.owed = client.owed.saturating_sub(1);
         }
         assert!(!client.closed || client.received.is_empty(), "half a reply");
-        assert!(!client.closed || client.refused || self.blurred, "a connection was closed and nobody was told why");
+        assert!(
+            !client.closed || client.refused || self.blurred,
+            "a connection was closed and nobody was told why"
+        );
         refused
     }
 
-    /// A message that says in vain that one reply is enough is read in another way, and means the same. Asked by nobody, so that nothing changes.
+    /// A message that says in vain that one reply is enough is read in another way, and means the same. Asked
+    /// by nobody, so that nothing changes.
     pub fn reads_alike(&mut self, message: &[u8]) {
         let nobody = Caller { who: Rc::new(setup::who(0)), process: None };
         let about = About::now();
@@ -159,7 +169,12 @@ impl Daemon {
         let says = message.contains(&b'\\') || message.windows(4).any(|word| word == b"more");
         if parse(message).is_ok() && !says {
             let longer = [&message[..=at], b"\"more\":false,", &message[at + 1..]].concat();
-            assert_eq!(String::from_utf8(plain), String::from_utf8(answers(&longer)), "{}", String::from_utf8_lossy(message));
+            assert_eq!(
+                String::from_utf8(plain),
+                String::from_utf8(answers(&longer)),
+                "{}",
+                String::from_utf8_lossy(message)
+            );
         }
     }
 
@@ -211,32 +226,45 @@ impl Daemon {
     }
 
     fn ask(&mut self, caller: &Caller, method: &str, parameters: &Value) -> Value {
-        let message = json!({ "method": format!("io.punctual.Scheduler1.{method}"), "parameters": parameters }).to_string();
+        let message =
+            json!({ "method": format!("io.punctual.Scheduler1.{method}"), "parameters": parameters })
+                .to_string();
         let mut reply = Vec::new();
         answer(message.as_bytes(), caller, &About::now(), &mut self.server.registry, &mut reply);
-        serde_json::from_slice(reply.strip_suffix(&[0]).expect("a reply ends with NUL")).expect("a reply is JSON")
+        serde_json::from_slice(reply.strip_suffix(&[0]).expect("a reply ends with NUL"))
+            .expect("a reply is JSON")
     }
 
-    /// What is shown of a spec is what was declared, and it could be admitted again in its own place: where all others were tested, too.
+    /// What is shown of a spec is what was declared, and it could be admitted again in its own place: where
+    /// all others were tested, too.
     fn declare_again(&mut self) {
         let listed = self.server.registry.list(&books::ROOT);
         if listed.iter().any(|spec| spec.admission.offer.ignored) {
             return;
         }
-        let ids: Vec<_> = listed.iter().filter(|spec| books::is_tested(&self.server.registry, spec)).map(|spec| spec.id).collect();
+        let ids: Vec<_> = listed
+            .iter()
+            .filter(|spec| books::is_tested(&self.server.registry, spec))
+            .map(|spec| spec.id)
+            .collect();
         for id in ids {
             let spec = self.server.registry.get(&books::ROOT, id).expect("it was listed");
-            let (declared, caller) = (spec.parameters.clone(), Caller { who: spec.who.clone(), process: Some(spec.process) });
+            let (declared, caller) =
+                (spec.parameters.clone(), Caller { who: spec.who.clone(), process: Some(spec.process) });
             let shown = self.ask(&caller, "GetSpec", &json!({ "spec": id.0 }));
             let call = json!({ "spec": id.0, "parameters": shown["parameters"]["spec"]["parameters"] });
             let reply = self.ask(&caller, "ChangeSpec", &call);
             assert!(reply.get("error").is_none(), "{call}: {reply}");
-            assert_eq!(self.server.registry.get(&books::ROOT, id).expect("it was changed").parameters, declared);
+            assert_eq!(
+                self.server.registry.get(&books::ROOT, id).expect("it was changed").parameters,
+                declared
+            );
             books::add_up(&self.server.registry);
         }
     }
 
-    /// Both users get what they would have got at the beginning: to the first the rules may allow no more than this.
+    /// Both users get what they would have got at the beginning: to the first the rules may allow no more
+    /// than this.
     fn declare_afresh(&mut self) {
         for (client, runtime_ns) in [(0, 15_000_000), (CLIENTS - 1, 3_000_000)] {
             let (number, pidfd) = setup::process(client);

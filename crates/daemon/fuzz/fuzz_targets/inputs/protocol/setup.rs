@@ -52,7 +52,9 @@ pub fn setup(number: u8) -> Setup {
     let read = READ.get_or_init(|| {
         let all = CONFIGURATIONS.iter().flat_map(|configuration| RULES.map(|rules| (*configuration, rules)));
         all.map(|(configuration, rules)| {
-            let config = Config::parse(&format!("{QUOTAS}{configuration}"), Path::new("/c"), &machine()).expect("a configuration").0;
+            let config = Config::parse(&format!("{QUOTAS}{configuration}"), Path::new("/c"), &machine())
+                .expect("a configuration")
+                .0;
             // Rules for plugins that are not in all of them.
             let rules = Rules::parse(rules, Path::new("/r"), None, &Town, &machine()).expect("rules").0;
             (config, rules)
@@ -62,7 +64,9 @@ pub fn setup(number: u8) -> Setup {
     let (config, rules) = &read[usize::from(number) % read.len()];
     let plugins = config.plugins(Limits::default()).expect("plugins").into_iter().zip(&config.plugins);
     Setup {
-        plugins: plugins.map(|(plugin, config)| Loaded { name: plugin.name().into(), plugin, config: config.clone() }).collect(),
+        plugins: plugins
+            .map(|(plugin, config)| Loaded { name: plugin.name().into(), plugin, config: config.clone() })
+            .collect(),
         access: Box::new(rules.clone()),
         quotas: config.quotas,
         may_lift_limit: true,
@@ -74,8 +78,8 @@ pub fn who(client: usize) -> Who {
     Who { user: USERS[client / 2], group: USERS[0], groups: vec![] }
 }
 
-/// Their processes: this one and its parent, which are there as long as this one. A descriptor of its own each time, since the daemon watches it until
-/// it is closed.
+/// Their processes: this one and its parent, which are there as long as this one. A descriptor of its own
+/// each time, since the daemon watches it until it is closed.
 pub fn process(client: usize) -> (u32, OwnedFd) {
     let number = if client < 2 { std::process::id() } else { std::os::unix::process::parent_id() };
     (number, pin_process(number).expect("a process").0)
