@@ -1,6 +1,7 @@
-/* What requests to punctuald cost, seen by a client: `daemon echo SOCKET` answers, for the cost of an exchange that does nothing; `daemon measure ECHO
- * PLUGIN ROUNDS` measures, next to that and to the direct system call, with 0 to 1,024 specs admitted, and prints lines "specs what median_ns". Both
- * take the priority and the processor that they are started with. */
+/* What requests to punctuald cost, seen by a client: `daemon echo SOCKET` answers, for the cost of
+ * an exchange that does nothing; `daemon measure ECHO PLUGIN ROUNDS` measures, next to that and to
+ * the direct system call, with 0 to 1,024 specs admitted, and prints lines "specs what median_ns".
+ * Both take the priority and the processor that they are started with. */
 #include <pthread.h>
 #include <punctual.h>
 #include <sched.h>
@@ -14,13 +15,17 @@
 #include <unistd.h>
 
 /* As a CreateSpec and its answer go over the socket, each with its NUL. */
-static const char request[] = "{\"method\":\"io.punctual.Scheduler1.CreateSpec\",\"parameters\":{\"parameters\":{\"runtime_ns\":10000,"
+static const char request[] = "{\"method\":\"io.punctual.Scheduler1.CreateSpec\",\"parameters\":{"
+			      "\"parameters\":{\"runtime_ns\":10000,"
 			      "\"period_ns\":100000000,\"priority\":20}}}";
-static const char reply[] = "{\"parameters\":{\"admission\":{\"spec\":1024,\"plugin\":\"RM\",\"answer\":\"ok\",\"admission_ignored\":false,\"processor\":1,"
-			    "\"accepted_runtime_ns\":10000,\"policy\":\"fifo\",\"policy_priority\":20}}}";
+static const char reply[] =
+	"{\"parameters\":{\"admission\":{\"spec\":1024,\"plugin\":\"RM\",\"answer\":\"ok\","
+	"\"admission_ignored\":false,\"processor\":1,"
+	"\"accepted_runtime_ns\":10000,\"policy\":\"fifo\",\"policy_priority\":20}}}";
 
 enum { CREATE, ATTACH, CHANGE, RELEASE, PING, EXCHANGE, DIRECT, KINDS };
-static const char *const names[KINDS] = {"create", "attach", "change", "release", "ping", "exchange", "direct"};
+static const char *const names[KINDS] = {
+	"create", "attach", "change", "release", "ping", "exchange", "direct"};
 
 static void fail(const char *what)
 {
@@ -71,7 +76,10 @@ static uint64_t now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static uint64_t random_between(uint64_t least, uint64_t most) { return least + (uint64_t)rand() % (most - least + 1); }
+static uint64_t random_between(uint64_t least, uint64_t most)
+{
+	return least + (uint64_t)rand() % (most - least + 1);
+}
 
 /* Light enough that 1,024 of them fit on one processor. */
 static void declare(struct punctual_params *params, const char *plugin)
@@ -150,7 +158,8 @@ static void measure(const char *echo_path, const char *plugin, int rounds)
 			if (punctual_spec_change(spec, params))
 				fail("change");
 			uint64_t changed = now();
-			/* What release costs is asked without a thread: with one, it costs a system call more. */
+			/* What release costs is asked without a thread: with one, it costs a system
+			 * call more. */
 			if (punctual_spec_detach(spec))
 				fail("detach");
 			at[RELEASE] = now();
@@ -176,7 +185,8 @@ static void measure(const char *echo_path, const char *plugin, int rounds)
 		}
 		for (int kind = 0; kind < KINDS; kind++) {
 			qsort(taken[kind], (size_t)rounds, sizeof **taken, compare);
-			printf("%d %s %llu\n", sizes[size], names[kind], (unsigned long long)taken[kind][rounds / 2]);
+			printf("%d %s %llu\n", sizes[size], names[kind],
+				(unsigned long long)taken[kind][rounds / 2]);
 		}
 	}
 	punctual_disconnect(connection);

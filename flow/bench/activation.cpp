@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What an activation costs, from the push to the run of an empty task, on one and two executors; and what tracing adds to tasks of 1 µs and 10 µs. Beside it, what a cache line costs on
-// its way from one processor to another, which is most of what a second executor adds.
+// What an activation costs, from the push to the run of an empty task, on one and two executors;
+// and what tracing adds to tasks of 1 µs and 10 µs. Beside it, what a cache line costs on its way
+// from one processor to another, which is most of what a second executor adds.
 //
 //   flow-bench-activation [--trace FOLDER]
 //
-// Prints lines "name value unit". Times are the least of many rounds: whatever else runs on the machine only adds to them. Two executors have a processor each; theirs is the median of
-// those rounds in which both did their part, since the fastest are those in which one of them could not run. What tracing adds is a ratio of rounds with and
-// without it, in turn, in this one run. Every round's trace goes to a folder of its own in FOLDER; without FOLDER, tracing is not measured.
+// Prints lines "name value unit". Times are the least of many rounds: whatever else runs on the
+// machine only adds to them. Two executors have a processor each; theirs is the median of those
+// rounds in which both did their part, since the fastest are those in which one of them could not
+// run. What tracing adds is a ratio of rounds with and without it, in turn, in this one run. Every
+// round's trace goes to a folder of its own in FOLDER; without FOLDER, tracing is not measured.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -56,7 +59,8 @@ static std::vector<unsigned> processors()
 	cpu_set_t allowed;
 	std::vector<unsigned> found;
 	if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-		for (unsigned processor = 0; processor < CPU_SETSIZE && found.size() < 2; ++processor)
+		for (unsigned processor = 0; processor < CPU_SETSIZE && found.size() < 2;
+			++processor)
 			if (CPU_ISSET(processor, &allowed))
 				found.push_back(processor);
 	return found;
@@ -101,7 +105,8 @@ public:
 	{
 		sem_init(&done_, 0, 0);
 		for (unsigned task = 0; task < tasks; ++task)
-			channels_.emplace_back(new flow::Channel(scheduler_, ("channel" + std::to_string(task)).c_str()));
+			channels_.emplace_back(new flow::Channel(
+				scheduler_, ("channel" + std::to_string(task)).c_str()));
 		for (unsigned task = 0; task < tasks; ++task)
 			members_.emplace_back(new Member(*this, task));
 	}
@@ -114,7 +119,8 @@ public:
 	}
 
 	// Nanoseconds for one activation.
-	double measure(unsigned executors, unsigned tokens, std::uint32_t activations, const char *trace)
+	double measure(
+		unsigned executors, unsigned tokens, std::uint32_t activations, const char *trace)
 	{
 		for (Member *member : members_) {
 			member->left = activations / static_cast<std::uint32_t>(members_.size());
@@ -158,7 +164,8 @@ public:
 private:
 	struct Member : flow::Task {
 		Member(Ring &ring, unsigned number)
-		    : Task(ring.scheduler_, ("task" + std::to_string(number)).c_str()), ring_(ring), input_(*this, *ring.channels_[number]),
+		    : Task(ring.scheduler_, ("task" + std::to_string(number)).c_str()), ring_(ring),
+		      input_(*this, *ring.channels_[number]),
 		      next_(*ring.channels_[(number + 1) % ring.channels_.size()])
 		{
 		}
@@ -202,14 +209,16 @@ static void two_executors(Ring &ring, unsigned tokens, const char *name)
 			rounds.push_back(ns);
 	}
 	if (rounds.empty())
-		return void(std::fprintf(stderr, "%s: in no round did both executors run; is the machine busy?\n", name));
+		return void(std::fprintf(stderr,
+			"%s: in no round did both executors run; is the machine busy?\n", name));
 	std::sort(rounds.begin(), rounds.end());
 	std::printf("activation_two_executors_%s %.1f ns\n", name, rounds[rounds.size() / 2]);
 }
 
 int main(int count, char **arguments)
 {
-	const char *folder = count == 3 && std::strcmp(arguments[1], "--trace") == 0 ? arguments[2] : nullptr;
+	const char *folder =
+		count == 3 && std::strcmp(arguments[1], "--trace") == 0 ? arguments[2] : nullptr;
 	if (count != 1 && folder == nullptr) {
 		std::fprintf(stderr, "Usage: %s [--trace FOLDER]\n", arguments[0]);
 		return 2;
@@ -223,7 +232,8 @@ int main(int count, char **arguments)
 			two_executors(empty, 2, "two_tokens");
 			two_executors(empty, 4, "four_tokens");
 		} else {
-			std::fprintf(stderr, "two executors are not measured: this program may use one processor only\n");
+			std::fprintf(stderr, "two executors are not measured: this program may use "
+					     "one processor only\n");
 		}
 		std::fflush(stdout);
 	}
@@ -238,10 +248,14 @@ int main(int count, char **arguments)
 		const std::uint32_t activations = 3'000 / us;
 		for (int round = 0; round < 200; ++round) {
 			without = std::min(without, busy.measure(1, 1, activations, nullptr));
-			with = std::min(with, busy.measure(1, 1, activations, (std::string(folder) + "/" + std::to_string(trace++)).c_str()));
+			with = std::min(
+				with, busy.measure(1, 1, activations,
+					      (std::string(folder) + "/" + std::to_string(trace++))
+						      .c_str()));
 		}
 		std::printf("task_%u_us %.1f ns\n", us, without);
-		std::printf("tracing_added_to_%u_us_task %.2f %%\n", us, (with / without - 1) * 100);
+		std::printf(
+			"tracing_added_to_%u_us_task %.2f %%\n", us, (with / without - 1) * 100);
 		std::fflush(stdout);
 	}
 	return 0;

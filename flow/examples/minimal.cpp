@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The smallest program: ten times a second a task counts, and another prints the numbers. Runs for a second. With an argument, it traces to that folder.
+// The smallest program: ten times a second a task counts, and another prints the numbers. Runs for
+// a second. With an argument, it traces to that folder.
 #include <cstdio>
 #include <punctual/flow.hpp>
 #include <unistd.h>
@@ -13,7 +14,9 @@ static flow::Queue<unsigned, 4> numbers(scheduler, "numbers");
 
 class Count : public flow::Task {
 public:
-	Count() noexcept : Task(scheduler, "count") {}
+	Count() noexcept : Task(scheduler, "count")
+	{
+	}
 
 	void execute() override
 	{
@@ -27,7 +30,9 @@ private:
 
 class Print : public flow::Task {
 public:
-	Print() noexcept : Task(scheduler, "print") {}
+	Print() noexcept : Task(scheduler, "print")
+	{
+	}
 
 	void execute() override
 	{

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Optical navigation of a lander, after ATON as in Fig. 2 of Jungmann et al. (ERTS 2024), with loops in the place of image processing:
+// Optical navigation of a lander, after ATON as in Fig. 2 of Jungmann et al. (ERTS 2024), with
+// loops in the place of image processing:
 //
 //   tick1 ─► cam1 ─image1─► craT ─craters──┐            ┌─► ter1
 //                                          ├─► navi ─pose
 //   tick2 ─► cam2 ─image2─► feaT ─features─┘            └─► ter2
 //
-// cam1 finds craters, cam2 tracks features; navi is activated when it has something new of both; ter1 and ter2 match the terrain. The execution times are pseudo-random, and
-// those of the k-th instance of a task are the same in every run, whatever the policy. They are processor time: a loop that is preempted takes longer.
+// cam1 finds craters, cam2 tracks features; navi is activated when it has something new of both;
+// ter1 and ter2 match the terrain. The execution times are pseudo-random, and those of the k-th
+// instance of a task are the same in every run, whatever the policy. They are processor time: a
+// loop that is preempted takes longer.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +25,8 @@ using namespace std::chrono_literals;
 static double scale = 1;
 static flow::Scheduler scheduler;
 
-// Periods that are no multiples of one another, so that navi waits now for the one, now for the other.
+// Periods that are no multiples of one another, so that navi waits now for the one, now for the
+// other.
 static flow::PeriodicEvent tick1(scheduler, "tick1", 100ms);
 static flow::PeriodicEvent tick2(scheduler, "tick2", 80ms, 10ms);
 
@@ -35,7 +39,8 @@ static flow::Latest<std::uint32_t> pose(scheduler, "pose");
 // A task that is busy for a while, then says so.
 class Stage : public flow::Task {
 public:
-	Stage(const char *name, unsigned priority, unsigned from_us, unsigned to_us, flow::Latest<std::uint32_t> *output) noexcept
+	Stage(const char *name, unsigned priority, unsigned from_us, unsigned to_us,
+		flow::Latest<std::uint32_t> *output) noexcept
 	    : Task(scheduler, name, priority), output_(output), from_us_(from_us), to_us_(to_us)
 	{
 		// A generator of its own, which its name begins (FNV-1a).
@@ -59,7 +64,8 @@ private:
 	{
 		timespec used;
 		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-		return static_cast<double>(used.tv_sec) * 1e6 + static_cast<double>(used.tv_nsec) * 1e-3;
+		return static_cast<double>(used.tv_sec) * 1e6 +
+		       static_cast<double>(used.tv_nsec) * 1e-3;
 	}
 
 	static void be_busy(double us) noexcept
@@ -78,7 +84,8 @@ private:
 // A stage with one input.
 class Simple : public Stage {
 public:
-	Simple(const char *name, unsigned priority, flow::Channel &input, unsigned from_us, unsigned to_us, flow::Latest<std::uint32_t> *output) noexcept
+	Simple(const char *name, unsigned priority, flow::Channel &input, unsigned from_us,
+		unsigned to_us, flow::Latest<std::uint32_t> *output) noexcept
 	    : Stage(name, priority, from_us, to_us, output), input_(*this, input)
 	{
 	}
@@ -89,7 +96,10 @@ private:
 
 class Navigation : public Stage {
 public:
-	Navigation(unsigned priority, unsigned from_us, unsigned to_us) noexcept : Stage("navi", priority, from_us, to_us, &pose) {}
+	Navigation(unsigned priority, unsigned from_us, unsigned to_us) noexcept
+	    : Stage("navi", priority, from_us, to_us, &pose)
+	{
+	}
 
 private:
 	// The newest of each: what comes while it computes is not caught up with.
@@ -109,23 +119,27 @@ static Simple ter2("ter2", 5, pose, 1'000, 4'000, nullptr);
 static int usage(const char *program)
 {
 	std::fprintf(stderr,
-		     "Usage: %s [--policy fifo|lifo|priority] [--executors N] [--seconds S] [--scale F] [--realtime PRIORITY] [--trace FOLDER]\n"
-		     "  --policy     which ready task runs next (fifo)\n"
-		     "  --executors  how many threads run tasks, 1 to %u (1)\n"
-		     "  --seconds    for how long (5)\n"
-		     "  --scale      all execution times multiplied by this (1)\n"
-		     "  --realtime   executors under SCHED_FIFO with this priority, the timer one above\n"
-		     "  --trace      where to trace to: a folder that does not exist\n",
-		     program, flow::max_executors);
+		"Usage: %s [--policy fifo|lifo|priority] [--executors N] [--seconds S] [--scale F] "
+		"[--realtime PRIORITY] [--trace FOLDER]\n"
+		"  --policy     which ready task runs next (fifo)\n"
+		"  --executors  how many threads run tasks, 1 to %u (1)\n"
+		"  --seconds    for how long (5)\n"
+		"  --scale      all execution times multiplied by this (1)\n"
+		"  --realtime   executors under SCHED_FIFO with this priority, the timer one "
+		"above\n"
+		"  --trace      where to trace to: a folder that does not exist\n",
+		program, flow::max_executors);
 	return 2;
 }
 
 int main(int count, char **arguments)
 {
-	static const option options[] = {{"policy", required_argument, nullptr, 'p'}, {"executors", required_argument, nullptr, 'e'},
-					 {"seconds", required_argument, nullptr, 's'}, {"scale", required_argument, nullptr, 'x'},
-					 {"realtime", required_argument, nullptr, 'r'}, {"trace", required_argument, nullptr, 't'},
-					 {nullptr, 0, nullptr, 0}};
+	static const option options[] = {{"policy", required_argument, nullptr, 'p'},
+		{"executors", required_argument, nullptr, 'e'},
+		{"seconds", required_argument, nullptr, 's'},
+		{"scale", required_argument, nullptr, 'x'},
+		{"realtime", required_argument, nullptr, 'r'},
+		{"trace", required_argument, nullptr, 't'}, {nullptr, 0, nullptr, 0}};
 	flow::Settings settings;
 	settings.program = "optical_navigation";
 	double seconds = 5;
@@ -162,7 +176,9 @@ int main(int count, char **arguments)
 
 	if (flow::Status status = scheduler.start(settings); !status)
 		return status.print(stderr);
-	timespec rest{static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
+	timespec rest{static_cast<time_t>(seconds),
+		static_cast<long>(
+			(seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
 	while (nanosleep(&rest, &rest) != 0) {
 	}
 	flow::Status status = scheduler.stop();
@@ -173,6 +189,7 @@ int main(int count, char **arguments)
 		std::printf(" %s %u", task->name(), task->instance());
 	std::printf("\n");
 	if (std::uint64_t late = tick1.overruns() + tick2.overruns(); late != 0)
-		std::printf("The timer was late by a period or more: %llu ticks are missing.\n", static_cast<unsigned long long>(late));
+		std::printf("The timer was late by a period or more: %llu ticks are missing.\n",
+			static_cast<unsigned long long>(late));
 	return status ? 0 : status.print(stderr);
 }

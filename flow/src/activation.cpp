@@ -37,7 +37,8 @@ void Input::take() noexcept
 
 void Task::activate_if_ready() noexcept
 {
-	if (scheduler_->state_.load(std::memory_order_relaxed) == Scheduler::State::running && ready())
+	if (scheduler_->state_.load(std::memory_order_relaxed) == Scheduler::State::running &&
+		ready())
 		Activation::activate(&object_);
 }
 
@@ -53,7 +54,8 @@ void Group::ran(Task &task) noexcept
 	if (--to_run_ != 0)
 		return;
 	to_run_ = members_;
-	// All are idle before the first is activated: that one must not find another of the same round held.
+	// All are idle before the first is activated: that one must not find another of the same
+	// round held.
 	for (Task *member = first_; member != nullptr; member = member->next_of_group_)
 		member->state_ = Task::State::idle;
 	for (Task *member = first_; member != nullptr; member = member->next_of_group_)
@@ -106,8 +108,9 @@ void Barrier::change_count(std::uint32_t count) noexcept
 
 void Scheduler::unlock_and_wake() noexcept
 {
-	// Within the lock, that nobody preempts a thread of low priority between an activation and the wake-up that it needs. Executors on their way count: each takes a task,
-	// and goes on until there are none.
+	// Within the lock, that nobody preempts a thread of low priority between an activation and
+	// the wake-up that it needs. Executors on their way count: each takes a task, and goes on
+	// until there are none.
 	while (idle_ != 0 && ready_.size() > waking_) {
 		unsigned executor = static_cast<unsigned>(__builtin_ctzll(idle_));
 		idle_ &= idle_ - 1;

@@ -8,7 +8,8 @@ namespace punctual::flow {
 
 class Scheduler;
 
-// Whose thread the calling one is: of which scheduler, and its number there, executors first, then the timer. No scheduler's: the program's own.
+// Whose thread the calling one is: of which scheduler, and its number there, executors first, then
+// the timer. No scheduler's: the program's own.
 struct Context {
 	Scheduler *scheduler;
 	std::uint32_t number;

@@ -12,7 +12,8 @@
 
 namespace punctual::flow {
 
-// The calling thread is under SCHED_DEADLINE from here on. Returns 0 or errno. Threads that a task creates are ordinary ones: else the kernel lets it create none.
+// The calling thread is under SCHED_DEADLINE from here on. Returns 0 or errno. Threads that a task
+// creates are ordinary ones: else the kernel lets it create none.
 inline int be_under_deadline(const ThreadSettings &settings) noexcept
 {
 	// The kernel's structure, of which older C libraries know nothing: its first version.

@@ -33,10 +33,13 @@ inline std::int64_t monotonic_ns() noexcept
 	return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Sleeps while *word is `value`, until it is woken or, where `until` is given, that moment of CLOCK_MONOTONIC. May return early.
-inline void futex_wait(std::atomic<std::uint32_t> &word, std::uint32_t value, const timespec *until = nullptr) noexcept
+// Sleeps while *word is `value`, until it is woken or, where `until` is given, that moment of
+// CLOCK_MONOTONIC. May return early.
+inline void futex_wait(std::atomic<std::uint32_t> &word, std::uint32_t value,
+	const timespec *until = nullptr) noexcept
 {
-	syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, value, until, nullptr, FUTEX_BITSET_MATCH_ANY);
+	syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, value, until, nullptr,
+		FUTEX_BITSET_MATCH_ANY);
 }
 
 // Wakes one, or all.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Building a graph, taking it apart, and whether it makes sense. For one thread at a time, while the scheduler is stopped.
+// Building a graph, taking it apart, and whether it makes sense. For one thread at a time, while
+// the scheduler is stopped.
 #include <punctual/flow.hpp>
 
 #include <cstring>
@@ -31,8 +32,10 @@ bool valid(const char *name) noexcept
 	return true;
 }
 
-// Takes an element out of a list that is linked through `next`; `end`, where there is one, is where the next element will be linked.
-template <typename Element, typename List> void unlink(List *&first, Element &element, List *Element::*next, List ***end = nullptr) noexcept
+// Takes an element out of a list that is linked through `next`; `end`, where there is one, is where
+// the next element will be linked.
+template <typename Element, typename List>
+void unlink(List *&first, Element &element, List *Element::*next, List ***end = nullptr) noexcept
 {
 	for (List **place = &first; *place != nullptr; place = &((*place)->*next)) {
 		if (*place != &element)
@@ -80,7 +83,8 @@ Channel::~Channel()
 		input->channel_ = nullptr;
 }
 
-Barrier::Barrier(Scheduler &scheduler, const char *name, std::uint32_t count) noexcept : Channel(scheduler, name)
+Barrier::Barrier(Scheduler &scheduler, const char *name, std::uint32_t count) noexcept
+    : Channel(scheduler, name)
 {
 	count_ = first_count_ = count;
 	is_barrier_ = true;
@@ -105,18 +109,22 @@ Event::~Event()
 	unlink(scheduler_->events_, *this, &Event::next_event_);
 }
 
-PeriodicEvent::PeriodicEvent(Scheduler &scheduler, const char *name, std::chrono::nanoseconds period, std::chrono::nanoseconds offset) noexcept : Event(scheduler, name)
+PeriodicEvent::PeriodicEvent(Scheduler &scheduler, const char *name,
+	std::chrono::nanoseconds period, std::chrono::nanoseconds offset) noexcept
+    : Event(scheduler, name)
 {
 	period_ns_ = period.count();
 	offset_ns_ = offset.count();
-	if (period_ns_ <= 0 || offset_ns_ < 0 || period_ns_ > max_time_ns || offset_ns_ > max_time_ns) {
+	if (period_ns_ <= 0 || offset_ns_ < 0 || period_ns_ > max_time_ns ||
+		offset_ns_ > max_time_ns) {
 		period_ns_ = max_time_ns;
 		offset_ns_ = 0;
 		scheduler.flaw(Error::period, "a periodic event");
 	}
 }
 
-Input::Input(Task &task, Channel &channel, Arming arming) noexcept : task_(&task), channel_(&channel), arming_(arming)
+Input::Input(Task &task, Channel &channel, Arming arming) noexcept
+    : task_(&task), channel_(&channel), arming_(arming)
 {
 	Scheduler &scheduler = *task.scheduler_;
 	if (!scheduler.is_stopped() || !channel.scheduler_->is_stopped()) {
@@ -153,7 +161,8 @@ Input::~Input()
 		unlink(channel_->first_input_, *this, &Input::next_of_channel_);
 }
 
-Task::Task(Scheduler &scheduler, const char *name, unsigned priority) noexcept : scheduler_(&scheduler), priority_(static_cast<std::uint8_t>(priority))
+Task::Task(Scheduler &scheduler, const char *name, unsigned priority) noexcept
+    : scheduler_(&scheduler), priority_(static_cast<std::uint8_t>(priority))
 {
 	set_name(object_.name, name);
 	if (!scheduler.is_stopped()) {
@@ -255,7 +264,8 @@ Status Scheduler::check() const noexcept
 				return {Error::name_twice, task->name()};
 		if (task->first_input_ == nullptr)
 			return {Error::no_input, task->name()};
-		for (const Input *input = task->first_input_; input != nullptr; input = input->next_of_task_)
+		for (const Input *input = task->first_input_; input != nullptr;
+			input = input->next_of_task_)
 			if (input->channel_ == nullptr)
 				return {Error::no_input, task->name()};
 	}
@@ -275,7 +285,8 @@ Status Scheduler::reset() noexcept
 		channel->count_ = channel->first_count_;
 	}
 	for (Task *task = tasks_; task != nullptr; task = task->next_) {
-		for (Input *input = task->first_input_; input != nullptr; input = input->next_of_task_)
+		for (Input *input = task->first_input_; input != nullptr;
+			input = input->next_of_task_)
 			input->pushes_ = input->taken_ = 0;
 		task->required_armed_ = task->finals_armed_ = 0;
 		task->state_ = Task::State::idle;

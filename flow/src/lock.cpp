@@ -15,12 +15,16 @@ namespace punctual::flow {
 
 namespace {
 
-// Longer than a section takes, and longer than most threads take to wake up: who sleeps because the lock was handed to a thread that is just waking up will be one in turn, and so
-// on, with two calls of the kernel for each section. Who holds the lock for longer than this has been preempted, and needs our priority.
+// Longer than a section takes, and longer than most threads take to wake up: who sleeps because the
+// lock was handed to a thread that is just waking up will be one in turn, and so on, with two calls
+// of the kernel for each section. Who holds the lock for longer than this has been preempted, and
+// needs our priority.
 constexpr std::int64_t spin_ns = 10'000;
 
-// Between two looks at the word: a tenth of a microsecond or some, then half a microsecond or a few. Each look takes the cache line from who holds the lock, who has to get it back to
-// unlock: looks that are further apart make threads that need the lock all the time take turns of several sections each, at a third of the cost. (`flow-bench-activation`)
+// Between two looks at the word: a tenth of a microsecond or some, then half a microsecond or a
+// few. Each look takes the cache line from who holds the lock, who has to get it back to unlock:
+// looks that are further apart make threads that need the lock all the time take turns of several
+// sections each, at a third of the cost. (`flow-bench-activation`)
 constexpr int first_pauses = 16;
 constexpr int most_pauses = 64;
 
@@ -42,10 +46,12 @@ bool Lock::spin(std::uint32_t self) noexcept
 {
 	std::int64_t until = 0;
 	for (int pauses = first_pauses;; pauses = pauses < most_pauses ? 2 * pauses : pauses) {
-		// Those who sleep come first: the word is not 0 before the kernel has handed the lock to all of them. Bit 31 does not say that somebody sleeps: it is set after each
-		// handing over.
+		// Those who sleep come first: the word is not 0 before the kernel has handed the
+		// lock to all of them. Bit 31 does not say that somebody sleeps: it is set after
+		// each handing over.
 		std::uint32_t holder = word_.load(std::memory_order_relaxed);
-		if (holder == 0 && word_.compare_exchange_weak(holder, self, std::memory_order_acquire, std::memory_order_relaxed))
+		if (holder == 0 && word_.compare_exchange_weak(holder, self,
+					   std::memory_order_acquire, std::memory_order_relaxed))
 			return true;
 		for (int waited = 0; waited < pauses; ++waited)
 			pause();
@@ -64,15 +70,18 @@ void Lock::wait(std::uint32_t self) noexcept
 	if (spins && spin(self))
 		return;
 	for (;;) {
-		if (syscall(SYS_futex, &word_, FUTEX_LOCK_PI_PRIVATE, 0, nullptr, nullptr, 0) == 0) {
-			// The kernel wrote the word. This read is for the memory model: it sees what the holder before wrote (hand_over).
+		if (syscall(SYS_futex, &word_, FUTEX_LOCK_PI_PRIVATE, 0, nullptr, nullptr, 0) ==
+			0) {
+			// The kernel wrote the word. This read is for the memory model: it sees
+			// what the holder before wrote (hand_over).
 			word_.fetch_or(0, std::memory_order_acquire);
 			return;
 		}
 		if (errno == EINTR || errno == EAGAIN)
 			continue;
 		if (errno == EDEADLK)
-			std::fprintf(stderr, "punctual-flow: a push, or another call of the scheduler, within Task::ready(): it can only look\n");
+			std::fprintf(stderr, "punctual-flow: a push, or another call of the "
+					     "scheduler, within Task::ready(): it can only look\n");
 		else
 			std::perror("punctual-flow: waiting for a lock");
 		std::abort();

@@ -78,7 +78,10 @@ Status Scheduler::create_threads(const Settings &settings) noexcept
 	if (!timer_.reserve(events))
 		return {Error::memory, "the timer"};
 	for (unsigned executor = 0; executor < executors_; ++executor)
-		if (Status status = create_thread(executor, settings.threads != nullptr ? settings.threads[executor] : ThreadSettings()); !status)
+		if (Status status = create_thread(executor, settings.threads != nullptr
+								    ? settings.threads[executor]
+								    : ThreadSettings());
+			!status)
 			return status;
 	return events != 0 ? create_thread(timer_number(), settings.timer) : Status();
 }
@@ -93,7 +96,8 @@ Status Scheduler::create_thread(unsigned number, const ThreadSettings &settings)
 	Error failed = Error::thread;
 	int error = 0;
 	if (CPU_COUNT(&settings.processors) != 0) {
-		error = pthread_attr_setaffinity_np(&attributes, sizeof settings.processors, &settings.processors);
+		error = pthread_attr_setaffinity_np(
+			&attributes, sizeof settings.processors, &settings.processors);
 		failed = Error::affinity;
 	}
 	const bool by_deadline = settings.policy == SCHED_DEADLINE;

@@ -13,17 +13,26 @@ namespace {
 const char *name_of(Policy policy) noexcept
 {
 	switch (policy) {
-	case Policy::fifo: return "fifo";
-	case Policy::lifo: return "lifo";
-	case Policy::priority: return "priority";
+	case Policy::fifo:
+		return "fifo";
+	case Policy::lifo:
+		return "lifo";
+	case Policy::priority:
+		return "priority";
 	}
 	return "";
 }
 
 // Memory for `count` elements until the end of the block; null where there is none.
 template <typename Element> struct Array {
-	explicit Array(std::size_t count) noexcept : elements(static_cast<Element *>(std::calloc(count != 0 ? count : 1, sizeof(Element)))) {}
-	~Array() { std::free(elements); }
+	explicit Array(std::size_t count) noexcept
+	    : elements(static_cast<Element *>(std::calloc(count != 0 ? count : 1, sizeof(Element))))
+	{
+	}
+	~Array()
+	{
+		std::free(elements);
+	}
 	Array(const Array &) = delete;
 	Array &operator=(const Array &) = delete;
 	Element *elements;
@@ -38,15 +47,19 @@ struct Trace::Tables {
 	struct Size {
 		std::size_t tasks = 0, channels = 0, inputs = 0, barriers = 0;
 		unsigned producers;
-		explicit Size(const Scheduler &scheduler) noexcept : producers(scheduler.timer_number() + 2)
+		explicit Size(const Scheduler &scheduler) noexcept
+		    : producers(scheduler.timer_number() + 2)
 		{
-			for (const Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_) {
+			for (const Channel *channel = scheduler.channels_; channel != nullptr;
+				channel = channel->next_) {
 				++channels;
 				barriers += channel->is_barrier_;
 			}
-			for (const Task *task = scheduler.tasks_; task != nullptr; task = task->next_) {
+			for (const Task *task = scheduler.tasks_; task != nullptr;
+				task = task->next_) {
 				++tasks;
-				for (const Input *input = task->first_input_; input != nullptr; input = input->next_of_task_)
+				for (const Input *input = task->first_input_; input != nullptr;
+					input = input->next_of_task_)
 					++inputs;
 			}
 		}
@@ -64,13 +77,16 @@ struct Trace::Tables {
 	Array<const char *> producers;
 
 	explicit Tables(Scheduler &of) noexcept
-	    : scheduler(of), size(of), tasks(size.tasks), channels(size.channels), connections(size.inputs), barriers(size.barriers), labels(size.producers), producers(size.producers)
+	    : scheduler(of), size(of), tasks(size.tasks), channels(size.channels),
+	      connections(size.inputs), barriers(size.barriers), labels(size.producers),
+	      producers(size.producers)
 	{
 	}
 	bool there() const noexcept
 	{
-		return tasks.elements != nullptr && channels.elements != nullptr && connections.elements != nullptr && barriers.elements != nullptr && labels.elements != nullptr
-		    && producers.elements != nullptr;
+		return tasks.elements != nullptr && channels.elements != nullptr &&
+		       connections.elements != nullptr && barriers.elements != nullptr &&
+		       labels.elements != nullptr && producers.elements != nullptr;
 	}
 };
 
@@ -78,7 +94,8 @@ void Trace::describe(Tables &tables) noexcept
 {
 	const Scheduler &scheduler = tables.scheduler;
 	punctual_trace_name *name = tables.channels.elements;
-	for (const Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
+	for (const Channel *channel = scheduler.channels_; channel != nullptr;
+		channel = channel->next_)
 		*name++ = {channel->id(), channel->name()};
 	name = tables.tasks.elements;
 	for (const Task *task = scheduler.tasks_; task != nullptr; task = task->next_)
@@ -87,9 +104,11 @@ void Trace::describe(Tables &tables) noexcept
 	for (unsigned producer = 0; producer < tables.size.producers; ++producer) {
 		Tables::Label &label = tables.labels.elements[producer];
 		if (producer < timer)
-			std::snprintf(label.text, sizeof label.text, scheduler.executors_ != 0 ? "executor %u" : "caller", producer);
+			std::snprintf(label.text, sizeof label.text,
+				scheduler.executors_ != 0 ? "executor %u" : "caller", producer);
 		else
-			std::snprintf(label.text, sizeof label.text, "%s", producer == timer ? "timer" : "program");
+			std::snprintf(label.text, sizeof label.text, "%s",
+				producer == timer ? "timer" : "program");
 		tables.producers.elements[producer] = label.text;
 	}
 }
@@ -99,7 +118,8 @@ void Trace::count_pushes(Tables &tables) noexcept
 	const Scheduler &scheduler = tables.scheduler;
 	punctual_trace_connection *connection = tables.connections.elements;
 	for (const Task *task = scheduler.tasks_; task != nullptr; task = task->next_)
-		for (const Input *input = task->first_input_; input != nullptr; input = input->next_of_task_) {
+		for (const Input *input = task->first_input_; input != nullptr;
+			input = input->next_of_task_) {
 			const Arming &arming = input->arming_;
 			std::uint32_t flags = 0;
 			if (!arming.synchronised_)
@@ -108,15 +128,18 @@ void Trace::count_pushes(Tables &tables) noexcept
 				flags |= PUNCTUAL_TRACE_OPTIONAL;
 			if (arming.final_)
 				flags |= PUNCTUAL_TRACE_FINAL;
-			*connection++ = {input->channel_->id(), task->id(), arming.threshold_, flags, arming.synchronised_ ? input->pushes_ : 0};
+			*connection++ = {input->channel_->id(), task->id(), arming.threshold_,
+				flags, arming.synchronised_ ? input->pushes_ : 0};
 		}
 	punctual_trace_barrier *barrier = tables.barriers.elements;
-	for (const Channel *channel = scheduler.channels_; channel != nullptr; channel = channel->next_)
+	for (const Channel *channel = scheduler.channels_; channel != nullptr;
+		channel = channel->next_)
 		if (channel->is_barrier_)
 			*barrier++ = {channel->id(), channel->count_, channel->arrived_};
 }
 
-// In punctual_trace_begin: the program's own threads may push already. A push before this has the lock is in the tables; one after it is traced.
+// In punctual_trace_begin: the program's own threads may push already. A push before this has the
+// lock is in the tables; one after it is traced.
 void Trace::look_at_inputs(void *of_trace) noexcept
 {
 	Tables &tables = *static_cast<Tables *>(of_trace);

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the executor says what happens (docs/flow-traces.md). Without PUNCTUAL_FLOW_TRACE, nothing is left of it.
+// Where the executor says what happens (docs/flow-traces.md). Without PUNCTUAL_FLOW_TRACE, nothing
+// is left of it.
 //
-// The clock (trace_clock.hpp) is read with the scheduler's lock: when a push has it, and when the end of an instance has it. Activations have the time of what caused them, and an instance
-// that begins where another ended has that one's. So the order of times in a trace is the order of what happened, and an activation costs two looks at the clock, not four.
+// The clock (trace_clock.hpp) is read with the scheduler's lock: when a push has it, and when the
+// end of an instance has it. Activations have the time of what caused them, and an instance that
+// begins where another ended has that one's. So the order of times in a trace is the order of what
+// happened, and an activation costs two looks at the clock, not four.
 //
-// Pushes are traced with the lock held, too, so that one producer is enough for all threads that are not the scheduler's.
+// Pushes are traced with the lock held, too, so that one producer is enough for all threads that
+// are not the scheduler's.
 #ifndef PUNCTUAL_FLOW_TRACING_HPP
 #define PUNCTUAL_FLOW_TRACING_HPP
 
 #include <punctual/flow.hpp>
 
 #if PUNCTUAL_FLOW_TRACE
-#define PUNCTUAL_TRACE 1
+#define PUNCTUAL_TRACE	    1
 #define PUNCTUAL_TRACE_PORT "trace_port.h"
 #include <punctual/trace.h>
 
@@ -81,20 +85,37 @@ private:
 	// Does that, and has all traced from then on.
 	static void look_at_inputs(void *of_trace) noexcept;
 	static void stop_tracing(Scheduler &scheduler) noexcept;
-	// Which of the kernel's threads this executor is: for whoever looks at what the kernel did with it meanwhile. Once, at its first instance.
+	// Which of the kernel's threads this executor is: for whoever looks at what the kernel did
+	// with it meanwhile. Once, at its first instance.
 	static void tell_thread() noexcept;
-	static std::uint32_t number_of(const Object &object) noexcept { return object.number - object.first_traced; }
+	static std::uint32_t number_of(const Object &object) noexcept
+	{
+		return object.number - object.first_traced;
+	}
 	static std::uint32_t producer(Scheduler &scheduler) noexcept
 	{
-		return context.scheduler == &scheduler ? context.number : scheduler.timer_number() + 1;
+		return context.scheduler == &scheduler ? context.number
+						       : scheduler.timer_number() + 1;
 	}
 #else
-	static void look(const Scheduler &) noexcept {}
-	static void push(Scheduler &, const Object &) noexcept {}
-	static void count(Scheduler &, const Object &, std::uint32_t) noexcept {}
-	static void activation(Scheduler &, const Object &) noexcept {}
-	static void start(Scheduler &, const Object &) noexcept {}
-	static void stop(Scheduler &, const Object &) noexcept {}
+	static void look(const Scheduler &) noexcept
+	{
+	}
+	static void push(Scheduler &, const Object &) noexcept
+	{
+	}
+	static void count(Scheduler &, const Object &, std::uint32_t) noexcept
+	{
+	}
+	static void activation(Scheduler &, const Object &) noexcept
+	{
+	}
+	static void start(Scheduler &, const Object &) noexcept
+	{
+	}
+	static void stop(Scheduler &, const Object &) noexcept
+	{
+	}
 #endif
 };
 

@@ -212,7 +212,8 @@ TEST_F(Activation, B4_any_of_several_final_inputs_activates)
 
 TEST_F(Activation, B5_optional_inputs_alone_never_activate)
 {
-	Input first(task, a, Arming().optional()), second(task, b, Arming().optional().unsynchronised());
+	Input first(task, a, Arming().optional()),
+		second(task, b, Arming().optional().unsynchronised());
 	start();
 	push(a, 3);
 	push(b, 3);
@@ -245,13 +246,18 @@ TEST_F(Activation, B7_among_optional_ones_the_final_ones_activate)
 // Two of three inputs are enough.
 class Majority : public Logged {
 public:
-	Majority(flow::Scheduler &scheduler, Log &log, Channel &first, Channel &second, Channel &third)
-	    : Logged(scheduler, log, "majority"), first_(*this, first), second_(*this, second), third_(*this, third)
+	Majority(flow::Scheduler &scheduler, Log &log, Channel &first, Channel &second,
+		Channel &third)
+	    : Logged(scheduler, log, "majority"), first_(*this, first), second_(*this, second),
+	      third_(*this, third)
 	{
 	}
 
 protected:
-	bool ready() const override { return first_.armed() + second_.armed() + third_.armed() >= 2; }
+	bool ready() const override
+	{
+		return first_.armed() + second_.armed() + third_.armed() >= 2;
+	}
 
 private:
 	Input first_, second_, third_;
@@ -279,7 +285,11 @@ TEST_F(Activation, B8_a_custom_condition_decides)
 
 class Asked : public Logged {
 public:
-	Asked(flow::Scheduler &scheduler, Log &log, Channel &channel, Arming arming, const char *name = "asked") : Logged(scheduler, log, name), input_(*this, channel, arming) {}
+	Asked(flow::Scheduler &scheduler, Log &log, Channel &channel, Arming arming,
+		const char *name = "asked")
+	    : Logged(scheduler, log, name), input_(*this, channel, arming)
+	{
+	}
 	mutable int times = 0;
 	mutable std::uint32_t pushes = 0;
 
@@ -334,7 +344,9 @@ TEST_F(Activation, C1_an_armed_synchronised_input_gives_its_threshold)
 {
 	Input first(task, a, Arming().pushes(3)), second(task, b);
 	std::string taken;
-	task.body = [&] { taken += std::to_string(first.taken()) + std::to_string(second.taken()) + ' '; };
+	task.body = [&] {
+		taken += std::to_string(first.taken()) + std::to_string(second.taken()) + ' ';
+	};
 	start();
 	push(a, 7);
 	push(b, 1);
@@ -353,7 +365,9 @@ TEST_F(Activation, C1_a_synchronised_input_that_is_not_armed_keeps_what_has_come
 {
 	Input first(task, a, Arming().pushes(3)), final(task, b, Arming().final().optional());
 	std::string taken;
-	task.body = [&] { taken += std::to_string(first.taken()) + std::to_string(final.taken()) + ' '; };
+	task.body = [&] {
+		taken += std::to_string(first.taken()) + std::to_string(final.taken()) + ' ';
+	};
 	start();
 	push(a, 2);
 	push(b, 1);
@@ -379,7 +393,8 @@ TEST_F(Activation, C1_all_armed_inputs_give_whichever_made_it_ready)
 
 TEST_F(Activation, C2_an_unsynchronised_input_that_is_not_armed_forgets_what_has_come)
 {
-	Input first(task, a, Arming().pushes(3).unsynchronised()), final(task, b, Arming().final().optional());
+	Input first(task, a, Arming().pushes(3).unsynchronised()),
+		final(task, b, Arming().final().optional());
 	std::string taken;
 	task.body = [&] { taken += std::to_string(first.taken()) + ' '; };
 	start();

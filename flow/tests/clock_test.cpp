@@ -10,14 +10,16 @@ using punctual::flow::TraceClock;
 
 namespace {
 
-// What it may be off by, as it says itself: an interrupt of some microseconds, slewing. Preemption of this thread makes the bracket wider, not the clock worse.
+// What it may be off by, as it says itself: an interrupt of some microseconds, slewing. Preemption
+// of this thread makes the bracket wider, not the clock worse.
 constexpr std::uint64_t tolerance_ns = 20'000;
 
 std::uint64_t real() noexcept
 {
 	timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+	return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+	       static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 std::uint64_t jump;
@@ -67,7 +69,8 @@ TEST(TraceClock, follows_a_clock_that_jumps)
 	jump = 0;
 	clock.begin(jumping);
 	compare(clock, jumping, 100'000'000);
-	for (std::uint64_t by : {std::uint64_t{5'000'000'000}, std::uint64_t{700'000'000}, std::uint64_t{30'000'000}}) {
+	for (std::uint64_t by : {std::uint64_t{5'000'000'000}, std::uint64_t{700'000'000},
+		     std::uint64_t{30'000'000}}) {
 		jump += by;
 		// It notices at the next correction; until then it is behind.
 		std::uint64_t end = real() + 3'000'000;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Rows G of the tables in docs/flow.md. Nothing here depends on how long something takes: pushes are waited for, and what must not come is given every chance to.
+// Rows G of the tables in docs/flow.md. Nothing here depends on how long something takes: pushes
+// are waited for, and what must not come is given every chance to.
 #include <semaphore.h>
 #include <vector>
 
@@ -13,9 +14,19 @@ using flow::Input;
 // Lets a thread wait until a channel has been pushed on.
 class Pushed : public flow::Task {
 public:
-	Pushed(flow::Scheduler &scheduler, const char *name, flow::Channel &channel) : Task(scheduler, name), input_(*this, channel) { sem_init(&pushed_, 0, 0); }
-	~Pushed() override { sem_destroy(&pushed_); }
-	void execute() override { sem_post(&pushed_); }
+	Pushed(flow::Scheduler &scheduler, const char *name, flow::Channel &channel)
+	    : Task(scheduler, name), input_(*this, channel)
+	{
+		sem_init(&pushed_, 0, 0);
+	}
+	~Pushed() override
+	{
+		sem_destroy(&pushed_);
+	}
+	void execute() override
+	{
+		sem_post(&pushed_);
+	}
 	void wait(int times = 1)
 	{
 		while (times > 0)
@@ -36,7 +47,10 @@ private:
 
 class Events : public testing::Test {
 protected:
-	~Events() override { EXPECT_TRUE(scheduler.stop()); }
+	~Events() override
+	{
+		EXPECT_TRUE(scheduler.stop());
+	}
 	flow::Scheduler scheduler;
 };
 
@@ -51,8 +65,10 @@ TEST_F(Events, G1_a_periodic_event_pushes_and_pushes)
 
 TEST_F(Events, G1_the_offset_comes_first)
 {
-	flow::PeriodicEvent early(scheduler, "early", 1h), late(scheduler, "late", 1h, 50ms), never(scheduler, "never", 1ms, 1h);
-	Pushed first(scheduler, "first", early), second(scheduler, "second", late), third(scheduler, "third", never);
+	flow::PeriodicEvent early(scheduler, "early", 1h), late(scheduler, "late", 1h, 50ms),
+		never(scheduler, "never", 1ms, 1h);
+	Pushed first(scheduler, "first", early), second(scheduler, "second", late),
+		third(scheduler, "third", never);
 	auto begin = std::chrono::steady_clock::now();
 	ASSERT_TRUE(scheduler.start());
 	first.wait();
@@ -64,9 +80,11 @@ TEST_F(Events, G1_the_offset_comes_first)
 
 TEST_F(Events, G1_pushes_come_in_the_order_of_time)
 {
-	flow::OneShotEvent a(scheduler, "a"), b(scheduler, "b"), c(scheduler, "c"), d(scheduler, "d");
+	flow::OneShotEvent a(scheduler, "a"), b(scheduler, "b"), c(scheduler, "c"),
+		d(scheduler, "d");
 	Log log;
-	Logged of_a(scheduler, log, "a"), of_b(scheduler, log, "b"), of_c(scheduler, log, "c"), of_d(scheduler, log, "d");
+	Logged of_a(scheduler, log, "a"), of_b(scheduler, log, "b"), of_c(scheduler, log, "c"),
+		of_d(scheduler, log, "d");
 	Input input_a(of_a, a), input_b(of_b, b), input_c(of_c, c), input_d(of_d, d);
 	Pushed last(scheduler, "last", d);
 	ASSERT_TRUE(scheduler.start());
@@ -85,8 +103,10 @@ TEST(Expiry, G1_G2_the_next_push_is_on_the_grid_and_missed_ones_are_counted)
 		std::int64_t due, period, now, next;
 		std::uint64_t missed;
 	};
-	for (const Case &one : {Case{100, 10, 100, 110, 0}, Case{100, 10, 109, 110, 0}, Case{100, 10, 110, 120, 1}, Case{100, 10, 119, 120, 1}, Case{100, 10, 120, 130, 2},
-				Case{100, 10, 1005, 1010, 90}, Case{0, 1, 1'000'000'000'000, 1'000'000'000'001, 1'000'000'000'000}}) {
+	for (const Case &one : {Case{100, 10, 100, 110, 0}, Case{100, 10, 109, 110, 0},
+		     Case{100, 10, 110, 120, 1}, Case{100, 10, 119, 120, 1},
+		     Case{100, 10, 120, 130, 2}, Case{100, 10, 1005, 1010, 90},
+		     Case{0, 1, 1'000'000'000'000, 1'000'000'000'001, 1'000'000'000'000}}) {
 		flow::NextExpiry next = flow::next_expiry(one.due, one.period, one.now);
 		EXPECT_EQ(next.due_ns, one.next);
 		EXPECT_EQ(next.missed, one.missed);
@@ -152,7 +172,8 @@ TEST_F(Events, G5_G6_what_is_cancelled_does_not_come)
 {
 	flow::OneShotEvent event(scheduler, "event"), after(scheduler, "after");
 	flow::PeriodicEvent periodic(scheduler, "periodic", 1h, 1h);
-	Pushed pushed(scheduler, "pushed", event), later(scheduler, "later", after), of_periodic(scheduler, "of_periodic", periodic);
+	Pushed pushed(scheduler, "pushed", event), later(scheduler, "later", after),
+		of_periodic(scheduler, "of_periodic", periodic);
 	EXPECT_FALSE(event.cancel());
 	ASSERT_TRUE(scheduler.start());
 	EXPECT_FALSE(event.cancel());
@@ -222,8 +243,10 @@ TEST_F(Events, many_events_at_random)
 	std::vector<std::unique_ptr<flow::OneShotEvent>> events;
 	std::vector<std::unique_ptr<Pushed>> tasks;
 	for (int event = 0; event < 100; ++event) {
-		events.emplace_back(new flow::OneShotEvent(scheduler, ("event" + std::to_string(event)).c_str()));
-		tasks.emplace_back(new Pushed(scheduler, ("task" + std::to_string(event)).c_str(), *events.back()));
+		events.emplace_back(new flow::OneShotEvent(
+			scheduler, ("event" + std::to_string(event)).c_str()));
+		tasks.emplace_back(new Pushed(
+			scheduler, ("task" + std::to_string(event)).c_str(), *events.back()));
 	}
 	ASSERT_TRUE(scheduler.start());
 	std::uint32_t random = 1;
@@ -236,13 +259,15 @@ TEST_F(Events, many_events_at_random)
 				EXPECT_EQ(events[event]->cancel(), waits[event]);
 				waits[event] = false;
 			} else {
-				ASSERT_TRUE(events[event]->start(1h + std::chrono::nanoseconds(random)));
+				ASSERT_TRUE(events[event]->start(
+					1h + std::chrono::nanoseconds(random)));
 				waits[event] = true;
 			}
 		}
 		for (std::size_t event = 0; event < events.size(); ++event)
 			if (waits[event]) {
-				ASSERT_TRUE(events[event]->start(std::chrono::microseconds(event * 7919 % 1000)));
+				ASSERT_TRUE(events[event]->start(
+					std::chrono::microseconds(event * 7919 % 1000)));
 			}
 		for (std::size_t event = 0; event < events.size(); ++event)
 			if (waits[event])

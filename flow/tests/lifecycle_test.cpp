@@ -28,9 +28,18 @@ protected:
 // Counts the runs of something, and lets a thread wait for them.
 class Runs {
 public:
-	Runs() { sem_init(&runs_, 0, 0); }
-	~Runs() { sem_destroy(&runs_); }
-	void add() { sem_post(&runs_); }
+	Runs()
+	{
+		sem_init(&runs_, 0, 0);
+	}
+	~Runs()
+	{
+		sem_destroy(&runs_);
+	}
+	void add()
+	{
+		sem_post(&runs_);
+	}
 	void wait(int times = 1)
 	{
 		while (times > 0)
@@ -92,7 +101,8 @@ TEST_F(Life, F3_stop_runs_what_is_ready_and_activates_nothing_more)
 	start();
 	push(a, 2);
 	stop();
-	// One instance of the first was ready. The push to the second, and the second push to the first, count.
+	// One instance of the first was ready. The push to the second, and the second push to the
+	// first, count.
 	EXPECT_EQ(log.take(), "t");
 	EXPECT_EQ(run(), "");
 	start();
@@ -309,7 +319,8 @@ namespace {
 bool kernel_admits_deadlines()
 {
 	long runtime_us = -1;
-	if (std::FILE *file = std::fopen("/proc/sys/kernel/sched_rt_runtime_us", "re"); file != nullptr) {
+	if (std::FILE *file = std::fopen("/proc/sys/kernel/sched_rt_runtime_us", "re");
+		file != nullptr) {
 		if (std::fscanf(file, "%ld", &runtime_us) != 1)
 			runtime_us = -1;
 		std::fclose(file);
@@ -322,10 +333,12 @@ bool kernel_admits_deadlines()
 TEST_F(Life, executors_and_timer_are_under_deadline)
 {
 	using std::chrono::milliseconds;
-	flow::ThreadSettings thread = flow::ThreadSettings::deadline(milliseconds(1), milliseconds(5), milliseconds(10));
+	flow::ThreadSettings thread =
+		flow::ThreadSettings::deadline(milliseconds(1), milliseconds(5), milliseconds(10));
 	settings.threads = &thread;
 	settings.executors = 1;
-	settings.timer = flow::ThreadSettings::deadline(milliseconds(1), milliseconds(2), milliseconds(20));
+	settings.timer =
+		flow::ThreadSettings::deadline(milliseconds(1), milliseconds(2), milliseconds(20));
 	flow::PeriodicEvent tick(scheduler, "tick", milliseconds(1));
 	Logged task(scheduler, log, "t");
 	Input input(task, tick);
@@ -342,12 +355,15 @@ TEST_F(Life, executors_and_timer_are_under_deadline)
 		runs.add();
 	};
 	flow::Status status = scheduler.start(settings);
-	// The next test, in another build of this program that runs at the same time, may have taken all that there is for a moment.
+	// The next test, in another build of this program that runs at the same time, may have
+	// taken all that there is for a moment.
 	const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-	for (; status.os_error() == EBUSY && std::chrono::steady_clock::now() < patience; status = scheduler.start(settings))
+	for (; status.os_error() == EBUSY && std::chrono::steady_clock::now() < patience;
+		status = scheduler.start(settings))
 		sched_yield();
 	if (status.os_error() == EBUSY)
-		GTEST_SKIP() << "the kernel has no time left for SCHED_DEADLINE: other programs have it all, or it has lost count";
+		GTEST_SKIP() << "the kernel has no time left for SCHED_DEADLINE: other programs "
+				"have it all, or it has lost count";
 	if (status.error() == Error::deadline_permission)
 		GTEST_SKIP() << "needs CAP_SYS_NICE";
 	ASSERT_TRUE(status);
@@ -369,7 +385,8 @@ TEST_F(Life, F10_deadlines_that_the_kernel_refuses)
 	settings.threads = threads;
 	auto refused = [&](Error error, int os_error) {
 		flow::Status status = scheduler.start(settings);
-		if (status.error() == Error::deadline_permission && error != Error::deadline_permission)
+		if (status.error() == Error::deadline_permission &&
+			error != Error::deadline_permission)
 			return false;
 		EXPECT_EQ(status.error(), error);
 		EXPECT_EQ(status.os_error(), os_error);
@@ -378,10 +395,12 @@ TEST_F(Life, F10_deadlines_that_the_kernel_refuses)
 		return true;
 	};
 	settings.executors = 2;
-	threads[1] = flow::ThreadSettings::deadline(milliseconds(2), milliseconds(1), milliseconds(10));
+	threads[1] =
+		flow::ThreadSettings::deadline(milliseconds(2), milliseconds(1), milliseconds(10));
 	if (!refused(Error::deadline, EINVAL))
 		GTEST_SKIP() << "needs CAP_SYS_NICE";
-	threads[1] = flow::ThreadSettings::deadline(milliseconds(-2), milliseconds(1), milliseconds(10));
+	threads[1] =
+		flow::ThreadSettings::deadline(milliseconds(-2), milliseconds(1), milliseconds(10));
 	refused(Error::deadline, EINVAL);
 	if (!kernel_admits_deadlines())
 		GTEST_SKIP() << "sched_rt_runtime_us is -1: the kernel admits all";
@@ -389,12 +408,15 @@ TEST_F(Life, F10_deadlines_that_the_kernel_refuses)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < static_cast<long>(flow::max_executors)) {
 		settings.executors = flow::max_executors;
 		for (flow::ThreadSettings &thread : threads)
-			thread = flow::ThreadSettings::deadline(milliseconds(10), milliseconds(10), milliseconds(10));
+			thread = flow::ThreadSettings::deadline(
+				milliseconds(10), milliseconds(10), milliseconds(10));
 		refused(Error::deadline, EBUSY);
 	}
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1) {
 		settings.executors = 1;
-		threads[0] = flow::ThreadSettings::deadline(milliseconds(1), milliseconds(5), milliseconds(10)).on(0);
+		threads[0] = flow::ThreadSettings::deadline(
+			milliseconds(1), milliseconds(5), milliseconds(10))
+				     .on(0);
 		refused(Error::deadline_permission, EPERM);
 	}
 	settings.threads = nullptr;
@@ -411,25 +433,115 @@ TEST_F(Life, what_is_wrong_with_a_graph_is_said)
 	};
 	Log unused;
 	const Case cases[] = {
-	    {Error::name, [](auto &s, auto &then) { Channel bad(s, ""); then(); }},
-	    {Error::name, [](auto &s, auto &then) { Channel bad(s, nullptr); then(); }},
-	    {Error::name, [](auto &s, auto &then) { Channel bad(s, "a b"); then(); }},
-	    {Error::name, [](auto &s, auto &then) { Channel bad(s, "quote\""); then(); }},
-	    {Error::name, [](auto &s, auto &then) { Channel bad(s, "one,two"); then(); }},
-	    {Error::name, [](auto &s, auto &then) { Channel bad(s, "123456789012345678901234"); then(); }},
-	    {Error::none, [](auto &s, auto &then) { Channel good(s, "12345678901234567890123"); then(); }},
-	    {Error::name_twice, [](auto &s, auto &then) { Channel one(s, "c"), two(s, "c"); then(); }},
-	    {Error::name_twice, [&](auto &s, auto &then) { Channel c(s, "c"); Logged one(s, unused, "t"), two(s, unused, "t"); Input i(one, c), j(two, c); then(); }},
-	    {Error::none, [&](auto &s, auto &then) { Channel c(s, "same"); Logged t(s, unused, "same"); Input i(t, c); then(); }},
-	    {Error::no_input, [&](auto &s, auto &then) { Logged t(s, unused, "t"); then(); }},
-	    {Error::threshold, [&](auto &s, auto &then) { Channel c(s, "c"); Logged t(s, unused, "t"); Input i(t, c, Arming().pushes(0)); then(); }},
-	    {Error::priority, [&](auto &s, auto &then) { Channel c(s, "c"); Logged t(s, unused, "t", 0); Input i(t, c); then(); }},
-	    {Error::priority, [&](auto &s, auto &then) { Channel c(s, "c"); Logged t(s, unused, "t", 256); Input i(t, c); then(); }},
-	    {Error::other_scheduler, [&](auto &s, auto &then) { flow::Scheduler o; Channel c(o, "c"); Logged t(s, unused, "t"); Input i(t, c); then(); }},
-	    {Error::period, [](auto &s, auto &then) { flow::PeriodicEvent bad(s, "e", std::chrono::nanoseconds(0)); then(); }},
-	    {Error::period, [](auto &s, auto &then) { flow::PeriodicEvent bad(s, "e", std::chrono::seconds(1), std::chrono::nanoseconds(-1)); then(); }},
-	    {Error::period, [](auto &s, auto &then) { flow::PeriodicEvent bad(s, "e", std::chrono::nanoseconds::max()); then(); }},
-	    {Error::count, [](auto &s, auto &then) { flow::Barrier bad(s, "b", 0); then(); }},
+		{Error::name,
+			[](auto &s, auto &then) {
+				Channel bad(s, "");
+				then();
+			}},
+		{Error::name,
+			[](auto &s, auto &then) {
+				Channel bad(s, nullptr);
+				then();
+			}},
+		{Error::name,
+			[](auto &s, auto &then) {
+				Channel bad(s, "a b");
+				then();
+			}},
+		{Error::name,
+			[](auto &s, auto &then) {
+				Channel bad(s, "quote\"");
+				then();
+			}},
+		{Error::name,
+			[](auto &s, auto &then) {
+				Channel bad(s, "one,two");
+				then();
+			}},
+		{Error::name,
+			[](auto &s, auto &then) {
+				Channel bad(s, "123456789012345678901234");
+				then();
+			}},
+		{Error::none,
+			[](auto &s, auto &then) {
+				Channel good(s, "12345678901234567890123");
+				then();
+			}},
+		{Error::name_twice,
+			[](auto &s, auto &then) {
+				Channel one(s, "c"), two(s, "c");
+				then();
+			}},
+		{Error::name_twice,
+			[&](auto &s, auto &then) {
+				Channel c(s, "c");
+				Logged one(s, unused, "t"), two(s, unused, "t");
+				Input i(one, c), j(two, c);
+				then();
+			}},
+		{Error::none,
+			[&](auto &s, auto &then) {
+				Channel c(s, "same");
+				Logged t(s, unused, "same");
+				Input i(t, c);
+				then();
+			}},
+		{Error::no_input,
+			[&](auto &s, auto &then) {
+				Logged t(s, unused, "t");
+				then();
+			}},
+		{Error::threshold,
+			[&](auto &s, auto &then) {
+				Channel c(s, "c");
+				Logged t(s, unused, "t");
+				Input i(t, c, Arming().pushes(0));
+				then();
+			}},
+		{Error::priority,
+			[&](auto &s, auto &then) {
+				Channel c(s, "c");
+				Logged t(s, unused, "t", 0);
+				Input i(t, c);
+				then();
+			}},
+		{Error::priority,
+			[&](auto &s, auto &then) {
+				Channel c(s, "c");
+				Logged t(s, unused, "t", 256);
+				Input i(t, c);
+				then();
+			}},
+		{Error::other_scheduler,
+			[&](auto &s, auto &then) {
+				flow::Scheduler o;
+				Channel c(o, "c");
+				Logged t(s, unused, "t");
+				Input i(t, c);
+				then();
+			}},
+		{Error::period,
+			[](auto &s, auto &then) {
+				flow::PeriodicEvent bad(s, "e", std::chrono::nanoseconds(0));
+				then();
+			}},
+		{Error::period,
+			[](auto &s, auto &then) {
+				flow::PeriodicEvent bad(s, "e", std::chrono::seconds(1),
+					std::chrono::nanoseconds(-1));
+				then();
+			}},
+		{Error::period,
+			[](auto &s, auto &then) {
+				flow::PeriodicEvent bad(s, "e", std::chrono::nanoseconds::max());
+				then();
+			}},
+		{Error::count,
+			[](auto &s, auto &then) {
+				flow::Barrier bad(s, "b", 0);
+				then();
+			}},
 	};
 	for (const Case &one : cases) {
 		flow::Scheduler fresh;
@@ -488,11 +600,14 @@ TEST_F(Life, every_error_says_what_to_do)
 		char *text = nullptr;
 		std::size_t size = 0;
 		std::FILE *file = open_memstream(&text, &size);
-		EXPECT_EQ(flow::Status(static_cast<Error>(error), "subject", 3, EPERM).print(file), 1);
+		EXPECT_EQ(flow::Status(static_cast<Error>(error), "subject", 3, EPERM).print(file),
+			1);
 		std::fclose(file);
 		EXPECT_EQ(std::string(text).find("unknown error"), std::string::npos) << error;
 		// The subject of a trace's failure is what the tracer says of it, all of it.
-		const char *begin = static_cast<Error>(error) == Error::trace ? "punctual-flow: subject 3 (" : "punctual-flow: subject 3: ";
+		const char *begin = static_cast<Error>(error) == Error::trace
+					    ? "punctual-flow: subject 3 ("
+					    : "punctual-flow: subject 3: ";
 		EXPECT_EQ(std::string(text).find(begin), 0u) << text;
 		free(text);
 	}
@@ -506,7 +621,8 @@ protected:
 			static const char *const names[] = {"t", "u", "v", "w"};
 			static const char *const channel_names[] = {"ct", "cu", "cv", "cw"};
 			channels.emplace_back(new Channel(scheduler, channel_names[task]));
-			tasks.emplace_back(new Logged(scheduler, log, names[task], priorities[task]));
+			tasks.emplace_back(
+				new Logged(scheduler, log, names[task], priorities[task]));
 			inputs.emplace_back(new Input(*tasks.back(), *channels.back()));
 		}
 	}
@@ -571,14 +687,16 @@ TEST_F(Order, run_ready_runs_as_many_as_it_is_told)
 	EXPECT_EQ(scheduler.run_ready(3), 1u);
 }
 
-// All of a number of tasks run at once, or this does not end: no executor idles while a task is ready.
+// All of a number of tasks run at once, or this does not end: no executor idles while a task is
+// ready.
 TEST(Executors, I1_none_idles_while_a_task_is_ready)
 {
 	constexpr int tasks = 8;
 	flow::Scheduler scheduler;
 	Channel channel(scheduler, "channel");
 	struct Meets : flow::Task {
-		Meets(flow::Scheduler &to, const char *name, Channel &input, pthread_barrier_t &barrier, Runs &runs)
+		Meets(flow::Scheduler &to, const char *name, Channel &input,
+			pthread_barrier_t &barrier, Runs &runs)
 		    : Task(to, name), input_(*this, input), barrier_(barrier), runs_(runs)
 		{
 		}
@@ -596,7 +714,8 @@ TEST(Executors, I1_none_idles_while_a_task_is_ready)
 	Runs runs;
 	std::vector<std::unique_ptr<Meets>> all;
 	for (int task = 0; task < tasks; ++task)
-		all.emplace_back(new Meets(scheduler, ("task" + std::to_string(task)).c_str(), channel, barrier, runs));
+		all.emplace_back(new Meets(scheduler, ("task" + std::to_string(task)).c_str(),
+			channel, barrier, runs));
 	flow::Settings settings;
 	settings.executors = tasks;
 	for (auto spin : {std::chrono::nanoseconds(0), std::chrono::nanoseconds(5000)}) {
@@ -663,7 +782,8 @@ TEST(Executors, I2_no_task_runs_concurrently_with_itself)
 	EXPECT_EQ(runs.left(), 0);
 }
 
-// A thread of low priority has the lock; one in between keeps the only processor until one of high priority had the lock. Without inheritance, that is for ever.
+// A thread of low priority has the lock; one in between keeps the only processor until one of high
+// priority had the lock. Without inheritance, that is for ever.
 struct Inheritance {
 	flow::Lock lock;
 	Runs taken, go;
@@ -721,7 +841,8 @@ struct Inheritance {
 TEST(Lock, who_holds_it_inherits_the_priority_of_who_waits)
 {
 	Inheritance test;
-	if (int error = test.run(test.low, 1, Inheritance::be_low); error == EPERM || error == EINVAL)
+	if (int error = test.run(test.low, 1, Inheritance::be_low);
+		error == EPERM || error == EINVAL)
 		GTEST_SKIP() << "needs CAP_SYS_NICE, and processor 0";
 	else
 		ASSERT_EQ(error, 0);
@@ -735,8 +856,13 @@ TEST(Lock, who_holds_it_inherits_the_priority_of_who_waits)
 TEST(ConditionDeath, a_push_within_ready_ends_the_program_with_a_message)
 {
 	struct Bad : flow::Task {
-		Bad(flow::Scheduler &to, Channel &channel) : Task(to, "bad"), channel_(channel), input_(*this, channel) {}
-		void execute() override {}
+		Bad(flow::Scheduler &to, Channel &channel)
+		    : Task(to, "bad"), channel_(channel), input_(*this, channel)
+		{
+		}
+		void execute() override
+		{
+		}
 		bool ready() const override
 		{
 			channel_.push();
@@ -746,12 +872,12 @@ TEST(ConditionDeath, a_push_within_ready_ends_the_program_with_a_message)
 		Input input_;
 	};
 	EXPECT_DEATH(
-	    {
-		    flow::Scheduler scheduler;
-		    Channel channel(scheduler, "channel");
-		    Bad bad(scheduler, channel);
-		    (void)scheduler.start();
-		    channel.push();
-	    },
-	    "within Task::ready");
+		{
+			flow::Scheduler scheduler;
+			Channel channel(scheduler, "channel");
+			Bad bad(scheduler, channel);
+			(void)scheduler.start();
+			channel.push();
+		},
+		"within Task::ready");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Nothing is allocated or freed between the start and the stop of a scheduler: this program's malloc ends it there.
+// Nothing is allocated or freed between the start and the stop of a scheduler: this program's
+// malloc ends it there.
 //
 //   flow-no-heap [FOLDER]    traces to FOLDER
 #include <atomic>
@@ -82,7 +83,9 @@ static sem_t done;
 
 class Source : public flow::Task {
 public:
-	Source() : Task(scheduler, "source", 3) {}
+	Source() : Task(scheduler, "source", 3)
+	{
+	}
 	void execute() override
 	{
 		(void)queue.push(1);
@@ -100,7 +103,11 @@ private:
 
 class Sink : public flow::Task {
 public:
-	Sink(const char *name, flow::Channel &input) : Task(scheduler, name, 2), input_(*this, input), timeout_(*this, timeout, flow::Arming().optional().final()) {}
+	Sink(const char *name, flow::Channel &input)
+	    : Task(scheduler, name, 2), input_(*this, input),
+	      timeout_(*this, timeout, flow::Arming().optional().final())
+	{
+	}
 	void execute() override
 	{
 		int value;
@@ -118,13 +125,15 @@ int main(int count, char **arguments)
 {
 	sem_init(&done, 0, 0);
 	Source source;
-	Sink of_queue("of_queue", queue), of_latest("of_latest", latest), of_barrier("of_barrier", barrier);
+	Sink of_queue("of_queue", queue), of_latest("of_latest", latest),
+		of_barrier("of_barrier", barrier);
 	flow::Group group(scheduler);
 	if (!group.join(of_queue) || !group.join(of_latest) || !group.join(of_barrier))
 		return 1;
 	flow::Settings settings;
 	settings.trace = count > 1 ? arguments[1] : nullptr;
-	for (flow::Policy policy : {flow::Policy::fifo, flow::Policy::lifo, flow::Policy::priority}) {
+	for (flow::Policy policy :
+		{flow::Policy::fifo, flow::Policy::lifo, flow::Policy::priority}) {
 		settings.policy = policy;
 		settings.executors = 2;
 		if (flow::Status status = scheduler.start(settings); !status)

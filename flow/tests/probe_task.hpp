@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What the tests of single rows share: a scheduler without executors, so that a test says when what runs, and tasks that write down that they ran.
+// What the tests of single rows share: a scheduler without executors, so that a test says when what
+// runs, and tasks that write down that they ran.
 #ifndef PROBE_TASK_HPP
 #define PROBE_TASK_HPP
 
@@ -24,7 +25,10 @@ struct Log {
 
 class Logged : public flow::Task {
 public:
-	Logged(flow::Scheduler &scheduler, Log &log, const char *name, unsigned priority = 255) : Task(scheduler, name, priority), log_(log) {}
+	Logged(flow::Scheduler &scheduler, Log &log, const char *name, unsigned priority = 255)
+	    : Task(scheduler, name, priority), log_(log)
+	{
+	}
 
 	void execute() override
 	{
@@ -52,7 +56,10 @@ protected:
 		flow::Status status = scheduler.start(settings);
 		ASSERT_TRUE(status) << static_cast<int>(status.error()) << ' ' << status.subject();
 	}
-	void stop() { ASSERT_TRUE(scheduler.stop()); }
+	void stop()
+	{
+		ASSERT_TRUE(scheduler.stop());
+	}
 	// Runs all that is ready; the names in order.
 	std::string run()
 	{

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Random graphs. Without executors, against a second executor that is as simple as the tables of docs/flow.md are to read; with executors, against what must be kept.
+// Random graphs. Without executors, against a second executor that is as simple as the tables of
+// docs/flow.md are to read; with executors, against what must be kept.
 #include <algorithm>
 #include <atomic>
 #include <deque>
@@ -33,7 +34,9 @@ struct Plan {
 
 	explicit Plan(std::mt19937 &random)
 	{
-		auto up_to = [&](unsigned most) { return static_cast<unsigned>(random() % (most + 1)); };
+		auto up_to = [&](unsigned most) {
+			return static_cast<unsigned>(random() % (most + 1));
+		};
 		tasks = 1 + up_to(5);
 		channels = 1 + up_to(5);
 		for (unsigned channel = 0; channel < channels; ++channel)
@@ -45,7 +48,8 @@ struct Plan {
 			for (unsigned output = up_to(2); output != 0; --output)
 				outputs.back().push_back(up_to(channels - 1));
 			for (unsigned input = 1 + up_to(2); input != 0; --input)
-				wires.push_back({task, up_to(channels - 1), 1 + up_to(2), up_to(3) == 0, up_to(4) == 0, up_to(2) != 0});
+				wires.push_back({task, up_to(channels - 1), 1 + up_to(2),
+					up_to(3) == 0, up_to(4) == 0, up_to(2) != 0});
 		}
 	}
 };
@@ -58,7 +62,9 @@ struct Model {
 		unsigned pushes = 0, taken = 0;
 	};
 
-	explicit Model(const Plan &of, flow::Policy with) : plan(of), policy(with), states(of.tasks, idle), counts(of.counts), arrived(of.channels, 0), runs(of.tasks, 0)
+	explicit Model(const Plan &of, flow::Policy with)
+	    : plan(of), policy(with), states(of.tasks, idle), counts(of.counts),
+	      arrived(of.channels, 0), runs(of.tasks, 0)
 	{
 		for (const Plan::Wire &wire : plan.wires)
 			inputs.push_back({wire});
@@ -76,7 +82,8 @@ struct Model {
 			if (input.wire.channel != channel)
 				continue;
 			bool is_idle = states[input.wire.task] == idle;
-			if (!input.wire.synchronised && (!is_idle || input.pushes == input.wire.threshold))
+			if (!input.wire.synchronised &&
+				(!is_idle || input.pushes == input.wire.threshold))
 				continue;
 			++input.pushes;
 			if (is_idle)
@@ -105,7 +112,8 @@ struct Model {
 		for (In &input : inputs) {
 			if (input.wire.task != task)
 				continue;
-			input.taken = input.pushes >= input.wire.threshold ? input.wire.threshold : 0;
+			input.taken =
+				input.pushes >= input.wire.threshold ? input.wire.threshold : 0;
 			input.pushes = input.wire.synchronised ? input.pushes - input.taken : 0;
 		}
 		states[task] = ready;
@@ -119,7 +127,10 @@ struct Model {
 		if (policy == flow::Policy::lifo)
 			next = queue.end() - 1;
 		if (policy == flow::Policy::priority)
-			next = std::min_element(queue.begin(), queue.end(), [this](unsigned one, unsigned other) { return plan.priorities[one] < plan.priorities[other]; });
+			next = std::min_element(
+				queue.begin(), queue.end(), [this](unsigned one, unsigned other) {
+					return plan.priorities[one] < plan.priorities[other];
+				});
 		unsigned task = *next;
 		queue.erase(next);
 		log += std::to_string(task);
@@ -183,7 +194,10 @@ struct Model {
 // The same with the executor.
 struct Real {
 	struct Node : flow::Task {
-		Node(Real &of, unsigned number) : Task(of.scheduler, ("t" + std::to_string(number)).c_str(), of.plan.priorities[number]), real(of), me(number)
+		Node(Real &of, unsigned number)
+		    : Task(of.scheduler, ("t" + std::to_string(number)).c_str(),
+			      of.plan.priorities[number]),
+		      real(of), me(number)
 		{
 			for (const Plan::Wire &wire : real.plan.wires) {
 				if (wire.task != me)
@@ -195,7 +209,8 @@ struct Real {
 					arming = arming.final();
 				if (!wire.synchronised)
 					arming = arming.unsynchronised();
-				inputs.emplace_back(new Input(*this, *real.channels[wire.channel], arming));
+				inputs.emplace_back(
+					new Input(*this, *real.channels[wire.channel], arming));
 			}
 		}
 		void execute() override
@@ -225,7 +240,8 @@ struct Real {
 	explicit Real(const Plan &of) : plan(of), pushes(of.channels)
 	{
 		for (unsigned channel = 0; channel < plan.channels; ++channel)
-			channels.emplace_back(new Barrier(scheduler, ("c" + std::to_string(channel)).c_str(), plan.counts[channel]));
+			channels.emplace_back(new Barrier(scheduler,
+				("c" + std::to_string(channel)).c_str(), plan.counts[channel]));
 		for (unsigned task = 0; task < plan.tasks; ++task)
 			nodes.emplace_back(new Node(*this, task));
 		for (int group = 0; group < 2; ++group) {
@@ -283,7 +299,8 @@ TEST(Random, the_executor_does_what_the_tables_say)
 				}
 				break;
 			case 2: {
-				unsigned channel = static_cast<unsigned>(random() % plan.channels), count = static_cast<unsigned>(1 + random() % 4);
+				unsigned channel = static_cast<unsigned>(random() % plan.channels),
+					 count = static_cast<unsigned>(1 + random() % 4);
 				model.set_count(channel, count);
 				ASSERT_TRUE(real.channels[channel]->set_count(count));
 				break;
@@ -294,7 +311,8 @@ TEST(Random, the_executor_does_what_the_tables_say)
 				std::size_t most = random() % 4, ran_now = 0;
 				while (ran_now < most && model.run_one())
 					++ran_now;
-				ASSERT_EQ(real.scheduler.run_ready(most), ran_now) << "seed " << seed << " step " << step;
+				ASSERT_EQ(real.scheduler.run_ready(most), ran_now)
+					<< "seed " << seed << " step " << step;
 				ran += ran_now;
 				break;
 			}
@@ -309,13 +327,15 @@ TEST(Random, the_executor_does_what_the_tables_say)
 			model.log.clear();
 		}
 		for (unsigned task = 0; task < plan.tasks; ++task)
-			ASSERT_EQ(real.nodes[task]->instance(), model.runs[task]) << "seed " << seed;
+			ASSERT_EQ(real.nodes[task]->instance(), model.runs[task])
+				<< "seed " << seed;
 	}
 	// Or the graphs are dull.
 	EXPECT_GT(ran, 30'000u);
 }
 
-// With executors, orders differ; but what a task has taken of a synchronised input and what it could still take are together the pushes that there were.
+// With executors, orders differ; but what a task has taken of a synchronised input and what it
+// could still take are together the pushes that there were.
 TEST(Random, no_push_is_lost_with_executors)
 {
 	for (unsigned seed = 0; seed < 150; ++seed) {
@@ -348,14 +368,17 @@ TEST(Random, no_push_is_lost_with_executors)
 			for (const Plan::Wire &wire : plan.wires) {
 				if (wire.task != node->me)
 					continue;
-				ASSERT_EQ(node->taken[input] + node->inputs[input]->pushes(), real.pushes[wire.channel].load()) << "seed " << seed;
+				ASSERT_EQ(node->taken[input] + node->inputs[input]->pushes(),
+					real.pushes[wire.channel].load())
+					<< "seed " << seed;
 				++input;
 			}
 		}
 	}
 }
 
-// Whatever several threads ask of a scheduler at once, each call returns, and says something that can be.
+// Whatever several threads ask of a scheduler at once, each call returns, and says something that
+// can be.
 TEST(Random, start_stop_and_reset_by_several_threads)
 {
 	flow::Scheduler scheduler;
@@ -364,7 +387,11 @@ TEST(Random, start_stop_and_reset_by_several_threads)
 	flow::OneShotEvent timeout(scheduler, "timeout");
 	Barrier barrier(scheduler, "barrier", 2);
 	struct Busy : flow::Task {
-		Busy(flow::Scheduler &to, const char *name, flow::Channel &input, flow::Channel &output) : Task(to, name), input_(*this, input), output_(output) {}
+		Busy(flow::Scheduler &to, const char *name, flow::Channel &input,
+			flow::Channel &output)
+		    : Task(to, name), input_(*this, input), output_(output)
+		{
+		}
 		void execute() override
 		{
 			EXPECT_FALSE(inside_.exchange(true));
@@ -374,10 +401,18 @@ TEST(Random, start_stop_and_reset_by_several_threads)
 		Input input_;
 		flow::Channel &output_;
 		std::atomic<bool> inside_{false};
-	} first(scheduler, "first", channel, barrier), second(scheduler, "second", tick, timeout), third(scheduler, "third", timeout, channel), fourth(scheduler, "fourth", barrier, barrier);
+	} first(scheduler, "first", channel, barrier), second(scheduler, "second", tick, timeout),
+		third(scheduler, "third", timeout, channel),
+		fourth(scheduler, "fourth", barrier, barrier);
 	struct Ends : flow::Task {
-		Ends(flow::Scheduler &to, flow::Channel &input) : Task(to, "ends"), scheduler_(to), input_(*this, input, Arming().pushes(300)) {}
-		void execute() override { EXPECT_EQ(scheduler_.stop().error(), flow::Error::by_task); }
+		Ends(flow::Scheduler &to, flow::Channel &input)
+		    : Task(to, "ends"), scheduler_(to), input_(*this, input, Arming().pushes(300))
+		{
+		}
+		void execute() override
+		{
+			EXPECT_EQ(scheduler_.stop().error(), flow::Error::by_task);
+		}
 		flow::Scheduler &scheduler_;
 		Input input_;
 	} ends(scheduler, channel);
@@ -391,24 +426,39 @@ TEST(Random, start_stop_and_reset_by_several_threads)
 				switch (random() % 10) {
 				case 0:
 				case 1:
-					settings.executors = static_cast<unsigned>(random() % 4) + 1;
+					settings.executors =
+						static_cast<unsigned>(random() % 4) + 1;
 					settings.policy = static_cast<flow::Policy>(random() % 3);
 					status = scheduler.start(settings);
-					ASSERT_TRUE(status || status.error() == flow::Error::running);
+					ASSERT_TRUE(
+						status || status.error() == flow::Error::running);
 					break;
-				case 2: ASSERT_TRUE(scheduler.stop()); break;
+				case 2:
+					ASSERT_TRUE(scheduler.stop());
+					break;
 				case 3:
 					status = scheduler.reset();
-					ASSERT_TRUE(status || status.error() == flow::Error::running);
+					ASSERT_TRUE(
+						status || status.error() == flow::Error::running);
 					break;
 				case 4:
-					status = timeout.start(std::chrono::microseconds(random() % 100));
-					ASSERT_TRUE(status || status.error() == flow::Error::not_running);
+					status = timeout.start(
+						std::chrono::microseconds(random() % 100));
+					ASSERT_TRUE(status ||
+						    status.error() == flow::Error::not_running);
 					break;
-				case 5: timeout.cancel(); break;
-				case 6: tick.cancel(); break;
-				case 7: ASSERT_TRUE(barrier.set_count(static_cast<std::uint32_t>(random() % 5) + 1)); break;
-				default: channel.push();
+				case 5:
+					timeout.cancel();
+					break;
+				case 6:
+					tick.cancel();
+					break;
+				case 7:
+					ASSERT_TRUE(barrier.set_count(
+						static_cast<std::uint32_t>(random() % 5) + 1));
+					break;
+				default:
+					channel.push();
 				}
 			}
 		});

@@ -2,10 +2,13 @@
 //
 //   flow-stress PUSHES [EXECUTORS…]
 //
-// No activation is lost, no wake-up is lost, and stop returns: with each number of executors (1 to 8 unless said otherwise) two threads push as fast as they can, a third one
-// stops and starts the scheduler now and then; all of it must come out at the other end, exactly. PUSHES are those on all channels together, for each number of executors.
-// What is lost is waited for in vain: run it with a time limit. Half of the pushes come as fast as can be, so that the executors are busy; half of them wait for the first tasks
-// to catch up, so that they fall asleep and are woken all the time.
+// No activation is lost, no wake-up is lost, and stop returns: with each number of executors (1 to
+// 8 unless said otherwise) two threads push as fast as they can, a third one stops and starts the
+// scheduler now and then; all of it must come out at the other end, exactly. PUSHES are those on
+// all channels together, for each number of executors. What is lost is waited for in vain: run it
+// with a time limit. Half of the pushes come as fast as can be, so that the executors are busy;
+// half of them wait for the first tasks to catch up, so that they fall asleep and are woken all the
+// time.
 //
 // Eight tasks with one push each, four with three of these, one with whatever these make:
 //
@@ -26,7 +29,8 @@ constexpr unsigned sources = 8, middles = 4, threshold = 3;
 
 [[noreturn]] void fail(const char *what, std::uint64_t is, std::uint64_t should)
 {
-	std::fprintf(stderr, "FAILED: %s: %llu, and should be %llu\n", what, static_cast<unsigned long long>(is), static_cast<unsigned long long>(should));
+	std::fprintf(stderr, "FAILED: %s: %llu, and should be %llu\n", what,
+		static_cast<unsigned long long>(is), static_cast<unsigned long long>(should));
 	std::_Exit(1);
 }
 
@@ -38,8 +42,10 @@ void check(flow::Status status)
 
 class Stage : public flow::Task {
 public:
-	Stage(flow::Scheduler &scheduler, const char *name, flow::Channel &input, unsigned pushes, flow::Channel *output)
-	    : Task(scheduler, name), input_(*this, input, flow::Arming().pushes(pushes)), output_(output)
+	Stage(flow::Scheduler &scheduler, const char *name, flow::Channel &input, unsigned pushes,
+		flow::Channel *output)
+	    : Task(scheduler, name), input_(*this, input, flow::Arming().pushes(pushes)),
+	      output_(output)
 	{
 		sem_init(&done_, 0, 0);
 	}
@@ -71,7 +77,10 @@ public:
 		while (sem_wait(&done_) != 0) {
 		}
 	}
-	std::uint64_t ran() const { return ran_.load(std::memory_order_relaxed); }
+	std::uint64_t ran() const
+	{
+		return ran_.load(std::memory_order_relaxed);
+	}
 	void check_runs() const
 	{
 		if (ran_ != expected_)
@@ -95,7 +104,10 @@ template <typename Kind, unsigned count> struct Many {
 		for (Kind *element : elements)
 			delete element;
 	}
-	Kind &operator[](std::size_t index) { return *elements[index]; }
+	Kind &operator[](std::size_t index)
+	{
+		return *elements[index];
+	}
 };
 
 struct Graph {
@@ -120,11 +132,13 @@ struct Graph {
 		}
 		for (unsigned number = 0; number < sources; ++number) {
 			std::snprintf(name, sizeof name, "first%u", number);
-			first.elements[number] = new Stage(scheduler, name, source[number], 1, &middle[number % middles]);
+			first.elements[number] = new Stage(
+				scheduler, name, source[number], 1, &middle[number % middles]);
 		}
 		for (unsigned number = 0; number < middles; ++number) {
 			std::snprintf(name, sizeof name, "second%u", number);
-			second.elements[number] = new Stage(scheduler, name, middle[number], threshold, &end);
+			second.elements[number] =
+				new Stage(scheduler, name, middle[number], threshold, &end);
 		}
 		third = new Stage(scheduler, "third", end, 1, nullptr);
 	}
@@ -139,7 +153,9 @@ void run(std::uint64_t pushes, const flow::Settings &settings, bool paced)
 {
 	Graph graph;
 	// Each outer push makes one on a middle channel, and every third of these one on the end.
-	const std::uint64_t outer = pushes * threshold / (2 * threshold + 1) / (sources * 2) * (sources * 2), each = outer / sources;
+	const std::uint64_t outer = pushes * threshold / (2 * threshold + 1) / (sources * 2) *
+				    (sources * 2),
+			    each = outer / sources;
 	std::uint64_t passed = 0;
 	for (unsigned number = 0; number < sources; ++number)
 		graph.first[number].expect(each);
@@ -157,14 +173,16 @@ void run(std::uint64_t pushes, const flow::Settings &settings, bool paced)
 		pusher = std::thread([&] {
 			for (std::uint64_t push = 0; push < outer / 2; ++push) {
 				graph.source[push % sources].push();
-				// Both threads have pushed so often on it, or the other one has not yet.
+				// Both threads have pushed so often on it, or the other one has not
+				// yet.
 				while (paced && graph.first[push % sources].ran() < push / sources)
 					sched_yield();
 			}
 		});
 	unsigned stops = 0;
 	stopper = std::thread([&] {
-		for (std::uint32_t random = 1; !over.load(std::memory_order_relaxed); random = random * 1664525 + 1013904223) {
+		for (std::uint32_t random = 1; !over.load(std::memory_order_relaxed);
+			random = random * 1664525 + 1013904223) {
 			check(graph.scheduler.stop());
 			if (graph.scheduler.running())
 				fail("running after a stop", 1, 0);
@@ -190,8 +208,11 @@ void run(std::uint64_t pushes, const flow::Settings &settings, bool paced)
 	for (unsigned number = 0; number < middles; ++number)
 		graph.second[number].check_runs();
 	graph.third->check_runs();
-	std::printf("%u executors, policy %u, %s: %llu pushes, %llu activations, %u stops\n", settings.executors, static_cast<unsigned>(settings.policy), paced ? "paced" : "as fast as can be",
-		    static_cast<unsigned long long>(outer * 2 + passed), static_cast<unsigned long long>(outer + 2 * passed), stops);
+	std::printf("%u executors, policy %u, %s: %llu pushes, %llu activations, %u stops\n",
+		settings.executors, static_cast<unsigned>(settings.policy),
+		paced ? "paced" : "as fast as can be",
+		static_cast<unsigned long long>(outer * 2 + passed),
+		static_cast<unsigned long long>(outer + 2 * passed), stops);
 	std::fflush(stdout);
 }
 

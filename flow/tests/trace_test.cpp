@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The executor's traces, as babeltrace2 reads them: every event is there or counted, instances are told apart, and the order of time is that of causes.
+// The executor's traces, as babeltrace2 reads them: every event is there or counted, instances are
+// told apart, and the order of time is that of causes.
 //
 //   flow-trace-test FOLDER
 #include <algorithm>
@@ -28,7 +29,8 @@ std::string folder;
 #define CHECK(condition) \
 	do { \
 		if (!(condition)) { \
-			std::fprintf(stderr, "%s:%d: FAILED: %s\n", __FILE__, __LINE__, #condition); \
+			std::fprintf( \
+				stderr, "%s:%d: FAILED: %s\n", __FILE__, __LINE__, #condition); \
 			std::exit(1); \
 		} \
 	} while (0)
@@ -41,8 +43,10 @@ void must(flow::Status status)
 
 class Node : public flow::Task {
 public:
-	Node(flow::Scheduler &scheduler, const std::string &name, flow::Channel &input, unsigned pushes, flow::Channel *output)
-	    : Task(scheduler, name.c_str()), input_(*this, input, flow::Arming().pushes(pushes)), output_(output)
+	Node(flow::Scheduler &scheduler, const std::string &name, flow::Channel &input,
+		unsigned pushes, flow::Channel *output)
+	    : Task(scheduler, name.c_str()), input_(*this, input, flow::Arming().pushes(pushes)),
+	      output_(output)
 	{
 		sem_init(&ran_, 0, 0);
 	}
@@ -67,7 +71,8 @@ private:
 // source 0…2 ─► first 0…2 ─► middle ─► second (two pushes); tick ─► third
 struct Graph {
 	flow::Scheduler scheduler;
-	flow::Channel source[3]{{scheduler, "source0"}, {scheduler, "source1"}, {scheduler, "source2"}};
+	flow::Channel source[3]{
+		{scheduler, "source0"}, {scheduler, "source1"}, {scheduler, "source2"}};
 	flow::Channel middle{scheduler, "middle"};
 	flow::PeriodicEvent tick{scheduler, "tick", std::chrono::microseconds(200)};
 	std::vector<std::unique_ptr<Node>> tasks;
@@ -75,21 +80,29 @@ struct Graph {
 	Graph()
 	{
 		for (unsigned number = 0; number < 3; ++number)
-			tasks.emplace_back(new Node(scheduler, "first" + std::to_string(number), source[number], 1, &middle));
+			tasks.emplace_back(new Node(scheduler, "first" + std::to_string(number),
+				source[number], 1, &middle));
 		tasks.emplace_back(new Node(scheduler, "second", middle, 2, nullptr));
 		tasks.emplace_back(new Node(scheduler, "third", tick, 1, nullptr));
 	}
-	~Graph() { must(scheduler.stop()); }
+	~Graph()
+	{
+		must(scheduler.stop());
+	}
 };
 
 // The order of causes at the same tick, as docs/flow-traces.md has it.
 int rank(const seen &event)
 {
 	switch (event.kind) {
-	case STOP: return 0;
-	case PUSH: return 1;
-	case ACTIVATION: return 2;
-	case START: return 3;
+	case STOP:
+		return 0;
+	case PUSH:
+		return 1;
+	case ACTIVATION:
+		return 2;
+	case START:
+		return 3;
 	}
 	return 4;
 }
@@ -104,11 +117,14 @@ std::vector<std::uint32_t> instances(const Graph &graph)
 }
 
 // `before`: what the tasks had when the trace began.
-void check_events(reading &read, unsigned executors, const Graph &graph, const std::vector<std::uint32_t> &before = std::vector<std::uint32_t>(5))
+void check_events(reading &read, unsigned executors, const Graph &graph,
+	const std::vector<std::uint32_t> &before = std::vector<std::uint32_t>(5))
 {
-	std::stable_sort(read.events, read.events + read.count, [](const seen &one, const seen &other) {
-		return one.ticks != other.ticks ? one.ticks < other.ticks : rank(one) < rank(other);
-	});
+	std::stable_sort(
+		read.events, read.events + read.count, [](const seen &one, const seen &other) {
+			return one.ticks != other.ticks ? one.ticks < other.ticks
+							: rank(one) < rank(other);
+		});
 	std::vector<std::uint32_t> pushes(16), activations(16), starts(16), stops(16);
 	std::vector<std::uint32_t> by(16);
 	// The tick of the last push, or end of a run: what an activation comes from.
@@ -200,19 +216,23 @@ void what_has_no_room_is_counted()
 	must(graph.scheduler.stop());
 	reading read = read_trace(folder.c_str());
 	CHECK(read.complaints == 0 && read.uncounted == 0);
-	// The ticks of the timer are not known beforehand: none of theirs is missing, their producer has hardly any.
+	// The ticks of the timer are not known beforehand: none of theirs is missing, their
+	// producer has hardly any.
 	std::uint64_t others = 0;
-	std::uint64_t expected = many * 3 + many * 3 + (many * 3 + many * 3 / 2) * 3ull, seen_events = 0;
+	std::uint64_t expected = many * 3 + many * 3 + (many * 3 + many * 3 / 2) * 3ull,
+		      seen_events = 0;
 	for (std::size_t index = 0; index < read.count; ++index) {
 		const seen &event = read.events[index];
-		bool of_tick = event.kind == PUSH ? event.object == graph.tick.id() : event.object == graph.tasks[4]->id();
+		bool of_tick = event.kind == PUSH ? event.object == graph.tick.id()
+						  : event.object == graph.tasks[4]->id();
 		others += of_tick;
 		seen_events += !of_tick;
 	}
 	// Only the third task's events on the executors may be among those that are missing.
 	CHECK(seen_events + read.discarded >= expected);
 	CHECK(seen_events + read.discarded <= expected + 3ull * graph.tasks[4]->instance());
-	std::printf("%zu events in the trace, %llu discarded\n", read.count, static_cast<unsigned long long>(read.discarded));
+	std::printf("%zu events in the trace, %llu discarded\n", read.count,
+		static_cast<unsigned long long>(read.discarded));
 	free_reading(&read);
 }
 
@@ -251,7 +271,9 @@ void each_start_has_a_trace_of_its_own()
 	// That folder is not empty.
 	flow::Status refused = graph.scheduler.start(settings);
 	CHECK(refused.error() == flow::Error::trace);
-	CHECK(printed(refused) == "punctual-flow: cannot make the trace " + folder + ": Directory not empty; name another folder, or remove that one\n");
+	CHECK(printed(refused) ==
+		"punctual-flow: cannot make the trace " + folder +
+			": Directory not empty; name another folder, or remove that one\n");
 	CHECK(!graph.scheduler.running());
 }
 
@@ -269,7 +291,8 @@ std::vector<std::string> env_lines()
 	return lines;
 }
 
-// Each input of each task, with what it keeps from before the start; a second one between the same two, as well.
+// Each input of each task, with what it keeps from before the start; a second one between the same
+// two, as well.
 void inputs_are_described()
 {
 	flow::Scheduler scheduler;
@@ -278,10 +301,15 @@ void inputs_are_described()
 	flow::Barrier barrier(scheduler, "barrier", 3), single(scheduler, "single", 1);
 	struct Sink : flow::Task {
 		using Task::Task;
-		void execute() override {}
+		void execute() override
+		{
+		}
 	} first(scheduler, "first"), second(scheduler, "second");
-	flow::Input inputs[] = {{first, queue, flow::Arming().pushes(2)}, {first, queue, flow::Arming().pushes(7).final()}, {first, signal, flow::Arming().unsynchronised()},
-		{second, barrier, flow::Arming().optional().final().unsynchronised()}, {second, single, flow::Arming().optional()}, {second, signal}};
+	flow::Input inputs[] = {{first, queue, flow::Arming().pushes(2)},
+		{first, queue, flow::Arming().pushes(7).final()},
+		{first, signal, flow::Arming().unsynchronised()},
+		{second, barrier, flow::Arming().optional().final().unsynchronised()},
+		{second, single, flow::Arming().optional()}, {second, signal}};
 	for (int value = 0; value < 3; ++value)
 		must(queue.push(value));
 	for (int push = 0; push < 2; ++push)
@@ -296,15 +324,20 @@ void inputs_are_described()
 	must(queue.push(3));
 	must(scheduler.stop());
 	(void)inputs;
-	const std::vector<std::string> expected{"executors = 0", "producer_0 = \"caller\"", "producer_1 = \"timer\"", "producer_2 = \"program\"",
-		"connection_0 = \"0 0 threshold=2 synchronised pending=3\"", "connection_1 = \"0 0 threshold=7 synchronised final pending=3\"",
-		"connection_2 = \"1 0 threshold=1 unsynchronised\"", "connection_3 = \"2 1 threshold=1 unsynchronised optional final\"",
-		"connection_4 = \"3 1 threshold=1 synchronised optional\"", "connection_5 = \"1 1 threshold=1 synchronised\"", "connections = \"all\"", "barrier_0 = \"2 3 2\"",
-		"barrier_1 = \"3 1 0\""};
+	const std::vector<std::string> expected{"executors = 0", "producer_0 = \"caller\"",
+		"producer_1 = \"timer\"", "producer_2 = \"program\"",
+		"connection_0 = \"0 0 threshold=2 synchronised pending=3\"",
+		"connection_1 = \"0 0 threshold=7 synchronised final pending=3\"",
+		"connection_2 = \"1 0 threshold=1 unsynchronised\"",
+		"connection_3 = \"2 1 threshold=1 unsynchronised optional final\"",
+		"connection_4 = \"3 1 threshold=1 synchronised optional\"",
+		"connection_5 = \"1 1 threshold=1 synchronised\"", "connections = \"all\"",
+		"barrier_0 = \"2 3 2\"", "barrier_1 = \"3 1 0\""};
 	CHECK(env_lines() == expected);
 	reading read = read_trace(folder.c_str());
 	// The last push, alone.
-	CHECK(read.complaints == 0 && read.count == 1 && read.events[0].kind == PUSH && read.events[0].number == 0);
+	CHECK(read.complaints == 0 && read.count == 1 && read.events[0].kind == PUSH &&
+		read.events[0].number == 0);
 	free_reading(&read);
 }
 
@@ -317,7 +350,9 @@ void counts_of_barriers_are_noted()
 	flow::Barrier barrier(scheduler, "barrier", 3);
 	struct Sink : flow::Task {
 		using Task::Task;
-		void execute() override {}
+		void execute() override
+		{
+		}
 	} task(scheduler, "task");
 	flow::Input input(task, barrier);
 	remove_trace(folder.c_str());
@@ -357,7 +392,8 @@ void counts_of_barriers_are_noted()
 		// What it causes happens when it does; the four parts are at one time.
 		CHECK(read.events[index].ticks == event.ticks);
 		if (noted.count == 1)
-			CHECK(read.events[index + 1].kind == ACTIVATION && read.events[index + 1].ticks == event.ticks);
+			CHECK(read.events[index + 1].kind == ACTIVATION &&
+				read.events[index + 1].ticks == event.ticks);
 	}
 	CHECK(seen_there == "P 6 P 3  1 A 4294967295 SX");
 	free_reading(&read);
@@ -366,10 +402,13 @@ void counts_of_barriers_are_noted()
 unsigned number_after(const std::string &line, const char *word)
 {
 	std::size_t place = line.find(word);
-	return place == std::string::npos ? 0 : static_cast<unsigned>(std::atoi(line.c_str() + place + std::strlen(word)));
+	return place == std::string::npos
+		       ? 0
+		       : static_cast<unsigned>(std::atoi(line.c_str() + place + std::strlen(word)));
 }
 
-// While other threads push all the time, each push is either in the trace or in what it says of its beginning.
+// While other threads push all the time, each push is either in the trace or in what it says of its
+// beginning.
 void each_push_is_before_the_trace_or_in_it()
 {
 	flow::Scheduler scheduler;
@@ -377,9 +416,12 @@ void each_push_is_before_the_trace_or_in_it()
 	flow::Barrier barrier(scheduler, "barrier", 1'000'000'000);
 	struct Sink : flow::Task {
 		using Task::Task;
-		void execute() override {}
+		void execute() override
+		{
+		}
 	} task(scheduler, "task");
-	flow::Input input(task, channel, flow::Arming().pushes(1'000'000'000)), other(task, barrier);
+	flow::Input input(task, channel, flow::Arming().pushes(1'000'000'000)),
+		other(task, barrier);
 	flow::Settings settings;
 	settings.trace = folder.c_str();
 	for (int round = 0; round < 20; ++round) {
@@ -408,12 +450,15 @@ void each_push_is_before_the_trace_or_in_it()
 		CHECK(read.complaints == 0 && read.uncounted == 0);
 		std::size_t on_channel = 0;
 		for (std::size_t index = 0; index < read.count; ++index)
-			on_channel += read.events[index].kind == PUSH && read.events[index].object == channel.id();
-		const unsigned pending = number_after(lines[4], "pending="), arrived = number_after(lines[7], "1000000000 ");
+			on_channel += read.events[index].kind == PUSH &&
+				      read.events[index].object == channel.id();
+		const unsigned pending = number_after(lines[4], "pending="),
+			       arrived = number_after(lines[7], "1000000000 ");
 		CHECK(pending >= 100 && arrived >= 100 && on_channel >= 99);
 		// Nothing was discarded, or all were on both.
 		CHECK(read.discarded != 0 || on_channel + pending == pushed.load());
-		CHECK(pending + arrived + read.count + read.discarded == 2 * std::size_t{pushed.load()});
+		CHECK(pending + arrived + read.count + read.discarded ==
+			2 * std::size_t{pushed.load()});
 		free_reading(&read);
 	}
 }

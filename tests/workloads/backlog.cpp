@@ -1,7 +1,9 @@
-// A program of Punctual's executor whose inputs keep data, and which says by its own books what each instance has read: `backlog TRACE MILLISECONDS`.
+// A program of Punctual's executor whose inputs keep data, and which says by its own books what
+// each instance has read: `backlog TRACE MILLISECONDS`.
 //
-// Each tick makes an instance of the source, which pushes one to eight values: on a queue, of which the sink takes two at a time and slower than they come; and on a channel
-// that holds the newest, which the view reads. A value is the number of the instance that made it.
+// Each tick makes an instance of the source, which pushes one to eight values: on a queue, of which
+// the sink takes two at a time and slower than they come; and on a channel that holds the newest,
+// which the view reads. A value is the number of the instance that made it.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -30,7 +32,9 @@ static void work(std::chrono::microseconds span)
 }
 
 static struct Source : flow::Task {
-	Source() : Task(scheduler, "source") {}
+	Source() : Task(scheduler, "source")
+	{
+	}
 	void execute() override
 	{
 		for (std::uint32_t value = 0; value <= instance() * 5 % 8; value++) {
@@ -43,7 +47,9 @@ static struct Source : flow::Task {
 } source;
 
 static struct Sink : flow::Task {
-	Sink() : Task(scheduler, "sink") {}
+	Sink() : Task(scheduler, "sink")
+	{
+	}
 	void execute() override
 	{
 		std::uint32_t value = 0;
@@ -57,7 +63,9 @@ static struct Sink : flow::Task {
 } sink;
 
 static struct View : flow::Task {
-	View() : Task(scheduler, "view") {}
+	View() : Task(scheduler, "view")
+	{
+	}
 	void execute() override
 	{
 		of_view.push_back({instance(), newest.read()});

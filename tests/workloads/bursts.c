@@ -1,10 +1,10 @@
-// What disturbs others: a real-time thread on each processor, `burst`, that computes for a while, now and then; all at
-// the same time, so that nobody can go elsewhere.
+// What disturbs others: a real-time thread on each processor, `burst`, that computes for a while,
+// now and then; all at the same time, so that nobody can go elsewhere.
 //
 //   bursts [--for SECONDS] [--priority N] [--least-us N] [--most-us N] [--gap-us N] [--seed N]
 //
-// Each burst takes from LEAST to MOST, the gaps between two are GAP on average, exponential. Prints how many there
-// were and how long they took.
+// Each burst takes from LEAST to MOST, the gaps between two are GAP on average, exponential. Prints
+// how many there were and how long they took.
 #include "workload.h"
 
 #include <errno.h>
@@ -49,7 +49,8 @@ static void *run(void *argument)
 	become_fifo("burst", priority);
 	for (int64_t ends = beginning; !stopping;) {
 		int64_t begins = ends - (int64_t)(log(unit(processor)) * (double)gap_ns);
-		ends = begins + least_ns + (int64_t)(unit(processor) * (double)(most_ns - least_ns));
+		ends = begins + least_ns +
+		       (int64_t)(unit(processor) * (double)(most_ns - least_ns));
 		// In steps, so that the end does not wait for a gap.
 		for (int64_t now = now_ns(); now < begins && !stopping; now = now_ns())
 			sleep_until(begins - now < 100 * MS ? begins : now + 100 * MS);

@@ -26,15 +26,18 @@
 
 struct row {
 	const char *thread; // at most 15 bytes: the kernel cuts longer names
-	const char *call; // the primary separator's
+	const char *call;   // the primary separator's
 	const char *kind;
 	int64_t period_ns; // rounded, where `period_exact` is given
 	int64_t cost_ns;
 	int64_t suspension_ns;
-	struct { int64_t numerator, denominator; } period_exact;
+	struct {
+		int64_t numerator, denominator;
+	} period_exact;
 	int burst; // events per period
 	void (*body)(const struct row *row);
-	int (*make_channel)(int ends[2]); // what leads from a sender to the receiver in the row behind it
+	int (*make_channel)(
+		int ends[2]); // what leads from a sender to the receiver in the row behind it
 	int receiving, sending;
 	bool deadline; // SCHED_DEADLINE rather than SCHED_FIFO
 	int priority;
@@ -48,7 +51,8 @@ static int64_t beginning;
 static int64_t arrival(const struct row *row, int64_t j)
 {
 	if (row->period_exact.denominator)
-		return beginning + (int64_t)((__int128)j * row->period_exact.numerator / row->period_exact.denominator);
+		return beginning + (int64_t)((__int128)j * row->period_exact.numerator /
+					     row->period_exact.denominator);
 	return beginning + j * row->period_ns;
 }
 
@@ -60,12 +64,14 @@ static void absolute_sleep(const struct row *row)
 	}
 }
 
-// Sleeps for what is left until the next arrival, so it does not drift although each sleep is relative.
+// Sleeps for what is left until the next arrival, so it does not drift although each sleep is
+// relative.
 static void relative_sleep(const struct row *row)
 {
 	for (int64_t j = 0; !stopping; j++) {
 		int64_t left = arrival(row, j) - now_ns();
-		// Late, it sleeps all the same, if only for an instant: every job has its activation.
+		// Late, it sleeps all the same, if only for an instant: every job has its
+		// activation.
 		struct timespec t = timespec_of(left > 0 ? left : 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 		burn(row->cost_ns);
@@ -86,7 +92,8 @@ static void suspending(const struct row *row)
 	for (int64_t j = 0; !stopping; j++) {
 		sleep_until(arrival(row, j));
 		burn(row->cost_ns / 2);
-		// Not the C library's: that would make it clock_nanosleep, the call of the activation.
+		// Not the C library's: that would make it clock_nanosleep, the call of the
+		// activation.
 		syscall(SYS_nanosleep, &inside, NULL);
 		burn(row->cost_ns - row->cost_ns / 2);
 	}
@@ -94,15 +101,18 @@ static void suspending(const struct row *row)
 
 static void timer_descriptor(const struct row *row)
 {
-	int timer = must(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create");
+	int timer =
+		must(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create");
 	int epoll = must(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	must(epoll_ctl(epoll, EPOLL_CTL_ADD, timer, &event), "epoll_ctl");
-	struct itimerspec setting = { .it_value = timespec_of(beginning), .it_interval = timespec_of(row->period_ns) };
+	struct itimerspec setting = {
+		.it_value = timespec_of(beginning), .it_interval = timespec_of(row->period_ns)};
 	must(timerfd_settime(timer, TFD_TIMER_ABSTIME, &setting, NULL), "timerfd_settime");
 	uint64_t expirations;
 	while (!stopping)
-		if (epoll_wait(epoll, &event, 1, -1) == 1 && read(timer, &expirations, sizeof expirations) > 0)
+		if (epoll_wait(epoll, &event, 1, -1) == 1 &&
+			read(timer, &expirations, sizeof expirations) > 0)
 			burn(row->cost_ns);
 }
 
@@ -113,11 +123,12 @@ static void timer_signal(const struct row *row)
 	sigemptyset(&set);
 	sigaddset(&set, signal);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal };
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
 	event.sigev_notify_thread_id = gettid();
 	timer_t timer;
 	must(timer_create(CLOCK_MONOTONIC, &event, &timer), "timer_create");
-	struct itimerspec setting = { .it_value = timespec_of(beginning), .it_interval = timespec_of(row->period_ns) };
+	struct itimerspec setting = {
+		.it_value = timespec_of(beginning), .it_interval = timespec_of(row->period_ns)};
 	must(timer_settime(timer, TIMER_ABSTIME, &setting, NULL), "timer_settime");
 	while (!stopping)
 		if (sigwait(&set, &signal) == 0)
@@ -141,7 +152,8 @@ static void sender(const struct row *row)
 	int64_t j = 0;
 	do {
 		sleep_until(arrival(row, j++));
-		// Asked before sending: the receiver, woken by the last message, must find that it shall stop.
+		// Asked before sending: the receiver, woken by the last message, must find that it
+		// shall stop.
 		last = stopping;
 		for (int i = 0; i < row->burst; i++)
 			must(write(row->sending, message, sizeof message), row->thread);
@@ -200,12 +212,13 @@ static void waiter(const struct row *row)
 
 static int udp(int ends[2])
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof address;
 	ends[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	ends[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (ends[0] < 0 || ends[1] < 0 || bind(ends[0], (void *)&address, length) < 0 ||
-	    getsockname(ends[0], (void *)&address, &length) < 0)
+		getsockname(ends[0], (void *)&address, &length) < 0)
 		return -1;
 	return connect(ends[1], (void *)&address, length);
 }
@@ -222,41 +235,135 @@ static int unix_socket(int ends[2])
 #endif
 
 static struct row rows[] = {
-	{ .thread = "sleep-abs", .body = absolute_sleep, .call = "clock_nanosleep", .kind = "periodic",
-	  .period_ns = 5 * MS, .cost_ns = 200 * US, .note = "sleeps until absolute times" },
-	{ .thread = "sleep-rel", .body = relative_sleep, .call = "clock_nanosleep", .kind = "periodic",
-	  .period_ns = 20 * MS, .cost_ns = 300 * US, .note = "sleeps for what is left of the period" },
-	{ .thread = "timerfd-epoll", .body = timer_descriptor, .call = EPOLL_CALL, .kind = "periodic",
-	  .period_ns = 10 * MS, .cost_ns = 300 * US, .note = "waits for a timerfd by epoll" },
-	{ .thread = "udp-tx", .body = sender, .call = "clock_nanosleep", .kind = "periodic", .burst = 1,
-	  .period_ns = 25 * MS, .cost_ns = 20 * US, .make_channel = udp, .note = "sends to udp-rx" },
-	{ .thread = "udp-rx", .body = socket_receiver, .call = "recvfrom", .kind = "periodic",
-	  .period_ns = 25 * MS, .cost_ns = 400 * US, .note = "receives from udp-tx" },
-	{ .thread = "pipe-tx", .body = sender, .call = "clock_nanosleep", .kind = "periodic", .burst = 1,
-	  .period_ns = 8 * MS, .cost_ns = 10 * US, .make_channel = pipe, .note = "writes to pipe-rx" },
-	{ .thread = "pipe-rx", .body = pipe_receiver, .call = "read", .kind = "periodic",
-	  .period_ns = 8 * MS, .cost_ns = 160 * US, .note = "reads from pipe-tx" },
-	{ .thread = "cond-signal", .body = signaller, .call = "clock_nanosleep", .kind = "periodic",
-	  .period_ns = 40 * MS, .cost_ns = 20 * US, .note = "signals cond-wait" },
-	{ .thread = "cond-wait", .body = waiter, .call = "futex_wait_bitset", .kind = "periodic",
-	  .period_ns = 40 * MS, .cost_ns = 500 * US, .note = "waits for a condition variable" },
-	{ .thread = "timer-sigwait", .body = timer_signal, .call = "rt_sigtimedwait", .kind = "periodic",
-	  .period_ns = 50 * MS, .cost_ns = 500 * US, .note = "waits for the signal of a POSIX timer" },
-	{ .thread = "deadline-yield", .body = yielding, .call = "sched_yield", .kind = "periodic", .deadline = true,
-	  .period_ns = 12 * MS, .cost_ns = 300 * US, .note = "SCHED_DEADLINE, yields when done" },
-	{ .thread = "usleep-drift", .body = drifting_sleep, .call = "clock_nanosleep", .kind = "drifting",
-	  .period_ns = 15 * MS, .cost_ns = 200 * US, .note = "usleep between jobs: cost and latency add to the period" },
-	{ .thread = "suspending", .body = suspending, .call = "clock_nanosleep", .kind = "periodic",
-	  .period_ns = 30 * MS, .cost_ns = 500 * US, .suspension_ns = 1 * MS, .note = "sleeps 1 ms in the middle of each job" },
-	{ .thread = "burst-tx", .body = sender, .call = "clock_nanosleep", .kind = "periodic", .burst = 3,
-	  .period_ns = 40 * MS, .cost_ns = 20 * US, .make_channel = unix_socket, .note = "sends three messages at once to burst-rx" },
-	{ .thread = "burst-rx", .body = socket_receiver, .call = "recvfrom", .kind = "bursty", .burst = 3,
-	  .period_ns = 40 * MS, .cost_ns = 150 * US, .note = "three messages at once in every period" },
-	{ .thread = "video-60hz", .body = absolute_sleep, .call = "clock_nanosleep", .kind = "periodic",
-	  .period_ns = 16666667, .period_exact = { 50000000, 3 }, .cost_ns = 300 * US,
-	  .note = "60 Hz: the period is no whole number of nanoseconds" },
-	{ .thread = "odd-period", .body = absolute_sleep, .call = "clock_nanosleep", .kind = "periodic",
-	  .period_ns = 7654321, .cost_ns = 100 * US, .note = "a period that is not round" },
+	{.thread = "sleep-abs",
+		.body = absolute_sleep,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.period_ns = 5 * MS,
+		.cost_ns = 200 * US,
+		.note = "sleeps until absolute times"},
+	{.thread = "sleep-rel",
+		.body = relative_sleep,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.period_ns = 20 * MS,
+		.cost_ns = 300 * US,
+		.note = "sleeps for what is left of the period"},
+	{.thread = "timerfd-epoll",
+		.body = timer_descriptor,
+		.call = EPOLL_CALL,
+		.kind = "periodic",
+		.period_ns = 10 * MS,
+		.cost_ns = 300 * US,
+		.note = "waits for a timerfd by epoll"},
+	{.thread = "udp-tx",
+		.body = sender,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.burst = 1,
+		.period_ns = 25 * MS,
+		.cost_ns = 20 * US,
+		.make_channel = udp,
+		.note = "sends to udp-rx"},
+	{.thread = "udp-rx",
+		.body = socket_receiver,
+		.call = "recvfrom",
+		.kind = "periodic",
+		.period_ns = 25 * MS,
+		.cost_ns = 400 * US,
+		.note = "receives from udp-tx"},
+	{.thread = "pipe-tx",
+		.body = sender,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.burst = 1,
+		.period_ns = 8 * MS,
+		.cost_ns = 10 * US,
+		.make_channel = pipe,
+		.note = "writes to pipe-rx"},
+	{.thread = "pipe-rx",
+		.body = pipe_receiver,
+		.call = "read",
+		.kind = "periodic",
+		.period_ns = 8 * MS,
+		.cost_ns = 160 * US,
+		.note = "reads from pipe-tx"},
+	{.thread = "cond-signal",
+		.body = signaller,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.period_ns = 40 * MS,
+		.cost_ns = 20 * US,
+		.note = "signals cond-wait"},
+	{.thread = "cond-wait",
+		.body = waiter,
+		.call = "futex_wait_bitset",
+		.kind = "periodic",
+		.period_ns = 40 * MS,
+		.cost_ns = 500 * US,
+		.note = "waits for a condition variable"},
+	{.thread = "timer-sigwait",
+		.body = timer_signal,
+		.call = "rt_sigtimedwait",
+		.kind = "periodic",
+		.period_ns = 50 * MS,
+		.cost_ns = 500 * US,
+		.note = "waits for the signal of a POSIX timer"},
+	{.thread = "deadline-yield",
+		.body = yielding,
+		.call = "sched_yield",
+		.kind = "periodic",
+		.deadline = true,
+		.period_ns = 12 * MS,
+		.cost_ns = 300 * US,
+		.note = "SCHED_DEADLINE, yields when done"},
+	{.thread = "usleep-drift",
+		.body = drifting_sleep,
+		.call = "clock_nanosleep",
+		.kind = "drifting",
+		.period_ns = 15 * MS,
+		.cost_ns = 200 * US,
+		.note = "usleep between jobs: cost and latency add to the period"},
+	{.thread = "suspending",
+		.body = suspending,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.period_ns = 30 * MS,
+		.cost_ns = 500 * US,
+		.suspension_ns = 1 * MS,
+		.note = "sleeps 1 ms in the middle of each job"},
+	{.thread = "burst-tx",
+		.body = sender,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.burst = 3,
+		.period_ns = 40 * MS,
+		.cost_ns = 20 * US,
+		.make_channel = unix_socket,
+		.note = "sends three messages at once to burst-rx"},
+	{.thread = "burst-rx",
+		.body = socket_receiver,
+		.call = "recvfrom",
+		.kind = "bursty",
+		.burst = 3,
+		.period_ns = 40 * MS,
+		.cost_ns = 150 * US,
+		.note = "three messages at once in every period"},
+	{.thread = "video-60hz",
+		.body = absolute_sleep,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.period_ns = 16666667,
+		.period_exact = {50000000, 3},
+		.cost_ns = 300 * US,
+		.note = "60 Hz: the period is no whole number of nanoseconds"},
+	{.thread = "odd-period",
+		.body = absolute_sleep,
+		.call = "clock_nanosleep",
+		.kind = "periodic",
+		.period_ns = 7654321,
+		.cost_ns = 100 * US,
+		.note = "a period that is not round"},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -264,13 +371,17 @@ static void print_truth(void)
 {
 	for (int i = 0; i < ROWS; i++) {
 		const struct row *row = &rows[i];
-		printf("%s{\"thread\": \"%s\", \"call\": \"%s\", \"kind\": \"%s\", \"policy\": \"%s\", \"priority\": %d, "
+		printf("%s{\"thread\": \"%s\", \"call\": \"%s\", \"kind\": \"%s\", \"policy\": "
+		       "\"%s\", \"priority\": %d, "
 		       "\"period_ns\": %lld, \"cost_ns\": %lld, \"suspension_ns\": %lld",
-		       i ? ",\n " : "[", row->thread, row->call, row->kind, row->deadline ? "SCHED_DEADLINE" : "SCHED_FIFO",
-		       row->priority, (long long)row->period_ns, (long long)row->cost_ns, (long long)row->suspension_ns);
+			i ? ",\n " : "[", row->thread, row->call, row->kind,
+			row->deadline ? "SCHED_DEADLINE" : "SCHED_FIFO", row->priority,
+			(long long)row->period_ns, (long long)row->cost_ns,
+			(long long)row->suspension_ns);
 		if (row->period_exact.denominator)
 			printf(", \"period_exact\": {\"numerator\": %lld, \"denominator\": %lld}",
-			       (long long)row->period_exact.numerator, (long long)row->period_exact.denominator);
+				(long long)row->period_exact.numerator,
+				(long long)row->period_exact.denominator);
 		if (strcmp(row->kind, "bursty") == 0)
 			printf(", \"burst\": %d", row->burst);
 		printf(", \"note\": \"%s\"}", row->note);
@@ -284,7 +395,8 @@ static void assign_priorities(void)
 	for (int i = 0; i < ROWS; i++) {
 		int above = 0;
 		for (int k = 0; k < ROWS; k++)
-			above += rows[k].period_ns < rows[i].period_ns || (rows[k].period_ns == rows[i].period_ns && k < i);
+			above += rows[k].period_ns < rows[i].period_ns ||
+				 (rows[k].period_ns == rows[i].period_ns && k < i);
 		rows[i].priority = rows[i].deadline ? 0 : 80 - above;
 	}
 }
@@ -293,10 +405,13 @@ static void *run(void *argument)
 {
 	const struct row *row = argument;
 	if (row->deadline) {
-		// Many times the cost: a virtual machine that loses its processor for a moment must not use up the budget, or a period is skipped.
-		int error = become_deadline(row->thread, row->period_ns / 4, row->period_ns, row->period_ns);
+		// Many times the cost: a virtual machine that loses its processor for a moment must
+		// not use up the budget, or a period is skipped.
+		int error = become_deadline(
+			row->thread, row->period_ns / 4, row->period_ns, row->period_ns);
 		if (error) {
-			fprintf(stderr, "demo: %s left out: SCHED_DEADLINE is refused: %s\n", row->thread, strerror(error));
+			fprintf(stderr, "demo: %s left out: SCHED_DEADLINE is refused: %s\n",
+				row->thread, strerror(error));
 			return NULL;
 		}
 	} else {
@@ -313,7 +428,8 @@ int main(int argc, char **argv)
 		print_truth();
 		return 0;
 	}
-	double seconds = text_option(argc, argv, "--for", NULL) ? number_option(argc, argv, "--for", 0) : -1;
+	double seconds =
+		text_option(argc, argv, "--for", NULL) ? number_option(argc, argv, "--for", 0) : -1;
 	block_stop_signals();
 
 	for (int i = 0; i + 1 < ROWS; i++) {

@@ -1,13 +1,15 @@
-// Threads that are disturbed, or whose timers expire more often than they look; and a thread that knows what its jobs cost.
+// Threads that are disturbed, or whose timers expire more often than they look; and a thread that
+// knows what its jobs cost.
 //
-//   disturbed stopped      `drv` sleeps until absolute times; its process is stopped and continued, before and beyond them
-//   disturbed timerfd      `drv` reads a timerfd, now and then after several expirations; prints how many each time
-//   disturbed sigwait      the same with a POSIX timer and sigwaitinfo
-//   disturbed signalfd     the same with a POSIX timer and a signalfd
-//   disturbed interrupted  `drv` waits in epoll_wait, ppoll and a futex; every wait is ended by a signal with a handler
-//   disturbed ended        threads wait in several ways when the process exits
-//   disturbed shut         threads wait at sockets and a pipe, of which nothing comes any more
-//   disturbed costs        `drv` spins; most of its reads do not wait; prints what each job cost by the thread's own clock
+//   disturbed stopped      `drv` sleeps until absolute times; its process is stopped and continued,
+//   before and beyond them disturbed timerfd      `drv` reads a timerfd, now and then after several
+//   expirations; prints how many each time disturbed sigwait      the same with a POSIX timer and
+//   sigwaitinfo disturbed signalfd     the same with a POSIX timer and a signalfd disturbed
+//   interrupted  `drv` waits in epoll_wait, ppoll and a futex; every wait is ended by a signal with
+//   a handler disturbed ended        threads wait in several ways when the process exits disturbed
+//   shut         threads wait at sockets and a pipe, of which nothing comes any more disturbed
+//   costs        `drv` spins; most of its reads do not wait; prints what each job cost by the
+//   thread's own clock
 //
 // [--jobs N]. Prints what was done as one line of JSON.
 #include "workload.h"
@@ -84,7 +86,8 @@ static void *sleeper(void *unused)
 	for (; done < jobs; done++) {
 		told[done] = beginning_ns + done * period_ns;
 		struct timespec t = timespec_of(told[done]);
-		must(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), "clock_nanosleep");
+		must(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL),
+			"clock_nanosleep");
 		burn(100 * US);
 	}
 	return unused;
@@ -110,11 +113,12 @@ static int timer_descriptor;
 
 static void start_timer(void)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN };
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
 	event.sigev_notify_thread_id = gettid();
 	timer_t timer;
 	must(timer_create(CLOCK_MONOTONIC, &event, &timer), "timer_create");
-	struct itimerspec setting = { .it_value = timespec_of(period_ns), .it_interval = timespec_of(period_ns) };
+	struct itimerspec setting = {
+		.it_value = timespec_of(period_ns), .it_interval = timespec_of(period_ns)};
 	must(timer_settime(timer, 0, &setting, NULL), "timer_settime");
 }
 
@@ -129,7 +133,8 @@ static sigset_t only_timer(void)
 
 static void begin_timerfd(void)
 {
-	struct itimerspec setting = { .it_value = timespec_of(period_ns), .it_interval = timespec_of(period_ns) };
+	struct itimerspec setting = {
+		.it_value = timespec_of(period_ns), .it_interval = timespec_of(period_ns)};
 	timer_descriptor = must(timerfd_create(CLOCK_MONOTONIC, 0), "timerfd_create");
 	must(timerfd_settime(timer_descriptor, 0, &setting, NULL), "timerfd_settime");
 }
@@ -169,7 +174,10 @@ static int64_t wait_signalfd(void)
 	return 1 + info.ssi_overrun;
 }
 
-static struct { void (*begin)(void); int64_t (*wait)(void); } ticker;
+static struct {
+	void (*begin)(void);
+	int64_t (*wait)(void);
+} ticker;
 
 static void *tick(void *unused)
 {
@@ -206,9 +214,9 @@ static void *interrupted_thread(void *unused)
 {
 	become_fifo("drv", PRIORITY);
 	int epoll = must(epoll_create1(0), "epoll_create1");
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	must(epoll_ctl(epoll, EPOLL_CTL_ADD, silent[0], &event), "epoll_ctl");
-	struct pollfd poll = { .fd = silent[0], .events = POLLIN };
+	struct pollfd poll = {.fd = silent[0], .events = POLLIN};
 	for (; done < jobs; done++) {
 		waiting = 1;
 		switch (done % 3) {
@@ -253,7 +261,7 @@ static void *interrupted_body(void *unused)
 static void interrupted(void)
 {
 	must(pipe(silent), "pipe");
-	struct sigaction action = { .sa_handler = handle };
+	struct sigaction action = {.sa_handler = handle};
 	must(sigaction(SIGUSR1, &action, NULL), "sigaction");
 	pthread_t thread = start(interrupted_body, NULL);
 	for (int n = 0; n < jobs; n++) {
@@ -279,10 +287,10 @@ static void *wait_somehow(void *argument)
 	snprintf(name, sizeof name, "wait-%d", kind);
 	become_fifo(name, PRIORITY);
 	int epoll = must(epoll_create1(0), "epoll_create1");
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	must(epoll_ctl(epoll, EPOLL_CTL_ADD, silent[0], &event), "epoll_ctl");
-	struct pollfd poll = { .fd = silent[0], .events = POLLIN };
-	struct timespec long_time = { .tv_sec = 1000 };
+	struct pollfd poll = {.fd = silent[0], .events = POLLIN};
+	struct timespec long_time = {.tv_sec = 1000};
 	tids[kind] = gettid();
 	waiting++;
 	switch (kind) {
@@ -311,7 +319,8 @@ static void make_sockets(void)
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets[0]), "socketpair");
 	must(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets[1]), "socketpair");
 	sockets[2][0] = must(socket(AF_INET, SOCK_STREAM, 0), "socket");
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	must(bind(sockets[2][0], (struct sockaddr *)&address, sizeof address), "bind");
 	must(listen(sockets[2][0], 1), "listen");
 }
@@ -381,7 +390,8 @@ static void *load(void *unused)
 	return unused;
 }
 
-// Jobs of 20 to 200 µs; what they cost is read by the thread itself, inside of what an observer sees as the job.
+// Jobs of 20 to 200 µs; what they cost is read by the thread itself, inside of what an observer
+// sees as the job.
 static void *spin(void *unused)
 {
 	pin();
@@ -401,7 +411,7 @@ static void *spin(void *unused)
 static void costs(void)
 {
 	semaphore = must(eventfd(0, EFD_SEMAPHORE), "eventfd");
-	pthread_t others[] = { start(preempt, NULL), start(load, NULL), start(load, NULL) };
+	pthread_t others[] = {start(preempt, NULL), start(load, NULL), start(load, NULL)};
 	pthread_t thread = start(spin, NULL);
 	// Ten events at once: nine of ten reads do not wait.
 	for (int given = 0; given <= jobs; given += 10) {
@@ -439,6 +449,10 @@ int main(int argc, char **argv)
 	else if (strcmp(mode, "costs") == 0)
 		costs();
 	else
-		return fputs("usage: disturbed stopped|timerfd|sigwait|signalfd|interrupted|ended|shut|costs [--jobs N]\n", stderr), 2;
+		return fputs("usage: disturbed "
+			     "stopped|timerfd|sigwait|signalfd|interrupted|ended|shut|costs "
+			     "[--jobs N]\n",
+			       stderr),
+		       2;
 	return 0;
 }

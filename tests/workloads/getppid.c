@@ -1,4 +1,5 @@
-// What a system call costs that nobody observes: the least of many rounds, since everything that disturbs only adds.
+// What a system call costs that nobody observes: the least of many rounds, since everything that
+// disturbs only adds.
 //
 //   getppid [--rounds N] [--calls N]
 #include "workload.h"
@@ -21,7 +22,7 @@ int main(int argc, char **argv)
 		if (round == 0 || each < least)
 			least = each;
 	}
-	printf("{\"calls\": %lld, \"ns_per_call\": %.2f, \"mean_ns_per_call\": %.2f}\n", (long long)(rounds * calls), least,
-	       total / (double)rounds);
+	printf("{\"calls\": %lld, \"ns_per_call\": %.2f, \"mean_ns_per_call\": %.2f}\n",
+		(long long)(rounds * calls), least, total / (double)rounds);
 	return 0;
 }

@@ -1,17 +1,19 @@
-// What events cost, on one processor: on a virtual one where an instruction takes a nanosecond, in instructions.
+// What events cost, on one processor: on a virtual one where an instruction takes a nanosecond, in
+// instructions.
 //
 //   instructions [--batches N] [--gap-ms MS]
 //
-// Prints for each kind of event the median over all batches, and the processor time that the parent, if it observes, had for
-// each. Whoever observes has time to read what it got between the batches, and none within them, unless it stops the threads.
+// Prints for each kind of event the median over all batches, and the processor time that the
+// parent, if it observes, had for each. Whoever observes has time to read what it got between the
+// batches, and none within them, unless it stops the threads.
 //
 //   getppid   a call that separates nothing
 //   write     a byte into an empty pipe that nobody reads
 //   read      that byte: a call that separates jobs and does not wait
-//   wake      a byte into an empty pipe that a thread of lower priority waits for: `write` and a wake-up
-//   yield     sched_yield() with nobody to yield to
-//   switch    sched_yield() to another thread: `yield` and a switch
-//   job       half a round of two threads that send each other a byte: write, wake-up, switch, a read that waits
+//   wake      a byte into an empty pipe that a thread of lower priority waits for: `write` and a
+//   wake-up yield     sched_yield() with nobody to yield to switch    sched_yield() to another
+//   thread: `yield` and a switch job       half a round of two threads that send each other a byte:
+//   write, wake-up, switch, a read that waits
 #include "workload.h"
 
 #include <dirent.h>
@@ -24,9 +26,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PRIORITY 40
-#define PIPES 32
-#define CALLS 200
+#define PRIORITY    40
+#define PIPES	    32
+#define CALLS	    200
 #define BATCHES_MAX 1000
 // Until all paths have been taken, memory has been allocated, and what patches itself has done so.
 #define WARM_UP 3
@@ -198,9 +200,11 @@ static void measure(const char *kind, int64_t (*batch)(void), int events)
 		return;
 	}
 	qsort(took, batches, sizeof took[0], ascending);
-	printf("{\"kind\": \"%s\", \"ns\": %.2f, \"least_ns\": %.2f, \"most_ns\": %.2f, \"observer_ns\": %.1f}\n", kind,
-	       (double)took[batches / 2] / events, (double)took[0] / events, (double)took[batches - 1] / events,
-	       (double)(observer - idle_ns) / ((double)events * batches));
+	printf("{\"kind\": \"%s\", \"ns\": %.2f, \"least_ns\": %.2f, \"most_ns\": %.2f, "
+	       "\"observer_ns\": %.1f}\n",
+		kind, (double)took[batches / 2] / events, (double)took[0] / events,
+		(double)took[batches - 1] / events,
+		(double)(observer - idle_ns) / ((double)events * batches));
 	fflush(stdout);
 }
 

@@ -1,5 +1,6 @@
-// A program of Punctual's executor with a join one input of which never comes last: each round pushes the map, then the image, and the navigation needs both. The library is
-// built without tracing, so only probes see it; and they never see the map activate anything. `joined ROUNDS`.
+// A program of Punctual's executor with a join one input of which never comes last: each round
+// pushes the map, then the image, and the navigation needs both. The library is built without
+// tracing, so only probes see it; and they never see the map activate anything. `joined ROUNDS`.
 #include <cstdio>
 #include <cstdlib>
 #include <punctual/flow.hpp>
@@ -12,15 +13,24 @@ static flow::Channel image(scheduler, "image");
 static flow::Channel pose(scheduler, "pose");
 
 static struct Navigation : flow::Task {
-	Navigation() : Task(scheduler, "navi") {}
-	void execute() override { pose.push(); }
+	Navigation() : Task(scheduler, "navi")
+	{
+	}
+	void execute() override
+	{
+		pose.push();
+	}
 	flow::Input map_input{*this, map};
 	flow::Input image_input{*this, image};
 } navigation;
 
 static struct Motor : flow::Task {
-	Motor() : Task(scheduler, "moto") {}
-	void execute() override {}
+	Motor() : Task(scheduler, "moto")
+	{
+	}
+	void execute() override
+	{
+	}
 	flow::Input pose_input{*this, pose};
 } motor;
 

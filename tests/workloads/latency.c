@@ -1,7 +1,9 @@
-// A real-time thread, `latency`, that sleeps until absolute times, 1,000 of them in a second, and sees how late it wakes.
+// A real-time thread, `latency`, that sleeps until absolute times, 1,000 of them in a second, and
+// sees how late it wakes.
 //
 //   latency [--for SECONDS] [--period-us N] [--priority N] [--cpu N]
-//   latency --tell-above-us N    says each time at once, until it is stopped, and nothing at the end
+//   latency --tell-above-us N    says each time at once, until it is stopped, and nothing at the
+//   end
 #include "workload.h"
 
 #include <errno.h>
@@ -38,9 +40,11 @@ static void *run(void *unused)
 		sum += late;
 		samples++;
 		if (tell_above_ns && late > tell_above_ns) {
-			printf("{\"at_ns\": %lld, \"late_ns\": %lld}\n", (long long)arrival, (long long)late);
+			printf("{\"at_ns\": %lld, \"late_ns\": %lld}\n", (long long)arrival,
+				(long long)late);
 			fflush(stdout);
-			// One disturbance is told once: arrivals that it made late as well are left out.
+			// One disturbance is told once: arrivals that it made late as well are left
+			// out.
 			arrival += late / period_ns * period_ns;
 		}
 	}
@@ -83,9 +87,11 @@ int main(int argc, char **argv)
 	pthread_join(thread, NULL);
 	if (tell_above_ns)
 		return 0;
-	printf("{\"samples\": %lld, \"mean_ns\": %lld, \"p50_ns\": %lld, \"p90_ns\": %lld, \"p99_ns\": %lld, \"p99_9_ns\": %lld, "
+	printf("{\"samples\": %lld, \"mean_ns\": %lld, \"p50_ns\": %lld, \"p90_ns\": %lld, "
+	       "\"p99_ns\": %lld, \"p99_9_ns\": %lld, "
 	       "\"max_ns\": %lld}\n",
-	       (long long)samples, (long long)(samples ? sum / samples : 0), (long long)percentile(0.5), (long long)percentile(0.9),
-	       (long long)percentile(0.99), (long long)percentile(0.999), (long long)greatest);
+		(long long)samples, (long long)(samples ? sum / samples : 0),
+		(long long)percentile(0.5), (long long)percentile(0.9), (long long)percentile(0.99),
+		(long long)percentile(0.999), (long long)greatest);
 	return 0;
 }

@@ -2,8 +2,8 @@
 //
 //   periodic [--tasks N] [--rate N] [--cost-us N] [--for SECONDS] [PERIOD_US…]
 //
-// Without periods, N tasks (20) have round ones such that about RATE (6000) activations come in a second. Prints how many jobs
-// there were and what processor time they took.
+// Without periods, N tasks (20) have round ones such that about RATE (6000) activations come in a
+// second. Prints how many jobs there were and what processor time they took.
 #include "workload.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static void *run(void *argument)
 // Spread over a factor of ten, then scaled to the rate, then rounded to 10 µs.
 static int choose_periods(int count, double rate)
 {
-	static const double spread[] = { 1, 1.5, 2, 3, 4, 5, 6, 7.5, 8, 10 };
+	static const double spread[] = {1, 1.5, 2, 3, 4, 5, 6, 7.5, 8, 10};
 	double sum = 0;
 	for (int i = 0; i < count; i++)
 		sum += 1 / spread[i % 10];
@@ -67,7 +67,9 @@ int main(int argc, char **argv)
 		}
 		int64_t period_us = atoll(argv[i]);
 		if (period_us <= 0 || given == MOST) {
-			fprintf(stderr, "periodic: '%s' is no period in µs, or there are more than %d\n", argv[i], MOST);
+			fprintf(stderr,
+				"periodic: '%s' is no period in µs, or there are more than %d\n",
+				argv[i], MOST);
 			return 2;
 		}
 		tasks[given++].period_ns = period_us * US;
@@ -75,7 +77,8 @@ int main(int argc, char **argv)
 	if (given)
 		count = given;
 	else if (count < 1 || count > MOST || rate <= 0)
-		return fprintf(stderr, "periodic: from 1 to %d tasks, and a rate above 0\n", MOST), 2;
+		return fprintf(stderr, "periodic: from 1 to %d tasks, and a rate above 0\n", MOST),
+		       2;
 	else
 		choose_periods(count, rate);
 
@@ -100,7 +103,7 @@ int main(int argc, char **argv)
 		cpu_ns += tasks[i].cpu_ns;
 	}
 	double ran = (double)(now_ns() - beginning) / (double)SECOND;
-	printf("{\"tasks\": %d, \"jobs\": %lld, \"jobs_per_second\": %.0f, \"cpu_ns\": %lld}\n", count, (long long)jobs,
-	       (double)jobs / ran, (long long)cpu_ns);
+	printf("{\"tasks\": %d, \"jobs\": %lld, \"jobs_per_second\": %.0f, \"cpu_ns\": %lld}\n",
+		count, (long long)jobs, (double)jobs / ran, (long long)cpu_ns);
 	return 0;
 }

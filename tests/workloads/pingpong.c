@@ -1,9 +1,10 @@
-// Two real-time threads that send one byte back and forth over two pipes as fast as they can: more records than any reader
-// that has stopped can hold.
+// Two real-time threads that send one byte back and forth over two pipes as fast as they can: more
+// records than any reader that has stopped can hold.
 //
 //   pingpong [--for SECONDS]     prints how many rounds there were
 //
-// On a machine with one processor they leave it to others now and then; else who ends them would never run.
+// On a machine with one processor they leave it to others now and then; else who ends them would
+// never run.
 #include "workload.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ static void *ping(void *unused)
 	char byte = 'x';
 	become_fifo("ping", 40);
 	while (!stopping) {
-		must(write(alone && rounds % 500 == 499 ? pause_asked[1] : there[1], &byte, 1), "write");
+		must(write(alone && rounds % 500 == 499 ? pause_asked[1] : there[1], &byte, 1),
+			"write");
 		must(read(back[0], &byte, 1), "read");
 		rounds++;
 	}
@@ -62,15 +64,16 @@ int main(int argc, char **argv)
 	must(pipe(pause_asked), "pipe");
 	int64_t began = now_ns();
 	pthread_t threads[3];
-	if (pthread_create(&threads[2], NULL, rest, NULL) || pthread_create(&threads[0], NULL, pong, NULL) ||
-	    pthread_create(&threads[1], NULL, ping, NULL))
+	if (pthread_create(&threads[2], NULL, rest, NULL) ||
+		pthread_create(&threads[0], NULL, pong, NULL) ||
+		pthread_create(&threads[1], NULL, ping, NULL))
 		die("pthread_create", EAGAIN);
 	wait_for_stop(seconds);
 	stopping = true;
 	pthread_join(threads[1], NULL);
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[2], NULL);
-	printf("{\"rounds\": %lld, \"began_ns\": %lld, \"ended_ns\": %lld}\n", (long long)rounds, (long long)began,
-	       (long long)now_ns());
+	printf("{\"rounds\": %lld, \"began_ns\": %lld, \"ended_ns\": %lld}\n", (long long)rounds,
+		(long long)began, (long long)now_ns());
 	return 0;
 }

@@ -1,5 +1,6 @@
-// A program of Punctual's executor with a barrier whose count changes, and which says by its own books what each instance has taken of it: `rounds TRACE`. Without executors, so each
-// run is the same.
+// A program of Punctual's executor with a barrier whose count changes, and which says by its own
+// books what each instance has taken of it: `rounds TRACE`. Without executors, so each run is the
+// same.
 #include <cstdio>
 #include <punctual/flow.hpp>
 
@@ -11,7 +12,9 @@ static flow::Channel command(scheduler, "command");
 static flow::Barrier barrier(scheduler, "barrier", 2);
 
 static struct Source : flow::Task {
-	Source() : Task(scheduler, "source") {}
+	Source() : Task(scheduler, "source")
+	{
+	}
 	void execute() override
 	{
 		if (instance() % 3 != 1)
@@ -25,12 +28,19 @@ static struct Source : flow::Task {
 } source;
 
 struct Sink : flow::Task {
-	Sink(const char *name, flow::Arming arming) : Task(scheduler, name), in(*this, barrier, arming) {}
-	void execute() override { std::printf("%s %u %u\n", name(), instance(), in.taken()); }
+	Sink(const char *name, flow::Arming arming)
+	    : Task(scheduler, name), in(*this, barrier, arming)
+	{
+	}
+	void execute() override
+	{
+		std::printf("%s %u %u\n", name(), instance(), in.taken());
+	}
 	flow::Input in;
 };
 
-// One that a command activates, whether a round has ended or not; one that a command activates in place of a round; and one that needs two rounds.
+// One that a command activates, whether a round has ended or not; one that a command activates in
+// place of a round; and one that needs two rounds.
 static Sink with("with", flow::Arming().optional());
 static flow::Input with_command(with, command);
 static Sink instead("instead", flow::Arming());

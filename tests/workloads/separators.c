@@ -1,10 +1,11 @@
-// A thread, `many`, that never waits on the same thing twice: what it is remembered by must not grow with it.
+// A thread, `many`, that never waits on the same thing twice: what it is remembered by must not
+// grow with it.
 //
 //   separators --kind fd|pipe|address [--jobs N] [--period-us N]
 //
-//   fd       a new descriptor number each time (the old ones stay open, up to the limit of the process; then from the start)
-//   pipe     a new pipe each time, under the same number
-//   address  a new futex word each time
+//   fd       a new descriptor number each time (the old ones stay open, up to the limit of the
+//   process; then from the start) pipe     a new pipe each time, under the same number address  a
+//   new futex word each time
 //
 // Every job waits 200 µs in its call, for a timeout or for a timer.
 #include "workload.h"
@@ -24,7 +25,7 @@ static int64_t period_ns;
 static int new_timer(void)
 {
 	int timer = must(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), "timerfd_create");
-	struct itimerspec setting = { .it_value = timespec_of(period_ns) };
+	struct itimerspec setting = {.it_value = timespec_of(period_ns)};
 	must(timerfd_settime(timer, 0, &setting, NULL), "timerfd_settime");
 	return timer;
 }
@@ -47,7 +48,7 @@ static void new_pipe(int64_t job)
 	int ends[2];
 	must(pipe(ends), "pipe");
 	struct timespec t = timespec_of(period_ns);
-	struct pollfd set = { .fd = ends[0], .events = POLLIN };
+	struct pollfd set = {.fd = ends[0], .events = POLLIN};
 	must(syscall(SYS_ppoll, &set, 1, &t, NULL, 0), "ppoll");
 	must(write(ends[1], "x", 1), "write");
 	char byte;
@@ -64,7 +65,8 @@ static void new_address(int64_t job)
 	struct timespec t = timespec_of(period_ns);
 	// Two words apart: neighbours count as one.
 	uint32_t *word = &words[job * 2 % WORDS];
-	if (syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, *word, &t, NULL, 0) < 0 && errno != ETIMEDOUT)
+	if (syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, *word, &t, NULL, 0) < 0 &&
+		errno != ETIMEDOUT)
 		die("FUTEX_WAIT", errno);
 }
 
@@ -73,12 +75,13 @@ int main(int argc, char **argv)
 	const char *kind = text_option(argc, argv, "--kind", "");
 	int64_t jobs = (int64_t)number_option(argc, argv, "--jobs", 5000);
 	period_ns = (int64_t)number_option(argc, argv, "--period-us", 200) * US;
-	void (*wait)(int64_t) = strcmp(kind, "fd") == 0	     ? new_descriptor
+	void (*wait)(int64_t) = strcmp(kind, "fd") == 0	       ? new_descriptor
 				: strcmp(kind, "pipe") == 0    ? new_pipe
 				: strcmp(kind, "address") == 0 ? new_address
 							       : NULL;
 	if (!wait) {
-		fputs("usage: separators --kind fd|pipe|address [--jobs N] [--period-us N]\n", stderr);
+		fputs("usage: separators --kind fd|pipe|address [--jobs N] [--period-us N]\n",
+			stderr);
 		return 2;
 	}
 	words = calloc(WORDS, sizeof *words);

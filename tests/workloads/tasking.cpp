@@ -1,6 +1,7 @@
-// A program whose functions have the names, arguments and memory layout that probes of DLR's Tasking Framework 1.2 look for, and nothing else of it: two tasks
-// in a row, executed by two threads in turns, or by one. Says how much of what happened: `tasking ROUNDS [alone]`;
-// alone, how long an activation took, too.
+// A program whose functions have the names, arguments and memory layout that probes of DLR's
+// Tasking Framework 1.2 look for, and nothing else of it: two tasks in a row, executed by two
+// threads in turns, or by one. Says how much of what happened: `tasking ROUNDS [alone]`; alone, how
+// long an activation took, too.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -9,26 +10,33 @@
 #include <thread>
 
 // With an instruction at the beginning that a breakpoint costs least at.
-#define KEPT __attribute__((noinline, noclone, used, visibility("default"), patchable_function_entry(1, 0)))
+#define KEPT \
+	__attribute__(( \
+		noinline, noclone, used, visibility("default"), patchable_function_entry(1, 0)))
 
 namespace Tasking {
 
 constexpr uint32_t id(const char (&text)[5])
 {
-	return uint32_t(uint8_t(text[0])) << 24 | uint32_t(uint8_t(text[1])) << 16 | uint32_t(uint8_t(text[2])) << 8 | uint8_t(text[3]);
+	return uint32_t(uint8_t(text[0])) << 24 | uint32_t(uint8_t(text[1])) << 16 |
+	       uint32_t(uint8_t(text[2])) << 8 | uint8_t(text[3]);
 }
 
 std::atomic<unsigned> pushes, activations, executions;
 
 struct Channel {
-	explicit Channel(uint32_t number) : number(number) {}
+	explicit Channel(uint32_t number) : number(number)
+	{
+	}
 	virtual ~Channel() = default;
 	KEPT void push();
 	uint32_t number;
 };
 
 struct Task {
-	explicit Task(uint32_t number) : number(number) {}
+	explicit Task(uint32_t number) : number(number)
+	{
+	}
 	virtual ~Task() = default;
 	uint32_t number;
 };
@@ -47,9 +55,18 @@ struct SchedulerImpl {
 	KEPT void execute(TaskImpl &task) const;
 };
 
-void Channel::push() { pushes++; }
-void TaskImpl::finalizeExecution() { executions++; }
-bool SchedulePolicyFifo::queue(TaskImpl &) { return activations++ == 0; }
+void Channel::push()
+{
+	pushes++;
+}
+void TaskImpl::finalizeExecution()
+{
+	executions++;
+}
+bool SchedulePolicyFifo::queue(TaskImpl &)
+{
+	return activations++ == 0;
+}
 
 } // namespace Tasking
 
@@ -84,7 +101,8 @@ int main(int argc, char **argv)
 			scheduler.execute(navigation_impl);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &ended);
-		const double ns = 1e9 * double(ended.tv_sec - begun.tv_sec) + double(ended.tv_nsec - begun.tv_nsec);
+		const double ns = 1e9 * double(ended.tv_sec - begun.tv_sec) +
+				  double(ended.tv_nsec - begun.tv_nsec);
 		printf("%.1f ns\n", ns / activations.load());
 		return 0;
 	}
@@ -106,6 +124,7 @@ int main(int argc, char **argv)
 	std::thread one(executor, 0), two(executor, 1);
 	one.join();
 	two.join();
-	printf("%u pushes, %u activations, %u executions\n", pushes.load(), activations.load(), executions.load());
+	printf("%u pushes, %u activations, %u executions\n", pushes.load(), activations.load(),
+		executions.load());
 	return 0;
 }

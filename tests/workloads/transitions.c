@@ -10,7 +10,8 @@
 //   transitions outside           another process changes its priority, then its policy
 //   options: [--jobs N] jobs in each phase (20), [--period-us N] (5000)
 //
-// The thread is called `trans` and sleeps until absolute times; each phase is a line of its own in `phases`.
+// The thread is called `trans` and sleeps until absolute times; each phase is a line of its own in
+// `phases`.
 #include "workload.h"
 
 #include <errno.h>
@@ -31,8 +32,8 @@ static const char *separator = "";
 
 static void begin_output(const char *mode)
 {
-	printf("{\"mode\": \"%s\", \"period_ns\": %lld, \"jobs_per_phase\": %lld, \"phases\": [", mode, (long long)period_ns,
-	       (long long)jobs);
+	printf("{\"mode\": \"%s\", \"period_ns\": %lld, \"jobs_per_phase\": %lld, \"phases\": [",
+		mode, (long long)period_ns, (long long)jobs);
 }
 
 static void end_output(void)
@@ -50,16 +51,18 @@ static void phase(const char *name, const char *policy, int priority)
 		sleep_until(arrival);
 		burn(100 * US);
 	}
-	printf("%s\n {\"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"policy\": \"%s\", \"priority\": %d, \"jobs\": %lld, \"began_ns\": %lld, "
+	printf("%s\n {\"name\": \"%s\", \"pid\": %d, \"tid\": %d, \"policy\": \"%s\", "
+	       "\"priority\": %d, \"jobs\": %lld, \"began_ns\": %lld, "
 	       "\"ended_ns\": %lld}",
-	       separator, name, getpid(), gettid(), policy, priority, (long long)jobs, (long long)began, (long long)now_ns());
+		separator, name, getpid(), gettid(), policy, priority, (long long)jobs,
+		(long long)began, (long long)now_ns());
 	fflush(stdout);
 	separator = ",";
 }
 
 static void set_scheduler(int policy, int priority)
 {
-	struct sched_param param = { .sched_priority = priority };
+	struct sched_param param = {.sched_priority = priority};
 	must(sched_setscheduler(0, policy, &param), "sched_setscheduler");
 }
 
@@ -77,7 +80,7 @@ static void priority(void)
 	phase("first", "SCHED_FIFO", PRIORITY);
 	set_scheduler(SCHED_FIFO, PRIORITY + 1);
 	phase("sched_setscheduler", "SCHED_FIFO", PRIORITY + 1);
-	struct sched_param param = { .sched_priority = PRIORITY + 2 };
+	struct sched_param param = {.sched_priority = PRIORITY + 2};
 	must(sched_setparam(0, &param), "sched_setparam");
 	phase("sched_setparam", "SCHED_FIFO", PRIORITY + 2);
 	int error = set_attributes(0, SCHED_FIFO, PRIORITY + 3);
@@ -113,7 +116,7 @@ static void same(void)
 	must(sched_getaffinity(0, sizeof all, &all), "sched_getaffinity");
 	phase("first", "SCHED_FIFO", PRIORITY);
 	set_scheduler(SCHED_FIFO, PRIORITY);
-	struct sched_param param = { .sched_priority = PRIORITY };
+	struct sched_param param = {.sched_priority = PRIORITY};
 	must(sched_setparam(0, &param), "sched_setparam");
 	must(sched_setaffinity(0, sizeof all, &all), "sched_setaffinity");
 	phase("second", "SCHED_FIFO", PRIORITY);
@@ -203,8 +206,10 @@ static void outside(void)
 		char byte;
 		close(to[1]);
 		for (int step = 0; read(to[0], &byte, 1) == 1; step++) {
-			struct sched_param param = { .sched_priority = step == 0 ? PRIORITY + 5 : 0 };
-			must(sched_setscheduler(target, step == 0 ? SCHED_FIFO : SCHED_OTHER, &param), "sched_setscheduler");
+			struct sched_param param = {.sched_priority = step == 0 ? PRIORITY + 5 : 0};
+			must(sched_setscheduler(
+				     target, step == 0 ? SCHED_FIFO : SCHED_OTHER, &param),
+				"sched_setscheduler");
 			must(write(from[1], &byte, 1), "write");
 		}
 		_exit(0);
@@ -226,8 +231,12 @@ static const struct mode {
 	const char *name;
 	void (*body)(void);
 } modes[] = {
-	{ "policy", policy }, { "priority", priority }, { "affinity", affinity },
-	{ "same", same }, { "rename", rename_thread }, { "outside", outside },
+	{"policy", policy},
+	{"priority", priority},
+	{"affinity", affinity},
+	{"same", same},
+	{"rename", rename_thread},
+	{"outside", outside},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 
@@ -262,6 +271,8 @@ int main(int argc, char **argv)
 			return 0;
 		}
 	}
-	fputs("usage: transitions policy|priority|affinity|same|exec|rename|fork|outside [--jobs N] [--period-us N]\n", stderr);
+	fputs("usage: transitions policy|priority|affinity|same|exec|rename|fork|outside [--jobs "
+	      "N] [--period-us N]\n",
+		stderr);
 	return 2;
 }

@@ -15,7 +15,8 @@
 #define SCHED_DEADLINE 6
 #endif
 
-// The kernel's `struct sched_attr`, first version: newer C libraries declare that name themselves, older ones do not.
+// The kernel's `struct sched_attr`, first version: newer C libraries declare that name themselves,
+// older ones do not.
 struct attributes {
 	uint32_t size;
 	uint32_t policy;
@@ -41,7 +42,7 @@ int64_t now_ns(void)
 
 struct timespec timespec_of(int64_t ns)
 {
-	return (struct timespec){ .tv_sec = ns / SECOND, .tv_nsec = ns % SECOND };
+	return (struct timespec){.tv_sec = ns / SECOND, .tv_nsec = ns % SECOND};
 }
 
 void sleep_until(int64_t ns)
@@ -58,7 +59,8 @@ void sleep_until(int64_t ns)
 void burn(int64_t ns)
 {
 	int64_t until = now_on(CLOCK_THREAD_CPUTIME_ID) + ns;
-	// Reading this clock is a system call; some microseconds between two readings keep the work in user space.
+	// Reading this clock is a system call; some microseconds between two readings keep the work
+	// in user space.
 	while (now_on(CLOCK_THREAD_CPUTIME_ID) < until)
 		for (volatile int i = 0; i < 4000; i++)
 			;
@@ -87,9 +89,10 @@ static void name_thread(const char *name)
 void become_fifo(const char *name, int priority)
 {
 	name_thread(name);
-	struct sched_param param = { .sched_priority = priority };
+	struct sched_param param = {.sched_priority = priority};
 	if (sched_setscheduler(0, SCHED_FIFO, &param) < 0) {
-		fprintf(stderr, "%s: SCHED_FIFO is refused (%s): run it as root or with CAP_SYS_NICE\n",
+		fprintf(stderr,
+			"%s: SCHED_FIFO is refused (%s): run it as root or with CAP_SYS_NICE\n",
 			program_invocation_short_name, strerror(errno));
 		exit(errno == EPERM ? EXIT_SKIPPED : 1);
 	}
@@ -105,16 +108,16 @@ int become_deadline(const char *name, int64_t runtime_ns, int64_t deadline_ns, i
 {
 	name_thread(name);
 	return set(0, (struct attributes){
-		.policy = SCHED_DEADLINE,
-		.runtime = runtime_ns,
-		.deadline = deadline_ns,
-		.period = period_ns,
-	});
+			      .policy = SCHED_DEADLINE,
+			      .runtime = runtime_ns,
+			      .deadline = deadline_ns,
+			      .period = period_ns,
+		      });
 }
 
 int set_attributes(int tid, int policy, int priority)
 {
-	return set(tid, (struct attributes){ .policy = policy, .priority = priority });
+	return set(tid, (struct attributes){.policy = policy, .priority = priority});
 }
 
 const char *text_option(int argc, char **argv, const char *name, const char *fallback)
@@ -133,7 +136,8 @@ double number_option(int argc, char **argv, const char *name, double fallback)
 	char *end;
 	double value = strtod(text, &end);
 	if (end == text || *end || !(value >= 0)) {
-		fprintf(stderr, "%s: %s needs a number, not '%s'\n", program_invocation_short_name, name, text);
+		fprintf(stderr, "%s: %s needs a number, not '%s'\n", program_invocation_short_name,
+			name, text);
 		exit(2);
 	}
 	return value;

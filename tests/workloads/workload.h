@@ -1,13 +1,13 @@
-// What all workloads share: time, processor time, real-time threads, options. Not for anything that waits in a particular
-// way: how a thread waits is what each workload is about.
+// What all workloads share: time, processor time, real-time threads, options. Not for anything that
+// waits in a particular way: how a thread waits is what each workload is about.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
-#define US 1000LL
-#define MS 1000000LL
+#define US     1000LL
+#define MS     1000000LL
 #define SECOND 1000000000LL
 
 // Exit status for "this machine lacks what the workload needs".
@@ -33,13 +33,16 @@ _Noreturn void die(const char *what, int error);
 // The result of a call that must not fail; otherwise dies with errno.
 long must(long result, const char *what);
 
-// Sets the calling thread's name and then, so that an observer sees it from the first real-time moment, its policy.
+// Sets the calling thread's name and then, so that an observer sees it from the first real-time
+// moment, its policy.
 void become_fifo(const char *name, int priority);
 
-// The same for SCHED_DEADLINE. Returns an errno value where the kernel refuses the reservation, else 0.
+// The same for SCHED_DEADLINE. Returns an errno value where the kernel refuses the reservation,
+// else 0.
 int become_deadline(const char *name, int64_t runtime_ns, int64_t deadline_ns, int64_t period_ns);
 
-// sched_setattr(2) on `tid` (0: the caller) for the policies without a reservation. Returns an errno value or 0.
+// sched_setattr(2) on `tid` (0: the caller) for the policies without a reservation. Returns an
+// errno value or 0.
 int set_attributes(int tid, int policy, int priority);
 
 // The value behind `name` in the arguments, or `fallback`; dies if it is no number.

@@ -2,27 +2,36 @@
 /*
  * libpunctual: declare what a thread needs in time, be admitted, be scheduled.
  *
- * A program connects to punctuald(8), creates a spec from the parameters that it declares, and attaches a thread to it. From then on that
- * thread runs under a real-time policy of the kernel, as admitted. A spec belongs to the process (and user) that created it: it ends when it is
- * released or when the process ends, not when a connection closes. Threads that an attached thread starts do not inherit its policy.
+ * A program connects to punctuald(8), creates a spec from the parameters that it declares, and
+ * attaches a thread to it. From then on that thread runs under a real-time policy of the kernel, as
+ * admitted. A spec belongs to the process (and user) that created it: it ends when it is released
+ * or when the process ends, not when a connection closes. Threads that an attached thread starts do
+ * not inherit its policy.
  *
  * Times are nanoseconds. Instants are those of CLOCK_MONOTONIC.
  *
- * Results: unless said otherwise, functions return PUNCTUAL_OK (0) or what they are asked for (0 and greater), and a negative enum punctual_error
- * where they fail; punctual_last_error_message() then says what failed and why, for people. Functions that fail change nothing, also not where a
+ * Results: unless said otherwise, functions return PUNCTUAL_OK (0) or what they are asked for (0
+ * and greater), and a negative enum punctual_error where they fail; punctual_last_error_message()
+ * then says what failed and why, for people. Functions that fail change nothing, also not where a
  * result was to be stored.
  *
- * Threads: every function may be called from any thread at any time, with these exceptions. A handle must not be used any more, by any thread, once
- * it is given to the function that ends it (punctual_disconnect, punctual_params_free, punctual_spec_release, punctual_spec_free). Parameters have
- * no lock: while one thread sets them, no other uses them. The loop of a spec (punctual_spec_start, punctual_spec_wait_period) is for one thread
- * at a time. Calls over one connection wait for one another; a thread that must not wait for others has a connection of its own.
+ * Threads: every function may be called from any thread at any time, with these exceptions. A
+ * handle must not be used any more, by any thread, once it is given to the function that ends it
+ * (punctual_disconnect, punctual_params_free, punctual_spec_release, punctual_spec_free).
+ * Parameters have no lock: while one thread sets them, no other uses them. The loop of a spec
+ * (punctual_spec_start, punctual_spec_wait_period) is for one thread at a time. Calls over one
+ * connection wait for one another; a thread that must not wait for others has a connection of its
+ * own.
  *
- * Real time: punctual_spec_wait_period, punctual_spec_get_accepted_runtime, punctual_spec_get_release and punctual_spec_get_deadline_misses take
- * no lock, allocate nothing and do not ask the daemon: they are for the inside of a loop. All that take a connection or say "asks the daemon"
- * block until it has answered or the time limit is over. No function is async-signal-safe.
+ * Real time: punctual_spec_wait_period, punctual_spec_get_accepted_runtime,
+ * punctual_spec_get_release and punctual_spec_get_deadline_misses take no lock, allocate nothing
+ * and do not ask the daemon: they are for the inside of a loop. All that take a connection or say
+ * "asks the daemon" block until it has answered or the time limit is over. No function is
+ * async-signal-safe.
  *
- * fork: a child must not use its parent's connections and specs; functions that would need to fail with PUNCTUAL_ERROR_FORKED. It may end the
- * handles (which has no effect on the parent), and may connect anew.
+ * fork: a child must not use its parent's connections and specs; functions that would need to fail
+ * with PUNCTUAL_ERROR_FORKED. It may end the handles (which has no effect on the parent), and may
+ * connect anew.
  */
 #ifndef PUNCTUAL_H
 #define PUNCTUAL_H
@@ -43,15 +52,18 @@ enum punctual_error {
 	PUNCTUAL_ERROR_INVALID = -1,
 	/* There is no daemon at the socket; nothing was done. */
 	PUNCTUAL_ERROR_UNREACHABLE = -2,
-	/* No answer came within the time limit. Whether it was done is not known: punctual_list_specs tells. */
+	/* No answer came within the time limit. Whether it was done is not known:
+	   punctual_list_specs tells. */
 	PUNCTUAL_ERROR_TIMED_OUT = -3,
-	/* The daemon went away before it answered. Whether it was done is not known: punctual_list_specs tells. */
+	/* The daemon went away before it answered. Whether it was done is not known:
+	   punctual_list_specs tells. */
 	PUNCTUAL_ERROR_LOST = -4,
 	/* What came back is no answer that this version understands. */
 	PUNCTUAL_ERROR_PROTOCOL = -5,
 	/* The handle belongs to the parent process. */
 	PUNCTUAL_ERROR_FORKED = -6,
-	/* No plugin takes it: parameters are missing, or the admission test says no. Less may be admitted, or later. */
+	/* No plugin takes it: parameters are missing, or the admission test says no. Less may be
+	   admitted, or later. */
 	PUNCTUAL_ERROR_NOT_ADMITTED = -7,
 	/* The administrator's rules say no. */
 	PUNCTUAL_ERROR_NOT_PERMITTED = -8,
@@ -77,7 +89,8 @@ enum punctual_error {
 	PUNCTUAL_ERROR_INTERNAL = -18
 };
 
-/* How a thread is scheduled: the numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE in <sched.h>. */
+/* How a thread is scheduled: the numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE in <sched.h>.
+ */
 enum punctual_policy {
 	PUNCTUAL_POLICY_FIFO = 1,
 	PUNCTUAL_POLICY_RR = 2,
@@ -92,39 +105,46 @@ struct punctual_params;
 struct punctual_spec;
 
 /*
- * The error of the last function that failed in the calling thread; PUNCTUAL_OK if none has. Functions that succeed leave it as it is. Never fails.
+ * The error of the last function that failed in the calling thread; PUNCTUAL_OK if none has.
+ * Functions that succeed leave it as it is. Never fails.
  */
 int punctual_last_error(void);
 
 /*
- * What failed, on what, why, and what to do: one line of UTF-8 without an end of line; "" if nothing has failed in the calling thread. The library
- * owns the string, which is valid until the next function fails in the same thread. Never fails.
+ * What failed, on what, why, and what to do: one line of UTF-8 without an end of line; "" if
+ * nothing has failed in the calling thread. The library owns the string, which is valid until the
+ * next function fails in the same thread. Never fails.
  */
 const char *punctual_last_error_message(void);
 
 /*
- * The name of an error, such as "PUNCTUAL_ERROR_LOST"; "PUNCTUAL_OK" for 0 and greater. A constant. Never fails.
+ * The name of an error, such as "PUNCTUAL_ERROR_LOST"; "PUNCTUAL_OK" for 0 and greater. A constant.
+ * Never fails.
  */
 const char *punctual_error_name(int error);
 
 /*
- * Connects to the daemon at `socket`, and puts a handle at `connection`, which the caller owns and ends with punctual_disconnect. Where `socket` is
- * NULL, it is the value of the environment variable PUNCTUALD_SOCKET (which programs with more privileges than their caller ignore), else
+ * Connects to the daemon at `socket`, and puts a handle at `connection`, which the caller owns and
+ * ends with punctual_disconnect. Where `socket` is NULL, it is the value of the environment
+ * variable PUNCTUALD_SOCKET (which programs with more privileges than their caller ignore), else
  * /run/punctual/io.punctual.Scheduler1.
  *
- * Should the daemon be started again later, the next call connects anew by itself and finds the specs of this process as they were.
+ * Should the daemon be started again later, the next call connects anew by itself and finds the
+ * specs of this process as they were.
  *
  * PUNCTUAL_ERROR_UNREACHABLE: there is none. PUNCTUAL_ERROR_INVALID: `connection` is NULL.
  */
 int punctual_connect(const char *socket, struct punctual **connection);
 
 /*
- * Ends the handle. The specs that were created through it are untouched, and their handles stay valid. NULL is ignored. Never fails.
+ * Ends the handle. The specs that were created through it are untouched, and their handles stay
+ * valid. NULL is ignored. Never fails.
  */
 void punctual_disconnect(struct punctual *connection);
 
 /*
- * How long each later call over the connection waits for its answer, in nanoseconds; 0: for ever. It is 5 s at first.
+ * How long each later call over the connection waits for its answer, in nanoseconds; 0: for ever.
+ * It is 5 s at first.
  */
 int punctual_set_timeout(struct punctual *connection, uint64_t timeout_ns);
 
@@ -134,8 +154,9 @@ int punctual_set_timeout(struct punctual *connection, uint64_t timeout_ns);
 int punctual_ping(struct punctual *connection);
 
 /*
- * Parameters of which none is declared. The caller owns them and ends them with punctual_params_free. They are this program's own: setting them
- * asks nobody, and a spec keeps what they were when it was created or changed. Never NULL.
+ * Parameters of which none is declared. The caller owns them and ends them with
+ * punctual_params_free. They are this program's own: setting them asks nobody, and a spec keeps
+ * what they were when it was created or changed. Never NULL.
  */
 struct punctual_params *punctual_params_new(void);
 
@@ -146,10 +167,11 @@ void punctual_params_free(struct punctual_params *params);
 int punctual_params_clear(struct punctual_params *params);
 
 /*
- * Setters declare a parameter; which of them are needed depends on the plugins (punctuald(8)). Values are checked when a spec is created or changed:
- * zero is a value, and out of bounds.
+ * Setters declare a parameter; which of them are needed depends on the plugins (punctuald(8)).
+ * Values are checked when a spec is created or changed: zero is a value, and out of bounds.
  *
- * Getters return 1 and store the value where the parameter is declared, else 0, storing nothing. `ns`, `priority` and `plugin` may be NULL.
+ * Getters return 1 and store the value where the parameter is declared, else 0, storing nothing.
+ * `ns`, `priority` and `plugin` may be NULL.
  *
  * All return PUNCTUAL_ERROR_INVALID where `params` is NULL.
  */
@@ -170,59 +192,70 @@ int punctual_params_get_period(const struct punctual_params *params, uint64_t *n
 int punctual_params_set_deadline(struct punctual_params *params, uint64_t ns);
 int punctual_params_get_deadline(const struct punctual_params *params, uint64_t *ns);
 
-/* P: greater is more urgent, as with sched_setscheduler(2). The kernel's priority may be another one; the order is kept. */
+/* P: greater is more urgent, as with sched_setscheduler(2). The kernel's priority may be another
+ * one; the order is kept. */
 int punctual_params_set_priority(struct punctual_params *params, uint32_t priority);
 int punctual_params_get_priority(const struct punctual_params *params, uint32_t *priority);
 
 /*
- * The one plugin to ask, by its name in the daemon's configuration; NULL (as at first): all, in their order. The name is copied; it has 256 bytes at
- * most. The getter copies it to `plugin`, which has room for `size` bytes: as much as fits, always ended.
+ * The one plugin to ask, by its name in the daemon's configuration; NULL (as at first): all, in
+ * their order. The name is copied; it has 256 bytes at most. The getter copies it to `plugin`,
+ * which has room for `size` bytes: as much as fits, always ended.
  */
 int punctual_params_set_plugin(struct punctual_params *params, const char *plugin);
 int punctual_params_get_plugin(const struct punctual_params *params, char *plugin, size_t size);
 
-/* Take the spec even if the admission test says no, where the rules allow that. The getter returns 1 or 0. */
+/* Take the spec even if the admission test says no, where the rules allow that. The getter returns
+ * 1 or 0. */
 int punctual_params_set_ignore_admission(struct punctual_params *params, bool ignore);
 int punctual_params_get_ignore_admission(const struct punctual_params *params);
 
 /*
- * Asks the daemon to admit a spec, and puts a handle at `spec`, which the caller owns and ends with punctual_spec_release or punctual_spec_free. No
- * thread is scheduled by it yet. `name` is for people who look at lists; NULL: none; 256 bytes at most. `params` and `name` are copied.
+ * Asks the daemon to admit a spec, and puts a handle at `spec`, which the caller owns and ends with
+ * punctual_spec_release or punctual_spec_free. No thread is scheduled by it yet. `name` is for
+ * people who look at lists; NULL: none; 256 bytes at most. `params` and `name` are copied.
  *
- * PUNCTUAL_ERROR_NOT_ADMITTED, NOT_PERMITTED, OUT_OF_BOUNDS, NO_SUCH_PLUGIN, TOO_MANY: the daemon says no; the message says which plugin, rule or
- * bound. PUNCTUAL_ERROR_UNREACHABLE: it cannot be asked. TIMED_OUT, LOST: it may have been created nevertheless.
+ * PUNCTUAL_ERROR_NOT_ADMITTED, NOT_PERMITTED, OUT_OF_BOUNDS, NO_SUCH_PLUGIN, TOO_MANY: the daemon
+ * says no; the message says which plugin, rule or bound. PUNCTUAL_ERROR_UNREACHABLE: it cannot be
+ * asked. TIMED_OUT, LOST: it may have been created nevertheless.
  */
-int punctual_spec_create(struct punctual *connection, const struct punctual_params *params, const char *name, struct punctual_spec **spec);
+int punctual_spec_create(struct punctual *connection, const struct punctual_params *params,
+	const char *name, struct punctual_spec **spec);
 
 /*
- * Asks the daemon to put all of `params` in place of all that was declared: after success it is scheduled by the new ones, perhaps by another plugin
- * on another processor, and an attached thread goes over without being unscheduled between; after an error all is as it was. A loop that has begun
- * goes on, with the new period from the next release on. Errors as of punctual_spec_create, and PUNCTUAL_ERROR_NO_SUCH_SPEC.
+ * Asks the daemon to put all of `params` in place of all that was declared: after success it is
+ * scheduled by the new ones, perhaps by another plugin on another processor, and an attached thread
+ * goes over without being unscheduled between; after an error all is as it was. A loop that has
+ * begun goes on, with the new period from the next release on. Errors as of punctual_spec_create,
+ * and PUNCTUAL_ERROR_NO_SUCH_SPEC.
  */
 int punctual_spec_change(struct punctual_spec *spec, const struct punctual_params *params);
 
 /*
- * Asks the daemon to schedule a thread as admitted; when it returns, it is. `thread` is a TID (gettid(2)) in this PID namespace of a thread of this
- * user, a process's PID for its first thread, or 0 for the calling thread. A spec has one thread, and a thread one spec.
+ * Asks the daemon to schedule a thread as admitted; when it returns, it is. `thread` is a TID
+ * (gettid(2)) in this PID namespace of a thread of this user, a process's PID for its first thread,
+ * or 0 for the calling thread. A spec has one thread, and a thread one spec.
  *
  * PUNCTUAL_ERROR_NO_SUCH_THREAD, NOT_OWNER, ALREADY_ATTACHED, KERNEL_REFUSED, NO_SUCH_SPEC.
  */
 int punctual_spec_attach(struct punctual_spec *spec, pid_t thread);
 
 /*
- * Asks the daemon to put the spec's thread back to how it was scheduled before. The spec stays, and may be attached again.
- * PUNCTUAL_ERROR_NOT_ATTACHED, NO_SUCH_SPEC.
+ * Asks the daemon to put the spec's thread back to how it was scheduled before. The spec stays, and
+ * may be attached again. PUNCTUAL_ERROR_NOT_ATTACHED, NO_SUCH_SPEC.
  */
 int punctual_spec_detach(struct punctual_spec *spec);
 
 /*
- * Asks the daemon to forget the spec, which puts its thread back first. Ends the handle where it returns PUNCTUAL_OK or
- * PUNCTUAL_ERROR_NO_SUCH_SPEC; after any other error the handle stays valid, to try again or for punctual_spec_free.
+ * Asks the daemon to forget the spec, which puts its thread back first. Ends the handle where it
+ * returns PUNCTUAL_OK or PUNCTUAL_ERROR_NO_SUCH_SPEC; after any other error the handle stays valid,
+ * to try again or for punctual_spec_free.
  */
 int punctual_spec_release(struct punctual_spec *spec);
 
 /*
- * Ends the handle and nothing else: the spec lives on until the process ends. NULL is ignored. Never fails.
+ * Ends the handle and nothing else: the spec lives on until the process ends. NULL is ignored.
+ * Never fails.
  */
 void punctual_spec_free(struct punctual_spec *spec);
 
@@ -230,16 +263,18 @@ void punctual_spec_free(struct punctual_spec *spec);
 uint64_t punctual_spec_get_id(const struct punctual_spec *spec);
 
 /*
- * Returns 1 and stores at `ns` the runtime that was accepted when the spec was created or changed: between the runtime and the desired one. Returns 0
- * where no runtime was declared.
+ * Returns 1 and stores at `ns` the runtime that was accepted when the spec was created or changed:
+ * between the runtime and the desired one. Returns 0 where no runtime was declared.
  */
 int punctual_spec_get_accepted_runtime(const struct punctual_spec *spec, uint64_t *ns);
 
 /*
- * What the daemon answered when the spec was created, changed or attached: the plugin that took it (its name, as much as fits into `size` bytes,
- * always ended), the processor that its thread is pinned to, the policy (enum punctual_policy), its priority (0 under PUNCTUAL_POLICY_DEADLINE; later
- * specs of others may shift it: punctual_list_specs asks), 1 or 0 for whether a recommended parameter was missing, and for whether the admission
- * test said no and was ignored. They do not ask the daemon.
+ * What the daemon answered when the spec was created, changed or attached: the plugin that took it
+ * (its name, as much as fits into `size` bytes, always ended), the processor that its thread is
+ * pinned to, the policy (enum punctual_policy), its priority (0 under PUNCTUAL_POLICY_DEADLINE;
+ * later specs of others may shift it: punctual_list_specs asks), 1 or 0 for whether a recommended
+ * parameter was missing, and for whether the admission test said no and was ignored. They do not
+ * ask the daemon.
  */
 int punctual_spec_get_plugin(const struct punctual_spec *spec, char *plugin, size_t size);
 int punctual_spec_get_processor(const struct punctual_spec *spec);
@@ -249,28 +284,33 @@ int punctual_spec_is_partial(const struct punctual_spec *spec);
 int punctual_spec_is_admission_ignored(const struct punctual_spec *spec);
 
 /*
- * Begins a periodic loop in the calling thread: its first job is released now. Sets the count of missed deadlines to 0. Called once before the loop,
- * after the thread is attached. PUNCTUAL_ERROR_INVALID: the spec has no period.
+ * Begins a periodic loop in the calling thread: its first job is released now. Sets the count of
+ * missed deadlines to 0. Called once before the loop, after the thread is attached.
+ * PUNCTUAL_ERROR_INVALID: the spec has no period.
  */
 int punctual_spec_start(struct punctual_spec *spec);
 
 /*
- * Ends the job at hand, and sleeps until the release of the next one, a period after the last release; handled signals do not end the sleep. Releases
- * never shift: after a job that took longer than the period it returns at once, until the loop has caught up.
+ * Ends the job at hand, and sleeps until the release of the next one, a period after the last
+ * release; handled signals do not end the sleep. Releases never shift: after a job that took longer
+ * than the period it returns at once, until the loop has caught up.
  *
- * Returns 0 if the job that ended met its deadline, 1 if it missed it. PUNCTUAL_ERROR_INVALID: there is no period, or the loop has not begun.
+ * Returns 0 if the job that ended met its deadline, 1 if it missed it. PUNCTUAL_ERROR_INVALID:
+ * there is no period, or the loop has not begun.
  */
 int punctual_spec_wait_period(struct punctual_spec *spec);
 
-/* Returns 1 and stores at `ns` when the job at hand was released; 0 where the loop has not begun. */
+/* Returns 1 and stores at `ns` when the job at hand was released; 0 where the loop has not begun.
+ */
 int punctual_spec_get_release(const struct punctual_spec *spec, uint64_t *ns);
 
 /* How many jobs of the loop have missed their deadlines since it began. Any thread may ask. */
 uint64_t punctual_spec_get_deadline_misses(const struct punctual_spec *spec);
 
 /*
- * Lists. The caller owns a list and ends it with the function that is named after it (NULL is ignored); all that it points to ends with it. Later
- * versions may add fields at the end of what items point to, so copy fields, not items.
+ * Lists. The caller owns a list and ends it with the function that is named after it (NULL is
+ * ignored); all that it points to ends with it. Later versions may add fields at the end of what
+ * items point to, so copy fields, not items.
  */
 
 /* What a processor carries on behalf of a plugin. No fields will be added. */

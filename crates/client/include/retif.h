@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * ReTiF's interface, for programs that were written for it: compiled with this header and linked with -lpunctual, they run under punctuald(8)
- * unchanged. New programs use <punctual.h>.
+ * ReTiF's interface, for programs that were written for it: compiled with this header and linked
+ * with -lpunctual, they run under punctuald(8) unchanged. New programs use <punctual.h>.
  *
- * Both of ReTiF's vocabularies are here: that of its paper (rtf_spec_*, rtf_param_set_*, RTF_SCHEDULE_FAIL, RTF_ACL_FAIL, RTF_CONNECTION_ERR) and that
- * of its published code (rtf_task_*, rtf_params_*, RTF_FAIL, RTF_ERROR). They are the same functions, and differ in one code: what the rules do not
- * allow is RTF_ACL_FAIL from the paper's functions and RTF_FAIL from the others.
+ * Both of ReTiF's vocabularies are here: that of its paper (rtf_spec_*, rtf_param_set_*,
+ * RTF_SCHEDULE_FAIL, RTF_ACL_FAIL, RTF_CONNECTION_ERR) and that of its published code (rtf_task_*,
+ * rtf_params_*, RTF_FAIL, RTF_ERROR). They are the same functions, and differ in one code: what the
+ * rules do not allow is RTF_ACL_FAIL from the paper's functions and RTF_FAIL from the others.
  *
- * Times are microseconds. In parameters, 0 and "" are what was not declared. A time that is more than 64 bits of nanoseconds is an error, as if it had
- * not been admitted. After a failure, punctual_last_error_message() of <punctual.h> says why.
+ * Times are microseconds. In parameters, 0 and "" are what was not declared. A time that is more
+ * than 64 bits of nanoseconds is an error, as if it had not been admitted. After a failure,
+ * punctual_last_error_message() of <punctual.h> says why.
  *
- * A process has one connection, which its threads share; they may call these functions at the same time, for different tasks. Structures for tasks and
- * parameters are plain data of the caller's, without anything to free; fields that are not named here are the library's. A child of fork calls
+ * A process has one connection, which its threads share; they may call these functions at the same
+ * time, for different tasks. Structures for tasks and parameters are plain data of the caller's,
+ * without anything to free; fields that are not named here are the library's. A child of fork calls
  * rtf_connect before anything else, and has none of its parent's tasks.
  */
 #ifndef RETIF_H
@@ -36,21 +39,16 @@ extern "C" {
 #define RTF_ERROR -1
 /* The answers of ReTiF's plugins; no function here returns them in that meaning. */
 #define RTF_PARTIAL 0
-#define RTF_NO -1
+#define RTF_NO	    -1
 /* The paper's names. */
-#define RTF_SCHEDULE_FAIL RTF_FAIL
+#define RTF_SCHEDULE_FAIL  RTF_FAIL
 #define RTF_SCHEDULER_FAIL RTF_FAIL
-#define RTF_ACL_FAIL -2
+#define RTF_ACL_FAIL	   -2
 #define RTF_CONNECTION_ERR RTF_ERROR
 
 typedef int rtf_result_t;
 
-enum CLIENT_STATE {
-	EMPTY,
-	CONNECTED,
-	DISCONNECTED,
-	ERROR
-};
+enum CLIENT_STATE { EMPTY, CONNECTED, DISCONNECTED, ERROR };
 
 struct rtf_params {
 	uint64_t runtime;
@@ -82,10 +80,10 @@ struct rtf_task {
 
 #ifdef __cplusplus
 #define RTF_PARAM_INIT (rtf_params{})
-#define RTF_TASK_INIT (rtf_task{})
+#define RTF_TASK_INIT  (rtf_task{})
 #else
 #define RTF_PARAM_INIT ((struct rtf_params){0})
-#define RTF_TASK_INIT ((struct rtf_task){0})
+#define RTF_TASK_INIT  ((struct rtf_task){0})
 #endif
 #define RTF_SPEC_INIT RTF_TASK_INIT
 
@@ -135,7 +133,8 @@ void rtf_params_set_deadline(struct rtf_params *p, uint64_t deadline);
 uint64_t rtf_params_get_deadline(const struct rtf_params *p);
 void rtf_params_set_priority(struct rtf_params *p, uint32_t priority);
 uint32_t rtf_params_get_priority(const struct rtf_params *p);
-/* The one plugin to ask. Of a longer name the first 31 bytes are taken. The getter fills PLUGIN_MAX_NAME bytes at most. */
+/* The one plugin to ask. Of a longer name the first 31 bytes are taken. The getter fills
+ * PLUGIN_MAX_NAME bytes at most. */
 void rtf_params_set_scheduler(struct rtf_params *p, const char *sched_plugin);
 void rtf_params_get_scheduler(const struct rtf_params *p, char *sched_plugin);
 void rtf_params_ignore_admission(struct rtf_params *p, uint8_t ignore_admission);
@@ -149,11 +148,13 @@ void rtf_param_set_priority(struct rtf_params *p, uint32_t priority);
 void rtf_param_set_scheduler(struct rtf_params *p, const char *sched_plugin);
 void rtf_param_ignore_admission(struct rtf_params *p, uint8_t ignore_admission);
 
-/* Connects the process, which all other functions below need. RTF_OK (also if it is connected already) or RTF_CONNECTION_ERR. */
+/* Connects the process, which all other functions below need. RTF_OK (also if it is connected
+ * already) or RTF_CONNECTION_ERR. */
 int rtf_connect(void);
 
 /*
- * RTF_OK, RTF_SCHEDULE_FAIL, RTF_ACL_FAIL or RTF_CONNECTION_ERR. After a failed change all is as it was.
+ * RTF_OK, RTF_SCHEDULE_FAIL, RTF_ACL_FAIL or RTF_CONNECTION_ERR. After a failed change all is as it
+ * was.
  */
 int rtf_spec_create(struct rtf_spec *s, const struct rtf_params *p);
 int rtf_spec_change(struct rtf_spec *s, const struct rtf_params *p);
@@ -174,7 +175,8 @@ uint64_t rtf_task_get_accepted_runtime(const struct rtf_task *t);
 
 /* The first job is released now. */
 void rtf_task_start(struct rtf_task *t);
-/* The job at hand is done; sleeps until the release of the next one, a period after the last release. */
+/* The job at hand is done; sleeps until the release of the next one, a period after the last
+ * release. */
 void rtf_task_wait_period(struct rtf_task *t);
 
 /* How many clients, plugins and tasks there are, or RTF_ERROR. */
@@ -183,8 +185,9 @@ int rtf_plugins_info(void);
 int rtf_tasks_info(void);
 
 /*
- * About the one at place `desc` (and processor at place `cpu` of that plugin), from 0 on: RTF_OK, RTF_FAIL where there is none, or RTF_ERROR. Each
- * asks the daemon anew, so places may have shifted since they were counted.
+ * About the one at place `desc` (and processor at place `cpu` of that plugin), from 0 on: RTF_OK,
+ * RTF_FAIL where there is none, or RTF_ERROR. Each asks the daemon anew, so places may have shifted
+ * since they were counted.
  */
 int rtf_connection_info(unsigned int desc, struct rtf_client_info *data);
 int rtf_plugin_info(unsigned int desc, struct rtf_plugin_info *data);

@@ -8,8 +8,13 @@ static flow::Scheduler scheduler;
 static flow::Latest<int> image(scheduler, "image");
 
 struct Show : flow::Task {
-	Show() : Task(scheduler, "show") {}
-	void execute() override { std::printf("image %d\n", image.read()); }
+	Show() : Task(scheduler, "show")
+	{
+	}
+	void execute() override
+	{
+		std::printf("image %d\n", image.read());
+	}
 	flow::Input images{*this, image};
 } static show;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What an event costs, beside the clock alone, which is most of it: nanoseconds, the median and the least of some rounds. Rounds are short enough for the
- * ring, so that no event is discarded; between them the flusher catches up.
+ * What an event costs, beside the clock alone, which is most of it: nanoseconds, the median and the
+ * least of some rounds. Rounds are short enough for the ring, so that no event is discarded;
+ * between them the flusher catches up.
  *
  *   event FOLDER
  */
@@ -90,6 +91,7 @@ int main(int count, char **arguments)
 		fprintf(stderr, "%s\n", punctual_trace_message());
 		return 1;
 	}
-	printf("%llu events, %llu discarded\n", (unsigned long long)statistics.events, (unsigned long long)statistics.discarded);
+	printf("%llu events, %llu discarded\n", (unsigned long long)statistics.events,
+		(unsigned long long)statistics.discarded);
 	return 0;
 }

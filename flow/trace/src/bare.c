@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Begin, flush and end where there are no files and no threads: the caller's sink takes everything, when the caller says so.
+ * Begin, flush and end where there are no files and no threads: the caller's sink takes everything,
+ * when the caller says so.
  */
 #include "core.h"
 
@@ -15,7 +16,8 @@ static struct {
 
 static int no_trace(void)
 {
-	return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "no trace has begun", NULL, NULL, "call punctual_trace_begin first");
+	return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "no trace has begun", NULL, NULL,
+		"call punctual_trace_begin first");
 }
 
 int punctual_trace_begin(const struct punctual_trace_config *wanted)
@@ -24,18 +26,25 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	int result;
 
 	if (trace.begun)
-		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL, NULL, "end that first: a program has one at a time");
+		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL,
+			NULL, "end that first: a program has one at a time");
 	result = punctual_trace_check(&config);
 	if (result != PUNCTUAL_TRACE_OK)
 		return result;
 	if (!config.sink.metadata || !config.sink.packet)
-		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID, "the sink has no function for", config.sink.metadata ? "packets" : "metadata", NULL, "give it both");
+		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID, "the sink has no function for",
+			config.sink.metadata ? "packets" : "metadata", NULL, "give it both");
 	if (!config.memory)
-		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "no memory is given, and there is no heap", NULL, NULL, "give config.memory");
+		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY,
+			"no memory is given, and there is no heap", NULL, NULL,
+			"give config.memory");
 	punctual_trace_open(&config);
 	result = punctual_trace_look(&config);
-	if (result == PUNCTUAL_TRACE_OK && (punctual_trace_write_env(&config) != 0 || punctual_trace_write_layout(&config) != 0))
-		result = punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take the metadata", NULL, NULL, "see why its function returns other than 0");
+	if (result == PUNCTUAL_TRACE_OK && (punctual_trace_write_env(&config) != 0 ||
+						   punctual_trace_write_layout(&config) != 0))
+		result =
+			punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take the metadata",
+				NULL, NULL, "see why its function returns other than 0");
 	if (result != PUNCTUAL_TRACE_OK) {
 		(void)punctual_trace_close();
 		punctual_trace_forget();
@@ -68,7 +77,10 @@ int punctual_trace_flush(void)
 {
 	if (!trace.begun)
 		return no_trace();
-	return drain_all(0) ? PUNCTUAL_TRACE_OK : punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take a packet", NULL, NULL, "it is kept: flush again");
+	return drain_all(0)
+		       ? PUNCTUAL_TRACE_OK
+		       : punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take a packet",
+				 NULL, NULL, "it is kept: flush again");
 }
 
 struct punctual_trace_statistics punctual_trace_get_statistics(void)
@@ -96,6 +108,8 @@ int punctual_trace_end(struct punctual_trace_statistics *statistics)
 	trace.begun = 0;
 	if (statistics)
 		*statistics = sum;
-	return trace.errors ? punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take a packet", NULL, NULL, "the statistics say how many events it never took")
-	                    : PUNCTUAL_TRACE_OK;
+	return trace.errors
+		       ? punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take a packet",
+				 NULL, NULL, "the statistics say how many events it never took")
+		       : PUNCTUAL_TRACE_OK;
 }

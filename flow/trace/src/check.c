@@ -11,7 +11,8 @@ static int invalid(const char *what, const char *on, const char *why, const char
 
 static int no_table(const char *of_what)
 {
-	return invalid("no table of", of_what, "its count is not 0", "give the table, or the count 0");
+	return invalid(
+		"no table of", of_what, "its count is not 0", "give the table, or the count 0");
 }
 
 /* Whether a reader can show it, and a user ask for it. */
@@ -35,15 +36,20 @@ static int check_names(const char *of_what, const struct punctual_trace_name *na
 	if (count && !names)
 		return no_table(of_what);
 	if (count > UINT16_MAX + 1u)
-		return invalid("too many", of_what, "events have room for numbers up to 65,535", "leave some out: events may name others");
+		return invalid("too many", of_what, "events have room for numbers up to 65,535",
+			"leave some out: events may name others");
 	for (size_t i = 0; i < count; i++) {
 		if (!names[i].name || !names[i].name[0])
-			return invalid("a name is missing in the table of", of_what, NULL, "give each one");
+			return invalid("a name is missing in the table of", of_what, NULL,
+				"give each one");
 		if (!is_name(names[i].name))
-			return invalid("a control character, a comma or a space at an end in the name", names[i].name, NULL, "use others");
+			return invalid(
+				"a control character, a comma or a space at an end in the name",
+				names[i].name, NULL, "use others");
 		for (size_t before = 0; before < i; before++) {
 			if (names[before].id == names[i].id)
-				return invalid("two have the same number in the table of", of_what, names[i].name, "give each its own");
+				return invalid("two have the same number in the table of", of_what,
+					names[i].name, "give each its own");
 		}
 	}
 	return PUNCTUAL_TRACE_OK;
@@ -57,7 +63,8 @@ static int is_channel(uint16_t number)
 
 static int no_channel(const char *of_what)
 {
-	return invalid("a channel has the number 65,535 in the table of", of_what, "it stands for no channel", "give it a lower one");
+	return invalid("a channel has the number 65,535 in the table of", of_what,
+		"it stands for no channel", "give it a lower one");
 }
 
 static int check_channels(const struct punctual_trace_name *channels, size_t count)
@@ -76,7 +83,8 @@ static int check_channels(const struct punctual_trace_name *channels, size_t cou
 /* What is said of an input makes sense together. */
 static int check_connections(const struct punctual_trace_connection *connections, size_t count)
 {
-	const uint32_t flags = PUNCTUAL_TRACE_UNSYNCHRONISED | PUNCTUAL_TRACE_OPTIONAL | PUNCTUAL_TRACE_FINAL;
+	const uint32_t flags =
+		PUNCTUAL_TRACE_UNSYNCHRONISED | PUNCTUAL_TRACE_OPTIONAL | PUNCTUAL_TRACE_FINAL;
 
 	if (count && !connections)
 		return no_table("connections");
@@ -86,11 +94,14 @@ static int check_connections(const struct punctual_trace_connection *connections
 		if (!is_channel(connection->channel))
 			return no_channel("connections");
 		if (connection->threshold == 0 && (connection->flags || connection->pending))
-			return invalid("flags or pending pushes in the table of", "connections", "the input has no threshold", "give it one, or leave them out");
+			return invalid("flags or pending pushes in the table of", "connections",
+				"the input has no threshold", "give it one, or leave them out");
 		if (connection->flags & ~flags)
-			return invalid("unknown flags in the table of", "connections", NULL, "use those of enum punctual_trace_input");
+			return invalid("unknown flags in the table of", "connections", NULL,
+				"use those of enum punctual_trace_input");
 		if (connection->flags & PUNCTUAL_TRACE_UNSYNCHRONISED && connection->pending)
-			return invalid("pending pushes in the table of", "connections", "an input that is not synchronised keeps none", "leave them out");
+			return invalid("pending pushes in the table of", "connections",
+				"an input that is not synchronised keeps none", "leave them out");
 	}
 	return PUNCTUAL_TRACE_OK;
 }
@@ -103,10 +114,12 @@ static int check_barriers(const struct punctual_trace_barrier *barriers, size_t 
 		if (!is_channel(barriers[i].channel))
 			return no_channel("barriers");
 		if (barriers[i].arrived >= barriers[i].count)
-			return invalid("a count is too low in the table of", "barriers", NULL, "make it at least 1, and more than what has arrived");
+			return invalid("a count is too low in the table of", "barriers", NULL,
+				"make it at least 1, and more than what has arrived");
 		for (size_t before = 0; before < i; before++) {
 			if (barriers[before].channel == barriers[i].channel)
-				return invalid("two have the same channel in the table of", "barriers", NULL, "leave out one");
+				return invalid("two have the same channel in the table of",
+					"barriers", NULL, "leave out one");
 		}
 	}
 	return PUNCTUAL_TRACE_OK;
@@ -116,7 +129,8 @@ static int check_graph(const struct punctual_trace_config *config)
 {
 	const int result = check_connections(config->connections, config->connection_count);
 
-	return result == PUNCTUAL_TRACE_OK ? check_barriers(config->barriers, config->barrier_count) : result;
+	return result == PUNCTUAL_TRACE_OK ? check_barriers(config->barriers, config->barrier_count)
+					   : result;
 }
 
 int punctual_trace_look(const struct punctual_trace_config *config)
@@ -147,19 +161,31 @@ int punctual_trace_check(struct punctual_trace_config *config)
 	if (result != PUNCTUAL_TRACE_OK)
 		return result;
 	if (config->producers == 0 || config->producers < config->executors)
-		return invalid("producers", "are too few", "each executor is one", "give at least one, and as many as there are executors");
+		return invalid("producers", "are too few", "each executor is one",
+			"give at least one, and as many as there are executors");
 	if (config->no_executors && config->executors)
-		return invalid("no_executors", "is said beside a number of executors", NULL, "leave out one of the two");
+		return invalid("no_executors", "is said beside a number of executors", NULL,
+			"leave out one of the two");
 	if (config->packet_size < 128 || config->packet_size > 131072 || config->packet_size % 64)
-		return invalid("packet_size", "is out of range", NULL, "give a multiple of 64, from 128 to 131,072");
-	if (config->packets < 2 || config->packets > 1u << 30 || config->packets & (config->packets - 1u))
-		return invalid("packets", "are out of range", NULL, "give a power of two, from 2 to 2^30");
+		return invalid("packet_size", "is out of range", NULL,
+			"give a multiple of 64, from 128 to 131,072");
+	if (config->packets < 2 || config->packets > 1u << 30 ||
+		config->packets & (config->packets - 1u))
+		return invalid(
+			"packets", "are out of range", NULL, "give a power of two, from 2 to 2^30");
 	if (config->ticks_per_second > 10000000000u || config->epoch_ns >= 1000000000u)
-		return invalid("the clock", "is out of range", NULL, "give at most 10^10 ticks_per_second, and an epoch_ns below 10^9");
+		return invalid("the clock", "is out of range", NULL,
+			"give at most 10^10 ticks_per_second, and an epoch_ns below 10^9");
 	/* The size of the memory must be a number, on machines of 16 bits too. */
-	if ((uint64_t)config->packet_size * config->packets + 128u > (SIZE_MAX - 64u) / config->producers)
-		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "producers, packets and packet_size", "are too much", "no memory is that large", "make one of them smaller");
-	if (config->memory && config->memory_size < PUNCTUAL_TRACE_MEMORY_SIZE(config->producers, config->packet_size, config->packets))
-		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "memory_size", "is too small", NULL, "give PUNCTUAL_TRACE_MEMORY_SIZE(producers, packet_size, packets) bytes");
+	if ((uint64_t)config->packet_size * config->packets + 128u >
+		(SIZE_MAX - 64u) / config->producers)
+		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY,
+			"producers, packets and packet_size", "are too much",
+			"no memory is that large", "make one of them smaller");
+	if (config->memory && config->memory_size < PUNCTUAL_TRACE_MEMORY_SIZE(config->producers,
+							    config->packet_size, config->packets))
+		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "memory_size", "is too small",
+			NULL,
+			"give PUNCTUAL_TRACE_MEMORY_SIZE(producers, packet_size, packets) bytes");
 	return PUNCTUAL_TRACE_OK;
 }

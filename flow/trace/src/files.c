@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L
+#define _POSIX_C_SOURCE	  200809L
 #define _FILE_OFFSET_BITS 64
 
 #include "files.h"
@@ -86,7 +86,8 @@ static int open_folder(struct punctual_trace_files *files)
 	return is_empty(files->directory) ? 0 : ENOTEMPTY;
 }
 
-static void name_file(struct punctual_trace_files *files, char *name, size_t size, uint32_t producer)
+static void name_file(
+	struct punctual_trace_files *files, char *name, size_t size, uint32_t producer)
 {
 	(void)snprintf(name, size, "stream_%lu", (unsigned long)producer);
 	(void)snprintf(files->last, sizeof files->last, "%s/%s", files->folder, name);
@@ -98,7 +99,8 @@ static int open_streams(struct punctual_trace_files *files)
 
 	for (uint32_t producer = 0; producer < files->producers; producer++) {
 		name_file(files, name, sizeof name, producer);
-		files->streams[producer].file = openat(files->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		files->streams[producer].file = openat(
+			files->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		if (files->streams[producer].file < 0)
 			return errno;
 	}
@@ -108,19 +110,27 @@ static int open_streams(struct punctual_trace_files *files)
 const char *punctual_trace_files_remedy(int error)
 {
 	switch (error) {
-	case ENOTEMPTY: return "name another folder, or remove that one";
-	case ENOENT: return "make the folder above it first, or name another";
-	case ENOSPC: return "make room there, or name a folder elsewhere";
-	case EFBIG: return "raise the limit on file sizes (ulimit -f), or name a folder elsewhere";
-	case EMFILE: return "raise the limit on open files (ulimit -n), or give fewer producers";
-	case ENOMEM: return "free some memory, or make packets, packet_size or producers smaller";
-	default: return "name a folder that can be written to";
+	case ENOTEMPTY:
+		return "name another folder, or remove that one";
+	case ENOENT:
+		return "make the folder above it first, or name another";
+	case ENOSPC:
+		return "make room there, or name a folder elsewhere";
+	case EFBIG:
+		return "raise the limit on file sizes (ulimit -f), or name a folder elsewhere";
+	case EMFILE:
+		return "raise the limit on open files (ulimit -n), or give fewer producers";
+	case ENOMEM:
+		return "free some memory, or make packets, packet_size or producers smaller";
+	default:
+		return "name a folder that can be written to";
 	}
 }
 
 static int cannot_make(const char *file, int error)
 {
-	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot make the trace", file, strerror(error), punctual_trace_files_remedy(error));
+	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot make the trace", file,
+		strerror(error), punctual_trace_files_remedy(error));
 }
 
 struct punctual_trace_files *punctual_trace_files_open(const struct punctual_trace_config *config)
@@ -149,7 +159,8 @@ struct punctual_trace_files *punctual_trace_files_open(const struct punctual_tra
 	return NULL;
 }
 
-int punctual_trace_files_begin(struct punctual_trace_files *files, const struct punctual_trace_config *config)
+int punctual_trace_files_begin(
+	struct punctual_trace_files *files, const struct punctual_trace_config *config)
 {
 	int error = prepare_metadata(files, *config);
 
@@ -191,7 +202,8 @@ static int write_threads(int file, const uint32_t *threads, uint32_t count, uint
 
 		if (!thread)
 			continue;
-		length = snprintf(line, sizeof line, "\tthread_%lu = %lu;\n", (unsigned long)producer, (unsigned long)thread);
+		length = snprintf(line, sizeof line, "\tthread_%lu = %lu;\n",
+			(unsigned long)producer, (unsigned long)thread);
 		error = write_at(file, line, (size_t)length, *position);
 		if (error)
 			return error;
@@ -216,7 +228,8 @@ int punctual_trace_files_metadata(struct punctual_trace_files *files, const uint
 	if (!error)
 		error = write_threads(file, threads, files->producers, &position);
 	if (!error)
-		error = write_at(file, files->text + files->threads_at, files->length - files->threads_at, position);
+		error = write_at(file, files->text + files->threads_at,
+			files->length - files->threads_at, position);
 	if (close(file) != 0 && !error)
 		error = errno;
 	if (!error && renameat(files->directory, fresh, files->directory, "metadata") != 0)
@@ -227,10 +240,12 @@ int punctual_trace_files_metadata(struct punctual_trace_files *files, const uint
 }
 
 /*
- * A new packet in one go: no reader may find a whole one without its head. One that is there already with its head last, which says how much of it holds:
- * the program may be killed in between, and where a packet is larger than a page, inside a write too.
+ * A new packet in one go: no reader may find a whole one without its head. One that is there
+ * already with its head last, which says how much of it holds: the program may be killed in
+ * between, and where a packet is larger than a page, inside a write too.
  */
-static int write_packet(struct punctual_trace_files *files, uint32_t producer, const unsigned char *packet)
+static int write_packet(
+	struct punctual_trace_files *files, uint32_t producer, const unsigned char *packet)
 {
 	const struct stream *const stream = &files->streams[producer];
 	const uint64_t position = stream->packets * files->packet_size;
@@ -240,11 +255,13 @@ static int write_packet(struct punctual_trace_files *files, uint32_t producer, c
 	name_file(files, name, sizeof name, producer);
 	if (!stream->unfinished)
 		return write_at(stream->file, packet, files->packet_size, position);
-	error = write_at(stream->file, packet + PUNCTUAL_TRACE_HEAD, files->packet_size - PUNCTUAL_TRACE_HEAD, position + PUNCTUAL_TRACE_HEAD);
+	error = write_at(stream->file, packet + PUNCTUAL_TRACE_HEAD,
+		files->packet_size - PUNCTUAL_TRACE_HEAD, position + PUNCTUAL_TRACE_HEAD);
 	return error ? error : write_at(stream->file, packet, PUNCTUAL_TRACE_HEAD, position);
 }
 
-int punctual_trace_files_packet(struct punctual_trace_files *files, uint32_t producer, const void *packet)
+int punctual_trace_files_packet(
+	struct punctual_trace_files *files, uint32_t producer, const void *packet)
 {
 	const int error = write_packet(files, producer, packet);
 
@@ -255,7 +272,8 @@ int punctual_trace_files_packet(struct punctual_trace_files *files, uint32_t pro
 	return 0;
 }
 
-int punctual_trace_files_unfinished(struct punctual_trace_files *files, uint32_t producer, const void *packet)
+int punctual_trace_files_unfinished(
+	struct punctual_trace_files *files, uint32_t producer, const void *packet)
 {
 	const int error = write_packet(files, producer, packet);
 
@@ -273,11 +291,13 @@ void punctual_trace_files_close(struct punctual_trace_files *files)
 {
 	for (uint32_t producer = 0; files && producer < files->producers; producer++) {
 		const struct stream *const stream = &files->streams[producer];
-		const uint64_t whole = (stream->packets + (stream->unfinished ? 1 : 0)) * files->packet_size;
+		const uint64_t whole =
+			(stream->packets + (stream->unfinished ? 1 : 0)) * files->packet_size;
 		struct stat now;
 
 		/* Where that fails, too, readers stop at the last whole packet by themselves. */
-		if (stream->file >= 0 && fstat(stream->file, &now) == 0 && (uint64_t)now.st_size > whole && ftruncate(stream->file, (off_t)whole) != 0)
+		if (stream->file >= 0 && fstat(stream->file, &now) == 0 &&
+			(uint64_t)now.st_size > whole && ftruncate(stream->file, (off_t)whole) != 0)
 			continue;
 	}
 	punctual_trace_files_abandon(files);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The file `metadata`: TSDL, which describes the packets to every reader of CTF, with the names of tasks and channels and what is true of the whole trace.
+ * The file `metadata`: TSDL, which describes the packets to every reader of CTF, with the names of
+ * tasks and channels and what is true of the whole trace.
  */
 #include "core.h"
 
@@ -15,7 +16,8 @@ struct text {
 static void send(struct text *text)
 {
 	if (text->used && !text->failed)
-		text->failed = text->sink->metadata(text->sink->context, text->piece, text->used) != 0;
+		text->failed =
+			text->sink->metadata(text->sink->context, text->piece, text->used) != 0;
 	text->used = 0;
 }
 
@@ -91,7 +93,8 @@ static void put_input(struct text *text, const struct punctual_trace_connection 
 		return;
 	put(text, " threshold=");
 	put_number(text, connection->threshold);
-	put(text, connection->flags & PUNCTUAL_TRACE_UNSYNCHRONISED ? " unsynchronised" : " synchronised");
+	put(text, connection->flags & PUNCTUAL_TRACE_UNSYNCHRONISED ? " unsynchronised"
+								    : " synchronised");
 	if (connection->flags & PUNCTUAL_TRACE_OPTIONAL)
 		put(text, " optional");
 	if (connection->flags & PUNCTUAL_TRACE_FINAL)
@@ -129,7 +132,8 @@ static void put_graph(struct text *text, const struct punctual_trace_config *con
 
 static void put_trace_and_env(struct text *text, const struct punctual_trace_config *config)
 {
-	put(text, "/* CTF 1.8 */\n\n/* A trace of a dataflow program by Punctual: pushes on channels, activations, starts and stops of tasks. */\n\n");
+	put(text, "/* CTF 1.8 */\n\n/* A trace of a dataflow program by Punctual: pushes on "
+		  "channels, activations, starts and stops of tasks. */\n\n");
 	put(text, "trace {\n\tmajor = 1;\n\tminor = 8;\n\tbyte_order = ");
 	put(text, PUNCTUAL_TRACE_BIG_ENDIAN ? "be" : "le");
 	put(text, ";\n\tpacket.header := struct {\n"
@@ -168,7 +172,8 @@ static void put_clock(struct text *text, const struct punctual_trace_config *con
 	put_number(text, config->ticks_per_second);
 	put(text, ";\n");
 	if (config->epoch_s || config->epoch_ns) {
-		/* Less than a second: below 2⁶⁴ for each clock of 18 GHz and less, and check() has no other. */
+		/* Less than a second: below 2⁶⁴ for each clock of 18 GHz and less, and check() has
+		 * no other. */
 		put(text, "\toffset_s = ");
 		put_number(text, config->epoch_s);
 		put(text, ";\n\toffset = ");
@@ -179,7 +184,8 @@ static void put_clock(struct text *text, const struct punctual_trace_config *con
 }
 
 /* The type of an event's object: an enumeration, which must not be empty. */
-static void put_names(struct text *text, const char *type, const struct punctual_trace_name *names, size_t count)
+static void put_names(
+	struct text *text, const char *type, const struct punctual_trace_name *names, size_t count)
 {
 	if (count == 0)
 		put(text, "typealias integer { size = 16; align = 1; signed = false; }");
@@ -204,8 +210,10 @@ static void put_stream(struct text *text)
 	static const char *const kinds[] = {"push", "activation", "start", "stop"};
 
 	put(text, "stream {\n\tid = 0;\n\tpacket.context := struct {\n"
-		  "\t\tinteger { size = 64; align = 8; signed = false; map = clock.monotonic.value; } timestamp_begin;\n"
-		  "\t\tinteger { size = 64; align = 8; signed = false; map = clock.monotonic.value; } timestamp_end;\n"
+		  "\t\tinteger { size = 64; align = 8; signed = false; map = "
+		  "clock.monotonic.value; } timestamp_begin;\n"
+		  "\t\tinteger { size = 64; align = 8; signed = false; map = "
+		  "clock.monotonic.value; } timestamp_end;\n"
 		  "\t\tinteger { size = 32; align = 8; signed = false; } content_size;\n"
 		  "\t\tinteger { size = 32; align = 8; signed = false; } packet_size;\n"
 		  "\t\tinteger { size = 32; align = 8; signed = false; } packet_seq_num;\n"
@@ -213,7 +221,8 @@ static void put_stream(struct text *text)
 		  "\t\tinteger { size = 32; align = 8; signed = false; } producer;\n"
 		  "\t\tinteger { size = 32; align = 8; signed = false; } zero;\n"
 		  "\t};\n\tevent.header := struct {\n"
-		  "\t\tinteger { size = 32; align = 8; signed = false; map = clock.monotonic.value; } timestamp;\n"
+		  "\t\tinteger { size = 32; align = 8; signed = false; map = "
+		  "clock.monotonic.value; } timestamp;\n"
 		  "\t\tinteger { size = 2; align = 1; signed = false; } id;\n"
 		  "\t};\n};\n");
 	for (unsigned kind = 0; kind < 4; kind++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The port for POSIX: traces go to a folder, and a thread writes them there, the flusher. Producers never wait for it, and it never waits for them. It
- * alone writes, also at the end: so a limit on file sizes, whose signal it blocks, ends no program.
+ * The port for POSIX: traces go to a folder, and a thread writes them there, the flusher. Producers
+ * never wait for it, and it never waits for them. It alone writes, also at the end: so a limit on
+ * file sizes, whose signal it blocks, ends no program.
  */
 #if defined(__linux__)
 #define _GNU_SOURCE
@@ -27,12 +28,14 @@
 #define NS_PER_S 1000000000u
 #define NICENESS 10
 
-__thread struct punctual_trace_posix_thread punctual_trace_posix_thread = {0, PUNCTUAL_TRACE_NOBODY};
+__thread struct punctual_trace_posix_thread punctual_trace_posix_thread = {
+	0, PUNCTUAL_TRACE_NOBODY};
 /* Beside it: what the thread said it is, and the kernel's number of it. */
 static __thread uint32_t own_producer = PUNCTUAL_TRACE_NOBODY;
 static __thread uint32_t own_thread;
 
-/* Of the trace that has begun. Stays until the next one begins: an event that comes too late must find it. */
+/* Of the trace that has begun. Stays until the next one begins: an event that comes too late must
+ * find it. */
 static struct {
 	struct punctual_trace_files *files;
 	/* Copies the packet that is being filled. */
@@ -85,7 +88,8 @@ static uint32_t thread_of_kernel(void)
 #endif
 }
 
-/* Whether numbers of threads are those of the initial PID namespace: others mean nothing outside theirs. */
+/* Whether numbers of threads are those of the initial PID namespace: others mean nothing outside
+ * theirs. */
 static int numbers_are_initial(void)
 {
 #if defined(__linux__)
@@ -94,19 +98,22 @@ static int numbers_are_initial(void)
 	char namespace[64];
 	const ssize_t length = readlink("/proc/self/ns/pid", namespace, sizeof namespace);
 
-	return length == (ssize_t)sizeof initial - 1 && memcmp(namespace, initial, sizeof initial - 1) == 0;
+	return length == (ssize_t)sizeof initial - 1 &&
+	       memcmp(namespace, initial, sizeof initial - 1) == 0;
 #else
 	return 0;
 #endif
 }
 
-/* The next number, or nobody's where all are given away: then it is not counted on, and cannot wrap. */
+/* The next number, or nobody's where all are given away: then it is not counted on, and cannot
+ * wrap. */
 static uint32_t take_number(void)
 {
 	uint32_t number = PUNCTUAL_TRACE_LOAD(&trace.numbers);
 
 	while (number < trace.producers) {
-		if (__atomic_compare_exchange_n(&trace.numbers, &number, number + 1u, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&trace.numbers, &number, number + 1u, 0,
+			    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return number;
 	}
 	return PUNCTUAL_TRACE_NOBODY;
@@ -144,11 +151,14 @@ static int note(int error)
 {
 	if (!error)
 		return 0;
-	(void)snprintf(flusher.failed, sizeof flusher.failed, "%s: %s", punctual_trace_files_last(trace.files), strerror(error));
+	(void)snprintf(flusher.failed, sizeof flusher.failed, "%s: %s",
+		punctual_trace_files_last(trace.files), strerror(error));
 	flusher.error = error;
 	if (flusher.errors++ == 0)
-		(void)fprintf(stderr, "punctual trace: cannot write %s; trying again, and events for which there is no room meanwhile are discarded\n",
-			      flusher.failed);
+		(void)fprintf(stderr,
+			"punctual trace: cannot write %s; trying again, and events for which there "
+			"is no room meanwhile are discarded\n",
+			flusher.failed);
 	return error;
 }
 
@@ -159,7 +169,8 @@ static int append(void *context, uint32_t producer, const void *packet, size_t s
 	return note(punctual_trace_files_packet(trace.files, producer, packet));
 }
 
-/* Writes what is complete, of all producers. Returns how many packets that were of the one that had most. */
+/* Writes what is complete, of all producers. Returns how many packets that were of the one that had
+ * most. */
 static uint32_t write_complete(int last)
 {
 	const struct punctual_trace_sink sink = {.packet = append};
@@ -183,12 +194,14 @@ static void write_unfinished(void)
 	if (known != trace.told && !note(punctual_trace_files_metadata(trace.files, trace.threads)))
 		trace.told = known;
 	for (uint32_t producer = 0; producer < trace.producers; producer++) {
-		if (punctual_trace_peek(producer, trace.copy) && note(punctual_trace_files_unfinished(trace.files, producer, trace.copy)))
+		if (punctual_trace_peek(producer, trace.copy) &&
+			note(punctual_trace_files_unfinished(trace.files, producer, trace.copy)))
 			punctual_trace_unpeek(producer);
 	}
 }
 
-/* How long to wait, after one ring had `most` packets, so that none overflows while it is as fast: from a tenth of the flush's interval down. */
+/* How long to wait, after one ring had `most` packets, so that none overflows while it is as fast:
+ * from a tenth of the flush's interval down. */
 static uint64_t next_pause(uint64_t pause_ns, uint32_t most)
 {
 	const uint64_t longest = (uint64_t)trace.flush_ms * 100000u;
@@ -210,7 +223,8 @@ static void *flush_always(void *unused)
 	int policy = SCHED_OTHER;
 	struct sched_param parameters;
 
-	if (pthread_getschedparam(pthread_self(), &policy, &parameters) == 0 && policy == SCHED_OTHER)
+	if (pthread_getschedparam(pthread_self(), &policy, &parameters) == 0 &&
+		policy == SCHED_OTHER)
 		(void)setpriority(PRIO_PROCESS, thread_of_kernel(), NICENESS);
 #endif
 	pthread_mutex_lock(&flusher.lock);
@@ -303,12 +317,15 @@ static void put_defaults(struct punctual_trace_config *config, char *platform, s
 	uint64_t zero;
 
 	if (!config->platform && uname(&system) == 0) {
-		(void)snprintf(platform, size, "%s %s %s", system.sysname, system.release, system.machine);
+		(void)snprintf(
+			platform, size, "%s %s %s", system.sysname, system.release, system.machine);
 		config->platform = platform;
 	}
 	config->ticks_per_second = NS_PER_S;
-	if (clock_gettime(CLOCK_REALTIME, &real) == 0 && config->epoch_s == 0 && config->epoch_ns == 0) {
-		zero = (uint64_t)real.tv_sec * NS_PER_S + (uint64_t)real.tv_nsec - punctual_trace_posix_clock();
+	if (clock_gettime(CLOCK_REALTIME, &real) == 0 && config->epoch_s == 0 &&
+		config->epoch_ns == 0) {
+		zero = (uint64_t)real.tv_sec * NS_PER_S + (uint64_t)real.tv_nsec -
+		       punctual_trace_posix_clock();
 		config->epoch_s = zero / NS_PER_S;
 		config->epoch_ns = (uint32_t)(zero % NS_PER_S);
 	}
@@ -318,7 +335,8 @@ static void put_defaults(struct punctual_trace_config *config, char *platform, s
 
 static int allocate(struct punctual_trace_config *config)
 {
-	const size_t size = PUNCTUAL_TRACE_MEMORY_SIZE(config->producers, config->packet_size, config->packets);
+	const size_t size =
+		PUNCTUAL_TRACE_MEMORY_SIZE(config->producers, config->packet_size, config->packets);
 
 	/* Those of the trace before. */
 	free(trace.memory);
@@ -331,9 +349,11 @@ static int allocate(struct punctual_trace_config *config)
 		config->memory = trace.memory;
 		config->memory_size = size;
 	}
-	return config->memory && trace.copy && trace.threads ? PUNCTUAL_TRACE_OK
-	                                                     : punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "cannot allocate the rings", NULL, strerror(ENOMEM),
-	                                                                           "make packets, packet_size or producers smaller");
+	return config->memory && trace.copy && trace.threads
+		       ? PUNCTUAL_TRACE_OK
+		       : punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "cannot allocate the rings",
+				 NULL, strerror(ENOMEM),
+				 "make packets, packet_size or producers smaller");
 }
 
 int punctual_trace_begin(const struct punctual_trace_config *wanted)
@@ -345,9 +365,12 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	int error;
 
 	if (flusher.running)
-		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL, NULL, "end that first: a program has one at a time");
+		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL,
+			NULL, "end that first: a program has one at a time");
 	if (!config.folder || !config.folder[0])
-		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID, "no folder is given to write the trace to", NULL, NULL, "give config.folder");
+		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID,
+			"no folder is given to write the trace to", NULL, NULL,
+			"give config.folder");
 	put_defaults(&config, platform, sizeof platform);
 	result = punctual_trace_check(&config);
 	if (result == PUNCTUAL_TRACE_OK)
@@ -374,9 +397,11 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 		error = start_flusher(config.flusher_priority);
 		if (!error)
 			return PUNCTUAL_TRACE_OK;
-		result = punctual_trace_fail(PUNCTUAL_TRACE_STATE, "cannot start the flusher", NULL, strerror(error),
-		                             error == EAGAIN ? "end some threads, or free some memory"
-		                                             : "flusher_priority is 0 or from 1 to 99, which needs CAP_SYS_NICE or a limit (ulimit -r) as high");
+		result = punctual_trace_fail(PUNCTUAL_TRACE_STATE, "cannot start the flusher", NULL,
+			strerror(error),
+			error == EAGAIN ? "end some threads, or free some memory"
+					: "flusher_priority is 0 or from 1 to 99, which needs "
+					  "CAP_SYS_NICE or a limit (ulimit -r) as high");
 	}
 	(void)punctual_trace_close();
 	punctual_trace_forget();
@@ -387,12 +412,14 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 
 static int no_trace(void)
 {
-	return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "no trace has begun", NULL, NULL, "call punctual_trace_begin first");
+	return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "no trace has begun", NULL, NULL,
+		"call punctual_trace_begin first");
 }
 
 static int cannot_write(void)
 {
-	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot write", flusher.failed, NULL, punctual_trace_files_remedy(flusher.error));
+	return punctual_trace_fail(PUNCTUAL_TRACE_IO, "cannot write", flusher.failed, NULL,
+		punctual_trace_files_remedy(flusher.error));
 }
 
 int punctual_trace_flush(void)

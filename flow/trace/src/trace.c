@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The rings of packets, on every platform: how a producer begins a packet, how complete packets leave. Where they go is the port's business.
+ * The rings of packets, on every platform: how a producer begins a packet, how complete packets
+ * leave. Where they go is the port's business.
  */
 #include "core.h"
 
@@ -39,7 +40,8 @@ static void append(const char *text)
 	message[used + length] = '\0';
 }
 
-int punctual_trace_fail(int result, const char *what, const char *on, const char *why, const char *remedy)
+int punctual_trace_fail(
+	int result, const char *what, const char *on, const char *why, const char *remedy)
 {
 	message[0] = '\0';
 	append(what);
@@ -62,7 +64,9 @@ static struct punctual_trace_packet *packet_of(uint32_t producer, uint32_t numbe
 {
 	const size_t ring = (size_t)rings.ring * rings.packet_size;
 
-	return (struct punctual_trace_packet *)(void *)(rings.packets + producer * ring + (size_t)(number & (rings.ring - 1u)) * rings.packet_size);
+	return (struct punctual_trace_packet *)(void *)(rings.packets + producer * ring +
+							(size_t)(number & (rings.ring - 1u)) *
+								rings.packet_size);
 }
 
 void punctual_trace_open(const struct punctual_trace_config *config)
@@ -73,7 +77,10 @@ void punctual_trace_open(const struct punctual_trace_config *config)
 	const size_t producers = config->producers * sizeof(struct punctual_trace_producer);
 
 	/* All of it, so that no page is touched for the first time by an event. */
-	memset(memory, 0, PUNCTUAL_TRACE_MEMORY_SIZE(config->producers, config->packet_size, config->packets) - 64u);
+	memset(memory, 0,
+		PUNCTUAL_TRACE_MEMORY_SIZE(
+			config->producers, config->packet_size, config->packets) -
+			64u);
 	rings.packets = memory + producers;
 	rings.producers = config->producers;
 	rings.packet_size = config->packet_size;
@@ -125,8 +132,10 @@ int punctual_trace_next_packet(struct punctual_trace_producer *producer, uint64_
 	PUNCTUAL_TRACE_STORE(&packet->content_size, PUNCTUAL_TRACE_HEAD_BITS);
 	producer->content_size = &packet->content_size;
 	producer->begin = now;
-	producer->next = (struct punctual_trace_event *)(void *)((unsigned char *)packet + PUNCTUAL_TRACE_HEAD);
-	producer->end = producer->next + (rings.packet_size - PUNCTUAL_TRACE_HEAD) / sizeof(struct punctual_trace_event);
+	producer->next = (struct punctual_trace_event *)(void *)((unsigned char *)packet +
+								 PUNCTUAL_TRACE_HEAD);
+	producer->end = producer->next + (rings.packet_size - PUNCTUAL_TRACE_HEAD) /
+						 sizeof(struct punctual_trace_event);
 	PUNCTUAL_TRACE_STORE(&producer->begun, producer->begun + 1u);
 	return 1;
 }
@@ -136,18 +145,23 @@ static uint32_t events_in(uint32_t bits)
 	return (bits - PUNCTUAL_TRACE_HEAD_BITS) / 64u;
 }
 
-/* The time of the last event, whose high half is known from the first: no packet is longer than 2³² ticks. */
+/* The time of the last event, whose high half is known from the first: no packet is longer than 2³²
+ * ticks. */
 static uint64_t end_of(const struct punctual_trace_packet *packet, uint32_t bits)
 {
 	const struct punctual_trace_event *event;
 
 	if (bits == PUNCTUAL_TRACE_HEAD_BITS)
 		return packet->timestamp_begin;
-	event = (const struct punctual_trace_event *)(const void *)((const unsigned char *)packet + bits / 8u) - 1;
-	return packet->timestamp_begin + (uint32_t)(event->timestamp - (uint32_t)packet->timestamp_begin);
+	event = (const struct punctual_trace_event *)(const void *)((const unsigned char *)packet +
+								    bits / 8u) -
+		1;
+	return packet->timestamp_begin +
+	       (uint32_t)(event->timestamp - (uint32_t)packet->timestamp_begin);
 }
 
-int punctual_trace_drain(uint32_t number, const struct punctual_trace_sink *sink, int last, uint32_t *handed)
+int punctual_trace_drain(
+	uint32_t number, const struct punctual_trace_sink *sink, int last, uint32_t *handed)
 {
 	struct punctual_trace_producer *const producer = &punctual_trace_shared.producers[number];
 	const uint32_t begun = PUNCTUAL_TRACE_LOAD(&producer->begun);
@@ -186,7 +200,8 @@ int punctual_trace_peek(uint32_t number, void *copy)
 	bits = PUNCTUAL_TRACE_LOAD(&packet->content_size);
 	if (bits == producer->written || bits == PUNCTUAL_TRACE_HEAD_BITS)
 		return 0;
-	/* All but the size, which the producer may store meanwhile: what is below does not change any more. */
+	/* All but the size, which the producer may store meanwhile: what is below does not change
+	 * any more. */
 	*head = (struct punctual_trace_packet){
 		.magic = packet->magic,
 		.timestamp_begin = packet->timestamp_begin,
@@ -211,7 +226,8 @@ void punctual_trace_unpeek(uint32_t number)
 void punctual_trace_account(void)
 {
 	for (uint32_t number = 0; number < rings.producers; number++) {
-		struct punctual_trace_producer *const producer = &punctual_trace_shared.producers[number];
+		struct punctual_trace_producer *const producer =
+			&punctual_trace_shared.producers[number];
 		const uint64_t now = punctual_trace_port_clock();
 		uint32_t discarded = producer->discarded;
 		uint32_t said = 0;
@@ -239,13 +255,15 @@ struct punctual_trace_statistics punctual_trace_sum(int closed)
 	struct punctual_trace_statistics sum = {0, 0, 0, 0};
 
 	for (uint32_t number = 0; number < rings.producers; number++) {
-		struct punctual_trace_producer *const producer = &punctual_trace_shared.producers[number];
+		struct punctual_trace_producer *const producer =
+			&punctual_trace_shared.producers[number];
 		const uint32_t begun = PUNCTUAL_TRACE_LOAD(&producer->begun);
 		const uint32_t written = producer->written ? events_in(producer->written) : 0;
 		uint64_t waiting = 0;
 
 		for (uint32_t packet = producer->freed; packet != begun; packet++)
-			waiting += events_in(PUNCTUAL_TRACE_LOAD(&packet_of(number, packet)->content_size));
+			waiting += events_in(
+				PUNCTUAL_TRACE_LOAD(&packet_of(number, packet)->content_size));
 		sum.events += producer->handed + (closed ? written : waiting);
 		sum.unwritten += closed ? waiting - written : 0;
 		sum.discarded += PUNCTUAL_TRACE_LOAD(&producer->discarded);

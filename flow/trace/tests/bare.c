@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The port without files, with a clock and a sink that the test holds in its hand: which events are discarded, and what the packets say of it, to the
- * event; a sink that cannot take packets for a while; memory that is not aligned.
+ * The port without files, with a clock and a sink that the test holds in its hand: which events are
+ * discarded, and what the packets say of it, to the event; a sink that cannot take packets for a
+ * while; memory that is not aligned.
  */
 #include "punctual/trace.h"
 #include "reading.h"
@@ -10,10 +11,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PRODUCERS 3
-#define PACKET_SIZE 128
+#define PRODUCERS	 3
+#define PACKET_SIZE	 128
 #define EVENTS_IN_PACKET 10u
-#define PACKETS 4u
+#define PACKETS		 4u
 
 uint64_t test_ticks;
 uint32_t test_producer;
@@ -86,13 +87,16 @@ static uint32_t produce(uint32_t producer, uint32_t from, uint32_t count)
 }
 
 /* That a producer's events are those from..until, and nothing else before the next. */
-static size_t expect(const struct reading *reading, size_t next, uint32_t producer, uint32_t from, uint32_t until)
+static size_t expect(const struct reading *reading, size_t next, uint32_t producer, uint32_t from,
+	uint32_t until)
 {
 	for (uint32_t number = from; number < until; number++) {
 		while (next < reading->count && reading->events[next].producer != producer)
 			next++;
-		CHECK(next < reading->count, "%u of producer %u is not in the trace", number, producer);
-		CHECK(reading->events[next].number == number % 16384u, "%u instead of %u", reading->events[next].number, number);
+		CHECK(next < reading->count, "%u of producer %u is not in the trace", number,
+			producer);
+		CHECK(reading->events[next].number == number % 16384u, "%u instead of %u",
+			reading->events[next].number, number);
 		next++;
 	}
 	return next;
@@ -102,10 +106,14 @@ static void end(uint64_t events, uint64_t discarded)
 {
 	struct punctual_trace_statistics statistics;
 
-	CHECK(punctual_trace_end(&statistics) == (statistics.write_errors ? PUNCTUAL_TRACE_IO : PUNCTUAL_TRACE_OK), "%s", punctual_trace_message());
+	CHECK(punctual_trace_end(&statistics) ==
+			(statistics.write_errors ? PUNCTUAL_TRACE_IO : PUNCTUAL_TRACE_OK),
+		"%s", punctual_trace_message());
 	CHECK(statistics.events == events, "%llu events", (unsigned long long)statistics.events);
-	CHECK(statistics.discarded == discarded, "%llu discarded", (unsigned long long)statistics.discarded);
-	CHECK(statistics.unwritten == 0, "%llu unwritten", (unsigned long long)statistics.unwritten);
+	CHECK(statistics.discarded == discarded, "%llu discarded",
+		(unsigned long long)statistics.discarded);
+	CHECK(statistics.unwritten == 0, "%llu unwritten",
+		(unsigned long long)statistics.unwritten);
 }
 
 static struct reading read_back(size_t count, uint64_t discarded)
@@ -113,7 +121,8 @@ static struct reading read_back(size_t count, uint64_t discarded)
 	const struct reading reading = read_trace(folder);
 
 	CHECK(reading.count == count, "%lu events", (unsigned long)reading.count);
-	CHECK(reading.discarded == discarded && reading.complaints == 0, "%llu discarded", (unsigned long long)reading.discarded);
+	CHECK(reading.discarded == discarded && reading.complaints == 0, "%llu discarded",
+		(unsigned long long)reading.discarded);
 	return reading;
 }
 
@@ -127,8 +136,10 @@ static void overflow_in_the_middle(void)
 
 	begin();
 	number = produce(1, 0, fit + 7);
-	CHECK(punctual_trace_get_statistics().discarded == 7, "%llu discarded", (unsigned long long)punctual_trace_get_statistics().discarded);
-	CHECK(punctual_trace_get_statistics().events == fit, "%llu events", (unsigned long long)punctual_trace_get_statistics().events);
+	CHECK(punctual_trace_get_statistics().discarded == 7, "%llu discarded",
+		(unsigned long long)punctual_trace_get_statistics().discarded);
+	CHECK(punctual_trace_get_statistics().events == fit, "%llu events",
+		(unsigned long long)punctual_trace_get_statistics().events);
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	number = produce(1, number, 5);
 	end(fit + 5, 7);
@@ -140,7 +151,8 @@ static void overflow_in_the_middle(void)
 	free_reading(&reading);
 }
 
-/* The same where no event comes after it, and for events of nobody, which producer 0 tells of, even if it has no event. */
+/* The same where no event comes after it, and for events of nobody, which producer 0 tells of, even
+ * if it has no event. */
 static void overflow_at_the_end(void)
 {
 	const uint32_t fit = PACKETS * EVENTS_IN_PACKET;
@@ -170,7 +182,8 @@ static void early_packets_overflow(void)
 	end(PACKETS, 2);
 	reading = read_back(PACKETS, 2);
 	(void)expect(&reading, 0, 0, 0, PACKETS);
-	CHECK(reading.events[1].ticks - reading.events[0].ticks == UINT64_C(0x100000001), "%llu", (unsigned long long)reading.events[1].ticks);
+	CHECK(reading.events[1].ticks - reading.events[0].ticks == UINT64_C(0x100000001), "%llu",
+		(unsigned long long)reading.events[1].ticks);
 	free_reading(&reading);
 }
 
@@ -184,7 +197,8 @@ static void sink_fails_for_a_while(void)
 	number = produce(0, 0, 2 * EVENTS_IN_PACKET);
 	sink_is_full = 1;
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_IO, "no error");
-	CHECK(punctual_trace_get_statistics().write_errors == 1, "%llu errors", (unsigned long long)punctual_trace_get_statistics().write_errors);
+	CHECK(punctual_trace_get_statistics().write_errors == 1, "%llu errors",
+		(unsigned long long)punctual_trace_get_statistics().write_errors);
 	sink_is_full = 0;
 	number = produce(0, number, 3);
 	end(number, 0);
@@ -206,8 +220,10 @@ static void sink_fails_for_good(void)
 	(void)produce(0, number, EVENTS_IN_PACKET + 4);
 	sink_is_full = 1;
 	CHECK(punctual_trace_end(&statistics) == PUNCTUAL_TRACE_IO, "no error");
-	CHECK(statistics.events == EVENTS_IN_PACKET, "%llu events", (unsigned long long)statistics.events);
-	CHECK(statistics.unwritten == EVENTS_IN_PACKET + 4, "%llu unwritten", (unsigned long long)statistics.unwritten);
+	CHECK(statistics.events == EVENTS_IN_PACKET, "%llu events",
+		(unsigned long long)statistics.events);
+	CHECK(statistics.unwritten == EVENTS_IN_PACKET + 4, "%llu unwritten",
+		(unsigned long long)statistics.unwritten);
 	reading = read_back(EVENTS_IN_PACKET, 0);
 	free_reading(&reading);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A program that is killed leaves a trace that babeltrace2 reads: all of it, where the flusher had the time that it takes; at least what was flushed, between
- * any two writes; and at any moment at all, a beginning of it without a gap that is not counted. Linked so that pwrite is what is defined here.
+ * A program that is killed leaves a trace that babeltrace2 reads: all of it, where the flusher had
+ * the time that it takes; at least what was flushed, between any two writes; and at any moment at
+ * all, a beginning of it without a gap that is not counted. Linked so that pwrite is what is
+ * defined here.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -16,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ROUNDS 15
-#define PRODUCERS 2
-#define FLUSHES 8u
+#define ROUNDS		15
+#define PRODUCERS	2
+#define FLUSHES		8u
 #define EVENTS_OF_FLUSH 190u
 
 static const char *folder;
@@ -32,7 +34,8 @@ ssize_t __wrap_pwrite64(int file, const void *bytes, size_t size, off_t position
 
 ssize_t __wrap_pwrite64(int file, const void *bytes, size_t size, off_t position)
 {
-	if (__atomic_load_n(&writes_left, __ATOMIC_RELAXED) && __atomic_sub_fetch(&writes_left, 1, __ATOMIC_RELAXED) == 0)
+	if (__atomic_load_n(&writes_left, __ATOMIC_RELAXED) &&
+		__atomic_sub_fetch(&writes_left, 1, __ATOMIC_RELAXED) == 0)
 		(void)raise(SIGKILL);
 	return __real_pwrite64(file, bytes, size, position);
 }
@@ -77,7 +80,8 @@ static void kill_it(pid_t process, int readable)
 	int status;
 
 	CHECK(kill(process, SIGKILL) == 0, "no child");
-	CHECK(waitpid(process, &status, 0) == process && WIFSIGNALED(status), "the child ended by itself");
+	CHECK(waitpid(process, &status, 0) == process && WIFSIGNALED(status),
+		"the child ended by itself");
 	(void)close(readable);
 }
 
@@ -93,7 +97,8 @@ static uint64_t check_producer(const struct reading *reading, uint32_t producer,
 
 		if (event->producer != producer)
 			continue;
-		CHECK(event->kind == START && number >= next, "%llu after %llu", (unsigned long long)number, (unsigned long long)next);
+		CHECK(event->kind == START && number >= next, "%llu after %llu",
+			(unsigned long long)number, (unsigned long long)next);
 		*gaps += number - next;
 		next = number + 1;
 		seen++;
@@ -139,13 +144,16 @@ static void killed_when_idle(void)
 
 	CHECK(read(readable, &byte, 1) == 1, "the child failed");
 	/* 650 events of each: a packet of 506, and one with the rest. */
-	while (content_of_packet("stream_0", 1) != (48 + 8 * 144) * 8 || content_of_packet("stream_1", 1) != (48 + 8 * 144) * 8)
+	while (content_of_packet("stream_0", 1) != (48 + 8 * 144) * 8 ||
+		content_of_packet("stream_1", 1) != (48 + 8 * 144) * 8)
 		(void)nanosleep(&moment, NULL);
 	kill_it(process, readable);
 	reading = read_trace(folder);
-	CHECK(reading.complaints == 0 && reading.discarded == 0 && reading.uncounted == 0, "babeltrace2 complains");
-	CHECK(check_producer(&reading, 0, &gaps) == 650 && check_producer(&reading, 1, &gaps) == 650 && gaps == 0, "%lu events",
-	      (unsigned long)reading.count);
+	CHECK(reading.complaints == 0 && reading.discarded == 0 && reading.uncounted == 0,
+		"babeltrace2 complains");
+	CHECK(check_producer(&reading, 0, &gaps) == 650 &&
+			check_producer(&reading, 1, &gaps) == 650 && gaps == 0,
+		"%lu events", (unsigned long)reading.count);
 	free_reading(&reading);
 }
 
@@ -157,7 +165,8 @@ static void trace_and_flush(int writable)
 	__atomic_store_n(&writes_left, writes_to_allow, __ATOMIC_RELAXED);
 	for (uint32_t flush = 0; flush < FLUSHES; flush++) {
 		for (uint32_t i = 0; i < EVENTS_OF_FLUSH; i++)
-			punctual_trace_start((uint16_t)((flush * EVENTS_OF_FLUSH + i) >> 14), flush * EVENTS_OF_FLUSH + i);
+			punctual_trace_start((uint16_t)((flush * EVENTS_OF_FLUSH + i) >> 14),
+				flush * EVENTS_OF_FLUSH + i);
 		(void)punctual_trace_flush();
 		CHECK(write(writable, "", 1) == 1, "no pipe");
 	}
@@ -184,8 +193,10 @@ static int killed_between_writes(uint32_t writes)
 	CHECK(WIFSIGNALED(status) || (status == 0 && flushed == FLUSHES), "the child failed");
 	reading = read_trace(folder);
 	seen = check_producer(&reading, 0, &gaps);
-	CHECK(reading.complaints == 0 && reading.discarded == 0 && gaps == 0, "%llu are missing", (unsigned long long)gaps);
-	CHECK(seen == reading.count && seen >= flushed * EVENTS_OF_FLUSH, "%llu of %llu flushes", (unsigned long long)seen, (unsigned long long)flushed);
+	CHECK(reading.complaints == 0 && reading.discarded == 0 && gaps == 0, "%llu are missing",
+		(unsigned long long)gaps);
+	CHECK(seen == reading.count && seen >= flushed * EVENTS_OF_FLUSH, "%llu of %llu flushes",
+		(unsigned long long)seen, (unsigned long long)flushed);
 	free_reading(&reading);
 	return WIFSIGNALED(status);
 }
@@ -229,7 +240,8 @@ static void killed_at_any_moment(unsigned round)
 	for (uint32_t producer = 0; producer < PRODUCERS; producer++)
 		seen += check_producer(&reading, producer, &gaps);
 	CHECK(seen == reading.count, "other events");
-	CHECK(gaps == reading.discarded, "%llu are missing, %llu are counted", (unsigned long long)gaps, (unsigned long long)reading.discarded);
+	CHECK(gaps == reading.discarded, "%llu are missing, %llu are counted",
+		(unsigned long long)gaps, (unsigned long long)reading.discarded);
 	free_reading(&reading);
 }
 

@@ -71,7 +71,9 @@ int end(void)
 #ifndef WITHOUT_CALLS
 	struct punctual_trace_statistics statistics;
 
-	if (punctual_trace_flush() != PUNCTUAL_TRACE_OK || punctual_trace_end(&statistics) != PUNCTUAL_TRACE_OK || punctual_trace_get_statistics().discarded)
+	if (punctual_trace_flush() != PUNCTUAL_TRACE_OK ||
+		punctual_trace_end(&statistics) != PUNCTUAL_TRACE_OK ||
+		punctual_trace_get_statistics().discarded)
 		return (int)statistics.discarded;
 #endif
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Threads produce as fast as they can, more than the flusher can take and more of them than there are producers. Every event is in the trace or counted as
- * discarded, each producer's events come in order, and babeltrace2 counts as we do. Also run under ThreadSanitizer.
+ * Threads produce as fast as they can, more than the flusher can take and more of them than there
+ * are producers. Every event is in the trace or counted as discarded, each producer's events come
+ * in order, and babeltrace2 counts as we do. Also run under ThreadSanitizer.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -12,7 +13,7 @@
 #include <pthread.h>
 
 #define EXECUTORS 2
-#define OTHERS 3
+#define OTHERS	  3
 /* Two of the others have no number of their own left. */
 #define PRODUCERS 3
 
@@ -31,7 +32,8 @@ static void *work(void *context)
 	if (worker->number < EXECUTORS)
 		punctual_trace_set_producer(worker->number);
 	for (uint32_t i = 0; i < events_of_each; i++) {
-		/* A number of 14 bits, and two more in the task, so that a gap shows which events are missing. */
+		/* A number of 14 bits, and two more in the task, so that a gap shows which events
+		 * are missing. */
 		punctual_trace_activation((uint16_t)(i >> 14 & 0xff), i);
 	}
 	worker->producer = punctual_trace_current_producer();
@@ -51,7 +53,8 @@ static uint64_t missing(const struct reading *reading, uint32_t producer)
 		if (seen->producer != producer)
 			continue;
 		CHECK(seen->kind == ACTIVATION, "a %d", seen->kind);
-		CHECK(number >= next, "%u of producer %u after %llu", number, producer, (unsigned long long)next);
+		CHECK(number >= next, "%u of producer %u after %llu", number, producer,
+			(unsigned long long)next);
 		gaps += number - next;
 		next = number + UINT64_C(1);
 	}
@@ -80,25 +83,35 @@ int main(int count, char **arguments)
 	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	for (uint32_t i = 0; i < EXECUTORS + OTHERS; i++) {
 		workers[i].number = i;
-		CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0, "thread %u", i);
+		CHECK(pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0, "thread %u",
+			i);
 	}
-	/* Whoever looks meanwhile disturbs nobody, and what is counted never is more than there was. */
+	/* Whoever looks meanwhile disturbs nobody, and what is counted never is more than there
+	 * was. */
 	for (int i = 0; i < 100; i++) {
 		const struct punctual_trace_statistics now = punctual_trace_get_statistics();
 
-		CHECK(now.events + now.discarded <= UINT64_C(1) * events_of_each * (EXECUTORS + OTHERS), "%llu", (unsigned long long)now.events);
+		CHECK(now.events + now.discarded <=
+				UINT64_C(1) * events_of_each * (EXECUTORS + OTHERS),
+			"%llu", (unsigned long long)now.events);
 	}
 	for (uint32_t i = 0; i < EXECUTORS + OTHERS; i++)
 		CHECK(pthread_join(workers[i].thread, NULL) == 0, "thread %u", i);
 	CHECK(punctual_trace_end(&statistics) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 
-	CHECK(statistics.events + statistics.discarded == UINT64_C(1) * events_of_each * (EXECUTORS + OTHERS), "%llu + %llu",
-	      (unsigned long long)statistics.events, (unsigned long long)statistics.discarded);
-	CHECK(statistics.unwritten == 0 && statistics.write_errors == 0, "%llu", (unsigned long long)statistics.unwritten);
+	CHECK(statistics.events + statistics.discarded ==
+			UINT64_C(1) * events_of_each * (EXECUTORS + OTHERS),
+		"%llu + %llu", (unsigned long long)statistics.events,
+		(unsigned long long)statistics.discarded);
+	CHECK(statistics.unwritten == 0 && statistics.write_errors == 0, "%llu",
+		(unsigned long long)statistics.unwritten);
 	reading = read_trace(arguments[1]);
-	CHECK(reading.count == statistics.events, "%lu events of %llu", (unsigned long)reading.count, (unsigned long long)statistics.events);
-	CHECK(reading.discarded == statistics.discarded && reading.uncounted == 0 && reading.complaints == 0, "%llu discarded of %llu",
-	      (unsigned long long)reading.discarded, (unsigned long long)statistics.discarded);
+	CHECK(reading.count == statistics.events, "%lu events of %llu",
+		(unsigned long)reading.count, (unsigned long long)statistics.events);
+	CHECK(reading.discarded == statistics.discarded && reading.uncounted == 0 &&
+			reading.complaints == 0,
+		"%llu discarded of %llu", (unsigned long long)reading.discarded,
+		(unsigned long long)statistics.discarded);
 	for (uint32_t i = 0; i < EXECUTORS + OTHERS; i++) {
 		if (workers[i].producer == PUNCTUAL_TRACE_NOBODY) {
 			of_nobody++;
@@ -108,9 +121,11 @@ int main(int count, char **arguments)
 	}
 	CHECK(of_nobody == EXECUTORS + OTHERS - PRODUCERS, "%u threads had no producer", of_nobody);
 	CHECK(expected == statistics.discarded, "%llu are missing", (unsigned long long)expected);
-	printf("%llu events in the trace, %llu discarded\n", (unsigned long long)statistics.events, (unsigned long long)statistics.discarded);
+	printf("%llu events in the trace, %llu discarded\n", (unsigned long long)statistics.events,
+		(unsigned long long)statistics.discarded);
 	/* All of this is about overflow: there was some beside those of nobody. */
-	CHECK(statistics.discarded > UINT64_C(1) * of_nobody * events_of_each, "nothing overflowed");
+	CHECK(statistics.discarded > UINT64_C(1) * of_nobody * events_of_each,
+		"nothing overflowed");
 	free_reading(&reading);
 	return 0;
 }

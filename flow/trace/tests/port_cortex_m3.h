@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The port of the example for Cortex-M3, which besides tells the host each time that it has said, in order: files clock_0 and clock_1, of the producers.
+ * The port of the example for Cortex-M3, which besides tells the host each time that it has said,
+ * in order: files clock_0 and clock_1, of the producers.
  */
 #ifndef PORT_CORTEX_M3_H
 #define PORT_CORTEX_M3_H

@@ -26,7 +26,8 @@ static int kind_of(const char *name)
 	return -1;
 }
 
-/* `channel = ( "img" : container = 3 )`, `task = ( <unknown> : container = 3 )` or, without names, `task = 3`. */
+/* `channel = ( "img" : container = 3 )`, `task = ( <unknown> : container = 3 )` or, without names,
+ * `task = 3`. */
 static int parse_object(const char *text, struct seen *seen)
 {
 	const char *const container = strstr(text, " : container = ");
@@ -56,7 +57,8 @@ static int parse(const char *line, struct seen *seen)
 	int object = 0;
 	int known;
 
-	if (sscanf(line, "[%llu] %15[a-z]: { producer = %u, zero = 0 }, { number = %u, %n", &ticks, kind, &seen->producer, &seen->number, &object) != 4)
+	if (sscanf(line, "[%llu] %15[a-z]: { producer = %u, zero = 0 }, { number = %u, %n", &ticks,
+		    kind, &seen->producer, &seen->number, &object) != 4)
 		return 0;
 	known = kind_of(kind);
 	if (!object || known < 0)
@@ -113,7 +115,8 @@ struct reading read_trace(const char *folder)
 		exit(77);
 	}
 	(void)snprintf(said, sizeof said, "%s.said", folder);
-	(void)snprintf(command, sizeof command, "babeltrace2 --clock-cycles --no-delta '%s' 2>'%s'", folder, said);
+	(void)snprintf(command, sizeof command, "babeltrace2 --clock-cycles --no-delta '%s' 2>'%s'",
+		folder, said);
 	text = popen(command, "r");
 	CHECK(text, "%s", command);
 	read_events(&reading, text);
@@ -142,7 +145,8 @@ int read_count(const struct reading *reading, size_t first, struct count *count)
 	for (unsigned part = 0; part < 4; part++) {
 		const struct seen *const seen = &reading->events[first + part];
 
-		if (seen->kind != PUSH || seen->object != 65535 || seen->producer != reading->events[first].producer)
+		if (seen->kind != PUSH || seen->object != 65535 ||
+			seen->producer != reading->events[first].producer)
 			return 0;
 		note |= (uint64_t)seen->number << 14 * part;
 	}

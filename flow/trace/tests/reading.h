@@ -40,7 +40,8 @@ struct count {
 /* Removes the folder and all in it, so that a trace can be made there. */
 void remove_trace(const char *folder);
 
-/* Reads a trace; ends the test where babeltrace2 fails or says something that is not understood, and as skipped where there is none. */
+/* Reads a trace; ends the test where babeltrace2 fails or says something that is not understood,
+ * and as skipped where there is none. */
 struct reading read_trace(const char *folder);
 void free_reading(struct reading *reading);
 

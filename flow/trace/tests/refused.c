@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What cannot be: configurations, folders, disks that are full, for a while and for good; and a child, which has no part in its parent's trace.
+ * What cannot be: configurations, folders, disks that are full, for a while and for good; and a
+ * child, which has no part in its parent's trace.
  */
 #define _XOPEN_SOURCE 700
 
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 #define IN_PACKET 506u
-#define IN_RING (16u * IN_PACKET)
+#define IN_RING	  (16u * IN_PACKET)
 
 static const char *folder;
 
@@ -34,9 +35,11 @@ static void refuse(const struct punctual_trace_config *config, int result, const
 {
 	const int got = punctual_trace_begin(config);
 
-	CHECK(strstr(punctual_trace_message(), "; "), "'%s' has no remedy", punctual_trace_message());
+	CHECK(strstr(punctual_trace_message(), "; "), "'%s' has no remedy",
+		punctual_trace_message());
 	CHECK(got == result, "%d for: %s", got, says);
-	CHECK(strstr(punctual_trace_message(), says), "'%s' instead of '%s'", punctual_trace_message(), says);
+	CHECK(strstr(punctual_trace_message(), says), "'%s' instead of '%s'",
+		punctual_trace_message(), says);
 	punctual_trace_push(1, 1);
 	CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_STATE, "a trace has begun for: %s", says);
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_STATE, "a trace has begun for: %s", says);
@@ -47,7 +50,8 @@ static void refuse_configurations(void)
 {
 	static const struct punctual_trace_name nameless[] = {{1, "a"}, {2, NULL}};
 	static const struct punctual_trace_name twice[] = {{1, "a"}, {2, "b"}, {1, "c"}};
-	static const struct punctual_trace_name names[] = {{1, "a,b"}, {1, "a\nb"}, {1, "a\x7f"}, {1, " a"}, {1, "a "}, {1, " "}};
+	static const struct punctual_trace_name names[] = {
+		{1, "a,b"}, {1, "a\nb"}, {1, "a\x7f"}, {1, " a"}, {1, "a "}, {1, " "}};
 	static const struct punctual_trace_name none[] = {{1, "a"}, {65535, "b"}};
 	static unsigned char memory[128];
 	struct punctual_trace_config config;
@@ -112,11 +116,13 @@ static void refuse_graphs(void)
 	const struct punctual_trace_connection flags_alone = {.flags = PUNCTUAL_TRACE_FINAL};
 	const struct punctual_trace_connection pending_alone = {.pending = 1};
 	const struct punctual_trace_connection unknown = {.threshold = 1, .flags = 8};
-	const struct punctual_trace_connection kept[] = {{.threshold = 2, .pending = 3}, {.threshold = 2, .flags = PUNCTUAL_TRACE_UNSYNCHRONISED, .pending = 1}};
+	const struct punctual_trace_connection kept[] = {{.threshold = 2, .pending = 3},
+		{.threshold = 2, .flags = PUNCTUAL_TRACE_UNSYNCHRONISED, .pending = 1}};
 	const struct punctual_trace_connection from_none = {.channel = 65535};
 	const struct punctual_trace_barrier none = {.channel = 1};
 	const struct punctual_trace_barrier on_none = {.channel = 65535, .count = 2};
-	struct punctual_trace_barrier twice[] = {{.channel = 1, .count = 3, .arrived = 2}, {.channel = 1, .count = 1}};
+	struct punctual_trace_barrier twice[] = {
+		{.channel = 1, .count = 3, .arrived = 2}, {.channel = 1, .count = 1}};
 	struct punctual_trace_config config;
 
 	config = good();
@@ -147,7 +153,9 @@ static void refuse_graphs(void)
 	config.barrier_count = 1;
 	config.look = add_too_much;
 	config.look_context = twice;
-	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_INVALID && strstr(punctual_trace_message(), "count is too low"), "%s", punctual_trace_message());
+	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_INVALID &&
+			strstr(punctual_trace_message(), "count is too low"),
+		"%s", punctual_trace_message());
 	CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_STATE, "a trace has begun");
 }
 
@@ -159,18 +167,22 @@ static void refuse_folders(void)
 
 	(void)snprintf(below, sizeof below, "%s/below/that", folder);
 	config.folder = below;
-	refuse(&config, PUNCTUAL_TRACE_IO, "No such file or directory; make the folder above it first");
+	refuse(&config, PUNCTUAL_TRACE_IO,
+		"No such file or directory; make the folder above it first");
 	/* Of a long path there is the end, and room for what is to be done. */
 	(void)snprintf(far, sizeof far, "%s/%0200d/that", folder, 0);
 	config.folder = far;
-	refuse(&config, PUNCTUAL_TRACE_IO, "/that: No such file or directory; make the folder above it first");
+	refuse(&config, PUNCTUAL_TRACE_IO,
+		"/that: No such file or directory; make the folder above it first");
 
 	config.folder = folder;
 	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	/* That trace is not written over. */
 	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_IO, "a second trace in the folder");
-	CHECK(strstr(punctual_trace_message(), folder) && strstr(punctual_trace_message(), "not empty; name another folder"), "%s", punctual_trace_message());
+	CHECK(strstr(punctual_trace_message(), folder) &&
+			strstr(punctual_trace_message(), "not empty; name another folder"),
+		"%s", punctual_trace_message());
 }
 
 static void limit_files(rlim_t bytes)
@@ -192,12 +204,15 @@ static void check_trace(size_t count, uint64_t discarded)
 {
 	struct reading reading = read_trace(folder);
 
-	CHECK(reading.count == count && reading.complaints == 0, "%lu events", (unsigned long)reading.count);
-	CHECK(reading.discarded == discarded && reading.uncounted == 0, "%llu discarded", (unsigned long long)reading.discarded);
+	CHECK(reading.count == count && reading.complaints == 0, "%lu events",
+		(unsigned long)reading.count);
+	CHECK(reading.discarded == discarded && reading.uncounted == 0, "%llu discarded",
+		(unsigned long long)reading.discarded);
 	free_reading(&reading);
 }
 
-/* There is room for two packets and a half. What does not fit into the ring meanwhile is counted; when there is room again, the rest is written. */
+/* There is room for two packets and a half. What does not fit into the ring meanwhile is counted;
+ * when there is room again, the rest is written. */
 static void disk_is_full_for_a_while(void)
 {
 	const struct punctual_trace_config config = good();
@@ -207,16 +222,20 @@ static void disk_is_full_for_a_while(void)
 	limit_files(5 * 4096 / 2);
 	produce(0, 3 * IN_PACKET);
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_IO, "no error");
-	CHECK(strstr(punctual_trace_message(), "stream_0: File too large; raise the limit"), "%s", punctual_trace_message());
+	CHECK(strstr(punctual_trace_message(), "stream_0: File too large; raise the limit"), "%s",
+		punctual_trace_message());
 	/* Two packets are written and free. */
 	produce(3 * IN_PACKET, 2 * IN_PACKET + IN_RING + 9);
-	CHECK(punctual_trace_get_statistics().discarded == 9, "%llu discarded", (unsigned long long)punctual_trace_get_statistics().discarded);
+	CHECK(punctual_trace_get_statistics().discarded == 9, "%llu discarded",
+		(unsigned long long)punctual_trace_get_statistics().discarded);
 	limit_files(RLIM_INFINITY);
 	CHECK(punctual_trace_flush() == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	produce(2 * IN_PACKET + IN_RING + 9, 2 * IN_PACKET + IN_RING + 10);
 	CHECK(punctual_trace_end(&statistics) == PUNCTUAL_TRACE_IO, "forgotten");
-	CHECK(statistics.events == 2 * IN_PACKET + IN_RING + 1 && statistics.discarded == 9 && statistics.unwritten == 0, "%llu events, %llu unwritten",
-	      (unsigned long long)statistics.events, (unsigned long long)statistics.unwritten);
+	CHECK(statistics.events == 2 * IN_PACKET + IN_RING + 1 && statistics.discarded == 9 &&
+			statistics.unwritten == 0,
+		"%llu events, %llu unwritten", (unsigned long long)statistics.events,
+		(unsigned long long)statistics.unwritten);
 	CHECK(statistics.write_errors > 0, "forgotten");
 	check_trace(2 * IN_PACKET + IN_RING + 1, 9);
 }
@@ -230,9 +249,11 @@ static void disk_is_full_for_good(void)
 	limit_files(5 * 4096 / 2);
 	produce(0, 4 * IN_PACKET + 1);
 	CHECK(punctual_trace_end(&statistics) == PUNCTUAL_TRACE_IO, "no error");
-	CHECK(strstr(punctual_trace_message(), "stream_0: File too large; raise the limit"), "%s", punctual_trace_message());
-	CHECK(statistics.events == 2 * IN_PACKET && statistics.unwritten == 2 * IN_PACKET + 1, "%llu events, %llu unwritten",
-	      (unsigned long long)statistics.events, (unsigned long long)statistics.unwritten);
+	CHECK(strstr(punctual_trace_message(), "stream_0: File too large; raise the limit"), "%s",
+		punctual_trace_message());
+	CHECK(statistics.events == 2 * IN_PACKET && statistics.unwritten == 2 * IN_PACKET + 1,
+		"%llu events, %llu unwritten", (unsigned long long)statistics.events,
+		(unsigned long long)statistics.unwritten);
 	limit_files(RLIM_INFINITY);
 	check_trace(2 * IN_PACKET, 0);
 }
@@ -254,7 +275,8 @@ static void child_has_no_part(void)
 		CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_STATE, "the child ends it");
 		_exit(0);
 	}
-	CHECK(waitpid(child, &status, 0) == child && status == 0, "the child ended with %d", status);
+	CHECK(waitpid(child, &status, 0) == child && status == 0, "the child ended with %d",
+		status);
 	produce(10, 20);
 	CHECK(punctual_trace_end(NULL) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());
 	check_trace(20, 0);

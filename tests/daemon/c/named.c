@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Threads with names, which wait until standard input ends: the first argument is the first thread's name, then comes one thread for each. Each has its
- * name before the next one is started; one after a colon has it only when a line comes.
+ * Threads with names, which wait until standard input ends: the first argument is the first
+ * thread's name, then comes one thread for each. Each has its name before the next one is started;
+ * one after a colon has it only when a line comes.
  */
 #include <pthread.h>
 #include <semaphore.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * PID 1 of a virtual machine of the lab: prepares what a small system has, runs one job, tells how it ended, ends the machine.
+ * PID 1 of a virtual machine of the lab: prepares what a small system has, runs one job, tells how
+ *it ended, ends the machine.
  *
- * The job is in /lab/job: its words, each followed by a zero byte; the first is the mode: "run", "shell" or "systemd". What the job prints, then the
- * kernel's log, then how the job ended go to the channel (the second UART) in packets of a type, a length (4 bytes, little endian) and so
- * many bytes:
+ * The job is in /lab/job: its words, each followed by a zero byte; the first is the mode: "run",
+ *"shell" or "systemd". What the job prints, then the kernel's log, then how the job ended go to the
+ *channel (the second UART) in packets of a type, a length (4 bytes, little endian) and so many
+ *bytes:
  *
  *	'o', 'e'  standard output, standard error
  *	'k'       kernel log, as /dev/kmsg has it
@@ -12,7 +14,8 @@
  *	's'       wait status of the job (4 bytes); the last packet
  *	'!'       what PID 1 could not do
  *
- * In mode "shell" the channel is the terminal of the job, and there are no packets. In mode "systemd" PID 1 becomes systemd, and a child does all this.
+ * In mode "shell" the channel is the terminal of the job, and there are no packets. In mode
+ *"systemd" PID 1 becomes systemd, and a child does all this.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -61,7 +64,7 @@ static void write_all(const void *bytes, size_t count)
 
 static void packet(char type, const void *bytes, uint32_t length)
 {
-	unsigned char header[5] = { type, length, length >> 8, length >> 16, length >> 24 };
+	unsigned char header[5] = {type, length, length >> 8, length >> 16, length >> 24};
 
 	write_all(header, sizeof(header));
 	write_all(bytes, length);
@@ -78,13 +81,15 @@ static void complain(const char *format, ...)
 	packet('!', text, strlen(text));
 }
 
-/* The machine ends with a restart, which QEMU was told not to do: unlike a power-off, every kernel can. */
+/* The machine ends with a restart, which QEMU was told not to do: unlike a power-off, every kernel
+ * can. */
 __attribute__((noreturn)) static void end_machine(void)
 {
 	sync();
 	tcdrain(channel);
 	for (;;) {
-		syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, LINUX_REBOOT_CMD_RESTART, NULL);
+		syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2,
+			LINUX_REBOOT_CMD_RESTART, NULL);
 		pause();
 	}
 }
@@ -94,7 +99,8 @@ static void mount_at(const char *type, const char *place, unsigned long flags, c
 {
 	if (mkdir(place, 0755) && errno != EEXIST)
 		complain("no folder %s: %s", place, strerror(errno));
-	else if (mount(type, place, type, flags, options) && errno != ENODEV && errno != ENOENT && errno != EBUSY)
+	else if (mount(type, place, type, flags, options) && errno != ENODEV && errno != ENOENT &&
+		 errno != EBUSY)
 		complain("cannot mount %s at %s: %s", type, place, strerror(errno));
 }
 
@@ -115,7 +121,7 @@ static void mount_all(void)
 
 static void loopback_up(void)
 {
-	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
 	int socket_ = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (socket_ < 0)
@@ -162,7 +168,7 @@ static bool open_channel(const char *path, bool is_terminal)
 __attribute__((noreturn)) static void become(char **command, int output, int errors)
 {
 	int input = output == errors ? output : open("/dev/null", O_RDONLY);
-	struct rlimit core = { 0, 0 };
+	struct rlimit core = {0, 0};
 
 	setsid();
 	if (output == errors)
@@ -176,7 +182,8 @@ __attribute__((noreturn)) static void become(char **command, int output, int err
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-/* Sends on what the job prints until it has ended and its pipes are empty. Processes that it left behind may keep them open: they are not waited for. */
+/* Sends on what the job prints until it has ended and its pipes are empty. Processes that it left
+ * behind may keep them open: they are not waited for. */
 static int run(char **command)
 {
 	int output[2], errors[2], status = 0;
@@ -193,7 +200,7 @@ static int run(char **command)
 	close(output[1]);
 	close(errors[1]);
 
-	struct pollfd sources[2] = { { output[0], POLLIN, 0 }, { errors[0], POLLIN, 0 } };
+	struct pollfd sources[2] = {{output[0], POLLIN, 0}, {errors[0], POLLIN, 0}};
 
 	for (;;) {
 		bool said = false;
@@ -257,7 +264,8 @@ static void send_kernel_log(void)
 
 int main(int argc, char **argv)
 {
-	const char *path = getenv("lab_channel"); /* Words of the kernel's command line that it does not know are our environment. */
+	const char *path = getenv("lab_channel"); /* Words of the kernel's command line that it does
+						     not know are our environment. */
 	char **job;
 	struct utsname name;
 	bool is_shell;
@@ -268,7 +276,8 @@ int main(int argc, char **argv)
 	job = read_job();
 	is_shell = job && !strcmp(job[0], "shell");
 	if (!open_channel(path ? path : "/dev/ttyS1", is_shell)) {
-		printf("lab: cannot open the channel %s: %s\n", path ? path : "/dev/ttyS1", strerror(errno));
+		printf("lab: cannot open the channel %s: %s\n", path ? path : "/dev/ttyS1",
+			strerror(errno));
 		fflush(stdout);
 		channel = STDOUT_FILENO;
 		end_machine();

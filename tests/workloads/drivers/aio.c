@@ -19,8 +19,9 @@ const char *make_aio(struct run *run)
 
 static void submit_poll(struct run *run)
 {
-	struct iocb block = { .aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = run->in, .aio_buf = POLLIN };
-	struct iocb *blocks[] = { &block };
+	struct iocb block = {
+		.aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = run->in, .aio_buf = POLLIN};
+	struct iocb *blocks[] = {&block};
 	must(syscall(SYS_io_submit, aio, 1L, blocks), "io_submit");
 }
 
@@ -53,7 +54,7 @@ static struct {
 static const char *make_ring(struct run *run)
 {
 	make_nonblocking_eventfd(run);
-	struct io_uring_params params = { 0 };
+	struct io_uring_params params = {0};
 	ring.fd = syscall(SYS_io_uring_setup, 8, &params);
 	if (ring.fd < 0)
 		return errno == EPERM ? "io_uring is disabled here" : "the kernel has no io_uring";
@@ -62,7 +63,8 @@ static const char *make_ring(struct run *run)
 	int protection = PROT_READ | PROT_WRITE;
 	char *sq = mmap(NULL, sq_size, protection, MAP_SHARED, ring.fd, IORING_OFF_SQ_RING);
 	char *cq = mmap(NULL, cq_size, protection, MAP_SHARED, ring.fd, IORING_OFF_CQ_RING);
-	ring.sqes = mmap(NULL, params.sq_entries * sizeof *ring.sqes, protection, MAP_SHARED, ring.fd, IORING_OFF_SQES);
+	ring.sqes = mmap(NULL, params.sq_entries * sizeof *ring.sqes, protection, MAP_SHARED,
+		ring.fd, IORING_OFF_SQES);
 	if (sq == MAP_FAILED || cq == MAP_FAILED || ring.sqes == MAP_FAILED)
 		die("mmap of the rings", errno);
 	ring.sq_tail = (void *)(sq + params.sq_off.tail);
@@ -79,34 +81,54 @@ static void submit_and_wait(struct io_uring_sqe request)
 	ring.sqes[tail & ring.sq_mask] = request;
 	ring.sq_array[tail & ring.sq_mask] = tail & ring.sq_mask;
 	atomic_store(ring.sq_tail, tail + 1);
-	must(syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0UL), "io_uring_enter");
+	must(syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0UL),
+		"io_uring_enter");
 	atomic_fetch_add(ring.cq_head, 1);
 }
 
 static void wait_ring_poll(struct run *run)
 {
-	submit_and_wait((struct io_uring_sqe){ .opcode = IORING_OP_POLL_ADD, .fd = run->in, .poll_events = POLLIN });
+	submit_and_wait((struct io_uring_sqe){
+		.opcode = IORING_OP_POLL_ADD, .fd = run->in, .poll_events = POLLIN});
 	drain(run);
 }
 
 static void wait_ring_timeout(struct run *run)
 {
 	struct timespec t = timespec_of(next_arrival(run));
-	struct __kernel_timespec when = { .tv_sec = t.tv_sec, .tv_nsec = t.tv_nsec };
-	submit_and_wait((struct io_uring_sqe){
-		.opcode = IORING_OP_TIMEOUT, .addr = (uintptr_t)&when, .len = 1, .timeout_flags = IORING_TIMEOUT_ABS });
+	struct __kernel_timespec when = {.tv_sec = t.tv_sec, .tv_nsec = t.tv_nsec};
+	submit_and_wait((struct io_uring_sqe){.opcode = IORING_OP_TIMEOUT,
+		.addr = (uintptr_t)&when,
+		.len = 1,
+		.timeout_flags = IORING_TIMEOUT_ABS});
 }
 
 const struct driver aio_drivers[] = {
-	{ .name = "io_getevents", .call = "io_getevents", .object = "address", .setup = make_aio, .wait = wait_io_getevents,
-	  .event = write_count },
+	{.name = "io_getevents",
+		.call = "io_getevents",
+		.object = "address",
+		.setup = make_aio,
+		.wait = wait_io_getevents,
+		.event = write_count},
 #ifdef SYS_io_pgetevents
-	{ .name = "io_pgetevents", .call = "io_pgetevents", .object = "address", .setup = make_aio, .wait = wait_io_pgetevents,
-	  .event = write_count },
+	{.name = "io_pgetevents",
+		.call = "io_pgetevents",
+		.object = "address",
+		.setup = make_aio,
+		.wait = wait_io_pgetevents,
+		.event = write_count},
 #endif
-	{ .name = "io_uring_poll", .call = "io_uring_enter", .object = "io_uring", .setup = make_ring, .wait = wait_ring_poll,
-	  .event = write_count },
-	{ .name = "io_uring_timeout", .call = "io_uring_enter", .object = "io_uring", .setup = make_ring, .wait = wait_ring_timeout,
-	  .own_time = true },
-	{ 0 },
+	{.name = "io_uring_poll",
+		.call = "io_uring_enter",
+		.object = "io_uring",
+		.setup = make_ring,
+		.wait = wait_ring_poll,
+		.event = write_count},
+	{.name = "io_uring_timeout",
+		.call = "io_uring_enter",
+		.object = "io_uring",
+		.setup = make_ring,
+		.wait = wait_ring_timeout,
+		.own_time = true},
+	{0},
 };

@@ -21,7 +21,8 @@ const char *make_child(struct run *run)
 static void make_short_child(struct run *run)
 {
 	(void)run;
-	// Unlike fork, this copies no page tables: the event comes at about the same distance from its arrival each time.
+	// Unlike fork, this copies no page tables: the event comes at about the same distance from
+	// its arrival each time.
 	if (must(vfork(), "vfork") == 0)
 		_exit(0);
 }
@@ -40,7 +41,15 @@ static void wait_waitid(struct run *run)
 }
 
 const struct driver child_drivers[] = {
-	{ .name = "wait4", .call = "wait4", .setup = make_child, .wait = wait_wait4, .event = make_short_child },
-	{ .name = "waitid", .call = "waitid", .setup = make_child, .wait = wait_waitid, .event = make_short_child },
-	{ 0 },
+	{.name = "wait4",
+		.call = "wait4",
+		.setup = make_child,
+		.wait = wait_wait4,
+		.event = make_short_child},
+	{.name = "waitid",
+		.call = "waitid",
+		.setup = make_child,
+		.wait = wait_waitid,
+		.event = make_short_child},
+	{0},
 };

@@ -19,10 +19,11 @@ const char *make_message_queue(struct run *run)
 {
 	char name[64];
 	snprintf(name, sizeof name, "/punctual-driver-%d", getpid());
-	struct mq_attr attributes = { .mq_maxmsg = 8, .mq_msgsize = 64 };
+	struct mq_attr attributes = {.mq_maxmsg = 8, .mq_msgsize = 64};
 	mqd_t in = mq_open(name, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attributes);
 	if (in == (mqd_t)-1)
-		return errno == ENOSYS ? "the kernel has no POSIX message queues" : "no POSIX message queue to be had";
+		return errno == ENOSYS ? "the kernel has no POSIX message queues"
+				       : "no POSIX message queue to be had";
 	mqd_t out = mq_open(name, O_WRONLY | O_CLOEXEC);
 	int error = errno;
 	mq_unlink(name);
@@ -40,7 +41,8 @@ static void send_message(struct run *run)
 
 static void wait_mq(struct run *run)
 {
-	must(syscall(SYS_mq_timedreceive, run->in, run->buffer, sizeof run->buffer, NULL, NULL), "mq_timedreceive");
+	must(syscall(SYS_mq_timedreceive, run->in, run->buffer, sizeof run->buffer, NULL, NULL),
+		"mq_timedreceive");
 }
 
 const char *make_sysv_queue(struct run *run)
@@ -51,7 +53,7 @@ const char *make_sysv_queue(struct run *run)
 
 static void send_sysv(struct run *run)
 {
-	struct message message = { .type = 1, .text = "x" };
+	struct message message = {.type = 1, .text = "x"};
 	must(msgsnd(run->id, &message, 1, 0), "msgsnd");
 }
 
@@ -69,33 +71,51 @@ const char *make_sysv_semaphore(struct run *run)
 
 static void add_one(struct run *run)
 {
-	struct sembuf up = { .sem_op = 1 };
+	struct sembuf up = {.sem_op = 1};
 	must(syscall(SYS_semtimedop, run->id, &up, 1, NULL), "semtimedop");
 }
 
 #ifdef SYS_semop
 static void wait_semop(struct run *run)
 {
-	struct sembuf down = { .sem_op = -1 };
+	struct sembuf down = {.sem_op = -1};
 	must(syscall(SYS_semop, run->id, &down, 1), "semop");
 }
 #endif
 
 static void wait_semtimedop(struct run *run)
 {
-	struct sembuf down = { .sem_op = -1 };
-	struct timespec limit = { .tv_sec = 5 };
+	struct sembuf down = {.sem_op = -1};
+	struct timespec limit = {.tv_sec = 5};
 	must(syscall(SYS_semtimedop, run->id, &down, 1, &limit), "semtimedop");
 }
 
 const struct driver ipc_drivers[] = {
-	{ .name = "mq_timedreceive", .call = "mq_timedreceive", .object = "mqueue", .setup = make_message_queue, .wait = wait_mq,
-	  .event = send_message },
-	{ .name = "msgrcv", .call = "msgrcv", .object = "id", .setup = make_sysv_queue, .wait = wait_msgrcv, .event = send_sysv },
+	{.name = "mq_timedreceive",
+		.call = "mq_timedreceive",
+		.object = "mqueue",
+		.setup = make_message_queue,
+		.wait = wait_mq,
+		.event = send_message},
+	{.name = "msgrcv",
+		.call = "msgrcv",
+		.object = "id",
+		.setup = make_sysv_queue,
+		.wait = wait_msgrcv,
+		.event = send_sysv},
 #ifdef SYS_semop
-	{ .name = "semop", .call = "semop", .object = "id", .setup = make_sysv_semaphore, .wait = wait_semop, .event = add_one },
+	{.name = "semop",
+		.call = "semop",
+		.object = "id",
+		.setup = make_sysv_semaphore,
+		.wait = wait_semop,
+		.event = add_one},
 #endif
-	{ .name = "semtimedop", .call = "semtimedop", .object = "id", .setup = make_sysv_semaphore, .wait = wait_semtimedop,
-	  .event = add_one },
-	{ 0 },
+	{.name = "semtimedop",
+		.call = "semtimedop",
+		.object = "id",
+		.setup = make_sysv_semaphore,
+		.wait = wait_semtimedop,
+		.event = add_one},
+	{0},
 };

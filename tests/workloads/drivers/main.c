@@ -1,7 +1,9 @@
-// drivers list | drivers run NAME [--period-us 10000] [--jobs 50] [--cost-us 200] [--truth FILE] [--skips]
+// drivers list | drivers run NAME [--period-us 10000] [--jobs 50] [--cost-us 200] [--truth FILE]
+// [--skips]
 //
-// Runs one driver and prints what it did as one line of JSON. With --truth each job writes what it knows of itself
-// into FILE, at the end; with --skips a thread that waits for time leaves out arrivals that are over. Exits with 77 and says why where the machine cannot do it.
+// Runs one driver and prints what it did as one line of JSON. With --truth each job writes what it
+// knows of itself into FILE, at the end; with --skips a thread that waits for time leaves out
+// arrivals that are over. Exits with 77 and says why where the machine cannot do it.
 #include "drivers.h"
 
 #include <errno.h>
@@ -15,13 +17,21 @@
 enum { DRV_PRIORITY = 50, SRC_PRIORITY = 60 };
 
 static const struct driver *const groups[] = {
-	time_drivers, multiplex_drivers, read_drivers, socket_drivers, futex_drivers,
-	signal_drivers, ipc_drivers, child_drivers, aio_drivers, negative_drivers,
+	time_drivers,
+	multiplex_drivers,
+	read_drivers,
+	socket_drivers,
+	futex_drivers,
+	signal_drivers,
+	ipc_drivers,
+	child_drivers,
+	aio_drivers,
+	negative_drivers,
 };
 enum { GROUPS = sizeof groups / sizeof *groups };
 
 static const struct driver *driver;
-static struct run run = { .in = -1, .out = -1, .side = -1, .id = -1 };
+static struct run run = {.in = -1, .out = -1, .side = -1, .id = -1};
 static int64_t began_ns, ended_ns;
 static bool skips;
 
@@ -45,7 +55,8 @@ void clean_up(struct run *run)
 	if (run->child > 0)
 		kill(run->child, SIGKILL);
 	if (run->id >= 0) {
-		// An identifier is of one kind; as the other it does not exist or is somebody else's, so only the right one is asked for.
+		// An identifier is of one kind; as the other it does not exist or is somebody
+		// else's, so only the right one is asked for.
 		if (driver->setup == make_sysv_queue)
 			msgctl(run->id, IPC_RMID, NULL);
 		else
@@ -89,9 +100,12 @@ static void *drv(void *unused)
 		driver->begin(&run);
 	if (driver->deadline) {
 		// Budget for what the kernel needs, too.
-		int error = become_deadline("drv", run.cost_ns + run.period_ns / 4, run.period_ns, run.period_ns);
+		int error = become_deadline(
+			"drv", run.cost_ns + run.period_ns / 4, run.period_ns, run.period_ns);
 		if (error) {
-			printf("{\"driver\": \"%s\", \"skip\": \"SCHED_DEADLINE is refused: %s\"}\n", driver->name, strerror(error));
+			printf("{\"driver\": \"%s\", \"skip\": \"SCHED_DEADLINE is refused: "
+			       "%s\"}\n",
+				driver->name, strerror(error));
 			clean_up(&run);
 			exit(EXIT_SKIPPED);
 		}
@@ -190,7 +204,9 @@ int main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "list") == 0)
 		return list();
 	if (argc < 3 || strcmp(argv[1], "run") != 0 || !(driver = find(argv[2]))) {
-		fputs("usage: drivers list | drivers run NAME [--period-us N] [--jobs N] [--cost-us N] [--truth FILE] [--skips]\n", stderr);
+		fputs("usage: drivers list | drivers run NAME [--period-us N] [--jobs N] "
+		      "[--cost-us N] [--truth FILE] [--skips]\n",
+			stderr);
 		return 2;
 	}
 	run.period_ns = (int64_t)(number_option(argc, argv, "--period-us", 10000) * (double)US);
@@ -206,7 +222,7 @@ int main(int argc, char **argv)
 		clean_up(&run);
 		return EXIT_SKIPPED;
 	}
-	struct sigaction action = { .sa_handler = give_up };
+	struct sigaction action = {.sa_handler = give_up};
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);

@@ -1,5 +1,5 @@
-// Waiting for one of several descriptors. What was announced is then read without blocking, so that only the wait separates;
-// `poll_then_read` does not take that care.
+// Waiting for one of several descriptors. What was announced is then read without blocking, so that
+// only the wait separates; `poll_then_read` does not take that care.
 #include "drivers.h"
 
 #include <alloca.h>
@@ -37,7 +37,7 @@ static void wait_pselect6(struct run *run)
 #ifdef SYS_poll
 static void wait_poll(struct run *run)
 {
-	struct pollfd set = { .fd = run->in, .events = POLLIN };
+	struct pollfd set = {.fd = run->in, .events = POLLIN};
 	must(syscall(SYS_poll, &set, 1, -1), "poll");
 	drain(run);
 }
@@ -45,7 +45,7 @@ static void wait_poll(struct run *run)
 
 static void wait_ppoll(struct run *run)
 {
-	struct pollfd set = { .fd = run->in, .events = POLLIN };
+	struct pollfd set = {.fd = run->in, .events = POLLIN};
 	must(syscall(SYS_ppoll, &set, 1, NULL, NULL, 0), "ppoll");
 	drain(run);
 }
@@ -56,8 +56,8 @@ static void wait_ppoll_moving(struct run *run)
 	char *gap = alloca(16 + 48 * (run->done % 40));
 	memset(gap, 0, 16);
 	struct pollfd *set = alloca(2 * sizeof *set);
-	set[0] = (struct pollfd){ .fd = run->in, .events = POLLIN };
-	set[1] = (struct pollfd){ .fd = run->side, .events = POLLIN };
+	set[0] = (struct pollfd){.fd = run->in, .events = POLLIN};
+	set[1] = (struct pollfd){.fd = run->side, .events = POLLIN};
 	must(syscall(SYS_ppoll, set, 2, NULL, NULL, 0), "ppoll");
 	drain(run);
 }
@@ -74,7 +74,7 @@ static const char *make_epoll(struct run *run)
 {
 	make_nonblocking_eventfd(run);
 	run->side = must(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	must(epoll_ctl(run->side, EPOLL_CTL_ADD, run->in, &event), "epoll_ctl");
 	return NULL;
 }
@@ -99,8 +99,10 @@ static const char *make_epoll_pwait2(struct run *run)
 {
 	make_epoll(run);
 	struct epoll_event event;
-	struct timespec none = { 0 };
-	return syscall(SYS_epoll_pwait2, run->side, &event, 1, &none, NULL, 0) < 0 ? "the kernel lacks epoll_pwait2" : NULL;
+	struct timespec none = {0};
+	return syscall(SYS_epoll_pwait2, run->side, &event, 1, &none, NULL, 0) < 0
+		       ? "the kernel lacks epoll_pwait2"
+		       : NULL;
 }
 
 static void wait_epoll_pwait2(struct run *run)
@@ -112,23 +114,61 @@ static void wait_epoll_pwait2(struct run *run)
 
 const struct driver multiplex_drivers[] = {
 #ifdef SYS_select
-	{ .name = "select", .call = "select", .setup = make_nonblocking_pipe, .wait = wait_select, .event = write_byte },
+	{.name = "select",
+		.call = "select",
+		.setup = make_nonblocking_pipe,
+		.wait = wait_select,
+		.event = write_byte},
 #endif
-	{ .name = "pselect6", .call = "pselect6", .setup = make_nonblocking_pipe, .wait = wait_pselect6, .event = write_byte },
+	{.name = "pselect6",
+		.call = "pselect6",
+		.setup = make_nonblocking_pipe,
+		.wait = wait_pselect6,
+		.event = write_byte},
 #ifdef SYS_poll
-	{ .name = "poll", .call = "poll", .object = "pipe", .setup = make_nonblocking_pipe, .wait = wait_poll, .event = write_byte },
-	{ .name = "poll_then_read", .call = "poll", .object = "pipe", .setup = make_pipe, .wait = wait_poll, .event = write_byte },
+	{.name = "poll",
+		.call = "poll",
+		.object = "pipe",
+		.setup = make_nonblocking_pipe,
+		.wait = wait_poll,
+		.event = write_byte},
+	{.name = "poll_then_read",
+		.call = "poll",
+		.object = "pipe",
+		.setup = make_pipe,
+		.wait = wait_poll,
+		.event = write_byte},
 #endif
-	{ .name = "ppoll", .call = "ppoll", .object = "eventfd", .setup = make_nonblocking_eventfd, .wait = wait_ppoll,
-	  .event = write_count },
-	{ .name = "ppoll_moving_array", .call = "ppoll", .setup = make_two, .wait = wait_ppoll_moving, .event = write_byte },
+	{.name = "ppoll",
+		.call = "ppoll",
+		.object = "eventfd",
+		.setup = make_nonblocking_eventfd,
+		.wait = wait_ppoll,
+		.event = write_count},
+	{.name = "ppoll_moving_array",
+		.call = "ppoll",
+		.setup = make_two,
+		.wait = wait_ppoll_moving,
+		.event = write_byte},
 #ifdef SYS_epoll_wait
-	{ .name = "epoll_wait", .call = "epoll_wait", .object = "epoll", .setup = make_epoll, .wait = wait_epoll_wait,
-	  .event = write_count },
+	{.name = "epoll_wait",
+		.call = "epoll_wait",
+		.object = "epoll",
+		.setup = make_epoll,
+		.wait = wait_epoll_wait,
+		.event = write_count},
 #endif
-	{ .name = "epoll_pwait", .call = "epoll_pwait", .object = "epoll", .setup = make_epoll, .wait = wait_epoll_pwait,
-	  .event = write_count },
-	{ .name = "epoll_pwait2", .call = "epoll_pwait2", .object = "epoll", .setup = make_epoll_pwait2, .wait = wait_epoll_pwait2,
-	  .event = write_count },
-	{ 0 },
+	{.name = "epoll_pwait",
+		.call = "epoll_pwait",
+		.object = "epoll",
+		.setup = make_epoll,
+		.wait = wait_epoll_pwait,
+		.event = write_count},
+	{.name = "epoll_pwait2",
+		.call = "epoll_pwait2",
+		.object = "epoll",
+		.setup = make_epoll_pwait2,
+		.wait = wait_epoll_pwait2,
+		.event = write_count},
+	{0},
 };

@@ -1,4 +1,5 @@
-// Calls that cannot block, made in the middle of every job of a thread that sleeps until absolute times: none of them separates jobs.
+// Calls that cannot block, made in the middle of every job of a thread that sleeps until absolute
+// times: none of them separates jobs.
 #include "drivers.h"
 
 #include <errno.h>
@@ -47,8 +48,8 @@ static const char *make_nonblocking_socket(struct run *run)
 
 static void recvmsg_once(struct run *run)
 {
-	struct iovec part = { run->buffer, sizeof run->buffer };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	struct iovec part = {run->buffer, sizeof run->buffer};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	syscall(SYS_recvmsg, run->in, &message, 0);
 }
 
@@ -60,7 +61,7 @@ static void recv_at_once(struct run *run)
 static const char *make_nonblocking_listener(struct run *run)
 {
 	run->in = must(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket");
-	must(bind(run->in, &(struct sockaddr){ .sa_family = AF_UNIX }, sizeof(sa_family_t)), "bind");
+	must(bind(run->in, &(struct sockaddr){.sa_family = AF_UNIX}, sizeof(sa_family_t)), "bind");
 	must(listen(run->in, 4), "listen");
 	return NULL;
 }
@@ -73,14 +74,14 @@ static void accept_once(struct run *run)
 #ifdef SYS_poll
 static void poll_at_once(struct run *run)
 {
-	struct pollfd set = { .fd = run->in, .events = POLLIN };
+	struct pollfd set = {.fd = run->in, .events = POLLIN};
 	syscall(SYS_poll, &set, 1, 0);
 }
 #endif
 
 static void ppoll_at_once(struct run *run)
 {
-	struct pollfd set = { .fd = run->in, .events = POLLIN };
+	struct pollfd set = {.fd = run->in, .events = POLLIN};
 	struct timespec none = no_time;
 	syscall(SYS_ppoll, &set, 1, &none, NULL, 0);
 }
@@ -91,7 +92,7 @@ static void select_at_once(struct run *run)
 	fd_set set;
 	FD_ZERO(&set);
 	FD_SET(run->in, &set);
-	struct timeval none = { 0 };
+	struct timeval none = {0};
 	syscall(SYS_select, run->in + 1, &set, NULL, NULL, &none);
 }
 #endif
@@ -109,7 +110,7 @@ static const char *make_idle_epoll(struct run *run)
 {
 	make_pipe(run);
 	run->side = must(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = {.events = EPOLLIN};
 	must(epoll_ctl(run->side, EPOLL_CTL_ADD, run->in, &event), "epoll_ctl");
 	return NULL;
 }
@@ -160,13 +161,16 @@ static void waitid_at_once(struct run *run)
 
 static void msgrcv_at_once(struct run *run)
 {
-	struct { long type; char text[8]; } message;
+	struct {
+		long type;
+		char text[8];
+	} message;
 	syscall(SYS_msgrcv, run->id, &message, sizeof message.text, 0L, IPC_NOWAIT);
 }
 
 static void semtimedop_at_once(struct run *run)
 {
-	struct sembuf down = { .sem_op = -1, .sem_flg = IPC_NOWAIT };
+	struct sembuf down = {.sem_op = -1, .sem_flg = IPC_NOWAIT};
 	syscall(SYS_semtimedop, run->id, &down, 1, NULL);
 }
 
@@ -175,7 +179,7 @@ static const char *make_nonblocking_queue(struct run *run)
 	const char *missing = make_message_queue(run);
 	if (missing)
 		return missing;
-	struct mq_attr attributes = { .mq_flags = O_NONBLOCK };
+	struct mq_attr attributes = {.mq_flags = O_NONBLOCK};
 	must(mq_setattr(run->in, &attributes, NULL), "mq_setattr");
 	return NULL;
 }
@@ -197,7 +201,7 @@ static void sigtimedwait_at_once(struct run *run)
 
 static void preadv2_at_once(struct run *run)
 {
-	struct iovec part = { run->buffer, 1 };
+	struct iovec part = {run->buffer, 1};
 	syscall(SYS_preadv2, run->in, &part, 1, -1L, -1L, RWF_NOWAIT);
 }
 
@@ -207,16 +211,21 @@ static void yield(struct run *run)
 	sched_yield();
 }
 
-#define NEGATIVE(what, which, ...)                                                                        \
-	{ .name = "no_" what, .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival, .forbidden = which, __VA_ARGS__ }
+#define NEGATIVE(what, which, ...) \
+	{ \
+		.name = "no_" what, .call = "clock_nanosleep", .object = "clock", \
+		.wait = sleep_to_arrival, .forbidden = which, __VA_ARGS__ \
+	}
 
 const struct driver negative_drivers[] = {
 	NEGATIVE("read_nonblocking", "read", .setup = make_nonblocking_pipe, .job = read_once),
 	NEGATIVE("read_regular_file", "read", .setup = make_regular_file, .job = read_once),
 	NEGATIVE("preadv2_nowait", "preadv2", .setup = make_pipe, .job = preadv2_at_once),
 	NEGATIVE("recv_dontwait", "recvfrom", .setup = make_datagram_pair, .job = recv_at_once),
-	NEGATIVE("recvmsg_nonblocking", "recvmsg", .setup = make_nonblocking_socket, .job = recvmsg_once),
-	NEGATIVE("accept4_nonblocking", "accept4", .setup = make_nonblocking_listener, .job = accept_once),
+	NEGATIVE("recvmsg_nonblocking", "recvmsg", .setup = make_nonblocking_socket,
+		.job = recvmsg_once),
+	NEGATIVE("accept4_nonblocking", "accept4", .setup = make_nonblocking_listener,
+		.job = accept_once),
 #ifdef SYS_poll
 	NEGATIVE("poll_zero", "poll", .setup = make_pipe, .job = poll_at_once),
 #endif
@@ -226,18 +235,23 @@ const struct driver negative_drivers[] = {
 #endif
 	NEGATIVE("pselect6_zero", "pselect6", .setup = make_pipe, .job = pselect6_at_once),
 #ifdef SYS_epoll_wait
-	NEGATIVE("epoll_wait_zero", "epoll_wait", .setup = make_idle_epoll, .job = epoll_wait_at_once),
+	NEGATIVE("epoll_wait_zero", "epoll_wait", .setup = make_idle_epoll,
+		.job = epoll_wait_at_once),
 #endif
-	NEGATIVE("epoll_pwait_zero", "epoll_pwait", .setup = make_idle_epoll, .job = epoll_pwait_at_once),
-	NEGATIVE("epoll_pwait2_zero", "epoll_pwait2", .setup = make_idle_epoll, .job = epoll_pwait2_at_once),
+	NEGATIVE("epoll_pwait_zero", "epoll_pwait", .setup = make_idle_epoll,
+		.job = epoll_pwait_at_once),
+	NEGATIVE("epoll_pwait2_zero", "epoll_pwait2", .setup = make_idle_epoll,
+		.job = epoll_pwait2_at_once),
 	NEGATIVE("futex_wake", "futex", .job = wake_futex),
 	NEGATIVE("futex_trylock_pi", "futex", .job = try_lock_pi),
 	NEGATIVE("wait4_nohang", "wait4", .setup = make_child, .job = wait4_at_once),
 	NEGATIVE("waitid_nohang", "waitid", .setup = make_child, .job = waitid_at_once),
 	NEGATIVE("msgrcv_nowait", "msgrcv", .setup = make_sysv_queue, .job = msgrcv_at_once),
-	NEGATIVE("semtimedop_nowait", "semtimedop", .setup = make_sysv_semaphore, .job = semtimedop_at_once),
-	NEGATIVE("mq_nonblocking", "mq_timedreceive", .setup = make_nonblocking_queue, .job = mq_once),
+	NEGATIVE("semtimedop_nowait", "semtimedop", .setup = make_sysv_semaphore,
+		.job = semtimedop_at_once),
+	NEGATIVE("mq_nonblocking", "mq_timedreceive", .setup = make_nonblocking_queue,
+		.job = mq_once),
 	NEGATIVE("sigtimedwait_zero", "rt_sigtimedwait", .job = sigtimedwait_at_once),
 	NEGATIVE("yield_fifo", "sched_yield", .job = yield),
-	{ 0 },
+	{0},
 };

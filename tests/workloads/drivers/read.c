@@ -140,7 +140,7 @@ static const char *make_block_device(struct run *run)
 	run->path = temporary_path("disk");
 	int file = must(open(run->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), run->path);
 	must(ftruncate(file, 1 << 20), "ftruncate");
-	struct loop_config config = { .fd = file, .info.lo_flags = LO_FLAGS_AUTOCLEAR };
+	struct loop_config config = {.fd = file, .info.lo_flags = LO_FLAGS_AUTOCLEAR};
 	// Another process may take the free device first.
 	for (int tries = 0; tries < 10; tries++) {
 		char name[32];
@@ -197,20 +197,20 @@ static void wait_read_block(struct run *run)
 
 static void wait_readv(struct run *run)
 {
-	struct iovec parts[2] = { { run->buffer, 1 }, { run->buffer + 64, 0 } };
+	struct iovec parts[2] = {{run->buffer, 1}, {run->buffer + 64, 0}};
 	must(syscall(SYS_readv, run->in, parts, 2), "readv");
 }
 
 static void wait_preadv(struct run *run)
 {
-	struct iovec part = { run->buffer, sizeof run->buffer };
+	struct iovec part = {run->buffer, sizeof run->buffer};
 	must(syscall(SYS_preadv, run->in, &part, 1, 0L, 0L), "preadv");
 }
 
 // Offset -1 is the current position, which is all that a pipe has.
 static void wait_preadv2(struct run *run)
 {
-	struct iovec part = { run->buffer, 1 };
+	struct iovec part = {run->buffer, 1};
 	must(syscall(SYS_preadv2, run->in, &part, 1, -1L, -1L, 0), "preadv2");
 }
 
@@ -220,24 +220,82 @@ static void write_three(struct run *run)
 }
 
 const struct driver read_drivers[] = {
-	{ .name = "read_pipe", .call = "read", .object = "pipe", .setup = make_pipe, .wait = wait_read_byte, .event = write_byte },
-	{ .name = "read_fifo", .call = "read", .object = "pipe", .setup = make_fifo, .wait = wait_read_byte, .event = write_byte },
-	{ .name = "read_terminal", .call = "read", .object = "char", .setup = make_terminal, .wait = wait_read_byte,
-	  .event = write_byte },
-	{ .name = "read_socket", .call = "read", .object = "socket", .setup = make_datagram_pair, .wait = wait_read,
-	  .event = write_byte },
-	{ .name = "read_timerfd", .call = "read", .object = "timerfd", .setup = make_timerfd, .wait = wait_read_expirations },
-	{ .name = "read_eventfd", .call = "read", .object = "eventfd", .setup = make_eventfd, .wait = wait_read_count,
-	  .event = write_count },
-	{ .name = "read_signalfd", .call = "read", .object = "signalfd", .setup = make_signalfd, .wait = wait_read_signal,
-	  .event = send_signal },
-	{ .name = "read_inotify", .call = "read", .object = "inotify", .setup = make_inotify, .wait = wait_read, .event = write_byte,
-	  .merges = true },
-	{ .name = "read_block", .call = "read", .object = "block", .setup = make_block_device, .wait = wait_read_block },
-	{ .name = "readv", .call = "readv", .object = "pipe", .setup = make_pipe, .wait = wait_readv, .event = write_byte },
-	{ .name = "preadv_block", .call = "preadv", .object = "block", .setup = make_block_device, .wait = wait_preadv },
-	{ .name = "preadv2", .call = "preadv2", .object = "pipe", .setup = make_pipe, .wait = wait_preadv2, .event = write_byte },
-	{ .name = "read_back_to_back", .call = "read", .object = "pipe", .setup = make_pipe, .wait = wait_read_byte,
-	  .event = write_three, .burst = 3 },
-	{ 0 },
+	{.name = "read_pipe",
+		.call = "read",
+		.object = "pipe",
+		.setup = make_pipe,
+		.wait = wait_read_byte,
+		.event = write_byte},
+	{.name = "read_fifo",
+		.call = "read",
+		.object = "pipe",
+		.setup = make_fifo,
+		.wait = wait_read_byte,
+		.event = write_byte},
+	{.name = "read_terminal",
+		.call = "read",
+		.object = "char",
+		.setup = make_terminal,
+		.wait = wait_read_byte,
+		.event = write_byte},
+	{.name = "read_socket",
+		.call = "read",
+		.object = "socket",
+		.setup = make_datagram_pair,
+		.wait = wait_read,
+		.event = write_byte},
+	{.name = "read_timerfd",
+		.call = "read",
+		.object = "timerfd",
+		.setup = make_timerfd,
+		.wait = wait_read_expirations},
+	{.name = "read_eventfd",
+		.call = "read",
+		.object = "eventfd",
+		.setup = make_eventfd,
+		.wait = wait_read_count,
+		.event = write_count},
+	{.name = "read_signalfd",
+		.call = "read",
+		.object = "signalfd",
+		.setup = make_signalfd,
+		.wait = wait_read_signal,
+		.event = send_signal},
+	{.name = "read_inotify",
+		.call = "read",
+		.object = "inotify",
+		.setup = make_inotify,
+		.wait = wait_read,
+		.event = write_byte,
+		.merges = true},
+	{.name = "read_block",
+		.call = "read",
+		.object = "block",
+		.setup = make_block_device,
+		.wait = wait_read_block},
+	{.name = "readv",
+		.call = "readv",
+		.object = "pipe",
+		.setup = make_pipe,
+		.wait = wait_readv,
+		.event = write_byte},
+	{.name = "preadv_block",
+		.call = "preadv",
+		.object = "block",
+		.setup = make_block_device,
+		.wait = wait_preadv},
+	{.name = "preadv2",
+		.call = "preadv2",
+		.object = "pipe",
+		.setup = make_pipe,
+		.wait = wait_preadv2,
+		.event = write_byte},
+	{.name = "read_back_to_back",
+		.call = "read",
+		.object = "pipe",
+		.setup = make_pipe,
+		.wait = wait_read_byte,
+		.event = write_three,
+		.burst = 3},
+	{0},
 };

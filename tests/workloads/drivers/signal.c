@@ -36,7 +36,7 @@ static void block_event(struct run *run)
 static void handle_event(struct run *run)
 {
 	(void)run;
-	struct sigaction action = { .sa_handler = handle };
+	struct sigaction action = {.sa_handler = handle};
 	must(sigaction(SIGRTMIN, &action, NULL), "sigaction");
 }
 
@@ -48,7 +48,7 @@ static void block_and_handle(struct run *run)
 
 static void start_timer(struct run *run)
 {
-	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN };
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN};
 	event.sigev_notify_thread_id = gettid();
 	must(timer_create(CLOCK_MONOTONIC, &event, &timer), "timer_create");
 	struct itimerspec setting = {
@@ -73,7 +73,7 @@ static void count_activations(int signal)
 
 static void count_and_start_timer(struct run *run)
 {
-	struct sigaction action = { .sa_handler = count_activations };
+	struct sigaction action = {.sa_handler = count_activations};
 	must(sigaction(SIGRTMIN, &action, NULL), "sigaction");
 	start_timer(run);
 }
@@ -104,8 +104,9 @@ static void wait_sigtimedwait(struct run *run)
 {
 	(void)run;
 	sigset_t set = only_event();
-	struct timespec limit = { .tv_sec = 5 };
-	must(syscall(SYS_rt_sigtimedwait, &set, NULL, &limit, KERNEL_SIGNAL_SET_SIZE), "rt_sigtimedwait");
+	struct timespec limit = {.tv_sec = 5};
+	must(syscall(SYS_rt_sigtimedwait, &set, NULL, &limit, KERNEL_SIGNAL_SET_SIZE),
+		"rt_sigtimedwait");
 }
 
 static void wait_sigsuspend(struct run *run)
@@ -118,12 +119,22 @@ static void wait_sigsuspend(struct run *run)
 }
 
 const struct driver signal_drivers[] = {
-	{ .name = "sigwait", .call = "rt_sigtimedwait", .begin = block_and_start_timer, .wait = wait_sigwait },
-	{ .name = "sigtimedwait", .call = "rt_sigtimedwait", .begin = block_event, .wait = wait_sigtimedwait,
-	  .event = signal_thread },
-	{ .name = "sigsuspend", .call = "rt_sigsuspend", .begin = block_and_handle, .wait = wait_sigsuspend, .event = signal_thread },
+	{.name = "sigwait",
+		.call = "rt_sigtimedwait",
+		.begin = block_and_start_timer,
+		.wait = wait_sigwait},
+	{.name = "sigtimedwait",
+		.call = "rt_sigtimedwait",
+		.begin = block_event,
+		.wait = wait_sigtimedwait,
+		.event = signal_thread},
+	{.name = "sigsuspend",
+		.call = "rt_sigsuspend",
+		.begin = block_and_handle,
+		.wait = wait_sigsuspend,
+		.event = signal_thread},
 #ifdef SYS_pause
-	{ .name = "pause", .call = "pause", .begin = count_and_start_timer, .wait = wait_pause },
+	{.name = "pause", .call = "pause", .begin = count_and_start_timer, .wait = wait_pause},
 #endif
-	{ 0 },
+	{0},
 };

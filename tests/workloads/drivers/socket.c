@@ -18,12 +18,14 @@ const char *make_datagram_pair(struct run *run)
 
 static const char *make_udp(struct run *run)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t length = sizeof address;
 	run->in = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	run->out = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (run->in < 0 || run->out < 0 || bind(run->in, (void *)&address, length) < 0 ||
-	    getsockname(run->in, (void *)&address, &length) < 0 || connect(run->out, (void *)&address, length) < 0)
+		getsockname(run->in, (void *)&address, &length) < 0 ||
+		connect(run->out, (void *)&address, length) < 0)
 		return "no UDP on the loopback interface here";
 	return NULL;
 }
@@ -74,31 +76,60 @@ static void wait_recvfrom(struct run *run)
 {
 	struct sockaddr_storage from;
 	socklen_t length = sizeof from;
-	must(syscall(SYS_recvfrom, run->in, run->buffer, sizeof run->buffer, 0, &from, &length), "recvfrom");
+	must(syscall(SYS_recvfrom, run->in, run->buffer, sizeof run->buffer, 0, &from, &length),
+		"recvfrom");
 }
 
 static void wait_recvmsg(struct run *run)
 {
-	struct iovec part = { run->buffer, sizeof run->buffer };
-	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	struct iovec part = {run->buffer, sizeof run->buffer};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
 	must(syscall(SYS_recvmsg, run->in, &message, 0), "recvmsg");
 }
 
 static void wait_recvmmsg(struct run *run)
 {
-	struct iovec part = { run->buffer, sizeof run->buffer };
-	struct mmsghdr message = { .msg_hdr = { .msg_iov = &part, .msg_iovlen = 1 } };
+	struct iovec part = {run->buffer, sizeof run->buffer};
+	struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
 	must(syscall(SYS_recvmmsg, run->in, &message, 1, 0, NULL), "recvmmsg");
 }
 
 const struct driver socket_drivers[] = {
-	{ .name = "accept", .call = "accept", .object = "socket", .setup = make_listener, .wait = wait_accept, .event = connect_once },
-	{ .name = "accept4", .call = "accept4", .object = "socket", .setup = make_listener, .wait = wait_accept4,
-	  .event = connect_once },
-	{ .name = "recv", .call = "recvfrom", .object = "socket", .setup = make_datagram_pair, .wait = wait_recv, .event = write_byte },
-	{ .name = "recvfrom_udp", .call = "recvfrom", .object = "socket", .setup = make_udp, .wait = wait_recvfrom,
-	  .event = write_byte },
-	{ .name = "recvmsg", .call = "recvmsg", .object = "socket", .setup = make_udp, .wait = wait_recvmsg, .event = write_byte },
-	{ .name = "recvmmsg", .call = "recvmmsg", .object = "socket", .setup = make_udp, .wait = wait_recvmmsg, .event = write_byte },
-	{ 0 },
+	{.name = "accept",
+		.call = "accept",
+		.object = "socket",
+		.setup = make_listener,
+		.wait = wait_accept,
+		.event = connect_once},
+	{.name = "accept4",
+		.call = "accept4",
+		.object = "socket",
+		.setup = make_listener,
+		.wait = wait_accept4,
+		.event = connect_once},
+	{.name = "recv",
+		.call = "recvfrom",
+		.object = "socket",
+		.setup = make_datagram_pair,
+		.wait = wait_recv,
+		.event = write_byte},
+	{.name = "recvfrom_udp",
+		.call = "recvfrom",
+		.object = "socket",
+		.setup = make_udp,
+		.wait = wait_recvfrom,
+		.event = write_byte},
+	{.name = "recvmsg",
+		.call = "recvmsg",
+		.object = "socket",
+		.setup = make_udp,
+		.wait = wait_recvmsg,
+		.event = write_byte},
+	{.name = "recvmmsg",
+		.call = "recvmmsg",
+		.object = "socket",
+		.setup = make_udp,
+		.wait = wait_recvmmsg,
+		.event = write_byte},
+	{0},
 };

@@ -21,7 +21,8 @@ int64_t time_left(const struct run *run)
 void sleep_to_arrival(struct run *run)
 {
 	struct timespec t = timespec_of(next_arrival(run));
-	must(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL), "clock_nanosleep");
+	must(syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL),
+		"clock_nanosleep");
 }
 
 static void sleep_to_arrival_on(struct run *run, clockid_t clock)
@@ -71,7 +72,7 @@ static void sleep_drifting(struct run *run)
 #ifdef SYS_select
 static void sleep_select(struct run *run)
 {
-	struct timeval t = { .tv_usec = time_left(run) / US + 1 };
+	struct timeval t = {.tv_usec = time_left(run) / US + 1};
 	must(syscall(SYS_select, 0, NULL, NULL, NULL, &t), "select");
 }
 #endif
@@ -97,7 +98,7 @@ static void ignore(int signal)
 static void catch_signal(struct run *run)
 {
 	(void)run;
-	struct sigaction action = { .sa_handler = ignore };
+	struct sigaction action = {.sa_handler = ignore};
 	must(sigaction(SIGUSR1, &action, NULL), "sigaction");
 }
 
@@ -145,21 +146,61 @@ static const char *make_continuer(struct run *run)
 }
 
 const struct driver time_drivers[] = {
-	{ .name = "sleep_absolute", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival, .own_time = true },
-	{ .name = "sleep_absolute_realtime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival_realtime, .own_time = true },
-	{ .name = "sleep_absolute_boottime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_to_arrival_boottime, .own_time = true },
-	{ .name = "sleep_relative", .call = "clock_nanosleep", .object = "clock", .wait = sleep_relative_monotonic, .own_time = true },
-	{ .name = "sleep_relative_realtime", .call = "clock_nanosleep", .object = "clock", .wait = sleep_relative_realtime, .own_time = true },
-	{ .name = "nanosleep", .call = "nanosleep", .object = "clock", .wait = sleep_nanosleep, .own_time = true },
-	{ .name = "nanosleep_drifting", .call = "nanosleep", .object = "clock", .wait = sleep_drifting, .drifts = true },
+	{.name = "sleep_absolute",
+		.call = "clock_nanosleep",
+		.object = "clock",
+		.wait = sleep_to_arrival,
+		.own_time = true},
+	{.name = "sleep_absolute_realtime",
+		.call = "clock_nanosleep",
+		.object = "clock",
+		.wait = sleep_to_arrival_realtime,
+		.own_time = true},
+	{.name = "sleep_absolute_boottime",
+		.call = "clock_nanosleep",
+		.object = "clock",
+		.wait = sleep_to_arrival_boottime,
+		.own_time = true},
+	{.name = "sleep_relative",
+		.call = "clock_nanosleep",
+		.object = "clock",
+		.wait = sleep_relative_monotonic,
+		.own_time = true},
+	{.name = "sleep_relative_realtime",
+		.call = "clock_nanosleep",
+		.object = "clock",
+		.wait = sleep_relative_realtime,
+		.own_time = true},
+	{.name = "nanosleep",
+		.call = "nanosleep",
+		.object = "clock",
+		.wait = sleep_nanosleep,
+		.own_time = true},
+	{.name = "nanosleep_drifting",
+		.call = "nanosleep",
+		.object = "clock",
+		.wait = sleep_drifting,
+		.drifts = true},
 #ifdef SYS_select
-	{ .name = "select_timeout", .call = "select", .wait = sleep_select, .own_time = true },
+	{.name = "select_timeout", .call = "select", .wait = sleep_select, .own_time = true},
 #endif
-	{ .name = "ppoll_timeout", .call = "ppoll", .wait = sleep_ppoll, .own_time = true },
-	{ .name = "yield", .call = "sched_yield", .wait = yield, .deadline = true },
-	{ .name = "sleep_interrupted", .call = "clock_nanosleep", .object = "clock", .begin = catch_signal,
-	  .wait = sleep_in_spite_of_signals, .event = interrupt, .half_behind = true, .own_time = true },
-	{ .name = "sleep_stopped", .call = "clock_nanosleep", .object = "clock", .setup = make_continuer,
-	  .wait = sleep_in_spite_of_signals, .event = stop_and_continue, .half_behind = true, .own_time = true },
-	{ 0 },
+	{.name = "ppoll_timeout", .call = "ppoll", .wait = sleep_ppoll, .own_time = true},
+	{.name = "yield", .call = "sched_yield", .wait = yield, .deadline = true},
+	{.name = "sleep_interrupted",
+		.call = "clock_nanosleep",
+		.object = "clock",
+		.begin = catch_signal,
+		.wait = sleep_in_spite_of_signals,
+		.event = interrupt,
+		.half_behind = true,
+		.own_time = true},
+	{.name = "sleep_stopped",
+		.call = "clock_nanosleep",
+		.object = "clock",
+		.setup = make_continuer,
+		.wait = sleep_in_spite_of_signals,
+		.event = stop_and_continue,
+		.half_behind = true,
+		.own_time = true},
+	{0},
 };

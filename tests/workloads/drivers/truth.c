@@ -11,14 +11,16 @@ static struct truth {
 	int64_t index; // of its activation
 	int64_t due_ns;
 	int64_t seen_ns; // that the wait was over
-	int64_t cpu_before_ns, cpu_after_ns; // processor time of the thread, at both ends of the job
-} *jobs;
+	int64_t cpu_before_ns,
+		cpu_after_ns; // processor time of the thread, at both ends of the job
+} * jobs;
 
 void truth_begin(const struct run *run)
 {
 	// No job is to wait for a page.
 	size_t size = (size_t)run->jobs * sizeof *jobs;
-	jobs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	jobs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
+		-1, 0);
 	if (jobs == MAP_FAILED)
 		die("memory for the truth", errno);
 	mlock(jobs, size);
@@ -48,7 +50,8 @@ void truth_write(const struct run *run, const char *path)
 		die(path, errno);
 	fputs("index,due_ns,seen_ns,cpu_before_ns,cpu_after_ns\n", file);
 	for (const struct truth *job = jobs; job < jobs + run->done; job++)
-		fprintf(file, "%lld,%lld,%lld,%lld,%lld\n", (long long)job->index, (long long)job->due_ns, (long long)job->seen_ns,
+		fprintf(file, "%lld,%lld,%lld,%lld,%lld\n", (long long)job->index,
+			(long long)job->due_ns, (long long)job->seen_ns,
 			(long long)job->cpu_before_ns, (long long)job->cpu_after_ns);
 	if (fclose(file))
 		die(path, errno);

@@ -11,18 +11,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                                                               \
-	do {                                                                                                      \
-		if (!(what)) {                                                                                    \
-			fprintf(stderr, "%s:%d: not so: %s (last error %s: %s)\n", __FILE__, __LINE__, #what,     \
-				punctual_error_name(punctual_last_error()), punctual_last_error_message());       \
-			return 1;                                                                                 \
-		}                                                                                                 \
+#define CHECK(what) \
+	do { \
+		if (!(what)) { \
+			fprintf(stderr, "%s:%d: not so: %s (last error %s: %s)\n", __FILE__, \
+				__LINE__, #what, punctual_error_name(punctual_last_error()), \
+				punctual_last_error_message()); \
+			return 1; \
+		} \
 	} while (0)
 
 #define MS 1000000ull
 
-static int policy(void) { return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK; }
+static int policy(void)
+{
+	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+}
 
 static int arguments(struct punctual *connection)
 {
@@ -31,37 +35,55 @@ static int arguments(struct punctual *connection)
 	uint32_t priority = 7;
 	char plugin[8] = "-";
 
-	CHECK(punctual_last_error() == PUNCTUAL_OK && strcmp(punctual_last_error_message(), "") == 0);
-	CHECK(punctual_params_get_runtime(params, &ns) == 0 && punctual_params_get_period(params, &ns) == 0 && ns == 7);
+	CHECK(punctual_last_error() == PUNCTUAL_OK &&
+		strcmp(punctual_last_error_message(), "") == 0);
+	CHECK(punctual_params_get_runtime(params, &ns) == 0 &&
+		punctual_params_get_period(params, &ns) == 0 && ns == 7);
 	CHECK(punctual_params_get_priority(params, &priority) == 0 && priority == 7);
-	CHECK(punctual_params_get_plugin(params, plugin, sizeof plugin) == 0 && strcmp(plugin, "-") == 0);
+	CHECK(punctual_params_get_plugin(params, plugin, sizeof plugin) == 0 &&
+		strcmp(plugin, "-") == 0);
 	CHECK(punctual_params_get_ignore_admission(params) == 0);
 
-	CHECK(punctual_params_set_runtime(params, 1) == 0 && punctual_params_get_runtime(params, &ns) == 1 && ns == 1);
-	CHECK(punctual_params_set_desired_runtime(params, 2) == 0 && punctual_params_get_desired_runtime(params, &ns) == 1 && ns == 2);
-	CHECK(punctual_params_set_deadline(params, 3) == 0 && punctual_params_get_deadline(params, &ns) == 1 && ns == 3);
-	CHECK(punctual_params_set_period(params, 4) == 0 && punctual_params_get_period(params, &ns) == 1 && ns == 4);
-	CHECK(punctual_params_set_priority(params, 5) == 0 && punctual_params_get_priority(params, &priority) == 1 && priority == 5);
-	CHECK(punctual_params_set_ignore_admission(params, true) == 0 && punctual_params_get_ignore_admission(params) == 1);
+	CHECK(punctual_params_set_runtime(params, 1) == 0 &&
+		punctual_params_get_runtime(params, &ns) == 1 && ns == 1);
+	CHECK(punctual_params_set_desired_runtime(params, 2) == 0 &&
+		punctual_params_get_desired_runtime(params, &ns) == 1 && ns == 2);
+	CHECK(punctual_params_set_deadline(params, 3) == 0 &&
+		punctual_params_get_deadline(params, &ns) == 1 && ns == 3);
+	CHECK(punctual_params_set_period(params, 4) == 0 &&
+		punctual_params_get_period(params, &ns) == 1 && ns == 4);
+	CHECK(punctual_params_set_priority(params, 5) == 0 &&
+		punctual_params_get_priority(params, &priority) == 1 && priority == 5);
+	CHECK(punctual_params_set_ignore_admission(params, true) == 0 &&
+		punctual_params_get_ignore_admission(params) == 1);
 	CHECK(punctual_params_set_plugin(params, "a long name") == 0);
-	CHECK(punctual_params_get_plugin(params, plugin, sizeof plugin) == 1 && strcmp(plugin, "a long ") == 0);
-	CHECK(punctual_params_get_plugin(params, NULL, 0) == 1 && punctual_params_get_period(params, NULL) == 1);
-	CHECK(punctual_params_set_plugin(params, NULL) == 0 && punctual_params_get_plugin(params, plugin, sizeof plugin) == 0);
+	CHECK(punctual_params_get_plugin(params, plugin, sizeof plugin) == 1 &&
+		strcmp(plugin, "a long ") == 0);
+	CHECK(punctual_params_get_plugin(params, NULL, 0) == 1 &&
+		punctual_params_get_period(params, NULL) == 1);
+	CHECK(punctual_params_set_plugin(params, NULL) == 0 &&
+		punctual_params_get_plugin(params, plugin, sizeof plugin) == 0);
 	CHECK(punctual_params_set_plugin(params, "\xff") == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_params_clear(params) == 0 && punctual_params_get_period(params, &ns) == 0);
 
 	/* NULL is an error wherever it makes no sense, and ignored by what ends handles. */
 	struct punctual_spec *spec = NULL;
 	CHECK(punctual_connect(NULL, NULL) == PUNCTUAL_ERROR_INVALID);
-	CHECK(punctual_params_set_period(NULL, 1) == PUNCTUAL_ERROR_INVALID && punctual_params_get_period(NULL, &ns) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_params_set_period(NULL, 1) == PUNCTUAL_ERROR_INVALID &&
+		punctual_params_get_period(NULL, &ns) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_spec_create(NULL, params, NULL, &spec) == PUNCTUAL_ERROR_INVALID && !spec);
-	CHECK(punctual_spec_create(connection, NULL, NULL, &spec) == PUNCTUAL_ERROR_INVALID && !spec);
+	CHECK(punctual_spec_create(connection, NULL, NULL, &spec) == PUNCTUAL_ERROR_INVALID &&
+		!spec);
 	CHECK(punctual_spec_create(connection, params, NULL, NULL) == PUNCTUAL_ERROR_INVALID);
-	CHECK(punctual_spec_change(NULL, params) == PUNCTUAL_ERROR_INVALID && punctual_spec_attach(NULL, 0) == PUNCTUAL_ERROR_INVALID);
-	CHECK(punctual_spec_detach(NULL) == PUNCTUAL_ERROR_INVALID && punctual_spec_release(NULL) == PUNCTUAL_ERROR_INVALID);
-	CHECK(punctual_spec_start(NULL) == PUNCTUAL_ERROR_INVALID && punctual_spec_wait_period(NULL) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_spec_change(NULL, params) == PUNCTUAL_ERROR_INVALID &&
+		punctual_spec_attach(NULL, 0) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_spec_detach(NULL) == PUNCTUAL_ERROR_INVALID &&
+		punctual_spec_release(NULL) == PUNCTUAL_ERROR_INVALID);
+	CHECK(punctual_spec_start(NULL) == PUNCTUAL_ERROR_INVALID &&
+		punctual_spec_wait_period(NULL) == PUNCTUAL_ERROR_INVALID);
 	CHECK(punctual_list_plugins(connection, NULL) == PUNCTUAL_ERROR_INVALID);
-	CHECK(punctual_last_error() == PUNCTUAL_ERROR_INVALID && strstr(punctual_last_error_message(), "the list"));
+	CHECK(punctual_last_error() == PUNCTUAL_ERROR_INVALID &&
+		strstr(punctual_last_error_message(), "the list"));
 	punctual_disconnect(NULL);
 	punctual_params_free(NULL);
 	punctual_spec_free(NULL);
@@ -84,20 +106,29 @@ static int life(struct punctual *connection)
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) < 0 && !spec);
 	punctual_params_set_period(params, 20 * MS);
 	punctual_params_set_runtime(params, 0);
-	CHECK(punctual_spec_create(connection, params, NULL, &spec) == PUNCTUAL_ERROR_OUT_OF_BOUNDS && !spec);
+	CHECK(punctual_spec_create(connection, params, NULL, &spec) ==
+			PUNCTUAL_ERROR_OUT_OF_BOUNDS &&
+		!spec);
 	CHECK(strstr(punctual_last_error_message(), "runtime is 0 ns"));
 	punctual_params_set_runtime(params, UINT64_MAX);
-	CHECK(punctual_spec_create(connection, params, NULL, &spec) == PUNCTUAL_ERROR_OUT_OF_BOUNDS && !spec);
+	CHECK(punctual_spec_create(connection, params, NULL, &spec) ==
+			PUNCTUAL_ERROR_OUT_OF_BOUNDS &&
+		!spec);
 	punctual_params_set_runtime(params, 1 * MS);
 	punctual_params_set_plugin(params, "no such");
-	CHECK(punctual_spec_create(connection, params, NULL, &spec) == PUNCTUAL_ERROR_NO_SUCH_PLUGIN && !spec);
+	CHECK(punctual_spec_create(connection, params, NULL, &spec) ==
+			PUNCTUAL_ERROR_NO_SUCH_PLUGIN &&
+		!spec);
 	punctual_params_set_plugin(params, "RM");
 
 	CHECK(punctual_spec_create(connection, params, "a name", &spec) == PUNCTUAL_OK && spec);
 	CHECK(punctual_spec_get_accepted_runtime(spec, &ns) == 1 && ns == 1 * MS);
-	CHECK(punctual_spec_get_plugin(spec, plugin, sizeof plugin) == 0 && strcmp(plugin, "RM") == 0);
-	CHECK(punctual_spec_get_policy(spec) == PUNCTUAL_POLICY_FIFO && punctual_spec_get_policy_priority(spec) > 0);
-	CHECK(punctual_spec_get_processor(spec) >= 0 && punctual_spec_is_partial(spec) == 0 && punctual_spec_is_admission_ignored(spec) == 0);
+	CHECK(punctual_spec_get_plugin(spec, plugin, sizeof plugin) == 0 &&
+		strcmp(plugin, "RM") == 0);
+	CHECK(punctual_spec_get_policy(spec) == PUNCTUAL_POLICY_FIFO &&
+		punctual_spec_get_policy_priority(spec) > 0);
+	CHECK(punctual_spec_get_processor(spec) >= 0 && punctual_spec_is_partial(spec) == 0 &&
+		punctual_spec_is_admission_ignored(spec) == 0);
 
 	int before = policy();
 	CHECK(punctual_spec_detach(spec) == PUNCTUAL_ERROR_NOT_ATTACHED);
@@ -112,9 +143,12 @@ static int life(struct punctual *connection)
 		if (specs->items[i]->id == punctual_spec_get_id(spec))
 			found = specs->items[i];
 	CHECK(found && strcmp(found->name, "a name") == 0 && strcmp(found->plugin, "RM") == 0);
-	CHECK(found->process == getpid() && found->thread == (pid_t)syscall(SYS_gettid) && found->user == getuid());
-	CHECK(punctual_params_get_period(found->params, &ns) == 1 && ns == 20 * MS && found->accepted_runtime_ns == 1 * MS);
-	CHECK(found->policy == PUNCTUAL_POLICY_FIFO && found->policy_priority > 0 && !found->partial && !found->admission_ignored);
+	CHECK(found->process == getpid() && found->thread == (pid_t)syscall(SYS_gettid) &&
+		found->user == getuid());
+	CHECK(punctual_params_get_period(found->params, &ns) == 1 && ns == 20 * MS &&
+		found->accepted_runtime_ns == 1 * MS);
+	CHECK(found->policy == PUNCTUAL_POLICY_FIFO && found->policy_priority > 0 &&
+		!found->partial && !found->admission_ignored);
 	punctual_spec_list_free(specs);
 
 	struct punctual_plugin_list *plugins;
@@ -123,7 +157,8 @@ static int life(struct punctual *connection)
 	for (size_t i = 0; i < plugins->count; i++)
 		if (strcmp(plugins->items[i]->name, "RM") == 0)
 			rm = plugins->items[i];
-	CHECK(rm && rm->processor_count > 0 && rm->threshold > 0 && rm->priority_min > 0 && rm->priority_max >= rm->priority_min);
+	CHECK(rm && rm->processor_count > 0 && rm->threshold > 0 && rm->priority_min > 0 &&
+		rm->priority_max >= rm->priority_min);
 	uint32_t carried = 0;
 	for (size_t i = 0; i < rm->processor_count; i++)
 		carried += rm->processors[i].specs;
@@ -145,7 +180,8 @@ static int life(struct punctual *connection)
 	punctual_params_set_priority(params, 10);
 	punctual_params_set_plugin(params, "RR");
 	CHECK(punctual_spec_change(spec, params) == 0 && policy() == SCHED_RR);
-	CHECK(punctual_spec_get_plugin(spec, plugin, sizeof plugin) == 0 && strcmp(plugin, "RR") == 0);
+	CHECK(punctual_spec_get_plugin(spec, plugin, sizeof plugin) == 0 &&
+		strcmp(plugin, "RR") == 0);
 
 	CHECK(punctual_spec_detach(spec) == 0 && policy() == before);
 	CHECK(punctual_spec_release(spec) == 0);
@@ -153,7 +189,10 @@ static int life(struct punctual *connection)
 	return 0;
 }
 
-static void nothing(int signal) { (void)signal; }
+static void nothing(int signal)
+{
+	(void)signal;
+}
 
 static uint64_t now(void)
 {
@@ -172,12 +211,14 @@ static int loop(struct punctual *connection)
 	punctual_params_set_plugin(params, "FP");
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) == 0);
 	CHECK(punctual_spec_get_accepted_runtime(spec, NULL) == 0);
-	CHECK(punctual_spec_start(spec) == PUNCTUAL_ERROR_INVALID && strstr(punctual_last_error_message(), "no period"));
+	CHECK(punctual_spec_start(spec) == PUNCTUAL_ERROR_INVALID &&
+		strstr(punctual_last_error_message(), "no period"));
 	CHECK(punctual_spec_release(spec) == 0);
 
 	punctual_params_set_period(params, period);
 	CHECK(punctual_spec_create(connection, params, NULL, &spec) == 0);
-	CHECK(punctual_spec_wait_period(spec) == PUNCTUAL_ERROR_INVALID && punctual_spec_get_release(spec, NULL) == 0);
+	CHECK(punctual_spec_wait_period(spec) == PUNCTUAL_ERROR_INVALID &&
+		punctual_spec_get_release(spec, NULL) == 0);
 
 	/* Signals must not end the sleep: one comes every millisecond. */
 	struct sigaction action = {.sa_handler = nothing};
@@ -187,12 +228,15 @@ static int loop(struct punctual *connection)
 	setitimer(ITIMER_REAL, &often, NULL);
 	for (uint64_t job = 1; job <= 5; job++) {
 		CHECK(punctual_spec_wait_period(spec) >= 0);
-		CHECK(punctual_spec_get_release(spec, &release) == 1 && release == first + job * period && now() >= release);
+		CHECK(punctual_spec_get_release(spec, &release) == 1 &&
+			release == first + job * period && now() >= release);
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
 
-	/* A job that takes more than two periods is late; so is the next, which was released in time. Releases do not shift. */
-	CHECK(punctual_spec_start(spec) == 0 && punctual_spec_get_deadline_misses(spec) == 0 && punctual_spec_get_release(spec, &first) == 1);
+	/* A job that takes more than two periods is late; so is the next, which was released in
+	 * time. Releases do not shift. */
+	CHECK(punctual_spec_start(spec) == 0 && punctual_spec_get_deadline_misses(spec) == 0 &&
+		punctual_spec_get_release(spec, &first) == 1);
 	while (now() < first + 2 * period + period / 2)
 		usleep(1000);
 	CHECK(punctual_spec_wait_period(spec) == 1 && punctual_spec_wait_period(spec) == 1);
@@ -209,7 +253,9 @@ static int children(struct punctual *connection, const struct punctual_spec *of_
 	if (child == 0) {
 		struct punctual *own = NULL;
 		struct punctual_spec_list *specs;
-		if (punctual_ping(connection) != PUNCTUAL_ERROR_FORKED || punctual_spec_attach((struct punctual_spec *)of_parent, 0) != PUNCTUAL_ERROR_FORKED)
+		if (punctual_ping(connection) != PUNCTUAL_ERROR_FORKED ||
+			punctual_spec_attach((struct punctual_spec *)of_parent, 0) !=
+				PUNCTUAL_ERROR_FORKED)
 			_exit(2);
 		punctual_disconnect(connection);
 		if (punctual_connect(NULL, &own) != 0 || punctual_ping(own) != 0)
@@ -218,7 +264,8 @@ static int children(struct punctual *connection, const struct punctual_spec *of_
 		if (punctual_list_specs(own, &specs) != 0)
 			_exit(4);
 		for (size_t i = 0; i < specs->count; i++)
-			if (specs->items[i]->id == punctual_spec_get_id(of_parent) && specs->items[i]->process == getppid())
+			if (specs->items[i]->id == punctual_spec_get_id(of_parent) &&
+				specs->items[i]->process == getppid())
 				_exit(0);
 		_exit(5);
 	}
@@ -246,7 +293,8 @@ static void *many_calls(void *unused)
 			return "create";
 		/* Errors are the thread's own. */
 		punctual_params_set_plugin(params, own);
-		if (punctual_spec_change(spec, params) != PUNCTUAL_ERROR_NO_SUCH_PLUGIN || !strstr(punctual_last_error_message(), own))
+		if (punctual_spec_change(spec, params) != PUNCTUAL_ERROR_NO_SUCH_PLUGIN ||
+			!strstr(punctual_last_error_message(), own))
 			return "change";
 		if (punctual_spec_attach(spec, 0) != 0 || policy() != SCHED_FIFO)
 			return "attach";

@@ -1,18 +1,23 @@
-/* A periodic process by the names of ReTiF's paper (Listing 1): says what it was told and how its own thread is scheduled. Takes its own PID's policy from
- * the kernel, so that nothing rests on what the library says. Exit codes: 10 no daemon, 11 not admitted, 12 not allowed, 13 no daemon any more. */
+/* A periodic process by the names of ReTiF's paper (Listing 1): says what it was told and how its
+ * own thread is scheduled. Takes its own PID's policy from the kernel, so that nothing rests on
+ * what the library says. Exit codes: 10 no daemon, 11 not admitted, 12 not allowed, 13 no daemon
+ * any more. */
 #include <retif.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define T_PERIOD 10000
-#define T_RUNTIME 1000
+#define T_PERIOD      10000
+#define T_RUNTIME     1000
 #define T_DES_RUNTIME 2000
-#define T_DEADLINE 9000
+#define T_DEADLINE    9000
 
 static int jobs;
 
-static int computation_ended(void) { return jobs == 5; }
+static int computation_ended(void)
+{
+	return jobs == 5;
+}
 
 int main(int argc, char **argv)
 {
@@ -52,6 +57,7 @@ int main(int argc, char **argv)
 	if (rtf_spec_release(&s) != RTF_OK)
 		return 16;
 	printf("%d jobs, %d with options, accepted %llu, policy %d, after it %d\n", jobs, optional,
-	       (unsigned long long)rtf_spec_get_accepted_runtime(&s), policy, sched_getscheduler(0) & ~SCHED_RESET_ON_FORK);
+		(unsigned long long)rtf_spec_get_accepted_runtime(&s), policy,
+		sched_getscheduler(0) & ~SCHED_RESET_ON_FORK);
 	return 0;
 }

@@ -1,11 +1,13 @@
 /*
  * An example plugin: rate monotonic for harmonic periods.
  *
- * Where of any two periods on a processor one divides the other, rate-monotonic priorities meet all deadlines exactly if the processor is not overloaded: the
- * bound is 1 and not ln 2, so the sum of utilizations is an exact test, in constant time. What is not harmonic is refused. Specs go to
- * the first processor where they fit (first fit).
+ * Where of any two periods on a processor one divides the other, rate-monotonic priorities meet all
+ * deadlines exactly if the processor is not overloaded: the bound is 1 and not ln 2, so the sum of
+ * utilizations is an exact test, in constant time. What is not harmonic is refused. Specs go to the
+ * first processor where they fit (first fit).
  *
- *     cc -std=c11 -O2 -fPIC -shared -I crates/daemon/include -o harmonic.so crates/daemon/examples/plugin/harmonic.c
+ *     cc -std=c11 -O2 -fPIC -shared -I crates/daemon/include -o harmonic.so
+ * crates/daemon/examples/plugin/harmonic.c
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */
@@ -45,7 +47,8 @@ static share_t share_of(uint64_t runtime_ns, uint64_t period_ns)
 	return (((share_t)runtime_ns << 64) + period_ns - 1) / period_ns;
 }
 
-__attribute__((format(printf, 3, 4))) static void say(char *text, size_t room, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void say(
+	char *text, size_t room, const char *format, ...)
 {
 	va_list arguments;
 
@@ -71,7 +74,8 @@ static void *init(const struct punctual_configuration *configuration, char *erro
 	self->processor_count = configuration->processor_count;
 	self->priority_min = configuration->priority_min;
 	self->priority_max = configuration->priority_max;
-	/* 2^-44 more than written, since 0.7 is no binary fraction; but never more than a processor. */
+	/* 2^-44 more than written, since 0.7 is no binary fraction; but never more than a
+	 * processor. */
 	self->threshold = (share_t)(configuration->threshold * 0x1p64) + ((share_t)1 << 20);
 	if (self->threshold > WHOLE)
 		self->threshold = WHOLE;
@@ -90,8 +94,10 @@ static void destroy(void *instance)
 /* Why a spec does not fit a processor, in the order in which it is looked at. */
 enum fit { FITS, NOT_HARMONIC, TOO_MANY_PERIODS, OVERLOADED };
 
-/* Whether a spec fits a processor, `replacing` not counted; and how much of the processor is taken. */
-static enum fit fits(const struct harmonic *self, uint32_t processor, uint64_t period_ns, share_t share, uint64_t replacing, share_t *taken)
+/* Whether a spec fits a processor, `replacing` not counted; and how much of the processor is taken.
+ */
+static enum fit fits(const struct harmonic *self, uint32_t processor, uint64_t period_ns,
+	share_t share, uint64_t replacing, share_t *taken)
 {
 	uint32_t levels = 1; /* different periods, each of which needs a priority of its own */
 
@@ -106,7 +112,8 @@ static enum fit fits(const struct harmonic *self, uint32_t processor, uint64_t p
 		if (spec->period_ns % period_ns && period_ns % spec->period_ns)
 			return NOT_HARMONIC;
 		for (size_t before = 0; before < at && first; before++)
-			first = self->specs[before].processor != processor || self->specs[before].number == replacing ||
+			first = self->specs[before].processor != processor ||
+				self->specs[before].number == replacing ||
 				self->specs[before].period_ns != spec->period_ns;
 		if (first && spec->period_ns != period_ns)
 			levels++;
@@ -116,11 +123,13 @@ static enum fit fits(const struct harmonic *self, uint32_t processor, uint64_t p
 	return *taken + share > self->threshold ? OVERLOADED : FITS;
 }
 
-static int consider(struct harmonic *self, uint64_t replacing, const struct punctual_parameters *parameters, struct punctual_offer *offer, char *reason,
-		    size_t room)
+static int consider(struct harmonic *self, uint64_t replacing,
+	const struct punctual_parameters *parameters, struct punctual_offer *offer, char *reason,
+	size_t room)
 {
 	static const char *const why[] = {
-		[NOT_HARMONIC] = "its period neither divides nor is a multiple of all that are there",
+		[NOT_HARMONIC] =
+			"its period neither divides nor is a multiple of all that are there",
 		[TOO_MANY_PERIODS] = "there are as many different periods as priorities",
 		[OVERLOADED] = "it would be overloaded",
 	};
@@ -133,28 +142,34 @@ static int consider(struct harmonic *self, uint64_t replacing, const struct punc
 		say(reason, room, "it needs runtime_ns and period_ns");
 		return PUNCTUAL_PLUGIN_NO;
 	}
-	if ((parameters->declared & PUNCTUAL_PLUGIN_DEADLINE) && parameters->deadline_ns < parameters->period_ns) {
+	if ((parameters->declared & PUNCTUAL_PLUGIN_DEADLINE) &&
+		parameters->deadline_ns < parameters->period_ns) {
 		say(reason, room, "it takes deadlines at the end of the period only");
 		return PUNCTUAL_PLUGIN_NO;
 	}
 	share = share_of(parameters->runtime_ns, parameters->period_ns);
 	for (at = 0; at < self->processor_count; at++) {
-		fit = fits(self, self->processors[at], parameters->period_ns, share, replacing, &taken);
+		fit = fits(self, self->processors[at], parameters->period_ns, share, replacing,
+			&taken);
 		if (fit == FITS)
 			break;
 	}
 	if (fit != FITS && !parameters->ignore_admission) {
-		say(reason, room, "harmonic test: on processor %u %s (%.6f are taken, %.6f are needed)", self->processors[self->processor_count - 1], why[fit],
-		    (double)taken / (double)WHOLE, (double)share / (double)WHOLE);
+		say(reason, room,
+			"harmonic test: on processor %u %s (%.6f are taken, %.6f are needed)",
+			self->processors[self->processor_count - 1], why[fit],
+			(double)taken / (double)WHOLE, (double)share / (double)WHOLE);
 		return PUNCTUAL_PLUGIN_NO;
 	}
 	offer->processor = self->processors[fit == FITS ? at : 0];
 	offer->accepted_runtime_ns = parameters->runtime_ns;
 	offer->ignored = fit != FITS;
 	if (fit == FITS && (parameters->declared & PUNCTUAL_PLUGIN_DESIRED_RUNTIME)) {
-		/* As much of what is desired as the processor has. What is left is less than 2^64, or the period's whole. */
+		/* As much of what is desired as the processor has. What is left is less than 2^64,
+		 * or the period's whole. */
 		share_t left = self->threshold - taken;
-		uint64_t most = left >= WHOLE ? parameters->period_ns : (uint64_t)((left * parameters->period_ns) >> 64);
+		uint64_t most = left >= WHOLE ? parameters->period_ns
+					      : (uint64_t)((left * parameters->period_ns) >> 64);
 
 		if (most > parameters->desired_runtime_ns)
 			most = parameters->desired_runtime_ns;
@@ -164,17 +179,20 @@ static int consider(struct harmonic *self, uint64_t replacing, const struct punc
 	return PUNCTUAL_PLUGIN_OK;
 }
 
-static int accept_spec(void *self, const struct punctual_parameters *parameters, struct punctual_offer *offer, char *reason, size_t room)
+static int accept_spec(void *self, const struct punctual_parameters *parameters,
+	struct punctual_offer *offer, char *reason, size_t room)
 {
 	return consider(self, NONE, parameters, offer, reason, room);
 }
 
-static int change(void *self, uint64_t number, const struct punctual_parameters *parameters, struct punctual_offer *offer, char *reason, size_t room)
+static int change(void *self, uint64_t number, const struct punctual_parameters *parameters,
+	struct punctual_offer *offer, char *reason, size_t room)
 {
 	return consider(self, number, parameters, offer, reason, room);
 }
 
-static void schedule(void *instance, uint64_t number, const struct punctual_parameters *parameters, const struct punctual_offer *offer)
+static void schedule(void *instance, uint64_t number, const struct punctual_parameters *parameters,
+	const struct punctual_offer *offer)
 {
 	struct harmonic *self = instance;
 
@@ -209,7 +227,8 @@ static void release(void *instance, uint64_t number)
 	}
 }
 
-/* The shortest period has the highest priority, the next one the one below, and so on; where they do not suffice, the lowest is shared. */
+/* The shortest period has the highest priority, the next one the one below, and so on; where they
+ * do not suffice, the lowest is shared. */
 static int assignment(void *instance, uint64_t number, struct punctual_assignment *out)
 {
 	const struct harmonic *self = instance;
@@ -223,10 +242,12 @@ static int assignment(void *instance, uint64_t number, struct punctual_assignmen
 		return -1;
 	for (size_t at = 0; at < self->count; at++) {
 		const struct spec *other = &self->specs[at];
-		int first = other->processor == spec->processor && other->period_ns < spec->period_ns;
+		int first =
+			other->processor == spec->processor && other->period_ns < spec->period_ns;
 
 		for (size_t before = 0; before < at && first; before++)
-			first = self->specs[before].processor != spec->processor || self->specs[before].period_ns != other->period_ns;
+			first = self->specs[before].processor != spec->processor ||
+				self->specs[before].period_ns != other->period_ns;
 		shorter += (uint32_t)first;
 	}
 	if (shorter > self->priority_max - self->priority_min)

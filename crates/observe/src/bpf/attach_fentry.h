@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One pair of programs for each system call, for kernels that let functions be traced: calls that are not listed cost nothing.
- * The functions' names are set by the loader (`__x64_sys_…`, `__arm64_sys_…`); those that a kernel lacks are not loaded.
+ * One pair of programs for each system call, for kernels that let functions be traced: calls that
+ * are not listed cost nothing. The functions' names are set by the loader (`__x64_sys_…`,
+ * `__arm64_sys_…`); those that a kernel lacks are not loaded.
  */
-#define TRACE_CALL(name, call)                                                                                                              \
-	SEC("fentry/sys_" #name) int BPF_PROG(enter_##name, struct pt_regs *regs)                                                           \
-	{                                                                                                                                   \
-		return on_enter(regs, call);                                                                                                \
-	}                                                                                                                                   \
-	SEC("fexit/sys_" #name) int BPF_PROG(exit_##name, struct pt_regs *regs, long result)                                                \
-	{                                                                                                                                   \
-		return on_exit(call, result);                                                                                               \
+#define TRACE_CALL(name, call) \
+	SEC("fentry/sys_" #name) int BPF_PROG(enter_##name, struct pt_regs *regs) \
+	{ \
+		return on_enter(regs, call); \
+	} \
+	SEC("fexit/sys_" #name) int BPF_PROG(exit_##name, struct pt_regs *regs, long result) \
+	{ \
+		return on_exit(call, result); \
 	}
 
 TRACE_CALL(clock_nanosleep, CALL_CLOCK_NANOSLEEP)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which calls separate jobs, on what object, and when the next job should come. A call that cannot block separates nothing. */
+/* Which calls separate jobs, on what object, and when the next job should come. A call that cannot
+ * block separates nothing. */
 #ifndef PUNCTUAL_CALLS_H
 #define PUNCTUAL_CALLS_H
 
@@ -14,7 +15,8 @@ struct call_info {
 	__u8 object_class;
 };
 
-/* A time of user space in nanoseconds, given the length of its smaller unit; negative if it cannot be read or is not a time. */
+/* A time of user space in nanoseconds, given the length of its smaller unit; negative if it cannot
+ * be read or is not a time. */
 static __always_inline __s64 read_time(const void *user, __s64 unit)
 {
 	struct timespec time;
@@ -56,18 +58,20 @@ static __always_inline __u8 class_of_anonymous(struct file *file)
 		case 's':
 			return OBJECT_SIGNALFD; /* [signalfd] */
 		case 'e':
-			return name[6] == 'f' ? OBJECT_EVENTFD : OBJECT_EPOLL; /* [eventfd], [eventpoll] */
+			return name[6] == 'f' ? OBJECT_EVENTFD
+					      : OBJECT_EPOLL; /* [eventfd], [eventpoll] */
 		case 'i':
 			return OBJECT_IO_URING; /* [io_uring] */
 		}
 		return OBJECT_NEVER_BLOCKS;
 	}
-	return name[0] == 'i' && name[1] == 'n' && name[2] == 'o' ? OBJECT_INOTIFY : OBJECT_NEVER_BLOCKS;
+	return name[0] == 'i' && name[1] == 'n' && name[2] == 'o' ? OBJECT_INOTIFY
+								  : OBJECT_NEVER_BLOCKS;
 }
 
 /*
- * Looks at descriptor `fd` of the current thread and sets the object; returns its flags, negative if there is none.
- * The last file is remembered: a thread mostly waits on the same one.
+ * Looks at descriptor `fd` of the current thread and sets the object; returns its flags, negative
+ * if there is none. The last file is remembered: a thread mostly waits on the same one.
  */
 static __always_inline __s64 look(struct thread *thread, struct call_info *info, int fd)
 {
@@ -159,13 +163,15 @@ static __always_inline void numbered(struct call_info *info, __u8 class, int fd)
 	info->number = fd;
 }
 
-static __always_inline void sleep_on_clock(struct call_info *info, __u64 now, int clock, bool absolute, const void *time)
+static __always_inline void sleep_on_clock(
+	struct call_info *info, __u64 now, int clock, bool absolute, const void *time)
 {
 	__s64 when = read_timespec(time);
 
 	info->object_class = absolute ? OBJECT_CLOCK_ABSOLUTE : OBJECT_CLOCK;
 	info->number = clock;
-	/* A sleep of no time is one all the same: who is late asks for it, and may sleep until the timer has gone off. */
+	/* A sleep of no time is one all the same: who is late asks for it, and may sleep until the
+	 * timer has gone off. */
 	if (when < 0) {
 		info->call = CALL_NONE;
 		return;
@@ -180,7 +186,8 @@ static __always_inline void sleep_on_clock(struct call_info *info, __u64 now, in
 }
 
 /* A wait for one of several descriptors, or for none of them: a sleep. `when` < 0: without end. */
-static __always_inline void wait_for_any(struct call_info *info, __u64 now, __u64 descriptors, __s64 when)
+static __always_inline void wait_for_any(
+	struct call_info *info, __u64 now, __u64 descriptors, __s64 when)
 {
 	if (when == 0)
 		info->call = CALL_NONE;
@@ -188,8 +195,10 @@ static __always_inline void wait_for_any(struct call_info *info, __u64 now, __u6
 		info->arrival = now + when;
 }
 
-/* A poll of one descriptor is named by it; of several, the array says too little to tell one wait from another. */
-static __always_inline void poll_object(struct thread *thread, struct call_info *info, __u64 array, __u64 length)
+/* A poll of one descriptor is named by it; of several, the array says too little to tell one wait
+ * from another. */
+static __always_inline void poll_object(
+	struct thread *thread, struct call_info *info, __u64 array, __u64 length)
 {
 	int fd;
 
@@ -205,7 +214,8 @@ static __always_inline __s64 milliseconds(int timeout)
 	return timeout < 0 ? -1 : timeout * 1000000LL;
 }
 
-static __always_inline void classify(struct thread *thread, struct call_info *info, struct pt_regs *regs, __u64 now)
+static __always_inline void classify(
+	struct thread *thread, struct call_info *info, struct pt_regs *regs, __u64 now)
 {
 	__u64 a = ARGUMENT_1(regs);
 	__u64 b = ARGUMENT_2(regs);
@@ -305,7 +315,8 @@ static __always_inline void classify(struct thread *thread, struct call_info *in
 		struct sembuf first;
 
 		numbered(info, OBJECT_ID, a);
-		if (c == 1 && !bpf_probe_read_user(&first, sizeof(first), (void *)b) && (first.sem_op > 0 || first.sem_flg & IPC_NOWAIT))
+		if (c == 1 && !bpf_probe_read_user(&first, sizeof(first), (void *)b) &&
+			(first.sem_op > 0 || first.sem_flg & IPC_NOWAIT))
 			info->call = CALL_NONE;
 		if (info->call == CALL_SEMTIMEDOP && only_looks((void *)d))
 			info->call = CALL_NONE;

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Maps, settings, and how records leave: always into the ring buffer, never waking the reader (it comes by itself). */
+/* Maps, settings, and how records leave: always into the ring buffer, never waking the reader (it
+ * comes by itself). */
 #ifndef PUNCTUAL_EMIT_H
 #define PUNCTUAL_EMIT_H
 
-/* Set once all programs are attached, cleared before the first is detached: some of them without the others would see half of what happens. */
+/* Set once all programs are attached, cleared before the first is detached: some of them without
+ * the others would see half of what happens. */
 volatile bool active = false;
 
 /* Set before loading. */
 const volatile __u32 target = TARGET_ALL_REAL_TIME;
 const volatile bool best_effort_too = false;
 const volatile __u32 own_tgid = 0; /* in the observer's PID namespace */
-const volatile __u32 pid_namespace = 0; /* inode of the observer's, 0: the initial one, where no translation is needed */
+const volatile __u32 pid_namespace =
+	0; /* inode of the observer's, 0: the initial one, where no translation is needed */
 const volatile __u64 cgroup_id = 0;
 const volatile __u32 affinity_words = 1;
 const volatile bool switch_has_state = true; /* sched_switch passes prev_state (5.18) */
-const volatile bool with_switches = false; /* a record of every step of the scheduler too */
+const volatile bool with_switches = false;   /* a record of every step of the scheduler too */
 const volatile __u8 call_of_number[512] = {};
 const volatile __u8 unhooked[512] = {}; /* calls whose exit cannot be seen */
 
@@ -24,8 +27,9 @@ struct {
 } records SEC(".maps");
 
 /*
- * Preallocated, because on kernels before 6.1 memory must not be taken under a run queue's lock. Where the kernel has an allocator
- * for eBPF the loader lifts that: entries in the kernel's own memory cost fewer misses than in mapped pages.
+ * Preallocated, because on kernels before 6.1 memory must not be taken under a run queue's lock.
+ * Where the kernel has an allocator for eBPF the loader lifts that: entries in the kernel's own
+ * memory cost fewer misses than in mapped pages.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -34,7 +38,8 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* Process groups to watch, by their number in the observer's PID namespace; the value says whether to follow their children. */
+/* Process groups to watch, by their number in the observer's PID namespace; the value says whether
+ * to follow their children. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
@@ -43,8 +48,9 @@ struct {
 } processes SEC(".maps");
 
 /*
- * Read in memory that is shared with user space, not by a system call: while one looks into a map, kernels skip all programs of perf's
- * tracepoints on its processor, and where it is preempted there, for long.
+ * Read in memory that is shared with user space, not by a system call: while one looks into a map,
+ * kernels skip all programs of perf's tracepoints on its processor, and where it is preempted
+ * there, for long.
  */
 __u64 counters[COUNTERS] = {};
 
@@ -53,7 +59,8 @@ static __always_inline void count(__u32 which)
 	__sync_fetch_and_add(&counters[which], 1);
 }
 
-static __always_inline void fill_header(struct header *header, struct thread *thread, __u8 kind, __u8 flags)
+static __always_inline void fill_header(
+	struct header *header, struct thread *thread, __u8 kind, __u8 flags)
 {
 	header->kind = kind;
 	header->flags = flags;
@@ -64,7 +71,8 @@ static __always_inline void fill_header(struct header *header, struct thread *th
 	header->number = 0;
 }
 
-/* Room for a record of this thread. Its sequence number is taken even if there is none, so that the gap shows. */
+/* Room for a record of this thread. Its sequence number is taken even if there is none, so that the
+ * gap shows. */
 static __always_inline void *reserve(struct thread *thread, __u64 size)
 {
 	void *record = bpf_ringbuf_reserve(&records, size, 0);
@@ -134,13 +142,15 @@ static __always_inline void emit_call(struct thread *thread, __u8 flags)
 }
 
 /* A sleep outside of all calls that separate. */
-static __always_inline void emit_suspension(struct thread *thread, __u8 disturbance, __u64 earliest, __u64 latest, __u64 start)
+static __always_inline void emit_suspension(
+	struct thread *thread, __u8 disturbance, __u64 earliest, __u64 latest, __u64 start)
 {
 	struct activation *record = reserve(thread, sizeof(*record));
 
 	if (!record)
 		return;
-	fill_header(&record->header, thread, RECORD_ACTIVATION, ACTIVATION_SLEPT | ACTIVATION_RESUMED | disturbance << 2);
+	fill_header(&record->header, thread, RECORD_ACTIVATION,
+		ACTIVATION_SLEPT | ACTIVATION_RESUMED | disturbance << 2);
 	record->header.call = CALL_SUSPENSION;
 	record->object = 0;
 	record->stop = thread->stop;

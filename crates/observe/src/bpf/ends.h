@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the end of a call tells besides that it is over: expirations of a timer, and why it ended where nothing came. */
+/* What the end of a call tells besides that it is over: expirations of a timer, and why it ended
+ * where nothing came. */
 #ifndef PUNCTUAL_ENDS_H
 #define PUNCTUAL_ENDS_H
 
-/* Whether the thread, which is running, is about to end: of its own, or by a signal that nothing holds up. */
+/* Whether the thread, which is running, is about to end: of its own, or by a signal that nothing
+ * holds up. */
 static __always_inline bool is_ending(struct task_struct *task)
 {
 	return task->flags & PF_EXITING || task->pending.signal.sig[0] & SIGKILL_BIT;
@@ -26,8 +28,10 @@ static __always_inline bool is_shut_down(int fd)
 	return BPF_CORE_READ(socket, sk, sk_shutdown) & RCV_SHUTDOWN;
 }
 
-/* What made a call return that had slept, with this result, where it was nothing that the thread waits for. */
-static __always_inline __u8 disturbance_of(struct thread *thread, struct task_struct *task, long result)
+/* What made a call return that had slept, with this result, where it was nothing that the thread
+ * waits for. */
+static __always_inline __u8 disturbance_of(
+	struct thread *thread, struct task_struct *task, long result)
 {
 	switch (result) {
 	case -EINTR:
@@ -40,29 +44,37 @@ static __always_inline __u8 disturbance_of(struct thread *thread, struct task_st
 	case -ECONNRESET:
 	case -ENOTCONN:
 	case -ESHUTDOWN:
-		return thread->object_class == OBJECT_SOCKET ? DISTURBANCE_ENDING : thread->disturbance;
+		return thread->object_class == OBJECT_SOCKET ? DISTURBANCE_ENDING
+							     : thread->disturbance;
 	case 0:
 		/* A read of nothing is the end of a pipe. A datagram may be empty. */
-		if (thread->object_class == OBJECT_PIPE && (thread->call == CALL_READ || thread->call == CALL_READV))
+		if (thread->object_class == OBJECT_PIPE &&
+			(thread->call == CALL_READ || thread->call == CALL_READV))
 			return DISTURBANCE_ENDING;
-		if (thread->object_class == OBJECT_SOCKET && thread->call >= CALL_READ && thread->call <= CALL_RECVMMSG && is_shut_down(thread->number))
+		if (thread->object_class == OBJECT_SOCKET && thread->call >= CALL_READ &&
+			thread->call <= CALL_RECVMMSG && is_shut_down(thread->number))
 			return DISTURBANCE_ENDING;
 	}
 	return thread->disturbance;
 }
 
-/* How many expirations of a timer a call tells of that has returned `result`; 0 where it tells nothing. */
-static __always_inline __u64 expirations_of(struct thread *thread, struct task_struct *task, long result)
+/* How many expirations of a timer a call tells of that has returned `result`; 0 where it tells
+ * nothing. */
+static __always_inline __u64 expirations_of(
+	struct thread *thread, struct task_struct *task, long result)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	void *told = (void *)ARGUMENT_2(regs);
 
-	if (thread->call == CALL_READ && thread->object_class == OBJECT_TIMERFD && result == sizeof(__u64)) {
+	if (thread->call == CALL_READ && thread->object_class == OBJECT_TIMERFD &&
+		result == sizeof(__u64)) {
 		__u64 expirations;
 
-		return bpf_probe_read_user(&expirations, sizeof(expirations), told) ? 0 : expirations;
+		return bpf_probe_read_user(&expirations, sizeof(expirations), told) ? 0
+										    : expirations;
 	}
-	if (thread->call == CALL_READ && thread->object_class == OBJECT_SIGNALFD && result == SIGNALFD_SIGINFO_SIZE) {
+	if (thread->call == CALL_READ && thread->object_class == OBJECT_SIGNALFD &&
+		result == SIGNALFD_SIGINFO_SIZE) {
 		struct signalfd_siginfo info;
 
 		if (!bpf_probe_read_user(&info, sizeof(info), told) && info.ssi_code == SI_TIMER)
@@ -71,7 +83,8 @@ static __always_inline __u64 expirations_of(struct thread *thread, struct task_s
 	if (thread->call == CALL_RT_SIGTIMEDWAIT && result > 0 && told) {
 		struct timer_siginfo info;
 
-		if (!bpf_probe_read_user(&info, sizeof(info), told) && info.si_code == SI_TIMER && info.si_overrun >= 0)
+		if (!bpf_probe_read_user(&info, sizeof(info), told) && info.si_code == SI_TIMER &&
+			info.si_overrun >= 0)
 			return 1 + (__u64)info.si_overrun;
 	}
 	return 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The four events of a dataflow program, at the functions of a framework that does not say them itself. What is what, and where identities and names lie, is
- * told before loading; nothing here knows a framework.
+ * The four events of a dataflow program, at the functions of a framework that does not say them
+ * itself. What is what, and where identities and names lie, is told before loading; nothing here
+ * knows a framework.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -30,7 +31,8 @@ struct object {
 	__u32 unused;
 };
 
-/* The name of one object, read where its id or name is found elsewhere too, shows whether it is one. */
+/* The name of one object, read where its id or name is found elsewhere too, shows whether it is
+ * one. */
 enum { MOST_TOLD = 4 };
 
 struct {
@@ -60,8 +62,8 @@ static __always_inline void count(__u32 which)
 }
 
 /*
- * The arguments, read one by one before any is chosen: the verifier lets no register be read at a place that is computed. The room is a power of two, so that any
- * number can be cut to it.
+ * The arguments, read one by one before any is chosen: the verifier lets no register be read at a
+ * place that is computed. The room is a power of two, so that any number can be cut to it.
  */
 struct arguments {
 	__u64 values[8];
@@ -85,7 +87,8 @@ static __always_inline void take_arguments(struct pt_regs *registers, struct arg
 }
 
 /* The address that a place says, or the argument itself. */
-static __always_inline bool follow(const struct arguments *arguments, const volatile struct flow_place *place, __u64 *address)
+static __always_inline bool follow(
+	const struct arguments *arguments, const volatile struct flow_place *place, __u64 *address)
 {
 	__u64 at = arguments->values[place->argument & 7];
 
@@ -101,7 +104,8 @@ static __always_inline bool follow(const struct arguments *arguments, const vola
 }
 
 /* And where it was read: 0 for an argument itself. */
-static __always_inline bool identity(const struct arguments *arguments, const volatile struct flow_place *place, __u64 *id, __u64 *address)
+static __always_inline bool identity(const struct arguments *arguments,
+	const volatile struct flow_place *place, __u64 *id, __u64 *address)
 {
 	__u32 bytes = place->bytes;
 
@@ -118,7 +122,8 @@ static __always_inline bool identity(const struct arguments *arguments, const vo
 	return bpf_probe_read_user(id, bytes, (void *)*address) == 0;
 }
 
-static __always_inline void fill(struct flow_event *event, __u64 at, __u64 object, __u64 place, __u32 number, __u32 probe, __u32 kind)
+static __always_inline void fill(struct flow_event *event, __u64 at, __u64 object, __u64 place,
+	__u32 number, __u32 probe, __u32 kind)
 {
 	event->at = at;
 	event->object = object;
@@ -130,7 +135,8 @@ static __always_inline void fill(struct flow_event *event, __u64 at, __u64 objec
 }
 
 /* Its name goes before its first event. */
-static __always_inline void tell_name(const struct arguments *arguments, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
+static __always_inline void tell_name(const struct arguments *arguments,
+	const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
 {
 	struct flow_name *name = bpf_ringbuf_reserve(&records, sizeof(*name), 0);
 	__u64 address;
@@ -141,14 +147,16 @@ static __always_inline void tell_name(const struct arguments *arguments, const v
 	}
 	fill(&name->event, at, id, 0, probe->kind, which, FLOW_NAME);
 	name->text[0] = 0;
-	if (!follow(arguments, &probe->name, &address) || bpf_probe_read_user_str(name->text, sizeof(name->text), (void *)address) < 0) {
+	if (!follow(arguments, &probe->name, &address) ||
+		bpf_probe_read_user_str(name->text, sizeof(name->text), (void *)address) < 0) {
 		name->text[0] = 0;
 		count(FLOW_NAMELESS + (probe->kind != FLOW_PUSH));
 	}
 	bpf_ringbuf_submit(name, BPF_RB_NO_WAKEUP);
 }
 
-static __always_inline struct object *lookup(const struct arguments *arguments, const volatile struct flow_probe *probe, __u64 at, __u64 id, __u64 place, __u32 which)
+static __always_inline struct object *lookup(const struct arguments *arguments,
+	const volatile struct flow_probe *probe, __u64 at, __u64 id, __u64 place, __u32 which)
 {
 	struct object_key key = {.id = id, .is_channel = probe->kind == FLOW_PUSH};
 	struct object *object = bpf_map_lookup_elem(&objects, &key);

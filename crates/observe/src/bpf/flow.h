@@ -9,9 +9,16 @@ enum { MOST_PROBES = 32, MOST_STEPS = 4, MOST_NAME = 64 };
 enum flow_kind { FLOW_PUSH, FLOW_ACTIVATION, FLOW_START, FLOW_STOP, FLOW_NAME };
 
 /* The last two are of four and of two: by the kind of the event, and of what is named. */
-enum { FLOW_LOST, FLOW_UNMATCHED, FLOW_UNREADABLE, FLOW_NAMELESS = FLOW_UNREADABLE + 4, FLOW_COUNTERS = FLOW_NAMELESS + 2 };
+enum {
+	FLOW_LOST,
+	FLOW_UNMATCHED,
+	FLOW_UNREADABLE,
+	FLOW_NAMELESS = FLOW_UNREADABLE + 4,
+	FLOW_COUNTERS = FLOW_NAMELESS + 2
+};
 
-/* Where something lies: pointers to follow, from an argument of the function; the last step is not followed. */
+/* Where something lies: pointers to follow, from an argument of the function; the last step is not
+ * followed. */
 struct flow_place {
 	__u8 argument;
 	__u8 steps; /* 0: the argument itself */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What passes between the kernel side and user space: the records of the ring buffer and the state of each watched thread.
- * Mirrored by src/interface.rs; the numbers of calls and file classes are those of the model's `Call` and `FileClass`.
- * Times are nanoseconds of CLOCK_MONOTONIC.
+ * What passes between the kernel side and user space: the records of the ring buffer and the state
+ * of each watched thread. Mirrored by src/interface.rs; the numbers of calls and file classes are
+ * those of the model's `Call` and `FileClass`. Times are nanoseconds of CLOCK_MONOTONIC.
  */
 #ifndef PUNCTUAL_INTERFACE_H
 #define PUNCTUAL_INTERFACE_H
@@ -47,9 +47,10 @@ enum call {
 	CALL_SCHED_YIELD = 36,
 
 	/* Not separators: what the kernel side must see besides. */
-	CALL_FUTEX = 60,   /* the multiplexed futex(2): which separator it is depends on its operation */
+	CALL_FUTEX =
+		60, /* the multiplexed futex(2): which separator it is depends on its operation */
 	CALL_RESTART = 61, /* restart_syscall: goes on with the call that a signal interrupted */
-	CALL_SET = 62,     /* sched_set*: a task transition may follow */
+	CALL_SET = 62,	   /* sched_set*: a task transition may follow */
 	CALL_NONE = 255,
 };
 
@@ -90,20 +91,21 @@ enum record_kind {
 enum step {
 	STEP_IN = 0,
 	STEP_PREEMPTED = 1,
-	STEP_ASLEEP = 2,                 /* a signal would wake it */
+	STEP_ASLEEP = 2,		 /* a signal would wake it */
 	STEP_ASLEEP_UNINTERRUPTIBLE = 3, /* only what it waits for does */
 	STEP_WOKEN = 4,
 };
 
 enum activation_flags {
-	ACTIVATION_SLEPT = 1,   /* the thread slept in the call */
-	ACTIVATION_RESUMED = 2, /* earliest, latest, start are given */
+	ACTIVATION_SLEPT = 1,	     /* the thread slept in the call */
+	ACTIVATION_RESUMED = 2,	     /* earliest, latest, start are given */
 	ACTIVATION_DISTURBANCE = 12, /* what moved the release: a disturbance, shifted by two */
 };
 
 enum disturbance {
 	DISTURBANCE_NONE = 0,
-	DISTURBANCE_SIGNAL = 1, /* of a suspension: the thread was stopped, which releases nothing */
+	DISTURBANCE_SIGNAL =
+		1, /* of a suspension: the thread was stopped, which releases nothing */
 	DISTURBANCE_ENDING = 2, /* the thread is being ended, or what it waited for was shut down */
 };
 
@@ -120,27 +122,28 @@ struct header {
 	__u8 flags; /* activation_flags, or begin */
 	__u8 call;
 	__u8 object_class;
-	__u32 tid;      /* in the initial PID namespace */
+	__u32 tid;	/* in the initial PID namespace */
 	__u32 sequence; /* records of this thread before this one, sent or dropped */
-	__s32 number;   /* descriptor, clock or identifier */
+	__s32 number;	/* descriptor, clock or identifier */
 };
 
 struct activation {
 	struct header header;
-	__u64 object;   /* inode, device or address */
-	__u64 stop;     /* the job before ended */
-	__u64 cpu;      /* processor time of the thread at `stop`, since it was created, with what readings by the clock were ahead */
-	__u64 arrival;  /* when the next job should come; 0: unknown */
+	__u64 object;	/* inode, device or address */
+	__u64 stop;	/* the job before ended */
+	__u64 cpu;	/* processor time of the thread at `stop`, since it was created, with what
+			   readings by the clock were ahead */
+	__u64 arrival;	/* when the next job should come; 0: unknown */
 	__u64 earliest; /* release of the next job: not before, … */
-	__u64 latest;   /* … not after */
-	__u64 start;    /* ran again */
+	__u64 latest;	/* … not after */
+	__u64 start;	/* ran again */
 	__u64 suspended_after; /* asleep inside the call after the release */
 	__u64 expirations;     /* of a timer, that the call told of; 0: not known */
 };
 
-#define COMM_LENGTH 16
+#define COMM_LENGTH    16
 #define AFFINITY_WORDS 16
-#define CGROUP_LEVELS 16
+#define CGROUP_LEVELS  16
 #define COMMAND_LENGTH 256
 
 struct task_record {
@@ -148,7 +151,7 @@ struct task_record {
 	__u64 at;
 	__u64 runtime, deadline, period; /* of SCHED_DEADLINE */
 	__u32 tgid;
-	__u32 seen_tid;  /* tid and tgid in the observer's PID namespace; 0 if not there */
+	__u32 seen_tid; /* tid and tgid in the observer's PID namespace; 0 if not there */
 	__u32 seen_tgid;
 	__u32 policy;
 	__u32 rt_priority;
@@ -177,12 +180,14 @@ struct exit_record {
 	__u64 at;
 };
 
-/* A step of the scheduler; sent only where it was asked for. Has no place in the thread's sequence. */
+/* A step of the scheduler; sent only where it was asked for. Has no place in the thread's sequence.
+ */
 struct switch_record {
 	struct header header;
 	__u64 at;
 	__u32 cpu; /* of the waker, for a wake-up */
-	__u32 by;  /* who woke it, in the observer's PID namespace; 0: an interrupt, or a thread that is not in it */
+	__u32 by; /* who woke it, in the observer's PID namespace; 0: an interrupt, or a thread that
+		     is not in it */
 };
 
 enum thread_state {
@@ -193,25 +198,27 @@ enum thread_state {
 };
 
 /*
- * What is remembered of each watched thread. Written by the thread itself and by its CPU's scheduler; `waking` by its wakers.
- * In the order of use: every event of a thread after an idle processor begins with cold caches, so lines are what it costs.
+ * What is remembered of each watched thread. Written by the thread itself and by its CPU's
+ * scheduler; `waking` by its wakers. In the order of use: every event of a thread after an idle
+ * processor begins with cold caches, so lines are what it costs.
  */
 struct thread {
 	__u64 waking;
 	__u64 stop; /* last time it went to sleep */
-	/* The thread has had `cpu_then` at `clock_from`, and no more since then than time has passed. */
+	/* The thread has had `cpu_then` at `clock_from`, and no more since then than time has
+	 * passed. */
 	__u64 clock_from;
 	__u64 cpu_then;
 	__u64 unaccounted; /* what readings by the clock were ahead of the account, in all */
-	__u64 parameters; /* of all that makes the task; a change is looked into */
+	__u64 parameters;  /* of all that makes the task; a change is looked into */
 
 	/* The call that it is in, and what has happened in it. */
 	__u8 state;
 	__u8 sleep; /* sleep_kind of the sleep that it is in */
 	__u8 call;
-	__u8 released; /* sleep_kind of the sleep that the release comes from */
+	__u8 released;	  /* sleep_kind of the sleep that the release comes from */
 	__u8 interrupted; /* left for a signal; may be restarted: enum interruption */
-	__u8 unhooked; /* the end of its call will not be seen */
+	__u8 unhooked;	  /* the end of its call will not be seen */
 	__u8 object_class;
 	__u8 known_class;
 	__s32 number;
@@ -221,17 +228,18 @@ struct thread {
 	__u64 entry;
 	__u64 cpu_at_entry;
 	__u64 voluntary_switches; /* the kernel's own count at the entry */
-	__u64 first_stop; /* 0: has not slept yet */
+	__u64 first_stop;	  /* 0: has not slept yet */
 	__u64 cpu_at_stop;
 	__u64 arrival;
 	__u64 earliest, latest, start;
 	__u64 suspended_after;
 	__u64 object;
 	__u64 expirations;
-	__u64 left; /* when it left the call for a signal */
+	__u64 left;  /* when it left the call for a signal */
 	__u64 until; /* what an absolute sleep was given, on its own clock */
 
-	/* The kernel's own account of waiting for a processor, as of the last stop, and how far its clock was behind ours when. */
+	/* The kernel's own account of waiting for a processor, as of the last stop, and how far its
+	 * clock was behind ours when. */
 	__u64 run_delay;
 	__u64 arrivals;
 	__u64 clock_offset; /* 0: unknown */
@@ -243,8 +251,9 @@ struct thread {
 	__s32 nice;
 	__u8 command_told; /* its command line has left */
 	__u8 disturbance;
-	__u8 restarted; /* the call goes on after a signal */
-	__u8 read_by_clock; /* in this turn on a processor a record has left with a reading by the clock */
+	__u8 restarted;	    /* the call goes on after a signal */
+	__u8 read_by_clock; /* in this turn on a processor a record has left with a reading by the
+			       clock */
 	__u64 reservation;
 	__u64 affinity;
 
@@ -254,19 +263,21 @@ struct thread {
 
 enum sleep_kind {
 	SLEEP_NONE = 0,
-	SLEEP_STOPPED = 1,         /* by a signal, or a debugger */
+	SLEEP_STOPPED = 1,	   /* by a signal, or a debugger */
 	SLEEP_UNINTERRUPTIBLE = 2, /* disk, locks of the kernel */
 	SLEEP_INTERRUPTIBLE = 3,   /* what calls that wait for events do */
-	SLEEP_OVER = 4,            /* no sleep is any more: what the call waits for has come */
+	SLEEP_OVER = 4,		   /* no sleep is any more: what the call waits for has come */
 };
 
 /* How a call that was left for a signal goes on. */
 enum interruption {
 	INTERRUPTED_NOT = 0,
 	INTERRUPTED_BY_HANDLER = 1, /* restarted, unless a handler runs */
-	INTERRUPTED_BY_CHOICE = 2,  /* restarted, unless a handler runs that is not to restart calls */
-	INTERRUPTED_NEVER = 3,      /* always restarted */
-	INTERRUPTED_FOR_GOOD = 4,   /* a handler has run; the program may go on with a sleep by itself */
+	INTERRUPTED_BY_CHOICE =
+		2,	       /* restarted, unless a handler runs that is not to restart calls */
+	INTERRUPTED_NEVER = 3, /* always restarted */
+	INTERRUPTED_FOR_GOOD =
+		4, /* a handler has run; the program may go on with a sleep by itself */
 };
 
 enum counter {

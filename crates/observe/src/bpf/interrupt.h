@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether an interrupt is being served: by the processor's count of what it is in, which each architecture and age of kernel keeps elsewhere. */
+/* Whether an interrupt is being served: by the processor's count of what it is in, which each
+ * architecture and age of kernel keeps elsewhere. */
 #ifndef PUNCTUAL_INTERRUPT_H
 #define PUNCTUAL_INTERRUPT_H
 
@@ -17,7 +18,8 @@ static __always_inline bool in_interrupt(struct task_struct *current)
 	if (bpf_ksym_exists(&__preempt_count))
 		return *(int *)bpf_this_cpu_ptr(&__preempt_count) & INTERRUPT_COUNTS;
 	if (bpf_ksym_exists(&pcpu_hot))
-		return ((struct pcpu_hot___6_2 *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count & INTERRUPT_COUNTS;
+		return ((struct pcpu_hot___6_2 *)bpf_this_cpu_ptr(&pcpu_hot))->preempt_count &
+		       INTERRUPT_COUNTS;
 	return false;
 #elif defined(__TARGET_ARCH_arm64)
 	return current->thread_info.preempt.count & INTERRUPT_COUNTS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's types, reduced to the fields that are used. Offsets are relocated against the running kernel when the
- * program is loaded (CO-RE), so order and size here mean nothing.
+ * The kernel's types, reduced to the fields that are used. Offsets are relocated against the
+ * running kernel when the program is loaded (CO-RE), so order and size here mean nothing.
  */
 #ifndef PUNCTUAL_KERNEL_H
 #define PUNCTUAL_KERNEL_H
@@ -207,94 +207,96 @@ struct task_struct {
 #if defined(__TARGET_ARCH_x86)
 #define SYSCALL_NUMBER(registers) ((registers)->orig_ax)
 #define SYSCALL_RESULT(registers) ((registers)->ax)
-#define ARGUMENT_1(registers) ((registers)->di)
-#define ARGUMENT_2(registers) ((registers)->si)
-#define ARGUMENT_3(registers) ((registers)->dx)
-#define ARGUMENT_4(registers) ((registers)->r10)
-#define ARGUMENT_5(registers) ((registers)->r8)
-#define ARGUMENT_6(registers) ((registers)->r9)
+#define ARGUMENT_1(registers)	  ((registers)->di)
+#define ARGUMENT_2(registers)	  ((registers)->si)
+#define ARGUMENT_3(registers)	  ((registers)->dx)
+#define ARGUMENT_4(registers)	  ((registers)->r10)
+#define ARGUMENT_5(registers)	  ((registers)->r8)
+#define ARGUMENT_6(registers)	  ((registers)->r9)
 #elif defined(__TARGET_ARCH_arm64)
 #define SYSCALL_NUMBER(registers) ((registers)->syscallno)
 #define SYSCALL_RESULT(registers) ((registers)->regs[0])
-#define ARGUMENT_1(registers) ((registers)->orig_x0)
-#define ARGUMENT_2(registers) ((registers)->regs[1])
-#define ARGUMENT_3(registers) ((registers)->regs[2])
-#define ARGUMENT_4(registers) ((registers)->regs[3])
-#define ARGUMENT_5(registers) ((registers)->regs[4])
-#define ARGUMENT_6(registers) ((registers)->regs[5])
+#define ARGUMENT_1(registers)	  ((registers)->orig_x0)
+#define ARGUMENT_2(registers)	  ((registers)->regs[1])
+#define ARGUMENT_3(registers)	  ((registers)->regs[2])
+#define ARGUMENT_4(registers)	  ((registers)->regs[3])
+#define ARGUMENT_5(registers)	  ((registers)->regs[4])
+#define ARGUMENT_6(registers)	  ((registers)->regs[5])
 #endif
 
 /* Whether the call that the registers name has returned already, where they tell. */
 #if defined(__TARGET_ARCH_x86)
-#define HAS_RETURNED(registers) ((registers)->ax != (unsigned long)-ENOSYS) /* there from the entry on, until the result takes its place */
+#define HAS_RETURNED(registers) \
+	((registers)->ax != (unsigned long)-ENOSYS) /* there from the entry on, until the result \
+						       takes its place */
 #define KNOWS_RETURN true
 #else
 #define HAS_RETURNED(registers) false
-#define KNOWS_RETURN false
+#define KNOWS_RETURN		false
 #endif
 
 /* <linux/sched.h> and others; part of the kernel's ABI to tools, or stable since long. */
-#define SCHED_FIFO 1
-#define SCHED_RR 2
-#define SCHED_DEADLINE 6
-#define PF_EXITING 0x00000004
-#define PF_KTHREAD 0x00200000
-#define PF_IO_WORKER 0x00000010
-#define PF_USER_WORKER 0x00004000
+#define SCHED_FIFO	   1
+#define SCHED_RR	   2
+#define SCHED_DEADLINE	   6
+#define PF_EXITING	   0x00000004
+#define PF_KTHREAD	   0x00200000
+#define PF_IO_WORKER	   0x00000010
+#define PF_USER_WORKER	   0x00004000
 #define TASK_INTERRUPTIBLE 0x0001
-#define STOPPED_STATES 0x000c /* by a signal, by a debugger */
-#define TASK_DEAD 0x0080
-#define EXIT_STATES 0x0030
-#define INTERRUPT_COUNTS 0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */
-#define NICE_TO_PRIO 120
-#define TS_COMPAT 0x0002
-#define ARM64_TIF_32BIT 22
+#define STOPPED_STATES	   0x000c /* by a signal, by a debugger */
+#define TASK_DEAD	   0x0080
+#define EXIT_STATES	   0x0030
+#define INTERRUPT_COUNTS   0x00ff0100 /* NMI, hard interrupt, soft interrupt being served */
+#define NICE_TO_PRIO	   120
+#define TS_COMPAT	   0x0002
+#define ARM64_TIF_32BIT	   22
 
-#define S_IFMT 0170000
-#define S_IFSOCK 0140000
-#define S_IFBLK 0060000
-#define S_IFCHR 0020000
-#define S_IFIFO 0010000
+#define S_IFMT		 0170000
+#define S_IFSOCK	 0140000
+#define S_IFBLK		 0060000
+#define S_IFCHR		 0020000
+#define S_IFIFO		 0010000
 #define ANON_INODE_MAGIC 0x09041934
-#define O_NONBLOCK 04000
+#define O_NONBLOCK	 04000
 
-#define SIGKILL_BIT (1UL << 8)
-#define SA_RESTART 0x10000000UL
+#define SIGKILL_BIT	 (1UL << 8)
+#define SA_RESTART	 0x10000000UL
 #define LAST_DISPOSITION 1 /* SIG_IGN; greater is a handler */
-#define SI_TIMER -2
-#define RCV_SHUTDOWN 1
+#define SI_TIMER	 -2
+#define RCV_SHUTDOWN	 1
 
-#define CLOCK_REALTIME 0
-#define CLOCK_MONOTONIC 1
-#define TIMER_ABSTIME 1
-#define MSG_DONTWAIT 0x40
-#define IPC_NOWAIT 04000
-#define RWF_NOWAIT 0x08
-#define WNOHANG 1
+#define CLOCK_REALTIME	       0
+#define CLOCK_MONOTONIC	       1
+#define TIMER_ABSTIME	       1
+#define MSG_DONTWAIT	       0x40
+#define IPC_NOWAIT	       04000
+#define RWF_NOWAIT	       0x08
+#define WNOHANG		       1
 #define IORING_ENTER_GETEVENTS 1
-#define FUTEX_COMMAND 0x7f
-#define FUTEX_WAIT 0
-#define FUTEX_LOCK_PI 6
-#define FUTEX_WAIT_BITSET 9
-#define FUTEX_WAIT_REQUEUE_PI 11
-#define FUTEX_LOCK_PI2 13
+#define FUTEX_COMMAND	       0x7f
+#define FUTEX_WAIT	       0
+#define FUTEX_LOCK_PI	       6
+#define FUTEX_WAIT_BITSET      9
+#define FUTEX_WAIT_REQUEUE_PI  11
+#define FUTEX_LOCK_PI2	       13
 
-#define EINTR 4
-#define EAGAIN 11
-#define ENOMEM 12
-#define EEXIST 17
-#define EINVAL 22
-#define EPIPE 32
-#define ENOSYS 38
-#define EIDRM 43
-#define ECONNABORTED 103
-#define ECONNRESET 104
-#define ENOTCONN 107
-#define ESHUTDOWN 108
-#define ETIMEDOUT 110
-#define ERESTARTSYS 512
-#define ERESTARTNOINTR 513
-#define ERESTARTNOHAND 514
+#define EINTR		      4
+#define EAGAIN		      11
+#define ENOMEM		      12
+#define EEXIST		      17
+#define EINVAL		      22
+#define EPIPE		      32
+#define ENOSYS		      38
+#define EIDRM		      43
+#define ECONNABORTED	      103
+#define ECONNRESET	      104
+#define ENOTCONN	      107
+#define ESHUTDOWN	      108
+#define ETIMEDOUT	      110
+#define ERESTARTSYS	      512
+#define ERESTARTNOINTR	      513
+#define ERESTARTNOHAND	      514
 #define ERESTART_RESTARTBLOCK 516
 
 struct timespec {

@@ -2,9 +2,10 @@
 /*
  * Distils what watched threads do into one record per separation of jobs.
  *
- * Nothing here trusts that every event is seen: some virtual machines lose a few wake-ups and switches. The state of a thread
- * is mended at its next sign of life, and a release that was not seen leaves as a window. Processor time is the kernel's own
- * account (sum_exec_runtime), never less, so a lost event never falsifies a cost.
+ * Nothing here trusts that every event is seen: some virtual machines lose a few wake-ups and
+ * switches. The state of a thread is mended at its next sign of life, and a release that was not
+ * seen leaves as a window. Processor time is the kernel's own account (sum_exec_runtime), never
+ * less, so a lost event never falsifies a cost.
  *
  * Not for: deciding what is a job of which stream. That is user space's, from these records.
  */
@@ -23,21 +24,24 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Whether this is what the thread was in when it left for a signal: the kernel or the program goes on with it. A sleep until another time is another
- * sleep; one for the rest of a time ends as much later as has passed since the signal, at most.
+ * Whether this is what the thread was in when it left for a signal: the kernel or the program goes
+ * on with it. A sleep until another time is another sleep; one for the rest of a time ends as much
+ * later as has passed since the signal, at most.
  */
 static __always_inline bool is_same(struct thread *thread, struct call_info *info, __u64 now)
 {
-	if (thread->call != info->call || thread->number != info->number || thread->object != info->object || thread->until != info->until)
+	if (thread->call != info->call || thread->number != info->number ||
+		thread->object != info->object || thread->until != info->until)
 		return false;
-	return info->object_class != OBJECT_CLOCK || info->arrival - thread->arrival <= now - thread->latest;
+	return info->object_class != OBJECT_CLOCK ||
+	       info->arrival - thread->arrival <= now - thread->latest;
 }
 
 static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
-	struct call_info info = { .call = call, .system_call = SYSCALL_NUMBER(regs) };
+	struct call_info info = {.call = call, .system_call = SYSCALL_NUMBER(regs)};
 	__u64 now;
 
 	if (!thread || is_compat(task) || call == CALL_SET)
@@ -58,7 +62,8 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 			go_on(thread, now);
 			return 0;
 		}
-		finish_call(thread, task, task->nvcsw, thread->interrupted == INTERRUPTED_FOR_GOOD ? -EINTR : RESULT_UNKNOWN, now);
+		finish_call(thread, task, task->nvcsw,
+			thread->interrupted == INTERRUPTED_FOR_GOOD ? -EINTR : RESULT_UNKNOWN, now);
 	}
 	thread->interrupted = INTERRUPTED_NOT;
 	if (info.call == CALL_NONE)
@@ -105,8 +110,12 @@ static __noinline int on_exit(__u8 call, long result)
 	if (thread->call == CALL_NONE || thread->interrupted)
 		return 0;
 	interrupted = interruption_of(result);
-	/* The time of the exit matters only where a sleep's end was not seen, and where the call goes on. */
-	now = thread->first_stop && thread->state != THREAD_ASLEEP && !thread->restarted && !interrupted ? thread->latest : bpf_ktime_get_ns();
+	/* The time of the exit matters only where a sleep's end was not seen, and where the call
+	 * goes on. */
+	now = thread->first_stop && thread->state != THREAD_ASLEEP && !thread->restarted &&
+			      !interrupted
+		      ? thread->latest
+		      : bpf_ktime_get_ns();
 	wake_up(thread, task, now);
 	if (interrupted) {
 		/* Without a handler the call goes on where it was: one call, not two. */
@@ -137,8 +146,9 @@ int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 }
 
 /*
- * The same by way of perf's side of the tracepoints, which costs more: there no kernel preempts a program, as some do in the ones above.
- * Where the fields lie differs between kernels; the registers say the same.
+ * The same by way of perf's side of the tracepoints, which costs more: there no kernel preempts a
+ * program, as some do in the ones above. Where the fields lie differs between kernels; the
+ * registers say the same.
  */
 SEC("tp/raw_syscalls/sys_enter")
 int enter_unpreempted(void *fields)
@@ -158,7 +168,8 @@ int exit_unpreempted(void *fields)
 	return call == CALL_NONE ? 0 : on_exit(call, SYSCALL_RESULT(regs));
 }
 
-/* A wake-up; for timelines also who did it. Whoever runs when a timer fires has nothing to do with it. */
+/* A wake-up; for timelines also who did it. Whoever runs when a timer fires has nothing to do with
+ * it. */
 static __always_inline int woken(struct task_struct *task, bool by_interrupt)
 {
 	struct thread *thread = watched(task->pid);
@@ -170,9 +181,11 @@ static __always_inline int woken(struct task_struct *task, bool by_interrupt)
 	thread->waking = now;
 	if (with_switches) {
 		struct task_struct *current = bpf_get_current_task_btf();
-		bool by_timer = thread->call != CALL_NONE && thread->arrival && thread->arrival <= now;
+		bool by_timer =
+			thread->call != CALL_NONE && thread->arrival && thread->arrival <= now;
 
-		emit_switch(thread, STEP_WOKEN, by_interrupt || by_timer ? 0 : seen_number(current, current->pid), now);
+		emit_switch(thread, STEP_WOKEN,
+			by_interrupt || by_timer ? 0 : seen_number(current, current->pid), now);
 	}
 	return 0;
 }
@@ -183,7 +196,8 @@ int BPF_PROG(waking, struct task_struct *task)
 	return woken(task, false);
 }
 
-/* Instead of the one above where wakers are recorded and the kernel shows what the processor is in. */
+/* Instead of the one above where wakers are recorded and the kernel shows what the processor is in.
+ */
 SEC("tp_btf/sched_waking")
 int BPF_PROG(waking_told, struct task_struct *task)
 {
@@ -203,17 +217,22 @@ static __always_inline __u8 kind_of_sleep(unsigned int state)
 	return state & STOPPED_STATES ? SLEEP_STOPPED : SLEEP_UNINTERRUPTIBLE;
 }
 
-static __always_inline void switched_out(struct thread *thread, struct task_struct *task, bool preempted, unsigned int state, __u64 now)
+static __always_inline void switched_out(struct thread *thread, struct task_struct *task,
+	bool preempted, unsigned int state, __u64 now)
 {
 	wake_up(thread, task, now);
 	if (state & (TASK_DEAD | EXIT_STATES))
 		return;
 	if (!preempted && state) {
-		emit_switch(thread, state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0, now);
+		emit_switch(thread,
+			state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0,
+			now);
 		mend_call(thread, task, now, state & TASK_INTERRUPTIBLE);
 		fall_asleep(thread, task, now, kind_of_sleep(state));
-	} else if (!preempted && task->policy == SCHED_DEADLINE && task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
-		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be seen. */
+	} else if (!preempted && task->policy == SCHED_DEADLINE &&
+		   task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
+		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be
+		 * seen. */
 		emit_switch(thread, STEP_ASLEEP, 0, now);
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
@@ -221,7 +240,9 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 		emit_switch(thread, STEP_PREEMPTED, 0, now);
 		thread->state = THREAD_PREEMPTED;
 		/* The entry of a call that does not sleep was told by the clock, too. */
-		end_turn(thread, task, now, thread->read_by_clock || (thread->call != CALL_NONE && !thread->first_stop));
+		end_turn(thread, task, now,
+			thread->read_by_clock ||
+				(thread->call != CALL_NONE && !thread->first_stop));
 	}
 }
 
@@ -244,7 +265,8 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 	if (prev->pid) {
 		thread = watched(prev->pid);
 		if (thread) {
-			unsigned int state = switch_has_state ? (unsigned int)ctx[3] : prev->__state;
+			unsigned int state =
+				switch_has_state ? (unsigned int)ctx[3] : prev->__state;
 
 			now = bpf_ktime_get_ns();
 			switched_out(thread, prev, preempted, state, now);
@@ -286,8 +308,8 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * A signal is about to have its effect on the current thread. Where a handler runs, a call that was left for it is over, unless it is to be restarted
- * behind the handler.
+ * A signal is about to have its effect on the current thread. Where a handler runs, a call that was
+ * left for it is over, unless it is to be restarted behind the handler.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -295,9 +317,11 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
 
-	if (!thread || thread->call == CALL_NONE || !thread->interrupted || (unsigned long)action->sa.sa_handler <= LAST_DISPOSITION)
+	if (!thread || thread->call == CALL_NONE || !thread->interrupted ||
+		(unsigned long)action->sa.sa_handler <= LAST_DISPOSITION)
 		return 0;
-	if (thread->interrupted == INTERRUPTED_NEVER || (thread->interrupted == INTERRUPTED_BY_CHOICE && action->sa.sa_flags & SA_RESTART))
+	if (thread->interrupted == INTERRUPTED_NEVER ||
+		(thread->interrupted == INTERRUPTED_BY_CHOICE && action->sa.sa_flags & SA_RESTART))
 		return 0;
 	if (thread->object_class == OBJECT_CLOCK || thread->object_class == OBJECT_CLOCK_ABSOLUTE) {
 		thread->interrupted = INTERRUPTED_FOR_GOOD;

@@ -22,7 +22,8 @@ static __always_inline __u32 seen_number(struct task_struct *task, __u32 global)
 	level = BPF_CORE_READ(pid, level);
 	for (__u32 i = 0; i < 8; i++) {
 		/* Addressed by hand: CO-RE knows the array as having one element. */
-		void *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) + i * bpf_core_type_size(struct upid);
+		void *at = (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+			   i * bpf_core_type_size(struct upid);
 
 		if (i > level)
 			break;
@@ -50,11 +51,14 @@ static __always_inline bool in_cgroup(struct task_struct *task)
 			struct cgroup *ancestor = NULL;
 
 			bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
-					      (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) + i * sizeof(void *));
+				(void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) +
+					i * sizeof(void *));
 			id = BPF_CORE_READ(ancestor, kn, id);
 		} else {
 			bpf_probe_read_kernel(&id, sizeof(id),
-					      (void *)cgroup + bpf_core_field_offset(struct cgroup___ids, ancestor_ids) + i * sizeof(id));
+				(void *)cgroup +
+					bpf_core_field_offset(struct cgroup___ids, ancestor_ids) +
+					i * sizeof(id));
 		}
 		if (id == cgroup_id)
 			return true;
@@ -73,10 +77,12 @@ static __always_inline bool wanted(struct task_struct *task)
 		return false;
 	if (task->pid == 0)
 		return false;
-	/* One that was told to be gone still runs for a while, and may be preempted: it does not begin again. */
+	/* One that was told to be gone still runs for a while, and may be preempted: it does not
+	 * begin again. */
 	if (task->flags & PF_EXITING)
 		return false;
-	seen = pid_namespace ? seen_number(BPF_CORE_READ(task, group_leader), task->tgid) : (__u32)task->tgid;
+	seen = pid_namespace ? seen_number(BPF_CORE_READ(task, group_leader), task->tgid)
+			     : (__u32)task->tgid;
 	if (seen == own_tgid)
 		return false;
 	if (target == TARGET_PROCESSES)
@@ -98,7 +104,8 @@ static __always_inline __u64 affinity_key(struct task_struct *task)
 		if (i == 0)
 			word = task->cpus_mask.bits[0];
 		else
-			bpf_probe_read_kernel(&word, sizeof(word), (void *)&task->cpus_mask + i * sizeof(word));
+			bpf_probe_read_kernel(
+				&word, sizeof(word), (void *)&task->cpus_mask + i * sizeof(word));
 		key = (key ^ word) * 0x9e3779b97f4a7c15ULL;
 		key ^= key >> 29;
 	}
@@ -119,16 +126,19 @@ static __always_inline __u8 changed(struct thread *thread, struct task_struct *t
 	__s32 nice = is_real_time(policy) ? 0 : (__s32)task->static_prio - NICE_TO_PRIO;
 	__u64 reservation = policy == SCHED_DEADLINE ? reservation_key(task) : 0;
 	__u64 affinity = affinity_key(task);
-	__u64 parameters = affinity ^ reservation ^ ((__u64)policy << 56 | (__u64)rt_priority << 32 | (__u32)nice);
+	__u64 parameters = affinity ^ reservation ^
+			   ((__u64)policy << 56 | (__u64)rt_priority << 32 | (__u32)nice);
 	__u8 what = BEGIN_SEEN;
 
-	/* All at once first: mostly nothing has changed. Affinity and reservation are hashes themselves. */
+	/* All at once first: mostly nothing has changed. Affinity and reservation are hashes
+	 * themselves. */
 	if (thread->parameters == parameters)
 		return BEGIN_SEEN;
 	thread->parameters = parameters;
 	if (thread->affinity != affinity)
 		what = BEGIN_AFFINITY;
-	if (thread->rt_priority != rt_priority || thread->nice != nice || thread->reservation != reservation)
+	if (thread->rt_priority != rt_priority || thread->nice != nice ||
+		thread->reservation != reservation)
 		what = BEGIN_PRIORITY;
 	if (thread->policy != policy)
 		what = BEGIN_POLICY;
@@ -142,7 +152,8 @@ static __always_inline __u8 changed(struct thread *thread, struct task_struct *t
 	return what;
 }
 
-static __always_inline void emit_task(struct thread *thread, struct task_struct *task, __u8 begin, __u64 now, bool with_command)
+static __always_inline void emit_task(
+	struct thread *thread, struct task_struct *task, __u8 begin, __u64 now, bool with_command)
 {
 	struct task_record *record = reserve(thread, sizeof(*record));
 
@@ -155,7 +166,9 @@ static __always_inline void emit_task(struct thread *thread, struct task_struct 
 	record->period = task->dl.dl_period;
 	record->tgid = task->tgid;
 	record->seen_tid = seen_number(task, task->pid);
-	record->seen_tgid = pid_namespace ? seen_number(BPF_CORE_READ(task, group_leader), task->tgid) : (__u32)task->tgid;
+	record->seen_tgid = pid_namespace
+				    ? seen_number(BPF_CORE_READ(task, group_leader), task->tgid)
+				    : (__u32)task->tgid;
 	record->policy = task->policy;
 	record->rt_priority = task->rt_priority;
 	record->nice = is_real_time(task->policy) ? 0 : (__s32)task->static_prio - NICE_TO_PRIO;
@@ -164,7 +177,8 @@ static __always_inline void emit_task(struct thread *thread, struct task_struct 
 	for (__u32 i = 0; i < AFFINITY_WORDS; i++) {
 		record->affinity[i] = 0;
 		if (i < affinity_words)
-			bpf_probe_read_kernel(&record->affinity[i], sizeof(__u64), (void *)&task->cpus_mask + i * sizeof(__u64));
+			bpf_probe_read_kernel(&record->affinity[i], sizeof(__u64),
+				(void *)&task->cpus_mask + i * sizeof(__u64));
 	}
 	record->command_length = 0;
 	if (with_command) {
@@ -174,13 +188,16 @@ static __always_inline void emit_task(struct thread *thread, struct task_struct 
 
 		if (length > COMMAND_LENGTH)
 			length = COMMAND_LENGTH;
-		if (length && !bpf_probe_read_user(record->command, length & (2 * COMMAND_LENGTH - 1) ? length : 1, (void *)start))
+		if (length &&
+			!bpf_probe_read_user(record->command,
+				length & (2 * COMMAND_LENGTH - 1) ? length : 1, (void *)start))
 			record->command_length = length;
 	}
 	submit(thread, record);
 }
 
-/* The command line of the current thread, as it is now: an exec may change it before user space could ask. */
+/* The command line of the current thread, as it is now: an exec may change it before user space
+ * could ask. */
 static __always_inline void emit_command(struct thread *thread, struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
@@ -200,13 +217,15 @@ static __always_inline void emit_command(struct thread *thread, struct task_stru
 	fill_header(&record->header, thread, RECORD_COMMAND, 0);
 	record->seen_tgid = seen_number(BPF_CORE_READ(task, group_leader), task->tgid);
 	record->length = 0;
-	if (length && !bpf_probe_read_user(record->command, length & (2 * COMMAND_LENGTH - 1) ? length : 1, (void *)start))
+	if (length && !bpf_probe_read_user(record->command,
+			      length & (2 * COMMAND_LENGTH - 1) ? length : 1, (void *)start))
 		record->length = length;
 	submit(thread, record);
 }
 
 /* Begins to watch a thread. */
-static __always_inline struct thread *watch(struct task_struct *task, __u64 now, __u8 begin, bool with_command)
+static __always_inline struct thread *watch(
+	struct task_struct *task, __u64 now, __u8 begin, bool with_command)
 {
 	struct thread fresh = {};
 	__u32 tid = task->pid;
@@ -217,13 +236,15 @@ static __always_inline struct thread *watch(struct task_struct *task, __u64 now,
 	fresh.call = CALL_NONE;
 	fresh.clock_from = now;
 	fresh.cpu_then = task->se.sum_exec_runtime;
-	/* Before others see it: a program that interrupts this one would take what is not filled in yet for a transition. */
+	/* Before others see it: a program that interrupts this one would take what is not filled in
+	 * yet for a transition. */
 	changed(&fresh, task);
 	result = bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST);
 	if (result) {
 		/*
-		 * Short of memory for the moment, or a program that this one interrupted (or that interrupts this one) has just begun to watch the same
-		 * thread: there is another chance at its next switch.
+		 * Short of memory for the moment, or a program that this one interrupted (or that
+		 * interrupts this one) has just begun to watch the same thread: there is another
+		 * chance at its next switch.
 		 */
 		if (result != -ENOMEM && result != -EEXIST)
 			count(COUNTER_UNTRACKED);

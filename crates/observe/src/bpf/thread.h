@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state machine of one thread: stops, wakes up, is in a call; mended where events were not seen. */
+/* The state machine of one thread: stops, wakes up, is in a call; mended where events were not
+ * seen. */
 #ifndef PUNCTUAL_THREAD_H
 #define PUNCTUAL_THREAD_H
 
@@ -13,15 +14,17 @@ static __always_inline struct thread *watched(__u32 tid)
 	return active ? bpf_map_lookup_elem(&threads, &tid) : NULL;
 }
 
-/* What the thread has had by the kernel's account, which is exact at a switch, and by what the clock was ahead of it before. */
+/* What the thread has had by the kernel's account, which is exact at a switch, and by what the
+ * clock was ahead of it before. */
 static __always_inline __u64 accounted(struct thread *thread, struct task_struct *task)
 {
 	return task->se.sum_exec_runtime + thread->unaccounted;
 }
 
 /*
- * The same of the running thread now: at most so much. Between two switches the account is only as fresh as the last tick, so it is told by
- * the clock; that counts also what was taken from the thread meanwhile, by a hypervisor or (under IRQ time accounting) by interrupts.
+ * The same of the running thread now: at most so much. Between two switches the account is only as
+ * fresh as the last tick, so it is told by the clock; that counts also what was taken from the
+ * thread meanwhile, by a hypervisor or (under IRQ time accounting) by interrupts.
  */
 static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -32,10 +35,12 @@ static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *
 }
 
 /*
- * The thread's turn on a processor is over, and its account is exact again. Where a record has told its processor time by the clock, what the clock
- * was ahead of the account is kept: the next difference would be too small by as much, and a job would have had too little.
+ * The thread's turn on a processor is over, and its account is exact again. Where a record has told
+ * its processor time by the clock, what the clock was ahead of the account is kept: the next
+ * difference would be too small by as much, and a job would have had too little.
  */
-static __always_inline void end_turn(struct thread *thread, struct task_struct *task, __u64 now, bool read_by_clock)
+static __always_inline void end_turn(
+	struct thread *thread, struct task_struct *task, __u64 now, bool read_by_clock)
 {
 	__u64 account = task->se.sum_exec_runtime;
 
@@ -72,16 +77,19 @@ static __always_inline long current_number(struct task_struct *task)
 	return (int)SYSCALL_NUMBER(regs);
 }
 
-/* The distance between two clocks is not read at every stop: what is drift in this time is no more than what is not known anyway. */
+/* The distance between two clocks is not read at every stop: what is drift in this time is no more
+ * than what is not known anyway. */
 #define CLOCK_FRESH_NS 20000000
 
 /*
- * Remembers what the kernel's account of run-queue waiting says at a stop. The clock of the processor's run queue is reached
- * through the queue of the task's group, which is kept right for threads of every policy.
+ * Remembers what the kernel's account of run-queue waiting says at a stop. The clock of the
+ * processor's run queue is reached through the queue of the task's group, which is kept right for
+ * threads of every policy.
  */
 static __always_inline void note_account(struct thread *thread, struct task_struct *task, __u64 now)
 {
-	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !bpf_core_field_exists(task->se.cfs_rq))
+	if (!bpf_core_field_exists(task->sched_info.last_arrival) ||
+		!bpf_core_field_exists(task->se.cfs_rq))
 		return;
 	if (now - thread->clock_read_at > CLOCK_FRESH_NS) {
 		thread->clock_offset = now - task->se.cfs_rq->rq->clock;
@@ -92,11 +100,13 @@ static __always_inline void note_account(struct thread *thread, struct task_stru
 }
 
 /*
- * When the thread became ready to run, by that account: the moment it got a processor less the time it waited for one. In the
- * kernel's scheduler clock, whose distance to ours was taken at a stop: exact to the microseconds between the two readings
- * and to what the clocks have drifted since (500 ppm, the most that time is ever slewed). False where it does not say.
+ * When the thread became ready to run, by that account: the moment it got a processor less the time
+ * it waited for one. In the kernel's scheduler clock, whose distance to ours was taken at a stop:
+ * exact to the microseconds between the two readings and to what the clocks have drifted since (500
+ * ppm, the most that time is ever slewed). False where it does not say.
  */
-static __always_inline bool from_account(struct thread *thread, struct task_struct *task, __u64 now, __u64 *earliest, __u64 *latest, __u64 *start)
+static __always_inline bool from_account(struct thread *thread, struct task_struct *task, __u64 now,
+	__u64 *earliest, __u64 *latest, __u64 *start)
 {
 	__u64 ready, got, slack;
 
@@ -106,7 +116,8 @@ static __always_inline bool from_account(struct thread *thread, struct task_stru
 		/* It has got a processor once since: the switch was not seen. */
 		got = task->sched_info.last_arrival;
 		ready = got - (task->sched_info.run_delay - thread->run_delay);
-	} else if (task->sched_info.pcount == thread->arrivals && task->sched_info.last_queued && task->sched_info.run_delay == thread->run_delay) {
+	} else if (task->sched_info.pcount == thread->arrivals && task->sched_info.last_queued &&
+		   task->sched_info.run_delay == thread->run_delay) {
 		/* It is getting one right now. */
 		ready = task->sched_info.last_queued;
 		got = now - thread->clock_offset;
@@ -124,8 +135,10 @@ static __always_inline bool from_account(struct thread *thread, struct task_stru
 	return true;
 }
 
-/* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser kind or a stop by a signal. */
-static __always_inline void fall_asleep(struct thread *thread, struct task_struct *task, __u64 now, __u8 kind)
+/* The thread stops. A later sleep in the same call is the one that counts, unless it is of a lesser
+ * kind or a stop by a signal. */
+static __always_inline void fall_asleep(
+	struct thread *thread, struct task_struct *task, __u64 now, __u8 kind)
 {
 	thread->state = THREAD_ASLEEP;
 	thread->sleep = kind;
@@ -142,7 +155,8 @@ static __always_inline void fall_asleep(struct thread *thread, struct task_struc
 }
 
 /* The wake-up that ends the sleep of a call, as far as is known by now. */
-static __always_inline void release(struct thread *thread, __u64 earliest, __u64 latest, __u64 start)
+static __always_inline void release(
+	struct thread *thread, __u64 earliest, __u64 latest, __u64 start)
 {
 	thread->earliest = earliest;
 	thread->latest = latest;
@@ -151,8 +165,8 @@ static __always_inline void release(struct thread *thread, __u64 earliest, __u64
 }
 
 /*
- * First sign of life after a sleep. If no wake-up was seen, the release is a window: from the kernel's account if that tells,
- * else from the stop, or the known arrival, until now.
+ * First sign of life after a sleep. If no wake-up was seen, the release is a window: from the
+ * kernel's account if that tells, else from the stop, or the known arrival, until now.
  */
 static __always_inline void wake_up(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -166,19 +180,24 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 	} else {
 		earliest = thread->stop;
 		latest = now;
-		if (thread->call != CALL_NONE && thread->arrival > earliest && thread->arrival <= latest)
+		if (thread->call != CALL_NONE && thread->arrival > earliest &&
+			thread->arrival <= latest)
 			earliest = thread->arrival;
 		if (thread->call != CALL_SCHED_YIELD)
 			from_account(thread, task, now, &earliest, &latest, &start);
 	}
-	/* The switch to it may be what was not seen: it has not run before. If that is the event at hand, it says so next. */
+	/* The switch to it may be what was not seen: it has not run before. If that is the event at
+	 * hand, it says so next. */
 	thread->clock_from = earliest;
 	if (thread->call == CALL_NONE) {
-		__u8 disturbance = thread->sleep == SLEEP_STOPPED ? DISTURBANCE_SIGNAL : is_ending(task) ? DISTURBANCE_ENDING : DISTURBANCE_NONE;
+		__u8 disturbance = thread->sleep == SLEEP_STOPPED ? DISTURBANCE_SIGNAL
+				   : is_ending(task)		  ? DISTURBANCE_ENDING
+								  : DISTURBANCE_NONE;
 
 		emit_suspension(thread, disturbance, earliest, latest, start);
 	} else if (thread->interrupted) {
-		/* The thread was stopped on its way out of the call. A timer that has gone off by now had its effect with the first wake-up since then. */
+		/* The thread was stopped on its way out of the call. A timer that has gone off by
+		 * now had its effect with the first wake-up since then. */
 		if (thread->arrival && thread->latest >= thread->arrival)
 			thread->suspended_after += latest - thread->stop;
 		else
@@ -193,8 +212,9 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 }
 
 /*
- * The call goes on that was left for a signal. It is one call, and the wake-up by the signal released nothing. If it does not sleep again, the timer
- * went off meanwhile, or what it waits for came after it had left.
+ * The call goes on that was left for a signal. It is one call, and the wake-up by the signal
+ * released nothing. If it does not sleep again, the timer went off meanwhile, or what it waits for
+ * came after it had left.
  */
 static __always_inline void go_on(struct thread *thread, __u64 now)
 {
@@ -213,7 +233,8 @@ static __always_inline void go_on(struct thread *thread, __u64 now)
 	if (!thread->arrival)
 		release(thread, thread->left, now, now);
 	else
-		release(thread, thread->arrival, now > thread->arrival ? now : thread->arrival, now);
+		release(thread, thread->arrival, now > thread->arrival ? now : thread->arrival,
+			now);
 }
 
 /* Calls that wait for a handler to run have no other end. */
@@ -223,10 +244,11 @@ static __always_inline bool waits_for_handler(struct thread *thread)
 }
 
 /*
- * The call slept, or was about to, and the switch was not seen. Its entry was told by the clock, and what that was ahead by then is not known:
- * at most all since the clock was last right.
+ * The call slept, or was about to, and the switch was not seen. Its entry was told by the clock,
+ * and what that was ahead by then is not known: at most all since the clock was last right.
  */
-static __always_inline void make_up_for_sleep(struct thread *thread, struct task_struct *task, bool woken, bool slept, __u64 now)
+static __always_inline void make_up_for_sleep(
+	struct thread *thread, struct task_struct *task, bool woken, bool slept, __u64 now)
 {
 	__u64 read = thread->cpu_at_entry - thread->unaccounted;
 
@@ -250,7 +272,8 @@ static __always_inline void make_up_for_sleep(struct thread *thread, struct task
 #define RESULT_UNKNOWN 1
 
 /* The call is over, or known to be: one record, and none if it separated nothing. */
-static __always_inline void finish_call(struct thread *thread, struct task_struct *task, __u64 voluntary_switches, long result, __u64 now)
+static __always_inline void finish_call(struct thread *thread, struct task_struct *task,
+	__u64 voluntary_switches, long result, __u64 now)
 {
 	if (!thread->first_stop) {
 		bool voluntary = voluntary_switches != thread->voluntary_switches;
@@ -261,14 +284,16 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 	}
 	if (thread->first_stop) {
 		if (thread->arrival > thread->latest) {
-			if (thread->restarted && thread->released == SLEEP_NONE && thread->arrival <= now)
+			if (thread->restarted && thread->released == SLEEP_NONE &&
+				thread->arrival <= now)
 				thread->latest = thread->start = now;
 			else
 				thread->arrival = 0; /* ended before its time, by a signal */
 		}
 		thread->disturbance = disturbance_of(thread, task, result);
 		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
-	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT || waits_for_handler(thread)) {
+	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT ||
+		   waits_for_handler(thread)) {
 		if (thread->arrival > now)
 			thread->arrival = 0;
 		emit_call(thread, ACTIVATION_RESUMED);
@@ -276,7 +301,8 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 	thread->call = CALL_NONE;
 }
 
-/* The job before the call's sleep has ended; what follows belongs to another task, or is not seen any more. */
+/* The job before the call's sleep has ended; what follows belongs to another task, or is not seen
+ * any more. */
 static __always_inline void emit_stop(struct thread *thread)
 {
 	if (thread->call != CALL_NONE && thread->first_stop)
@@ -294,7 +320,8 @@ static __always_inline void check_task(struct thread *thread, struct task_struct
 	emit_task(thread, task, what, now, false);
 }
 
-static __always_inline void begin_call(struct thread *thread, struct task_struct *task, struct call_info *info, __u64 now)
+static __always_inline void begin_call(
+	struct thread *thread, struct task_struct *task, struct call_info *info, __u64 now)
 {
 	thread->entry = now;
 	thread->cpu_at_entry = cpu_now(thread, task, now);
@@ -318,23 +345,27 @@ static __always_inline void begin_call(struct thread *thread, struct task_struct
 }
 
 /*
- * A thread stops, and programs at the entry or the exit of its call may not have run: the kernel skips one when it was preempted
- * and another thread enters on the same processor, and calls without arguments have no function that can be traced. Which call
- * the thread is in stands in its registers.
+ * A thread stops, and programs at the entry or the exit of its call may not have run: the kernel
+ * skips one when it was preempted and another thread enters on the same processor, and calls
+ * without arguments have no function that can be traced. Which call the thread is in stands in its
+ * registers.
  */
-static __noinline int mend_call(struct thread *thread, struct task_struct *task, __u64 now, bool interruptible)
+static __noinline int mend_call(
+	struct thread *thread, struct task_struct *task, __u64 now, bool interruptible)
 {
-	struct call_info info = { .call = CALL_NONE };
+	struct call_info info = {.call = CALL_NONE};
 	struct pt_regs *regs;
 	long number = current_number(task);
 
 	if (thread->call != CALL_NONE) {
-		bool restarts = thread->interrupted && number >= 0 && call_of(number) == CALL_RESTART;
+		bool restarts =
+			thread->interrupted && number >= 0 && call_of(number) == CALL_RESTART;
 
 		if (thread->system_call == number || restarts) {
 			/* On its way out, where it stops for the signal, or back in the call? */
 			regs = (struct pt_regs *)bpf_task_pt_regs(task);
-			if (restarts || (thread->interrupted && interruptible && !HAS_RETURNED(regs)))
+			if (restarts ||
+				(thread->interrupted && interruptible && !HAS_RETURNED(regs)))
 				go_on(thread, now);
 			thread->system_call = number;
 			return 0;
@@ -348,8 +379,9 @@ static __noinline int mend_call(struct thread *thread, struct task_struct *task,
 	if (info.call == CALL_NONE || info.call == CALL_RESTART || info.call == CALL_SET)
 		return 0;
 	/*
-	 * What a thread may still stop for on its way out of a call, the kernel's own locks on PREEMPT_RT, is no other such call. A call whose end is
-	 * not seen ends when the thread runs again.
+	 * What a thread may still stop for on its way out of a call, the kernel's own locks on
+	 * PREEMPT_RT, is no other such call. A call whose end is not seen ends when the thread runs
+	 * again.
 	 */
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	if (HAS_RETURNED(regs) || (!interruptible && (!KNOWS_RETURN || unhooked[number & 511])))

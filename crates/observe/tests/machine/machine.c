@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel side as a program of user space: events of one thread on standard input, its records on standard output, each behind its length.
+ * The kernel side as a program of user space: events of one thread on standard input, its records
+ * on standard output, each behind its length.
  *
- *   in TIME ACCOUNT | out TIME ACCOUNT STATE | wake TIME ACCOUNT | enter TIME ACCOUNT | exit TIME ACCOUNT RESULT
+ *   in TIME ACCOUNT | out TIME ACCOUNT STATE | wake TIME ACCOUNT | enter TIME ACCOUNT | exit TIME
+ * ACCOUNT RESULT
  *
- * ACCOUNT is what sum_exec_runtime says at the time. STATE is that of sched_switch; 0 is preempted. The call is a read of a pipe.
+ * ACCOUNT is what sum_exec_runtime says at the time. STATE is that of sched_switch; 0 is preempted.
+ * The call is a read of a pipe.
  */
 #include "../../src/bpf/observe.bpf.c"
 
@@ -17,14 +20,20 @@ static struct thread watched_thread;
 static bool is_watched;
 static __u64 now;
 static struct rq queue;
-static struct cfs_rq group = { .rq = &queue };
-static struct inode inode = { .i_mode = S_IFIFO, .i_ino = 7 };
-static struct file pipe_file = { .f_inode = &inode };
-static struct file *descriptors[4] = { 0, 0, 0, &pipe_file };
-static struct fdtable table = { .max_fds = 4, .fd = descriptors };
-static struct files_struct files = { .fdt = &table };
+static struct cfs_rq group = {.rq = &queue};
+static struct inode inode = {.i_mode = S_IFIFO, .i_ino = 7};
+static struct file pipe_file = {.f_inode = &inode};
+static struct file *descriptors[4] = {0, 0, 0, &pipe_file};
+static struct fdtable table = {.max_fds = 4, .fd = descriptors};
+static struct files_struct files = {.fdt = &table};
 static struct signal_struct signals;
-static struct task_struct task = { .pid = 9, .tgid = 9, .policy = SCHED_FIFO, .rt_priority = 50, .nr_cpus_allowed = 1, .files = &files, .signal = &signals };
+static struct task_struct task = {.pid = 9,
+	.tgid = 9,
+	.policy = SCHED_FIFO,
+	.rt_priority = 50,
+	.nr_cpus_allowed = 1,
+	.files = &files,
+	.signal = &signals};
 static struct task_struct idle;
 static struct pt_regs registers;
 static __u64 buffer[128];
@@ -109,11 +118,12 @@ void *bpf_this_cpu_ptr(const void *variable)
 
 #if defined(__TARGET_ARCH_x86)
 enum { READ = 0 };
-#define SET_CALL(number) (registers.orig_ax = (number), registers.di = 3, registers.ax = (unsigned long)-ENOSYS)
+#define SET_CALL(number) \
+	(registers.orig_ax = (number), registers.di = 3, registers.ax = (unsigned long)-ENOSYS)
 #define SET_RESULT(result) (registers.ax = (result))
 #else
 enum { READ = 63 };
-#define SET_CALL(number) (registers.syscallno = (number), registers.orig_x0 = 3)
+#define SET_CALL(number)   (registers.syscallno = (number), registers.orig_x0 = 3)
 #define SET_RESULT(result) (registers.regs[0] = (result))
 #endif
 
@@ -127,7 +137,7 @@ int main(void)
 	task.group_leader = &task;
 	SET_CALL(-1);
 	while (scanf("%15s %lld %lld %lld", event, (long long *)&now, &account, &last) == 4) {
-		__u64 state[4] = { 0, 0, 0, (__u64)last };
+		__u64 state[4] = {0, 0, 0, (__u64)last};
 
 		task.se.sum_exec_runtime = account;
 		queue.clock = now;

@@ -19,8 +19,14 @@ enum class Policy : std::uint8_t;
 // The ready tasks, linked through themselves: nothing to allocate, and all in constant time.
 class ReadyQueue {
 public:
-	void be(Policy policy) noexcept { policy_ = policy; }
-	std::uint32_t size() const noexcept { return size_; }
+	void be(Policy policy) noexcept
+	{
+		policy_ = policy;
+	}
+	std::uint32_t size() const noexcept
+	{
+		return size_;
+	}
 	void add(Task &task) noexcept;
 	// Null where there is none.
 	Task *take() noexcept;
@@ -44,11 +50,15 @@ private:
 	List of_priority_[levels];
 };
 
-// Where one executor waits for work: it spins for a while, then sleeps. Wakers hold the scheduler's lock.
+// Where one executor waits for work: it spins for a while, then sleeps. Wakers hold the scheduler's
+// lock.
 class alignas(64) Parking {
 public:
 	// By the executor, with the scheduler's lock.
-	void enter() noexcept { word_.store(waiting, std::memory_order_relaxed); }
+	void enter() noexcept
+	{
+		word_.store(waiting, std::memory_order_relaxed);
+	}
 	// And then without: returns when it was woken since it entered.
 	void wait(std::int64_t spin_ns) noexcept;
 	void wake() noexcept;
@@ -61,7 +71,10 @@ private:
 // Events that wait for their time, in a heap. All but run() with the scheduler's lock.
 class Timer {
 public:
-	~Timer() { release(); }
+	~Timer()
+	{
+		release();
+	}
 	// Room for all events, beforehand. False: no memory.
 	bool reserve(std::size_t events) noexcept;
 	void release() noexcept;
@@ -83,7 +96,8 @@ private:
 	std::atomic<std::uint32_t> changes_{0};
 };
 
-// When a periodic event is due after it was pushed at `now_ns` for `due_ns`, and how many periods were missed.
+// When a periodic event is due after it was pushed at `now_ns` for `due_ns`, and how many periods
+// were missed.
 struct NextExpiry {
 	std::int64_t due_ns;
 	std::uint64_t missed;

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#define SYSTICK_CONTROL (*(volatile uint32_t *)0xe000e010u)
-#define SYSTICK_RELOAD (*(volatile uint32_t *)0xe000e014u)
-#define SYSTICK_CURRENT (*(volatile uint32_t *)0xe000e018u)
-#define INTERRUPT_STATE (*(volatile uint32_t *)0xe000ed04u)
+#define SYSTICK_CONTROL	   (*(volatile uint32_t *)0xe000e010u)
+#define SYSTICK_RELOAD	   (*(volatile uint32_t *)0xe000e014u)
+#define SYSTICK_CURRENT	   (*(volatile uint32_t *)0xe000e018u)
+#define INTERRUPT_STATE	   (*(volatile uint32_t *)0xe000ed04u)
 #define SYSTICK_IS_PENDING (1u << 26)
 
 int main(void);
@@ -116,7 +116,8 @@ void board_exit(int failed)
 		board_wait();
 }
 
-extern uint32_t board_stack_top, board_data_begin, board_data_end, board_data_stored, board_bss_begin, board_bss_end;
+extern uint32_t board_stack_top, board_data_begin, board_data_end, board_data_stored,
+	board_bss_begin, board_bss_end;
 
 static void start(void)
 {
@@ -142,7 +143,20 @@ union entry {
 
 extern const union entry board_vectors[16];
 __attribute__((section(".vectors"), used)) const union entry board_vectors[16] = {
-	{.place = &board_stack_top}, {.handler = start}, {.handler = fail}, {.handler = fail}, {.handler = fail}, {.handler = fail},
-	{.handler = fail},           {.handler = fail},  {.handler = fail}, {.handler = fail}, {.handler = fail}, {.handler = fail},
-	{.handler = fail},           {.handler = fail},  {.handler = fail}, {.handler = serve_systick},
+	{.place = &board_stack_top},
+	{.handler = start},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = fail},
+	{.handler = serve_systick},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Just enough of a Cortex-M3 (here: QEMU's lm3s6965evb) to trace on it: a clock, its interrupt, and files of the host by semihosting.
+ * Just enough of a Cortex-M3 (here: QEMU's lm3s6965evb) to trace on it: a clock, its interrupt, and
+ * files of the host by semihosting.
  */
 #ifndef BOARD_H
 #define BOARD_H
@@ -31,7 +32,8 @@ void board_stop(void);
 /* Sleeps until an interrupt has come. */
 void board_wait(void);
 
-/* As if all had stood still for so long, the interrupt too, and a clock that does not had been asked when it was over. */
+/* As if all had stood still for so long, the interrupt too, and a clock that does not had been
+ * asked when it was over. */
 void board_sleep(uint64_t cycles);
 
 /* Files on the host, in the folder where QEMU was started. Below zero: it failed. */

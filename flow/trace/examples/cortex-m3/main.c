@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * A dataflow program without an operating system: a timer's interrupt pushes images, and the main loop runs the task that they activate, which pushes what
- * the next task is activated by. Packets and metadata go to files of the host. A program in the field would send them where it has a line to.
+ * A dataflow program without an operating system: a timer's interrupt pushes images, and the main
+ * loop runs the task that they activate, which pushes what the next task is activated by. Packets
+ * and metadata go to files of the host. A program in the field would send them where it has a line
+ * to.
  */
 #include "punctual/trace.h"
 
 #include "board.h"
 
-#define PRODUCERS 2
+#define PRODUCERS   2
 #define PACKET_SIZE 512
-#define PACKETS 4
-#define IMAGES 300u
+#define PACKETS	    4
+#define IMAGES	    300u
 
 enum { IMAGE, POSE };
 enum { NAVIGATE, CONTROL };
@@ -119,6 +121,7 @@ int main(void)
 	}
 	board_stop();
 	failed |= punctual_trace_end(&statistics);
-	failed |= board_close(metadata_file) | board_close(stream_files[0]) | board_close(stream_files[1]);
+	failed |= board_close(metadata_file) | board_close(stream_files[0]) |
+		  board_close(stream_files[1]);
 	return failed || statistics.discarded != 0;
 }

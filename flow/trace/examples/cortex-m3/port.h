@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The tracer's port for this board: the cycles of SysTick, made 64 bits wide; the program is producer 0, its interrupt handlers are producer 1.
+ * The tracer's port for this board: the cycles of SysTick, made 64 bits wide; the program is
+ * producer 0, its interrupt handlers are producer 1.
  */
 #ifndef PORT_H
 #define PORT_H

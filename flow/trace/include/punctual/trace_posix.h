@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The tracer's port for POSIX: CLOCK_MONOTONIC in nanoseconds, a number for each thread. Packets go to files (src/posix.c). Included by trace.h.
+ * The tracer's port for POSIX: CLOCK_MONOTONIC in nanoseconds, a number for each thread. Packets go
+ * to files (src/posix.c). Included by trace.h.
  */
 #ifndef PUNCTUAL_TRACE_POSIX_H
 #define PUNCTUAL_TRACE_POSIX_H
@@ -13,8 +14,10 @@ struct punctual_trace_posix_thread {
 	uint32_t producer;
 };
 
-/* In the executable's own block, where access is one instruction; a shared object may have that, too, while it is this small. */
-extern __thread struct punctual_trace_posix_thread punctual_trace_posix_thread __attribute__((tls_model("initial-exec")));
+/* In the executable's own block, where access is one instruction; a shared object may have that,
+ * too, while it is this small. */
+extern __thread struct punctual_trace_posix_thread punctual_trace_posix_thread
+	__attribute__((tls_model("initial-exec")));
 
 /* Gives the thread its number for this trace. */
 uint32_t punctual_trace_posix_number(void);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the eBPF program needs of the kernel and of libbpf, for user space: time, registers, one map, and a buffer are the harness's. */
+/* What the eBPF program needs of the kernel and of libbpf, for user space: time, registers, one
+ * map, and a buffer are the harness's. */
 #ifndef MACHINE_HELPERS_H
 #define MACHINE_HELPERS_H
 
-#define SEC(name) __attribute__((used))
+#define SEC(name)	__attribute__((used))
 #define __always_inline inline __attribute__((always_inline))
-#define __noinline __attribute__((noinline))
-#define __weak __attribute__((weak))
+#define __noinline	__attribute__((noinline))
+#define __weak		__attribute__((weak))
 #define __ksym
 #define __uint(name, value) int(*name)[value]
 #define __type(name, value) typeof(value) *name
