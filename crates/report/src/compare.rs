@@ -96,6 +96,7 @@ impl Comparison {
 
     /// Whether there are two configurations with a spread each, without which nothing is marked.
     fn has_spreads(&self) -> bool {
-        self.configurations.iter().filter(|configuration| configuration.runs.len() > 1).count() > 1
+        let has_spread = |configuration: &&Configuration| configuration.runs.len() >= range::RUNS_FOR_SPREAD;
+        self.configurations.iter().filter(has_spread).count() > 1
     }
 }

@@ -4,7 +4,7 @@
 use super::Comparison;
 use super::configuration::{By, Configuration, varies};
 use super::figures::{Kind, Row, Section};
-use super::range::{Difference, Range, Unit, Whole, one_chance_in};
+use super::range::{Difference, Range, Unit, Whole};
 use crate::figure::{at_most, counted};
 use punctual_model::Duration;
 
@@ -133,27 +133,10 @@ fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
         .map(|other| comparison.configurations[other.number].label.as_str())
         .collect();
     match near.is_empty() {
-        true => format!(" Its runs lie apart from those of all others.{}", chance(comparison, best, others)),
+        true => " Its runs lie apart from those of all others.".to_owned(),
         false => format!(" Its runs do not lie apart from those of {}.", near.join(" and of ")),
     }
 }
-
-/// With few runs, that they lie apart may be chance: then it is said.
-fn chance(comparison: &Comparison, best: &Candidate, others: &[Candidate]) -> String {
-    let runs = |candidate: &Candidate| comparison.configurations[candidate.number].runs.len();
-    let cases =
-        others.iter().map(|other| one_chance_in(runs(best), runs(other))).fold(f64::INFINITY, f64::min);
-    if cases >= PLAIN {
-        return String::new();
-    }
-    format!(
-        " With so few that may be chance: two configurations that do not differ at all lie apart in one case of {}.",
-        cases.round()
-    )
-}
-
-/// What happens by chance in fewer than one case of so many is not told.
-const PLAIN: f64 = 100.0;
 
 /// One property at a time, the others as they are. Where just one is different, all has been said.
 fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {

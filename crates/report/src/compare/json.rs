@@ -98,7 +98,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
                     let range = range?;
                     let difference = first.filter(|_| number > 0).map(|first| {
                         let difference = Difference::new(&first, &range);
-                        let has_spreads = first.runs > 1 && range.runs > 1;
+                        let has_spreads = first.has_spread() && range.has_spread();
                         Changed {
                             ratio: difference.ratio(),
                             exceeds_spread: has_spreads.then_some(difference.is_marked),

@@ -3,7 +3,7 @@
 use super::Comparison;
 use super::configuration::{By, Value, varies};
 use super::figures::{Kind, Row, Section};
-use super::range::{Difference, Whole, one_chance_in};
+use super::range::{Difference, RUNS_FOR_SPREAD, Whole, one_chance_in};
 use crate::figure::{count, counted};
 use crate::table::{Column, Fit, Table, Tone, figures, words};
 use crate::{Page, wrapped};
@@ -11,6 +11,11 @@ use crate::{Page, wrapped};
 pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
     let mut text = paragraphs(&introduction(comparison), page);
     text += &configurations(comparison).print(page).0;
+    let decisions = super::decisions::all(comparison);
+    if !decisions.is_empty() {
+        text += "\nDecisions\n";
+        text += &paragraphs(&decisions, page);
+    }
     for section in &comparison.sections {
         text += &format!("\n{}\n", section.kind.title());
         if section.rows.is_empty() {
@@ -27,11 +32,6 @@ pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
     }
     text += "\n";
     text += &paragraphs(&legend(comparison), page);
-    let decisions = super::decisions::all(comparison);
-    if !decisions.is_empty() {
-        text += "\nDecisions\n";
-        text += &paragraphs(&decisions, page);
-    }
     text
 }
 
@@ -171,11 +171,15 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
     text.push(format!("(to first): the difference to {}.", all[0].label));
     if comparison.has_spreads() {
         text.push(format!(
-            "▲ ▼: more than the spread, that is, the ranges over the runs do not overlap. {} A configuration with one run has no spread, so its differences are not marked.",
+            "▲ ▼: more than the spread: the ranges over the runs do not overlap. {} \
+             Where a configuration has fewer than {RUNS_FOR_SPREAD} runs, nothing is marked.",
             chance(comparison)
         ));
     } else {
-        text.push("Differences are not marked: without two runs at least of two configurations there is no spread to compare them with, and each of them may be chance. Give more runs of each.".into());
+        text.push(format!(
+            "Differences are not marked, since each of them may be chance: \
+             a mark takes at least {RUNS_FOR_SPREAD} runs of both configurations."
+        ));
     }
     if comparison.sections.iter().any(|section| section.kind == Kind::Threads) {
         text.push("Threads are compared by name; of several with one name, the one with the most jobs. All figures are those of its primary separator; jitter is the typical one.".into());
@@ -189,13 +193,13 @@ fn chance(comparison: &Comparison) -> String {
         .configurations
         .iter()
         .map(|configuration| configuration.runs.len())
-        .filter(|runs| *runs > 1)
+        .filter(|runs| *runs >= RUNS_FOR_SPREAD)
         .collect();
     runs.sort_unstable();
     let (few, more) = (runs[0], runs[1]);
     let cases = one_chance_in(few, more);
     let cases = if cases < 1e6 { count(cases.round() as u64) } else { "more than a million".into() };
     format!(
-        "With {few} and {more} runs that happens to one figure of {cases} where nothing differs at all; with more runs, to fewer."
+        "Where nothing differs, chance marks one figure in {cases} with {few} and {more} runs, fewer with more runs."
     )
 }
