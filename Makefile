@@ -1,12 +1,12 @@
-# What one types. Each target installs what it needs (scripts/setup says what), and does nothing twice.
+# Commands for people: `make help` lists them. Each target installs what it needs (scripts/setup) and says what.
 
-# Where rustup puts cargo, for shells that have not been told yet.
+# Where rustup puts cargo: a shell started before its installation does not have it in its path.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-# What to build for, where it is another machine: aarch64-unknown-linux-gnu.
+# To cross-compile: aarch64-unknown-linux-gnu.
 TARGET ?=
 BUILT := $(CARGO_TARGET_DIR)$(TARGET:%=/%)
 CROSS := $(if $(TARGET),scripts/cross $(TARGET))
@@ -14,12 +14,12 @@ PUNCTUAL := $(BUILT)/release/punctual
 PUNCTUALD := $(BUILT)/release/punctuald
 # libpunctual.so and its pkg-config file.
 LIBRARY := $(BUILT)/client
-# As one would type it.
+# The command as a person would type it.
 SHOWN := $(PUNCTUAL:$(CURDIR)/%=%)
 WORKLOADS := $(BUILT)/workloads
 MANUALS := $(CARGO_TARGET_DIR)/man
 COMPLETIONS := $(CARGO_TARGET_DIR)/completions
-# How long `make fuzz` tries each target.
+# How long `make fuzz` runs each target.
 SECONDS ?= 300
 # Observing needs privileges, building does not.
 SUDO ?= $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -27,11 +27,11 @@ KERNEL ?= 6.1
 LAB := CARGO=$(CARGO) $(CARGO_TARGET_DIR)/debug/lab
 
 ifeq ($(firstword $(MAKECMDGOALS)),vm-run)
-# What follows are words of a command, whatever targets there are. One with quotes: make vm-run COMMAND="sh -c 'uname -r; id'"
+# The words that follow are a command, even if they name targets. One with quotes: make vm-run COMMAND="sh -c 'uname -r; id'"
 COMMAND ?= $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 
 vm-run:
-	$(if $(strip $(COMMAND)),,@echo 'vm-run: which command? make vm-run KERNEL=6.1 -- punctual doctor' >&2; exit 2)
+	$(if $(strip $(COMMAND)),,@echo 'vm-run: no command. Example: make vm-run KERNEL=6.1 -- punctual doctor' >&2; exit 2)
 	@$(MAKE) --silent lab
 	@$(LAB) run --kernel "$(KERNEL)" -- $(COMMAND)
 
@@ -42,31 +42,42 @@ $(filter-out vm-run,$(MAKECMDGOALS)):
 else
 
 help:
-	@echo 'make demo             watch the demonstration workload for ten seconds, show what was found'
-	@echo 'make build            build the command, the daemon and its library: $(SHOWN); with TARGET=aarch64-unknown-linux-gnu for 64-bit Arm'
-	@echo 'make test             all tests, the end-to-end ones against this kernel'
-	@echo 'make test-faults      the daemon killed 100 times under 200 clients: every thread as it should be; make test does it 5 times'
-	@echo 'make fuzz             what reads recordings, messages, configuration and rules, against libFuzzer, for SECONDS ($(SECONDS)) each; TARGETS="…" (of scripts/fuzz list)'
-	@echo 'make vm-test          the end-to-end tests and those of the daemon on other kernels, in virtual machines; KERNELS="…" (of make vm-kernels), SUITE=…, TESTS="…"'
-	@echo 'make vm-systemd       the daemon under systemd, in virtual machines with Debian 12 and 13'
-	@echo 'make vm-run           one command on another kernel: make vm-run KERNEL=6.1 -- punctual doctor'
-	@echo 'make vm-shell         a shell on another kernel: make vm-shell KERNEL=7.2-rt'
-	@echo 'make vm-bench         what an observed event costs, in instructions, beside strace, perf and ftrace; KERNELS="…"'
-	@echo 'make flow             the dataflow executor and its tracer (flow/, CMake), and their tests'
-	@echo 'make stress-flow      10 million pushes on 1, 2, 4 and 8 executors of it under ThreadSanitizer (some minutes); make flow does half a million'
-	@echo 'make demo-flow        a dataflow program traced under two policies, on one to three executors, and compared'
-	@echo 'make bench-flow       what activations, their traces and probes cost, and how fast traces are analysed'
-	@echo 'make check            formatting, lints, warnings of the C compiler and of clang for eBPF'
-	@echo 'make bench-overhead   what watching costs the watched'
-	@echo 'make bench-record     what recording costs beside extracting'
-	@echo 'make bench-replay     how fast recordings are replayed, and how large they are'
-	@echo 'make bench-daemon     what asking punctuald costs, beside an exchange that does nothing and the direct system call'
-	@echo 'make bench-accuracy   how often the periods and slips of simulated tasks are found, beside the published algorithm'
-	@echo 'make bench-truth      periods, skips and costs of live threads under load, beside what their jobs log of themselves'
-	@echo 'make bench-extract    how many jobs per second extraction takes in'
-	@echo 'make man completions  manual pages and shell completions'
-	@echo 'make install          command, daemon, library, units, manual pages and completions, to PREFIX ($(PREFIX))'
-	@echo 'make clean            remove all that was built'
+	@echo 'Try it'
+	@echo '  make demo             watch threads with known timing for ten seconds; what was found, beside the truth'
+	@echo '  make demo-flow        trace a dataflow program under two policies, on one to three executors; compare'
+	@echo
+	@echo 'Build and install'
+	@echo '  make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles'
+	@echo '  make install          with manual pages and completions, to PREFIX ($(PREFIX))'
+	@echo '  make flow             dataflow executor and tracer (flow/, CMake), with their tests'
+	@echo '  make man completions  manual pages and shell completions'
+	@echo '  make book             documents as a book (needs mdbook)'
+	@echo '  make images           pictures of the documents, from the demonstration'
+	@echo '  make clean            remove everything that was built'
+	@echo
+	@echo 'Check and test'
+	@echo '  make check            formatting, lints, compiler warnings, shell scripts, documents'
+	@echo '  make test             all tests, end-to-end ones on this kernel'
+	@echo '  make test-faults      kill the daemon 100 times under 200 clients (make test: 5 times)'
+	@echo '  make stress-flow      10 million pushes on 1 to 8 executors under ThreadSanitizer (make flow: half a million)'
+	@echo '  make fuzz             all readers of foreign input, SECONDS ($(SECONDS)) each; TARGETS="…" (scripts/fuzz list)'
+	@echo
+	@echo 'Other kernels, in virtual machines (docs/lab.md)'
+	@echo '  make vm-test          end-to-end and daemon tests; KERNELS="…" (make vm-kernels), SUITE=…, TESTS="…"'
+	@echo '  make vm-systemd       the daemon under systemd, on Debian 12 and 13'
+	@echo '  make vm-run           one command: make vm-run KERNEL=6.1 -- punctual doctor'
+	@echo '  make vm-shell         a shell: make vm-shell KERNEL=7.2-rt'
+	@echo '  make vm-bench         instructions per observed event, beside strace, perf and ftrace; KERNELS="…"'
+	@echo
+	@echo 'Measure (tables go to docs/benchmarks.md)'
+	@echo '  make bench-overhead   what watching costs the watched'
+	@echo '  make bench-record     what recording costs beyond extracting'
+	@echo '  make bench-replay     speed of replay, size of recordings'
+	@echo '  make bench-extract    jobs per second that extraction handles (printed only)'
+	@echo '  make bench-accuracy   periods and slips found in simulated tasks, beside the published algorithm'
+	@echo '  make bench-truth      models of live threads under load, beside what their jobs log'
+	@echo '  make bench-daemon     requests to punctuald, beside an empty exchange and the direct system call'
+	@echo '  make bench-flow       activations, their traces and probes, and the analysis of traces'
 
 setup:
 	@scripts/setup build
@@ -74,7 +85,7 @@ setup:
 
 build: setup
 	$(CROSS) $(CARGO) build --release -p punctual-cli -p punctual-daemon $(TARGET:%=--target %)
-	@# As a static library, which nobody else needs, for the C compiler to make the shared one of.
+	@# Only for the C compiler, which makes the shared library from it.
 	$(CROSS) $(CARGO) rustc --release -p punctual-client --lib --crate-type staticlib $(TARGET:%=--target %)
 	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
 
@@ -90,13 +101,12 @@ test: build workloads
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) LIBPUNCTUAL=$(LIBRARY) scripts/test
 
-# The daemon under 200 clients, killed at any point, 100 times; make test does it five times.
-# In a variable, since a comma would end an argument of $(if).
+# A variable, because a comma would end an argument of $(if).
 AS_ROOT := "$(SUDO)", "-E", "env", "PUNCTUAL_FAULT_ROUNDS=100"
 test-faults: setup
 	@PUNCTUAL_FAULT_ROUNDS=100 $(CARGO) test -q -p punctual-daemon --test daemon $(if $(SUDO),--config 'target."cfg(all())".runner = [$(AS_ROOT)]') faults
 
-# A project of its own, of which nothing in the workspace is a part.
+# A CMake project of its own, outside the workspace.
 FLOW := $(CARGO_TARGET_DIR)/flow
 flow: flow-build
 	cd $(FLOW) && ctest --output-on-failure -j 2
@@ -108,7 +118,7 @@ flow-build:
 	cmake --build $(FLOW) -j 2
 
 stress-flow: flow-build
-	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { echo 'stress-flow: not built, since this compiler has no ThreadSanitizer (see $(FLOW)/configure.log)' >&2; exit 1; }
+	@[ -x $(FLOW)/tests/flow-stress-tsan ] || { echo 'stress-flow: not built: this compiler has no ThreadSanitizer (see $(FLOW)/configure.log)' >&2; exit 1; }
 	timeout 3600 $(FLOW)/tests/flow-stress-tsan 10000000 1 2 4 8
 
 # Only what the demonstration runs: no tests, so none of what they need.
@@ -134,14 +144,25 @@ check:
 	@scripts/setup check
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	@# Other versions wrap some lines differently.
+	@# Other versions of clang-format wrap some lines differently.
 	@if clang-format --version | grep -q 'version 14'; then clang-format --dry-run --Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp'); \
-	else echo 'check: C and C++ are formatted by clang-format 14, which is not here: not checked' >&2; fi
-	@# The workloads and the eBPF programs are compiled with -Wall -Wextra -Werror wherever they are compiled.
+	else echo 'check: clang-format 14 is not installed: the formatting of C and C++ is not checked' >&2; fi
+	@# Workloads and eBPF programs are always compiled with -Wall -Wextra -Werror.
 	$(MAKE) --silent -C tests/workloads OUT=$(CARGO_TARGET_DIR)/workloads-check --always-make all
 	@touch crates/observe/build.rs
 	$(CARGO) check -p punctual-observe
-	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
+	scripts/check-docs
+	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
+	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
+	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/images scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
+
+images: build workloads
+	@scripts/setup images
+	@scripts/setup observe
+	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) WORKLOADS=$(WORKLOADS) scripts/images
+
+book:
+	mdbook build --dest-dir $(CARGO_TARGET_DIR)/book
 
 bench-overhead: build workloads
 	@scripts/setup observe
@@ -157,7 +178,7 @@ bench-replay: build
 	$(CARGO) build --release -p punctual-bench
 	@env TARGET_DIR=$(CARGO_TARGET_DIR) $(CARGO_TARGET_DIR)/release/bench-replay
 
-# The daemon's client is in C, as most of them are.
+# The client is in C, as most clients of the daemon are.
 bench-daemon: build
 	$(CARGO) build --release -p punctual-bench --bin bench-daemon
 	$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -pthread -Icrates/client/include bench/c/daemon.c -L$(LIBRARY) -lpunctual -o $(CARGO_TARGET_DIR)/bench-daemon-client
@@ -194,7 +215,8 @@ install: man completions
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/include crates/daemon/include/punctual-plugin.h
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual dist/punctuald.toml dist/rules.conf
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/punctual/flow-probes dist/flow-probes/*
-	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual README.md docs/*
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/punctual README.md ARCHITECTURE.md CHANGELOG.md SECURITY.md
+	find docs -type f -exec install -D -m 644 {} $(DESTDIR)$(PREFIX)/share/doc/punctual/{} \;
 	mkdir -p $(DESTDIR)$(PREFIX)/lib/systemd/system
 	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' dist/punctuald.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/punctuald.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system dist/punctuald.socket
@@ -215,7 +237,7 @@ lab: setup
 vm-test: lab
 	@$(LAB) test $(if $(KERNELS),--kernel "$(KERNELS)") $(SUITE:%=--suite %) $(TESTS)
 
-# What is installed, in small systems of Debian 12 and 13.
+# The installed files, in minimal systems of Debian 12 and 13.
 vm-systemd: lab
 	@rm -rf $(CARGO_TARGET_DIR)/vm/installed
 	@$(MAKE) --silent install DESTDIR=$(CARGO_TARGET_DIR)/vm/installed PREFIX=/usr/local >$(CARGO_TARGET_DIR)/vm/install.log
@@ -230,5 +252,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
 endif
