@@ -65,6 +65,10 @@ fn nonsense_is_refused() {
 fn calls_and_classes_have_unique_names_and_numbers() {
     for call in Call::ALL {
         assert_eq!(Call::from_name(call.name()), Some(*call));
+        for number in [Call::number_on_x86_64, Call::number_on_aarch64] {
+            let same = |other: &&Call| number(**other).is_some() && number(**other) == number(*call);
+            assert!(Call::ALL.iter().filter(same).count() <= 1, "two calls have the number of {call}");
+        }
         assert_eq!(Call::from_number(*call as u8), Some(*call));
     }
     for class in FileClass::ALL {

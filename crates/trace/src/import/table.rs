@@ -22,48 +22,19 @@ impl Machine {
     }
 
     fn call(self, number: i64) -> Option<Call> {
-        let number_of = |row: &(Call, i64, i64)| if self == Machine::X86 { row.1 } else { row.2 };
-        NUMBERS.iter().find(|row| number_of(row) == number && number >= 0).map(|row| row.0)
+        let number = u16::try_from(number).ok();
+        let has_number = |call: &Call| match self {
+            Machine::X86 => call.number_on_x86_64() == number,
+            Machine::Arm => call.number_on_aarch64() == number,
+        };
+        number.and_then(|_| Call::ALL.iter().copied().find(has_number))
+    }
+
+    /// The number of futex(2), whose second argument says which call it is.
+    fn futex_number(self) -> i64 {
+        if self == Machine::X86 { 202 } else { 98 }
     }
 }
-
-/// The call, its number on x86-64 and on 64-bit ARM; -1 where it does not exist.
-const NUMBERS: [(Call, i64, i64); 34] = [
-    (Call::ClockNanosleep, 230, 115),
-    (Call::Nanosleep, 35, 101),
-    (Call::Select, 23, -1),
-    (Call::Pselect6, 270, 72),
-    (Call::Poll, 7, -1),
-    (Call::Ppoll, 271, 73),
-    (Call::EpollWait, 232, -1),
-    (Call::EpollPwait, 281, 22),
-    (Call::EpollPwait2, 441, 441),
-    (Call::Read, 0, 63),
-    (Call::Readv, 19, 65),
-    (Call::Preadv, 295, 69),
-    (Call::Preadv2, 327, 286),
-    (Call::Accept, 43, 202),
-    (Call::Accept4, 288, 242),
-    (Call::Recvfrom, 45, 207),
-    (Call::Recvmsg, 47, 212),
-    (Call::Recvmmsg, 299, 243),
-    (Call::FutexWait, 202, 98),        // futex(2): by its operation
-    (Call::FutexWaitBitset, 455, 455), // futex_wait(2)
-    (Call::FutexWaitv, 449, 449),
-    (Call::RtSigtimedwait, 128, 137),
-    (Call::RtSigsuspend, 130, 133),
-    (Call::Pause, 34, -1),
-    (Call::MqTimedreceive, 243, 183),
-    (Call::Msgrcv, 70, 188),
-    (Call::Semop, 65, 193),
-    (Call::Semtimedop, 220, 192),
-    (Call::Wait4, 61, 260),
-    (Call::Waitid, 247, 95),
-    (Call::IoGetevents, 208, 4),
-    (Call::IoPgetevents, 333, 292),
-    (Call::IoUringEnter, 426, 426),
-    (Call::SchedYield, 24, 124),
-];
 
 /// restart_syscall(2) goes on with the call that a signal interrupted.
 pub fn restarts(machine: Machine, number: i64) -> bool {
@@ -87,7 +58,7 @@ pub fn entry(
     let [a, b, c, d, e, _] = arguments;
     let int = |argument: u64| argument as u32 as i32;
     let file = |class, fd| Object::File { class, fd: int(fd), identity: 0 };
-    let call = machine.call(number)?;
+    let call = if number == machine.futex_number() { futex(b)? } else { machine.call(number)? };
     // Of a call that waits for a file it is not known whether it was opened so that it never blocks: only its
     // sleeps tell.
     let (call, object, always) = match call {
@@ -105,8 +76,9 @@ pub fn entry(
         Call::Recvfrom | Call::Recvmmsg if d & MSG_DONTWAIT != 0 => return None,
         Call::Recvmsg if c & MSG_DONTWAIT != 0 => return None,
         Call::Recvfrom | Call::Recvmmsg | Call::Recvmsg => (call, file(FileClass::Socket, a), false),
-        Call::FutexWait => (futex(b)?, Object::Address(a & !7), true),
-        Call::FutexWaitBitset => (Call::FutexWait, Object::Address(a & !7), true),
+        Call::FutexWait | Call::FutexWaitBitset | Call::FutexLockPi | Call::FutexWaitRequeuePi => {
+            (call, Object::Address(a & !7), true)
+        }
         Call::FutexWaitv | Call::RtSigsuspend | Call::Pause => (call, Object::None, true),
         Call::RtSigtimedwait => (call, Object::None, c == 0),
         Call::MqTimedreceive => (call, file(FileClass::MessageQueue, a), false),
