@@ -1,17 +1,20 @@
 // Threads that are disturbed, or whose timers expire more often than they look; and a thread that
 // knows what its jobs cost.
 //
-//   disturbed stopped      `drv` sleeps until absolute times; its process is stopped and continued,
-//   before and beyond them disturbed timerfd      `drv` reads a timerfd, now and then after several
-//   expirations; prints how many each time disturbed sigwait      the same with a POSIX timer and
-//   sigwaitinfo disturbed signalfd     the same with a POSIX timer and a signalfd disturbed
-//   interrupted  `drv` waits in epoll_wait, ppoll and a futex; every wait is ended by a signal with
-//   a handler disturbed ended        threads wait in several ways when the process exits disturbed
-//   shut         threads wait at sockets and a pipe, of which nothing comes any more disturbed
-//   costs        `drv` spins; most of its reads do not wait; prints what each job cost by the
-//   thread's own clock
+// disturbed MODE [--jobs N] prints what was done as one line of JSON. MODE is one of
 //
-// [--jobs N]. Prints what was done as one line of JSON.
+// - stopped: `drv` sleeps until absolute times; its process is stopped and continued, before and
+//   after them
+// - timerfd: `drv` reads a timerfd, now and then after several expirations; prints how many each
+//   time
+// - sigwait: the same with a POSIX timer and sigwaitinfo
+// - signalfd: the same with a POSIX timer and a signalfd
+// - interrupted: `drv` waits in epoll_wait, ppoll and a futex; a signal with a handler ends every
+//   wait
+// - ended: threads wait in several ways when the process exits
+// - shut: threads wait at sockets and a pipe that are shut down
+// - costs: `drv` spins, and most of its reads do not wait; prints the cost of each job by the
+//   thread's own clock
 #include "workload.h"
 
 #include <arpa/inet.h>
@@ -40,7 +43,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { PRIORITY = 50, MOST_JOBS = 100000, THREADS = 8 };
+enum { PRIORITY = 50, MOST_JOBS = 100000, THREADS = 9 };
 
 static int64_t period_ns = 5 * MS, beginning_ns;
 static int jobs;
@@ -67,10 +70,13 @@ static pthread_t start(void *(*body)(void *), void *argument)
 
 // --- stopped
 
-static void stop_and_continue(pid_t parent)
+// Ends by a signal that it looks for: killed between the two, it would leave its parent stopped for
+// ever.
+static void stop_and_continue(pid_t parent, const sigset_t *end)
 {
+	const struct timespec at_once = {0};
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int64_t n = 0;; n++) {
+	for (int64_t n = 0; sigtimedwait(end, NULL, &at_once) < 0; n++) {
 		sleep_until(beginning_ns + (5 * n + 2) * period_ns + period_ns / 2);
 		kill(parent, SIGSTOP);
 		// Every other time two arrivals pass before it goes on.
@@ -78,6 +84,7 @@ static void stop_and_continue(pid_t parent)
 			sleep_until(beginning_ns + (5 * n + 4) * period_ns + period_ns / 4);
 		kill(parent, SIGCONT);
 	}
+	_exit(0);
 }
 
 static void *sleeper(void *unused)
@@ -98,11 +105,15 @@ static void stopped(void)
 	period_ns = 10 * MS;
 	beginning_ns = now_ns() + 20 * MS;
 	pid_t parent = getpid();
+	sigset_t end;
+	sigemptyset(&end);
+	sigaddset(&end, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &end, NULL);
 	pid_t child = must(fork(), "fork");
 	if (child == 0)
-		stop_and_continue(parent);
+		stop_and_continue(parent, &end);
 	pthread_join(start(sleeper, NULL), NULL);
-	kill(child, SIGKILL);
+	kill(child, SIGUSR1);
 	waitpid(child, NULL, 0);
 	print_told("arrivals_ns");
 }
@@ -308,8 +319,11 @@ static void *wait_somehow(void *argument)
 		return (void *)syscall(SYS_recvfrom, sockets[0][0], &byte, 1, 0, NULL, NULL);
 	case 6:
 		return (void *)syscall(SYS_recvfrom, sockets[1][0], &byte, 1, 0, NULL, NULL);
-	default:
+	case 7:
 		return (void *)syscall(SYS_accept4, sockets[2][0], NULL, NULL, 0);
+	default:
+		poll.fd = sockets[0][0];
+		return (void *)syscall(SYS_ppoll, &poll, 1, NULL, NULL, 8);
 	}
 }
 

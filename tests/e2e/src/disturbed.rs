@@ -164,7 +164,7 @@ fn interrupted() -> Result<Outcome> {
 /// The last wait of each of these threads released nothing, or says that it was the end.
 fn ended() -> Result<Outcome> {
     let recorded = Recorded::of("ended", 1)?;
-    for kind in 0..8 {
+    for kind in 0..9 {
         let activations = recorded.activations(&format!("wait-{kind}"));
         let Some(last) = activations.last() else { return fail(format!("nothing was seen of wait-{kind}")) };
         let by = last.resumed.map(|resumed| resumed.disturbance);
@@ -178,7 +178,7 @@ fn ended() -> Result<Outcome> {
 
 fn shut() -> Result<Outcome> {
     let recorded = Recorded::of("shut", 1)?;
-    for (kind, call) in [(4, "read"), (5, "recvfrom"), (6, "recvfrom"), (7, "accept4")] {
+    for (kind, call) in [(4, "read"), (5, "recvfrom"), (6, "recvfrom"), (7, "accept4"), (8, "ppoll")] {
         let activations = recorded.activations(&format!("wait-{kind}"));
         let wait = activations.iter().find(|activation| activation.separator.call.name() == call);
         let Some(wait) = wait else { return fail(format!("no {call} of wait-{kind}: {activations:?}")) };

@@ -30,7 +30,8 @@ struct run {
 	int side;    // one more descriptor, where a driver needs it
 	int id;	     // System V identifier
 	pid_t child;
-	char *path; // to be removed at the end
+	int ends_child; // the signal that ends it, after which it is waited for; 0: SIGKILL
+	char *path;	// to be removed at the end
 	_Alignas(64) _Atomic uint32_t words[4];
 	_Alignas(4096) char buffer[4096];
 };

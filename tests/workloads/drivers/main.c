@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
+#include <sys/wait.h>
 
 enum { DRV_PRIORITY = 50, SRC_PRIORITY = 60 };
 
@@ -53,7 +54,9 @@ char *temporary_path(const char *file)
 void clean_up(struct run *run)
 {
 	if (run->child > 0)
-		kill(run->child, SIGKILL);
+		kill(run->child, run->ends_child ? run->ends_child : SIGKILL);
+	if (run->child > 0 && run->ends_child)
+		waitpid(run->child, NULL, 0);
 	if (run->id >= 0) {
 		// An identifier is of one kind; as the other it does not exist or is somebody
 		// else's, so only the right one is asked for.

@@ -125,18 +125,21 @@ static void stop_and_continue(struct run *run)
 		kill(run->child, SIGUSR1);
 }
 
-// The one that continues must not be of the process that is stopped.
+// A stopped process cannot continue itself. The child ends by a signal that it waits for: killed
+// between the two, it would leave this process stopped for ever.
 static const char *make_continuer(struct run *run)
 {
 	pid_t parent = getpid();
 	sigset_t set;
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	run->ends_child = SIGUSR2;
 	run->child = must(fork(), "fork");
 	if (run->child == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		while (sigwaitinfo(&set, NULL) > 0) {
+		while (sigwaitinfo(&set, NULL) == SIGUSR1) {
 			kill(parent, SIGSTOP);
 			kill(parent, SIGCONT);
 		}
