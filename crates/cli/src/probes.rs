@@ -15,7 +15,7 @@ use crate::folder::Folder;
 use crate::progress::Line;
 use crate::stop::Stop;
 use doubts::Finding;
-use punctual_observe::probes::{self, Counted, Located, ProbeFile, Tracer};
+use punctual_observe::flow::{self as probes, Counted, Located, ProbeFile, Tracer};
 use punctual_report::counted;
 use punctual_trace::flow::Kind;
 use recorder::Recorder;

@@ -1,7 +1,8 @@
 //! What of this kernel and these privileges lets which function work.
 
 use crate::error::Error;
-use crate::program::{self, Attach, Settings};
+use crate::jobs::{self, Attach, Settings};
+use crate::loader::ADVICE;
 use crate::system;
 use std::fs;
 use std::path::Path;
@@ -70,7 +71,7 @@ const FULL_SPEED: &str = "leaving system calls that are not observed at full spe
 
 fn without_advice(error: &Error) -> String {
     let text = error.to_string();
-    text.strip_suffix(program::ADVICE).unwrap_or(&text).to_owned()
+    text.strip_suffix(ADVICE).unwrap_or(&text).to_owned()
 }
 
 fn kernel_release() -> Check {
@@ -119,7 +120,7 @@ fn types() -> Check {
 
 fn tracepoints() -> Check {
     let (name, needed_for) = (TRACEPOINTS, "observing");
-    match program::load(&Settings { buffer_bytes: 4096, ..Settings::default() }, Attach::Tracepoint) {
+    match jobs::load(&Settings { buffer_bytes: 4096, ..Settings::default() }, Attach::Tracepoint) {
         Ok(_) => Check::works(name, needed_for, "scheduler and system calls can be traced"),
         Err(error) => Check::fails(
             name,
@@ -135,7 +136,7 @@ fn functions() -> Check {
     let (name, needed_for) = (FUNCTIONS, FULL_SPEED);
     let tried = system::require_privileges()
         .and_then(|()| system::kernel_types())
-        .and_then(|btf| program::try_fentry(&btf));
+        .and_then(|btf| jobs::try_fentry(&btf));
     match tried {
         Ok(()) if system::may_be_preempted() => Check::works(
             name,

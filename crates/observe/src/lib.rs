@@ -1,20 +1,22 @@
-//! Watches live threads: the eBPF program, its loader, and the records that come out of it.
+//! Observes live threads: eBPF programs, what loads them, and the records that come out.
 //!
-//! Needs a kernel of 5.15 or newer that describes its types (BTF), and CAP_BPF with CAP_PERFMON. Not for:
-//! what the records mean (that is `extract`).
+//! Each eBPF object has a module and a folder: [`jobs`] records the activations of real-time threads, [`flow`]
+//! the events of dataflow programs. What they share stands beside them: loading, the ring buffer, the command
+//! under observation, what must be known of the machine.
+//!
+//! Needs Linux 5.15 or newer with type information (BTF), CAP_BPF and CAP_PERFMON. Not for interpreting the
+//! records: that is `extract`.
 
-mod calls;
+mod command;
 mod doctor;
 mod error;
-mod interface;
-#[cfg(test)]
-mod machine;
-mod observer;
-pub mod probes;
-mod program;
+pub mod flow;
+mod jobs;
+mod loader;
+mod ring;
 mod system;
 
 pub use doctor::{Check, Verdict, doctor};
 pub use error::{Error, ErrorKind};
-pub use observer::{Observer, Options, Statistics, Summary, Target};
-pub use program::{Attach, Attached};
+pub use jobs::{Attach, Observer, Options, Statistics, Summary, Target};
+pub use loader::Attached;

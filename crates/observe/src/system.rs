@@ -122,7 +122,7 @@ pub fn most_threads() -> u32 {
 pub fn affinity_words() -> u32 {
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
     let last = possible.trim().rsplit(['-', ',']).next().and_then(|cpu| cpu.parse::<u32>().ok()).unwrap_or(0);
-    (last / 64 + 1).min(crate::interface::AFFINITY_WORDS as u32)
+    (last / 64 + 1).min(crate::jobs::AFFINITY_WORDS as u32)
 }
 
 /// The kernel's number of the cgroup at `path`.
@@ -176,7 +176,7 @@ pub fn require_process(pid: u32) -> Result<(), Error> {
 /// The command line of a process in this PID namespace; empty if it has none or is gone.
 pub fn command_line(pid: u32) -> String {
     fs::read(format!("/proc/{pid}/cmdline"))
-        .map(|bytes| crate::interface::command_line(&bytes))
+        .map(|bytes| crate::jobs::command_line(&bytes))
         .unwrap_or_default()
 }
 

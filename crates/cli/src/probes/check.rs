@@ -4,7 +4,7 @@ use super::files;
 use crate::failure::{Code, Failure};
 use crate::output;
 use clap::{Args, Subcommand, ValueHint};
-use punctual_observe::probes::{self, Declared, First, Located, ProbeFile};
+use punctual_observe::flow::{self as probes, Declared, First, Located, ProbeFile};
 use punctual_trace::flow::Arming;
 use serde_json::json;
 use std::fmt::Write as _;

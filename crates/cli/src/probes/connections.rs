@@ -1,7 +1,7 @@
 //! Connections that a file declares by names, in a trace where they have numbers.
 
 use super::doubts::what;
-use punctual_observe::probes::Declared;
+use punctual_observe::flow::Declared;
 use punctual_trace::flow::{About, Connection, Input};
 use std::collections::BTreeMap;
 

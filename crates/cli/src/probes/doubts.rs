@@ -5,7 +5,7 @@
 //! and where a task is queued before it is executed. Some of it can come of right files of other frameworks:
 //! that is told as a question, and is no failure.
 
-use punctual_observe::probes::{Counted, Name, ProbeFile};
+use punctual_observe::flow::{Counted, Name, ProbeFile};
 use punctual_report::counted;
 use punctual_trace::flow::Kind;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The files that say where events are: as they are named on the command line, read and put together.
 
 use crate::failure::{Code, Failure, reason};
-use punctual_observe::probes::ProbeFile;
+use punctual_observe::flow::ProbeFile;
 use std::path::{Path, PathBuf};
 
 /// Those that come with Punctual. They are part of the command, so that they are there wherever it is, and of

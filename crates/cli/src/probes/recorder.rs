@@ -4,7 +4,7 @@ use super::connections;
 use super::doubts::{Doubts, Finding, Of, is_text, what};
 use crate::failure::{Code, Failure};
 use crate::platform;
-use punctual_observe::probes::{Counted, Name, ProbeFile, Seen};
+use punctual_observe::flow::{Counted, Name, ProbeFile, Seen};
 use punctual_trace::flow::{About, Kind, OBJECTS, Writer};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

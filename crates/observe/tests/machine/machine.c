@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel side as a program of user space: events of one thread on standard input, its records
- * on standard output, each behind its length.
+ * The programs as a program of user space: events of one thread on standard input, its records on
+ * standard output, each behind its length. An event is a line: its name, TIME, ACCOUNT and an
+ * ARGUMENT.
  *
- *   in TIME ACCOUNT | out TIME ACCOUNT STATE | wake TIME ACCOUNT | enter TIME ACCOUNT | exit TIME
- * ACCOUNT RESULT
+ *   in      the thread gets a processor
+ *   out     it loses it; ARGUMENT is the state of sched_switch, 0: preempted
+ *   sleep   it stops, and no program sees that
+ *   wake    it is woken
+ *   enter   it calls read on a pipe
+ *   until   it calls clock_nanosleep; ARGUMENT is the absolute time
+ *   exit    the call returns ARGUMENT
+ *   leave   the call returns ARGUMENT, and no program sees that
+ *   again   the kernel restarts the call
  *
- * ACCOUNT is what sum_exec_runtime says at the time. STATE is that of sched_switch; 0 is preempted.
- * The call is a read of a pipe.
+ * ACCOUNT is what sum_exec_runtime says at the time.
  */
-#include "../../src/bpf/observe.bpf.c"
+#include "../../src/jobs/bpf/jobs.bpf.c"
 
 int scanf(const char *format, ...);
 int strcmp(const char *a, const char *b);
@@ -105,10 +112,12 @@ long bpf_probe_read_kernel_str(void *to, __u32 size, const void *from)
 	return copy(to, 1, from);
 }
 
-/* There is no memory of user space. */
+/* All that user space has in memory. */
+static struct timespec sleep_until;
+
 long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
-	return -1;
+	return from == &sleep_until ? copy(to, size, from) : -1;
 }
 
 void *bpf_this_cpu_ptr(const void *variable)
@@ -117,25 +126,42 @@ void *bpf_this_cpu_ptr(const void *variable)
 }
 
 #if defined(__TARGET_ARCH_x86)
-enum { READ = 0 };
-#define SET_CALL(number) \
-	(registers.orig_ax = (number), registers.di = 3, registers.ax = (unsigned long)-ENOSYS)
+enum { READ = 0, CLOCK_NANOSLEEP = 230 };
+#define SET_CALL(number, a, b, c) \
+	(registers.orig_ax = (number), registers.di = (a), registers.si = (b), \
+		registers.dx = (c), registers.ax = (unsigned long)-ENOSYS)
 #define SET_RESULT(result) (registers.ax = (result))
 #else
-enum { READ = 63 };
-#define SET_CALL(number)   (registers.syscallno = (number), registers.orig_x0 = 3)
+enum { READ = 63, CLOCK_NANOSLEEP = 115 };
+#define SET_CALL(number, a, b, c) \
+	(registers.syscallno = (number), registers.orig_x0 = (a), registers.regs[1] = (b), \
+		registers.regs[2] = (c))
 #define SET_RESULT(result) (registers.regs[0] = (result))
 #endif
+
+static __u8 current_call;
+
+static void enter(bool is_sleep)
+{
+	current_call = is_sleep ? CALL_CLOCK_NANOSLEEP : CALL_READ;
+	if (is_sleep)
+		SET_CALL(CLOCK_NANOSLEEP, CLOCK_MONOTONIC, TIMER_ABSTIME,
+			(unsigned long)&sleep_until);
+	else
+		SET_CALL(READ, 3, 0, 0);
+	on_enter(&registers, current_call);
+}
 
 int main(void)
 {
 	char event[16];
 	long long account, last;
 
+
 	*(volatile bool *)&active = true;
 	task.se.cfs_rq = &group;
 	task.group_leader = &task;
-	SET_CALL(-1);
+	SET_CALL(-1, 0, 0, 0);
 	while (scanf("%15s %lld %lld %lld", event, (long long *)&now, &account, &last) == 4) {
 		__u64 state[4] = {0, 0, 0, (__u64)last};
 
@@ -150,12 +176,20 @@ int main(void)
 		} else if (strcmp(event, "wake") == 0) {
 			waking(state, &task);
 		} else if (strcmp(event, "enter") == 0) {
-			SET_CALL(READ);
-			on_enter(&registers, CALL_READ);
-		} else if (strcmp(event, "exit") == 0) {
+			enter(false);
+		} else if (strcmp(event, "until") == 0) {
+			sleep_until.tv_sec = last / 1000000000;
+			sleep_until.tv_nsec = last % 1000000000;
+			enter(true);
+		} else if (strcmp(event, "again") == 0) {
+			enter(current_call == CALL_CLOCK_NANOSLEEP);
+		} else if (strcmp(event, "exit") == 0 || strcmp(event, "leave") == 0) {
 			SET_RESULT(last);
-			on_exit(CALL_READ, last);
-			SET_CALL(-1);
+			if (strcmp(event, "exit") == 0)
+				on_exit(current_call, last);
+			/* A call that is to be restarted stays in the registers. */
+			if (interruption_of(last) == INTERRUPTED_NOT)
+				SET_CALL(-1, 0, 0, 0);
 		} else if (strcmp(event, "sleep") == 0) {
 			/* A stop that no program sees. */
 			task.nvcsw++;

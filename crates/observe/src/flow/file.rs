@@ -3,11 +3,12 @@
 //! that of the program.
 
 use super::place::{Number, Place, Text};
+use super::skeleton::types::flow_limits;
 use punctual_trace::flow::{Arming, Kind};
 use serde::Deserialize;
 
 /// As many probes as the kernel side has room for.
-pub const MOST_PROBES: usize = 32;
+pub const MOST_PROBES: usize = flow_limits::MOST_PROBES.0 as usize;
 /// Nobody writes more by hand.
 const MOST_BYTES: usize = 1 << 20;
 

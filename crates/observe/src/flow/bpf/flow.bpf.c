@@ -12,6 +12,8 @@ const volatile struct flow_probe probes[MOST_PROBES] = {};
 
 __u64 counters[FLOW_COUNTERS] = {};
 
+struct flow_interface *types_for_skeleton;
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 16 * 1024 * 1024);

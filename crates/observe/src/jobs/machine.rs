@@ -1,12 +1,12 @@
-//! The kernel side's state machine, compiled for user space (`tests/machine`), against a thread whose true
-//! processor time is known: time is taken from it, its account is only now and then up to date, and some
-//! events are not seen.
+//! The programs' state machine, compiled for user space (`tests/machine`): against a thread whose true processor
+//! time is known, from which time is stolen, whose account is stale and of which some events are not seen; and
+//! against sleeps that signals disturb.
 
-use crate::interface::{Entry, decode};
+use super::records::{Entry, decode};
 use proptest::prelude::*;
 use punctual_extract::{Extractor, Options};
-use punctual_model::Call;
-use punctual_trace::Record;
+use punctual_model::{Call, Instant};
+use punctual_trace::{Activation, Record};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -23,6 +23,7 @@ static MACHINE: LazyLock<(tempfile::TempDir, PathBuf)> = LazyLock::new(|| {
     compiler
         .args(["-std=gnu11", "-O1", "-w", arch, "-I"])
         .arg(&source)
+        .args(["-I", concat!(env!("CARGO_MANIFEST_DIR"), "/src/bpf"), "-I", env!("OUT_DIR")])
         .arg("-o")
         .arg(&program)
         .arg(source.join("machine.c"));
@@ -239,4 +240,155 @@ proptest! {
             prop_assert!(*cost >= pair[1].had - pair[0].had, "{cost} for {}", pair[1].had - pair[0].had);
         }
     }
+}
+
+const STOPPED: i64 = 4;
+const ERESTARTNOHAND: i64 = -514;
+
+/// The activations of a thread that sleeps until 10 ms after its beginning, and then until 20 ms.
+fn sleeps(events: &[(&str, u64, i64)]) -> Vec<Activation> {
+    let mut text = "in 1000 0 0\nuntil 2000 0 10000000\nout 3000 0 1\n".to_owned();
+    let rest = [("until", 15_000_000, 20_000_000), ("out", 15_001_000, 1), ("wake", 20_001_000, 0)];
+    let end = [("in", 20_002_000, 0), ("exit", 20_003_000, 0)];
+    for (event, at, argument) in events.iter().chain(&rest).chain(&end) {
+        let _ = writeln!(text, "{event} {at} 0 {argument}");
+    }
+    let records = records_of(&text);
+    let activations = records.iter().filter_map(|record| match record {
+        Record::Activation(activation) => Some(*activation),
+        _ => None,
+    });
+    activations.filter(|activation| activation.separator.call == Call::ClockNanosleep).collect()
+}
+
+/// One activation for each sleep, with its arrival, the first released between these instants.
+fn expect_release(events: &[(&str, u64, i64)], earliest: u64, latest: u64) {
+    let activations = sleeps(events);
+    let arrivals: Vec<_> = activations.iter().map(|activation| activation.arrival).collect();
+    let expected = [10_000_000, 20_000_000].map(|at| Some(Instant::from_ns(at)));
+    assert_eq!(arrivals, expected, "{activations:#?}");
+    let release = activations[0].resumed.and_then(|resumed| resumed.release).expect("a release");
+    assert_eq!((release.earliest().ns(), release.latest().ns()), (earliest, latest), "{activations:#?}");
+}
+
+#[test]
+fn a_stop_and_a_restart_are_one_sleep() {
+    expect_release(
+        &[
+            ("wake", 5_000_000, 0),
+            ("in", 5_001_000, 0),
+            ("exit", 5_002_000, ERESTARTNOHAND),
+            ("out", 5_003_000, STOPPED),
+            ("wake", 6_000_000, 0),
+            ("in", 6_001_000, 0),
+            ("again", 6_002_000, 0),
+            ("out", 6_003_000, 1),
+            ("wake", 10_001_000, 0),
+            ("in", 10_002_000, 0),
+            ("exit", 10_003_000, 0),
+        ],
+        10_001_000,
+        10_001_000,
+    );
+}
+
+/// A second stop hits the thread when it has just been continued.
+#[test]
+fn two_stops_in_a_sleep_are_one_sleep() {
+    expect_release(
+        &[
+            ("wake", 5_000_000, 0),
+            ("in", 5_001_000, 0),
+            ("exit", 5_002_000, ERESTARTNOHAND),
+            ("out", 5_003_000, STOPPED),
+            ("wake", 6_000_000, 0),
+            ("in", 6_001_000, 0),
+            ("again", 6_002_000, 0),
+            ("exit", 6_003_000, ERESTARTNOHAND),
+            ("out", 6_004_000, STOPPED),
+            ("wake", 7_000_000, 0),
+            ("in", 7_001_000, 0),
+            ("again", 7_002_000, 0),
+            ("out", 7_003_000, 1),
+            ("wake", 10_001_000, 0),
+            ("in", 10_002_000, 0),
+            ("exit", 10_003_000, 0),
+        ],
+        10_001_000,
+        10_001_000,
+    );
+}
+
+/// The signal wakes the thread, and the timer goes off before it has a processor: the call has slept until its
+/// time, but the only wake-up is the signal's.
+#[test]
+fn a_signal_just_before_the_time_leaves_the_arrival() {
+    expect_release(
+        &[
+            ("wake", 9_900_000, 0),
+            ("in", 10_200_000, 0),
+            ("exit", 10_201_000, 0),
+            ("out", 10_202_000, STOPPED),
+        ]
+        .iter()
+        .chain(&[("wake", 11_000_000, 0), ("in", 11_001_000, 0)])
+        .copied()
+        .collect::<Vec<_>>(),
+        10_000_000,
+        10_200_000,
+    );
+}
+
+/// As before, but the thread has a processor again before the timer goes off.
+#[test]
+fn a_timer_that_goes_off_while_the_thread_runs_leaves_the_arrival() {
+    expect_release(
+        &[("wake", 9_900_000, 0), ("in", 9_990_000, 0), ("exit", 10_010_000, 0)],
+        10_000_000,
+        10_010_000,
+    );
+}
+
+#[test]
+fn an_interruption_that_is_not_seen_leaves_the_arrival() {
+    expect_release(
+        &[
+            ("wake", 5_000_000, 0),
+            ("in", 5_001_000, 0),
+            ("leave", 5_002_000, ERESTARTNOHAND),
+            ("out", 5_003_000, STOPPED),
+            ("wake", 6_000_000, 0),
+            ("in", 6_001_000, 0),
+            ("again", 6_002_000, 0),
+            ("out", 6_003_000, 1),
+            ("wake", 10_001_000, 0),
+            ("in", 10_002_000, 0),
+            ("exit", 10_003_000, 0),
+        ],
+        10_001_000,
+        10_001_000,
+    );
+}
+
+/// Stopped beyond the time; the restart, which returns at once, is not seen.
+#[test]
+fn a_restart_that_is_not_seen_leaves_the_arrival() {
+    let activations = sleeps(&[
+        ("wake", 5_000_000, 0),
+        ("in", 5_001_000, 0),
+        ("exit", 5_002_000, ERESTARTNOHAND),
+        ("out", 5_003_000, STOPPED),
+        ("wake", 12_000_000, 0),
+        ("in", 12_001_000, 0),
+        ("exit", 12_002_000, 0),
+    ]);
+    let arrivals: Vec<_> = activations.iter().map(|activation| activation.arrival).collect();
+    assert_eq!(arrivals, [10_000_000, 20_000_000].map(|at| Some(Instant::from_ns(at))));
+}
+
+/// A handler ends the sleep before its time: its arrival is of no job.
+#[test]
+fn a_sleep_that_is_cut_short_has_no_arrival() {
+    let activations = sleeps(&[("wake", 5_000_000, 0), ("in", 5_001_000, 0), ("exit", 5_002_000, -4)]);
+    assert_eq!(activations[0].arrival, None);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What `flow.bpf.c` and `probes.rs` tell each other; tests there compare the numbers. */
+/* What the programs and user space share; user space gets these types from the skeleton. */
 #ifndef PUNCTUAL_FLOW_H
 #define PUNCTUAL_FLOW_H
 
-enum { MOST_PROBES = 32, MOST_STEPS = 4, MOST_NAME = 64 };
+enum flow_limits { MOST_PROBES = 32, MOST_STEPS = 4, MOST_NAME = 64 };
 
 /* As the kinds of events in a trace, and one more. */
 enum flow_kind { FLOW_PUSH, FLOW_ACTIVATION, FLOW_START, FLOW_STOP, FLOW_NAME };
 
 /* The last two are of four and of two: by the kind of the event, and of what is named. */
-enum {
+enum flow_counter {
 	FLOW_LOST,
 	FLOW_UNMATCHED,
 	FLOW_UNREADABLE,
@@ -48,7 +48,16 @@ struct flow_event {
 
 struct flow_name {
 	struct flow_event event; /* of kind FLOW_NAME; its number is the kind of what is named */
-	char text[MOST_NAME];
+	__u8 text[MOST_NAME];
+};
+
+/* Names every type that user space needs: the skeleton has only those that BTF describes. */
+struct flow_interface {
+	struct flow_probe probe;
+	struct flow_name name;
+	enum flow_limits limits;
+	enum flow_kind kind;
+	enum flow_counter counter;
 };
 
 #endif

@@ -1,9 +1,10 @@
 //! Where something lies in a traced program, as people write it: `u32 at arg0+8`, `string at [[arg1]+16]`.
 
+use super::skeleton::types::flow_limits;
 use std::str::FromStr;
 
 /// Pointers that are followed, at most.
-pub const MOST_STEPS: usize = 4;
+pub const MOST_STEPS: usize = flow_limits::MOST_STEPS.0 as usize;
 /// Arguments in registers.
 const ARGUMENTS: u8 = 6;
 

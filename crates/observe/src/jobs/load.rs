@@ -1,19 +1,15 @@
-//! Loads and attaches the eBPF program, by the way that this kernel offers.
+//! Loads and attaches the programs, in the way that this kernel offers.
 
+use super::calls;
+use super::skeleton::{JobsSkel, JobsSkelBuilder, OpenJobsSkel, types::target};
 use crate::error::{Error, ErrorKind};
-use crate::{calls, system};
+use crate::loader::{Attached, lacks_settings, read_counter, refused, silence_libbpf, storage};
+use crate::system;
 use libbpf_rs::btf::types::{Func, Struct};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Btf, Link, OpenObject, PrintLevel, libbpf_sys};
+use libbpf_rs::{Btf, Link, libbpf_sys};
 use punctual_model::Instant;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-
-#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
-mod skeleton {
-    include!(concat!(env!("OUT_DIR"), "/observe.skel.rs"));
-}
-use skeleton::{ObserveSkel, ObserveSkelBuilder, OpenObserveSkel};
 
 /// How system calls are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +34,11 @@ impl Attach {
     }
 }
 
-/// What the kernel side is told before it is loaded.
+/// What the programs are set to before they are loaded.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// `enum target` of the kernel side.
-    pub target: u32,
+    /// Which threads are watched.
+    pub target: target,
     /// Whether threads under SCHED_OTHER and its like are watched too.
     pub best_effort_too: bool,
     /// The cgroup to watch.
@@ -55,27 +51,16 @@ pub struct Settings {
 
 /// The programs in the kernel. They leave it when this is dropped.
 pub struct Loaded {
-    pub skeleton: ObserveSkel<'static>,
+    pub skeleton: JobsSkel<'static>,
     pub links: Vec<Link>,
     pub attach: Attach,
-    /// Since when they do something: all of them were attached by then.
+    /// When they were switched on: all of them were attached by then.
     pub from: Instant,
     missed_before: u64,
 }
 
-/// Programs that are still attached and do nothing any more. Dropping it detaches them, for which the kernel
-/// may take seconds: each function waits until no processor is in it.
-#[derive(Default)]
-pub struct Attached(#[allow(dead_code)] Vec<Link>);
-
-impl std::fmt::Debug for Attached {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "{} programs", self.0.len())
-    }
-}
-
 impl Loaded {
-    /// Tells all programs at once to work or not to.
+    /// Switches all programs on or off at once.
     fn set_active(&mut self, active: bool) -> Result<(), Error> {
         let Some(bss) = self.skeleton.maps.bss_data.as_deref_mut() else {
             return Err(Error::new(
@@ -83,7 +68,7 @@ impl Loaded {
                 "this kernel does not share the eBPF programs' variables with user space",
             ));
         };
-        // SAFETY: a byte of memory that is shared with the kernel side, which only reads it.
+        // SAFETY: a byte of memory shared with the programs, which only read it.
         unsafe { (&raw mut bss.active).cast::<bool>().write_volatile(active) };
         Ok(())
     }
@@ -96,26 +81,24 @@ impl Loaded {
         Ok(Attached(std::mem::take(&mut self.links)))
     }
 
-    /// What the kernel side has counted.
-    pub fn counted(&self, which: usize) -> u64 {
-        let Some(bss) = self.skeleton.maps.bss_data.as_deref() else { return 0 };
-        // SAFETY: memory that is shared with the kernel side, which adds to it in whole words.
-        bss.counters.get(which).map_or(0, |counter| unsafe { std::ptr::from_ref(counter).read_volatile() })
+    /// A counter of the programs.
+    pub fn counter(&self, which: usize) -> u64 {
+        self.skeleton.maps.bss_data.as_deref().map_or(0, |bss| read_counter(&bss.counters, which))
     }
 
-    /// Runs that the kernel skipped, and nanoseconds spent (where it counts them), over all programs.
+    /// Runs that the kernel skipped, and nanoseconds spent (where it counts them), of all programs.
     pub fn programs(&self) -> (u64, u64) {
         let (missed, spent) = run_so_far(&self.skeleton);
         (missed.saturating_sub(self.missed_before), spent)
     }
 
-    /// What was skipped until now is no loss: nothing was watched yet.
+    /// Counts skipped runs from here on: nothing was watched before.
     pub fn begin_to_count(&mut self) {
         self.missed_before = run_so_far(&self.skeleton).0;
     }
 }
 
-fn run_so_far(skeleton: &ObserveSkel<'static>) -> (u64, u64) {
+fn run_so_far(skeleton: &JobsSkel<'static>) -> (u64, u64) {
     let loaded = skeleton.object().progs().filter(|program| program.autoload());
     loaded.fold((0, 0), |(missed, spent), program| {
         let about = information(program.as_fd());
@@ -123,7 +106,7 @@ fn run_so_far(skeleton: &ObserveSkel<'static>) -> (u64, u64) {
     })
 }
 
-/// What the kernel says of a program; zeros if it says nothing.
+/// The kernel's information about a program; zeros if it gives none.
 fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
     let mut about = libbpf_sys::bpf_prog_info::default();
     let mut length = size_of_val(&about) as u32;
@@ -132,20 +115,19 @@ fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
     about
 }
 
-/// What sees the system calls.
+/// Where the programs see system calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hooks {
-    /// The functions behind those that matter.
+    /// In the functions of the watched ones.
     Functions,
-    /// The tracepoint of all.
+    /// At the tracepoints of all.
     Tracepoint,
-    /// The same, by way of perf: dearer, and no run is skipped where the kernel lets threads be preempted in
-    /// the other.
+    /// At the same, by way of perf: slower, but the kernel never skips a run because a thread was preempted in one.
     Unpreempted,
 }
 
 impl Hooks {
-    fn of(attach: Attach) -> Hooks {
+    fn choose(attach: Attach) -> Hooks {
         match attach {
             Attach::Fentry => Hooks::Functions,
             _ if system::may_preempt_tracepoints() && system::names_tracepoints() => Hooks::Unpreempted,
@@ -153,7 +135,7 @@ impl Hooks {
         }
     }
 
-    /// Whether this program, if it is about system calls, is one of theirs.
+    /// Whether this is one of their programs.
     fn need(self, program: &str) -> bool {
         let what = program.strip_prefix("enter_").or_else(|| program.strip_prefix("exit_"));
         what.is_some_and(|what| match what {
@@ -168,7 +150,7 @@ const SCHEDULER_PROGRAMS: [&str; 6] = ["switched", "signalled", "forked", "execu
 
 /// Loads and attaches everything.
 pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
-    quiet();
+    silence_libbpf();
     system::require_privileges()?;
     let btf = system::kernel_types()?;
     match attach {
@@ -183,9 +165,9 @@ pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
     }
 }
 
-/// Whether this kernel lets the functions of system calls be traced: tries it with one of them.
+/// Tries whether this kernel can trace the functions of system calls, with one of them.
 pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
-    quiet();
+    silence_libbpf();
     let mut open = open(&Settings { buffer_bytes: 4096, ..Settings::default() }, Hooks::Functions, btf)?;
     let chosen = choose(&mut open, btf, |name| name == "enter_nanosleep")?;
     if chosen == 0 {
@@ -199,7 +181,7 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
 }
 
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
-    let hooks = Hooks::of(attach);
+    let hooks = Hooks::choose(attach);
     let mut open = open(settings, hooks, btf)?;
     let waking = if settings.switches && system::shows_interrupts() { "waking_told" } else { "waking" };
     choose(&mut open, btf, |name| name == waking || SCHEDULER_PROGRAMS.contains(&name) || hooks.need(name))?;
@@ -210,17 +192,13 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     Ok(loaded)
 }
 
-fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenObserveSkel<'static>, Error> {
-    // One observation per process: the few bytes of the handle may live as long as it.
-    let storage: &'static mut MaybeUninit<OpenObject> = Box::leak(Box::new(MaybeUninit::uninit()));
-    let mut open = ObserveSkelBuilder::default()
-        .open(storage)
+fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenJobsSkel<'static>, Error> {
+    let mut open = JobsSkelBuilder::default()
+        .open(storage())
         .map_err(|error| refused("reading the eBPF program", &error))?;
     let has_state = system::switch_has_state()?;
-    let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(|| {
-        Error::new(ErrorKind::Other, "the eBPF program lacks its settings; this is a bug of Punctual's build")
-    })?;
-    rodata.target = settings.target;
+    let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
+    rodata.target = settings.target.0;
     rodata.best_effort_too = settings.best_effort_too;
     rodata.own_tgid = std::process::id();
     rodata.pid_namespace = system::pid_namespace();
@@ -230,7 +208,7 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenObserveS
     rodata.with_switches = settings.switches;
     rodata.call_of_number = calls::table();
     if hooks == Hooks::Functions {
-        rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some()).map(u8::from);
+        rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some());
     }
     if btf.type_by_name::<Struct<'_>>("bpf_mem_alloc").is_some() {
         let on_demand = |error| refused("choosing how tables are allocated", &error);
@@ -248,16 +226,15 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenObserveS
     Ok(open)
 }
 
-/// The function behind a system call, if this kernel's types describe it: calls without arguments mostly are
-/// not.
+/// The function behind a system call, if this kernel's types describe it. They do not for most calls without
+/// arguments.
 fn function_of(btf: &Btf<'_>, call: &str) -> Option<String> {
     Some(calls::function(call)).filter(|function| btf.type_by_name::<Func<'_>>(function).is_some())
 }
 
-/// Marks for loading the programs that are `wanted` and that this kernel has a place for; returns how many
-/// these are.
+/// Marks the programs to load: those that are `wanted` and whose function this kernel has. Returns their number.
 fn choose(
-    open: &mut OpenObserveSkel<'static>,
+    open: &mut OpenJobsSkel<'static>,
     btf: &Btf<'_>,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<usize, Error> {
@@ -285,25 +262,11 @@ fn choose(
     Ok(chosen)
 }
 
-fn attach_all(skeleton: &ObserveSkel<'static>) -> Result<Vec<Link>, Error> {
+fn attach_all(skeleton: &JobsSkel<'static>) -> Result<Vec<Link>, Error> {
     let mut links = Vec::new();
     for program in skeleton.object().progs_mut().filter(|program| program.autoload()) {
         let name = program.name().to_string_lossy().into_owned();
         links.push(program.attach().map_err(|error| refused(&format!("attaching {name}"), &error))?);
     }
     Ok(links)
-}
-
-/// libbpf reports on standard error by default. What it says ends up in our own errors; all of it is shown,
-/// the verifier's log included, if `PUNCTUAL_LIBBPF_LOG` is set.
-pub fn quiet() {
-    let show = std::env::var_os("PUNCTUAL_LIBBPF_LOG").is_some();
-    libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));
-}
-
-/// Where to look further, for all but `doctor` itself.
-pub const ADVICE: &str = "; `punctual doctor` says what is missing";
-
-fn refused(what: &str, error: &libbpf_rs::Error) -> Error {
-    Error::new(ErrorKind::Kernel, format!("{what}: the kernel refused it ({error}){ADVICE}"))
 }

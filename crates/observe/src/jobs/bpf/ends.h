@@ -33,6 +33,9 @@ static __always_inline bool is_shut_down(int fd)
 static __always_inline __u8 disturbance_of(
 	struct thread *thread, struct task_struct *task, long result)
 {
+	if (result > 0 && thread->object_class == OBJECT_SOCKET &&
+		(thread->call == CALL_POLL || thread->call == CALL_PPOLL))
+		return is_shut_down(thread->number) ? DISTURBANCE_ENDING : thread->disturbance;
 	switch (result) {
 	case -EINTR:
 		return is_ending(task) ? DISTURBANCE_ENDING : DISTURBANCE_SIGNAL;

@@ -18,8 +18,10 @@ const volatile __u64 cgroup_id = 0;
 const volatile __u32 affinity_words = 1;
 const volatile bool switch_has_state = true; /* sched_switch passes prev_state (5.18) */
 const volatile bool with_switches = false;   /* a record of every step of the scheduler too */
-const volatile __u8 call_of_number[512] = {};
-const volatile __u8 unhooked[512] = {}; /* calls whose exit cannot be seen */
+const volatile __u8 call_of_number[SYSTEM_CALLS] = {};
+const volatile __u8 unhooked[SYSTEM_CALLS] = {}; /* calls whose exit cannot be seen */
+
+struct interface *types_for_skeleton;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

@@ -1,81 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What passes between the kernel side and user space: the records of the ring buffer and the state
- * of each watched thread. Mirrored by src/interface.rs; the numbers of calls and file classes are
- * those of the model's `Call` and `FileClass`. Times are nanoseconds of CLOCK_MONOTONIC.
+ * What the programs and user space share: the records of the ring buffer and the state of each
+ * watched thread. User space gets these types from the skeleton (struct interface, below). Times
+ * are nanoseconds of CLOCK_MONOTONIC.
  */
 #ifndef PUNCTUAL_INTERFACE_H
 #define PUNCTUAL_INTERFACE_H
 
-enum call {
-	CALL_SUSPENSION = 0,
-	CALL_CLOCK_NANOSLEEP = 1,
-	CALL_NANOSLEEP = 2,
-	CALL_SELECT = 3,
-	CALL_PSELECT6 = 4,
-	CALL_POLL = 5,
-	CALL_PPOLL = 6,
-	CALL_EPOLL_WAIT = 7,
-	CALL_EPOLL_PWAIT = 8,
-	CALL_EPOLL_PWAIT2 = 9,
-	CALL_READ = 10,
-	CALL_READV = 11,
-	CALL_PREADV = 12,
-	CALL_PREADV2 = 13,
-	CALL_ACCEPT = 14,
-	CALL_ACCEPT4 = 15,
-	CALL_RECVFROM = 16,
-	CALL_RECVMSG = 17,
-	CALL_RECVMMSG = 18,
-	CALL_FUTEX_WAIT = 19,
-	CALL_FUTEX_WAIT_BITSET = 20,
-	CALL_FUTEX_LOCK_PI = 21,
-	CALL_FUTEX_WAIT_REQUEUE_PI = 22,
-	CALL_FUTEX_WAITV = 23,
-	CALL_RT_SIGTIMEDWAIT = 24,
-	CALL_RT_SIGSUSPEND = 25,
-	CALL_PAUSE = 26,
-	CALL_MQ_TIMEDRECEIVE = 27,
-	CALL_MSGRCV = 28,
-	CALL_SEMOP = 29,
-	CALL_SEMTIMEDOP = 30,
-	CALL_WAIT4 = 31,
-	CALL_WAITID = 32,
-	CALL_IO_GETEVENTS = 33,
-	CALL_IO_PGETEVENTS = 34,
-	CALL_IO_URING_ENTER = 35,
-	CALL_SCHED_YIELD = 36,
+/* Separators: enum call and enum file_class. */
+#include "separators.gen.h"
 
-	/* Not separators: what the kernel side must see besides. */
-	CALL_FUTEX =
-		60, /* the multiplexed futex(2): which separator it is depends on its operation */
-	CALL_RESTART = 61, /* restart_syscall: goes on with the call that a signal interrupted */
-	CALL_SET = 62,	   /* sched_set*: a task transition may follow */
+/* What else a system call can be; beyond the numbers of enum call. */
+enum other_call {
+	CALL_FUTEX = 252,   /* futex(2): which separator it is depends on its operation */
+	CALL_RESTART = 253, /* restart_syscall(2): resumes the call that a signal interrupted */
+	CALL_SET = 254,	    /* sched_set*(2): a task transition may follow */
 	CALL_NONE = 255,
 };
 
+/* What a call waits on where that is not a file; beyond the numbers of enum file_class. */
 enum object_class {
 	OBJECT_NONE = 0,
-	OBJECT_PIPE = 1,
-	OBJECT_SOCKET = 2,
-	OBJECT_CHARACTER_DEVICE = 3,
-	OBJECT_BLOCK_DEVICE = 4,
-	OBJECT_TIMERFD = 5,
-	OBJECT_EVENTFD = 6,
-	OBJECT_SIGNALFD = 7,
-	OBJECT_INOTIFY = 8,
-	OBJECT_EPOLL = 9,
-	OBJECT_IO_URING = 10,
-	OBJECT_MESSAGE_QUEUE = 11,
-	OBJECT_OTHER = 12,
+	OBJECT_CLOCK = 250,
+	OBJECT_CLOCK_ABSOLUTE = 251,
+	OBJECT_ADDRESS = 252,
+	OBJECT_ID = 253,
+	OBJECT_NEVER_BLOCKS = 255, /* a file whose reading separates nothing */
+};
 
-	OBJECT_CLOCK = 20,
-	OBJECT_CLOCK_ABSOLUTE = 21,
-	OBJECT_ADDRESS = 22,
-	OBJECT_ID = 23,
-
-	/* Files that never block: reading them separates nothing. */
-	OBJECT_NEVER_BLOCKS = 30,
+enum limits {
+	SYSTEM_CALLS = 512, /* numbers in the tables; a power of two */
+	COMM_LENGTH = 16,
+	AFFINITY_WORDS = 16,
+	CGROUP_LEVELS = 16,
+	COMMAND_LENGTH = 256,
 };
 
 enum record_kind {
@@ -141,11 +99,6 @@ struct activation {
 	__u64 expirations;     /* of a timer, that the call told of; 0: not known */
 };
 
-#define COMM_LENGTH    16
-#define AFFINITY_WORDS 16
-#define CGROUP_LEVELS  16
-#define COMMAND_LENGTH 256
-
 struct task_record {
 	struct header header;
 	__u64 at;
@@ -158,21 +111,21 @@ struct task_record {
 	__s32 nice;
 	__u32 kernel_thread;
 	__u32 command_length; /* of `command`; 0: ask /proc */
-	char comm[COMM_LENGTH];
+	__u8 comm[COMM_LENGTH];
 	__u64 affinity[AFFINITY_WORDS];
-	char command[COMMAND_LENGTH]; /* arguments, each with its NUL; after an exec only */
+	__u8 command[COMMAND_LENGTH]; /* arguments, each with its NUL; after an exec only */
 };
 
 struct renamed {
 	struct header header;
-	char comm[COMM_LENGTH];
+	__u8 comm[COMM_LENGTH];
 };
 
 struct command_record {
 	struct header header;
 	__u32 seen_tgid;
 	__u32 length;
-	char command[COMMAND_LENGTH];
+	__u8 command[COMMAND_LENGTH];
 };
 
 struct exit_record {
@@ -291,6 +244,31 @@ enum target {
 	TARGET_ALL_REAL_TIME = 0,
 	TARGET_PROCESSES = 1,
 	TARGET_CGROUP = 2,
+};
+
+/* Names every type that user space needs: the skeleton has only those that BTF describes. */
+struct interface {
+	struct task_record task;
+	struct activation activation;
+	struct renamed renamed;
+	struct command_record command;
+	struct exit_record exit;
+	struct switch_record switched;
+	struct thread thread;
+	enum call call;
+	enum file_class file_class;
+	enum other_call other_call;
+	enum object_class object_class;
+	enum limits limits;
+	enum record_kind record_kind;
+	enum step step;
+	enum activation_flags activation_flags;
+	enum disturbance disturbance;
+	enum begin begin;
+	enum thread_state thread_state;
+	enum sleep_kind sleep_kind;
+	enum counter counter;
+	enum target target;
 };
 
 #endif

@@ -6,7 +6,7 @@
 
 static __always_inline __u8 call_of(unsigned long number)
 {
-	return number < 512 ? call_of_number[number] : CALL_NONE;
+	return number < SYSTEM_CALLS ? call_of_number[number] : CALL_NONE;
 }
 
 static __always_inline struct thread *watched(__u32 tid)
@@ -212,7 +212,7 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 }
 
 /*
- * The call goes on that was left for a signal. It is one call, and the wake-up by the signal
+ * The call is resumed that was left for a signal. It is one call, and the wake-up by the signal
  * released nothing. If it does not sleep again, the timer went off meanwhile, or what it waits for
  * came after it had left.
  */
@@ -233,8 +233,8 @@ static __always_inline void go_on(struct thread *thread, __u64 now)
 	if (!thread->arrival)
 		release(thread, thread->left, now, now);
 	else
-		release(thread, thread->arrival, now > thread->arrival ? now : thread->arrival,
-			now);
+		/* Without a further sleep it comes between its time and the end of the call. */
+		release(thread, thread->arrival, now >= thread->arrival ? now : 0, now);
 }
 
 /* Calls that wait for a handler to run have no other end. */
@@ -271,6 +271,42 @@ static __always_inline void make_up_for_sleep(
 /* Of a call whose end was not seen: that something came. */
 #define RESULT_UNKNOWN 1
 
+/*
+ * Whether the call slept until its time. Its wake-up may have come before that all the same: from a
+ * signal, with the timer going off before the thread had a processor. The kernel shows one wake-up.
+ */
+static __always_inline bool timed_out(struct thread *thread, long result, __u64 now)
+{
+	if (result || thread->arrival > now)
+		return false;
+	switch (thread->call) {
+	case CALL_CLOCK_NANOSLEEP:
+	case CALL_NANOSLEEP:
+	case CALL_SELECT:
+	case CALL_PSELECT6:
+	case CALL_POLL:
+	case CALL_PPOLL:
+		return true;
+	}
+	return false;
+}
+
+/* The call is over, and the wake-up that was seen came before its time. */
+static __always_inline void settle_arrival(struct thread *thread, long result, __u64 now)
+{
+	__u64 start = thread->start >= thread->arrival ? thread->start : now;
+
+	if (timed_out(thread, result, now)) {
+		release(thread, thread->arrival, start, start);
+	} else if (thread->restarted && thread->released == SLEEP_NONE && thread->arrival <= now) {
+		thread->latest = thread->start = now;
+	} else {
+		thread->arrival = 0; /* ended before its time, by a signal */
+		if (!thread->latest)
+			release(thread, thread->left, now, now);
+	}
+}
+
 /* The call is over, or known to be: one record, and none if it separated nothing. */
 static __always_inline void finish_call(struct thread *thread, struct task_struct *task,
 	__u64 voluntary_switches, long result, __u64 now)
@@ -283,13 +319,8 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 			make_up_for_sleep(thread, task, woken, voluntary, now);
 	}
 	if (thread->first_stop) {
-		if (thread->arrival > thread->latest) {
-			if (thread->restarted && thread->released == SLEEP_NONE &&
-				thread->arrival <= now)
-				thread->latest = thread->start = now;
-			else
-				thread->arrival = 0; /* ended before its time, by a signal */
-		}
+		if (thread->arrival > thread->latest)
+			settle_arrival(thread, result, now);
 		thread->disturbance = disturbance_of(thread, task, result);
 		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
 	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT ||
@@ -341,7 +372,9 @@ static __always_inline void begin_call(
 	thread->disturbance = DISTURBANCE_NONE;
 	thread->latest = 0;
 	thread->expirations = 0;
-	thread->unhooked = info->system_call < 512 ? unhooked[info->system_call & 511] : 0;
+	thread->unhooked = info->system_call < SYSTEM_CALLS
+				   ? unhooked[info->system_call & (SYSTEM_CALLS - 1)]
+				   : 0;
 }
 
 /*
@@ -384,7 +417,8 @@ static __noinline int mend_call(
 	 * again.
 	 */
 	regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	if (HAS_RETURNED(regs) || (!interruptible && (!KNOWS_RETURN || unhooked[number & 511])))
+	if (HAS_RETURNED(regs) ||
+		(!interruptible && (!KNOWS_RETURN || unhooked[number & (SYSTEM_CALLS - 1)])))
 		return 0;
 	info.system_call = number;
 	classify(thread, &info, regs, now);

@@ -24,9 +24,9 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Whether this is what the thread was in when it left for a signal: the kernel or the program goes
- * on with it. A sleep until another time is another sleep; one for the rest of a time ends as much
- * later as has passed since the signal, at most.
+ * Whether this is the call that the thread left for a signal: the kernel or the program resumes it.
+ * A sleep until another time is another sleep; one for the remaining time ends at most as much
+ * later as has passed since the signal.
  */
 static __always_inline bool is_same(struct thread *thread, struct call_info *info, __u64 now)
 {
@@ -35,6 +35,15 @@ static __always_inline bool is_same(struct thread *thread, struct call_info *inf
 		return false;
 	return info->object_class != OBJECT_CLOCK ||
 	       info->arrival - thread->arrival <= now - thread->latest;
+}
+
+/* Whether the thread left a sleep for a signal: seen at its exit, or known since the sleep was
+ * until a time that had not come. */
+static __always_inline bool was_interrupted(struct thread *thread)
+{
+	return thread->interrupted ||
+	       (thread->object_class == OBJECT_CLOCK_ABSOLUTE && thread->first_stop &&
+		       thread->arrival > thread->latest);
 }
 
 static __noinline int on_enter(struct pt_regs *regs, __u8 call)
@@ -58,7 +67,7 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 	}
 	classify(thread, &info, regs, now);
 	if (thread->call != CALL_NONE) {
-		if (thread->interrupted && is_same(thread, &info, now)) {
+		if (was_interrupted(thread) && is_same(thread, &info, now)) {
 			go_on(thread, now);
 			return 0;
 		}
@@ -107,13 +116,19 @@ static __noinline int on_exit(__u8 call, long result)
 		check_task(thread, task, bpf_ktime_get_ns());
 		return 0;
 	}
-	if (thread->call == CALL_NONE || thread->interrupted)
+	if (thread->call == CALL_NONE)
 		return 0;
+	if (thread->interrupted) {
+		/* Either this is not that call, or its restart was not seen. */
+		if (call != CALL_CLOCK_NANOSLEEP || thread->call != call || result)
+			return 0;
+		go_on(thread, bpf_ktime_get_ns());
+	}
 	interrupted = interruption_of(result);
 	/* The time of the exit matters only where a sleep's end was not seen, and where the call
 	 * goes on. */
 	now = thread->first_stop && thread->state != THREAD_ASLEEP && !thread->restarted &&
-			      !interrupted
+			      !interrupted && thread->arrival <= thread->latest
 		      ? thread->latest
 		      : bpf_ktime_get_ns();
 	wake_up(thread, task, now);

@@ -1,0 +1,140 @@
+//! The command under observation: held before its first instruction until everything is attached, ended with
+//! the observation.
+
+use crate::error::{Error, ErrorKind};
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+/// How often a command that was asked to end is looked at.
+const NAP: Duration = Duration::from_millis(10);
+
+/// A command that has been forked and waits before it becomes the program.
+pub struct Waiting {
+    pid: u32,
+    gate: UnixStream,
+    spawning: std::thread::JoinHandle<std::io::Result<Child>>,
+    name: OsString,
+}
+
+impl Waiting {
+    /// Forks. With `to_stderr`, what the command prints goes to standard error.
+    pub fn start(words: &[OsString], to_stderr: bool) -> Result<Waiting, Error> {
+        let (name, arguments) = words.split_first().ok_or_else(no_command)?;
+        let failed = |error: std::io::Error| {
+            Error::new(ErrorKind::Other, format!("cannot make a pair of sockets: {error}"))
+        };
+        let (mut gate, theirs) = UnixStream::pair().map_err(failed)?;
+        let mut command = Command::new(name);
+        command.args(arguments);
+        if to_stderr {
+            command.stdout(std::io::stderr());
+        }
+        // SAFETY: `wait_at_gate` only makes calls that are allowed between fork and exec.
+        unsafe { command.pre_exec(move || wait_at_gate(&theirs)) };
+        // `spawn` returns when the program runs, so another thread has to wait for that.
+        let spawning = std::thread::spawn(move || command.spawn());
+        let mut pid = [0; 4];
+        match gate.read_exact(&mut pid) {
+            Ok(()) => Ok(Waiting { pid: u32::from_ne_bytes(pid), gate, spawning, name: name.clone() }),
+            Err(_) => {
+                drop(gate);
+                Err(spawn_error(spawning.join(), name))
+            }
+        }
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets it become the program.
+    pub fn go(mut self) -> Result<Running, Error> {
+        let opened = self.gate.write_all(&[1]);
+        drop(self.gate);
+        match (self.spawning.join(), opened) {
+            (Ok(Ok(child)), Ok(())) => Ok(Running { child, status: None }),
+            (other, _) => Err(spawn_error(other, &self.name)),
+        }
+    }
+}
+
+/// Tells the parent the process's number and waits for its answer. If the other end is closed instead, the
+/// observation has failed, and the command must not run.
+fn wait_at_gate(gate: &UnixStream) -> std::io::Result<()> {
+    let mut byte = 0u8;
+    // SAFETY: calls that are allowed between fork and exec, on an open descriptor and buffers of the size given.
+    let answered = unsafe {
+        let pid = libc::getpid().to_ne_bytes();
+        libc::write(gate.as_raw_fd(), pid.as_ptr().cast(), pid.len());
+        libc::read(gate.as_raw_fd(), (&raw mut byte).cast(), 1) == 1
+    };
+    if answered { Ok(()) } else { Err(std::io::Error::from_raw_os_error(libc::ECANCELED)) }
+}
+
+/// The error where no command was given.
+pub fn no_command() -> Error {
+    Error::new(ErrorKind::CommandFailed, "there is no command after --")
+}
+
+/// The error where a command cannot be started.
+pub fn cannot_start(name: &OsStr, error: &std::io::Error) -> Error {
+    let why = match error.kind() {
+        std::io::ErrorKind::NotFound => "no such command; give its path, or look at PATH".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "it may not be executed; is it a program?".to_owned(),
+        _ => error.to_string(),
+    };
+    Error::new(ErrorKind::CommandFailed, format!("cannot start {}: {why}", name.to_string_lossy()))
+}
+
+fn spawn_error(spawned: std::thread::Result<std::io::Result<Child>>, name: &OsStr) -> Error {
+    match spawned {
+        Ok(Err(error)) => cannot_start(name, &error),
+        _ => Error::new(ErrorKind::Other, format!("cannot start {}", name.to_string_lossy())),
+    }
+}
+
+/// A command that has been let go. Dropping this leaves it alone.
+pub struct Running {
+    child: Child,
+    status: Option<ExitStatus>,
+}
+
+impl Running {
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has.
+    pub fn status(&mut self) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait().ok().flatten();
+        }
+        self.status
+    }
+
+    /// Asks it to end (SIGTERM) and waits for that, `patience` at most; `meanwhile` is called now and then.
+    /// Returns how it ended; `None` if it still runs.
+    pub fn end(
+        &mut self,
+        patience: Duration,
+        mut meanwhile: impl FnMut() -> Result<(), Error>,
+    ) -> Result<Option<ExitStatus>, Error> {
+        if self.status().is_none() {
+            // SAFETY: the child has not been waited for, so its number is its own.
+            unsafe { libc::kill(self.child.id() as i32, libc::SIGTERM) };
+        }
+        let deadline = Instant::now() + patience;
+        while self.status().is_none() && Instant::now() < deadline {
+            std::thread::sleep(NAP);
+            meanwhile()?;
+        }
+        Ok(self.status)
+    }
+}

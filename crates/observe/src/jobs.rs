@@ -1,0 +1,19 @@
+//! One record per separation of jobs, of every observed real-time thread.
+
+mod calls;
+mod load;
+#[cfg(test)]
+mod machine;
+mod namespace;
+mod observer;
+mod records;
+
+pub use load::Attach;
+pub(crate) use load::{Settings, load, try_fentry};
+pub use observer::{Observer, Options, Statistics, Summary, Target};
+pub(crate) use records::{AFFINITY_WORDS, command_line};
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/jobs.skel.rs"));
+}

@@ -1,0 +1,87 @@
+//! What loading an eBPF object takes, whichever it is: libbpf's log, errors, shared memory, detaching.
+
+use crate::error::{Error, ErrorKind};
+use libbpf_rs::{Link, OpenObject, PrintLevel};
+use std::mem::MaybeUninit;
+
+/// Where to look further; left out in `doctor` itself.
+pub const ADVICE: &str = "; `punctual doctor` says what is missing";
+
+/// Silences libbpf, which reports on standard error by default: its errors end up in ours. `PUNCTUAL_LIBBPF_LOG`
+/// shows everything, the verifier's log included.
+pub fn silence_libbpf() {
+    let show = std::env::var_os("PUNCTUAL_LIBBPF_LOG").is_some();
+    libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));
+}
+
+/// The error where the kernel refuses to do `what`.
+pub fn refused(what: &str, error: &libbpf_rs::Error) -> Error {
+    Error::new(ErrorKind::Kernel, format!("{what}: the kernel refused it ({error}){ADVICE}"))
+}
+
+/// The error where an object's sections are not those of its source.
+pub fn lacks_settings() -> Error {
+    Error::new(ErrorKind::Other, "the eBPF program lacks its settings; this is a bug of Punctual's build")
+}
+
+/// Room for an object's handle. A process loads one or two objects, so the few bytes may live as long as it.
+pub fn storage() -> &'static mut MaybeUninit<OpenObject> {
+    Box::leak(Box::new(MaybeUninit::uninit()))
+}
+
+/// Programs still attached that do nothing any more. Dropping it detaches them, for which the kernel may take
+/// seconds: each function waits until no processor is in it.
+#[derive(Default)]
+pub struct Attached(pub(crate) Vec<Link>);
+
+impl std::fmt::Debug for Attached {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{} programs", self.0.len())
+    }
+}
+
+/// A counter in memory shared with the programs; 0 if there is none at `which`.
+pub fn read_counter(counters: &[u64], which: usize) -> u64 {
+    let Some(counter) = counters.get(which) else { return 0 };
+    // SAFETY: a valid, aligned reference; the programs only ever add to the whole word.
+    unsafe { std::ptr::from_ref(counter).read_volatile() }
+}
+
+/// Plain data in the programs' layout: any bytes are a value of it.
+///
+/// # Safety
+/// Only for `repr(C)` structs of integers and of arrays and structs of them, which is what libbpf-cargo
+/// generates for C structs of integers.
+pub unsafe trait Plain: Copy {}
+
+/// Reads a `T` from the beginning of `bytes`; `None` if they are too few.
+pub fn read_plain<T: Plain>(bytes: &[u8]) -> Option<T> {
+    if bytes.len() < size_of::<T>() {
+        return None;
+    }
+    // SAFETY: there are enough bytes, `read_unaligned` needs no alignment, and any bytes are a `T`.
+    Some(unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast::<T>()) })
+}
+
+/// Text up to its NUL. What is not UTF-8 becomes U+FFFD, except for a character cut off at the end.
+pub fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+    let whole = match std::str::from_utf8(&bytes[..end]) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => end,
+    };
+    String::from_utf8_lossy(&bytes[..whole]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_was_cut_is_text() {
+        assert_eq!(text("Größ".as_bytes()), "Größ");
+        assert_eq!(text(&"Größe".as_bytes()[..3]), "Gr");
+        assert_eq!(text(b"Gr\xf6\xdfe"), "Gr\u{fffd}\u{fffd}e");
+        assert_eq!(text(b"kworker\0garbage"), "kworker");
+    }
+}
