@@ -12,20 +12,17 @@ pub(crate) struct Books {
     pub(crate) utilization: Utilization,
     /// The sum of Q^a / T.
     pub(crate) rate: Utilization,
-    /// Those whose runtime and period are known.
-    pub(crate) known: usize,
     pub(crate) specs: usize,
 }
 
 impl Books {
     pub(crate) fn new(processor: u32) -> Self {
-        Self { processor, utilization: Utilization::ZERO, rate: Utilization::ZERO, known: 0, specs: 0 }
+        Self { processor, utilization: Utilization::ZERO, rate: Utilization::ZERO, specs: 0 }
     }
 
     pub(crate) fn enter(&mut self, task: Option<&Task>) {
         self.specs += 1;
         if let Some(task) = task {
-            self.known += 1;
             self.utilization += task.utilization();
             self.rate += task.rate;
         }
@@ -34,7 +31,6 @@ impl Books {
     pub(crate) fn strike(&mut self, task: Option<&Task>) {
         self.specs -= 1;
         if let Some(task) = task {
-            self.known -= 1;
             self.utilization -= task.utilization();
             self.rate -= task.rate;
         }

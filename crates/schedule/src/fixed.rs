@@ -38,22 +38,21 @@ impl Fixed {
         Some(Urgency { key: u64::from(u32::MAX - priority), wish: Some(priority) })
     }
 
-    /// Where a spec declares neither period nor runtime, as it may here, nothing can be said of those below
-    /// it: then there is no test, as in the paper.
+    /// The exact test. Specs that declare runtime and period are always tested against each other; one that
+    /// does not has to run below all of them, since it may take all that they leave.
     fn test(
         &self,
         place: usize,
         books: &Books,
-        task: Task,
+        task: Option<Task>,
         urgency: Urgency,
         replacing: Option<SpecId>,
         work: &mut Work,
     ) -> Result<(), String> {
-        if books.known < books.specs {
-            return Ok(());
-        }
-        if books.rate + task.rate > self.threshold {
-            return Err(beyond(self.threshold, books.processor, books.rate, task.rate));
+        if let Some(task) = task {
+            if books.rate + task.rate > self.threshold {
+                return Err(beyond(self.threshold, books.processor, books.rate, task.rate));
+            }
         }
         self.partitioned.prove(place, task, urgency, replacing, work)
     }
@@ -76,10 +75,11 @@ impl Plugin for Fixed {
             accepted_runtime: parameters.runtime,
             ignored,
         };
-        let task =
-            Task::of(parameters, parameters.runtime, true).filter(|_| self.settings.test == Test::Exact);
-        let Some(task) = task else { return Answer::Ok(offer(places[0], false)) };
+        if self.settings.test == Test::Utilization {
+            return Answer::Ok(offer(places[0], false));
+        }
 
+        let task = Task::of(parameters, parameters.runtime, true);
         let mut work = Work::default();
         match first_that(&places, |place| {
             self.test(place, &books[place], task, urgency, replacing, &mut work)

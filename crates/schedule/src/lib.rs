@@ -7,16 +7,19 @@
 //! |---|---|---|---|---|
 //! | EDF | SCHED_DEADLINE | least utilization | Σ Q / min(T, D) ≤ U^thr: sufficient | Σ Q / T ≤ U^thr, and processor demand |
 //! | RM | SCHED_FIFO | least utilization | Σ Q / min(T, D) ≤ U^thr: necessary only | Σ Q / T ≤ U^thr, and response times |
-//! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | none | the same, where everything on the processor is known |
+//! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | none | the same |
 //!
 //! An exact test asks the next processor where the least loaded one cannot take a spec.
 //!
 //! What a yes rests on: tasks are independent, do what they declared, and are delayed by nothing but each
 //! other. A plugin knows its own specs and no others': plugins that share a processor have to share it by
 //! their thresholds. What the kernel itself takes (latency, interrupts, migration, the 5 % that it withholds
-//! from real-time threads by default) is what a threshold below 1 leaves. Specs without a runtime under RM,
-//! and those whose admission was ignored, are taken in at their own risk and that of others, as the paper has
-//! it; the latter count in every later test, the former cannot.
+//! from real-time threads by default) is what a threshold below 1 leaves.
+//!
+//! With the exact test, a spec that declares no runtime (FP, RR: or no period) runs below all specs on its
+//! processor that declare them: RM puts it there, FP and RR refuse it where the declared priorities say
+//! otherwise. Specs whose admission was ignored are taken at their own risk and that of others, as the paper
+//! has it; a spec that declares its needs is not admitted below one whose needs are unknown.
 
 mod books;
 mod demand;

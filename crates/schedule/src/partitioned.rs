@@ -9,7 +9,7 @@ use crate::work::{Unproven, Work};
 use crate::{Assignment, Offer, Parameters, Policy, Settings, SpecId};
 use punctual_model::Duration;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Books, levels and admitted specs.
 #[derive(Debug)]
@@ -24,8 +24,10 @@ pub(crate) struct Partitioned {
 struct Processor {
     books: Books,
     levels: Levels,
-    /// Those of which enough is known to test them, from the most urgent.
+    /// Specs that declare a runtime and a period, from the most urgent.
     tasks: BTreeMap<(u64, SpecId), Task>,
+    /// The others: nothing below them can be guaranteed.
+    unbounded: BTreeSet<(u64, SpecId)>,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,7 @@ impl Partitioned {
             books: Books::new(number),
             levels: Levels::new(lowest, highest),
             tasks: BTreeMap::new(),
+            unbounded: BTreeSet::new(),
         };
         Self {
             processors: settings.processors.iter().map(processor).collect(),
@@ -68,13 +71,14 @@ impl Partitioned {
         books
     }
 
-    /// Whether a task and all that it disturbs keep their deadlines on the processor at `place`, by
-    /// response-time analysis. Specs of which too little is known count as none. What is tested are the
-    /// levels as they will be: the same is done to a copy of them as will be done to them.
+    /// Whether a spec can join the processor at `place`: every guaranteed task runs above every spec that
+    /// declares no runtime or no period, and the task and all that it delays meet their deadlines by
+    /// response-time analysis. `task` is `None` for a spec that cannot be analysed. Tests the levels as they
+    /// will be, by doing to a copy what admission does to the original.
     pub(crate) fn prove(
         &self,
         place: usize,
-        task: Task,
+        task: Option<Task>,
         urgency: Urgency,
         replaced: Option<SpecId>,
         work: &mut Work,
@@ -88,47 +92,13 @@ impl Partitioned {
             levels.remove(key);
         }
         levels.insert(urgency.key, urgency.wish);
-
-        let mut kept = processor
-            .tasks
-            .iter()
-            .filter(|&(id, _)| Some(*id) != replaced)
-            .map(|(&(key, _), &task)| (key, task))
-            .peekable();
-        let mut tasks = FixedPriorities::default();
-        let mut added = Some(task);
-        let (mut first, mut place_of_added) = (0, 0);
-        for (level, last) in levels.last_keys().enumerate() {
-            while let Some((_, task)) = kept.next_if(|&(key, _)| key <= last) {
-                tasks.push(task);
+        match task {
+            Some(task) => {
+                processor.above_unbounded(&levels, urgency.key, replaced)?;
+                processor.meets_deadlines(&levels, task, urgency.key, replaced, work)
             }
-            if urgency.key <= last {
-                if let Some(task) = added.take() {
-                    (first, place_of_added) = (level, tasks.tasks().len());
-                    tasks.push(task);
-                }
-            }
-            tasks.end_level();
+            None => processor.below_guaranteed(&levels, urgency.key, replaced),
         }
-        let shared = if levels.shares() {
-            "; its plugin has fewer priorities than there are different urgencies, so some share one"
-        } else {
-            ""
-        };
-        tasks.prove(first, work).map_err(|unproven| {
-            let processor = processor.books.processor;
-            match unproven {
-                Unproven::Late { task, response } => {
-                    let whose = if task == place_of_added { "this spec" } else { "a spec that was admitted before" };
-                    let Task { runtime, deadline, .. } = tasks.tasks()[task];
-                    format!(
-                        "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline {deadline}) could take {} or more{shared}",
-                        Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
-                    )
-                }
-                other => other.on("response-time analysis", processor),
-            }
-        })
     }
 
     pub(crate) fn admit(&mut self, spec: SpecId, parameters: &Parameters, urgency: Urgency, offer: Offer) {
@@ -165,8 +135,9 @@ impl Partitioned {
         let processor = &mut self.processors[place];
         processor.books.enter(task.as_ref());
         self.shifted |= insert(&mut processor.levels);
-        if let Some(task) = task {
-            processor.tasks.insert((key, spec), task);
+        match task {
+            Some(task) => drop(processor.tasks.insert((key, spec), task)),
+            None => drop(processor.unbounded.insert((key, spec))),
         }
         self.specs.insert(spec, Admitted { place, key, task });
     }
@@ -176,6 +147,7 @@ impl Partitioned {
             let processor = &mut self.processors[admitted.place];
             processor.books.strike(admitted.task.as_ref());
             processor.tasks.remove(&(admitted.key, spec));
+            processor.unbounded.remove(&(admitted.key, spec));
             self.shifted |= processor.levels.remove(admitted.key);
         }
     }
@@ -194,4 +166,106 @@ impl Partitioned {
     pub(crate) fn loads(&self) -> Vec<crate::Load> {
         self.processors.iter().map(|processor| processor.books.load()).collect()
     }
+}
+
+impl Processor {
+    /// Whether a task with this key runs above all specs that declare no runtime or no period.
+    fn above_unbounded(
+        &self,
+        levels: &Levels,
+        key: u64,
+        replaced: Option<(u64, SpecId)>,
+    ) -> Result<(), String> {
+        let Some(&(other, _)) = self.unbounded.iter().find(|&&id| Some(id) != replaced) else {
+            return Ok(());
+        };
+        let (own, theirs) = (levels.priority(key), levels.priority(other));
+        if own > theirs {
+            return Ok(());
+        }
+        Err(format!(
+            "processor {}: a spec without a declared runtime and period is there already, and this one would \
+             not run above it{}, so no deadline could be guaranteed",
+            self.books.processor,
+            no_room(key < other)
+        ))
+    }
+
+    /// Whether a spec with this key, which declares no runtime or no period, runs below all guaranteed tasks.
+    fn below_guaranteed(
+        &self,
+        levels: &Levels,
+        key: u64,
+        replaced: Option<(u64, SpecId)>,
+    ) -> Result<(), String> {
+        let mut guaranteed =
+            self.tasks.iter().rev().filter(|&(&id, task)| task.guaranteed && Some(id) != replaced);
+        let Some((&(other, _), _)) = guaranteed.next() else { return Ok(()) };
+        let (own, theirs) = (levels.priority(key), levels.priority(other));
+        if own < theirs {
+            return Ok(());
+        }
+        Err(format!(
+            "processor {}: a spec without a declared runtime and period must run below all specs that declare \
+             them, and this one would not{}",
+            self.books.processor,
+            no_room(key > other)
+        ))
+    }
+
+    /// Response-time analysis of `task` and of all that it delays.
+    fn meets_deadlines(
+        &self,
+        levels: &Levels,
+        task: Task,
+        key: u64,
+        replaced: Option<(u64, SpecId)>,
+        work: &mut Work,
+    ) -> Result<(), String> {
+        let mut kept = self
+            .tasks
+            .iter()
+            .filter(|&(id, _)| Some(*id) != replaced)
+            .map(|(&(key, _), &task)| (key, task))
+            .peekable();
+        let mut tasks = FixedPriorities::default();
+        let mut added = Some(task);
+        let (mut first, mut place_of_added) = (0, 0);
+        for (level, last) in levels.last_keys().enumerate() {
+            while let Some((_, task)) = kept.next_if(|&(kept, _)| kept <= last) {
+                tasks.push(task);
+            }
+            if key <= last {
+                if let Some(task) = added.take() {
+                    (first, place_of_added) = (level, tasks.tasks().len());
+                    tasks.push(task);
+                }
+            }
+            tasks.end_level();
+        }
+        let shared = if levels.shares() {
+            "; its plugin has fewer priorities than there are different urgencies, so some share one"
+        } else {
+            ""
+        };
+        tasks.prove(first, work).map_err(|unproven| {
+            let processor = self.books.processor;
+            match unproven {
+                Unproven::Late { task, response } => {
+                    let whose = if task == place_of_added { "this spec" } else { "a spec that was admitted before" };
+                    let Task { runtime, deadline, .. } = tasks.tasks()[task];
+                    format!(
+                        "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline {deadline}) could take {} or more{shared}",
+                        Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
+                    )
+                }
+                other => other.on("response-time analysis", processor),
+            }
+        })
+    }
+}
+
+/// The reason, where the order would be right and the range of priorities is too narrow.
+fn no_room(ordered: bool) -> &'static str {
+    if ordered { ", since its plugin has no priority left between them" } else { "" }
 }

@@ -21,9 +21,15 @@ impl RateMonotonic {
         Self { threshold: settings.limit(), partitioned: Partitioned::new(&settings, Policy::Fifo), settings }
     }
 
-    /// Equation 5, in its order; the priorities themselves only matter by that.
-    fn urgency(parameters: &Parameters) -> Option<Urgency> {
-        Some(Urgency { key: parameters.period?.ns(), wish: None })
+    /// Equation 5, in its order; the priorities themselves only matter by that. With the exact test, specs
+    /// without a runtime come after all that declare one, again by their periods: they may take all that is
+    /// left.
+    fn urgency(&self, parameters: &Parameters) -> Option<Urgency> {
+        /// Longer than any period (see `Parameters::check`).
+        const LAST: u64 = 1 << 63;
+        let unbounded = parameters.runtime.is_none() && self.settings.test == Test::Exact;
+        let key = parameters.period?.ns() | if unbounded { LAST } else { 0 };
+        Some(Urgency { key, wish: None })
     }
 
     fn fits(&self, books: &Books, taken: Utilization, needed: Utilization) -> Result<(), String> {
@@ -43,7 +49,7 @@ impl Plugin for RateMonotonic {
         if let Err(bound) = parameters.check(&self.settings.limits) {
             return Answer::No(Refusal::Bound(bound));
         }
-        let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
+        let Some(urgency) = self.urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
         let books = self.partitioned.books_without(replacing);
         let places = least_loaded(&books, |books| (books.utilization, books.specs));
         let offer = |place: usize, ignored| Offer {
@@ -51,36 +57,38 @@ impl Plugin for RateMonotonic {
             accepted_runtime: parameters.runtime,
             ignored,
         };
-        let Some(task) = Task::of(parameters, parameters.runtime, true) else {
-            return Answer::Partial(offer(places[0], false));
-        };
+        let task = Task::of(parameters, parameters.runtime, true);
 
         let mut work = Work::default();
-        let found = match self.settings.test {
+        let found = match (self.settings.test, task) {
+            (Test::Utilization, None) => Ok((places[0], ())),
             // No other processor can say yes where the least loaded one does not.
-            Test::Utilization => first_that(&places[..1], |place| {
+            (Test::Utilization, Some(task)) => first_that(&places[..1], |place| {
                 self.fits(&books[place], books[place].utilization, task.utilization())
             }),
-            Test::Exact => first_that(&places, |place| {
-                self.fits(&books[place], books[place].rate, task.rate)?;
+            (Test::Exact, task) => first_that(&places, |place| {
+                if let Some(task) = task {
+                    self.fits(&books[place], books[place].rate, task.rate)?;
+                }
                 self.partitioned.prove(place, task, urgency, replacing, &mut work)
             }),
         };
+        let answer = if task.is_some() { Answer::Ok } else { Answer::Partial };
         match found {
-            Ok((place, ())) => Answer::Ok(offer(place, false)),
-            Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], true)),
+            Ok((place, ())) => answer(offer(place, false)),
+            Err(_) if parameters.ignore_admission => answer(offer(places[0], true)),
             Err(why) => Answer::No(Refusal::Unschedulable(why)),
         }
     }
 
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer) {
-        if let Some(urgency) = Self::urgency(parameters) {
+        if let Some(urgency) = self.urgency(parameters) {
             self.partitioned.admit(spec, parameters, urgency, offer);
         }
     }
 
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
-        match (Self::urgency(parameters), was.policy) {
+        match (self.urgency(parameters), was.policy) {
             (Some(urgency), Policy::Fifo(priority)) => {
                 self.partitioned.restore(spec, parameters, urgency, offer, priority)
             }

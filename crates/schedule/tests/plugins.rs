@@ -232,7 +232,7 @@ fn fp_keeps_the_order_of_requests_while_the_range_allows() {
 }
 
 #[test]
-fn fp_is_tested_where_everything_is_known() {
+fn fp_and_rr_test_response_times() {
     let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
     let mut fp = house(Kind::Fp, Test::Exact, &[0], (1, 99), 1.0);
     take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
@@ -242,11 +242,93 @@ fn fp_is_tested_where_everything_is_known() {
         offered(fp.consider(&Parameters { ignore_admission: true, ..urgent(20, task(2, 5, 5)) }, None))
             .ignored
     );
-    // What declares nothing cannot be tested, nor can anything beside it.
-    take(&mut *fp, 2, &with_priority(1));
-    take(&mut *fp, 3, &urgent(20, task(2, 5, 5)));
     // The paper's: no test at all.
     let mut fp = house(Kind::Fp, Test::Utilization, &[0], (1, 99), 1.0);
     take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
     take(&mut *fp, 2, &urgent(20, task(4, 5, 5)));
+}
+
+/// One spec that declares only a priority used to switch the test off for its processor: 160 % of a processor
+/// were admitted where 95 % is the threshold.
+#[test]
+fn a_spec_without_a_runtime_leaves_the_others_tested() {
+    for kind in [Kind::Fp, Kind::Rr] {
+        let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
+        let mut plugin = house(kind, Test::Exact, &[0], (1, 99), 0.95);
+        take(&mut *plugin, 1, &with_priority(1));
+        take(&mut *plugin, 2, &urgent(20, task(8, 10, 10)));
+        assert_eq!(
+            refused(plugin.consider(&urgent(30, task(8, 10, 10)), None)),
+            "utilization, processor 0: 80.00 % are needed, 80.00 % are taken, and the threshold is 95.00 %"
+        );
+        take(&mut *plugin, 3, &urgent(30, task(1, 10, 10)));
+    }
+}
+
+#[test]
+fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
+    let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
+    let below = "processor 0: a spec without a declared runtime and period must run below all specs that \
+                 declare them, and this one would not";
+    let above = "processor 0: a spec without a declared runtime and period is there already, and this one \
+                 would not run above it";
+    let mut fp = house(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
+    take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
+    for priority in [20, 21, 99] {
+        assert_eq!(refused(fp.consider(&with_priority(priority), None)), below);
+        let only_runtime = Parameters { period: None, deadline: None, ..urgent(priority, task(1, 10, 10)) };
+        assert_eq!(refused(fp.consider(&only_runtime, None)), below);
+    }
+    take(&mut *fp, 2, &with_priority(19));
+    for priority in [1, 18, 19] {
+        assert!(refused(fp.consider(&urgent(priority, task(1, 10, 10)), None)).starts_with(above));
+    }
+    // A change counts the old spec as gone.
+    assert!(matches!(fp.consider(&with_priority(99), Some(SpecId(1))), Answer::Ok(_)));
+    assert!(matches!(fp.consider(&urgent(1, task(1, 10, 10)), Some(SpecId(2))), Answer::Ok(_)));
+
+    // Another processor is asked where the first cannot take it.
+    let mut fp = house(Kind::Fp, Test::Exact, &[0, 1], (1, 99), 0.95);
+    take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
+    take(&mut *fp, 2, &with_priority(50));
+    assert_eq!(offered(fp.consider(&with_priority(30), None)).processor, 1);
+    assert_eq!(offered(fp.consider(&urgent(30, task(1, 10, 10)), None)).processor, 0);
+
+    // A priority is not shared with them.
+    let mut fp = house(Kind::Fp, Test::Exact, &[0], (10, 11), 0.95);
+    take(&mut *fp, 1, &with_priority(10));
+    take(&mut *fp, 2, &with_priority(20));
+    assert!(matches!(fp.consider(&urgent(30, task(1, 10, 10)), None), Answer::No(_)));
+    let mut fp = house(Kind::Fp, Test::Exact, &[0], (10, 10), 0.95);
+    take(&mut *fp, 1, &with_priority(10));
+    assert_eq!(
+        refused(fp.consider(&urgent(30, task(1, 10, 10)), None)),
+        format!(
+            "{above}, since its plugin has no priority left between them, so no deadline could be guaranteed"
+        )
+    );
+
+    // At everybody's own risk.
+    let mut fp = house(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
+    take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
+    let ignoring = Parameters { ignore_admission: true, ..with_priority(30) };
+    assert!(take(&mut *fp, 2, &ignoring).ignored);
+    refused(fp.consider(&urgent(25, task(1, 10, 10)), None));
+    take(&mut *fp, 3, &urgent(31, task(1, 10, 10)));
+}
+
+#[test]
+fn rm_puts_specs_without_a_runtime_last() {
+    let unknown = |period| Parameters { runtime: None, deadline: None, ..task(1, period, period) };
+    let mut rm = house(Kind::Rm, Test::Exact, &[0], (1, 99), 0.95);
+    take(&mut *rm, 1, &unknown(1));
+    take(&mut *rm, 2, &unknown(5));
+    take(&mut *rm, 3, &task(5, 1000, 1000));
+    assert!([3, 1, 2].map(|spec| priority(&*rm, spec)).is_sorted_by(|a, b| a > b));
+    refused(rm.consider(&task(950, 1000, 1000), None));
+    // The paper's test leaves them where their periods say.
+    let mut rm = house(Kind::Rm, Test::Utilization, &[0], (1, 99), 0.95);
+    take(&mut *rm, 1, &unknown(1));
+    take(&mut *rm, 3, &task(5, 1000, 1000));
+    assert!(priority(&*rm, 1) > priority(&*rm, 3));
 }

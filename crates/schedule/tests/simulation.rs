@@ -154,6 +154,20 @@ fn step(kind: Kind) -> impl Strategy<Value = Step> {
     ]
 }
 
+/// What declares only what places it, so it may run for ever.
+fn hog(kind: Kind) -> impl Strategy<Value = Step> {
+    parameters(kind).prop_map(move |parameters| {
+        let period = parameters.period.filter(|_| kind == Kind::Rm);
+        Step::Create(Parameters {
+            runtime: None,
+            desired_runtime: None,
+            deadline: None,
+            period,
+            ..parameters
+        })
+    })
+}
+
 /// A plugin, and what it was told.
 #[derive(Debug)]
 struct House {
@@ -210,7 +224,7 @@ impl House {
             }
         };
         match self.plugin.consider(parameters, replaced) {
-            Answer::Ok(offer) => {
+            Answer::Ok(offer) | Answer::Partial(offer) => {
                 if let Some(spec) = replaced {
                     self.release(spec);
                 }
@@ -228,8 +242,12 @@ impl House {
         let task = |(&spec, (parameters, offer)): (&SpecId, &(Parameters, Offer))| {
             let assignment = self.plugin.assignment(spec).expect("it was admitted");
             assert_eq!(assignment.processor, offer.processor);
-            let (runtime, period) = (offer.accepted_runtime?.ns(), parameters.period?.ns());
-            let deadline = parameters.relative_deadline()?.ns();
+            let (runtime, period) = match offer.accepted_runtime {
+                Some(runtime) => (runtime.ns(), parameters.period?.ns()),
+                None => (2 * LONG, 2 * LONG),
+            };
+            let deadline = parameters.relative_deadline().filter(|_| runtime < LONG);
+            let deadline = deadline.map_or(2 * LONG, Duration::ns);
             (assignment.processor == processor)
                 .then_some((spec, Task { runtime, period, deadline, policy: assignment.policy }))
         };
@@ -264,6 +282,27 @@ proptest! {
                 for victim in 0..tasks.len() {
                     let unfair = late(&tasks, Ties::Against(victim), LONG, all_at_once(&tasks));
                     prop_assert!(!unfair.contains(&victim), "{victim} is last among equals: {:?}", tasks);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_declares_a_runtime_keeps_its_deadlines_beside_what_does_not(
+        (kind, steps) in prop::sample::select(&[Kind::Rm, Kind::Fp, Kind::Rr][..]).prop_flat_map(|kind| {
+            (Just(kind), prop::collection::vec(prop_oneof![2 => step(kind), 1 => hog(kind)], 1..16))
+        }),
+        processors in 1..3u32,
+        width in 1..8u32,
+    ) {
+        let mut house = House::new(kind, Test::Exact, processors, width, 1.0);
+        for step in &steps {
+            house.take(step);
+            for processor in 0..processors {
+                let (_, tasks) = house.tasks_on(processor);
+                for victim in (0..tasks.len()).filter(|&task| tasks[task].runtime < LONG) {
+                    let late = late(&tasks, Ties::Against(victim), LONG, all_at_once(&tasks));
+                    prop_assert!(!late.contains(&victim), "{victim} is late: {:?}", tasks);
                 }
             }
         }

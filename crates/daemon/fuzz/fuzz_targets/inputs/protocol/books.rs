@@ -4,7 +4,7 @@ use super::setup::SPECS_PER_USER;
 use punctual_daemon::access::Who;
 use punctual_daemon::config::Kind::BuiltIn;
 use punctual_daemon::registry::{Admission, Loaded, Registry, Spec};
-use punctual_schedule::{Assignment, Kind, Limits, Load, Parameters, Policy, SpecId};
+use punctual_schedule::{Assignment, Kind, Limits, Load, Parameters, Policy, SpecId, Test};
 
 pub const ROOT: Who = Who { user: 0, group: 0, groups: Vec::new() };
 
@@ -88,7 +88,11 @@ fn within_threshold(loaded: &Loaded, specs: &[&Spec]) {
 fn in_order(registry: &Registry, loaded: &Loaded, specs: &[&Spec]) {
     let urgency = |spec: &Spec| match kind(loaded) {
         Kind::Edf => 0,
-        Kind::Rm => spec.parameters.period.map_or(0, |period| u64::MAX - period.ns()),
+        Kind::Rm => {
+            let last = loaded.config.test == Test::Exact && spec.parameters.runtime.is_none();
+            let period = spec.parameters.period.map_or(u64::MAX >> 1, |period| period.ns());
+            u64::MAX - period - if last { 1 << 63 } else { 0 }
+        }
         Kind::Fp | Kind::Rr => spec.parameters.priority.unwrap_or(0).into(),
     };
     let mut told: Vec<(u64, u32)> = specs
