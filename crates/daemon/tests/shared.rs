@@ -280,3 +280,23 @@ proptest! {
         prop_assert_eq!(example.loads()[0].specs, taken.len());
     }
 }
+
+/// The dynamic loader knows objects by their names, and these are descriptors, whose numbers come again.
+#[test]
+fn each_object_has_its_own_code() {
+    let kind = |path: &Path| {
+        let plugin = Shared::load(path, settings("partial")).unwrap();
+        // Only odd.c goes by its instance's name.
+        let odd = matches!(plugin.consider(&needs(1000, 10_000), None), Answer::Partial(_));
+        (plugin, odd)
+    };
+    let (first, first_is_odd) = kind(&HARMONIC);
+    let (second, second_is_odd) = kind(&ODD);
+    assert_eq!((first_is_odd, second_is_odd), (false, true), "loaded together");
+    drop((first, second));
+
+    // This one stays loaded after it was closed, as C++ often has it.
+    let resident = compile("tests/plugins/odd.c", "resident", &["-Wl,-z,nodelete"]);
+    drop(kind(&resident));
+    assert!(!kind(&HARMONIC).1, "loaded after one that stays");
+}

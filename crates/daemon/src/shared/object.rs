@@ -7,6 +7,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An open object and what it exports. The functions are valid as long as the object is open.
 pub struct Object {
@@ -26,7 +27,7 @@ impl Object {
         }
         text::trusted(&about).map_err(&said)?;
         // By descriptor, so that what was looked at is what is loaded.
-        let opened = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let opened = unique_name(&file);
         // SAFETY: constructors of the object run. Its owner is root or whoever runs this, as was just seen,
         // so it may do as it likes.
         let library = unsafe { Library::open(Some(&opened), RTLD_NOW | RTLD_LOCAL) }
@@ -42,6 +43,19 @@ impl Object {
         let functions = unsafe { functions(plugin) }.map_err(&said)?;
         Ok(Object { functions, _library: library })
     }
+}
+
+/// A path to an open file that was never used before.
+///
+/// The dynamic loader takes two objects of one name for the same one, and a descriptor's number comes again
+/// after it was closed, while the object of then may still be loaded. So the path spells a counter, in
+/// components that mean nothing: `.` for 1, and none for 0.
+fn unique_name(file: &File) -> String {
+    static COUNTER: AtomicU64 = AtomicU64::new(1);
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let bits = (0..u64::BITS - number.leading_zeros()).map(|bit| number >> bit & 1);
+    let components: String = bits.map(|bit| if bit == 1 { "./" } else { "/" }).collect();
+    format!("/proc/self/fd/{components}{}", file.as_raw_fd())
 }
 
 /// What a description says, as far as its writer knew this version.
