@@ -7,9 +7,10 @@ use crate::journal::Left;
 use crate::kernel::State;
 use crate::log;
 use crate::poll::Token;
-use crate::record::{Attached, Record, Told};
+use crate::record::{Attached, Record};
 use crate::thread::{self, Owner, Thread};
-use punctual_schedule::{Answer, Offer, Parameters, SpecId};
+use punctual_schedule::{Answer, Assignment, Offer, Parameters, SpecId};
+use std::mem::discriminant;
 use std::rc::Rc;
 
 impl Registry {
@@ -19,7 +20,12 @@ impl Registry {
         let found = left.records.len();
         let mut kept = Vec::new();
         let mut records = left.records;
-        records.sort_unstable_by_key(|(_, record)| record.spec);
+        // Who keeps a place is there before anybody else asks for one.
+        records.sort_unstable_by_key(|(_, record)| {
+            let there =
+                self.place_of(&record.plugin).is_some_and(|at| self.has_processor(at, record.processor));
+            (!there, record.spec)
+        });
         for (slot, record) in records {
             let (id, attached) = (SpecId(record.spec), record.thread);
             match self.readmit_record(slot, record) {
@@ -62,8 +68,9 @@ impl Registry {
         if start != record.process_start {
             return Err(None);
         }
-        let plugin = self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == &*record.plugin);
-        let plugin = plugin.ok_or_else(|| format!("there is no plugin {} any more", record.plugin))?;
+        let plugin = self
+            .place_of(&record.plugin)
+            .ok_or_else(|| format!("there is no plugin {} any more", record.plugin))?;
         let groups = thread::groups(record.process).map_err(|_| None)?;
         let process = self
             .process(record.process, pidfd, record.user)
@@ -75,7 +82,8 @@ impl Registry {
             ignored: record.ignored,
         };
         let was = record.thread.map_or(record.assigned, |attached| attached.told);
-        let admission = self.admit_again(plugin, id, &record.parameters, offer, record.partial, Some(was));
+        let was = was.assignment().filter(|_| self.has_processor(plugin, record.processor));
+        let admission = self.admit_again(plugin, id, &record.parameters, offer, record.partial, was);
         let admission = admission.inspect_err(|_| self.leave_if_idle(process))?;
         let who = Rc::new(Who { user: record.user, group: record.group, groups });
         self.enter(Spec {
@@ -91,7 +99,18 @@ impl Registry {
         Ok(())
     }
 
-    /// Admits a spec as it was offered before, if that place is still there; else as the plugin offers now.
+    /// The place of a plugin in the order.
+    fn place_of(&self, name: &str) -> Option<usize> {
+        self.setup.plugins.iter().position(|loaded| loaded.plugin.name() == name)
+    }
+
+    /// Whether a plugin may use a processor.
+    pub(super) fn has_processor(&self, plugin: usize, processor: u32) -> bool {
+        self.setup.plugins[plugin].config.processors.contains(&processor)
+    }
+
+    /// Admits a spec as it was offered and assigned before; without an assignment, or where the plugin gives
+    /// another kind of one, as the plugin offers now.
     pub(super) fn admit_again(
         &mut self,
         plugin: usize,
@@ -99,17 +118,18 @@ impl Registry {
         declared: &Parameters,
         offer: Offer,
         partial: bool,
-        was: Option<Told>,
+        was: Option<Assignment>,
     ) -> Result<Admission, String> {
         let plugins = &mut self.setup.plugins[plugin].plugin;
         let as_offered = cut(declared, offer.accepted_runtime);
         let share = |offer: &Offer| Share::of(offer.accepted_runtime, declared);
-        let there = plugins.loads().iter().any(|load| load.processor == offer.processor);
-        if let Some(was) = was.and_then(|was| was.assignment()).filter(|_| there) {
+        if let Some(was) = was {
             plugins.restore(id, &as_offered, offer, was);
-            if plugins.assignment(id).is_some() {
+            let is = plugins.assignment(id);
+            if is.is_some_and(|is| discriminant(&is.policy) == discriminant(&was.policy)) {
                 return Ok(Admission { plugin, offer, partial, share: share(&offer) });
             }
+            plugins.release(id);
         }
         let (offer, partial) = match plugins.consider(&as_offered, None) {
             Answer::Ok(offer) => (offer, false),

@@ -23,16 +23,31 @@ impl Registry {
             }
             now.push((place, same.is_some()));
         }
-        for &id in &ids {
+        // Who keeps a place is there before anybody else asks for one.
+        let keeps_place = |id: &SpecId| {
+            let was = self.specs[id].admission;
+            let (place, same) = now[was.plugin];
+            same || place.is_some_and(|at| {
+                let kind = &old.plugins[was.plugin].config.kind;
+                self.setup.plugins[at].config.kind == *kind && self.has_processor(at, was.offer.processor)
+            })
+        };
+        let (keeping, moving): (Vec<SpecId>, Vec<SpecId>) = ids.iter().copied().partition(keeps_place);
+        let order = keeping.into_iter().map(|id| (id, true)).chain(moving.into_iter().map(|id| (id, false)));
+        for (id, keeps_place) in order.collect::<Vec<_>>() {
             let spec = &self.specs[&id];
             let was = spec.admission;
             let stays = match now[was.plugin] {
                 (Some(plugin), true) => Ok(super::Admission { plugin, ..was }),
                 (Some(at), false) => {
                     let parameters = spec.parameters.clone();
-                    let told = spec.thread.as_ref().map(|held| held.told);
+                    let assigned = match &spec.thread {
+                        Some(held) => held.told.assignment(),
+                        None => old.plugins[was.plugin].plugin.assignment(id),
+                    };
                     let thread = spec.thread.as_ref().map(|held| held.thread.number);
-                    self.admit_again(at, id, &parameters, was.offer, was.partial, told).inspect(|_| {
+                    let assigned = assigned.filter(|_| keeps_place);
+                    self.admit_again(at, id, &parameters, was.offer, was.partial, assigned).inspect(|_| {
                         if let Some(thread) = thread {
                             self.setup.plugins[at].plugin.attached(id, thread);
                         }
