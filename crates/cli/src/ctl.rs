@@ -2,6 +2,7 @@
 
 pub mod args;
 mod beyond;
+pub mod declared;
 mod model;
 mod remarks;
 mod run;

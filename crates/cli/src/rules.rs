@@ -13,6 +13,7 @@ use punctual_daemon::access::{Domain, Share, Usage, Who};
 use punctual_daemon::config::{self, Config};
 use punctual_daemon::rules::{self, Explanation, Rules};
 use punctual_daemon::text::Problem;
+use punctual_protocol::Parameters;
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +50,8 @@ fn run_explain(arguments: &Explain) -> Result<(), Failure> {
         .unwrap_or_else(usual_place);
     let (rules, warnings) = load(&path, config.as_ref())?;
     let who = who(arguments)?;
-    let parameters = arguments.spec.parameters();
+    let parameters =
+        Some(arguments.declared.parameters(None)).filter(|declared| *declared != Parameters::default());
     let plugins = plugins(arguments.plugin.as_deref(), config.as_ref(), &rules)?;
     let explained: Vec<Explanation> =
         plugins.iter().map(|plugin| rules.explain(&who, plugin, parameters.as_ref(), &Nothing)).collect();

@@ -2,9 +2,9 @@
 
 use crate::connection::{Connection, Fault};
 use crate::error::{Error, Refusal};
-use crate::protocol::{
-    Admission, AttachThread, Call, ChangeSpec, ClientInfo, Clients, CreateSpec, INTERFACE, NoParameters,
-    Nothing, OfSpec, OneAdmission, OneSpec, Parameters, Plugin, Plugins, Spec, SpecId, Specs, Status,
+use punctual_protocol::{
+    Admission, Admitted, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, INTERFACE,
+    NoParameters, Parameters, Plugin, PluginList, Spec, SpecId, SpecList, SpecNumber, SpecReply, Status,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,13 @@ pub struct Client {
 enum Kind {
     Question,
     Action,
+}
+
+/// A request.
+#[derive(Serialize)]
+struct Call<'a, P> {
+    method: &'a str,
+    parameters: P,
 }
 
 /// An answer that is no error.
@@ -102,53 +109,55 @@ impl Client {
 
     /// Has a spec admitted. No thread is scheduled by it yet. The name is for people.
     pub fn create_spec(&mut self, parameters: &Parameters, name: Option<&str>) -> Result<Admission, Error> {
-        let reply: OneAdmission = self.call("CreateSpec", CreateSpec { parameters, name }, Kind::Action)?;
+        let (parameters, name) = (parameters.clone(), name.map(str::to_owned));
+        let reply: Admitted = self.call("CreateSpec", CreateSpec { parameters, name }, Kind::Action)?;
         Ok(reply.admission)
     }
 
     /// All new parameters or, after an error, all old ones. An attached thread goes over at once.
     pub fn change_spec(&mut self, spec: SpecId, parameters: &Parameters) -> Result<Admission, Error> {
-        let reply: OneAdmission = self.call("ChangeSpec", ChangeSpec { spec, parameters }, Kind::Action)?;
+        let parameters = parameters.clone();
+        let reply: Admitted = self.call("ChangeSpec", ChangeSpec { spec, parameters }, Kind::Action)?;
         Ok(reply.admission)
     }
 
     /// Detaches a spec's thread, if any, and forgets it.
     pub fn release_spec(&mut self, spec: SpecId) -> Result<(), Error> {
-        self.call("ReleaseSpec", OfSpec { spec }, Kind::Action).map(|Nothing {}| ())
+        self.call("ReleaseSpec", SpecNumber { spec }, Kind::Action).map(|NoParameters {}| ())
     }
 
     /// Schedules a thread, by its TID in this PID namespace, as admitted.
     pub fn attach_thread(&mut self, spec: SpecId, thread: u32) -> Result<Admission, Error> {
-        let reply: OneAdmission = self.call("AttachThread", AttachThread { spec, thread }, Kind::Action)?;
+        let reply: Admitted = self.call("AttachThread", AttachThread { spec, thread }, Kind::Action)?;
         Ok(reply.admission)
     }
 
     /// Puts a spec's thread back to how it was scheduled before.
     pub fn detach_thread(&mut self, spec: SpecId) -> Result<(), Error> {
-        self.call("DetachThread", OfSpec { spec }, Kind::Action).map(|Nothing {}| ())
+        self.call("DetachThread", SpecNumber { spec }, Kind::Action).map(|NoParameters {}| ())
     }
 
     /// A spec as it is now.
     pub fn get_spec(&mut self, spec: SpecId) -> Result<Spec, Error> {
-        let reply: OneSpec = self.call("GetSpec", OfSpec { spec }, Kind::Question)?;
+        let reply: SpecReply = self.call("GetSpec", SpecNumber { spec }, Kind::Question)?;
         Ok(reply.spec)
     }
 
     /// The specs of this user; for root those of all.
     pub fn list_specs(&mut self) -> Result<Vec<Spec>, Error> {
-        let reply: Specs = self.call("ListSpecs", NoParameters {}, Kind::Question)?;
+        let reply: SpecList = self.call("ListSpecs", NoParameters {}, Kind::Question)?;
         Ok(reply.specs)
     }
 
     /// The plugins, in the order in which they are asked.
     pub fn list_plugins(&mut self) -> Result<Vec<Plugin>, Error> {
-        let reply: Plugins = self.call("ListPlugins", NoParameters {}, Kind::Question)?;
+        let reply: PluginList = self.call("ListPlugins", NoParameters {}, Kind::Question)?;
         Ok(reply.plugins)
     }
 
     /// The clients of this user; for root all.
     pub fn list_clients(&mut self) -> Result<Vec<ClientInfo>, Error> {
-        let reply: Clients = self.call("ListClients", NoParameters {}, Kind::Question)?;
+        let reply: ClientList = self.call("ListClients", NoParameters {}, Kind::Question)?;
         Ok(reply.clients)
     }
 
@@ -159,7 +168,7 @@ impl Client {
 
     /// Does nothing; what an exchange costs.
     pub fn ping(&mut self) -> Result<(), Error> {
-        self.call("Ping", NoParameters {}, Kind::Question).map(|Nothing {}| ())
+        self.call("Ping", NoParameters {}, Kind::Question).map(|NoParameters {}| ())
     }
 
     /// Asks, and where an old connection turns out to be dead, once more with a new one, if that cannot do

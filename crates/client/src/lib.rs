@@ -8,12 +8,11 @@ mod client;
 mod connection;
 mod error;
 mod pace;
-mod protocol;
 mod retif;
 
 pub use client::{Client, DEFAULT_SOCKET, DEFAULT_TIMEOUT, SOCKET_VARIABLE, default_socket};
 pub use error::{Error, Refusal};
 pub use pace::{Ended, Pace};
-pub use protocol::{
+pub use punctual_protocol::{
     Admission, Answer, ClientInfo, Parameters, Plugin, Policy, Processor, Spec, SpecId, Status,
 };

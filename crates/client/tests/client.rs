@@ -177,7 +177,7 @@ fn every_method_is_asked_by_its_name_and_read() {
         deadline: Some(Duration::from_ms(9)),
         priority: Some(3),
         plugin: Some("RM".into()),
-        ignore_admission: Some(true),
+        ignore_admission: true,
         ..parameters()
     };
     client.change_spec(7, &all).expect("admitted");
@@ -195,7 +195,7 @@ fn every_method_is_asked_by_its_name_and_read() {
     let spec = client.get_spec(7).expect("a spec");
     assert_eq!(
         (spec.name, spec.user, spec.thread, spec.parameters.ignore_admission),
-        (None, 1000, Some(13), Some(true))
+        (None, 1000, Some(13), true)
     );
     expect_asked("GetSpec", json!({"spec": 7}));
     assert_eq!(client.list_specs().expect("specs").len(), 1);
@@ -227,13 +227,13 @@ fn errors_keep_what_the_daemon_says() {
         (
             "OutOfBounds",
             json!({"parameter": "runtime_ns", "value": 18446744073709551615u64, "bound": "at most 9"}),
-            "runtime is 18446744073.709551615 s, but has to be at most 9",
+            "runtime is 18446744073.709551615 s, but must be at most 9",
         ),
         ("NoSuchSpec", json!({"spec": 3}), "there is no spec 3"),
         ("NoSuchThread", json!({"thread": 3}), "there is no thread 3"),
         ("NoSuchPlugin", json!({"plugin": "XY"}), "there is no plugin named XY"),
         ("NotOwner", json!({"what": "thread 3 is root's"}), "not permitted: thread 3 is root's"),
-        ("AlreadyAttached", json!({"spec": 3, "thread": 4}), "thread 4 is attached to spec 3 already"),
+        ("AlreadyAttached", json!({"spec": 3, "thread": 4}), "thread 4 is already attached to spec 3"),
         ("NotAttached", json!({"spec": 3}), "spec 3 has no thread attached"),
         (
             "KernelRefused",

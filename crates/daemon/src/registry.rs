@@ -203,16 +203,16 @@ impl Registry {
         if !caller.who.is_root() && theirs >= self.setup.quotas.specs_per_user {
             return Err(Error::TooMany {
                 what: format!("specs of user {user}"),
-                limit: self.setup.quotas.specs_per_user,
+                limit: self.setup.quotas.specs_per_user as u64,
             });
         }
         if self.specs.len() >= self.setup.quotas.specs {
-            return Err(Error::TooMany { what: "specs".into(), limit: self.setup.quotas.specs });
+            return Err(Error::TooMany { what: "specs".into(), limit: self.setup.quotas.specs as u64 });
         }
         let choice = self.choose(&caller.who, &parameters, None)?;
         let slot = self.journal.take().map_err(|error| {
             log::error(&error.to_string());
-            Error::TooMany { what: "specs in the journal".into(), limit: self.specs.len() }
+            Error::TooMany { what: "specs in the journal".into(), limit: self.specs.len() as u64 }
         })?;
         let id = SpecId(self.journal.number());
         let spec = Spec {
@@ -503,7 +503,7 @@ fn cut(parameters: &Parameters, greatest: Option<Duration>) -> Parameters {
 fn reason(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Lacks(parameter) => format!("it needs {parameter}, which is not declared"),
-        Refusal::Bound(it) => format!("{} is {}, it has to be {}", it.parameter, it.value, it.bound),
+        Refusal::Bound(it) => format!("{} is {}, it must be {}", it.parameter, it.value, it.bound),
         Refusal::Unschedulable(why) => why.clone(),
     }
 }

@@ -185,7 +185,7 @@ impl Server {
         if let Some((what, limit)) = refused {
             let mut connection = Connection::new(socket, Caller { who: Rc::new(peer.who), process: None });
             self.reply.clear();
-            protocol::refuse(&Error::TooMany { what, limit }, &mut self.reply);
+            protocol::refuse(&Error::TooMany { what, limit: limit as u64 }, &mut self.reply);
             // Whoever does not take it at once is not told.
             connection.send(&self.reply);
             self.refused.truncate(REFUSED - 1);
@@ -334,7 +334,8 @@ fn answer(
 
 fn refuse_length(connection: &mut Connection, reply: &mut Vec<u8>) -> Went {
     reply.clear();
-    protocol::refuse(&Error::TooMany { what: "bytes in a message".into(), limit: LONGEST_MESSAGE }, reply);
+    let limit = LONGEST_MESSAGE as u64;
+    protocol::refuse(&Error::TooMany { what: "bytes in a message".into(), limit }, reply);
     connection.closing = true;
     connection.drop_input();
     connection.send(reply)

@@ -1,5 +1,6 @@
 //! Files that administrators write: read safely, and problems in them that say where.
 
+use punctual_protocol::one_line;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
@@ -17,19 +18,19 @@ pub struct Problem {
     /// Line and column, both from 1; the column in characters, 0 if the whole line is meant. `None` if the
     /// whole file is.
     pub at: Option<(usize, usize)>,
-    /// What, and what would be right.
+    /// What, and what would be right: one line, whatever it quotes.
     pub message: String,
 }
 
 impl Problem {
     /// About a whole file.
     pub fn of_file(path: &Path, message: impl Into<String>) -> Problem {
-        Problem { path: path.to_owned(), at: None, message: message.into() }
+        Problem { path: path.to_owned(), at: None, message: one_line(&message.into()) }
     }
 
     /// About a line of it.
     pub fn of_line(path: &Path, line: usize, message: impl Into<String>) -> Problem {
-        Problem { path: path.to_owned(), at: Some((line, 0)), message: message.into() }
+        Problem { path: path.to_owned(), at: Some((line, 0)), message: one_line(&message.into()) }
     }
 
     /// About the byte of a text at an offset.
@@ -41,13 +42,13 @@ impl Problem {
         let before = &text[..offset];
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-        Problem { path: path.to_owned(), at: Some((line, column)), message: message.into() }
+        Problem { path: path.to_owned(), at: Some((line, column)), message: one_line(&message.into()) }
     }
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        f.write_str(&one_line(&self.path.display().to_string()))?;
         match self.at {
             Some((line, 0)) => write!(f, ":{line}")?,
             Some((line, column)) => write!(f, ":{line}:{column}")?,
@@ -113,6 +114,12 @@ mod tests {
             [at(0), at(3), at(5), at(4), at(7), at(99)],
             ["x:1:1: m", "x:2:1: m", "x:2:2: m", "x:2:1: m", "x:3:1: m", "x:3:1: m"]
         );
+    }
+
+    #[test]
+    fn a_message_is_one_line_whatever_it_quotes() {
+        let problem = Problem::of_file(Path::new("/a\nb"), "there is no plugin 'R\nM\u{1b}[1m', nor 'ä'");
+        assert_eq!(problem.to_string(), "/a\\nb: there is no plugin 'R\\nM\\u{1b}[1m', nor 'ä'");
     }
 
     #[test]

@@ -26,7 +26,6 @@ mod demand;
 mod edf;
 mod fixed;
 mod levels;
-mod parameters;
 mod partitioned;
 mod plugin;
 mod response;
@@ -36,7 +35,7 @@ mod task;
 mod utilization;
 mod work;
 
-pub use parameters::{Bound, Limits, Parameters};
 pub use plugin::{Answer, Assignment, Load, Offer, Plugin, Policy, Refusal, SpecId};
+pub use punctual_protocol::{Bound, Limits, Parameters};
 pub use settings::{Kind, Settings, Test, plugin};
 pub use utilization::Utilization;

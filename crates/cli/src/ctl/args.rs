@@ -1,7 +1,9 @@
 //! The command line of `punctual ctl`.
 
+use super::declared::Declared;
+use super::model::Quantile;
 use clap::{Args, Subcommand, ValueHint};
-use punctual_model::Duration;
+use punctual_protocol::parameter;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -65,7 +67,8 @@ const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline",
 /// With --model, each thread of COMMAND (and of the processes that it starts) that has the name of one in the
 /// timing model is scheduled by a spec of its own, with the period and the runtime of the task that tells
 /// most of that thread: of those in which it was real-time, or else of all, the one with the most jobs; of a
-/// task that was sometimes released more than once in a period, the runtime is that of as many jobs. All
+/// task that was sometimes released more than once in a period, the runtime is that of as many jobs. One
+/// exceptionally long job can make a program inadmissible: --runtime-quantile leaves such jobs out. All
 /// specs are admitted before COMMAND is started. Threads of one name get theirs in the order in which they
 /// start. What gets no spec is told, and stays as it is. The model of a program that is not real-time yet
 /// comes from punctual extract --include-best-effort -o FILE -- COMMAND: without that option a model has just
@@ -78,33 +81,11 @@ const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline",
 #[command(group = clap::ArgGroup::new("needs").required(true).multiple(true)
     .arg("model").args(DECLARED))]
 pub struct Run {
-    /// T: the time between two jobs (10ms)
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub period: Option<Duration>,
+    #[command(flatten)]
+    pub declared: Declared,
 
-    /// Q: what a job takes at most, in processor time (2ms)
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub runtime: Option<Duration>,
-
-    /// Q^d: what a job would like to have; what is accepted lies between
-    #[arg(long, value_name = "TIME", value_parser = time, requires = "runtime")]
-    pub desired_runtime: Option<Duration>,
-
-    /// D: how long after its release a job has to be done [default: the period]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub deadline: Option<Duration>,
-
-    /// P: greater is more urgent, as with chrt(1)
-    #[arg(long, value_name = "N")]
-    pub priority: Option<u32>,
-
-    /// Ask this plugin alone
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = parameter("plugin").help())]
     pub plugin: Option<String>,
-
-    /// Have it taken even if the admission test says no, where the rules allow that
-    #[arg(long)]
-    pub ignore_admission: bool,
 
     /// What the spec is called in lists [default: the command's name]
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
@@ -115,7 +96,12 @@ pub struct Run {
     #[arg(long, value_name = "FILE", conflicts_with_all = DECLARED, value_hint = ValueHint::FilePath)]
     pub model: Option<PathBuf>,
 
-    /// How much more than was observed each runtime is to be, in percent
+    /// Take this percentile of the observed costs as the runtime, or the next higher one that the model has
+    /// (50, 90, 99, 99.9, 100): some jobs take longer, and no guarantee covers those
+    #[arg(long, value_name = "PERCENT", value_parser = quantile, default_value = "100%", requires = "model", conflicts_with_all = DECLARED)]
+    pub runtime_quantile: Quantile,
+
+    /// How much to add to each runtime, in percent of it
     #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%", requires = "model", conflicts_with_all = DECLARED)]
     pub margin: u32,
 
@@ -141,12 +127,16 @@ pub struct Run {
     pub command: Vec<OsString>,
 }
 
-/// Zero is for the daemon to refuse: it says which bound that breaks.
-fn time(text: &str) -> Result<Duration, String> {
-    let span = humantime::parse_duration(text)
-        .map_err(|_| "expected a number with a unit, such as 10ms, 250us or 1s")?;
-    let ns = u64::try_from(span.as_nanos()).map_err(|_| "expected less than 584 years")?;
-    Ok(Duration::from_ns(ns))
+fn quantile(text: &str) -> Result<Quantile, String> {
+    let expected = || "expected a percentage above 0% and up to 100%, such as 99.9%".to_owned();
+    let number = text.strip_suffix('%').unwrap_or(text);
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) || part.len() > 3 {
+        return Err(expected());
+    }
+    let thousandths = format!("{whole}{part:0<3}").parse().map_err(|_| expected())?;
+    Some(Quantile(thousandths)).filter(|it| (1..=Quantile::ALL.0).contains(&it.0)).ok_or_else(expected)
 }
 
 fn percent(text: &str) -> Result<u32, String> {
@@ -159,6 +149,7 @@ mod tests {
     use super::*;
     use crate::args::{Arguments, Command as Any};
     use clap::Parser;
+    use punctual_model::Duration;
 
     fn run(line: &str) -> Result<Run, clap::Error> {
         match Arguments::try_parse_from(line.split(' '))?.command {
@@ -170,7 +161,8 @@ mod tests {
     #[test]
     fn needs_come_from_options_or_from_a_model() {
         let plan = run("punctual ctl run --period 10ms --runtime 2ms -- sleep --period 1").expect("needs");
-        assert_eq!((plan.period, plan.runtime), (Some(Duration::from_ms(10)), Some(Duration::from_ms(2))));
+        let Declared { period, runtime, .. } = plan.declared;
+        assert_eq!((period, runtime), (Some(Duration::from_ms(10)), Some(Duration::from_ms(2))));
         assert_eq!(plan.command, ["sleep", "--period", "1"]);
         assert_eq!(
             run("punctual ctl run --model a.timing.json --margin 25% -- a").expect("a model").margin,
@@ -179,7 +171,7 @@ mod tests {
         let plan = run("punctual ctl run --model a.timing.json --thread b --thread c --without d -- a")
             .expect("threads");
         assert_eq!((plan.thread.len(), plan.without.len(), plan.min_jobs), (2, 1, 10));
-        for option in ["--thread b", "--without b", "--min-jobs 3", "--margin 3%"] {
+        for option in ["--thread b", "--without b", "--min-jobs 3", "--margin 3%", "--runtime-quantile 99%"] {
             assert!(
                 run(&format!("punctual ctl run --period 1ms {option} -- a")).is_err(),
                 "{option} is about a model"
@@ -192,10 +184,13 @@ mod tests {
     }
 
     #[test]
-    fn times_and_margins_have_bounds() {
-        assert_eq!(time("250us"), Ok(Duration::from_us(250)));
-        assert_eq!(time("0s"), Ok(Duration::ZERO));
-        assert!(time("10").is_err() && time("600000000000000h").is_err() && time("-1ms").is_err());
+    fn margins_and_quantiles_have_bounds() {
+        for (text, thousandths) in [("99.9%", 99_900), ("100", 100_000), ("50%", 50_000), ("0.001%", 1)] {
+            assert_eq!(quantile(text), Ok(Quantile(thousandths)));
+        }
+        for wrong in ["0%", "100.001%", "-1%", "99.9999%", "99,9%", "%", "", ".5%", "1e2", "p99"] {
+            assert!(quantile(wrong).is_err(), "{wrong}");
+        }
         assert!(
             percent("10").is_ok()
                 && percent("1001%").is_err()

@@ -65,6 +65,8 @@ mod tests {
             first: false,
             jobs: 9,
             together: 1,
+            covered: None,
+            has_percentiles: true,
             parameters: Parameters::default(),
         };
         let live = |first| Live { name: "vision".into(), first };

@@ -7,14 +7,41 @@ use punctual_model::{Duration, Execution, Periodic, Policy, Slip, Stream, Task, 
 /// Which threads of a model are to have specs, and how much to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Percent added to the greatest observed cost.
+    /// Percent added to the observed cost.
     pub margin: u32,
+    /// How many of the observed jobs a runtime covers.
+    pub quantile: Quantile,
     /// Threads with fewer jobs have none.
     pub min_jobs: u64,
     /// Just the threads of these names; all, where there are none.
     pub only: Vec<String>,
     /// Not the threads of these names.
     pub without: Vec<String>,
+}
+
+/// A share of the observed jobs, in thousandths of a percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantile(pub u64);
+
+impl Quantile {
+    /// Every job.
+    pub const ALL: Quantile = Quantile(100_000);
+
+    /// The cost that covers at least this share: the next percentile that the model has, and how many in a
+    /// thousand it covers; `None` where only the greatest cost does.
+    fn cost(self, stream: &Stream) -> Option<(u64, Duration)> {
+        let costs = stream.percentiles.as_ref()?.cost.as_ref()?;
+        costs.each().into_iter().find(|(permille, _)| permille * 100 >= self.0)
+    }
+}
+
+/// A runtime that some of the observed jobs exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Covered {
+    /// How many of a thousand jobs do not.
+    pub permille: u64,
+    /// The greatest runtime, with the same margin.
+    pub greatest: Duration,
 }
 
 /// What one thread needs.
@@ -31,6 +58,10 @@ pub struct Need {
     pub jobs: u64,
     /// How many jobs a period may have: one, and the releases that were extra.
     pub together: u64,
+    /// Where its runtime does not cover all jobs.
+    pub covered: Option<Covered>,
+    /// Whether the model says how its jobs' costs are distributed.
+    pub has_percentiles: bool,
     pub parameters: Parameters,
 }
 
@@ -76,6 +107,7 @@ pub struct Needs {
 struct Needed {
     period: Duration,
     runtime: Duration,
+    covered: Option<Covered>,
     together: u64,
 }
 
@@ -108,15 +140,18 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
         }
         let (name, tid, first) = (task.name.clone(), task.tid, task.pid == task.tid);
         match known {
-            Ok(Needed { period, runtime, together }) => {
+            Ok(Needed { period, runtime, covered, together }) => {
                 let parameters =
                     Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
-                needs.push(Need { name, tid, first, jobs: jobs(task), together, parameters });
+                let has_percentiles =
+                    stream(task).and_then(|stream| stream.percentiles.as_ref()?.cost.as_ref()).is_some();
+                let jobs = jobs(task);
+                needs.push(Need { name, tid, first, jobs, together, covered, has_percentiles, parameters });
             }
             Err(why) => without.push(Without { name, tid, first, why }),
         }
     }
-    let mut remarks = remarks::on(&needs, &without, choice.min_jobs);
+    let mut remarks = remarks::on(&needs, &without, choice);
     let mut recordings: Vec<&Option<String>> = model.tasks.iter().map(|task| &task.recording).collect();
     recordings.sort();
     recordings.dedup();
@@ -135,9 +170,8 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
 fn most_telling<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Known)> {
     let real_time = phases.iter().any(|task| is_real_time(task.policy));
     let candidates = phases.iter().filter(|task| is_real_time(task.policy) == real_time);
-    let known = candidates.map(|task| {
-        (*task, stream(task).ok_or(Why::NoPeriod).and_then(|stream| needed(stream, choice.margin)))
-    });
+    let known = candidates
+        .map(|task| (*task, stream(task).ok_or(Why::NoPeriod).and_then(|stream| needed(stream, choice))));
     let (task, known) = known.max_by_key(|(task, known)| (known.is_ok(), jobs(task)))?;
     Some((task, if jobs(task) < choice.min_jobs { Err(Why::FewJobs) } else { known }))
 }
@@ -154,17 +188,24 @@ fn stream(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
 }
 
-/// The period, rounded down, or else the least distance of two releases; and the runtime with its margin,
-/// rounded up. Releases closer to each other than a job is long are bursts, which no period describes.
+/// The period, rounded down, or else the least distance of two releases; and the runtime that covers the
+/// chosen share of jobs, with its margin, rounded up. Releases closer to each other than a job is long are bursts, which no period describes.
 ///
 /// Skipped activations need no more than others. Where releases were extra, a period has to have time for all
 /// the jobs that it may have.
-fn needed(stream: &Stream, margin: u32) -> Known {
+fn needed(stream: &Stream, choice: &Choice) -> Known {
     let execution =
         stream.execution.as_ref().filter(|execution| !execution.wcet_ns.is_empty()).ok_or(Why::NoRuntime)?;
     let arrival = &stream.arrival;
     let together = arrival.periodic.as_ref().map_or(1, |periodic| extra_together(periodic).saturating_add(1));
-    let runtime = with_margin(demand(execution, together), margin);
+    let greatest = demand(execution, together);
+    let quantile = choice.quantile.cost(stream);
+    let typical = |cost: Duration| u128::from(cost.ns()).saturating_mul(together.into());
+    let cost = quantile.map_or(greatest, |(_, cost)| typical(cost).min(greatest));
+    let runtime = with_margin(cost, choice.margin);
+    let covered = quantile
+        .filter(|_| cost < greatest)
+        .map(|(permille, _)| Covered { permille, greatest: with_margin(greatest, choice.margin) });
     let period = match (&arrival.periodic, &arrival.sporadic) {
         (Some(periodic), _) => match periodic.period_exact {
             Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
@@ -177,7 +218,7 @@ fn needed(stream: &Stream, margin: u32) -> Known {
     match () {
         () if period == Duration::ZERO => Err(Why::NoPeriod),
         () if together > 1 && runtime > period => Err(Why::Bursts),
-        () => Ok(Needed { period, runtime, together }),
+        () => Ok(Needed { period, runtime, covered, together }),
     }
 }
 
@@ -255,7 +296,7 @@ mod tests {
     }
 
     fn all() -> Choice {
-        Choice { margin: 10, min_jobs: 10, only: Vec::new(), without: Vec::new() }
+        Choice { margin: 10, quantile: Quantile::ALL, min_jobs: 10, only: Vec::new(), without: Vec::new() }
     }
 
     fn chosen(model: &TimingModel, choice: &Choice) -> Vec<(String, u64, u64)> {
@@ -427,6 +468,42 @@ mod tests {
         let model = of(close, json!([400]));
         assert!(remarks(&model)[0].contains("its jobs come in bursts"), "{:?}", remarks(&model));
         assert!(declared(model).is_empty());
+    }
+
+    /// One job in some thousand took very long.
+    #[test]
+    fn a_quantile_leaves_outliers_out_and_says_so() {
+        let outlier = |with: bool| {
+            let mut stream = stream(5_000, periodic(1_000), json!([900, 950]));
+            if with {
+                let cost = json!({"p50_ns": 80, "p90_ns": 90, "p99_ns": 99, "p999_ns": 120});
+                stream["percentiles"] = json!({ "cost": cost });
+            }
+            model(vec![task("a", 2, 0, "SCHED_FIFO", stream)])
+        };
+        let runtime = |model: &TimingModel, quantile| {
+            chosen(model, &Choice { quantile: Quantile(quantile), ..all() })[0].2
+        };
+        let model = outlier(true);
+        // The next percentile upwards, and a tenth.
+        let asked = [1, 50_000, 50_001, 99_000, 99_001, 99_900, 99_901, 100_000];
+        assert_eq!(asked.map(|quantile| runtime(&model, quantile)), [88, 88, 99, 109, 132, 132, 990, 990]);
+        let said = |model: &TimingModel, quantile| {
+            needs(model, &Choice { quantile: Quantile(quantile), ..all() }, &Parameters::default()).remarks
+        };
+        assert_eq!(
+            said(&model, 99_500),
+            ["1 thread gets a runtime that not all of its jobs keep to: a (99.9 % take at most 132 ns, the \
+                 longest 990 ns); under SCHED_DEADLINE the others wait for their next period, under \
+                 SCHED_FIFO and SCHED_RR they delay what is less urgent: the guarantee does not cover that"]
+        );
+        assert!(said(&model, 100_000).is_empty());
+        let model = outlier(false);
+        assert_eq!(runtime(&model, 99_900), 990);
+        assert_eq!(
+            said(&model, 99_900),
+            ["1 thread has no percentiles in the model and gets its greatest runtime: a"]
+        );
     }
 
     #[test]

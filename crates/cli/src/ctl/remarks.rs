@@ -1,7 +1,7 @@
 //! What a user has to know of a model's threads before a command is run by it: which have no spec, and which
 //! cannot be told apart. A line each.
 
-use super::model::{Need, Why, Without};
+use super::model::{Choice, Need, Quantile, Why, Without};
 
 /// So many of a list are named, the rest is counted.
 const NAMED: usize = 6;
@@ -25,11 +25,11 @@ fn listed(items: &[String]) -> String {
 }
 
 /// Those without a spec, by reason and name; then the names that more than one thread has.
-pub fn on(needs: &[Need], without: &[Without], min_jobs: u64) -> Vec<String> {
+pub fn on(needs: &[Need], without: &[Without], choice: &Choice) -> Vec<String> {
     let mut lines = Vec::new();
     let few: Vec<&Without> = without.iter().filter(|thread| thread.why == Why::FewJobs).collect();
     if !few.is_empty() {
-        lines.push(few_jobs(&few, min_jobs));
+        lines.push(few_jobs(&few, choice.min_jobs));
     }
     let mut groups: Vec<Vec<&Without>> = Vec::new();
     for thread in without.iter().filter(|thread| thread.why != Why::FewJobs) {
@@ -40,8 +40,46 @@ pub fn on(needs: &[Need], without: &[Without], min_jobs: u64) -> Vec<String> {
     }
     lines.extend(groups.iter().map(|group| unfit(group)));
     lines.extend(needs.iter().filter(|need| need.together > 1).map(several));
+    lines.extend(uncovered(needs));
+    if choice.quantile < Quantile::ALL {
+        lines.extend(without_percentiles(needs));
+    }
     lines.extend(ambiguous(needs, without));
     lines
+}
+
+/// What it means that a runtime does not cover all jobs.
+fn uncovered(needs: &[Need]) -> Option<String> {
+    let line = |need: &Need| {
+        let covered = need.covered?;
+        let percent = covered.permille as f64 / 10.0;
+        let (name, runtime) = (shown(&need.name), need.parameters.runtime?);
+        Some(format!("{name} ({percent} % take at most {runtime}, the longest {})", covered.greatest))
+    };
+    let threads: Vec<String> = needs.iter().filter_map(line).collect();
+    let (get, their) = if threads.len() == 1 { ("gets", "its") } else { ("get", "their") };
+    (!threads.is_empty()).then(|| {
+        format!(
+            "{} {get} a runtime that not all of {their} jobs keep to: {}; under SCHED_DEADLINE the others wait \
+             for their next period, under SCHED_FIFO and SCHED_RR they delay what is less urgent: the \
+             guarantee does not cover that",
+            counted(threads.len(), "thread"),
+            listed(&threads)
+        )
+    })
+}
+
+fn without_percentiles(needs: &[Need]) -> Option<String> {
+    let names: Vec<String> =
+        needs.iter().filter(|need| !need.has_percentiles).map(|need| shown(&need.name)).collect();
+    let (have, their) = if names.len() == 1 { ("has", "gets its") } else { ("have", "get their") };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {have} no percentiles in the model and {their} greatest runtime: {}",
+            counted(names.len(), "thread"),
+            listed(&names)
+        )
+    })
 }
 
 /// Often there are many, since a shell or a build starts programs that come and go: one line for all.
@@ -140,8 +178,14 @@ mod tests {
             first: false,
             jobs: 50,
             together: 1,
+            covered: None,
+            has_percentiles: true,
             parameters: Parameters { period: ms(period), runtime: ms(1), ..Parameters::default() },
         }
+    }
+
+    fn choice() -> Choice {
+        Choice { margin: 10, quantile: Quantile::ALL, min_jobs: 10, only: Vec::new(), without: Vec::new() }
     }
 
     fn without(name: &str, tid: u32, why: Why) -> Without {
@@ -155,7 +199,7 @@ mod tests {
         threads.extend((10..18).map(|tid| without("burst", tid, Why::Bursts)));
         threads.push(without("lone", 20, Why::NoPeriod));
         assert_eq!(
-            on(&[], &threads, 10),
+            on(&[], &threads, &choice()),
             [
                 "5 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (4 times), c\u{fffd}at",
                 "8 threads named burst (TIDs 10, 11, 12, 13, 14, 15 and 2 more in the model) get no spec: their jobs come in bursts, which no period describes",
@@ -167,22 +211,26 @@ mod tests {
     #[test]
     fn names_that_do_not_tell_threads_apart_are_told() {
         assert!(
-            on(&[need("a", 1, 10), need("b", 2, 20), need("b", 3, 20)], &[], 10).is_empty(),
+            on(&[need("a", 1, 10), need("b", 2, 20), need("b", 3, 20)], &[], &choice()).is_empty(),
             "whichever is which"
         );
         assert_eq!(
-            on(&[need("control", 1, 20), need("other", 2, 5), need("control", 3, 10)], &[], 10),
+            on(&[need("control", 1, 20), need("other", 2, 5), need("control", 3, 10)], &[], &choice()),
             [
                 "2 threads named control need different things; they get their specs in the order in which they start: period 20 ms, runtime 1 ms; \
                  period 10 ms, runtime 1 ms"
             ]
         );
-        let said = on(&[need("sh", 6, 20)], &[without("sh", 1, Why::FewJobs)], 10);
+        let said = on(&[need("sh", 6, 20)], &[without("sh", 1, Why::FewJobs)], &choice());
         assert_eq!(
             said[1],
             "just 1 of 2 threads named sh in the model gets a spec; the first of that name to start will be taken for that one (--without sh leaves all of them out)"
         );
         let first = Without { first: true, ..without("sh", 1, Why::FewJobs) };
-        assert_eq!(on(&[need("sh", 6, 20)], &[first], 10).len(), 1, "a process's first thread is no other");
+        assert_eq!(
+            on(&[need("sh", 6, 20)], &[first], &choice()).len(),
+            1,
+            "a process's first thread is no other"
+        );
     }
 }

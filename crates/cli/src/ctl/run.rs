@@ -32,23 +32,16 @@ enum How {
 impl Plan {
     pub fn new(arguments: Run) -> Result<Plan, Failure> {
         let Run { command, quiet, .. } = arguments;
-        let declared = Parameters {
-            plugin: arguments.plugin,
-            ignore_admission: arguments.ignore_admission.then_some(true),
-            runtime: arguments.runtime,
-            desired_runtime: arguments.desired_runtime,
-            period: arguments.period,
-            deadline: arguments.deadline,
-            priority: arguments.priority,
-        };
+        let declared = arguments.declared.parameters(arguments.plugin);
         let how = match arguments.model {
             None => {
                 How::Own { parameters: declared, name: arguments.name.unwrap_or_else(|| name_of(&command)) }
             }
             Some(file) => {
                 let model = read_model(&file)?;
-                let Run { margin, min_jobs, thread: only, without, .. } = arguments;
-                let choice = Choice { margin, min_jobs, only, without };
+                let Run { margin, runtime_quantile: quantile, min_jobs, thread: only, without, .. } =
+                    arguments;
+                let choice = Choice { margin, quantile, min_jobs, only, without };
                 How::Model(
                     chosen(&model, &choice, &declared)
                         .map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?,

@@ -1,9 +1,7 @@
 //! `punctual rules` on the command line.
 
-use crate::args::span;
+use crate::ctl::declared::Declared;
 use clap::{Args, Subcommand, ValueHint};
-use punctual_model::Duration;
-use punctual_schedule::Parameters;
 use std::path::PathBuf;
 
 /// Say what the daemon's rules allow, and which line decides
@@ -68,63 +66,13 @@ pub struct Explain {
     pub config: Option<PathBuf>,
 
     #[command(flatten)]
-    pub spec: Spec,
+    pub declared: Declared,
 
-    /// Only of this plugin
+    /// Only this plugin
     #[arg(long, value_name = "NAME")]
     pub plugin: Option<String>,
 
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-}
-
-/// What would be declared; nothing of it: whether anything is permitted.
-#[derive(Args, Debug)]
-pub struct Spec {
-    /// What a job takes at most (2ms, 500us)
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub runtime: Option<Duration>,
-
-    /// What a job would like to have
-    #[arg(long, value_name = "TIME", value_parser = time, requires = "runtime")]
-    pub desired_runtime: Option<Duration>,
-
-    /// The least distance of two releases
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub period: Option<Duration>,
-
-    /// From a release to the latest end [default: the period]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub deadline: Option<Duration>,
-
-    /// Higher is more urgent
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=99))]
-    pub priority: Option<u32>,
-
-    /// As if it were asked to ignore the admission test
-    #[arg(long)]
-    pub ignore_admission: bool,
-}
-
-impl Spec {
-    /// What is declared, if anything is.
-    pub fn parameters(&self) -> Option<Parameters> {
-        let parameters = Parameters {
-            runtime: self.runtime,
-            desired_runtime: self.desired_runtime,
-            period: self.period,
-            deadline: self.deadline,
-            priority: self.priority,
-            plugin: None,
-            ignore_admission: self.ignore_admission,
-        };
-        (parameters != Parameters::default()).then_some(parameters)
-    }
-}
-
-fn time(text: &str) -> Result<Duration, String> {
-    u64::try_from(span(text)?.as_nanos())
-        .map(Duration::from_ns)
-        .map_err(|_| "that is more than 584 years".into())
 }

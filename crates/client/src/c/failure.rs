@@ -88,6 +88,7 @@ impl From<Error> for Failure {
                 Refusal::NotAttached { .. } => Code::NotAttached,
                 Refusal::KernelRefused { .. } => Code::KernelRefused,
                 Refusal::TooMany { .. } => Code::TooMany,
+                Refusal::MethodNotFound { .. } | Refusal::InterfaceNotFound { .. } => Code::Protocol,
             },
         };
         Failure { code, message: error.to_string() }

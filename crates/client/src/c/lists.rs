@@ -4,8 +4,8 @@ use super::connection::{Shared, shared};
 use super::failure::{Failure, guarded, text};
 use super::spec::policy;
 use crate::client::Client;
-use crate::protocol::{Answer, ClientInfo, Parameters, Plugin, Spec};
 use punctual_model::Duration;
+use punctual_protocol::{Answer, ClientInfo, Parameters, Plugin, Spec};
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 

@@ -1,8 +1,8 @@
 //! `struct punctual_params`: what is declared, with getters and setters.
 
 use super::failure::{Failure, guarded};
-use crate::protocol::Parameters;
 use punctual_model::Duration;
+use punctual_protocol::Parameters;
 use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -188,7 +188,7 @@ unsafe extern "C" fn punctual_params_set_ignore_admission(params: *mut Parameter
     // SAFETY: the header demands valid parameters.
     unsafe {
         change(params, |params| {
-            params.ignore_admission = ignore.then_some(true);
+            params.ignore_admission = ignore;
             Ok(())
         })
     }
@@ -197,5 +197,5 @@ unsafe extern "C" fn punctual_params_set_ignore_admission(params: *mut Parameter
 #[unsafe(no_mangle)]
 unsafe extern "C" fn punctual_params_get_ignore_admission(params: *const Parameters) -> c_int {
     // SAFETY: the header demands valid parameters.
-    unsafe { read(params, ptr::null_mut(), |params| params.ignore_admission.filter(|ignore| *ignore)) }
+    unsafe { read(params, ptr::null_mut(), |params| params.ignore_admission.then_some(true)) }
 }

@@ -1,8 +1,8 @@
 //! `struct rtf_params`: microseconds; zero and the empty string are what was not declared.
 
 use crate::c::{Failure, bounded_text};
-use crate::protocol::Parameters;
 use punctual_model::Duration;
+use punctual_protocol::Parameters;
 use std::ffi::{CStr, c_char};
 
 pub(super) const NAME: usize = 32;
@@ -42,7 +42,7 @@ impl RtfParams {
             deadline: time("deadline", self.deadline)?,
             priority: (self.priority != 0).then_some(self.priority),
             plugin: (!name.is_empty()).then(|| name.to_owned()),
-            ignore_admission: (self.ignore_admission != 0).then_some(true),
+            ignore_admission: self.ignore_admission != 0,
         })
     }
 }

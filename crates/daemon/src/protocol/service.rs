@@ -1,12 +1,8 @@
 //! `org.varlink.service`: what this is, and which interfaces it has.
 
 use crate::error::Error;
+use punctual_protocol::{INTERFACE, INTERFACE_TEXT, SERVICE, SERVICE_TEXT};
 use serde::{Deserialize, Serialize};
-
-const SCHEDULER: &str = "io.punctual.Scheduler1";
-const SERVICE: &str = "org.varlink.service";
-const SCHEDULER_TEXT: &str = include_str!("../../interfaces/io.punctual.Scheduler1.varlink");
-const SERVICE_TEXT: &str = include_str!("../../interfaces/org.varlink.service.varlink");
 
 #[derive(Serialize)]
 pub(super) struct Info {
@@ -23,7 +19,7 @@ pub(super) fn info() -> Info {
         product: "punctuald",
         version: env!("CARGO_PKG_VERSION"),
         url: "",
-        interfaces: [SERVICE, SCHEDULER],
+        interfaces: [SERVICE, INTERFACE],
     }
 }
 
@@ -40,7 +36,7 @@ pub(super) struct Description {
 
 pub(super) fn description(interface: &str) -> Result<Description, Error> {
     match interface {
-        SCHEDULER => Ok(Description { description: SCHEDULER_TEXT }),
+        INTERFACE => Ok(Description { description: INTERFACE_TEXT }),
         SERVICE => Ok(Description { description: SERVICE_TEXT }),
         _ => Err(Error::InterfaceNotFound { interface: interface.into() }),
     }
@@ -49,7 +45,7 @@ pub(super) fn description(interface: &str) -> Result<Description, Error> {
 /// What is wrong with a method that there is none of.
 pub(super) fn unknown(method: &str) -> Error {
     match method.rsplit_once('.') {
-        Some((SERVICE | SCHEDULER, _)) | None => Error::MethodNotFound { method: method.into() },
+        Some((SERVICE | INTERFACE, _)) | None => Error::MethodNotFound { method: method.into() },
         Some((interface, _)) => Error::InterfaceNotFound { interface: interface.into() },
     }
 }

@@ -1,24 +1,164 @@
-//! What a client declares of a task (ReTiF, Table 3), and the bounds that no plugin can lift.
+//! What a client declares of a task (ReTiF, Table 3), and the bounds that hold for every plugin.
 
 use punctual_model::Duration;
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// Declared timing needs. All of them may be left out; which a plugin needs is its own (ReTiF, Table 6).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Declared timing needs. All are optional; which ones a plugin needs is its own (ReTiF, Table 6).
+/// [`PARAMETERS`] says what each of them means.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs, reason = "the table below documents them")]
 pub struct Parameters {
-    /// Q: what a job takes at most.
+    #[serde(rename = "runtime_ns", default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Duration>,
-    /// Q^d ≥ Q: what a job would like to have; the accepted runtime lies between.
+    #[serde(rename = "desired_runtime_ns", default, skip_serializing_if = "Option::is_none")]
     pub desired_runtime: Option<Duration>,
-    /// T: the least distance of two releases.
+    #[serde(rename = "period_ns", default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Duration>,
-    /// D: from a release to the latest end; the period, if not given.
+    #[serde(rename = "deadline_ns", default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
-    /// P: higher is more urgent, as with `sched_setscheduler(2)`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// The one plugin to ask; all in their order, if not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plugin: Option<String>,
-    /// Take it even if the admission test says no, where the rules allow that.
+    #[serde(default, deserialize_with = "flag", skip_serializing_if = "is_false")]
     pub ignore_admission: bool,
+}
+
+/// The unit of a parameter: how it is written in the protocol, and on a command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds; on a command line a number with its unit.
+    Time,
+    /// A number as `sched_setscheduler(2)` takes it.
+    Priority,
+    /// A word.
+    Name,
+    /// Yes or no.
+    Flag,
+}
+
+/// One of the [`PARAMETERS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name; with dashes the name of its option.
+    pub name: &'static str,
+    /// The field in the protocol.
+    pub field: &'static str,
+    /// As in the literature; empty where it has no symbol.
+    pub symbol: &'static str,
+    /// What it is given in.
+    pub unit: Unit,
+    /// What it says.
+    pub meaning: &'static str,
+    /// What holds where it is left out; empty if that is nothing.
+    pub default: &'static str,
+}
+
+impl Parameter {
+    /// Its type in the Varlink interface.
+    pub fn varlink_type(&self) -> &'static str {
+        match self.unit {
+            Unit::Time | Unit::Priority => "?int",
+            Unit::Name => "?string",
+            Unit::Flag => "?bool",
+        }
+    }
+
+    /// The help of its option: symbol, meaning, default.
+    pub fn help(&self) -> String {
+        let symbol = if self.symbol.is_empty() { String::new() } else { format!("{}: ", self.symbol) };
+        let default =
+            if self.default.is_empty() { String::new() } else { format!(" [default: {}]", self.default) };
+        format!("{symbol}{}{default}", self.meaning)
+    }
+}
+
+/// All parameters, in the order of ReTiF's Table 3. The Varlink interface, the options of `punctual ctl run`
+/// and `punctual rules explain`, and `docs/daemon.md` have the same ones: tests compare them.
+pub const PARAMETERS: [Parameter; 7] = [
+    Parameter {
+        name: "runtime",
+        field: "runtime_ns",
+        symbol: "Q",
+        unit: Unit::Time,
+        meaning: "The longest processor time of a job",
+        default: "",
+    },
+    Parameter {
+        name: "desired_runtime",
+        field: "desired_runtime_ns",
+        symbol: "Q^d",
+        unit: Unit::Time,
+        meaning: "The processor time that a job can make use of; the accepted runtime lies between the two",
+        default: "the runtime",
+    },
+    Parameter {
+        name: "period",
+        field: "period_ns",
+        symbol: "T",
+        unit: Unit::Time,
+        meaning: "The least time between two releases",
+        default: "",
+    },
+    Parameter {
+        name: "deadline",
+        field: "deadline_ns",
+        symbol: "D",
+        unit: Unit::Time,
+        meaning: "The time from its release in which a job must end",
+        default: "the period",
+    },
+    Parameter {
+        name: "priority",
+        field: "priority",
+        symbol: "P",
+        unit: Unit::Priority,
+        meaning: "The priority; higher is more urgent, as with chrt(1)",
+        default: "",
+    },
+    Parameter {
+        name: "plugin",
+        field: "plugin",
+        symbol: "",
+        unit: Unit::Name,
+        meaning: "The only plugin to ask",
+        default: "all, in their order",
+    },
+    Parameter {
+        name: "ignore_admission",
+        field: "ignore_admission",
+        symbol: "",
+        unit: Unit::Flag,
+        meaning: "Admit it even if the admission test fails, where the rules allow that",
+        default: "",
+    },
+];
+
+/// One of the [`PARAMETERS`] by its name.
+///
+/// # Panics
+///
+/// If there is none.
+pub fn parameter(name: &str) -> &'static Parameter {
+    PARAMETERS.iter().find(|it| it.name == name).unwrap_or_else(|| panic!("there is no parameter {name}"))
+}
+
+/// A flag may be null, which means no.
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Option::<bool>::deserialize(from).map(Option::unwrap_or_default)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's contract")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+/// Reads parameters in a reply: those that this version does not know are passed over.
+pub(crate) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Parameters, D::Error> {
+    let mut object = serde_json::Map::deserialize(from)?;
+    object.retain(|field, _| PARAMETERS.iter().any(|it| it.field == *field));
+    Parameters::deserialize(serde_json::Value::Object(object)).map_err(serde::de::Error::custom)
 }
 
 /// What the kernel accepts at all; read from it once, by the daemon.
@@ -48,7 +188,7 @@ pub struct Bound {
 
 impl std::fmt::Display for Bound {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} is {}, but has to be {}", self.parameter, self.value, self.bound)
+        write!(f, "{} is {}, but must be {}", self.parameter, self.value, self.bound)
     }
 }
 
@@ -162,6 +302,65 @@ mod tests {
         Some(Duration::from_ns(value))
     }
 
+    /// Everything declared, as it goes over the wire.
+    fn everything() -> serde_json::Value {
+        let all = Parameters {
+            runtime: ns(1),
+            desired_runtime: ns(1),
+            period: ns(1),
+            deadline: ns(1),
+            priority: Some(1),
+            plugin: Some("RM".into()),
+            ignore_admission: true,
+        };
+        serde_json::to_value(all).expect("JSON")
+    }
+
+    #[test]
+    fn the_table_has_all_fields() {
+        let object = everything();
+        let mut fields: Vec<&str> =
+            object.as_object().expect("an object").keys().map(String::as_str).collect();
+        let mut table: Vec<&str> = PARAMETERS.iter().map(|it| it.field).collect();
+        fields.sort_unstable();
+        table.sort_unstable();
+        assert_eq!(table, fields);
+        for it in PARAMETERS {
+            let (is_time, unit) = (it.unit == Unit::Time, &it.field[it.name.len()..]);
+            assert!(it.field.starts_with(it.name) && unit == if is_time { "_ns" } else { "" }, "{it:?}");
+        }
+    }
+
+    #[test]
+    fn the_interface_has_the_same_parameters() {
+        let fields: Vec<String> =
+            PARAMETERS.iter().map(|it| format!("  {}: {}", it.field, it.varlink_type())).collect();
+        let declared = format!("type Parameters (\n{}\n)\n", fields.join(",\n"));
+        assert!(crate::INTERFACE_TEXT.contains(&declared), "{declared}");
+    }
+
+    #[test]
+    fn the_document_has_the_same_parameters() {
+        let rows = PARAMETERS.iter().map(|it| {
+            let unit = match it.unit {
+                Unit::Time => "ns",
+                Unit::Priority => "1 to 99",
+                Unit::Name => "name",
+                Unit::Flag => "true, false",
+            };
+            format!("| `{}` | {} | {unit} | {} | {} |\n", it.field, it.symbol, it.meaning, it.default)
+        });
+        let table = format!(
+            "| parameter | symbol | value | meaning | default |\n|---|---|---|---|---|\n{}",
+            rows.collect::<String>()
+        )
+        .replace("|  |", "| |")
+        .replace("|  |", "| |");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/daemon.md");
+        let document = std::fs::read_to_string(path).expect("the document");
+        assert!(document.contains(&table), "docs/daemon.md needs:\n{table}");
+    }
+
     fn broken(parameters: Parameters) -> &'static str {
         parameters.check(&Limits::default()).expect_err("a bound is broken").parameter
     }
@@ -223,7 +422,7 @@ mod tests {
             .unwrap_err();
         assert_eq!(
             bound.to_string(),
-            "runtime_ns is 1000, but has to be at least 1.024 µs (SCHED_DEADLINE's least runtime)"
+            "runtime_ns is 1000, but must be at least 1.024 µs (SCHED_DEADLINE's least runtime)"
         );
     }
 

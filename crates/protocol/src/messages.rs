@@ -1,39 +1,13 @@
-//! What goes over the socket, as types: `crates/daemon/interfaces/io.punctual.Scheduler1.varlink` in Rust.
+//! Requests and replies.
+//!
+//! The daemon reads requests strictly; clients pass over fields of replies that they do not know.
 
+use crate::Parameters;
 use punctual_model::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// The name of the interface, and what its methods begin with.
-pub(crate) const INTERFACE: &str = "io.punctual.Scheduler1";
-
 /// The daemon's number for a spec; never used again while the daemon runs.
 pub type SpecId = u64;
-
-/// What may be declared of a task. Which of them a plugin needs is its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parameters {
-    /// Q: what a job takes at most.
-    #[serde(rename = "runtime_ns", default, skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<Duration>,
-    /// Q^d ≥ Q: what a job would like to have.
-    #[serde(rename = "desired_runtime_ns", default, skip_serializing_if = "Option::is_none")]
-    pub desired_runtime: Option<Duration>,
-    /// T: the least distance of two releases.
-    #[serde(rename = "period_ns", default, skip_serializing_if = "Option::is_none")]
-    pub period: Option<Duration>,
-    /// D: from a release to the latest end; the period, if not given.
-    #[serde(rename = "deadline_ns", default, skip_serializing_if = "Option::is_none")]
-    pub deadline: Option<Duration>,
-    /// P: higher is more urgent, as with `sched_setscheduler(2)`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub priority: Option<u32>,
-    /// The one plugin to ask; all in their order, if not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plugin: Option<String>,
-    /// Take it even if the admission test says no, where the rules allow that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ignore_admission: Option<bool>,
-}
 
 /// Whether a recommended parameter was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,16 +60,17 @@ pub struct Spec {
     /// What was admitted, as it is now.
     pub admission: Admission,
     /// The name that its creator gave it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// What was declared.
+    #[serde(deserialize_with = "crate::parameters::known")]
     pub parameters: Parameters,
     /// Whose it is.
     pub user: u32,
     /// The process that it lives with.
     pub process: u32,
     /// The attached thread.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
     /// How that is scheduled, in words, where somebody else has changed it since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,67 +137,134 @@ pub struct Status {
     /// How many specs have a thread.
     pub attached: u32,
     /// Why the last configuration was not taken over; `None` if it was.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reload_error: Option<String>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct Call<'a, P> {
-    pub method: &'a str,
-    pub parameters: P,
+/// The parameters of `CreateSpec`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateSpec {
+    /// The timing needs.
+    pub parameters: Parameters,
+    /// A name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
-#[derive(Serialize)]
-pub(crate) struct NoParameters {}
-
-#[derive(Serialize)]
-pub(crate) struct CreateSpec<'a> {
-    pub parameters: &'a Parameters,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct ChangeSpec<'a> {
+/// The parameters of `ChangeSpec`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeSpec {
+    /// The spec to change.
     pub spec: SpecId,
-    pub parameters: &'a Parameters,
+    /// All its new parameters.
+    pub parameters: Parameters,
 }
 
-#[derive(Serialize)]
-pub(crate) struct OfSpec {
+/// The parameters of `AttachThread`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttachThread {
+    /// The spec to schedule it by.
     pub spec: SpecId,
-}
-
-#[derive(Serialize)]
-pub(crate) struct AttachThread {
-    pub spec: SpecId,
+    /// The TID, in the PID namespace of the process that connected.
     pub thread: u32,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Nothing {}
+/// The parameters of `ReleaseSpec`, `DetachThread` and `GetSpec`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpecNumber {
+    /// The spec.
+    pub spec: SpecId,
+}
 
-#[derive(Deserialize)]
-pub(crate) struct OneAdmission {
+/// The parameters of methods that have none, and of replies that say nothing but yes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoParameters {}
+
+/// The reply of `CreateSpec`, `ChangeSpec` and `AttachThread`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Admitted {
+    /// What was admitted.
     pub admission: Admission,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct OneSpec {
+/// The reply of `GetSpec`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpecReply {
+    /// The spec.
     pub spec: Spec,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Specs {
+/// The reply of `ListSpecs`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpecList {
+    /// In the order of their numbers.
     pub specs: Vec<Spec>,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Plugins {
+/// The reply of `ListPlugins`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PluginList {
+    /// In the order in which they are asked.
     pub plugins: Vec<Plugin>,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Clients {
+/// The reply of `ListClients`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientList {
+    /// In the order in which they came.
     pub clients: Vec<ClientInfo>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn spec() -> Value {
+        json!({
+            "admission": {
+                "spec": 7, "plugin": "RM", "answer": "partial", "admission_ignored": false, "processor": 1,
+                "policy": "fifo", "policy_priority": 30
+            },
+            "name": "audio",
+            "parameters": {"period_ns": 10_000_000, "ignore_admission": true},
+            "user": 1000,
+            "process": 12,
+            "thread": 13
+        })
+    }
+
+    #[test]
+    fn a_spec_is_written_as_it_was_read() {
+        let read: Spec = serde_json::from_value(spec()).expect("a spec");
+        assert_eq!(read.parameters.period, Some(Duration::from_ms(10)));
+        assert!(read.parameters.ignore_admission);
+        assert_eq!(serde_json::to_value(&read).expect("JSON"), spec());
+    }
+
+    /// A later daemon may say more.
+    #[test]
+    fn replies_with_unknown_fields_are_read_and_requests_are_not() {
+        let mut later = spec();
+        later["colour"] = json!("red");
+        later["parameters"]["jitter_ns"] = json!(7);
+        assert_eq!(
+            serde_json::from_value::<Spec>(later).expect("a spec"),
+            serde_json::from_value::<Spec>(spec()).expect("a spec")
+        );
+        let create = json!({"parameters": {"jitter_ns": 7}});
+        let error = serde_json::from_value::<CreateSpec>(create).expect_err("an unknown parameter");
+        assert!(error.to_string().contains("jitter_ns"), "{error}");
+    }
+
+    #[test]
+    fn null_is_as_good_as_nothing() {
+        let create = json!({"parameters": {"period_ns": null, "ignore_admission": null}, "name": null});
+        let read: CreateSpec = serde_json::from_value(create).expect("a request");
+        assert_eq!(read, CreateSpec { parameters: Parameters::default(), name: None });
+    }
 }
