@@ -464,13 +464,17 @@ pub struct Show {
     #[arg(long, conflicts_with = "task")]
     pub all: bool,
 
+    /// Show a row for each phase of a thread instead of their sum
+    #[arg(long, conflicts_with = "task")]
+    pub phases: bool,
+
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 
     /// Show what was configured beside what was found; FILE is a JSON array as the demonstration workload
     /// prints it with --truth
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "all", "json"], value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "all", "phases", "json"], value_hint = ValueHint::FilePath)]
     pub truth: Option<PathBuf>,
 }
 

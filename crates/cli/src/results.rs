@@ -37,7 +37,7 @@ impl Results {
         match self {
             Results::Json => print(&model.to_json()),
             Results::Table => {
-                print(&overview(model, &terminal::page(), false))?;
+                print(&overview(model, &terminal::page(), report::Rows::default()))?;
                 if !quiet {
                     let graph = if model.dataflow.is_some() {
                         "; --graph FILE writes the graph for Graphviz"

@@ -23,7 +23,10 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     let Some(wanted) = &arguments.task else {
         return match arguments.json {
             true => print(&model.to_json()),
-            false => print(&overview(&model, &page, arguments.all)),
+            false => {
+                let rows = report::Rows { all: arguments.all, phases: arguments.phases };
+                print(&overview(&model, &page, rows))
+            }
         };
     };
     // A thread and a task of a dataflow program may share a name; then both are meant.
@@ -63,12 +66,12 @@ fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> Ti
 }
 
 /// Threads, a dataflow program, or both.
-pub fn overview(model: &TimingModel, page: &report::Page, all: bool) -> String {
+pub fn overview(model: &TimingModel, page: &report::Page, rows: report::Rows) -> String {
     let flow = report::flow::program(model, page);
     if !model.is_of_threads() {
         return flow;
     }
-    let threads = report::summary(model) + "\n" + &report::overview(model, page, all);
+    let threads = report::summary(model) + "\n" + &report::overview(model, page, rows);
     if flow.is_empty() { threads } else { threads + "\n" + &flow }
 }
 

@@ -1,11 +1,12 @@
 //! What a workload was configured to do, beside what was found.
 
-use crate::figure::{at_least, at_most, count, period};
-use crate::overview::{legend, notes, primary};
+use crate::figures::{Fit, THREADS, ThreadRow, Unit};
+use crate::number::{at_least, at_most, count, period};
+use crate::overview::{legend, primary};
 use crate::shape::Shape;
 use crate::slips::{jitters, period_and_slips};
-use crate::table::{Column, Fit, Table, Tone, figures, words};
-use crate::{Page, visible, wrapped};
+use crate::table::{Column, Table, Tone, figures, words};
+use crate::{Page, paragraph, visible};
 use punctual_model::{Duration, Fraction, Periodic, Stream, Task, TimingModel};
 use serde::Deserialize;
 
@@ -79,10 +80,7 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
     let found: Vec<Option<(&Task, &Stream)>> = truth.iter().map(|row| longest(model, &row.thread)).collect();
     let mut table = Table::new(&COLUMNS);
     table.rows = truth.iter().zip(&found).map(|(row, found)| line(row, *found)).collect();
-    let (mut text, left_out) = table.print(page);
-    if !left_out.is_empty() {
-        text += &format!("(the terminal is too narrow for: {})\n", left_out.join(", "));
-    }
+    let mut text = table.text(page);
 
     let periodic: Vec<Verdict> = truth
         .iter()
@@ -106,14 +104,19 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
         .iter()
         .map(|task| (task, notes(model, task)))
         .filter(|(_, notes)| !notes.is_empty())
-        .map(|(task, notes)| format!("{} ({})", visible(&task.name), notes.join(", ")))
+        .map(|(task, notes)| format!("{} ({notes})", visible(&task.name)))
         .collect();
     if !noted.is_empty() {
-        let line = format!("To be read with care: {}.", noted.join(", "));
-        text += &(textwrap::fill(&line, wrapped(page.width.map_or(120, usize::from))) + "\n");
-        text += &legend(&seen);
+        let line = format!("Caveats: {}.", noted.join(", "));
+        text += &paragraph(&line, &Page { width: page.width.or(Some(110)), ..*page });
+        legend(&seen).iter().for_each(|line| text += &paragraph(line, page));
     }
     text
+}
+
+fn notes(model: &TimingModel, task: &Task) -> String {
+    let row = ThreadRow::new(&model.tasks, task);
+    THREADS.iter().filter(|entry| entry.figure.unit == Unit::Notes).map(|entry| entry.cell(&row)).collect()
 }
 
 /// A thread's task with the most jobs: a thread sets its policy and name as it starts, so that its first
@@ -237,7 +240,12 @@ fn arrival(row: &Configured, stream: &Stream) -> (String, String) {
             let text = sporadic.map(|sporadic| format!("≥ {} apart", at_least(sporadic.min_separation_ns)));
             (text.unwrap_or("–".into()), "–".into())
         }
-        _ => crate::overview::arrival(stream),
+        _ => match Shape::of(stream) {
+            Shape::Periodic(periodic) => (period_and_slips(periodic), jitters(periodic)),
+            Shape::Bursts { jobs, span } => (format!("≤ {jobs} in {}", at_least(span)), "–".into()),
+            Shape::Sporadic(separation) => (format!("≥ {} apart", at_least(separation)), "–".into()),
+            Shape::Unknown => ("–".into(), "–".into()),
+        },
     }
 }
 
@@ -338,7 +346,7 @@ drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs  800 
         second.streams[0].uncertain_releases = 1;
         let text = comparison(&model(vec![first, second]), &truth()[..1], &Page::default());
         assert!(text.contains("1 of 1 periods"), "{text}");
-        assert!(text.contains("To be read with care: ctl (phase 2 of 2, 1 window).\nwindow: "), "{text}");
+        assert!(text.contains("Caveats: ctl (phase 2 of 2, 1 window).\nwindow: "), "{text}");
     }
 
     #[test]

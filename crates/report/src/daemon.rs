@@ -1,7 +1,8 @@
 //! What the daemon says, as tables and a sentence.
 
-use crate::figure::{about, counted};
-use crate::table::{Column, Fit, Table, Tone, figures, words};
+use crate::figures::Fit;
+use crate::number::{about, counted};
+use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, visible};
 use punctual_client::{Admission, Answer, ClientInfo, Plugin, Policy, Spec, Status};
 use punctual_model::{Duration, Instant};
@@ -39,14 +40,6 @@ const CLIENTS: [Column; 4] = [
     words("Command", Fit::Fold),
 ];
 
-fn printed(table: &Table, page: &Page) -> String {
-    let (lines, left_out) = table.print(page);
-    match left_out.is_empty() {
-        true => lines,
-        false => lines + &format!("(the terminal is too narrow for: {})\n", left_out.join(", ")),
-    }
-}
-
 fn plain(cells: Vec<String>) -> Vec<(String, Tone)> {
     cells.into_iter().map(|text| (text, Tone::Plain)).collect()
 }
@@ -58,7 +51,7 @@ pub fn specs(specs: &[Spec], page: &Page) -> String {
     }
     let mut table = Table::new(&SPECS);
     table.rows = specs.iter().map(spec).collect();
-    printed(&table, page)
+    table.text(page)
 }
 
 fn spec(spec: &Spec) -> Vec<(String, Tone)> {
@@ -133,7 +126,7 @@ pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
             ]));
         }
     }
-    printed(&table, page)
+    table.text(page)
 }
 
 /// One line for each client.
@@ -153,7 +146,7 @@ pub fn clients(clients: &[ClientInfo], page: &Page) -> String {
             ])
         })
         .collect();
-    "\n".to_owned() + &printed(&table, page)
+    "\n".to_owned() + &table.text(page)
 }
 
 /// How the daemon is, in a sentence or two.

@@ -6,13 +6,13 @@ mod graph;
 mod kernel;
 mod tasks;
 
-pub(crate) use chains::{missing, unknown_inputs, waited};
+pub(crate) use chains::{missing, rows as latency_rows, unknown_inputs, waited};
 pub use dot::dot;
-pub(crate) use kernel::{PARTS, rows as kernel_rows};
+pub(crate) use kernel::rows as kernel_rows;
 pub(crate) use tasks::notes as task_notes;
 
-use crate::figure::{about, agreeing, at_least, at_most, counted, three_digits};
-use crate::{Page, visible, wrapped};
+use crate::number::{about, agreeing, at_least, at_most, counted, three_digits};
+use crate::{Page, paragraph, text, visible};
 use punctual_model::dataflow::{Chain, Channel, Dataflow, Distribution};
 use punctual_model::{Duration, Instant, TimingModel};
 
@@ -152,22 +152,13 @@ fn begin(model: &TimingModel) -> Instant {
     model.traced().from_ns
 }
 
-/// When something was, since the trace began, in seconds to the microsecond.
+/// When something was, counted from the begin of the trace.
 pub(crate) fn since(begin: Instant, at: Instant) -> String {
-    let us = at.since(begin).ns() / 1_000;
-    format!("+{}.{:06} s", us / 1_000_000, us % 1_000_000)
+    text::since(at.since(begin))
 }
 
 fn headed(title: &str, text: String) -> String {
     if text.is_empty() { text } else { format!("{title}\n{text}") }
-}
-
-/// Text of several sentences, folded to the page.
-fn paragraph(text: &str, page: &Page) -> String {
-    match page.width {
-        Some(width) => textwrap::fill(text, wrapped(usize::from(width))) + "\n",
-        None => format!("{text}\n"),
-    }
 }
 
 /// Least, quartiles and greatest as cells: bounds are rounded to the safe side, quartiles to the digits that

@@ -6,6 +6,7 @@
 //! `html/assets/`, as they are sent.
 
 mod captions;
+pub(crate) mod cell;
 mod data;
 mod document;
 mod flow;
@@ -18,8 +19,9 @@ mod raster;
 mod segments;
 mod task;
 mod thin;
+mod time;
 
 pub use document::page;
 pub use flow::States;
-pub(crate) use head::head;
+pub(crate) use head::{THEME, head, theme};
 pub use jobs::Jobs;

@@ -10,23 +10,26 @@ mod checklist;
 pub mod compare;
 mod comparison;
 pub mod daemon;
-mod figure;
+pub mod figures;
 pub mod flow;
 pub mod html;
 pub mod jobs;
 mod models;
+mod number;
 mod overview;
 mod percentiles;
 mod prose;
 mod shape;
 mod slips;
+mod summed;
 mod table;
+mod text;
 pub mod timeline;
 
 pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};
-pub use figure::counted;
-pub use overview::{overview, summary};
+pub use number::counted;
+pub use overview::{Rows, overview, summary};
 pub use prose::{Selection, tasks};
 
 /// What the text is printed on.
@@ -49,6 +52,14 @@ fn visible(text: &str) -> String {
             |c| if c.is_control() || turns(c) { c.escape_default().collect::<Vec<_>>() } else { vec![c] },
         )
         .collect()
+}
+
+/// Text of several sentences, folded to the page.
+fn paragraph(text: &str, page: &Page) -> String {
+    match page.width {
+        Some(width) => textwrap::fill(text, wrapped(usize::from(width))) + "\n",
+        None => format!("{text}\n"),
+    }
 }
 
 /// How prose is wrapped: between words, so that the names of threads and calls stay whole.

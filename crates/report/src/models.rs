@@ -1,37 +1,41 @@
 //! Sentences about the models of one stream: when jobs come, what they need, how long they take.
 
-use crate::figure::{about, agreeing, at_least, at_most, count, counted, frequency};
+use crate::number::{about, agreeing, at_least, at_most, count, counted, frequency};
 use crate::shape::Shape;
 use crate::visible;
 use crate::{percentiles, slips};
-use punctual_model::{Call, Choice, Duration, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task};
+use punctual_model::{
+    Call, Choice, Duration, Instant, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task,
+};
 use std::fmt::Write;
 
 /// How the thread waits for its next job.
 fn waits(stream: &Stream) -> String {
     let separator = &stream.separator;
     match (separator.call, separator.object) {
-        (Call::Suspension, _) => "Each time it slept, for whatever reason, a new job began (separator: suspension).".into(),
+        (Call::Suspension, _) => "Every sleep ends a job, whatever its cause (separator: suspension).".into(),
         (Call::SchedYield, _) => {
-            "It gives up the rest of its budget when a job is done, and goes on in its next period (separator: sched_yield).".into()
+            "It yields the rest of its budget at the end of a job and continues in its next period \
+             (separator: sched_yield)."
+                .into()
         }
         (_, Object::Clock { absolute: true, .. }) => {
-            format!("It sleeps until set times (separator: {separator}).")
+            format!("It sleeps until absolute times (separator: {separator}).")
         }
         (_, Object::Clock { absolute: false, .. }) => {
-            format!("It sleeps for set times (separator: {separator}).")
+            format!("It sleeps for fixed durations (separator: {separator}).")
         }
         _ => format!("It waits for its next job in {}.", visible(&separator.to_string())),
     }
 }
 
-pub(crate) fn arrivals(task: &Task, stream: &Stream) -> Vec<String> {
+pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<String> {
     let mut text = vec![waits(stream)];
     if let Some(reason) = &task.primary_reason {
-        text.push(format!("Jobs are divided there because {}.", visible(reason.trim_end_matches('.'))));
+        text.push(format!("Why this separator: {}.", visible(reason.trim_end_matches('.'))));
     }
     match (Shape::of(stream), &stream.arrival.periodic) {
-        (Shape::Periodic(periodic), _) => text.extend(regular(periodic, stream)),
+        (Shape::Periodic(periodic), _) => text.extend(regular(periodic, stream, begin)),
         (shape, periodic) => {
             text.push(match shape {
                 Shape::Bursts { jobs, span } => {
@@ -42,14 +46,13 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream) -> Vec<String> {
                         ns(span)
                     )
                 }
-                Shape::Sporadic(_) => "Released irregularly: its jobs follow no period.".into(),
-                Shape::Periodic(_) | Shape::Unknown => {
-                    "Too few jobs were released to say how they come.".into()
-                }
+                Shape::Sporadic(_) => "Released irregularly: no period fits.".into(),
+                Shape::Periodic(_) | Shape::Unknown => "Too few releases for an arrival model.".into(),
             });
             if let Some(periodic) = periodic {
                 text.push(format!(
-                    "A periodic model holds too, but says little: every {} (period T), up to {} late (release jitter J = {}).",
+                    "A periodic model holds too, but is weak: every {} (period T), up to {} late (release jitter \
+                     J = {}).",
                     exact(periodic),
                     at_most(periodic.jitter_ns),
                     ns(periodic.jitter_ns)
@@ -93,7 +96,7 @@ fn are(number: u64) -> String {
     format!("{number} {}", agreeing(number, "is", "are"))
 }
 
-fn regular(periodic: &Periodic, stream: &Stream) -> Vec<String> {
+fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> {
     let typical = slips::typical(periodic);
     let mut text = vec![match typical {
         Some(typical) => format!(
@@ -109,13 +112,16 @@ fn regular(periodic: &Periodic, stream: &Stream) -> Vec<String> {
             ns(periodic.jitter_ns)
         ),
     }];
-    text.extend(slips::exceptions(periodic, stream.releases));
-    text.extend(slips::slips(periodic));
+    text.extend(slips::exceptions(periodic, stream.releases, begin));
+    text.extend(slips::slips(periodic, begin));
     text.extend(percentiles::lateness(stream).map(|row| row.sentence("were", "releases", " late")));
     text.push(match periodic.on {
-        PeriodicOn::Arrival => "Lateness is counted from the grid of that period, fitted to the times that the thread itself asked for; where those drift, it counts the drift too.".into(),
+        PeriodicOn::Arrival => "Lateness is measured from a grid of that period, fitted to the wake-up times that the thread requested; \
+             if those drift, the drift counts as lateness."
+                .into(),
         PeriodicOn::Release => {
-            "Lateness is counted from the grid of that period that lies as late as all releases allow; when the jobs were due is not known."
+            "Lateness is measured from the latest grid of that period that no release precedes; when jobs were \
+             due is unknown."
                 .into()
         }
     });
@@ -124,14 +130,14 @@ fn regular(periodic: &Periodic, stream: &Stream) -> Vec<String> {
         left_out => format!("the other {}", counted(stream.releases.saturating_sub(left_out), "release")),
     };
     let mut line = match periodic.choice {
-        Choice::Rounded => format!("It is the roundest period that explains {releases}"),
-        Choice::Estimated => format!("It is an estimate: no rounder period explains {releases} as well"),
-        Choice::LeastJitter => "It is the period with the least jitter".into(),
+        Choice::Rounded => format!("This is the roundest period that explains {releases}"),
+        Choice::Estimated => format!("The period is an estimate: no rounder one explains {releases} as well"),
+        Choice::LeastJitter => "This is the period with the least jitter".into(),
     };
     if periodic.choice != Choice::LeastJitter {
         let _ = write!(
             line,
-            "; the least jitter of any period{} would be {} ({})",
+            "; the least jitter of any period{} is {} ({})",
             if slips::left_out(periodic) > 0 { ", for all releases," } else { "" },
             at_most(periodic.least_jitter_ns),
             ns(periodic.least_jitter_ns)
@@ -139,13 +145,11 @@ fn regular(periodic: &Periodic, stream: &Stream) -> Vec<String> {
     }
     text.push(line + ".");
     text.push(match typical.filter(|typical| typical.offset_ns != periodic.offset_ns) {
-        None => {
-            format!("The first arrival was at {} ns of the clock (offset Φ).", signed(periodic.offset_ns))
-        }
+        None => format!("The first arrival was at {} (offset Φ).", relative(periodic.offset_ns, begin)),
         Some(typical) => format!(
-            "The first arrival was at {} ns of the clock (offset Φ), in the model of all releases at {} ns.",
-            signed(typical.offset_ns),
-            signed(periodic.offset_ns)
+            "The first arrival was at {} (offset Φ); over all releases, at {}.",
+            relative(typical.offset_ns, begin),
+            relative(periodic.offset_ns, begin)
         ),
     });
     text
@@ -180,7 +184,11 @@ pub(crate) fn demand(stream: &Stream) -> Vec<String> {
     let mut text = Vec::new();
     let Some(execution) = &stream.execution else { return text };
     let Some(&worst) = execution.wcet_ns.first() else { return text };
-    let mut line = format!("Each job needs at most {} of processor (WCET = {})", at_most(worst), ns(worst));
+    let mut line = format!(
+        "The most expensive job took {} of processor time (observed maximum C = {})",
+        at_most(worst),
+        ns(worst)
+    );
     if let Some(mean) = execution.mean_ns {
         let _ = write!(line, ", {} on average", about(mean));
     }
@@ -192,24 +200,26 @@ pub(crate) fn demand(stream: &Stream) -> Vec<String> {
         .filter(|(jobs, _)| *jobs >= 2)
     {
         text.push(format!(
-            "Any {jobs} jobs in a row need at most {} (WCET({jobs}) = {}).",
+            "Any {jobs} jobs in a row took at most {} (WCET({jobs}) = {}).",
             at_most(total),
             ns(total)
         ));
     }
     if let Some((jobs, share)) = utilization(stream) {
         text.push(format!(
-            "Over {} in a row that is at most {share} % of one processor (utilization).",
-            counted(jobs, "job")
+            "Over {} in a row that is at most {}.{:02} % of one processor (utilization).",
+            counted(jobs, "job"),
+            share / 100,
+            share % 100
         ));
     }
     text.extend(suspension(stream));
     text
 }
 
-/// WCET(n) over the least span of n jobs and the release after them, in percent rounded up to hundredths, for
-/// the greatest n known.
-pub(crate) fn utilization(stream: &Stream) -> Option<(u64, String)> {
+/// WCET(n) over the least span of n jobs and the release after them, in hundredths of a percent, rounded up:
+/// for the greatest n known.
+pub(crate) fn utilization(stream: &Stream) -> Option<(u64, u64)> {
     let wcet = &stream.execution.as_ref()?.wcet_ns;
     let spans = &stream.arrival.curve.as_ref()?.delta_min_ns;
     let jobs = wcet.len().min(spans.len());
@@ -218,7 +228,7 @@ pub(crate) fn utilization(stream: &Stream) -> Option<(u64, String)> {
         return None;
     }
     let hundredths = (u128::from(cost.ns()) * 10_000).div_ceil(u128::from(span.ns()));
-    Some((jobs as u64, format!("{}.{:02}", hundredths / 100, hundredths % 100)))
+    Some((jobs as u64, u64::try_from(hundredths).unwrap_or(u64::MAX)))
 }
 
 fn suspension(stream: &Stream) -> Vec<String> {
@@ -227,7 +237,7 @@ fn suspension(stream: &Stream) -> Vec<String> {
         return vec!["It never sleeps inside a job (no self-suspension).".into()];
     }
     let mut text = vec![format!(
-        "Inside a job it sleeps at most {} in all (dynamic self-suspension S = {}).",
+        "It sleeps at most {} in total inside a job (dynamic self-suspension S = {}).",
         at_most(model.dynamic_ns),
         ns(model.dynamic_ns)
     )];
@@ -273,7 +283,7 @@ pub(crate) fn completion(stream: &Stream) -> Vec<String> {
         _ => "release",
     };
     let mut line = format!(
-        "Every job was done at most {} after its {from} (response time, {})",
+        "Every job ended at most {} after its {from} (response time R = {})",
         at_most(response.max_ns),
         ns(response.max_ns)
     );
@@ -282,7 +292,7 @@ pub(crate) fn completion(stream: &Stream) -> Vec<String> {
     }
     let mut text = vec![line + "."];
     text.extend(percentiles::response(stream).map(|row| row.sentence("took", "jobs", "")));
-    text.push(format!("Seen: {}.", counted(stream.jobs, "complete job")));
+    text.push(format!("Based on {}.", counted(stream.jobs, "complete job")));
     text
 }
 
@@ -291,8 +301,11 @@ fn ns(duration: Duration) -> String {
     format!("{} ns", count(duration.ns()))
 }
 
-fn signed(ns: i64) -> String {
-    format!("{}{}", if ns < 0 { "−" } else { "" }, count(ns.unsigned_abs()))
+/// An instant of the clock, counted from the begin of the observation: `+0.005000 s`, `−12 µs`.
+fn relative(ns: i64, begin: Instant) -> String {
+    let distance = i128::from(ns) - i128::from(begin.ns());
+    let span = Duration::from_ns(u64::try_from(distance.unsigned_abs()).unwrap_or(u64::MAX));
+    if distance < 0 { format!("−{span}") } else { crate::text::since(span) }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Percentiles of lateness, cost and response: what most jobs keep to, beside the greatest.
 
-use crate::figure::at_most;
+use crate::number::at_most;
 use crate::shape::Shape;
 use punctual_model::{Duration, PeriodicOn, Quantiles, Stream};
 

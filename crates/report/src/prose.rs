@@ -1,14 +1,14 @@
-//! Everything known of one task, in words: the plain statement first, the paper's term and the exact figure
-//! in parentheses.
+//! Everything known about one task, in words: the plain statement first, the literature's term and the exact
+//! figure in parentheses.
 
-use crate::figure::{about, agreeing, at_most, count, counted};
 use crate::models::{arrivals, completion, demand};
-use crate::overview::{arrival, policy, primary, same_thread};
+use crate::number::{about, at_most, count, counted};
+use crate::overview::{arrival, policy, primary, same_thread, stolen};
 use crate::{Page, visible, wrapped};
-use punctual_model::{EndedBy, Task, TimingModel};
+use punctual_model::{EndedBy, Instant, Task, TimingModel};
 use std::fmt::Write;
 
-/// Which tasks to tell of.
+/// Which tasks to describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection(String);
 
@@ -36,7 +36,8 @@ const READABLE: usize = 100;
 pub fn tasks(model: &TimingModel, selection: &Selection, page: &Page) -> Option<String> {
     let tasks = selection.tasks(model);
     let width = page.width.map_or(READABLE, usize::from).clamp(40, READABLE);
-    let texts: Vec<String> = tasks.iter().map(|task| fill(&tell(model, task), width, page.colour)).collect();
+    let texts: Vec<String> =
+        tasks.iter().map(|task| fill(&describe(model, task), width, page.colour)).collect();
     (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
@@ -63,13 +64,13 @@ fn fill(lines: &[Line], width: usize, colour: bool) -> String {
     out
 }
 
-fn tell(model: &TimingModel, task: &Task) -> Vec<Line> {
+fn describe(model: &TimingModel, task: &Task) -> Vec<Line> {
     let mut lines =
         vec![Line::Title(format!("{} (thread {} of process {})", visible(&task.name), task.tid, task.pid))];
     lines.extend(identity(model, task).into_iter().map(Line::Text));
     if let Some(stream) = primary(task) {
         for (heading, text) in [
-            ("When its jobs come", arrivals(task, stream)),
+            ("When its jobs come", arrivals(task, stream, begin(model, task))),
             ("What a job needs", demand(stream)),
             ("How long a job takes", completion(stream)),
         ] {
@@ -79,11 +80,12 @@ fn tell(model: &TimingModel, task: &Task) -> Vec<Line> {
             }
         }
     } else {
-        lines.push(Line::Text("No job was seen: it never waited and went on while it was watched.".into()));
+        lines
+            .push(Line::Text("No job was seen: it never waited and continued while it was observed.".into()));
     }
     let uncertain = uncertain(model, task);
     if !uncertain.is_empty() {
-        lines.push(Line::Heading("What is uncertain"));
+        lines.push(Line::Heading("Caveats"));
         lines.extend(uncertain.into_iter().map(Line::Text));
     }
     let others = others(task);
@@ -94,14 +96,20 @@ fn tell(model: &TimingModel, task: &Task) -> Vec<Line> {
     lines
 }
 
+/// The instant from which those of a task are counted: recordings that were made apart have clocks of their
+/// own.
+pub(crate) fn begin(model: &TimingModel, task: &Task) -> Instant {
+    if task.recording.is_some() { task.from_ns } else { model.observation.from_ns }
+}
+
 /// What importers put where a trace has no command line; without any, it is a thread of the kernel.
 const UNKNOWN: &str = "(unknown)";
 
 pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match task.command.as_str() {
-        "" => "A thread of the kernel.".into(),
-        UNKNOWN => "What it runs is not known.".into(),
+        "" => "A kernel thread.".into(),
+        UNKNOWN => "Its program is unknown.".into(),
         command => format!("Runs {}", visible(command)),
     });
     let several = task.affinity.contains(['-', ',']);
@@ -111,15 +119,12 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
         line += &format!(", on {processors} {}", visible(&task.affinity));
     }
     if task.merged_transitions > 0 {
-        line += &format!(
-            ", after {} that did not count as transitions",
-            counted(task.merged_transitions, "change")
-        );
+        line += &format!(", after {} merged into this task", counted(task.merged_transitions, "change"));
     }
     if let Some(reservation) = task.reservation {
         let _ = write!(
             line,
-            "; the kernel reserves {} in every {} for it, within {} of the start of each",
+            "; reservation: {} in every {}, within {} of its start",
             reservation.runtime_ns, reservation.period_ns, reservation.deadline_ns
         );
     }
@@ -128,12 +133,12 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
         EndedBy::ObservationEnd => "until the observation ended",
         EndedBy::PolicyChange => "until its policy changed",
         EndedBy::PriorityChange => "until its priority, nice value or reservation changed",
-        EndedBy::AffinityChange => "until the processors that it may use changed",
+        EndedBy::AffinityChange => "until its affinity changed",
         EndedBy::Exec => "until it executed another program",
         EndedBy::Exit => "until it ended",
-        EndedBy::Loss => "until records of it were lost",
+        EndedBy::Loss => "until records were lost",
     };
-    let mut line = format!("Watched for {}, {ended}", about(task.until_ns.since(task.from_ns)));
+    let mut line = format!("Observed for {}, {ended}", about(task.until_ns.since(task.from_ns)));
     let phases = model.tasks.iter().filter(|other| same_thread(task, other)).count();
     if phases > 1 {
         let _ = write!(line, "; phase {} of {phases} of this thread", task.phase + 1);
@@ -146,41 +151,45 @@ pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
     if task.ended_by == EndedBy::Loss {
         text.push(
-            "Records of this thread were lost; this task ends before the gap, and no figure spans it.".into(),
+            "Records of this thread were lost: the task ends before the gap, and no figure spans it.".into(),
         );
     } else if model.observation.lost_records > 0 {
         let lost = model.observation.lost_records;
-        let were = agreeing(lost, "was", "were");
         text.push(format!(
-            "{} of the whole observation {were} lost, none inside this task.",
+            "{} lost in the whole observation, none inside this task.",
             counted(lost, "record")
         ));
     }
     if task.separators_capped {
-        text.push("It waited in more places than are told apart; the last ones share one stream of jobs (“others”).".into());
+        text.push(
+            "It waited at more separators than are kept apart; the rest share one stream of jobs (“others”)."
+                .into(),
+        );
+    }
+    if let Some(stolen) = stolen(&model.observation) {
+        text.push(format!(
+            "{stolen} Jobs that were due then are late or took longer; costs are never too small."
+        ));
     }
     let Some(stream) = primary(task) else { return text };
     let windows = stream.uncertain_releases.saturating_sub(stream.back_to_back);
     if windows > 0 {
         text.push(format!(
-            "{} of {} {} not seen {}, only known to lie in {}; every figure allows for all of {}.",
+            "{} of {}: exact release time unknown; figures assume the worst case.",
             count(windows),
             counted(stream.releases, "release"),
-            agreeing(windows, "was", "were"),
-            agreeing(windows, "itself", "themselves"),
-            agreeing(windows, "an interval", "intervals"),
-            agreeing(windows, "it", "them"),
         ));
     }
     if stream.back_to_back > 0 {
         text.push(format!(
-            "{} of {} came while the job before was still running, so the call did not wait; when exactly is not known, and every figure allows for the earliest and the latest instant.",
+            "{} of {} came while the previous job was still running, so the call did not wait: exact time \
+             unknown; figures assume the worst case.",
             count(stream.back_to_back),
             counted(stream.releases, "release")
         ));
     }
     if stream.arrival.periodic.as_ref().is_some_and(|periodic| periodic.approximate) {
-        text.push("Jitter and offset are slightly larger than they would have to be, because the summary of the releases was full.".into());
+        text.push("Jitter and offset are slightly too large: the summary of the releases was full.".into());
     }
     text
 }
@@ -189,17 +198,10 @@ fn others(task: &Task) -> Vec<String> {
     let streams = task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary);
     streams
         .map(|(_, stream)| {
-            let (arrival, jitter) = arrival(stream);
-            let mut line = format!(
-                "{}: {}, {arrival}",
-                visible(&stream.separator.to_string()),
-                counted(stream.jobs, "job")
-            );
-            if jitter != "–" {
-                let _ = write!(line, " (jitter {jitter})");
-            }
+            let separator = visible(&stream.separator.to_string());
+            let mut line = format!("{separator}: {}, {}", counted(stream.jobs, "job"), arrival(stream));
             if let Some(wcet) = stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()) {
-                let _ = write!(line, ", WCET {}", at_most(*wcet));
+                let _ = write!(line, ", max cost {}", at_most(*wcet));
             }
             line
         })
@@ -221,32 +223,33 @@ mod tests {
 ctl (thread 1202 of process 1200)
   Runs /usr/bin/plant --fast
   Policy FIFO 80, on processors 0-1.
-  Watched for 10 s, until the observation ended.
+  Observed for 10 s, until the observation ended.
 
 When its jobs come
-  It sleeps until set times (separator: clock_nanosleep CLOCK_MONOTONIC absolute).
-  Jobs are divided there because it is the only call that separates jobs.
+  It sleeps until absolute times (separator: clock_nanosleep CLOCK_MONOTONIC absolute).
+  Why this separator: it is the only call that separates jobs.
   Released every 5 ms (period T), never more than 41 µs late (release jitter J = 41,000 ns).
-  Lateness is counted from the grid of that period, fitted to the times that the thread itself asked
-    for; where those drift, it counts the drift too.
-  It is the roundest period that explains the releases; the least jitter of any period would be
-    40.49 µs (40,488 ns).
-  The first arrival was at 1,000,000,000 ns of the clock (offset Φ).
+  Lateness is measured from a grid of that period, fitted to the wake-up times that the thread
+    requested; if those drift, the drift counts as lateness.
+  This is the roundest period that explains the releases; the least jitter of any period is 40.49 µs
+    (40,488 ns).
+  The first arrival was at +0.000000 s (offset Φ).
   Two releases are never closer than 4.959 ms (minimum separation, δ⁻(2) = 4,959,000 ns), and never
     further apart than 5.041 ms (δ⁺(2) = 5,041,000 ns).
   Between 99 and 101 are released in any 500 ms (arrival curves η⁻, η⁺).
   The curves are exact for up to 200 consecutive releases.
 
 What a job needs
-  Each job needs at most 800 µs of processor (WCET = 800,000 ns), 700 µs on average.
-  Any 10 jobs in a row need at most 7.2 ms (WCET(10) = 7,200,000 ns).
+  The most expensive job took 800 µs of processor time (observed maximum C = 800,000 ns), 700 µs on
+    average.
+  Any 10 jobs in a row took at most 7.2 ms (WCET(10) = 7,200,000 ns).
   Over 199 jobs in a row that is at most 14.24 % of one processor (utilization).
   It never sleeps inside a job (no self-suspension).
 
 How long a job takes
-  Every job was done at most 900 µs after its arrival (response time, 900,000 ns), 720 µs on
+  Every job ended at most 900 µs after its arrival (response time R = 900,000 ns), 720 µs on
     average.
-  Seen: 2,000 complete jobs.
+  Based on 2,000 complete jobs.
 "
         );
     }
@@ -261,21 +264,19 @@ How long a job takes
         for part in [
             "\
   Released every 1 ms (period T), typically never more than 16 µs late (16,000 ns).
-  That leaves out 2 of 2,001 releases: one 310 µs before its arrival (a signal), at 2,999,690,000 ns
-    of the clock; one 30 ms later than that (the machine stood still), at 4,030,016,000 ns of the
-    clock.
-  A model of all releases, one for each activation, needs a release jitter of 30.33 ms (J =
-    30,326,000 ns).
-  3 activations were skipped: before the release at 1,500,004,000 ns, 2 before the release at
-    1,800,002,000 ns of the clock.
+  This leaves out 2 of 2,001 releases: one 310 µs before its arrival (a signal interrupted or
+    stopped the thread), at +1.999690 s; one 30 ms later than that (the machine stood still), at
+    +3.030016 s.
+  Over all releases, one for each activation, the release jitter is 30.33 ms (J = 30,326,000 ns).
+  3 activations were skipped: before the release at +0.500004 s, 2 before the release at +0.800002
+    s.
   Half of the releases were at most 6 µs late, 90 % at most 12 µs, 99 % at most 14 µs, 99.9 % at
     most 16 µs.
 ",
             "\
-  It is the roundest period that explains the other 1,999 releases; the least jitter of any period,
-    for all releases, would be 30 ms (30,000,000 ns).
-  The first arrival was at 1,000,000,000 ns of the clock (offset Φ), in the model of all releases at
-    999,690,000 ns.
+  This is the roundest period that explains the other 1,999 releases; the least jitter of any
+    period, for all releases, is 30 ms (30,000,000 ns).
+  The first arrival was at +0.000000 s (offset Φ); over all releases, at −310 µs.
 ",
             "\n  Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, 99.9 % at most\n    800 µs.\n",
             "\n  Half of the jobs took at most 720 µs, 90 % at most 760 µs, 99 % at most 850 µs, 99.9 % at most 890\n    µs.\n",
@@ -306,41 +307,18 @@ How long a job takes
         uncertain.streams[0].back_to_back = 7;
         let mut model = model(vec![uncertain]);
         model.observation.lost_records = 2;
+        model.observation.stolen_ns = Duration::from_ms(40);
         let text = tasks(&model, &Selection::new("ctl"), &Page::default()).unwrap_or_default();
         for part in [
-            "What is uncertain",
-            "2 records of the whole",
-            "waited in more places",
+            "Caveats",
+            "2 records lost in the whole observation",
+            "It waited at more separators",
+            "The hypervisor took 40 ms of processor time from this machine meanwhile. Jobs",
             "3 of 2,001 releases",
             "7 of 2,001",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
-    }
-
-    #[test]
-    fn one_is_told_as_one() {
-        let mut uncertain = task("ctl", 1_202, 80);
-        uncertain.streams[0].uncertain_releases = 1;
-        let mut model = model(vec![uncertain]);
-        model.observation.lost_records = 1;
-        let told = |model: &TimingModel| super::uncertain(model, &model.tasks[0]);
-        assert_eq!(
-            told(&model),
-            [
-                "1 record of the whole observation was lost, none inside this task.",
-                "1 of 2,001 releases was not seen itself, only known to lie in an interval; every figure allows for all of it.",
-            ]
-        );
-        model.observation.lost_records = 2;
-        model.tasks[0].streams[0].uncertain_releases = 6;
-        assert_eq!(
-            told(&model),
-            [
-                "2 records of the whole observation were lost, none inside this task.",
-                "6 of 2,001 releases were not seen themselves, only known to lie in intervals; every figure allows for all of them.",
-            ]
-        );
     }
 
     #[test]
@@ -356,7 +334,9 @@ How long a job takes
         let text =
             tasks(&model(vec![suspending]), &Selection::new("ctl"), &Page::default()).unwrap_or_default();
         assert!(
-            text.contains("sleeps at most 1.061 ms in all (dynamic self-suspension S = 1,060,123 ns)"),
+            text.contains(
+                "sleeps at most 1.061 ms in total inside a job (dynamic self-suspension S = 1,060,123 ns)"
+            ),
             "{text}"
         );
         assert!(text.contains("run ≤ 260 µs, sleep ≤ 1.06 ms, run ≤ 255 µs"), "{text}");
@@ -369,7 +349,7 @@ How long a job takes
         idle.streams.clear();
         idle.primary = None;
         let text = tasks(&model(vec![idle]), &Selection::new("19"), &Page::default()).unwrap_or_default();
-        assert!(text.contains("A thread of the kernel.") && text.contains("No job was seen"), "{text}");
+        assert!(text.contains("A kernel thread.") && text.contains("No job was seen"), "{text}");
     }
 
     #[test]

@@ -1,22 +1,11 @@
-//! Tables without borders: plain text that a person reads and `awk` splits, folded to the page's width where
-//! there is one.
+//! Tables without borders: plain text that a person reads and `awk` splits.
+//!
+//! Where the page has a width, a table fits into it: heads fold first, then columns of words, and what still
+//! does not fit is left out and named. Words are never broken.
 
 use crate::Page;
-use comfy_table::{
-    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Grid, Width,
-    presets,
-};
-
-/// How a column behaves where the page is narrow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fit {
-    /// Always whole.
-    Keep,
-    /// Its words may go over several lines.
-    Fold,
-    /// Left out, the highest number first.
-    Drop(u8),
-}
+use crate::figures::{Fit, Unit};
+use textwrap::core::display_width;
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +15,12 @@ pub(crate) struct Column {
     pub(crate) fit: Fit,
 }
 
-/// Words, to the left.
+/// A column of words, aligned left.
 pub(crate) const fn words(title: &'static str, fit: Fit) -> Column {
     Column { title, right: false, fit }
 }
 
-/// Figures, to the right.
+/// A column of figures, aligned right.
 pub(crate) const fn figures(title: &'static str, fit: Fit) -> Column {
     Column { title, right: true, fit }
 }
@@ -44,6 +33,25 @@ pub(crate) enum Tone {
     Good,
     Warning,
     Bad,
+}
+
+impl Tone {
+    /// The SGR code of the colour.
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Tone::Plain => None,
+            Tone::Good => Some("32"),
+            Tone::Warning => Some("33"),
+            Tone::Bad => Some("31"),
+        }
+    }
+}
+
+impl Unit {
+    /// A column of values in this unit.
+    pub(crate) const fn column(self, title: &'static str, fit: Fit) -> Column {
+        Column { title, right: self.is_number(), fit }
+    }
 }
 
 /// Columns and rows of text.
@@ -59,92 +67,205 @@ impl Table {
         Table { columns: columns.to_vec(), rows: Vec::new() }
     }
 
-    /// The table as text, and the titles of the columns that did not fit. Columns without any content are
-    /// left out.
+    /// The table as text, followed by a line that names the columns that did not fit.
+    pub(crate) fn text(&self, page: &Page) -> String {
+        let (mut text, mut left_out) = self.print(page);
+        if !left_out.is_empty() {
+            left_out.dedup();
+            let line = format!("(not shown at this width: {})", left_out.join(", "));
+            text += &crate::paragraph(&line, page);
+        }
+        text
+    }
+
+    /// The table as text, and the titles of the columns that did not fit. Columns without content are left
+    /// out.
     pub(crate) fn print(&self, page: &Page) -> (String, Vec<&'static str>) {
         let mut shown: Vec<usize> = (0..self.columns.len())
             .filter(|&index| self.rows.iter().any(|row| !row[index].0.is_empty()))
             .collect();
         let mut left_out = Vec::new();
-        while page.width.is_some_and(|width| self.least_width(&shown) > usize::from(width)) {
-            let droppable = |&index: &usize| match self.columns[index].fit {
-                Fit::Drop(order) => Some((order, index)),
+        let Some(limit) = page.width.map(usize::from) else {
+            return (self.grid(&shown, &self.natural(&shown), page), left_out);
+        };
+        loop {
+            if let Some(widths) = self.fitted(&shown, limit) {
+                return (self.grid(&shown, &widths, page), left_out);
+            }
+            let order = |index: usize| match self.columns[index].fit {
+                Fit::Drop(order) => Some(order),
                 Fit::Keep | Fit::Fold => None,
             };
-            let Some((_, index)) = shown.iter().filter_map(droppable).max() else {
-                // Nothing more to leave out: a line that the terminal wraps is better than words cut apart.
-                return (self.grid(&shown, &Page { width: None, ..*page }), left_out);
+            let Some(last) = shown.iter().filter_map(|&index| order(index)).max() else {
+                // Lines that the terminal wraps are better than words cut apart.
+                return (self.grid(&shown, &self.natural(&shown), page), left_out);
             };
-            shown.retain(|&kept| kept != index);
-            left_out.push(self.columns[index].title);
+            let (dropped, kept) = shown.iter().partition(|&&index| order(index) == Some(last));
+            let dropped: Vec<usize> = dropped;
+            left_out.extend(dropped.iter().map(|&index| self.columns[index].title));
+            shown = kept;
         }
-        (self.grid(&shown, page), left_out)
     }
 
-    fn least_width(&self, shown: &[usize]) -> usize {
-        let natural = self.layout(shown).column_max_content_widths();
-        let least = shown.iter().zip(natural).map(|(&index, width)| match self.columns[index].fit {
-            Fit::Fold => self.longest_word(index),
-            Fit::Keep | Fit::Drop(_) => usize::from(width),
-        });
-        least.sum::<usize>() + GAP * shown.len().saturating_sub(1)
+    /// Widths at which nothing is folded.
+    fn natural(&self, shown: &[usize]) -> Vec<usize> {
+        let title = |index: usize| display_width(self.columns[index].title);
+        shown.iter().map(|&index| title(index).max(self.widest_cell(index))).collect()
+    }
+
+    /// Widths at which the table fits into `limit`; none where it does not.
+    fn fitted(&self, shown: &[usize], limit: usize) -> Option<Vec<usize>> {
+        let gaps = GAP * shown.len().saturating_sub(1);
+        let total = |widths: &[usize]| widths.iter().sum::<usize>() + gaps;
+        let natural = self.natural(shown);
+        if total(&natural) <= limit {
+            return Some(natural);
+        }
+        let least = |&index: &usize| {
+            let head = longest_word(self.columns[index].title);
+            match self.columns[index].fit {
+                Fit::Fold => head.max(self.longest_word(index)),
+                Fit::Keep | Fit::Drop(_) => head.max(self.widest_cell(index)),
+            }
+        };
+        let mut widths: Vec<usize> = shown.iter().map(least).collect();
+        let mut spare = limit.checked_sub(total(&widths))?;
+        // Columns of words get what is left, the last one first: notes fold worse than names.
+        for (at, &index) in shown.iter().enumerate().rev() {
+            if self.columns[index].fit == Fit::Fold {
+                let more = spare.min(natural[at] - widths[at]);
+                widths[at] += more;
+                spare -= more;
+            }
+        }
+        Some(widths)
+    }
+
+    fn widest_cell(&self, index: usize) -> usize {
+        self.rows.iter().map(|row| display_width(&row[index].0)).max().unwrap_or(0)
     }
 
     fn longest_word(&self, index: usize) -> usize {
-        let cells = self.rows.iter().map(|row| row[index].0.as_str()).chain([self.columns[index].title]);
-        cells.flat_map(str::split_whitespace).map(|word| word.chars().count()).max().unwrap_or(0)
+        self.rows.iter().map(|row| longest_word(&row[index].0)).max().unwrap_or(0)
     }
 
-    fn layout(&self, shown: &[usize]) -> Grid {
-        let mut grid = Grid::new();
-        grid.load_preset(presets::NOTHING);
-        grid.set_header(
-            shown.iter().map(|&index| Cell::new(self.columns[index].title).add_attribute(Attribute::Bold)),
-        );
+    fn grid(&self, shown: &[usize], widths: &[usize], page: &Page) -> String {
+        let heads: Vec<Vec<String>> =
+            shown.iter().zip(widths).map(|(&index, &width)| fold(self.columns[index].title, width)).collect();
+        let height = heads.iter().map(Vec::len).max().unwrap_or(0);
+        let mut text = String::new();
+        for line in 0..height {
+            // Heads stand on the rows.
+            let cell = |at: usize| {
+                let lines = &heads[at];
+                let begin = height - lines.len();
+                (line.checked_sub(begin).map_or("", |line| lines[line].as_str()), Some("1"))
+            };
+            self.line(shown, widths, cell, page, &mut text);
+        }
         for row in &self.rows {
-            grid.add_row(shown.iter().map(|&index| {
-                let (text, tone) = &row[index];
-                match tone {
-                    Tone::Plain => Cell::new(text),
-                    Tone::Good => Cell::new(text).fg(Color::Green),
-                    Tone::Warning => Cell::new(text).fg(Color::Yellow),
-                    Tone::Bad => Cell::new(text).fg(Color::Red),
-                }
-            }));
+            let cells: Vec<Vec<String>> =
+                shown.iter().zip(widths).map(|(&index, &width)| fold(&row[index].0, width)).collect();
+            for line in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+                let cell = |at: usize| {
+                    let part = cells[at].get(line).map_or("", String::as_str);
+                    (part, row[shown[at]].1.code())
+                };
+                self.line(shown, widths, cell, page, &mut text);
+            }
         }
-        grid
+        text
     }
 
-    fn grid(&self, shown: &[usize], page: &Page) -> String {
-        let mut grid = self.layout(shown);
-        if page.colour {
-            grid.enforce_styling();
-        } else {
-            grid.force_no_tty();
-        }
-        grid.set_content_arrangement(match page.width {
-            Some(_) => ContentArrangement::Dynamic,
-            None => ContentArrangement::Disabled,
-        });
-        if let Some(width) = page.width {
-            grid.set_width(width);
-        }
-        let last = shown.len().saturating_sub(1);
-        for (at, &index) in shown.iter().enumerate() {
-            let Some(column) = grid.column_mut(at) else { continue };
-            column.set_padding((0, if at == last { 0 } else { GAP as u16 }));
-            if self.columns[index].right {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-            column.set_constraint(match self.columns[index].fit {
-                Fit::Fold => {
-                    let gap = if at == last { 0 } else { GAP };
-                    ColumnConstraint::LowerBoundary(Width::Fixed((self.longest_word(index) + gap) as u16))
+    fn line<'a>(
+        &self,
+        shown: &[usize],
+        widths: &[usize],
+        cell: impl Fn(usize) -> (&'a str, Option<&'static str>),
+        page: &Page,
+        text: &mut String,
+    ) {
+        let mut pending = 0;
+        for (at, (&index, &width)) in shown.iter().zip(widths).enumerate() {
+            let (part, code) = cell(at);
+            let padding = width - display_width(part).min(width);
+            let (before, after) = if self.columns[index].right { (padding, 0) } else { (0, padding) };
+            // Spaces are written only where something follows them.
+            if !part.is_empty() {
+                text.extend(std::iter::repeat_n(' ', pending + before));
+                match code.filter(|_| page.colour) {
+                    Some(code) => *text += &format!("\x1b[{code}m{part}\x1b[0m"),
+                    None => *text += part,
                 }
-                Fit::Keep | Fit::Drop(_) => ColumnConstraint::ContentWidth,
-            });
+                pending = after + GAP;
+            } else {
+                pending += width + GAP;
+            }
         }
-        let lines: Vec<String> = grid.lines().map(|line| line.trim_end().to_string()).collect();
-        lines.join("\n") + "\n"
+        text.push('\n');
+    }
+}
+
+fn longest_word(text: &str) -> usize {
+    text.split_whitespace().map(display_width).max().unwrap_or(0)
+}
+
+/// Lines of at most `width`; of one word that is longer, as long as that is.
+fn fold(text: &str, width: usize) -> Vec<String> {
+    if display_width(text) <= width {
+        return vec![text.to_owned()];
+    }
+    textwrap::wrap(text, crate::wrapped(width)).into_iter().map(|line| line.into_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(&[
+            words("Thread", Fit::Keep),
+            figures("Max cost", Fit::Keep),
+            figures("Jobs", Fit::Drop(1)),
+            words("Notes", Fit::Fold),
+        ]);
+        let row = |cells: [&str; 4]| cells.map(|cell| (cell.to_owned(), Tone::Plain)).to_vec();
+        table.rows = vec![row(["control", "800 µs", "2,000", "nothing lost"]), row(["a", "1 ms", "", ""])];
+        table
+    }
+
+    fn at(width: Option<u16>) -> String {
+        table().text(&Page { width, colour: false })
+    }
+
+    #[test]
+    fn words_fold_and_are_never_broken() {
+        let whole =
+            "Thread   Max cost   Jobs  Notes\ncontrol    800 µs  2,000  nothing lost\na            1 ms\n";
+        assert_eq!(at(None), whole);
+        assert_eq!(at(Some(39)), whole);
+        let folded_head =
+            "            Max\nThread     cost   Jobs  Notes\ncontrol  800 µs  2,000  nothing lost\n";
+        assert!(at(Some(36)).starts_with(folded_head), "{}", at(Some(36)));
+        let folded = at(Some(32));
+        assert!(folded.contains("2,000  nothing\n") && folded.contains(" lost\n"), "{folded}");
+        let dropped = at(Some(25));
+        assert!(dropped.ends_with("(not shown at this width:\nJobs)\n"), "{dropped}");
+        // Too narrow for anything: lines are long, words are whole.
+        assert!(at(Some(10)).contains("control    800 µs  nothing lost\n"), "{}", at(Some(10)));
+        for width in 24..60 {
+            let text = at(Some(width));
+            assert!(text.lines().all(|line| display_width(line) <= usize::from(width)), "{width}\n{text}");
+        }
+    }
+
+    #[test]
+    fn colours_take_no_room() {
+        let mut table = table();
+        table.rows[0][3].1 = Tone::Warning;
+        let text = table.text(&Page { width: None, colour: true });
+        assert!(
+            text.contains("\x1b[33mnothing lost\x1b[0m\n") && text.starts_with("\x1b[1mThread\x1b[0m   ")
+        );
     }
 }

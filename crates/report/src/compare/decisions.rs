@@ -5,7 +5,7 @@ use super::Comparison;
 use super::configuration::{By, Configuration, varies};
 use super::figures::{Kind, Row, Section};
 use super::range::{Difference, Range, Unit, Whole};
-use crate::figure::{at_most, counted};
+use crate::number::{at_most, counted};
 use punctual_model::Duration;
 
 /// Sentences, the most important first; none where there is nothing to decide.

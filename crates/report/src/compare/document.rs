@@ -1,11 +1,11 @@
-//! The page: decisions first, then for each kind of time its box plots and its table. It holds no script and
-//! loads nothing.
+//! The page: decisions first, then for each kind of time its box plots and its table. Its only script is the
+//! one for light and dark, and it loads nothing.
 
 use super::Comparison;
 use super::{boxes, decisions, table};
-use crate::html::head;
+use crate::html::{THEME, head, theme};
 use crate::table::{Table, Tone};
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLES: [&str; 2] = [include_str!("../html/assets/page.css"), include_str!("compare.css")];
 
@@ -17,18 +17,19 @@ pub(super) fn page(comparison: &Comparison) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            (head(&title, &STYLES, &[]))
+            (head(&title, &STYLES, &[THEME]))
             body {
-                header.page { h1 { (title) } }
+                header.page { div.headline { h1 { (title) } (theme()) } }
+                (contents(comparison, !decisions.is_empty()))
                 main {
-                    section {
+                    section #compared {
                         h2 { "What is compared" }
                         (paragraphs(&table::introduction(comparison)))
                         (grid(&table::configurations(comparison)))
                         (paragraphs(&table::legend(comparison)))
                     }
                     @if !decisions.is_empty() {
-                        section {
+                        section #decisions {
                             h2 { "Decisions" }
                             (paragraphs(&decisions))
                         }
@@ -53,11 +54,24 @@ pub(super) fn page(comparison: &Comparison) -> String {
                         }
                     }
                 }
-                footer { "Made by punctual compare " (env!("CARGO_PKG_VERSION")) "." }
+                footer { p { "Made by punctual compare " (env!("CARGO_PKG_VERSION")) "." } }
+                script { (PreEscaped(THEME)) }
             }
         }
     };
     markup.into_string()
+}
+
+fn contents(comparison: &Comparison, has_decisions: bool) -> Markup {
+    html! {
+        nav.contents aria-label="Contents" {
+            ol {
+                li { a href="#compared" { "What is compared" } }
+                @if has_decisions { li { a href="#decisions" { "Decisions" } } }
+                @for section in &comparison.sections { li { a href={ "#" (section.kind.field()) } { (section.kind.title()) } } }
+            }
+        }
+    }
 }
 
 fn paragraphs(all: &[String]) -> Markup {

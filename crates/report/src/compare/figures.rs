@@ -3,12 +3,14 @@
 use super::Input;
 use super::configuration::Configuration;
 use super::range::{Range, Unit, Whole};
-use crate::figure::{at_least, at_most, count, three_digits};
+use crate::figures::{
+    self, Bound, Entry, Figure, Group, LATENCY, LatencyRow, THREADS, TIMES, ThreadRow, TimesRow, Value,
+    of_group,
+};
 use crate::overview::primary;
-use crate::percentiles;
-use crate::visible;
+use crate::{text, visible};
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask};
-use punctual_model::{Duration, Quantiles, Stream, Task};
+use punctual_model::{Duration, Instant, Task};
 use std::collections::HashMap;
 
 /// What a table is about.
@@ -27,76 +29,59 @@ pub(super) enum Kind {
     Response,
 }
 
-/// A column of figures.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Figure {
-    /// As the table's head calls it.
-    pub(super) title: &'static str,
-    /// As programs know it.
-    pub(super) field: &'static str,
-    pub(super) whole: Whole,
-    pub(super) unit: Unit,
-    /// Whether it is shown to the nanosecond: a period is no measurement.
-    is_exact: bool,
+/// What stands for all runs, by what the figure bounds.
+pub(super) fn whole(figure: &Figure) -> Whole {
+    match figure.bound {
+        Bound::Upper => Whole::Greatest,
+        Bound::Lower => Whole::Least,
+        Bound::Estimate => Whole::Middle,
+        Bound::Exact if figure.unit == figures::Unit::Count => Whole::Greatest,
+        Bound::Exact => Whole::Middle,
+    }
 }
 
-const fn figure(title: &'static str, field: &'static str, whole: Whole) -> Figure {
-    Figure { title, field, whole, unit: Unit::Time, is_exact: false }
+/// The value that stands for all runs.
+pub(super) fn value(figure: &Figure, range: &Range) -> String {
+    rounded(figure, range.value)
 }
 
-const MIN: Figure = figure("Min", "min_ns", Whole::Least);
-const MEDIAN: Figure = figure("Median", "median_ns", Whole::Middle);
-const MAX: Figure = figure("Max", "max_ns", Whole::Greatest);
-const PERIOD: Figure = Figure { is_exact: true, ..figure("Period", "period_ns", Whole::Middle) };
-const JITTER: Figure = figure("Jitter", "jitter_ns", Whole::Greatest);
-const SKIPPED: Figure = Figure { unit: Unit::Count, ..figure("Skipped", "skipped", Whole::Greatest) };
-const EXTRA: Figure = Figure { unit: Unit::Count, ..figure("Extra", "extra", Whole::Greatest) };
-const PERCENTILES: [Figure; 4] = [
-    figure("50 %", "p50_ns", Whole::Greatest),
-    figure("90 %", "p90_ns", Whole::Greatest),
-    figure("99 %", "p99_ns", Whole::Greatest),
-    figure("99.9 %", "p999_ns", Whole::Greatest),
-];
-const WCET: Figure = figure("WCET", "wcet_ns", Whole::Greatest);
-const RESPONSE: Figure = figure("Response", "response_ns", Whole::Greatest);
-
-impl Figure {
-    /// What stands for all runs.
-    pub(super) fn text(&self, range: &Range) -> String {
-        self.rounded(range.value)
+/// From the least to the greatest of the runs; nothing of a single one.
+pub(super) fn spread(figure: &Figure, range: &Range) -> String {
+    match range.runs {
+        1 => String::new(),
+        _ => format!("{} – {}", rounded(figure, range.least), rounded(figure, range.greatest)),
     }
+}
 
-    /// From the least to the greatest of the runs; nothing of a single one.
-    pub(super) fn spread(&self, range: &Range) -> String {
-        match range.runs {
-            1 => String::new(),
-            _ => format!("{} – {}", self.rounded(range.least), self.rounded(range.greatest)),
-        }
-    }
-
-    /// The same for every run, so that what is equal looks so; bounds are rounded to the safe side.
-    fn rounded(&self, value: u64) -> String {
-        let time = Duration::from_ns(value);
-        let rounded = match self.whole {
-            _ if self.unit == Unit::Count => return count(value),
-            _ if self.is_exact => time,
-            Whole::Least => at_least(time),
-            // A median has no more digits.
-            Whole::Middle => three_digits(time),
-            Whole::Greatest => at_most(time),
-        };
-        rounded.to_string()
-    }
+/// The same for every run, so that equal values look equal.
+fn rounded(figure: &Figure, number: u64) -> String {
+    let value = match figure.unit {
+        figures::Unit::Count => Value::Count(number),
+        _ => Value::Time(Duration::from_ns(number)),
+    };
+    text::value(&value, figure.rounding)
 }
 
 impl Kind {
-    pub(super) fn figures(self) -> &'static [Figure] {
+    /// The figures of its table.
+    pub(super) fn figures(self) -> Vec<&'static Figure> {
+        let group = self.group();
         match self {
-            Kind::Execution | Kind::Queuing => &[MEDIAN, MAX],
-            Kind::Reaction | Kind::Age => &[MIN, MEDIAN, MAX],
-            Kind::Threads => &[PERIOD, JITTER, WCET, RESPONSE],
-            Kind::Slips => &[SKIPPED, EXTRA],
-            Kind::Lateness | Kind::Cost | Kind::Response => &PERCENTILES,
+            Kind::Execution | Kind::Queuing => of_group(TIMES, group).map(|entry| &entry.figure).collect(),
+            Kind::Reaction | Kind::Age => of_group(LATENCY, group).map(|entry| &entry.figure).collect(),
+            _ => of_group(THREADS, group).map(|entry| &entry.figure).collect(),
+        }
+    }
+
+    fn group(self) -> Group {
+        match self {
+            Kind::Execution | Kind::Queuing => Group::Distribution,
+            Kind::Reaction | Kind::Age => Group::Chains,
+            Kind::Threads => Group::Threads,
+            Kind::Slips => Group::Slips,
+            Kind::Lateness => Group::Lateness,
+            Kind::Cost => Group::Cost,
+            Kind::Response => Group::Response,
         }
     }
 
@@ -107,10 +92,10 @@ impl Kind {
             Kind::Reaction => "End-to-end latency of chains: reaction time",
             Kind::Age => "End-to-end latency of chains: data age",
             Kind::Threads => "Threads",
-            Kind::Slips => "Threads: activations that were skipped, releases that were extra",
-            Kind::Lateness => "Threads: lateness, what so many of the releases do not exceed",
-            Kind::Cost => "Threads: processor time, what so many of the jobs do not exceed",
-            Kind::Response => "Threads: response time, what so many of the jobs do not exceed",
+            Kind::Slips => "Threads: skipped activations, extra releases",
+            Kind::Lateness => "Threads: percentiles of lateness",
+            Kind::Cost => "Threads: percentiles of cost",
+            Kind::Response => "Threads: percentiles of response time",
         }
     }
 
@@ -170,35 +155,12 @@ impl Section {
             inputs.iter().map(|input| input.model.dataflow.as_ref()).collect();
         let mut sections: Vec<Section> = Vec::new();
         if let Some(flows) = flows {
-            let tasks = |of: fn(&FlowTask) -> Option<&Distribution>| {
-                rows(flows.iter().map(|flow| {
-                    flow.tasks
-                        .iter()
-                        .map(|task| (visible(&task.name), distributed(of(task), false)))
-                        .collect()
-                }))
-            };
-            let chains = |of: fn(&Chain) -> Option<&Distribution>| {
-                rows(flows.iter().map(|flow| {
-                    flow.chains.iter().map(|chain| (name(chain), distributed(of(chain), true))).collect()
-                }))
-            };
-            sections.push(Section {
-                kind: Kind::Execution,
-                rows: tasks(|task| task.execution.as_ref().map(|times| &times.distribution)),
-            });
-            sections.push(Section {
-                kind: Kind::Queuing,
-                rows: tasks(|task| task.queuing.as_ref().map(|times| &times.distribution)),
-            });
-            sections.push(Section {
-                kind: Kind::Reaction,
-                rows: chains(|chain| chain.reaction.as_ref().map(|times| &times.distribution)),
-            });
-            sections.push(Section {
-                kind: Kind::Age,
-                rows: chains(|chain| chain.age.as_ref().map(|times| &times.distribution)),
-            });
+            for kind in [Kind::Execution, Kind::Queuing] {
+                sections.push(Section { kind, rows: rows(flows.iter().map(|flow| tasks(flow, kind))) });
+            }
+            for kind in [Kind::Reaction, Kind::Age] {
+                sections.push(Section { kind, rows: rows(flows.iter().map(|flow| chains(flow, kind))) });
+            }
         }
         if inputs.iter().all(|input| !input.model.tasks.is_empty()) {
             let of = |kind| Section {
@@ -232,8 +194,8 @@ impl Row {
     ) -> Option<Range> {
         Range::of(
             configuration.runs.iter().filter_map(|run| self.value(*run, place)),
-            figure.whole,
-            figure.unit,
+            whole(figure),
+            if figure.unit == figures::Unit::Count { Unit::Count } else { Unit::Time },
         )
     }
 
@@ -252,16 +214,40 @@ fn name(chain: &Chain) -> String {
     chain.tasks.iter().map(|task| visible(task)).collect::<Vec<_>>().join(" → ")
 }
 
-/// Of a task or chain that is there, but of which no instance was whole, there is no figure.
-fn distributed(distribution: Option<&Distribution>, with_min: bool) -> Sample {
-    let values = |of: &Distribution| match with_min {
-        true => vec![Some(of.min_ns.ns()), Some(of.median_ns.ns()), Some(of.max_ns.ns())],
-        false => vec![Some(of.median_ns.ns()), Some(of.max_ns.ns())],
+/// The values of the figures of a group in one row.
+fn values<S: figures::Section>(
+    list: &'static [Entry<S>],
+    group: Group,
+    row: &S::Row<'_>,
+) -> Vec<Option<u64>> {
+    of_group(list, group).map(|entry| (entry.value)(row).and_then(|value| value.number())).collect()
+}
+
+/// A task that is there, but of which no instance was whole, has no figures.
+fn tasks(flow: &Dataflow, kind: Kind) -> Vec<(String, Sample)> {
+    let sample = |task: &FlowTask| {
+        let (kind_name, times) = match kind {
+            Kind::Execution => ("execution", task.execution.as_ref()),
+            _ => ("queuing", task.queuing.as_ref()),
+        };
+        let row = TimesRow { task, kind: kind_name, times, begin: Instant::default() };
+        Sample {
+            values: values(TIMES, kind.group(), &row),
+            distribution: times.map(|times| times.distribution.clone()),
+        }
     };
-    Sample {
-        values: distribution.map_or_else(|| vec![None; if with_min { 3 } else { 2 }], values),
-        distribution: distribution.cloned(),
-    }
+    flow.tasks.iter().map(|task| (visible(&task.name), sample(task))).collect()
+}
+
+fn chains(flow: &Dataflow, kind: Kind) -> Vec<(String, Sample)> {
+    let sample = |chain: &Chain| {
+        let row = LatencyRow { flow, chain, is_reaction: kind == Kind::Reaction };
+        Sample {
+            values: values(LATENCY, kind.group(), &row),
+            distribution: row.latency().map(|latency| latency.distribution.clone()),
+        }
+    };
+    flow.chains.iter().map(|chain| (name(chain), sample(chain))).collect()
 }
 
 /// Threads by name. Of several of one name, or several tasks of one thread, the one with the most jobs: what
@@ -278,36 +264,11 @@ fn threads(tasks: &[Task], kind: Kind) -> Vec<(String, Sample)> {
             None => longest.push((task, jobs)),
         }
     }
-    longest.into_iter().map(|(task, _)| (visible(&task.name), thread(primary(task), kind))).collect()
-}
-
-fn thread(stream: Option<&Stream>, kind: Kind) -> Sample {
-    let periodic = stream.and_then(|stream| stream.arrival.periodic.as_ref());
-    let percentiles = stream.and_then(|stream| stream.percentiles);
-    let values = match kind {
-        Kind::Slips => {
-            vec![periodic.map(|periodic| periodic.skipped), periodic.map(|periodic| periodic.extra)]
-        }
-        Kind::Lateness => {
-            quantiles(stream.and_then(|stream| percentiles::lateness(stream).and(percentiles?.lateness)))
-        }
-        Kind::Cost => quantiles(percentiles.and_then(|percentiles| percentiles.cost)),
-        Kind::Response => quantiles(percentiles.and_then(|percentiles| percentiles.response)),
-        _ => vec![
-            periodic.map(|periodic| periodic.period_ns.ns()),
-            periodic.map(|periodic| periodic.usual_jitter().ns()),
-            stream.and_then(|stream| Some(stream.execution.as_ref()?.wcet_ns.first()?.ns())),
-            stream.and_then(|stream| Some(stream.response.as_ref()?.max_ns.ns())),
-        ],
+    let sample = |task: &Task| Sample {
+        values: values(THREADS, kind.group(), &ThreadRow::new(tasks, task)),
+        distribution: None,
     };
-    Sample { values, distribution: None }
-}
-
-fn quantiles(quantiles: Option<Quantiles>) -> Vec<Option<u64>> {
-    match quantiles {
-        Some(quantiles) => quantiles.each().map(|(_, value)| Some(value.ns())).to_vec(),
-        None => vec![None; PERCENTILES.len()],
-    }
+    longest.into_iter().map(|(task, _)| (visible(&task.name), sample(task))).collect()
 }
 
 /// Puts what is called the same in one row, in the order of first mention.

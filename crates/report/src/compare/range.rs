@@ -1,7 +1,7 @@
 //! A figure over the runs of a configuration, and whether two configurations differ by more than their runs
 //! do.
 
-use crate::figure::{about, count};
+use crate::number::{about, count};
 use punctual_model::Duration;
 
 /// Fewest runs of a configuration that tell its spread. Where nothing differs, the ranges of two times five runs
@@ -124,7 +124,7 @@ fn percent(ratio: f64) -> String {
         _ if percent < 99.95 => format!("{sign}{percent:.1} %"),
         // Something is left of it.
         _ if ratio < 0.0 && ratio > -1.0 => "−99.9 %".into(),
-        _ => format!("{sign}{} %", crate::figure::count(percent.round() as u64)),
+        _ => format!("{sign}{} %", crate::number::count(percent.round() as u64)),
     }
 }
 

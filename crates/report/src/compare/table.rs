@@ -2,15 +2,16 @@
 
 use super::Comparison;
 use super::configuration::{By, Value, varies};
-use super::figures::{Kind, Row, Section};
+use super::figures::{self as compared, Kind, Row, Section};
 use super::range::{Difference, RUNS_FOR_SPREAD, Whole, one_chance_in};
-use crate::figure::{count, counted};
-use crate::table::{Column, Fit, Table, Tone, figures, words};
-use crate::{Page, wrapped};
+use crate::figures::Fit;
+use crate::number::{count, counted};
+use crate::table::{Column, Table, Tone, figures, words};
+use crate::{Page, paragraph};
 
 pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
     let mut text = paragraphs(&introduction(comparison), page);
-    text += &configurations(comparison).print(page).0;
+    text += &configurations(comparison).text(page);
     let decisions = super::decisions::all(comparison);
     if !decisions.is_empty() {
         text += "\nDecisions\n";
@@ -22,13 +23,7 @@ pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
             text += "None.\n";
             continue;
         }
-        let (table, left_out) = of(comparison, section).print(page);
-        text += &table;
-        if !left_out.is_empty() {
-            let mut left_out = left_out;
-            left_out.dedup();
-            text += &format!("(the terminal is too narrow for: {})\n", left_out.join(", "));
-        }
+        text += &of(comparison, section).text(page);
     }
     text += "\n";
     text += &paragraphs(&legend(comparison), page);
@@ -36,11 +31,7 @@ pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
 }
 
 fn paragraphs(all: &[String], page: &Page) -> String {
-    let folded = |text: &String| match page.width {
-        Some(width) => textwrap::fill(text, wrapped(usize::from(width))) + "\n",
-        None => format!("{text}\n"),
-    };
-    all.iter().map(folded).collect()
+    all.iter().map(|text| paragraph(text, page)).collect()
 }
 
 /// How many of what, and what they have in common.
@@ -98,9 +89,12 @@ pub(super) fn of(comparison: &Comparison, section: &Section) -> Table {
     let mut columns: Vec<Column> =
         vec![words(section.kind.subject(), subject), words("Configuration", Fit::Fold)];
     for figure in section.kind.figures() {
-        // Of three, the least says least.
-        let (fit, fit_of_difference) =
-            if figure.whole == Whole::Least { (Fit::Drop(1), Fit::Drop(2)) } else { (Fit::Keep, Fit::Keep) };
+        // Of three, the least matters least; of threads, values matter more than differences.
+        let (fit, fit_of_difference) = match section.kind {
+            _ if compared::whole(figure) == Whole::Least => (Fit::Drop(1), Fit::Drop(2)),
+            Kind::Threads => (Fit::Keep, Fit::Drop(2)),
+            _ => (Fit::Keep, Fit::Keep),
+        };
         columns.extend([
             figures(figure.title, fit),
             figures("(runs)", Fit::Drop(3)),
@@ -126,11 +120,12 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
         let (Some(range), before) =
             (row.range(configuration, index, figure), row.range(first, index, figure).filter(|_| number > 0))
         else {
-            cells.extend(["–", "", ""].map(|cell| (cell.to_owned(), Tone::Plain)));
+            let absent = if figure.sparse { "" } else { "–" };
+            cells.extend([absent, "", ""].map(|cell| (cell.to_owned(), Tone::Plain)));
             continue;
         };
-        cells.push((figure.text(&range), Tone::Plain));
-        cells.push((figure.spread(&range), Tone::Plain));
+        cells.push((compared::value(figure, &range), Tone::Plain));
+        cells.push((compared::spread(figure, &range), Tone::Plain));
         cells
             .push(before.map_or((String::new(), Tone::Plain), |before| {
                 told(kind, &Difference::new(&before, &range))
@@ -182,7 +177,7 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
         ));
     }
     if comparison.sections.iter().any(|section| section.kind == Kind::Threads) {
-        text.push("Threads are compared by name; of several with one name, the one with the most jobs. All figures are those of its primary separator; jitter is the typical one.".into());
+        text.push("Threads are compared by name; of several with one name, the one with the most jobs. All figures are those of its primary separator.".into());
     }
     text
 }

@@ -1,28 +1,13 @@
 //! Chains: a table of their latencies, and for each the way that took longest.
 
 use super::tasks::notes;
-use super::{cells, greatest, paragraph, since};
-use crate::figure::{at_most, count, counted};
-use crate::table::{Column, Fit, Table, Tone, figures, words};
-use crate::{Page, visible};
+use super::{greatest, since};
+use crate::figures::{self, LATENCY, LatencyRow, Note};
+use crate::number::{count, counted};
+use crate::{Page, paragraph, visible};
 use punctual_model::dataflow::{Chain, Channel, Dataflow, Latency, Stage, WorstPath};
 use punctual_model::{Duration, Instant};
 use std::fmt::Write;
-
-const COLUMNS: [Column; 12] = [
-    words("Chain", Fit::Fold),
-    words("Latency", Fit::Keep),
-    figures("Count", Fit::Keep),
-    figures("Min", Fit::Keep),
-    figures("Quartile 1", Fit::Drop(8)),
-    figures("Median", Fit::Keep),
-    figures("Quartile 3", Fit::Drop(7)),
-    figures("Max", Fit::Keep),
-    figures("= queuing", Fit::Drop(4)),
-    figures("+ execution", Fit::Drop(5)),
-    figures("+ waiting", Fit::Drop(6)),
-    words("Not followed", Fit::Fold),
-];
 
 /// The chain as it is asked for, with arrows.
 fn name(chain: &Chain) -> String {
@@ -39,16 +24,10 @@ pub fn table(flow: &Dataflow, page: &Page) -> String {
     if flow.chains.is_empty() {
         return paragraph("There is none: no task's data activate another.", page);
     }
-    let mut table = Table::new(&COLUMNS);
-    for chain in &flow.chains {
-        let (sources, sinks) = missing(flow, chain);
-        table.rows.push(row(name(chain), "reaction", chain.reaction.as_ref(), &sources));
-        table.rows.push(row(String::new(), "age", chain.age.as_ref(), &sinks));
-    }
-    let (mut text, left_out) = table.print(page);
-    if !left_out.is_empty() {
-        text += &format!("(the terminal is too narrow for: {})\n", left_out.join(", "));
-    }
+    let mut table = figures::table(LATENCY, rows(flow));
+    // A chain is named in the first of its two rows.
+    table.rows.iter_mut().skip(1).step_by(2).for_each(|row| row[0].0.clear());
+    let mut text = table.text(page);
     text += &paragraph(
         "reaction: from a source's activation to the end of the first sink instance that has read its datum or a later one. age: from the activation of the source of the newest datum that a sink instance has read to its end. The parts are those of the worst.",
         page,
@@ -56,45 +35,29 @@ pub fn table(flow: &Dataflow, page: &Page) -> String {
     text
 }
 
-fn row(name: String, kind: &str, latency: Option<&Latency>, notes: &[String]) -> Vec<(String, Tone)> {
-    let mut row = vec![name, kind.to_owned()];
-    match latency {
-        Some(Latency { distribution, worst }) => {
-            row.push(count(distribution.count));
-            row.extend(cells(distribution));
-            row.extend(
-                [worst.queuing_ns, worst.execution_ns, worst.waiting_ns]
-                    .map(|part| at_most(part).to_string()),
-            );
-        }
-        None => {
-            row.push("0".into());
-            row.extend(vec!["–".to_owned(); 8]);
-        }
-    }
-    let mut row: Vec<(String, Tone)> = row.into_iter().map(|cell| (cell, Tone::Plain)).collect();
-    row.push((notes.join(", "), Tone::Plain));
-    row
+/// Reaction time and data age of each chain.
+pub(crate) fn rows(flow: &Dataflow) -> impl Iterator<Item = LatencyRow<'_>> {
+    flow.chains
+        .iter()
+        .flat_map(move |chain| [true, false].map(|is_reaction| LatencyRow { flow, chain, is_reaction }))
 }
 
 /// What is not in the figures: of sources, and of sinks. An instance of the source that is not whole may have
-/// put a datum on the chain that nobody knows of.
-pub(crate) fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<String>, Vec<String>) {
-    let told = |parts: &[(u64, &str)]| {
-        let some = parts.iter().filter(|(number, _)| *number > 0);
-        some.map(|(number, what)| format!("{} {what}", count(*number))).collect::<Vec<_>>()
-    };
-    let mut sources = told(&[
+/// put a datum on the chain that the trace does not show.
+pub(crate) fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<Note>, Vec<Note>) {
+    let mut sources = figures::some(&[
         (chain.in_flight, "on the way"),
         (chain.lost, "lost"),
         (chain.incomplete, "incomplete"),
         (chain.overtaken, "overtaken"),
     ]);
     let source = chain.tasks.first().and_then(|name| flow.tasks.iter().find(|task| task.name == *name));
-    sources.extend(source.iter().flat_map(|task| {
-        notes(task).into_iter().map(|note| format!("of {} itself {note}", visible(&task.name)))
-    }));
-    let sinks = told(&[
+    sources.extend(
+        source
+            .iter()
+            .flat_map(|task| notes(task).into_iter().map(|note| Note::Of(task.name.clone(), Box::new(note)))),
+    );
+    let sinks = figures::some(&[
         (chain.sinks_in_flight, "not ended"),
         (chain.sinks_lost, "lost"),
         (chain.sinks_incomplete, "incomplete"),

@@ -1,7 +1,7 @@
 //! The graph for Graphviz: tasks as boxes, channels as ellipses.
 
 use super::graph::is_never_last;
-use crate::figure::{at_most, count};
+use crate::number::{at_most, count};
 use punctual_model::dataflow::Dataflow;
 use std::fmt::Write;
 

@@ -1,7 +1,8 @@
 //! The graph as a table: one line for each channel.
 
-use crate::figure::{count, counted};
-use crate::table::{Column, Fit, Table, Tone, figures, words};
+use crate::figures::Fit;
+use crate::number::{count, counted};
+use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, visible};
 use punctual_model::dataflow::{Activates, Channel, Dataflow};
 
@@ -16,7 +17,7 @@ const COLUMNS: [Column; 5] = [
 pub fn graph(flow: &Dataflow, page: &Page) -> String {
     let mut table = Table::new(&COLUMNS);
     table.rows = flow.channels.iter().map(row).collect();
-    if table.rows.is_empty() { String::new() } else { table.print(page).0 }
+    if table.rows.is_empty() { String::new() } else { table.text(page) }
 }
 
 fn row(channel: &Channel) -> Vec<(String, Tone)> {

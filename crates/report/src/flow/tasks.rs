@@ -1,66 +1,41 @@
 //! Tables of tasks: times of their instances, and when they are activated.
 
-use super::{cells, paragraph, since};
-use crate::figure::{at_least, at_most, count, counted};
-use crate::table::{Column, Fit, Table, Tone, figures, words};
-use crate::{Page, visible};
+use crate::figures::{self, Fit, Note, TIMES, TimesRow};
+use crate::number::{at_least, at_most, count, counted};
+use crate::table::{self, Column, Table, Tone, words};
+use crate::{Page, paragraph, visible};
 use punctual_model::dataflow::{Count, Dataflow, Distance, FlowTask, Times};
 use punctual_model::{Duration, Instant};
 
-const TIMES: [Column; 10] = [
-    words("Task", Fit::Keep),
-    figures("Instances", Fit::Keep),
-    figures("Min", Fit::Keep),
-    figures("Quartile 1", Fit::Drop(7)),
-    figures("Median", Fit::Keep),
-    figures("Quartile 3", Fit::Drop(6)),
-    figures("Max", Fit::Keep),
-    figures("Worst instance", Fit::Drop(8)),
-    figures("At", Fit::Drop(9)),
-    words("Notes", Fit::Fold),
-];
-
 pub fn execution(flow: &Dataflow, page: &Page, begin: Instant) -> String {
-    times(flow, page, begin, |task| task.execution.as_ref())
+    times(flow, page, begin, "execution", |task| task.execution.as_ref())
 }
 
 pub fn queuing(flow: &Dataflow, page: &Page, begin: Instant) -> String {
-    times(flow, page, begin, |task| task.queuing.as_ref())
+    times(flow, page, begin, "queuing", |task| task.queuing.as_ref())
 }
 
-fn times(flow: &Dataflow, page: &Page, begin: Instant, of: fn(&FlowTask) -> Option<&Times>) -> String {
+fn times(
+    flow: &Dataflow,
+    page: &Page,
+    begin: Instant,
+    kind: &'static str,
+    of: fn(&FlowTask) -> Option<&Times>,
+) -> String {
     if flow.tasks.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&TIMES);
-    for task in &flow.tasks {
-        let mut row = vec![visible(&task.name), count(task.executions)];
-        match of(task) {
-            Some(times) => {
-                row.extend(cells(&times.distribution));
-                row.extend([count(times.worst.instance), since(begin, times.worst.at_ns)]);
-            }
-            None => row.extend(vec!["–".to_owned(); 7]),
-        }
-        let mut row: Vec<(String, Tone)> = row.into_iter().map(|cell| (cell, Tone::Plain)).collect();
-        row.push((notes(task).join(", "), Tone::Warning));
-        table.rows.push(row);
-    }
-    table.print(page).0
+    let rows = flow.tasks.iter().map(|task| TimesRow { task, kind, times: of(task), begin });
+    figures::table(TIMES, rows).text(page)
 }
 
 /// What is not in the figures. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.
-pub(crate) fn notes(task: &FlowTask) -> Vec<String> {
-    let parts = [
-        (task.in_flight, "", "not ended"),
-        (task.incomplete, "", "incomplete"),
-        (task.missing_activations, "≥ ", "missing"),
-    ];
-    parts
-        .into_iter()
-        .filter(|(number, ..)| *number > 0)
-        .map(|(number, least, what)| format!("{least}{} {what}", count(number)))
-        .collect()
+pub(crate) fn notes(task: &FlowTask) -> Vec<Note> {
+    let mut notes = figures::some(&[(task.in_flight, "not ended"), (task.incomplete, "incomplete")]);
+    if task.missing_activations > 0 {
+        notes.push(Note::AtLeast(task.missing_activations, "missing"));
+    }
+    notes
 }
 
 /// How many activations a distance is of, as columns.
@@ -69,12 +44,12 @@ const DISTANCES: [u64; 5] = [2, 5, 10, 100, 10_000];
 pub fn distances(flow: &Dataflow, page: &Page) -> String {
     let columns = [
         words("Task", Fit::Keep),
-        figures("Activations", Fit::Keep),
-        figures("n = 2", Fit::Keep),
-        figures("n = 5", Fit::Drop(2)),
-        figures("n = 10", Fit::Keep),
-        figures("n = 100", Fit::Drop(3)),
-        figures("n = 10,000", Fit::Drop(4)),
+        table::figures("Activations", Fit::Keep),
+        table::figures("n = 2", Fit::Keep),
+        table::figures("n = 5", Fit::Drop(2)),
+        table::figures("n = 10", Fit::Keep),
+        table::figures("n = 100", Fit::Drop(3)),
+        table::figures("n = 10,000", Fit::Drop(4)),
     ];
     let cell = |task: &FlowTask, n: u64| match &task.arrival.curve {
         Some(curve) => distance(&Distance::of(curve, n)),
@@ -89,12 +64,12 @@ const SPANS: [u64; 5] = [1_000_000, 10_000_000, 100_000_000, 1_000_000_000, 10_0
 pub fn counts(flow: &Dataflow, page: &Page) -> String {
     let columns = [
         words("Task", Fit::Keep),
-        figures("Activations", Fit::Keep),
-        figures("Δ = 1 ms", Fit::Drop(4)),
-        figures("Δ = 10 ms", Fit::Keep),
-        figures("Δ = 100 ms", Fit::Keep),
-        figures("Δ = 1 s", Fit::Drop(2)),
-        figures("Δ = 10 s", Fit::Drop(3)),
+        table::figures("Activations", Fit::Keep),
+        table::figures("Δ = 1 ms", Fit::Drop(4)),
+        table::figures("Δ = 10 ms", Fit::Keep),
+        table::figures("Δ = 100 ms", Fit::Keep),
+        table::figures("Δ = 1 s", Fit::Drop(2)),
+        table::figures("Δ = 10 s", Fit::Drop(3)),
     ];
     let cell = |task: &FlowTask, span: u64| match &task.arrival.curve {
         Some(curve) => number(&Count::of(curve, Duration::from_ns(span))),
@@ -114,7 +89,7 @@ fn table(
         let row = [visible(&task.name), count(task.activations)].into_iter().chain(cells(task));
         table.rows.push(row.map(|cell| (cell, Tone::Plain)).collect());
     }
-    if table.rows.is_empty() { String::new() } else { table.print(page).0 }
+    if table.rows.is_empty() { String::new() } else { table.text(page) }
 }
 
 /// `1 ms – 2 ms`; beyond what was observed there is a bound from below alone.

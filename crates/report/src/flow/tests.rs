@@ -121,13 +121,13 @@ cam, (outside)  image     1,234  navi  at least 1 push missing; never what activ
 
 Execution times of tasks, from start to stop
 Task  Instances    Min  Quartile 1  Median  Quartile 3    Max  Worst instance           At  Notes
-cam           4  10 µs       20 µs   30 µs       40 µs  50 µs               3  +0.003010 s  1 not ended
-navi          4  10 µs       20 µs   30 µs       40 µs  50 µs               3  +0.003010 s  1 not ended
+cam           4  10 µs       20 µs   30 µs       40 µs  50 µs              #3  +0.003010 s  1 not ended
+navi          4  10 µs       20 µs   30 µs       40 µs  50 µs              #3  +0.003010 s  1 not ended
 
 Queuing times of tasks, from activation to start
 Task  Instances   Min  Quartile 1  Median  Quartile 3   Max  Worst instance           At  Notes
-cam           4  1 µs        2 µs    3 µs        4 µs  5 µs               3  +0.003010 s  1 not ended
-navi          4  1 µs        2 µs    3 µs        4 µs  5 µs               3  +0.003010 s  1 not ended
+cam           4  1 µs        2 µs    3 µs        4 µs  5 µs              #3  +0.003010 s  1 not ended
+navi          4  1 µs        2 µs    3 µs        4 µs  5 µs              #3  +0.003010 s  1 not ended
 
 Activations of tasks: distance functions δ⁻(n) – δ⁺(n)
 Task  Activations            n = 2       n = 5      n = 10      n = 100   n = 10,000

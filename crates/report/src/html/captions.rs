@@ -2,7 +2,7 @@
 
 use super::histogram::Histogram;
 use super::jobs::{Measure, StreamJobs};
-use crate::figure::{about, agreeing, at_least, at_most, count, counted, period};
+use crate::number::{agreeing, at_least, at_most, count, counted, period};
 use punctual_model::{Curve, Duration, Periodic, PeriodicOn, SegmentBound, Stream, Suspension, request};
 use std::fmt::Write;
 
@@ -328,11 +328,6 @@ pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
         );
     }
     (!text.is_empty()).then_some(text)
-}
-
-/// The mean of something, as a cell of a table.
-pub(crate) fn mean(stream: &Stream) -> Option<Duration> {
-    stream.execution.as_ref()?.mean_ns.map(about)
 }
 
 #[cfg(test)]

@@ -77,6 +77,8 @@ struct RasterData {
     width: Vec<u64>,
     /// The bounds that the model has.
     bounds: Vec<u64>,
+    /// How many jobs there are, drawn or not.
+    jobs: u64,
     /// Whether it is the lateness that is drawn, or the separation.
     lateness: bool,
     /// Where activations were skipped (how many), or releases extra (below zero).
@@ -188,6 +190,7 @@ fn raster(jobs: &StreamJobs, begin: Instant) -> Option<RasterData> {
             Vec::new()
         },
         bounds,
+        jobs: jobs.jobs,
         lateness: matches!(jobs.measure, Measure::Lateness(_)),
         slips,
         left_out,

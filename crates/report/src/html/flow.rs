@@ -13,8 +13,8 @@ mod tasks;
 pub use states::States;
 pub(crate) use tasks::has_curve;
 
-use crate::figure::{agreeing, count, counted};
 use crate::flow::{missing_events, summary};
+use crate::number::{agreeing, count, counted};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::TimingModel;

@@ -25,6 +25,14 @@ pub(crate) fn head(title: &str, styles: &[&str], scripts: &[&str]) -> Markup {
     }
 }
 
+/// Light and dark: goes first of all scripts of a page with [`theme`].
+pub(crate) const THEME: &str = include_str!("assets/theme.js");
+
+/// The button for light and dark; hidden without the script.
+pub(crate) fn theme() -> Markup {
+    html! { button #theme type="button" hidden { "Dark" } }
+}
+
 /// What the page may load and run: its own styles and scripts, known by their hashes, and nothing else from
 /// anywhere.
 fn policy(styles: &[&str], scripts: &[&str]) -> String {

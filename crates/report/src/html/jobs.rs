@@ -5,13 +5,29 @@ use super::grid::Grid;
 use super::histogram::Histogram;
 use super::raster::{Point, Raster};
 use crate::shape::Shape;
-use punctual_model::{Instant, Job, Separator, Stream, Task, TimingModel, Window};
+use punctual_model::{Duration, Instant, Job, Separator, Stream, Task, TimingModel, Window};
 use rustc_hash::FxHashMap;
 
 /// Points of the stream that is shown for a task are at most twice so many, …
 const BUCKETS: usize = 1_000;
 /// … those of its other streams fewer.
 const BUCKETS_OF_OTHERS: usize = 128;
+
+/// Stretches of a task's time whose processor time is counted.
+pub(crate) const BINS: usize = 240;
+
+/// A job that is the worst of its stream in some respect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Worst {
+    /// Which release of the stream it is, from 0; what the job is called in timelines.
+    pub(crate) number: u64,
+    /// Its earliest release.
+    pub(crate) released: Instant,
+    /// The most that it can have been late, or the least after the job before.
+    pub(crate) measure: Option<i64>,
+    pub(crate) cost: Duration,
+    pub(crate) response: Duration,
+}
 
 /// What the jobs of a recording add: rasters and histograms, in bounded memory.
 #[derive(Clone, Debug)]
@@ -50,6 +66,14 @@ pub(crate) struct StreamJobs {
     pub(crate) worst: Histogram,
     pub(crate) cost: Histogram,
     pub(crate) response: Histogram,
+    /// The job with the longest response, the first of several.
+    pub(crate) slowest: Option<Worst>,
+    /// The job that cost most.
+    pub(crate) dearest: Option<Worst>,
+    /// The job that was released latest, or closest after the one before.
+    pub(crate) latest: Option<Worst>,
+    /// Processor time in each of [`BINS`] stretches of the task's time; of primary streams.
+    busy: Vec<u64>,
 }
 
 /// What is drawn of releases over time.
@@ -156,6 +180,10 @@ impl Jobs {
             worst: Histogram::default(),
             cost: Histogram::default(),
             response: Histogram::default(),
+            slowest: None,
+            dearest: None,
+            latest: None,
+            busy: if primary { vec![0; BINS] } else { Vec::new() },
         });
     }
 
@@ -214,7 +242,10 @@ impl StreamJobs {
         self.windows += u64::from(!window.is_exact());
         self.cost.push(job.cost.ns());
         self.response.push(job.response().ns());
-        if let Some((low_ns, high_ns)) = self.measure.range(number, window, self.last) {
+        let range = self.measure.range(number, window, self.last);
+        self.busy(job);
+        self.compare(number, job, range);
+        if let Some((low_ns, high_ns)) = range {
             self.outside += u64::from(!self.measure.allows(window, low_ns, high_ns));
             self.raster.push(Point { number, at_ns: window.earliest().ns(), low_ns, high_ns });
             let worst = match self.measure {
@@ -227,11 +258,63 @@ impl StreamJobs {
     }
 }
 
+impl StreamJobs {
+    fn compare(&mut self, number: u64, job: &Job, range: Option<(i64, i64)>) {
+        let measure = match self.measure {
+            Measure::Lateness(_) => range.map(|(_, high)| high),
+            Measure::Separation { .. } => range.map(|(low, _)| low),
+        };
+        let released = job.release.window.earliest();
+        let this = Worst { number, released, measure, cost: job.cost, response: job.response() };
+        let keep = |place: &mut Option<Worst>, is_worse: &dyn Fn(&Worst) -> bool| {
+            if place.as_ref().is_none_or(is_worse) {
+                *place = Some(this);
+            }
+        };
+        keep(&mut self.slowest, &|worst| this.response > worst.response);
+        keep(&mut self.dearest, &|worst| this.cost > worst.cost);
+        if let Some(value) = measure {
+            let is_late = matches!(self.measure, Measure::Lateness(_));
+            keep(&mut self.latest, &|worst| {
+                worst.measure.is_none_or(|before| if is_late { value > before } else { value < before })
+            });
+        }
+    }
+
+    /// Spreads the job's cost evenly over its time.
+    fn busy(&mut self, job: &Job) {
+        let (from, until) = (self.span.0.ns(), self.span.1.ns());
+        let length = u128::from(until.saturating_sub(from));
+        if self.busy.is_empty() || length == 0 {
+            return;
+        }
+        let place = |at: u64| u128::from(at.clamp(from, until) - from) * BINS as u128;
+        let (start, end) = (place(job.start.ns()), place(job.end.ns()));
+        let span = end.saturating_sub(start).max(1);
+        let last = BINS as u128 - 1;
+        for bin in (start / length).min(last)..=(end / length).min(last) {
+            let within = end.min((bin + 1) * length).saturating_sub(start.max(bin * length));
+            let within = if end == start { 1 } else { within };
+            let cost = u128::from(job.cost.ns()) * within / span;
+            let place = &mut self.busy[bin as usize];
+            *place = place.saturating_add(cost.try_into().unwrap_or(u64::MAX));
+        }
+    }
+
+    /// The share of a processor in each stretch of the task's time, in thousandths, rounded up.
+    pub(crate) fn shares(&self) -> Vec<u64> {
+        let length = u128::from(self.span.1.since(self.span.0).ns()).max(1);
+        let share =
+            |busy: &u64| (u128::from(*busy) * 1_000 * BINS as u128).div_ceil(length).min(1_000) as u64;
+        self.busy.iter().map(share).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::example::{model, task};
-    use punctual_model::{Call, Duration, Fraction, Object, Release};
+    use punctual_model::{Call, Fraction, Object, Release};
 
     const PERIOD: u64 = 5_000_000;
 
@@ -270,6 +353,23 @@ mod tests {
             Some((12_000, 41_001)),
             "what was not seen counts as late as it can have been"
         );
+    }
+
+    /// Every job costs 700 µs and is done 800 µs after its latest release.
+    #[test]
+    fn worst_jobs_are_named_and_activity_is_counted() {
+        let mut jobs = Jobs::new(&model(vec![task("ctl", 7, 80)]));
+        let mut costly = job(second(2 * PERIOD), second(2 * PERIOD));
+        costly.cost = Duration::from_ms(1);
+        jobs.job(7, 0, &separator(), 0, &job(second(40_000), second(40_000)));
+        jobs.job(7, 0, &separator(), 1, &job(second(PERIOD), second(PERIOD + 12_000)));
+        jobs.job(7, 0, &separator(), 2, &costly);
+        let stream = jobs.stream(0).expect("the stream");
+        let number = |worst: Option<Worst>| worst.map(|worst| worst.number);
+        assert_eq!([stream.latest, stream.slowest, stream.dearest].map(number), [Some(0), Some(1), Some(2)]);
+        // All within the first of the stretches, which is ten seconds over 240.
+        assert_eq!(stream.busy[0], 2_400_000);
+        assert_eq!((stream.shares()[0], stream.shares()[1]), (58, 0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Suspension segments as bars: run, sleep, run, one row per pattern, all to one scale.
 
-use crate::figure::at_most;
+use crate::number::at_most;
 use maud::{Markup, html};
 use punctual_model::{Duration, SegmentBound, Suspension};
 

@@ -4,14 +4,14 @@ use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
-use crate::figure::{about, at_least, at_most, count, counted, period};
-use crate::models::{arrivals, completion, demand, utilization};
-use crate::overview::{arrival, notes, policy, primary, same_thread};
-use crate::prose::{identity, uncertain};
-use crate::shape::Shape;
-use crate::{percentiles, slips, visible};
+use crate::figures::{THREADS, ThreadRow, Unit};
+use crate::models::{arrivals, completion, demand};
+use crate::number::{about, at_most, count, counted};
+use crate::overview::{arrival, policy, primary, same_thread};
+use crate::prose::{begin, identity, uncertain};
+use crate::{percentiles, text, visible};
 use maud::{Markup, html};
-use punctual_model::{Duration, EndedBy, Periodic, Stream, Task, TimingModel};
+use punctual_model::{Duration, EndedBy, Stream, Task, TimingModel};
 
 /// The section of the task at `position`.
 pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>) -> Markup {
@@ -42,13 +42,14 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
                     ul { @for line in demand(stream).into_iter().chain(completion(stream)) { li { (line) } } }
                 },
                 Some((index, stream)) => {
-                    (facts(stream))
+                    (facts(task, stream))
                     details.words {
                         summary { "In words" }
-                        (words("When its jobs come", &arrivals(task, stream)))
+                        (words("When its jobs come", &arrivals(task, stream, begin(model, task))))
                         (words("What a job needs", &demand(stream)))
                         (words("How long a job takes", &completion(stream)))
                     }
+                    (worst(model, position, first + index, jobs))
                     (content(stream, first + index, jobs))
                     (others(task, stream, first, jobs))
                 },
@@ -59,41 +60,20 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
 }
 
 /// The figures of a stream that an analysis begins with.
-fn facts(stream: &Stream) -> Markup {
-    let (arrival, _) = arrival(stream);
-    let periodic = match Shape::of(stream) {
-        Shape::Periodic(periodic) => Some(periodic),
-        _ => None,
-    };
-    let typical = periodic.and_then(slips::typical);
-    let counted = |of: fn(&Periodic) -> u64| periodic.map(of).filter(|number| *number > 0).map(count);
-    let jitter = periodic.map(|periodic| at_most(periodic.jitter_ns).to_string());
-    let execution = stream.execution.as_ref();
-    let separation =
-        stream.arrival.sporadic.as_ref().map(|sporadic| at_least(sporadic.min_separation_ns).to_string());
-    let facts = [
-        ("Period or arrival", Some(periodic.map_or(arrival, period))),
-        ("Jitter, typical", typical.map(|typical| at_most(typical.jitter_ns).to_string())),
-        (if typical.is_some() { "Release jitter J, greatest" } else { "Release jitter J" }, jitter),
-        ("Skipped activations", counted(|periodic| periodic.skipped)),
-        ("Extra releases", counted(|periodic| periodic.extra)),
-        ("Releases left out", counted(slips::left_out)),
-        ("Least separation", separation),
-        ("WCET C", execution.and_then(|execution| Some(at_most(*execution.wcet_ns.first()?).to_string()))),
-        ("Mean cost", captions::mean(stream).map(|mean| mean.to_string())),
-        ("Suspension S", stream.suspension.as_ref().map(|model| at_most(model.dynamic_ns).to_string())),
-        ("Response, greatest", stream.response.as_ref().map(|model| at_most(model.max_ns).to_string())),
-        (
-            "Response, mean",
-            stream.response.as_ref().and_then(|model| Some(about(model.mean_ns?).to_string())),
-        ),
-        ("Utilization", utilization(stream).map(|(_, percent)| format!("{percent} %"))),
-        ("Jobs", Some(count(stream.jobs))),
-    ];
+fn facts(task: &Task, stream: &Stream) -> Markup {
+    let row = ThreadRow { stream: Some(stream), ..ThreadRow::new(&[], task) };
+    let shown = THREADS
+        .iter()
+        .filter(|entry| entry.figure.key)
+        .filter_map(|entry| Some((entry.figure, (entry.value)(&row)?)))
+        .map(|(figure, value)| (figure, text::value(&value, figure.rounding)));
     html! {
         dl.facts.key-figures {
-            @for (name, fact) in facts {
-                @if let Some(fact) = fact { div { dt { (name) } dd { (fact) } } }
+            @for (figure, value) in shown {
+                div title=(figure.meaning) {
+                    dt { (figure.title) @if !figure.symbol.is_empty() { " " var { (figure.symbol) } } }
+                    dd { (value) }
+                }
             }
         }
         (distribution(stream))
@@ -135,6 +115,54 @@ fn words(heading: &str, lines: &[String]) -> Markup {
         @if !lines.is_empty() {
             h4 { (heading) }
             ul { @for line in lines { li { (line) } } }
+        }
+    }
+}
+
+/// The jobs that were worst, each with its place in the raster and in the timeline.
+fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs>) -> Markup {
+    let Some(seen) = jobs.and_then(|jobs| jobs.stream(number)) else { return html! {} };
+    let is_late = matches!(seen.measure, Measure::Lateness(_));
+    let rows = [
+        ("Longest response", seen.slowest),
+        ("Highest cost", seen.dearest),
+        (if is_late { "Latest release" } else { "Closest release" }, seen.latest),
+    ];
+    let begin = begin(model, &model.tasks[position]);
+    let time = |ns: i64| match ns < 0 {
+        true => format!("−{}", at_most(Duration::from_ns(ns.unsigned_abs()))),
+        false => at_most(Duration::from_ns(ns.unsigned_abs())).to_string(),
+    };
+    html! {
+        @if rows.iter().any(|(_, worst)| worst.is_some()) {
+            div.scroll.worst id={ "task-" (position) "-worst" } tabindex="0" role="region" aria-label="Worst jobs" {
+                table {
+                    thead { tr {
+                        th scope="col" { "Worst job" } th.figure scope="col" { "Number" } th.figure scope="col" { "Released" }
+                        th.figure scope="col" { @if is_late { "Lateness" } @else { "After the last" } }
+                        th.figure scope="col" { "Cost" } th.figure scope="col" { "Response" } th scope="col" { "Timeline" }
+                    } }
+                    tbody {
+                        @for (what, worst) in rows.iter().filter_map(|(what, worst)| Some((what, worst.as_ref()?))) {
+                            tr {
+                                th scope="row" { (what) }
+                                td.figure {
+                                    button.show type="button" hidden data-stream=(number) data-job=(worst.number)
+                                        data-at-us=((worst.released.since(begin).ns() / 1_000)) title="Show it in the release raster" {
+                                        "job " (worst.number)
+                                    }
+                                    span { "job " (worst.number) }
+                                }
+                                td.figure { (text::since(worst.released.since(begin))) }
+                                td.figure { (worst.measure.map_or("–".into(), time)) }
+                                td.figure { (at_most(worst.cost)) }
+                                td.figure { (at_most(worst.response)) }
+                                td { (count(worst.released.ns())) " ns" }
+                            }
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -266,7 +294,7 @@ fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> M
                     details {
                         summary { (told(stream)) }
                         @if drawn(task, stream) {
-                            (facts(stream))
+                            (facts(task, stream))
                             (content(stream, first + index, jobs))
                         } @else {
                             p { "Too few jobs for figures that say anything." }
@@ -295,13 +323,8 @@ fn same_jobs(one: &Stream, other: &Stream) -> bool {
 }
 
 fn told(stream: &Stream) -> String {
-    let (arrival, jitter) = arrival(stream);
-    let mut line =
-        format!("{}: {}, {arrival}", visible(&stream.separator.to_string()), counted(stream.jobs, "job"));
-    if jitter != "–" {
-        line += &format!(" (jitter {jitter})");
-    }
-    line
+    let (separator, jobs) = (visible(&stream.separator.to_string()), counted(stream.jobs, "job"));
+    format!("{separator}: {jobs}, {}", arrival(stream))
 }
 
 /// The phases of a thread, in each of their sections.
@@ -346,6 +369,14 @@ fn end(ended_by: EndedBy) -> &'static str {
     }
 }
 
+fn notes(model: &TimingModel, task: &Task) -> String {
+    THREADS
+        .iter()
+        .filter(|entry| entry.figure.unit == Unit::Notes)
+        .map(|entry| entry.cell(&ThreadRow::new(&model.tasks, task)))
+        .collect()
+}
+
 /// All threads with more than one phase, together, in the order of the table of all tasks.
 pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
     let several = |task: &Task| model.tasks.iter().filter(|other| same_thread(task, other)).count() > 1;
@@ -371,7 +402,7 @@ pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
                                     td { (policy(task)) }
                                     td.figure { (about(task.until_ns.since(task.from_ns))) }
                                     td { (end(task.ended_by)) }
-                                    td { (notes(model, task).join(", ")) }
+                                    td { (notes(model, task)) }
                                 }
                             }
                         }

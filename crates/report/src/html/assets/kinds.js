@@ -185,6 +185,20 @@ function raster(stream) {
           context.stroke();
         });
       }
+      if (stream.mark) {
+        const { at: marked, name } = stream.mark;
+        inside(plot, (context) => {
+          const x = plot.valToPos(marked, "x", true);
+          context.strokeStyle = context.fillStyle = colour("--ink");
+          context.lineWidth = devicePixelRatio;
+          context.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+          context.moveTo(x, plot.bbox.top);
+          context.lineTo(x, plot.bbox.top + plot.bbox.height);
+          context.stroke();
+          context.font = `600 ${12 * devicePixelRatio}px system-ui, sans-serif`;
+          context.fillText(name, x + 5 * devicePixelRatio, plot.bbox.top + 12 * devicePixelRatio);
+        });
+      }
       if (leftOut.length && plot.series[ringsAt].show) {
         inside(plot, (context) => {
           context.strokeStyle = colour("--c5");

@@ -1,4 +1,4 @@
-// The page itself: the table, light and dark, and drawing what comes into view.
+// The page itself: the table, the list of contents, and drawing what comes into view.
 "use strict";
 
 // ---- The table sorts by column and filters by text.
@@ -125,40 +125,71 @@ class Figures {
   }
 }
 
-// ---- Light and dark: as the system has it, until the button says otherwise.
+// ---- Paper: everything that is not folded away, in light colours (theme.js sees to those first).
 
-function themes(button, figures) {
-  const root = document.documentElement;
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const dark = () => (root.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
-  const show = () => {
-    button.textContent = dark() ? "Light" : "Dark";
-    button.setAttribute("aria-label", `Show the page in ${dark() ? "light" : "dark"} colours`);
-    figures.again();
-  };
-  button.addEventListener("click", () => {
-    root.dataset.theme = dark() ? "light" : "dark";
-    show();
-  });
-  system.addEventListener("change", show);
-  button.hidden = false;
-  show();
-  // Paper is light, and nothing on it comes into view.
-  let before;
+function printable(figures) {
   let opened = [];
   addEventListener("beforeprint", () => {
-    before = root.dataset.theme;
     opened = [...document.querySelectorAll("details.words:not([open])")];
     opened.forEach((details) => (details.open = true));
-    root.dataset.theme = "light";
     figures.print();
   });
   addEventListener("afterprint", () => {
-    if (before === undefined) delete root.dataset.theme;
-    else root.dataset.theme = before;
     opened.forEach((details) => (details.open = false));
     figures.printed();
   });
+}
+
+// ---- The worst jobs are shown in the raster of their stream, among the jobs around them.
+
+const AROUND = 25;
+
+function showable(figures) {
+  document.querySelectorAll("button.show").forEach((button) => {
+    const { stream, job, atUs } = button.dataset;
+    const figure = document.querySelector(`figure[data-kind="raster"][data-stream="${stream}"]`);
+    if (!figure) return;
+    button.hidden = false;
+    button.addEventListener("click", () => {
+      const plot = figures.plot(figure);
+      const at = Number(atUs) * 1000;
+      figures.streams[stream].mark = { at, name: `job ${job}` };
+      figure.scrollIntoView({ block: "center" });
+      plot.draw();
+      const [from, until] = plot.kind.limits;
+      const span = ((until - from) / Math.max(1, figures.streams[stream].raster.jobs)) * AROUND;
+      plot.show(at - span, at + span);
+      plot.canvas.focus({ preventScroll: true });
+    });
+  });
+}
+
+// ---- The list of contents says where the reader is.
+
+function followed(list) {
+  const links = new Map();
+  list.querySelectorAll("a").forEach((link) => {
+    const section = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    if (section) links.set(section, link);
+  });
+  const seen = new Set();
+  const observer = new IntersectionObserver(
+    (entries) => {
+      entries.forEach(({ target, isIntersecting }) => (isIntersecting ? seen.add(target) : seen.delete(target)));
+      const first = [...links.keys()].find((section) => seen.has(section));
+      for (const [section, link] of links) {
+        if (section !== first) link.removeAttribute("aria-current");
+        else if (!link.hasAttribute("aria-current")) {
+          link.setAttribute("aria-current", "true");
+          // Within the list alone: the page stays where it is.
+          const top = link.offsetTop - list.offsetTop;
+          if (top < list.scrollTop || top + link.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
+        }
+      }
+    },
+    { rootMargin: "-15% 0px -60% 0px" },
+  );
+  links.forEach((_, section) => observer.observe(section));
 }
 
 const table = document.getElementById("overview");
@@ -167,4 +198,7 @@ if (table) {
   filterable(table);
 }
 const figures = new Figures(JSON.parse(document.getElementById("data").textContent).streams);
-themes(document.getElementById("theme"), figures);
+addEventListener("recolour", () => figures.again());
+printable(figures);
+showable(figures);
+followed(document.querySelector(".contents"));

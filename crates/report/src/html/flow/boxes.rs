@@ -1,7 +1,7 @@
 //! Box plots: least, quartiles and greatest of times, a row for each task or chain, and all on one axis.
 
 use super::scale::{Scale, percent};
-use crate::figure::counted;
+use crate::number::counted;
 use maud::{Markup, html};
 use punctual_model::Duration;
 use punctual_model::dataflow::Distribution;

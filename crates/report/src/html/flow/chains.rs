@@ -2,8 +2,10 @@
 
 use super::boxes::{self, Kinds, Row};
 use super::scale::{Scale, percent};
-use crate::figure::{at_most, count, counted};
-use crate::flow::{cells, greatest, missing, since, waited};
+use crate::figures::LATENCY;
+use crate::flow::{greatest, latency_rows, since, waited};
+use crate::html::cell;
+use crate::number::{at_most, count, counted};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::dataflow::{Chain, Dataflow, Latency, PathStep, WorstPath};
@@ -47,37 +49,7 @@ pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
 }
 
 fn table(flow: &Dataflow) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Latencies of chains as a table" {
-            table {
-                thead { tr {
-                    th scope="col" { "Chain" } th scope="col" { "Latency" }
-                    @for title in ["Count", "Min", "Quartile 1", "Median", "Quartile 3", "Max", "= queuing", "+ execution", "+ waiting"] { th.figure scope="col" { (title) } }
-                    th scope="col" { "Not followed" }
-                } }
-                tbody {
-                    @for chain in &flow.chains {
-                        @let (sources, sinks) = missing(flow, chain);
-                        @for (kind, latency, missing) in [("reaction", &chain.reaction, sources), ("age", &chain.age, sinks)] {
-                            tr {
-                                th scope="row" { bdi { (name(chain)) } }
-                                td { (kind) }
-                                @match latency {
-                                    Some(Latency { distribution, worst }) => {
-                                        td.figure { (count(distribution.count)) }
-                                        @for cell in cells(distribution) { td.figure { (cell) } }
-                                        @for part in [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] { td.figure { (at_most(part)) } }
-                                    },
-                                    None => { td.figure { "0" } @for _ in 0..8 { td.figure { "–" } } },
-                                }
-                                td { (missing.join(", ")) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    cell::table(LATENCY, latency_rows(flow), "Latencies of chains as a table")
 }
 
 /// What a stretch of a datum's way was spent on.

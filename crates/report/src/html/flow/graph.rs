@@ -1,7 +1,7 @@
 //! The graph, drawn and as a table.
 
 use super::layout::{Layout, Point, Route, Size, layout};
-use crate::figure::{at_most, count, counted};
+use crate::number::{at_most, count, counted};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::dataflow::{Activates, Channel, Dataflow};

@@ -3,8 +3,8 @@
 
 use super::chains::name;
 use super::scale::{Scale, percent};
-use crate::figure::{about, agreeing, counted};
 use crate::flow::since;
+use crate::number::{about, agreeing, counted};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::dataflow::{Chain, Dataflow, WorstPath};

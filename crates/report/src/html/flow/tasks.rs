@@ -1,8 +1,9 @@
 //! What tasks take: box plots, the numbers, and when they are activated.
 
 use super::boxes::{self, Kinds, Row};
-use crate::figure::{at_least, at_most, count, counted};
-use crate::flow::{cells, since, task_notes};
+use crate::figures::{TIMES, TimesRow};
+use crate::html::cell;
+use crate::number::{at_least, at_most, count, counted};
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::Instant;
@@ -36,37 +37,11 @@ pub(super) fn times(flow: &Dataflow, begin: Instant) -> Markup {
 }
 
 fn table(flow: &Dataflow, begin: Instant) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="Times of tasks as a table" {
-            table {
-                thead { tr {
-                    th scope="col" { "Task" } th scope="col" { "Time" }
-                    @for title in ["Instances", "Min", "Quartile 1", "Median", "Quartile 3", "Max", "Worst instance", "At"] { th.figure scope="col" { (title) } }
-                    th scope="col" { "Notes" }
-                } }
-                tbody {
-                    @for task in &flow.tasks {
-                        @for (name, times) in [("execution", &task.execution), ("queuing", &task.queuing)] {
-                            tr {
-                                th scope="row" { bdi { (visible(&task.name)) } }
-                                td { (name) }
-                                td.figure { (count(task.executions)) }
-                                @match times {
-                                    Some(times) => {
-                                        @for cell in cells(&times.distribution) { td.figure { (cell) } }
-                                        td.figure { "#" (count(times.worst.instance)) }
-                                        td.figure { (since(begin, times.worst.at_ns)) }
-                                    },
-                                    None => @for _ in 0..7 { td.figure { "–" } },
-                                }
-                                td { @if name == "execution" { (task_notes(task).join(", ")) } }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let rows = flow.tasks.iter().flat_map(|task| {
+        [("execution", task.execution.as_ref()), ("queuing", task.queuing.as_ref())]
+            .map(|(kind, times)| TimesRow { task, kind, times, begin })
+    });
+    cell::table(TIMES, rows, "Times of tasks as a table")
 }
 
 /// Whether a task has curves to draw.

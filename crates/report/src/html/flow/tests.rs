@@ -242,9 +242,9 @@ fn what_the_kernel_did_is_a_table_where_it_is_known() {
     let (_, table) = page.split_once("id=\"flow-kernel\"").expect("the table");
     let (table, _) = table.split_once("</table>").expect("it ends");
     let cells: Vec<&str> = table
-        .split("<td class=\"figure\">")
+        .split("<td class=\"figure\"")
         .skip(1)
-        .filter_map(|cell| Some(cell.split_once('<')?.0))
+        .filter_map(|cell| Some(cell.split_once('>')?.1.split_once('<')?.0))
         .collect();
     assert_eq!(cells, ["90", "10", "250 µs", "1 ms", "100 µs", "400 µs", "5 µs", "20 µs"]);
     assert_eq!(table.matches("<th scope=\"row\">").count(), 1);

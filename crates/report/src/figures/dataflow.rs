@@ -1,0 +1,337 @@
+//! Figures of dataflow programs: of tasks, of chains, and of executions as the kernel saw them.
+
+use super::Fit::{Drop, Fold, Keep};
+use super::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry, since};
+use crate::flow::{missing, task_notes};
+use punctual_model::dataflow::{ByKernel, Chain, Dataflow, Distribution, FlowTask, Latency, Times};
+use punctual_model::{Duration, Instant};
+
+/// The tasks of a dataflow program: one kind of time.
+#[derive(Clone, Copy, Debug)]
+pub struct DataflowTasks;
+
+impl Section for DataflowTasks {
+    type Row<'a> = TimesRow<'a>;
+}
+
+/// One kind of time of a task.
+#[derive(Clone, Copy, Debug)]
+pub struct TimesRow<'a> {
+    /// The task.
+    pub task: &'a FlowTask,
+    /// Which kind: `execution`, `queuing`.
+    pub kind: &'static str,
+    /// Its times; none where no instance was whole.
+    pub times: Option<&'a Times>,
+    /// When the trace began.
+    pub begin: Instant,
+}
+
+/// The chains of a dataflow program: one kind of latency.
+#[derive(Clone, Copy, Debug)]
+pub struct Chains;
+
+impl Section for Chains {
+    type Row<'a> = LatencyRow<'a>;
+}
+
+/// One kind of latency of a chain.
+#[derive(Clone, Copy, Debug)]
+pub struct LatencyRow<'a> {
+    /// The program.
+    pub flow: &'a Dataflow,
+    /// The chain.
+    pub chain: &'a Chain,
+    /// Whether it is its reaction time; else its data age.
+    pub is_reaction: bool,
+}
+
+impl<'a> LatencyRow<'a> {
+    /// Its latencies; none where no datum arrived.
+    pub fn latency(&self) -> Option<&'a Latency> {
+        if self.is_reaction { self.chain.reaction.as_ref() } else { self.chain.age.as_ref() }
+    }
+}
+
+/// What the kernel did with executors.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel;
+
+impl Section for Kernel {
+    type Row<'a> = KernelRow<'a>;
+}
+
+/// A task whose executions are split.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelRow<'a> {
+    /// The task.
+    pub task: &'a FlowTask,
+    /// Its executions by what the kernel did.
+    pub parts: &'a ByKernel,
+}
+
+/// An end of a distribution: exact where all values are one.
+fn end(distribution: &Distribution, value: Duration) -> Value {
+    match distribution.min_ns == distribution.max_ns {
+        true => Value::Exactly(value),
+        false => Value::Time(value),
+    }
+}
+
+/// A quartile: never beyond the ends as they are displayed.
+fn quartile(distribution: &Distribution, value: Duration) -> Value {
+    let Distribution { min_ns, max_ns, .. } = *distribution;
+    if min_ns == max_ns { Value::Exactly(min_ns) } else { Value::Between(min_ns, value, max_ns) }
+}
+
+macro_rules! of_times {
+    ($($argument:expr),* ; $of:expr) => {
+        task($($argument),*, |row| {
+            let of: fn(&Distribution) -> Value = $of;
+            row.times.map(|times| of(&times.distribution))
+        })
+    };
+}
+
+macro_rules! of_latency {
+    ($($argument:expr),* ; $of:expr) => {
+        chain($($argument),*, |row| {
+            let of: fn(&Latency) -> Value = $of;
+            row.latency().map(of)
+        })
+    };
+}
+
+const fn task(
+    field: &'static str,
+    title: &'static str,
+    unit: Unit,
+    bound: Bound,
+    meaning: &'static str,
+    value: for<'a> fn(&TimesRow<'a>) -> Option<Value>,
+) -> Entry<DataflowTasks> {
+    entry::<DataflowTasks>(field, title, unit, bound, meaning, value).page()
+}
+
+const fn chain(
+    field: &'static str,
+    title: &'static str,
+    unit: Unit,
+    bound: Bound,
+    meaning: &'static str,
+    value: for<'a> fn(&LatencyRow<'a>) -> Option<Value>,
+) -> Entry<Chains> {
+    entry::<Chains>(field, title, unit, bound, meaning, value).page()
+}
+
+const fn part(
+    field: &'static str,
+    title: &'static str,
+    unit: Unit,
+    bound: Bound,
+    meaning: &'static str,
+    value: for<'a> fn(&KernelRow<'a>) -> Option<Value>,
+) -> Entry<Kernel> {
+    entry::<Kernel>(field, title, unit, bound, meaning, value).page()
+}
+
+/// Every figure of a task's times.
+pub const TIMES: &[Entry<DataflowTasks>] = &[
+    task("task", "Task", Unit::Words, Bound::Exact, "The task's name.", |row| {
+        Some(Value::Text(row.task.name.clone()))
+    })
+    .table(Keep),
+    task(
+        "time",
+        "Time",
+        Unit::Words,
+        Bound::Exact,
+        "Execution: from start to stop. Queuing: from activation to start.",
+        |row| Some(Value::Word(row.kind)),
+    ),
+    task(
+        "instances",
+        "Instances",
+        Unit::Count,
+        Bound::Exact,
+        "Instances whose activation, start and stop are in the trace.",
+        |row| Some(Value::Count(row.task.executions)),
+    )
+    .table(Keep),
+    of_times!("min_ns", "Min", Unit::Time, Bound::Lower, "The least."; |of| end(of, of.min_ns)).table(Keep),
+    of_times!("quartile_1_ns", "Quartile 1", Unit::Time, Bound::Estimate, "A quarter takes at most this.";
+        |of| quartile(of, of.quartile_1_ns))
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(7)),
+    of_times!("median_ns", "Median", Unit::Time, Bound::Estimate, "Half of them take at most this.";
+        |of| quartile(of, of.median_ns))
+    .rounded(Rounding::ThreeDigits)
+    .table(Keep)
+    .compared(Group::Distribution),
+    of_times!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate, "Three quarters take at most this.";
+        |of| quartile(of, of.quartile_3_ns))
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(6)),
+    of_times!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
+        |of| end(of, of.max_ns))
+    .table(Keep)
+    .compared(Group::Distribution),
+    task(
+        "worst_instance",
+        "Worst instance",
+        Unit::Count,
+        Bound::Exact,
+        "The first instance that took the greatest time.",
+        |row| Some(Value::Number(row.times?.worst.instance)),
+    )
+    .table(Drop(8)),
+    task(
+        "worst_at",
+        "At",
+        Unit::Count,
+        Bound::Exact,
+        "When that time began, counted from the begin of the trace.",
+        |row| Some(since(row.begin, row.times?.worst.at_ns)),
+    )
+    .table(Drop(9)),
+    task("notes", "Notes", Unit::Notes, Bound::Exact, "What the figures leave out.", |row| {
+        Some(Value::Notes(task_notes(row.task)))
+    })
+    .table(Fold),
+];
+
+/// Every figure of a chain's latencies.
+pub const LATENCY: &[Entry<Chains>] = &[
+    chain("chain", "Chain", Unit::Words, Bound::Exact, "Its tasks, from source to sink.", |row| {
+        Some(Value::Path(row.chain.tasks.clone()))
+    })
+    .table(Fold),
+    chain(
+        "latency",
+        "Latency",
+        Unit::Words,
+        Bound::Exact,
+        "Reaction: from a source's activation to the end of the first sink instance that has read its datum \
+         or a later one. Age: from the activation of the source of the newest datum that a sink instance has \
+         read to its end.",
+        |row| Some(Value::Word(if row.is_reaction { "reaction" } else { "age" })),
+    )
+    .table(Keep),
+    chain("count", "Count", Unit::Count, Bound::Exact, "How many there are.", |row| {
+        Some(Value::Count(row.latency().map_or(0, |latency| latency.distribution.count)))
+    })
+    .table(Keep),
+    of_latency!("min_ns", "Min", Unit::Time, Bound::Lower, "The least.";
+        |of| end(&of.distribution, of.distribution.min_ns))
+    .table(Drop(2))
+    .compared(Group::Chains),
+    of_latency!("quartile_1_ns", "Quartile 1", Unit::Time, Bound::Estimate, "A quarter takes at most this.";
+        |of| quartile(&of.distribution, of.distribution.quartile_1_ns))
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(8)),
+    of_latency!("median_ns", "Median", Unit::Time, Bound::Estimate, "Half of them take at most this.";
+        |of| quartile(&of.distribution, of.distribution.median_ns))
+    .rounded(Rounding::ThreeDigits)
+    .table(Keep)
+    .compared(Group::Chains),
+    of_latency!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate, "Three quarters take at most this.";
+        |of| quartile(&of.distribution, of.distribution.quartile_3_ns))
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(7)),
+    of_latency!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
+        |of| end(&of.distribution, of.distribution.max_ns))
+    .table(Keep)
+    .compared(Group::Chains),
+    of_latency!("queuing_ns", "= queuing", Unit::Time, Bound::Upper,
+        "How much of the greatest was waiting for an executor, or behind earlier data.";
+        |of| Value::Time(of.worst.queuing_ns))
+    .table(Drop(4)),
+    of_latency!("execution_ns", "+ execution", Unit::Time, Bound::Upper,
+        "How much of the greatest was execution.";
+        |of| Value::Time(of.worst.execution_ns))
+    .table(Drop(5)),
+    of_latency!("waiting_ns", "+ waiting", Unit::Time, Bound::Upper,
+        "How much of the greatest was waiting on a channel for other data.";
+        |of| Value::Time(of.worst.waiting_ns))
+    .table(Drop(6)),
+    chain(
+        "not_followed",
+        "Not followed",
+        Unit::Notes,
+        Bound::Exact,
+        "Data that the figures leave out.",
+        |row| {
+            let (sources, sinks) = missing(row.flow, row.chain);
+            Some(Value::Notes(if row.is_reaction { sources } else { sinks }))
+        },
+    )
+    .table(Fold),
+];
+
+macro_rules! of_part {
+    ($part:ident, $name:literal, $meaning:literal) => {
+        [
+            part(
+                concat!($name, "_median_ns"),
+                concat!("Median ", $name),
+                Unit::Time,
+                Bound::Estimate,
+                concat!("Time ", $meaning, ": half of the executions have at most this."),
+                |row| Some(quartile(&row.parts.$part, row.parts.$part.median_ns)),
+            )
+            .rounded(Rounding::ThreeDigits)
+            .table(Keep),
+            part(
+                concat!($name, "_max_ns"),
+                concat!("Max ", $name),
+                Unit::Time,
+                Bound::Upper,
+                concat!("Time ", $meaning, ": the greatest."),
+                |row| Some(end(&row.parts.$part, row.parts.$part.max_ns)),
+            )
+            .table(Keep),
+        ]
+    };
+}
+
+const RUNNING: [Entry<Kernel>; 2] = of_part!(running, "running", "on a processor");
+const PREEMPTED: [Entry<Kernel>; 2] = of_part!(preempted, "preempted", "ready, without a processor");
+const SUSPENDED: [Entry<Kernel>; 2] = of_part!(suspended, "suspended", "waiting for something");
+
+/// Every figure of executions by what the kernel did; the parts of an execution sum up to it.
+pub const SPLIT: &[Entry<Kernel>] = &[
+    part("task", "Task", Unit::Words, Bound::Exact, "The task's name.", |row| {
+        Some(Value::Text(row.task.name.clone()))
+    })
+    .table(Keep),
+    part(
+        "executions",
+        "Executions",
+        Unit::Count,
+        Bound::Exact,
+        "Executions that the recording fully covers.",
+        |row| Some(Value::Count(row.parts.executions)),
+    )
+    .table(Keep),
+    part(
+        "not_split",
+        "Not split",
+        Unit::Count,
+        Bound::Exact,
+        "Executions that the recording does not fully cover.",
+        |row| Some(Value::Count(row.task.executions.saturating_sub(row.parts.executions))),
+    )
+    .table(Drop(1)),
+    RUNNING[0],
+    RUNNING[1],
+    PREEMPTED[0],
+    PREEMPTED[1],
+    SUSPENDED[0],
+    SUSPENDED[1],
+];
+
+/// So many of something.
+pub(crate) fn some(parts: &[(u64, &'static str)]) -> Vec<Note> {
+    let some = parts.iter().filter(|(number, _)| *number > 0);
+    some.map(|(number, what)| Note::Some(*number, what)).collect()
+}

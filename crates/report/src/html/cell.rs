@@ -1,0 +1,65 @@
+//! Figures on the page: heads that explain themselves, cells that sort.
+
+use crate::figures::{Entry, Figure, Section, Unit};
+use maud::{Markup, html};
+
+/// The entries that a table on the page has.
+pub(crate) fn on_page<S: Section>(list: &'static [Entry<S>]) -> Vec<&'static Entry<S>> {
+    list.iter().filter(|entry| entry.figure.page).collect()
+}
+
+/// The head of a column.
+pub(crate) fn head(figure: &Figure) -> Markup {
+    let Figure { title, symbol, meaning, unit, .. } = *figure;
+    let is_ranked = unit.is_number() || unit == Unit::Ranked;
+    let hint = match symbol {
+        "" => meaning.to_owned(),
+        symbol => format!("{symbol}: {meaning}"),
+    };
+    html! {
+        th.figure[unit.is_number()] scope="col" data-ranked=[is_ranked.then_some("")] title=(hint) { (title) }
+    }
+}
+
+/// A cell that is not the first of its row.
+pub(crate) fn cell<S: Section>(entry: &Entry<S>, row: &S::Row<'_>) -> Markup {
+    let unit = entry.figure.unit;
+    let number = (entry.value)(row).and_then(|value| value.number());
+    let text = entry.cell(row);
+    html! {
+        @if unit.is_number() || unit == Unit::Ranked {
+            td.figure[unit.is_number()] data-v=[number] { (text) }
+        } @else {
+            td.notes[unit == Unit::Notes] { bdi { (text) } }
+        }
+    }
+}
+
+/// A table with a row for each of `rows`, in a frame that scrolls.
+pub(crate) fn table<'a, S: Section + 'static>(
+    list: &'static [Entry<S>],
+    rows: impl Iterator<Item = S::Row<'a>>,
+    label: &str,
+) -> Markup {
+    let shown = on_page(list);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table {
+                thead { tr { @for entry in &shown { (head(&entry.figure)) } } }
+                tbody {
+                    @for row in rows {
+                        tr {
+                            @for (index, entry) in shown.iter().enumerate() {
+                                @if index == 0 {
+                                    th scope="row" { bdi { (entry.cell(&row)) } }
+                                } @else {
+                                    (cell(entry, &row))
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
