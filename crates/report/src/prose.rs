@@ -90,7 +90,7 @@ fn describe(model: &TimingModel, task: &Task) -> Vec<Line> {
     }
     let others = others(task);
     if !others.is_empty() {
-        lines.push(Line::Heading("Other ways to divide it into jobs"));
+        lines.push(Line::Heading("Other separators"));
         lines.extend(others.into_iter().map(Line::Text));
     }
     lines

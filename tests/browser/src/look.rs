@@ -14,10 +14,16 @@ pub const ALL: &[Row] = &[
     ("look: phases lead to each other", WIDE, phases),
     ("look: prints every figure, in light colours", WIDE, printed),
     ("look: the keyboard reaches everything that a mouse does", WIDE, keyboard),
+    ("look: the contents stay in view and say where the reader is", WIDE, contents),
+    ("look: all threads over time, and a mark that leads to the worst job", WIDE, over_time),
+    ("look: the worst job is named, and shown in the raster", WIDE, worst),
 ];
 
 pub const WITHOUT: &[Row] =
     &[("look: without a recording, says which figures need one and how to get it", WIDE, without)];
+
+pub const COMPARED: &[Row] =
+    &[("look: a comparison has the same theme, and a button for it", WIDE, compared)];
 
 pub const LARGE: &[Row] =
     &[("look: of many tasks only those in view are drawn, and only so many stay", WIDE, many)];
@@ -134,8 +140,7 @@ fn narrow(page: &Opened) -> Result {
 fn phases(page: &Opened) -> Result {
     page.scroll_to("#transitions")?;
     let text = page.text("document.getElementById('transitions').innerText")?;
-    for part in ["its policy changed", "records of it were lost", "the observation ended", "FIFO 41", "OTHER"]
-    {
+    for part in ["its policy changed", "records were lost", "the observation ended", "FIFO 41", "OTHER"] {
         ensure!(text.contains(part), "{part} is not among the transitions:\n{text}");
     }
     page.expect("document.querySelectorAll('#transitions tbody tr').length === 4")?;
@@ -175,13 +180,71 @@ fn keyboard(page: &Opened) -> Result {
     page.press("Enter")?;
     ensure!(lightness(page)? < 60.0, "Enter on the button does not make it dark");
     page.press("Tab")?;
-    page.expect("document.activeElement.id === 'filter'")?;
+    page.expect("document.activeElement.closest('.contents') !== null")?;
+    page.ask("document.getElementById('filter').focus()")?;
     page.press("Tab")?;
     page.expect("document.activeElement.className === 'scroll'")?;
     page.press("Tab")?;
     page.expect("document.activeElement.closest('th') !== null")?;
     // Everything that takes a click takes the focus.
     page.expect("[...document.querySelectorAll('a, button, summary, input, .canvas')].every((one) => one.tabIndex === 0)")
+}
+
+fn contents(page: &Opened) -> Result {
+    page.expect("document.querySelectorAll('.contents .threads a').length === 7")?;
+    let last = "[...document.querySelectorAll('section.task')].at(-1)";
+    page.ask(&format!("{last}.scrollIntoView({{ block: 'start', behavior: 'instant' }})"))?;
+    page.until(
+        "document.querySelector('.contents [aria-current]')?.querySelector('bdi')?.textContent === 'once'",
+    )?;
+    page.expect("document.querySelector('.contents').getBoundingClientRect().top >= 0")?;
+    page.expect("document.querySelector('.contents').getBoundingClientRect().bottom <= innerHeight")?;
+    page.click(".contents .threads li:first-child a")?;
+    page.until("document.querySelector(location.hash + ' h2 bdi').textContent === 'control'")
+}
+
+fn over_time(page: &Opened) -> Result {
+    page.expect("document.querySelectorAll('#time li').length === 7")?;
+    page.expect("document.querySelectorAll('#time path.busy').length >= 7")?;
+    page.expect(
+        "[...document.querySelectorAll('#time path.busy')].every((area) => area.getBBox().height > 1)",
+    )?;
+    page.scroll_to("#time li:nth-child(4)")?;
+    page.click("#time li:nth-child(4) svg a .worst")?;
+    page.until("location.hash.endsWith('-worst')")?;
+    page.until("document.querySelector(location.hash).getBoundingClientRect().top < innerHeight")?;
+    page.expect("document.querySelector(location.hash).closest('section').querySelector('h2 bdi').textContent === 'random'")
+}
+
+fn worst(page: &Opened) -> Result {
+    page.ask(
+        "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'control')
+            .querySelector('.worst').id = 'wanted'",
+    )?;
+    page.scroll_to("#wanted")?;
+    let job = page.text("document.querySelector('#wanted button.show').textContent")?;
+    let at = page.number("Number(document.querySelector('#wanted button.show').dataset.atUs) * 1000")?;
+    page.expect("document.querySelector('#wanted tbody').rows.length === 3")?;
+    page.click("#wanted button.show")?;
+    let raster =
+        "document.querySelector('#wanted').closest('section').querySelector('figure[data-kind=raster]')";
+    page.until(&format!("{raster}.querySelector('.canvas[data-drawn]') !== null"))?;
+    let edge = |name: &str| page.number(&format!("figures.plots.get({raster}).uplot.scales.x.{name}"));
+    let (from, until) = (edge("min")?, edge("max")?);
+    ensure!(from < at && at < until && until - from < 1e9, "{job} at {at} is not in {from} to {until}");
+    page.expect(&format!("figures.streams[{raster}.dataset.stream].mark.name === {job:?}"))
+}
+
+fn compared(page: &Opened) -> Result {
+    ensure!(lightness(page)? > 200.0, "the page is not light at first");
+    page.system("screen", "dark")?;
+    page.until("document.getElementById('theme').textContent === 'Light'")?;
+    ensure!(lightness(page)? < 60.0, "the page is not dark where the system is");
+    page.click("#theme")?;
+    ensure!(lightness(page)? > 200.0, "the button does not make it light");
+    page.system("screen", "light")?;
+    page.expect("document.querySelectorAll('.contents a').length >= 2")?;
+    contrast_of(page)
 }
 
 fn without(page: &Opened) -> Result {

@@ -74,6 +74,7 @@ pub fn pages() -> Result<Arc<Pages>> {
         ("without", plant.page_without_recording()),
         ("large", large.page()),
         ("flow", flow::page()?),
+        ("compared", plant.compared()?),
     ] {
         std::fs::write(folder.path().join(format!("{name}.html")), text)?;
     }
@@ -134,6 +135,7 @@ fn main() -> ExitCode {
         ("without", look::WITHOUT),
         ("large", look::LARGE),
         ("flow", flow::ALL),
+        ("compared", look::COMPARED),
     ];
     let trials =
         tables.into_iter().flat_map(|(page, rows)| rows.iter().map(move |row| trial(page, *row))).collect();

@@ -7,6 +7,7 @@ use punctual_model::{
     Percentiles, Periodic, PeriodicOn, Platform, Policy, Quantiles, Separator, Slip, TimingModel, Typical,
     VERSION, Window,
 };
+use punctual_report::compare::{Comparison, Input};
 use punctual_report::html::{Jobs, page};
 use punctual_trace::{Activation, Begin, Record, Resumed, TaskRecord};
 
@@ -87,6 +88,13 @@ impl Plant {
             });
         }
         page(&self.model, Some(&jobs), None, "plant.timing.json")
+    }
+
+    /// The page of a comparison with itself.
+    pub fn compared(&self) -> crate::Result<String> {
+        let input = |name: &str| Input { name: name.into(), model: self.model.clone() };
+        let compared = Comparison::new(&[input("before"), input("after")], &[]);
+        Ok(compared.map_err(|nothing| format!("{nothing:?}"))?.html())
     }
 
     /// The page without a recording.

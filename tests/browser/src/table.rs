@@ -12,12 +12,13 @@ pub const ALL: &[Row] = &[
     ("table: filters by what is typed, and counts what is left", WIDE, filters),
     ("table: a row leads to its task", WIDE, leads),
     ("table: a name is text, whatever it says", WIDE, hostile),
+    ("table: fits beside the contents, notes and all", WIDE, fits),
 ];
 
 /// Names of the rows that are shown, in order.
 fn names(page: &Opened) -> Result<Vec<String>> {
     let names = page
-        .ask("[...document.querySelectorAll('#overview tbody tr')].filter((row) => !row.hidden).map((row) => row.cells[0].textContent)")?;
+        .ask("[...document.querySelectorAll('#overview tbody tr')].filter((row) => !row.hidden).map((row) => row.cells[0].querySelector('bdi').textContent)")?;
     Ok(serde_json::from_value(names)?)
 }
 
@@ -49,9 +50,21 @@ fn all(page: &Opened) -> Result {
     page.expect("document.querySelectorAll('#overview tbody tr.brief').length === 1")
 }
 
+fn fits(page: &Opened) -> Result {
+    page.expect("[...document.querySelectorAll('#overview th[scope=col]')].at(-1).textContent === 'Notes'")?;
+    let [wide, seen] = ["scrollWidth", "clientWidth"]
+        .map(|side| page.number(&format!("document.querySelector('#tasks .scroll').{side}")));
+    let (wide, seen) = (wide?, seen?);
+    ensure!(wide <= seen, "the table is {wide} wide, and {seen} of it are in view");
+    // Figures stand on one line.
+    page.expect(
+        "[...document.querySelectorAll('#overview td.figure')].every((cell) => cell.clientHeight < 70)",
+    )
+}
+
 fn sorts(page: &Opened) -> Result {
     let jobs = head(page, "Jobs")?;
-    page.expect("[...document.querySelectorAll('#overview th')].slice(0, 14).every((head) => head.getAttribute('aria-sort') === 'none')")?;
+    page.expect("[...document.querySelectorAll('#overview th')].every((head) => head.getAttribute('aria-sort') === 'none')")?;
     page.click(&jobs)?;
     page.expect("document.querySelector('#wanted').parentElement.getAttribute('aria-sort') === 'ascending'")?;
     let ascending = names(page)?;
@@ -89,7 +102,7 @@ fn sorts(page: &Opened) -> Result {
 }
 
 fn sorts_by_key(page: &Opened) -> Result {
-    head(page, "WCET")?;
+    head(page, "Max cost")?;
     page.ask("document.getElementById('wanted').focus()")?;
     page.press("Enter")?;
     page.press("Enter")?;

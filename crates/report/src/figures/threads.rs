@@ -177,8 +177,7 @@ pub const THREADS: &[Entry<Threads>] = &[
     figure("tid", "TID", Unit::Count, Bound::Exact, "Its number in the kernel.", |row| {
         Some(Value::Id(row.task.tid.into()))
     })
-    .table(Drop(30))
-    .page(),
+    .table(Drop(30)),
     figure("policy", "Policy", Unit::Ranked, Bound::Exact, "Scheduling policy and priority.", |row| {
         Some(Value::Policy(row.task.policy, row.task.priority, row.task.nice))
     })

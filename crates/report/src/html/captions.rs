@@ -28,7 +28,7 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     let mut text = match &jobs.measure {
         Measure::Lateness(grid) => {
             let whose = match grid.on {
-                PeriodicOn::Arrival => "the times that the thread itself asked for",
+                PeriodicOn::Arrival => "the wake-up times that the thread requested",
                 PeriodicOn::Release => "the releases themselves",
             };
             let bound = match grid.greatest_ns {
@@ -36,31 +36,31 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
                     format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns)))
                 }
                 Some(greatest) => format!(
-                    "the typical jitter, {}; a model of all releases, one for each activation, needs J = {}",
+                    "the jitter, {}; over all releases, one for each activation, it is J = {}",
                     at_most(ns(grid.jitter_ns)),
                     at_most(ns(greatest))
                 ),
             };
             let mut text = format!(
-                "Each point is a job: across, when it was released; up, how much later than its place in a grid of {}, fitted to {whose}. \
-                 A level band is a task that keeps time, a slope one that drifts, a point far up a job that came late. \
-                 The dashed line is {bound}.",
+                "Each point is a job: when it was released, and how much later than its place on a grid of {}, \
+                 fitted to {whose}. A level band means that the task keeps time, a slope that it drifts, a point far \
+                 up that a job came late. The dashed line is {bound}.",
                 period_of(grid.numerator, grid.denominator),
             );
             if !grid.slips.is_empty() {
-                text += " A vertical line is where activations were skipped or releases extra; from there on, jobs are of other activations.";
+                text += " A vertical line marks skipped activations or extra releases.";
             }
             if !grid.left_out.is_empty() {
                 let rings = match grid.left_out.len() {
                     1 => "release in a ring".to_string(),
                     several => format!("{several} releases in rings"),
                 };
-                let _ = write!(text, " The typical jitter does not count the {rings}.");
+                let _ = write!(text, " The jitter leaves out the {rings}.");
             }
             if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
                 let _ = write!(
                     text,
-                    " Here half of the jobs were at most {} late, 99 % at most {}.",
+                    " Half of the jobs were at most {} late, 99 % at most {}.",
                     at_most(ns(half)),
                     at_most(ns(most))
                 );
@@ -69,8 +69,8 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
         }
         &Measure::Separation { least_ns, most_ns } => {
             let mut text = format!(
-                "Each point is a job: across, when it was released; up, how long after the job before it. These jobs follow no period, \
-                 so there is no grid that they could be late on. The lower dashed line is the least separation, {}",
+                "Each point is a job: when it was released, and how long after the previous one. These jobs follow \
+                 no period, so there is no lateness. The lower dashed line is the least separation, {}",
                 at_least(ns(least_ns))
             );
             text += &match most_ns {
@@ -83,16 +83,15 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
     if jobs.windows > 0 {
         let _ = write!(
             text,
-            " {} {} not seen: a bar reaches from the earliest to the latest instant at which it may have been.",
+            " The exact time of {} is unknown: a bar spans its window.",
             counted(jobs.windows, "release"),
-            agreeing(jobs.windows, "was", "were"),
         );
     }
     let together = jobs.raster.jobs_per_bucket();
     if together > 2 {
         let _ = write!(
             text,
-            " Of every {} jobs in a row, the lowest and the highest are drawn: no extreme is left out.",
+            " Of every {} jobs in a row, the lowest and the highest are drawn, so every extreme is there.",
             count(together)
         );
     }
@@ -113,8 +112,9 @@ const MOST_ABOVE: u64 = 2;
 pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
     let curve = stream.arrival.curve.as_ref()?;
     let mut text = String::from(
-        "How many jobs are released in an interval of length Δ, wherever it lies: at most η⁺, at least η⁻. Both allow everything that was observed. \
-         Dashed lines are what simpler models allow; where they lie away from the curves, those models are pessimistic.",
+        "How many jobs are released in any interval of length Δ: at most η⁺, at least η⁻. Both allow everything \
+         that was observed. Dashed lines are the bounds of simpler models; the further from the curves, the more \
+         pessimistic they are.",
     );
     let mut cut = false;
     if let Some((span, most)) = example(curve).and_then(|span| Some((span, curve.eta_max(span)?))) {
@@ -155,10 +155,10 @@ pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
     }
     if cut {
         text +=
-            " What a simpler model allows leaves the figure at the top; a logarithmic scale shows all of it.";
+            " A bound of a simpler model leaves the figure at the top; a logarithmic scale shows all of it.";
     }
     if stream.arrival.sporadic.as_ref().is_some_and(|sporadic| sporadic.min_separation_ns == Duration::ZERO) {
-        text += " Two releases can coincide, so a least separation bounds nothing here: there is no sporadic line.";
+        text += " Two releases can coincide, so there is no sporadic bound.";
     }
     Some(text)
 }
@@ -178,8 +178,9 @@ pub(crate) fn wcet(stream: &Stream) -> Option<String> {
     let execution = stream.execution.as_ref()?;
     let (jobs, one) = (execution.wcet_ns.len() as u64, *execution.wcet_ns.first()?);
     let mut text = format!(
-        "The most processor time that n jobs in a row took together, WCET(n). The dashed line is n times that of the most expensive one, C = {}. \
-         The further the curve stays below it, the rarer expensive jobs follow each other.",
+        "The most processor time that n jobs in a row took, WCET(n). The dashed line is n times the cost of the \
+         most expensive one, C = {}. The further the curve stays below it, the more rarely expensive jobs follow \
+         each other.",
         at_most(one)
     );
     let (Some(&all), Some(scalar)) = (execution.wcet_ns.last(), one.ns().checked_mul(jobs)) else {
@@ -188,11 +189,11 @@ pub(crate) fn wcet(stream: &Stream) -> Option<String> {
     if jobs > 1 && scalar > 0 {
         let _ = write!(
             text,
-            " Here {} in a row needed at most {}, not {} ({} % of it).",
+            " Here {} in a row took at most {}, which is {} % of {}.",
             counted(jobs, "job"),
             at_most(all),
-            at_most(ns(scalar)),
-            percent(all.ns(), scalar)
+            percent(all.ns(), scalar),
+            at_most(ns(scalar))
         );
     }
     Some(text)
@@ -208,9 +209,9 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
     let (arrival, execution) = (&stream.arrival, stream.execution.as_ref()?);
     let curve = arrival.curve.as_ref()?;
     let mut text = String::from(
-        "How much processor time the jobs released in an interval of length Δ can ask for: what a response-time analysis starts from. \
-         All four bounds hold; they differ in what they know. Two numbers (least separation and greatest cost) ask for most; \
-         curves for arrivals and costs ask only for what was observed.",
+        "How much processor time the jobs released in an interval of length Δ can demand: the input of a \
+         response-time analysis. All four bounds hold. The one from two numbers (least separation and greatest \
+         cost) is the most pessimistic; with curves for arrivals and costs it is the tightest.",
     );
     let span = example(curve)?;
     let scalar =
@@ -234,17 +235,16 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
     if let (Some(scalar), Some(both)) = (scalar, both.filter(|both| *both > Duration::ZERO)) {
         let tenths = (u128::from(scalar.ns()) * 10 / u128::from(both.ns())).max(10);
         let _ = match tenths {
-            10 => write!(text, " Here the two numbers say nearly as much as the curves."),
+            10 => write!(text, " Here the two numbers are nearly as tight as the curves."),
             _ => write!(
                 text,
-                " Here the two numbers ask for {}.{} times what the curves do.",
+                " Here the two numbers demand {}.{} times as much as the curves.",
                 count((tenths / 10) as u64),
                 tenths % 10
             ),
         };
     } else if scalar.is_none() {
-        text +=
-            " Two releases can coincide, so the least separation bounds nothing here: only the curves do.";
+        text += " Two releases can coincide, so the least separation bounds nothing: only the curves do.";
     }
     Some(text)
 }
@@ -253,8 +253,7 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
 pub(crate) fn histogram(histogram: &Histogram, means: &str) -> Option<String> {
     let (least, greatest) = histogram.range()?;
     let quantile = |per_mille| histogram.quantile(per_mille).map(|value| at_most(ns(value)).to_string());
-    let mut text =
-        format!("{means} Bars count jobs, on a logarithmic scale so that a single one is still seen.");
+    let mut text = format!("{means} The scale is logarithmic, so that a single job is still visible.");
     let _ = write!(text, " Of {} the least was {}, ", counted(histogram.count(), "job"), at_least(ns(least)));
     if let (Some(half), Some(most), Some(nearly)) = (quantile(500), quantile(990), quantile(999)) {
         let _ = write!(text, "half at most {half}, 99 % at most {most}, ");
@@ -270,9 +269,12 @@ pub(crate) fn histogram(histogram: &Histogram, means: &str) -> Option<String> {
 pub(crate) fn suspension(model: &Suspension) -> String {
     let patterns = model.segmented.len();
     let mut text = match patterns {
-        1 => "Every job runs and sleeps in these segments, each at most as long as drawn (segmented self-suspension).".to_string(),
+        1 => "Every job runs and sleeps in these segments, each at most as long as drawn (segmented \
+              self-suspension)."
+            .to_string(),
         _ => format!(
-            "Every job runs and sleeps as one of these {patterns} patterns says, each segment at most as long as drawn (segmented self-suspension)."
+            "Every job follows one of these {patterns} patterns, each segment at most as long as drawn (segmented \
+             self-suspension)."
         ),
     };
     let sleeps = |vector: &Vec<SegmentBound>| {
@@ -280,7 +282,7 @@ pub(crate) fn suspension(model: &Suspension) -> String {
     };
     let _ = write!(
         text,
-        " All sleeps of one job together were at most {} (dynamic self-suspension S)",
+        " In total, a job slept at most {} (dynamic self-suspension S)",
         at_most(model.dynamic_ns)
     );
     if let Some(longest) =
@@ -295,7 +297,7 @@ pub(crate) fn suspension(model: &Suspension) -> String {
 pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
     let (means, worst) = match jobs.measure {
         Measure::Lateness(_) => {
-            ("How much later than its place in the periodic grid each job was released.", "as late as")
+            ("How much later than its place on the periodic grid each job was released.", "as late as")
         }
         Measure::Separation { .. } => {
             ("How long after the one before it each job was released.", "as close as")
@@ -303,7 +305,7 @@ pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
     };
     let mut text = histogram(&jobs.worst, means)?;
     if jobs.windows > 0 {
-        let _ = write!(text, " Releases that were not seen count {worst} they may have been.");
+        let _ = write!(text, " Releases whose exact time is unknown count {worst} they may have been.");
     }
     Some(text)
 }
@@ -314,7 +316,7 @@ pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
     if jobs.jobs != stream.jobs {
         let _ = write!(
             text,
-            "The recording has {} of it, the model was made from {}.",
+            "The recording has {}; the model was made from {}.",
             counted(jobs.jobs, "job"),
             count(stream.jobs)
         );
@@ -322,7 +324,7 @@ pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
     if jobs.outside > 0 {
         let _ = write!(
             text,
-            " {} of the recording {} outside of what the model allows: the two do not belong together, or only in part.",
+            " {} of the recording {} outside the model: the two do not belong together, or only in part.",
             counted(jobs.outside, "job"),
             agreeing(jobs.outside, "lies", "lie"),
         );
@@ -377,7 +379,7 @@ mod tests {
             ),
             "{text}"
         );
-        assert!(text.ends_with("Here the two numbers ask for 1,374.3 times what the curves do."), "{text}");
+        assert!(text.ends_with("Here the two numbers demand 1,374.3 times as much as the curves."), "{text}");
     }
 
     #[test]
@@ -385,7 +387,7 @@ mod tests {
         let mut stream = migration();
         stream.arrival.sporadic = Some(Sporadic { min_separation_ns: Duration::ZERO });
         assert!(super::request(&stream).is_some_and(|text| text.ends_with("only the curves do.")));
-        assert!(arrivals(&stream).is_some_and(|text| text.ends_with("there is no sporadic line.")));
+        assert!(arrivals(&stream).is_some_and(|text| text.ends_with("so there is no sporadic bound.")));
     }
 
     #[test]
@@ -423,9 +425,9 @@ mod tests {
         );
         let odd = caption(example::disturbed());
         for part in [
-            "The dashed line is the typical jitter, 16 µs; a model of all releases, one for each activation, needs J = 30.33 ms.",
-            "A vertical line is where activations were skipped or releases extra",
-            "The typical jitter does not count the 2 releases in rings.",
+            "The dashed line is the jitter, 16 µs; over all releases, one for each activation, it is J = 30.33 ms.",
+            "A vertical line marks skipped activations or extra releases.",
+            "The jitter leaves out the 2 releases in rings.",
         ] {
             assert!(odd.contains(part), "{part}\n{odd}");
         }
@@ -435,7 +437,7 @@ mod tests {
     fn costs_are_compared_with_the_scalar_bound() {
         let text = wcet(&example::stream(5_000_000, 41_000)).expect("a caption");
         assert!(
-            text.ends_with("Here 199 jobs in a row needed at most 141.6 ms, not 159.2 ms (89 % of it)."),
+            text.ends_with("Here 199 jobs in a row took at most 141.6 ms, which is 89 % of 159.2 ms."),
             "{text}"
         );
     }

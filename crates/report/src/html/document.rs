@@ -131,12 +131,12 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
             @let warnings = incomplete(seen);
             @if !warnings.is_empty() {
                 div.note.warning role="note" {
-                    h2 { "What was not seen" }
+                    h2 { "Missing" }
                     ul { @for warning in warnings { li { (warning) } } }
                 }
             }
             @if model.is_of_threads() { (recording(jobs)) }
-            noscript { p.note.warning { "Curves, histograms and rasters of releases are drawn by a script, and scripts are off here. All words and tables, and all other figures, are there without it." } }
+            noscript { p.note.warning { "Scripts are off. Curves, histograms and release rasters need one; text, tables and all other figures are complete." } }
         }
     }
 }
@@ -146,27 +146,27 @@ fn incomplete(seen: &Observation) -> Vec<String> {
     let mut text = Vec::new();
     if seen.lost_records > 0 {
         text.push(format!(
-            "{} {} lost. The task of a thread ends where one of its records is missing and another begins after it: every figure holds for what it \
-             spans, and none spans a gap.",
+            "{} {} lost. Where a record is missing, the thread's task ends and another begins: no figure spans a gap.",
             counted(seen.lost_records, "record"),
             agreeing(seen.lost_records, "was", "were"),
         ));
     }
     if seen.untracked_threads > 0 {
         text.push(format!(
-            "{} found no room to be watched; this page says nothing of them.",
+            "{} could not be observed for lack of room.",
             counted(seen.untracked_threads, "thread")
         ));
     }
     if seen.skipped_events > 0 {
         text.push(format!(
-            "The kernel skipped {} of the observing programs. What they would have seen was made up for; where that was not exact, releases are windows.",
+            "The kernel skipped {} of the observing programs. Missing events were reconstructed; where that was not \
+             exact, releases are windows.",
             counted(seen.skipped_events, "run")
         ));
     }
     if let Some(stolen) = crate::overview::stolen(seen) {
         text.push(format!(
-            "{stolen} What was to run then was late or took longer; costs are never too small for it."
+            "{stolen} Jobs that were due then are late or took longer; costs are never too small."
         ));
     }
     if seen.omitted_tasks > 0 {
@@ -181,8 +181,8 @@ fn recording(jobs: Option<&Jobs>) -> Markup {
         @match jobs {
             None => div.note role="note" id="recording" {
                 p {
-                    "This page was made from a timing model alone. Release rasters and the histograms of cost, response and lateness \
-                     need the jobs themselves, which are in a recording. To get one and draw it:"
+                    "This page was made from a timing model alone. Release rasters and histograms need the jobs, which are in \
+                     a recording. To make one and draw it:"
                 }
                 pre { code {
                     "punctual record -o DIR\n"
@@ -206,9 +206,9 @@ fn footer() -> Markup {
     html! {
         footer {
             p {
-                "Figures in the text are rounded to four digits, towards the safe side: bounds from above up, bounds from below down. \
-                 Curves are drawn to within 0.05 % (more only where one has more than 2,000 corners), on the safe side too. \
-                 The exact figures are in the model file."
+                "Figures are rounded to four digits towards the safe side: upper bounds up, lower bounds down. Curves are \
+                 drawn to within 0.05 % (more only beyond 2,000 corners), on the safe side too. The exact figures are in the \
+                 model file."
             }
             p { "Made by Punctual " (env!("CARGO_PKG_VERSION")) ". Plots: uPlot 1.6.32, © Leon Sorokin, MIT license." }
         }
@@ -322,7 +322,7 @@ mod tests {
         let unknown = page(&model, Some(&Jobs::new(&model)), None, "report");
         assert!(
             !unknown.contains("punctual record")
-                && unknown.contains("No recording that was given has a job of this stream")
+                && unknown.contains("none of the recordings has a job of this stream")
         );
     }
 
@@ -334,7 +334,7 @@ mod tests {
         let page = page(&lossy, None, None, "report");
         assert!(
             page.contains("3 records were lost")
-                && page.contains("none spans a gap")
+                && page.contains("no figure spans a gap")
                 && page.contains("skipped 2 runs")
         );
     }

@@ -64,7 +64,10 @@ fn row(model: &TimingModel, position: usize) -> Markup {
         tr.brief[brief(task)] data-words=(visible(&hidden)) {
             @for (index, entry) in on_page(THREADS).iter().enumerate() {
                 @if index == 0 {
-                    th scope="row" { a href={ "#task-" (position) } { bdi { (entry.cell(&row)) } } }
+                    th scope="row" {
+                        a href={ "#task-" (position) } { bdi { (entry.cell(&row)) } }
+                        small { "TID " (task.tid) }
+                    }
                 } @else {
                     (cell(entry, &row))
                 }

@@ -31,14 +31,14 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
             @let uncertain = uncertain(model, task);
             @if !uncertain.is_empty() {
                 div.note.warning role="note" {
-                    h3 { "What is uncertain" }
+                    h3 { "Caveats" }
                     ul { @for line in uncertain { li { (line) } } }
                 }
             }
             @match task.primary.and_then(|index| Some((index, primary(task)?))) {
-                None => p { "No job was seen: it never waited and went on while it was watched." },
+                None => p { "No job was seen: it never waited and continued while it was observed." },
                 Some((_, stream)) if brief(task) => {
-                    p { "Only " (counted(stream.jobs, "job")) " seen from release to end: too few for figures that say anything." }
+                    p { "Only " (counted(stream.jobs, "job")) " seen from release to end: too few for meaningful figures." }
                     ul { @for line in demand(stream).into_iter().chain(completion(stream)) { li { (line) } } }
                 },
                 Some((index, stream)) => {
@@ -217,7 +217,7 @@ fn coming(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
 
 fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
     let mut list = Vec::new();
-    let means = "How much processor time each job took.";
+    let means = "The processor time of each job.";
     list.extend(
         seen.and_then(|seen| plot("cost", "Histogram of cost", captions::histogram(&seen.cost, means))),
     );
@@ -234,7 +234,7 @@ fn needing(stream: &Stream, seen: Option<&StreamJobs>) -> Vec<Figure> {
 }
 
 fn taking(seen: Option<&StreamJobs>) -> Vec<Figure> {
-    let means = "How long after its arrival (where that is not known: its release) each job was done.";
+    let means = "From arrival (where it is unknown, release) to the end of each job.";
     let figure = seen.and_then(|seen| {
         plot("response", "Histogram of response time", captions::histogram(&seen.response, means))
     });
@@ -272,9 +272,9 @@ fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>) -> Markup {
     html! {
         @match (jobs, seen) {
             (None, _) => p.missing {
-                "Not drawn: the release raster and the histograms of lateness, cost and response. They need " a href="#recording" { "a recording" } "."
+                "The release raster and the histograms of lateness, cost and response need " a href="#recording" { "a recording" } "."
             },
-            (Some(_), None) => p.missing { "Not drawn: the release raster and the histograms. No recording that was given has a job of this stream." },
+            (Some(_), None) => p.missing { "No release raster or histograms: none of the recordings has a job of this stream." },
             _ => {},
         }
     }
@@ -286,7 +286,7 @@ fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> M
         task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary).collect();
     html! {
         @if !others.is_empty() {
-            h3 { "Other ways to divide it into jobs" }
+            h3 { "Other separators" }
             @for (index, stream) in others {
                 @if same_jobs(stream, primary) {
                     p { (told(stream)) ": the same jobs as above." }
@@ -297,7 +297,7 @@ fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> M
                             (facts(task, stream))
                             (content(stream, first + index, jobs))
                         } @else {
-                            p { "Too few jobs for figures that say anything." }
+                            p { "Too few jobs for meaningful figures." }
                         }
                     }
                 }
@@ -362,10 +362,10 @@ fn end(ended_by: EndedBy) -> &'static str {
         EndedBy::ObservationEnd => "the observation ended",
         EndedBy::PolicyChange => "its policy changed",
         EndedBy::PriorityChange => "its priority, nice value or reservation changed",
-        EndedBy::AffinityChange => "the processors that it may use changed",
+        EndedBy::AffinityChange => "its affinity changed",
         EndedBy::Exec => "it executed another program",
         EndedBy::Exit => "it ended",
-        EndedBy::Loss => "records of it were lost",
+        EndedBy::Loss => "records were lost",
     }
 }
 
@@ -386,12 +386,13 @@ pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
         @if !changing.is_empty() {
             section #transitions aria-labelledby="transitions-title" {
                 h2 #transitions-title { "Task transitions" }
-                p { "These threads changed while they were watched: a new task begins where the policy, priority, processors or program of a thread change, or where records of it are missing." }
+                p { "These threads changed during the observation: a new task begins where the policy, priority, affinity or \
+                    program of a thread changes, or where records of it are missing." }
                 div.scroll tabindex="0" role="region" aria-labelledby="transitions-title" {
                     table {
                         thead { tr {
                             th scope="col" { "Thread" } th.figure scope="col" { "TID" } th.figure scope="col" { "Phase" } th scope="col" { "Policy" }
-                            th.figure scope="col" { "Watched for" } th scope="col" { "Until" } th scope="col" { "Notes" }
+                            th.figure scope="col" { "Observed for" } th scope="col" { "Until" } th scope="col" { "Notes" }
                         } }
                         tbody {
                             @for (position, task) in changing {

@@ -76,19 +76,20 @@ pub(crate) fn section(model: &TimingModel, order: &[usize], jobs: Option<&Jobs>)
         return html! {};
     }
     let marks = marks(length);
+    let most = most(model, jobs);
     html! {
         section #time aria-labelledby="time-title" {
             h2 #time-title { "All threads over time" }
             figure.lanes {
                 (axis(&marks, length))
                 ol {
-                    @for row in rows.iter().take(MOST_ROWS) { (lane(model, row, jobs, length, &marks)) }
+                    @for row in rows.iter().take(MOST_ROWS) { (lane(model, row, jobs, most, length, &marks)) }
                 }
                 @if rows.len() > MOST_ROWS { p.missing { (counted((rows.len() - MOST_ROWS) as u64, "thread")) " more in the table." } }
                 figcaption {
                     "A grey bar is the time in which a thread was observed, from the begin of the observation. "
                     @if jobs.is_some() {
-                        "The height of the blue area is its share of a processor. A triangle marks the job with the longest response; it leads to that job."
+                        "The height of the blue area is its share of a processor; full height is " (most.div_ceil(10)) " %. A triangle marks the job with the longest response; it leads to that job."
                     } @else {
                         "What its jobs did is drawn with " a href="#recording" { "a recording" } "."
                     }
@@ -96,6 +97,13 @@ pub(crate) fn section(model: &TimingModel, order: &[usize], jobs: Option<&Jobs>)
             }
         }
     }
+}
+
+/// The greatest share of a processor of any thread, in thousandths: all rows are to one scale.
+fn most(model: &TimingModel, jobs: Option<&Jobs>) -> u64 {
+    let streams: usize = model.tasks.iter().map(|task| task.streams.len()).sum();
+    let all = (0..streams).filter_map(|position| jobs?.stream(position));
+    all.flat_map(|stream| stream.shares()).max().unwrap_or(0).max(1)
 }
 
 /// How long the axis is: recordings that were made apart have one each.
@@ -115,7 +123,14 @@ pub(super) fn origin(model: &TimingModel, task: &Task) -> punctual_model::Instan
     }
 }
 
-fn lane(model: &TimingModel, row: &Row, jobs: Option<&Jobs>, length: Duration, marks: &[Duration]) -> Markup {
+fn lane(
+    model: &TimingModel,
+    row: &Row,
+    jobs: Option<&Jobs>,
+    most: u64,
+    length: Duration,
+    marks: &[Duration],
+) -> Markup {
     let main = &model.tasks[row.main];
     let seen = |position: usize| {
         let first: usize = model.tasks[..position].iter().map(|task| task.streams.len()).sum();
@@ -144,7 +159,7 @@ fn lane(model: &TimingModel, row: &Row, jobs: Option<&Jobs>, length: Duration, m
                         // Bins span the task's own time.
                         svg x=(percent(from, length)) width=(percent(until.saturating_sub(from), length)) height=(HEIGHT)
                             viewBox={ "0 0 " (BINS) " " (HEIGHT) } preserveAspectRatio="none" {
-                            path.busy d=(area(&seen.shares())) {}
+                            path.busy d=(area(&seen.shares(), most)) {}
                         }
                     }
                 }
@@ -175,12 +190,12 @@ fn marker(position: usize, worst: &Worst, at: Duration, length: Duration) -> Mar
     }
 }
 
-/// Shares of a processor, in thousandths, as the outline of an area.
-fn area(shares: &[u64]) -> String {
+/// Shares of a processor as the outline of an area; `most` has the full height.
+fn area(shares: &[u64], most: u64) -> String {
     let top = |share: u64| match share {
         0 => HEIGHT - 2,
         // Even the least is seen.
-        share => HEIGHT - 2 - (share * (HEIGHT - 3)).div_ceil(1_000).clamp(1, HEIGHT - 3),
+        share => HEIGHT - 2 - (share * (HEIGHT - 3)).div_ceil(most).clamp(1, HEIGHT - 3),
     };
     let mut path = format!("M0,{}", HEIGHT - 2);
     let mut at = HEIGHT - 2;
@@ -269,6 +284,6 @@ mod tests {
     fn the_least_activity_is_seen() {
         let mut shares = vec![0; BINS];
         (shares[3], shares[4]) = (1, 1_000);
-        assert_eq!(area(&shares), format!("M0,20H3V19H4V1H5V20H{BINS}V20Z"));
+        assert_eq!(area(&shares, 1_000), format!("M0,20H3V19H4V1H5V20H{BINS}V20Z"));
     }
 }
