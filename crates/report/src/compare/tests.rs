@@ -217,10 +217,7 @@ fn what_a_run_lacks_is_told() {
 fn a_narrow_terminal_keeps_what_matters() {
     let found = compared(&five_of_each(), &[]).text(&Page { width: Some(70), colour: false });
     assert!(found.lines().all(|line| line.chars().count() <= 70), "{found}");
-    assert!(
-        found.contains(" 3.25 ms  ▼ −18.8 %  6.5 ms  ▼ −20.7 %\n"),
-        "{found}"
-    );
+    assert!(found.contains(" 3.25 ms  ▼ −18.8 %  6.5 ms  ▼ −20.7 %\n"), "{found}");
     assert!(found.contains("(not shown at this width: (runs), (to first))"), "{found}");
 }
 
