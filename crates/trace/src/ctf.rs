@@ -5,20 +5,17 @@
 //! bytes. Besides the records that were put in, a reader gets [`crate::Record::Known`] of threads that live,
 //! at the begin of a file and now and then.
 
-mod checksum;
-pub(crate) mod damage;
 mod decode;
 mod encode;
 mod files;
 mod index;
 mod layout;
-pub(crate) mod metadata;
+mod metadata;
 mod reader;
 mod recorder;
 mod select;
-pub(crate) mod source;
 
-pub use damage::Damage;
+pub use crate::damage::Damage;
 pub use reader::{Reader, Stretch};
 pub use recorder::Recorder;
 

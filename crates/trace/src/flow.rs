@@ -11,7 +11,6 @@ mod notes;
 mod numbers;
 mod reader;
 mod stream;
-mod tsdl;
 mod writer;
 
 pub use about::{About, Arming, Barrier, ByteOrder, Connection, Input};

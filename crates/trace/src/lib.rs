@@ -7,9 +7,12 @@
 //! here.
 
 mod about;
+mod damage;
 mod error;
 mod record;
 mod roster;
+mod source;
+mod tsdl;
 
 pub mod ctf;
 pub mod flow;

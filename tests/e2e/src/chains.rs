@@ -211,7 +211,7 @@ fn none() -> Result<Outcome> {
     expect_error(
         &chains(&recording, &[])?,
         5,
-        &["is no trace of a dataflow program: it is a recording of threads"],
+        &["is not a trace of a dataflow program: it is a recording of threads"],
     )?;
     expect_error(&chains(directory.path(), &[])?, 5, &["it has no file named metadata"])?;
     expect_error(&chains(&directory.path().join("none"), &[])?, 5, &["no such file"])?;

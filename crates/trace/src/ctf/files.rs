@@ -2,9 +2,10 @@
 //! disk.
 
 use super::Dropped;
-use super::checksum;
-use super::layout::{CRC, HEADER};
-use crate::error::{Error, ErrorKind};
+use super::layout::{self, CRC, HEADER};
+use crate::error::Error;
+use crate::source::create_folder;
+use crate::tsdl::METADATA;
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -34,23 +35,8 @@ pub struct Written {
 
 /// Makes the folder and writes the metadata, safe from a loss of power before anything else is.
 pub fn create(folder: &Path, metadata: &str) -> Result<(), Error> {
-    let is_new = match fs::create_dir(folder) {
-        Ok(()) => true,
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mut entries =
-                fs::read_dir(folder).map_err(|error| Error::io("record into", folder, &error))?;
-            if entries.next().is_some() {
-                let message = format!(
-                    "cannot record into {}: it is not empty; name another folder, or remove it",
-                    folder.display()
-                );
-                return Err(Error::new(ErrorKind::Exists, message));
-            }
-            false
-        }
-        Err(error) => return Err(Error::io("make the folder", folder, &error)),
-    };
-    let path = folder.join(super::metadata::NAME);
+    let is_new = create_folder(folder)?;
+    let path = folder.join(METADATA);
     let failed = |error: io::Error| Error::io("write", &path, &error);
     let mut file = File::create_new(&path).map_err(failed)?;
     if let Err(error) = file.write_all(metadata.as_bytes()).and_then(|()| file.sync_all()) {
@@ -136,7 +122,7 @@ impl Writer {
     }
 
     fn packet(&mut self, packet: &mut Packet) -> Result<(), Error> {
-        let crc = checksum::of(&packet.bytes, CRC);
+        let crc = layout::checksum(&packet.bytes);
         packet.bytes[CRC..HEADER].copy_from_slice(&crc.to_le_bytes());
         let bytes = packet.bytes.len() as u64;
         let stays = usize::from(!packet.begins_file);

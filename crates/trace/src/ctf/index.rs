@@ -1,11 +1,10 @@
 //! What a stream file holds, found by going from packet header to packet header. Where one is damaged, the
 //! next one is looked for.
 
-use super::checksum;
-use super::damage::{Damage, Damages};
-use super::layout::{CRC, HEADER, Header, MAGIC, MARK, MAX_PACKET, SIZES};
-use super::source::{Bytes, Stream};
+use super::layout::{self, HEADER, Header, MAGIC, MARK, MAX_PACKET};
 use crate::Totals;
+use crate::damage::{Damage, Damages};
+use crate::source::{Bytes, Stream};
 use memchr::memmem;
 use std::io;
 
@@ -96,7 +95,7 @@ impl Index {
                         .filter(|header| Some(header.sequence) == expected)
                         .map_or(0, |header| header.activations);
                     let said = if claimed > 0 { format!("{what}: {claimed} activations") } else { what };
-                    let found = Damage::new(&stream.name, at, said).of(claimed);
+                    let found = Damage::new(&stream.name, at, said).with_activations(claimed);
                     self.damages.extend(self.found.replace(found));
                     self.is_cut = true;
                     is_consecutive = false;
@@ -137,18 +136,20 @@ impl Index {
             stream.number.checked_sub(1).filter(|file| self.number.is_some_and(|number| number < *file));
         let said = match (missing, found, file) {
             (0, found, _) => found,
-            (1..=SEQUENCE_LEAP, Some(found), _) => Some(found.and(&format!(": {how_many}")).of(activations)),
+            (1..=SEQUENCE_LEAP, Some(found), _) => {
+                Some(found.and(&format!(": {how_many}")).with_activations(activations))
+            }
             (1..=SEQUENCE_LEAP, None, Some(file)) => Some(
                 Damage::new(
                     &stream.name,
                     offset,
                     format!("before this file {how_many} are missing; there is no stream_{file}"),
                 )
-                .of(activations),
+                .with_activations(activations),
             ),
             (1..=SEQUENCE_LEAP, None, None) => Some(
                 Damage::new(&stream.name, offset, format!("before this packet {how_many} are missing"))
-                    .of(activations),
+                    .with_activations(activations),
             ),
             (_, found, _) => {
                 self.damages.extend(found);
@@ -197,10 +198,8 @@ impl Scan<'_> {
         // Readers compare the checksum. What depends on this header before that must not be in doubt.
         let is_in_doubt = Some(header.sequence) != expected || (self.is_last && end == self.length);
         if is_in_doubt && !self.is_whole(offset, header.bytes)? {
-            let (at, what) = self
-                .explain(offset, header.bytes as u64)?
-                .unwrap_or((offset, "damaged in more than one byte".to_owned()));
-            return Ok(Found::Damage { at, what: format!("{what}; {}", left_out(offset, end)), end });
+            let what = format!("damaged: the packet's checksum does not match; {}", left_out(offset, end));
+            return Ok(Found::Damage { at: offset, what, end });
         }
         Ok(Found::Packet(header))
     }
@@ -243,28 +242,26 @@ impl Scan<'_> {
             }
         }
         if next.is_none() && self.is_last && self.is_zero(offset)? {
-            let what = "the recording was cut off here: what follows is zeros, as after a loss of power; more may not have got to the disk";
+            let what = "the recording was cut off here: what follows is zeros, as after a loss of power; \
+                more may not have got to the disk";
             return Ok(Found::Damage { at: offset, what: what.to_owned(), end });
         }
-        let explained = self.explain(offset, end - offset)?;
-        // One that would be longer than the file was cut off, unless it is whole but for its size.
-        let is_size = explained.as_ref().is_some_and(|(at, _)| SIZES.contains(&((at - offset) as usize)));
+        // A packet that would be longer than the file was cut off.
         let is_cut = match claimed {
-            Some(claimed) => claimed > self.length && !is_size,
+            Some(claimed) => claimed > self.length,
             None => end - offset < HEADER as u64 && self.is_mark(offset)?,
         };
         if next.is_none() && is_cut {
             let what = format!(
-                "the recording was cut off here: the packet that begins at byte {offset} was not written to its end and is left out, \
+                "the recording was cut off here: the packet that begins at byte {offset} was not written to \
+                    its end and is left out, \
                  and more may not have got to the disk"
             );
             return Ok(Found::Damage { at: self.length, what, end });
         }
-        let (at, what) = explained.unwrap_or((
-            offset,
-            "damaged: no packet begins here, or its first bytes were changed".to_owned(),
-        ));
-        Ok(Found::Damage { at, what: format!("{what}; {}", left_out(offset, end)), end })
+        let what =
+            format!("damaged: no packet begins here, or its header is damaged; {}", left_out(offset, end));
+        Ok(Found::Damage { at: offset, what, end })
     }
 
     /// Where the next packet's mark is.
@@ -289,16 +286,7 @@ impl Scan<'_> {
     fn is_whole(&self, offset: u64, length: usize) -> io::Result<bool> {
         let mut bytes = vec![0; length];
         self.bytes.read(offset, &mut bytes)?;
-        Ok(difference(&bytes) == Some(0))
-    }
-
-    /// Which byte was changed if these are a packet but for one byte, in words.
-    fn explain(&self, offset: u64, length: u64) -> io::Result<Option<(u64, String)>> {
-        let length = usize::try_from(length).ok().filter(|length| (HEADER..=MAX_PACKET).contains(length));
-        let Some(length) = length else { return Ok(None) };
-        let mut bytes = vec![0; length];
-        self.bytes.read(offset, &mut bytes)?;
-        Ok(explain(&bytes, offset))
+        Ok(layout::is_whole(&bytes))
     }
 }
 
@@ -318,48 +306,12 @@ pub fn learn_uuid(streams: &[Stream]) -> io::Result<Option<[u8; 16]>> {
             let mut uuid = [0; 16];
             uuid.copy_from_slice(&head[MAGIC.len()..MARK]);
             let packet = Header::parse(head, &uuid).and_then(|header| bytes.get(at..at + header.bytes));
-            if packet.is_some_and(|packet| difference(packet) == Some(0)) {
+            if packet.is_some_and(layout::is_whole) {
                 return Ok(Some(uuid));
             }
         }
     }
     Ok(None)
-}
-
-/// In which bits a packet's checksum differs from what it should be.
-pub fn difference(packet: &[u8]) -> Option<u32> {
-    let stored = packet.get(CRC..HEADER)?.try_into().ok().map(u32::from_le_bytes)?;
-    Some(checksum::of(packet, CRC) ^ stored)
-}
-
-/// Which byte of a packet was changed if its checksum is right but for one byte: where in the file, and in
-/// words.
-pub fn explain(packet: &[u8], offset: u64) -> Option<(u64, String)> {
-    let difference = difference(packet)?;
-    let in_checksum: Vec<(usize, u8)> =
-        (CRC..).zip(difference.to_le_bytes()).filter(|(_, bits)| *bits != 0).collect();
-    let candidates: Vec<(usize, u8)> = match in_checksum[..] {
-        [] => return None,
-        [changed] => vec![changed],
-        _ => {
-            let changed = checksum::explain(difference, packet.len())
-                .into_iter()
-                .map(|changed| (changed.offset, changed.bits));
-            changed.filter(|(at, _)| !(CRC..HEADER).contains(at)).collect()
-        }
-    };
-    let what = match candidates[..] {
-        [] => return None,
-        [(at, bits)] => {
-            format!("damaged: this byte is {:#04x} and was {:#04x}", packet[at], packet[at] ^ bits)
-        }
-        _ => {
-            let others: Vec<String> =
-                candidates[1..].iter().map(|(at, _)| (offset + *at as u64).to_string()).collect();
-            format!("damaged: this byte was changed, or else byte {}", others.join(" or "))
-        }
-    };
-    Some((offset + candidates[0].0 as u64, what))
 }
 
 fn mark(uuid: &[u8; 16]) -> [u8; MARK] {

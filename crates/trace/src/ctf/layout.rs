@@ -12,8 +12,6 @@ pub const MARK: usize = 20;
 pub const HEADER: usize = 116;
 /// The checksum is the last of these.
 pub const CRC: usize = 112;
-/// Where the size of the packet is written.
-pub const SIZES: std::ops::Range<usize> = 44..60;
 /// No packet is longer. An event has three texts of [`MAX_TEXT`] at most, so that any fits with room to
 /// spare.
 pub const MAX_PACKET: usize = 4 << 20;
@@ -142,6 +140,22 @@ impl Header {
             crc: u32_at(bytes, CRC),
         })
     }
+}
+
+/// The checksum of a packet: CRC-32 (IEEE 802.3) of its bytes, with zeros in place of the checksum itself.
+pub fn checksum(packet: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(packet.get(..CRC).unwrap_or(packet));
+    if let Some(events) = packet.get(HEADER..) {
+        hasher.update(&[0; HEADER - CRC]);
+        hasher.update(events);
+    }
+    hasher.finalize()
+}
+
+/// Whether a packet's checksum matches its bytes.
+pub fn is_whole(packet: &[u8]) -> bool {
+    packet.get(CRC..HEADER).is_some_and(|stored| *stored == checksum(packet).to_le_bytes())
 }
 
 fn u32_at(bytes: &[u8; HEADER], at: usize) -> u32 {

@@ -4,10 +4,10 @@
 //! Punctual itself reads only the values in `env` and the UUID; for the layout it relies on the version of
 //! the format.
 
-use super::checksum;
-use super::damage::Damage;
 use crate::About;
+use crate::damage::Damage;
 use crate::error::{Error, ErrorKind};
+use crate::tsdl::{METADATA, SyntaxError, Values, quoted};
 use punctual_model::{Call, FileClass, Instant, Platform};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,12 +17,11 @@ use uuid::Uuid;
 /// same.
 pub const VERSION: u32 = 2;
 const READABLE: std::ops::RangeInclusive<u32> = 1..=VERSION;
-/// The name of the file.
-pub const NAME: &str = "metadata";
 /// No metadata file of ours is longer.
-pub const MOST_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: u64 = 1 << 20;
 
-const PREAMBLE: &str = "/* CTF 1.8 */\n\n/* A recording by Punctual: what was seen of real-time threads, one activation event per separation of jobs. */\n";
+const PREAMBLE: &str = "/* CTF 1.8 */\n\n/* A recording by Punctual: what was seen of real-time threads, \
+    one activation event per separation of jobs. */\n";
 const EVENTS: &str = include_str!("events.tsdl");
 const TASK: &str = include_str!("task.tsdl");
 
@@ -62,9 +61,13 @@ env {{
             .replace("@FILES@", &files())
             .replace("@TASK@", TASK.trim_end_matches('\n')),
     );
-    let crc = crc32fast::hash(text.as_bytes());
-    let _ = write!(text, "{CRC_BEFORE}{crc:08x}{CRC_BEHIND}");
+    text.push_str(&crc_line(text.as_bytes()));
     text
+}
+
+/// The last line for the text before it.
+fn crc_line(body: &[u8]) -> String {
+    format!("{CRC_BEFORE}{:08x}{CRC_BEHIND}", crc32fast::hash(body))
 }
 
 fn env(text: &mut String, about: &About) {
@@ -93,7 +96,8 @@ fn clock(text: &mut String, about: &About, uuid: Uuid) {
     let description = quoted(&format!("{}, in nanoseconds", about.clock));
     let _ = write!(
         text,
-        "clock {{\n\tname = monotonic;\n\tuuid = \"{uuid}\";\n\tdescription = {description};\n\tfreq = 1000000000;\n"
+        "clock {{\n\tname = monotonic;\n\tuuid = \"{uuid}\";\n\tdescription = {description};\n\tfreq = \
+            1000000000;\n"
     );
     // An offset before 1970 is nothing that readers agree on.
     if let Some(zero) = about.clock_zero.and_then(|zero| u64::try_from(zero).ok()) {
@@ -122,45 +126,6 @@ fn file_name(class: FileClass) -> &'static str {
     }
 }
 
-/// A string of TSDL, which is one of C. A NUL has no place in it.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for letter in text.chars().filter(|letter| *letter != '\0') {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            '\n' => quoted.push_str("\\n"),
-            '\u{1}'..'\u{20}' | '\u{7f}' => {
-                let _ = write!(quoted, "\\{:03o}", letter as u32);
-            }
-            _ => quoted.push(letter),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// What [`quoted`] was made from, if it is whole.
-pub(crate) fn unquoted(text: &str) -> Option<String> {
-    let mut letters = text.strip_prefix('"')?.strip_suffix('"')?.chars();
-    let mut plain = String::new();
-    while let Some(letter) = letters.next() {
-        plain.push(match letter {
-            '\\' => match letters.next()? {
-                'n' => '\n',
-                digit @ '0'..='7' => {
-                    let digits = [digit, letters.next()?, letters.next()?];
-                    let number =
-                        digits.iter().try_fold(0, |number, digit| Some(number * 8 + digit.to_digit(8)?))?;
-                    char::from_u32(number)?
-                }
-                other => other,
-            },
-            _ => letter,
-        });
-    }
-    Some(plain)
-}
-
 /// What the file says.
 pub struct Metadata {
     pub about: About,
@@ -170,114 +135,95 @@ pub struct Metadata {
     pub damage: Option<Damage>,
 }
 
-/// Reads the file; of one that was cut off or damaged, what is left. An error if it is none of ours.
+/// Reads the file, as far as it makes sense where it was truncated or damaged. Fails if it is not the
+/// metadata of a recording.
 pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
-    let (bytes, damage) = check(bytes);
-    let text = String::from_utf8_lossy(&bytes);
-    let values = Values(&text);
-    let tracer = values.text("tracer_name");
-    let is_ours = tracer.as_deref() == Some("punctual")
-        || (tracer.is_none() && (text.starts_with(PREAMBLE) || PREAMBLE.starts_with(&*text)));
-    if !is_ours {
-        let made = tracer.map_or_else(String::new, |tracer| format!("; it was made by {tracer}"));
-        let message = format!(
-            "{} is no recording by Punctual{made}; other tools' traces are read by punctual import",
-            folder.display()
-        );
-        return Err(Error::new(ErrorKind::NotATrace, message));
-    }
-    if text.contains("domain = \"dataflow\"") {
-        let message =
-            format!("{} is the trace of a dataflow program, which punctual chains reads", folder.display());
-        return Err(Error::new(ErrorKind::NotATrace, message));
-    }
-    let is_readable = |version: &&str| version.parse().is_ok_and(|version| READABLE.contains(&version));
-    if let Some(version) = values.find("format_version").filter(|version| !is_readable(version)) {
-        let message = format!(
-            "{} is of format version {version}, and this Punctual reads versions 1 to {VERSION}",
-            folder.display()
-        );
-        return Err(Error::new(ErrorKind::Version, message));
-    }
-    let text = |key: &str| values.text(key).unwrap_or_default();
+    let values = Values::parse(bytes);
+    let check = Check::new(bytes, values.error);
+    check_kind(&values, bytes, matches!(check, Check::Whole), folder)?;
+    let text = |key: &str| values.text(key).unwrap_or_default().to_owned();
+    // A wrong start would falsify the observed span; without one, the first packet's is taken.
+    let from_ns = values.number("env.from_ns").filter(|_| !matches!(check, Check::Damaged(_)));
     let about = About {
         platform: Platform {
-            kernel: text("kernel_release"),
-            machine: text("machine"),
-            cpus: values.number("cpus").unwrap_or(0),
+            kernel: text("env.kernel_release"),
+            machine: text("env.machine"),
+            cpus: values.number("env.cpus").and_then(|cpus| cpus.try_into().ok()).unwrap_or(0),
         },
-        host: text("hostname"),
-        source: text("source"),
-        clock: text("clock_name"),
-        clock_zero: values.number("clock_zero_ns"),
-        from: Instant::from_ns(values.number("from_ns").unwrap_or(0)),
-        switches: values.number("switches") == Some(1),
+        host: text("env.hostname"),
+        source: text("env.source"),
+        clock: text("env.clock_name"),
+        clock_zero: values.word("env.clock_zero_ns").and_then(|zero| zero.parse().ok()),
+        from: Instant::from_ns(from_ns.unwrap_or(0)),
+        switches: values.number("env.switches") == Some(1),
     };
-    Ok(Metadata { about, uuid: values.text("uuid").and_then(|uuid| Uuid::parse_str(&uuid).ok()), damage })
+    let uuid = values.text("trace.uuid").and_then(|uuid| Uuid::parse_str(uuid).ok());
+    Ok(Metadata { about, uuid, damage: check.damage() })
 }
 
-/// The lines `key = value;` of the text.
-struct Values<'a>(&'a str);
-
-impl Values<'_> {
-    fn find(&self, key: &str) -> Option<&str> {
-        let value = |line: &'_ str| -> Option<(usize, usize)> {
-            let rest = line.strip_prefix('\t')?.strip_prefix(key)?.strip_prefix(" = ")?;
-            // A value ends at the last semicolon before the comment; inside of a string there may be others,
-            // and `\t` is escaped.
-            let value = rest.split('\t').next()?.trim_end().strip_suffix(';')?;
-            let start = line.len() - rest.len();
-            Some((start, start + value.len()))
-        };
-        self.0.lines().find_map(|line| value(line).map(|(start, end)| &line[start..end]))
+/// Whether this is a recording of a version that is readable. Damaged metadata get the benefit of the doubt:
+/// the packets will show it.
+fn check_kind(values: &Values, bytes: &[u8], is_whole: bool, folder: &Path) -> Result<(), Error> {
+    let place = folder.display();
+    let fail = |kind: ErrorKind, message: String| Err(Error::new(kind, message));
+    if values.text("env.domain") == Some("dataflow") {
+        let message = format!("{place} is the trace of a dataflow program, which punctual chains reads");
+        return fail(ErrorKind::NotATrace, message);
     }
-
-    fn text(&self, key: &str) -> Option<String> {
-        self.find(key).and_then(unquoted)
+    let begins_as_ours = bytes.starts_with(PREAMBLE.as_bytes());
+    let tracer = values.text("env.tracer_name").unwrap_or("punctual");
+    if tracer != "punctual" && (is_whole || !begins_as_ours) {
+        let message = format!(
+            "{place} is not a recording by Punctual; it was made by {tracer}, and other tools' traces are \
+             read by punctual import"
+        );
+        return fail(ErrorKind::NotATrace, message);
     }
-
-    fn number<T: std::str::FromStr>(&self, key: &str) -> Option<T> {
-        self.find(key)?.parse().ok()
-    }
-}
-
-/// Compares the checksum. Where one changed byte explains a difference, that one is changed back.
-fn check(bytes: &[u8]) -> (Vec<u8>, Option<Damage>) {
-    let cut = |length: usize| {
-        Damage::new(
-            NAME,
-            length as u64,
-            "the file is cut off here; what it no longer says of the recording is left open, packets are read all the same",
-        )
-    };
-    let Some(body) = bytes.len().checked_sub(CRC_LINE) else {
-        return (bytes.to_vec(), Some(cut(bytes.len())));
-    };
-    let (body, line) = bytes.split_at(body);
-    let actual = crc32fast::hash(body);
-    let right = format!("{CRC_BEFORE}{actual:08x}{CRC_BEHIND}");
-    let changed: Vec<usize> = (0..CRC_LINE).filter(|at| line[*at] != right.as_bytes()[*at]).collect();
-    match changed[..] {
-        [] => return (body.to_vec(), None),
-        [at] => {
-            let what = "the file's checksum is damaged here; all else in it is right";
-            return (body.to_vec(), Some(Damage::new(NAME, (body.len() + at) as u64, what)));
+    match values.word("env.format_version") {
+        Some(version) if is_whole && !version.parse().is_ok_and(|version| READABLE.contains(&version)) => {
+            let message = format!(
+                "{place} has format version {version}; this Punctual reads versions {} to {VERSION}",
+                READABLE.start()
+            );
+            fail(ErrorKind::Version, message)
         }
-        _ => {}
+        _ => Ok(()),
     }
-    let digits =
-        line.strip_prefix(CRC_BEFORE.as_bytes()).and_then(|rest| rest.strip_suffix(CRC_BEHIND.as_bytes()));
-    let crc = digits.and_then(|digits| u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-    // Without that line at its end the file is not whole.
-    let Some(crc) = crc else { return (bytes.to_vec(), Some(cut(bytes.len()))) };
-    let [changed] = checksum::explain(crc ^ actual, body.len())[..] else {
-        let what = "the file is damaged in more than one place; what it says of the recording may be wrong";
-        return (body.to_vec(), Some(Damage::new(NAME, 0, what)));
-    };
-    let mut mended = body.to_vec();
-    mended[changed.offset] ^= changed.bits;
-    let (is, was) = (body[changed.offset], mended[changed.offset]);
-    let what =
-        format!("the file is damaged: this byte is {is:#04x} and was {was:#04x}; it is read as it was");
-    (mended, Some(Damage::new(NAME, changed.offset as u64, what)))
+}
+
+/// What the checksum in the last line says.
+enum Check {
+    Whole,
+    /// The last line is missing: bytes that are there.
+    Truncated(usize),
+    /// Where the first syntax error is; else 0.
+    Damaged(usize),
+}
+
+impl Check {
+    fn new(bytes: &[u8], error: Option<SyntaxError>) -> Check {
+        let (body, line) = bytes.split_at(bytes.len().saturating_sub(CRC_LINE));
+        if line == crc_line(body).as_bytes() {
+            Check::Whole
+        } else if line.starts_with(CRC_BEFORE.as_bytes()) || line.ends_with(CRC_BEHIND.as_bytes()) {
+            Check::Damaged(error.map_or(0, |error| error.offset))
+        } else {
+            Check::Truncated(bytes.len())
+        }
+    }
+
+    fn damage(self) -> Option<Damage> {
+        let (offset, what) = match self {
+            Check::Whole => return None,
+            Check::Truncated(length) => {
+                (length, "the file was cut off here; what it would say of the recording is unknown")
+            }
+            Check::Damaged(offset) => (
+                offset,
+                "the file is damaged (its checksum does not match); what it says of the recording may be \
+                 wrong or missing",
+            ),
+        };
+        Some(Damage::new(METADATA, offset as u64, format!("{what}, packets are read all the same")))
+    }
 }

@@ -1,13 +1,13 @@
 //! Reads recordings, also those that were cut off or damaged: whatever is whole of them, and what is missing.
 
-use super::damage::{Damage, Damages};
 use super::decode::Decoder;
 use super::index::{self, Index, Run};
-use super::layout::{FLAG_END, HEADER, Header};
+use super::layout::{self, FLAG_END, HEADER, Header};
 use super::select::Selection;
-use super::source::{Stream, metadata_of};
 use super::{Dropped, metadata};
+use crate::damage::{Damage, Damages};
 use crate::error::{Error, ErrorKind};
+use crate::source::{Expected, Source, Stream};
 use crate::{About, Record, Totals};
 use punctual_model::Instant;
 use std::io;
@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 /// this.
 const STRETCH_BYTES: u64 = 256 << 10;
 const MOST_STRETCHES: u64 = 16 << 10;
-/// As many stream files are looked at.
-const MOST_FILES: usize = 1 << 16;
+/// What a folder must be, to be read as a recording.
+const EXPECTED: Expected =
+    Expected { kind: "a recording", max_streams: 1 << 16, max_metadata: metadata::MAX_BYTES };
 
 /// A recording that is read. Several threads may read at once.
 pub struct Reader {
@@ -52,44 +53,29 @@ pub struct Stretch {
 }
 
 impl Reader {
-    /// Opens a recording and looks where its packets are. What is wrong with it is in [`Reader::damage`].
+    /// Opens a recording and finds its packets. What is wrong with it is in [`Reader::damage`].
     pub fn open(folder: &Path) -> Result<Reader, Error> {
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotADirectory => {
-                let message = format!(
-                    "{} is no recording: that is a folder; other tools' files are read by punctual import",
-                    folder.display()
-                );
-                Error::new(ErrorKind::NotATrace, message)
-            }
-            _ => Error::io("read", folder, &error),
-        };
-        let streams = Stream::in_folder(folder, MOST_FILES, failed)?;
-        if streams.len() > MOST_FILES {
-            return Err(Error::new(
-                ErrorKind::NotATrace,
-                format!("{} has more than {MOST_FILES} stream files", folder.display()),
-            ));
-        }
-        // Packets can do without; a folder that has neither is something else.
-        let Some(metadata) = metadata_of(folder, metadata::MOST_BYTES as u64, "recording")?
-            .or((!streams.is_empty()).then(Vec::new))
-        else {
-            let message = format!("{} is no recording: it has no file named metadata", folder.display());
-            return Err(Error::new(ErrorKind::NotATrace, message));
-        };
-        Reader::new(folder, &metadata, streams)
+        let what_file =
+            || "a file, and a recording is a folder; other tools' files are read by punctual import";
+        Reader::new(Source::open(folder, &EXPECTED, what_file)?)
     }
 
     /// A recording in memory: its metadata, and the stream files by number. For tests.
     pub fn in_memory(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) -> Result<Reader, Error> {
-        Reader::new(Path::new("(memory)"), metadata, Stream::in_memory(streams))
+        Reader::new(Source::in_memory(metadata, streams))
     }
 
-    fn new(folder: &Path, metadata: &[u8], mut streams: Vec<Stream>) -> Result<Reader, Error> {
-        let failed = |error: io::Error| Error::io("read", folder, &error);
-        streams.sort_by_key(|stream| stream.number);
-        let metadata = metadata::read(metadata, folder)?;
+    fn new(source: Source) -> Result<Reader, Error> {
+        let Source { folder, metadata, streams } = source;
+        let failed = |error: io::Error| Error::io("read", &folder, &error);
+        let not_a_recording = |why: &str| {
+            Error::new(ErrorKind::NotATrace, format!("{} is not a recording: {why}", folder.display()))
+        };
+        // Packets can be read without metadata; a folder that has neither is something else.
+        let metadata = match metadata {
+            None if streams.is_empty() => return Err(not_a_recording("it has no file named metadata")),
+            metadata => metadata::read(&metadata.unwrap_or_default(), &folder)?,
+        };
         let mut damages = Damages::default();
         let is_whole = metadata.damage.is_none();
         damages.extend(metadata.damage);
@@ -101,13 +87,13 @@ impl Reader {
         let total = streams.iter().map(|stream| stream.length).fold(0, u64::saturating_add);
         let index = Index::new(&streams, &uuid, STRETCH_BYTES.max(total / MOST_STRETCHES)).map_err(failed)?;
         if index.first.is_none() && metadata.about.source.is_empty() && !is_whole {
-            let message = format!("{} is no recording: nothing in it can be read", folder.display());
-            return Err(Error::new(ErrorKind::NotATrace, message));
+            let why = "nothing in it can be read; other tools' traces are read by punctual import";
+            return Err(not_a_recording(why));
         }
         damages.extend(index.damages.list());
         let last = index.last.filter(|_| !index.is_cut);
         let mut reader = Reader {
-            folder: folder.to_owned(),
+            folder,
             uuid,
             about: metadata.about,
             streams,
@@ -154,7 +140,8 @@ impl Reader {
             Some(stream) => (stream.name.clone(), stream.length),
             None => ("stream_0".to_owned(), 0),
         };
-        let what = "the recording was cut off here: it was not ended, so there may have been more that did not get to the disk";
+        let what = "the recording was cut off here: it was not ended, so there may have been more that did \
+            not get to the disk";
         self.damages.push(Damage::new(name, offset, what));
     }
 
@@ -273,17 +260,13 @@ impl Reader {
     }
 }
 
-/// What is wrong with a packet by its checksum.
+/// What is wrong with a packet whose checksum does not match.
 fn packet_damage(name: &str, offset: u64, header: &Header, packet: &[u8]) -> Option<Damage> {
-    if index::difference(packet) == Some(0) {
-        return None;
-    }
-    let (at, what) =
-        index::explain(packet, offset).unwrap_or((offset, "damaged in more than one byte".to_owned()));
     let end = offset + header.bytes as u64;
-    let left_out = format!(
-        "packet {} (bytes {offset} to {end}) is left out: {} activations",
+    let what = format!(
+        "damaged: the packet's checksum does not match; packet {} (bytes {offset} to {end}) is left out: {} \
+         activations",
         header.sequence, header.activations
     );
-    Some(Damage::new(name, at, format!("{what}; {left_out}")).of(header.activations))
+    (!layout::is_whole(packet)).then(|| Damage::new(name, offset, what).with_activations(header.activations))
 }

@@ -63,7 +63,8 @@ impl Recorder {
     pub fn create(folder: &Path, about: &About, options: &Options) -> Result<Recorder, Error> {
         if let Some(limit) = options.limit.filter(|limit| *limit < MIN_LIMIT) {
             let message = format!(
-                "a recording cannot be held within {limit} bytes; the least limit is {MIN_LIMIT} bytes (1 MiB)"
+                "a recording cannot be held within {limit} bytes; the least limit is {MIN_LIMIT} bytes \
+                    (1 MiB)"
             );
             return Err(Error::new(ErrorKind::Options, message));
         }

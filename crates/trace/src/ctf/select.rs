@@ -1,7 +1,7 @@
 //! A part of a recording, by time.
 
-use super::damage::Damages;
 use super::reader::Reader;
+use crate::damage::Damages;
 use crate::error::Error;
 use crate::{Record, Roster, Totals};
 use punctual_model::Instant;

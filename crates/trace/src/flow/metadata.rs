@@ -1,10 +1,9 @@
 //! The file `metadata` of a flow trace: written, and read as far as it says something.
 
-use super::tsdl::{Value, Values};
 use super::{About, Arming, Barrier, ByteOrder, Connection, Input, OBJECTS};
-use crate::ctf::damage::Damage;
-use crate::ctf::metadata::{NAME, quoted};
+use crate::damage::Damage;
 use crate::error::{Error, ErrorKind};
+use crate::tsdl::{METADATA, Values, quoted};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +12,7 @@ use std::path::Path;
 pub const MAJOR: u64 = 1;
 pub const MINOR: u64 = 1;
 /// 65,536 channels and as many tasks with long names fit.
-pub const MOST_BYTES: u64 = 32 << 20;
+pub const MAX_BYTES: u64 = 32 << 20;
 
 const TYPES: &str = "\
 typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
@@ -57,7 +56,8 @@ pub fn write(about: &About) -> String {
         ByteOrder::Big => "be",
     };
     let mut text = format!(
-        "/* CTF 1.8 */\n\n/* A trace of a dataflow program: docs/flow-traces.md of Punctual is its format. */\n
+        "/* CTF 1.8 */\n\n/* A trace of a dataflow program: docs/flow-traces.md of Punctual is its \
+            format. */\n
 trace {{
 	major = 1;
 	minor = 8;
@@ -139,21 +139,24 @@ pub struct Metadata {
     pub damage: Option<Damage>,
 }
 
-/// Reads the file; of one that was cut off, what is left. An error if it is none of a flow trace, which says
-/// what it is instead.
+/// Reads the file, as far as it makes sense where it was truncated or damaged. Fails if it is not the
+/// metadata of a flow trace, and says what it is instead.
 pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
-    let text = String::from_utf8_lossy(bytes);
-    let values = Values::read(&text);
-    let damage = (!values.is_whole || bytes.is_empty()).then(|| {
-        let what = match bytes.is_empty() {
-            true => "the file is empty; names and connections are left open",
-            false => {
-                "the file is cut off here or damaged; what it does not say (names, connections) is left open"
-            }
-        };
-        Damage::new(NAME, bytes.len() as u64, what)
-    });
-    check_kind(&values, bytes, folder)?;
+    let values = Values::parse(bytes);
+    let damage = match values.error {
+        _ if bytes.is_empty() => {
+            Some(Damage::new(METADATA, 0, "the file is empty; names and connections are unknown"))
+        }
+        Some(error) => {
+            let what = format!(
+                "the file was cut off or is damaged here ({}); names and connections may be missing",
+                error.what
+            );
+            Some(Damage::new(METADATA, error.offset as u64, what))
+        }
+        None => None,
+    };
+    check_kind(&values, damage.is_none(), folder)?;
     let order = values.word("trace.byte_order");
     let mut about = About {
         byte_order: match order {
@@ -178,25 +181,19 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
     };
     about.clock_zero = clock_zero(&values, about.frequency);
     for (number, value) in values.numbered("env.producer_") {
-        about.producers.extend(as_text(value).map(|name| (number, name.to_owned())));
+        about.producers.insert(number, value.as_str().to_owned());
     }
     for (number, value) in values.numbered("env.thread_") {
-        about.threads.extend(as_text(value).and_then(|thread| Some((number, thread.parse().ok()?))));
+        about.threads.extend(value.as_str().parse().ok().map(|thread| (number, thread)));
     }
     about.inputs =
-        values.numbered("env.connection_").filter_map(|(_, value)| input(as_text(value)?)).collect();
+        values.numbered("env.connection_").filter_map(|(_, value)| input(value.as_str())).collect();
     about.inputs.sort_unstable();
     about.inputs.dedup();
     about.has_all_inputs = values.text("env.connections") == Some("all");
     about.barriers =
-        values.numbered("env.barrier_").filter_map(|(_, value)| barrier(as_text(value)?)).collect();
+        values.numbered("env.barrier_").filter_map(|(_, value)| barrier(value.as_str())).collect();
     Ok(Metadata { about, names_order: order.is_some(), damage })
-}
-
-fn as_text(value: &Value) -> Option<&str> {
-    match value {
-        Value::Text(text) | Value::Word(text) => Some(text),
-    }
 }
 
 /// `"CHANNEL TASK"`, by number, and how it counts.
@@ -252,7 +249,7 @@ fn labels(values: &Values, name: &str) -> BTreeMap<u16, String> {
     let types = [name.to_owned(), format!("{name}_id")];
     let labels = types
         .iter()
-        .map(|name| values.enumeration_of(name))
+        .map(|name| values.enumeration(name))
         .find(|labels| !labels.is_empty())
         .unwrap_or(&[])
         .iter()
@@ -270,12 +267,12 @@ fn clock_zero(values: &Values, frequency: u64) -> Option<u64> {
 }
 
 /// Whether it is a flow trace of a version that is read here.
-fn check_kind(values: &Values, bytes: &[u8], folder: &Path) -> Result<(), Error> {
+fn check_kind(values: &Values, is_whole: bool, folder: &Path) -> Result<(), Error> {
     let place = folder.display();
     let domain = values.text("env.domain");
     let tracer = values.text("env.tracer_name");
     let other = |what: String| {
-        Err(Error::new(ErrorKind::NotATrace, format!("{place} is no trace of a dataflow program: {what}")))
+        Err(Error::new(ErrorKind::NotATrace, format!("{place} is not a trace of a dataflow program: {what}")))
     };
     match (domain, tracer) {
         (Some("dataflow"), _) => {}
@@ -289,14 +286,15 @@ fn check_kind(values: &Values, bytes: &[u8], folder: &Path) -> Result<(), Error>
         }
         (Some(domain), None) => return other(format!("it is a trace of domain {domain:?}")),
         (None, Some(tracer)) if tracer != "punctual" => return other(format!("it is a trace by {tracer}")),
-        // Cut off before it says so; the packets have to show it.
-        (None, _) if !values.is_whole || bytes.is_empty() => {}
+        // Cut off before it says so: the packets have to show it.
+        (None, _) if !is_whole => {}
         (None, _) => return other("its metadata do not say domain = \"dataflow\"".into()),
     }
     match values.number("env.tracer_major") {
         Some(major) if major != MAJOR => {
             let message = format!(
-                "{place} is of version {major} of the format of flow traces, and this Punctual reads version {MAJOR}"
+                "{place} is of version {major} of the format of flow traces, and this Punctual reads \
+                    version {MAJOR}"
             );
             Err(Error::new(ErrorKind::Version, message))
         }

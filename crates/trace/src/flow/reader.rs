@@ -5,15 +5,17 @@ use super::header::{HEADER, Header};
 use super::merge::{Clock, merge};
 use super::stream::{Cursor, Found};
 use super::{About, ByteOrder, Item, metadata};
-use crate::ctf::damage::{Damage, Damages};
-use crate::ctf::source::{Bytes, Stream, metadata_of};
+use crate::damage::{Damage, Damages};
 use crate::error::{Error, ErrorKind};
+use crate::source::{Bytes, Expected, Source, Stream};
+use crate::tsdl::METADATA;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// As many producers are read.
-const MOST_STREAMS: usize = 4_096;
+/// What a folder must be, to be read as a flow trace. Each producer has a stream.
+const EXPECTED: Expected =
+    Expected { kind: "a trace of a dataflow program", max_streams: 4_096, max_metadata: metadata::MAX_BYTES };
 /// Bytes that all streams together may keep in memory, and one.
 const MOST_WINDOWS: usize = 64 << 20;
 const MOST_WINDOW: usize = 256 << 10;
@@ -45,51 +47,31 @@ pub struct Totals {
 impl Reader {
     /// Opens a trace.
     pub fn open(folder: &Path) -> Result<Reader, Error> {
-        let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotADirectory => {
-                let what = what_file(folder);
-                Error::new(
-                    ErrorKind::NotATrace,
-                    format!("{} is no trace of a dataflow program: it is {what}", folder.display()),
-                )
-            }
-            _ => Error::io("read", folder, &error),
-        };
-        let streams = Stream::in_folder(folder, MOST_STREAMS, failed)?;
-        if streams.len() > MOST_STREAMS {
-            let message = format!(
-                "{} has more than {MOST_STREAMS} streams; so many producers are not read",
-                folder.display()
-            );
-            return Err(Error::new(ErrorKind::NotATrace, message));
-        }
-        let Some(text) = metadata_of(folder, metadata::MOST_BYTES, "flow trace")? else {
-            let message = format!(
-                "{} is no trace of a dataflow program: it has no file named metadata",
-                folder.display()
-            );
-            return Err(Error::new(ErrorKind::NotATrace, message));
-        };
-        Reader::new(folder, &text, streams)
+        Reader::new(Source::open(folder, &EXPECTED, || what_file(folder))?)
     }
 
     /// A trace in memory: its metadata, and the streams by number. For tests.
     pub fn in_memory(metadata: &[u8], streams: Vec<(u64, Vec<u8>)>) -> Result<Reader, Error> {
-        Reader::new(Path::new("(memory)"), metadata, Stream::in_memory(streams))
+        Reader::new(Source::in_memory(metadata, streams))
     }
 
-    fn new(folder: &Path, text: &[u8], mut streams: Vec<Stream>) -> Result<Reader, Error> {
-        streams.sort_by_key(|stream| stream.number);
-        let metadata = metadata::read(text, folder)?;
+    fn new(source: Source) -> Result<Reader, Error> {
+        let Source { folder, metadata: text, mut streams } = source;
+        let Some(text) = text else {
+            let message =
+                format!("{} is not {}: it has no file named metadata", folder.display(), EXPECTED.kind);
+            return Err(Error::new(ErrorKind::NotATrace, message));
+        };
+        let metadata = metadata::read(&text, &folder)?;
         let mut damages = Damages::default();
         damages.extend(metadata.damage);
-        let failed = |error: io::Error| Error::io("read", folder, &error);
+        let failed = |error: io::Error| Error::io("read", &folder, &error);
         let first = first_packet(&streams).map_err(failed)?;
         let mut about = metadata.about;
         if let Some((order, _)) = first.filter(|(order, _)| *order != about.byte_order) {
             if metadata.names_order {
                 let what = "it names a byte order that the packets do not have; they are read as they are";
-                damages.push(Damage::new(crate::ctf::metadata::NAME, 0, what));
+                damages.push(Damage::new(METADATA, 0, what));
             }
             about.byte_order = order;
         }
@@ -100,7 +82,7 @@ impl Reader {
             streams.clear();
         }
         let packet_bytes = first.map_or(super::header::LEAST_PACKET, |(_, bytes)| bytes);
-        Ok(Reader { folder: folder.to_owned(), about, streams, packet_bytes, damages: damages.into_list() })
+        Ok(Reader { folder, about, streams, packet_bytes, damages: damages.into_list() })
     }
 
     /// What is true of the trace as a whole.

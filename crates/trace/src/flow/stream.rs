@@ -2,8 +2,8 @@
 
 use super::ByteOrder;
 use super::header::{EVENT, HEADER, Header, Raw};
-use crate::ctf::damage::{Damage, Damages};
-use crate::ctf::source::{Bytes, Stream};
+use crate::damage::{Damage, Damages};
+use crate::source::{Bytes, Stream};
 use std::io;
 
 /// What comes next in a stream, in ticks.
@@ -124,7 +124,8 @@ impl<'a> Cursor<'a> {
         let at = self.window_at + self.position as u64;
         let left = (self.position_end - self.position) / EVENT;
         let what = format!(
-            "an event's time does not fit those around it; {left} events to the end of the packet are left out"
+            "an event's time does not fit those around it; {left} events to the end of the packet are \
+                left out"
         );
         self.damages.push(Damage::new(&self.stream.name, at, what));
         self.found.damaged_packets += 1;
@@ -150,7 +151,8 @@ impl<'a> Cursor<'a> {
     }
 
     fn damaged(&mut self, at: u64) {
-        let what = "this packet is damaged and left out: its header does not make sense, or does not fit the packets around it";
+        let what = "this packet is damaged and left out: its header does not make sense, or does not fit \
+            the packets around it";
         self.damages.push(Damage::new(&self.stream.name, at, what));
         self.found.damaged_packets += 1;
         self.left_out += 1;

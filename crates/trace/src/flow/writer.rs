@@ -3,8 +3,10 @@
 use super::header::{EVENT, HEADER, Header, LEAST_PACKET, MOST_PACKET, Raw};
 use super::{About, ByteOrder, Kind, NOTES, NUMBERS, metadata as tsdl, notes};
 use crate::error::{Error, ErrorKind};
+use crate::source::create_folder;
+use crate::tsdl::METADATA;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -55,23 +57,8 @@ impl Writer {
             );
             return Err(Error::new(ErrorKind::Options, message));
         }
-        match fs::create_dir(folder) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                if fs::read_dir(folder)
-                    .map_err(|error| Error::io("write into", folder, &error))?
-                    .next()
-                    .is_some()
-                {
-                    let message = format!(
-                        "cannot write into {}: it is not empty; name another folder, or remove it",
-                        folder.display()
-                    );
-                    return Err(Error::new(ErrorKind::Exists, message));
-                }
-            }
-            made => made.map_err(|error| Error::io("make the folder", folder, &error))?,
-        }
-        let path = folder.join(crate::ctf::metadata::NAME);
+        create_folder(folder)?;
+        let path = folder.join(METADATA);
         let write = || File::create_new(&path)?.write_all(tsdl::write(about).as_bytes());
         write().map_err(|error| Error::io("write", &path, &error))?;
         let mut writer = Writer {
@@ -108,7 +95,7 @@ impl Writer {
     /// byte order stays.
     pub fn describe(&self, about: &About) -> Result<(), Error> {
         let about = About { byte_order: self.order, ..about.clone() };
-        let (path, new) = (self.folder.join(crate::ctf::metadata::NAME), self.folder.join("metadata.new"));
+        let (path, new) = (self.folder.join(METADATA), self.folder.join("metadata.new"));
         let write = || {
             fs::write(&new, tsdl::write(&about))?;
             fs::rename(&new, &path)

@@ -76,7 +76,8 @@ impl Folder {
             let why = match protobuf {
                 0 => "is no folder that LiME recorded: there is no <tid>-<version>.events.json in it",
                 _ => {
-                    "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes JSON too"
+                    "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes \
+                        JSON too"
                 }
             };
             return Err(Error::new(ErrorKind::NotATrace, format!("{} {why}", path.display())));
@@ -137,8 +138,10 @@ impl Folder {
         self.notes.say("LiME does not say: machine, kernel, who woke whom, how many events were lost");
         self.notes
             .say("processor time is the sum of the stretches between switches, not the kernel's account");
-        self.notes
-            .say("times are CLOCK_BOOTTIME; where a sleep until a time of CLOCK_MONOTONIC does not fit that, its arrival is left out");
+        self.notes.say(
+            "times are CLOCK_BOOTTIME; where a sleep until a time of CLOCK_MONOTONIC does not fit \
+                that, its arrival is left out",
+        );
         let (notes, threads) = (&mut self.notes, &mut self.threads);
         let mut order: BinaryHeap<Reverse<(Instant, usize)>> = BinaryHeap::new();
         order.extend(

@@ -57,7 +57,8 @@ impl Trace {
         let formats =
             format::formats(opened.file.feature_section_data(Feature::TRACING_DATA).unwrap_or_default());
         if !formats.values().any(|format| format.name == SWITCH) {
-            let why = "it has no tracepoint sched:sched_switch; record with perf sched record, or perf record -e 'sched:*,raw_syscalls:*' -a";
+            let why = "it has no tracepoint sched:sched_switch; record with perf sched record, or perf \
+                record -e 'sched:*,raw_syscalls:*' -a";
             return Err(Error::new(ErrorKind::Malformed, format!("{}: {why}", path.display())));
         }
         let mut notes = Notes::default();
@@ -104,7 +105,8 @@ impl Trace {
                     // The library had read on before it put things in order.
                     let at = self.opened.position.get().min(self.opened.bytes);
                     self.notes.say(format!(
-                        "{}, byte {at} or so: it cannot be read any further ({error}); what follows is left out, and what came just before",
+                        "{}, byte {at} or so: it cannot be read any further ({error}); what follows is left \
+                            out, and what came just before",
                         self.path.display()
                     ));
                     lost += 1;
@@ -244,8 +246,10 @@ fn about(file: &PerfFile, notes: &mut Notes) -> About {
         other => other,
     };
     if is_its_own {
-        notes
-            .say("times are those of perf's own clock (the scheduler's); perf record -k CLOCK_MONOTONIC makes them comparable with others");
+        notes.say(
+            "times are those of perf's own clock (the scheduler's); perf record -k CLOCK_MONOTONIC \
+                makes them comparable with others",
+        );
     }
     let zero = file.clock_data().ok().flatten();
     About {
@@ -264,18 +268,31 @@ fn about(file: &PerfFile, notes: &mut Notes) -> About {
 }
 
 fn say_what_is_missing(notes: &mut Notes, has_calls: bool, has_loans: bool, is_known_machine: bool) {
-    notes.say("perf does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, affinity, command lines");
+    notes.say(
+        "perf does not say: which of FIFO and RR a thread is under (taken as FIFO), reservations, \
+        affinity, command lines",
+    );
     if !has_loans {
-        notes.say("priorities are those of the moment: one that a lock lends a thread begins a task (sched:sched_pi_setprio would tell)");
+        notes.say(
+            "priorities are those of the moment: one that a lock lends a thread begins a task \
+            (sched:sched_pi_setprio would tell)",
+        );
     }
     notes.say("processor time is the sum of the stretches between switches, not the kernel's account");
     match (has_calls, is_known_machine) {
-        (false, _) => notes.say("it has no system calls: every sleep divides jobs; perf record -e 'sched:*,raw_syscalls:*' -a has them"),
-        (true, false) => notes.say("the system calls of its machine are not known here: every sleep divides jobs"),
+        (false, _) => notes.say(
+            "it has no system calls: every sleep divides jobs; perf record -e \
+            'sched:*,raw_syscalls:*' -a has them",
+        ),
+        (true, false) => notes.say(
+            "the system calls of its machine are not known here: every sleep \
+            divides jobs",
+        ),
         (true, true) => {
             notes.say("until when a thread sleeps is behind a pointer: arrivals are not known");
             notes.say(
-                "what a descriptor is, and whether it blocks, is not known: a read, accept or receive divides jobs only where it slept",
+                "what a descriptor is, and whether it blocks, is not known: a read, accept or receive \
+                    divides jobs only where it slept",
             );
         }
     }

@@ -88,14 +88,16 @@ fn every_field_is_where_the_metadata_say() {
             "separator",
             1_000_003_000,
             &format!(
-                "separator = 0, call = {read}, class = ( \"character_device\" : container = 3 ), number = -3, object = 0xABC"
+                "separator = 0, call = {read}, class = ( \"character_device\" : container = 3 ), number = \
+                    -3, object = 0xABC"
             ),
         ),
         event(
             "activation",
             1_000_003_000,
             &format!(
-                "call = {read}, separator = 0, tid = 7, sequence = 1, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}",
+                "call = {read}, separator = 0, tid = 7, sequence = 1, before_ns = 0, \
+                    release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}",
                 1_u64 << 50
             ),
         ),
@@ -103,14 +105,17 @@ fn every_field_is_where_the_metadata_say() {
             "separator",
             1_000_003_000,
             &format!(
-                "separator = 1, call = {sleep}, class = ( \"clock_absolute\" : container = 33 ), number = 1, object = 0x0"
+                "separator = 1, call = {sleep}, class = ( \"clock_absolute\" : container = 33 ), number = \
+                    1, object = 0x0"
             ),
         ),
         event(
             "activation_timed",
             1_000_003_000,
             &format!(
-                "call = {sleep}, separator = 1, tid = 7, sequence = 2, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}, arrival_after_release_ns = -100",
+                "call = {sleep}, separator = 1, tid = 7, sequence = 2, before_ns = 0, \
+                    release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}, \
+                    arrival_after_release_ns = -100",
                 1_u64 << 50
             ),
         ),
@@ -118,7 +123,8 @@ fn every_field_is_where_the_metadata_say() {
             "activation_without_sleep",
             1_000_003_000,
             &format!(
-                "call = {read}, separator = 0, tid = 7, sequence = 3, before_ns = 0, stop_before_start_ns = 2000, cpu_ns = {}, arrival_known = {yes}, arrival_after_stop_ns = 400",
+                "call = {read}, separator = 0, tid = 7, sequence = 3, before_ns = 0, stop_before_start_ns = \
+                    2000, cpu_ns = {}, arrival_known = {yes}, arrival_after_stop_ns = 400",
                 1_u64 << 50
             ),
         ),
@@ -126,7 +132,10 @@ fn every_field_is_where_the_metadata_say() {
             "activation_wide",
             1_000_003_000,
             &format!(
-                "call = {read}, separator = 0, tid = 7, sequence = 4, slept = {yes}, arrival_known = {yes}, resumed = {yes}, release_known = {yes}, stop_ns = 1000001000, cpu_ns = {}, arrival_ns = 17, release_earliest_ns = 1000001500, release_latest_ns = 1000002500, start_ns = 1000003000, suspended_after_ns = 5",
+                "call = {read}, separator = 0, tid = 7, sequence = 4, slept = {yes}, arrival_known = {yes}, \
+                    resumed = {yes}, release_known = {yes}, stop_ns = 1000001000, cpu_ns = {}, arrival_ns = \
+                    17, release_earliest_ns = 1000001500, release_latest_ns = 1000002500, start_ns = \
+                    1000003000, suspended_after_ns = 5",
                 1_u64 << 50
             ),
         ),
@@ -134,7 +143,9 @@ fn every_field_is_where_the_metadata_say() {
             "activation_counted",
             1_000_003_000,
             &format!(
-                "call = {read}, separator = 0, tid = 7, sequence = 5, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}, expirations = 3",
+                "call = {read}, separator = 0, tid = 7, sequence = 5, before_ns = 0, \
+                    release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}, \
+                    expirations = 3",
                 1_u64 << 50
             ),
         ),
@@ -147,7 +158,8 @@ fn every_field_is_where_the_metadata_say() {
             "activation",
             1_000_003_000,
             &format!(
-                "call = {read}, separator = 0, tid = 7, sequence = 6, before_ns = 0, release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}",
+                "call = {read}, separator = 0, tid = 7, sequence = 6, before_ns = 0, \
+                    release_before_start_ns = 1000, stop_before_start_ns = 2000, cpu_ns = {}",
                 1_u64 << 50
             ),
         ),

@@ -13,41 +13,6 @@ fn said(metadata: &[u8], stream: &[u8]) -> (Vec<Damage>, usize) {
     (damage, records)
 }
 
-#[test]
-fn a_changed_byte_of_the_stream_is_named() {
-    let (metadata, stream) = small(3, 120);
-    let (damage, all) = said(metadata.as_bytes(), &stream);
-    assert_eq!(damage, []);
-    for at in 0..stream.len() {
-        let mut changed = stream.clone();
-        changed[at] ^= 1 << (at % 8);
-        let (damage, records) = said(metadata.as_bytes(), &changed);
-        // Now and then another byte would explain it as well; then both are said.
-        let is_named = |damage: &Damage| {
-            damage.offset() == at as u64 || damage.to_string().contains(&format!("byte {at}"))
-        };
-        assert!(damage.iter().any(is_named), "{at}: {damage:?}");
-        assert_eq!(damage.len(), 1, "{at}: {damage:?}");
-        // The last packet has but the end of the observation.
-        assert!(records <= all && records + 120 > all, "{at}: {records} of {all}");
-    }
-}
-
-#[test]
-fn a_changed_byte_of_the_metadata_is_named_and_mended() {
-    let (metadata, stream) = small(1, 10);
-    for at in 0..metadata.len() {
-        let mut changed = metadata.clone().into_bytes();
-        changed[at] ^= 1 << (at % 8);
-        let reader = Reader::in_memory(&changed, vec![(0, stream.clone())]).unwrap();
-        let damage = reader.damage();
-        assert_eq!(damage.len(), 1, "{at}: {damage:?}");
-        assert_eq!((damage[0].file(), damage[0].offset()), ("metadata", at as u64), "{}", damage[0]);
-        assert_eq!(reader.about(), &some_about());
-        assert_eq!(read_all(&reader).len(), 11);
-    }
-}
-
 /// Where packets begin, and the end.
 fn borders(stream: &[u8]) -> Vec<usize> {
     let mut borders = vec![0];
@@ -57,6 +22,51 @@ fn borders(stream: &[u8]) -> Vec<usize> {
         borders.push(at);
     }
     borders
+}
+
+#[test]
+fn a_changed_byte_costs_its_packet_alone() {
+    let (metadata, stream) = small(3, 120);
+    let (damage, all) = said(metadata.as_bytes(), &stream);
+    assert_eq!(damage, []);
+    let borders = borders(&stream);
+    for at in 0..stream.len() {
+        let mut changed = stream.clone();
+        changed[at] ^= 1 << (at % 8);
+        let (damage, records) = said(metadata.as_bytes(), &changed);
+        let packet = borders.iter().rfind(|border| **border <= at).expect("a packet");
+        let [damage] = &damage[..] else { panic!("{at}: {damage:?}") };
+        assert_eq!((damage.file(), damage.offset()), ("stream_0", *packet as u64), "{at}: {damage}");
+        // The last packet has but the end of the observation.
+        assert!(records <= all && records + 120 > all, "{at}: {records} of {all}");
+    }
+}
+
+#[test]
+fn changed_bytes_of_the_metadata_cost_no_record() {
+    let (metadata, stream) = small(1, 10);
+    let whole = Reader::in_memory(metadata.as_bytes(), vec![(0, stream.clone())]).unwrap();
+    let all = read_all(&whole);
+    let metadata = metadata.into_bytes();
+    for at in 0..metadata.len() {
+        let mut changed = metadata.clone();
+        changed[at] ^= 1 << (at % 8);
+        let reader = Reader::in_memory(&changed, vec![(0, stream.clone())])
+            .unwrap_or_else(|error| panic!("{at}: {error}"));
+        let [damage] = &reader.damage()[..] else { panic!("{at}: {:?}", reader.damage()) };
+        assert_eq!(damage.file(), "metadata");
+        assert!(
+            damage.offset() <= changed.len() as u64 && damage.to_string().contains("damaged"),
+            "{damage}"
+        );
+        // The span is that of the packets, whatever the metadata say of it.
+        assert!(reader.about().from >= some_about().from && reader.until() == whole.until(), "{at}");
+        assert_eq!(read_all(&reader), all, "{at}");
+    }
+    for garbage in [&[][..], &[0; 4096], b"trace {", b"\xff\xfe"] {
+        let reader = Reader::in_memory(garbage, vec![(0, stream.clone())]).unwrap();
+        assert_eq!((read_all(&reader), reader.damage().len()), (all.clone(), 1));
+    }
 }
 
 #[test]

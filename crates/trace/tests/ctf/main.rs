@@ -1,4 +1,4 @@
-//! Recordings on disk: that they come back as they were, whatever happens to them.
+//! Recordings survive the disk: what was written comes back, whatever happened to the files.
 
 /// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test`
 /// counts these lines.
@@ -16,5 +16,7 @@ mod fuzz;
 mod generate;
 mod hardship;
 mod limit;
+#[path = "../common/mutate.rs"]
+mod mutate;
 mod roundtrip;
 mod select;

@@ -1,6 +1,7 @@
 //! Traces that were cut off or damaged.
 
 use crate::generate::*;
+use crate::mutate::Mutator;
 use punctual_trace::flow::{ByteOrder, Event, Item, Reader};
 use std::collections::HashSet;
 
@@ -103,44 +104,24 @@ fn a_damaged_header_costs_its_packet_alone() {
     }
 }
 
-/// SplitMix64: numbers that are always the same.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((mixed ^ (mixed >> 31)) % end.max(1) as u64) as usize
-    }
-
-    fn change(&mut self, input: &mut Vec<u8>) {
-        let at = self.below(input.len());
-        let to = (at + self.below(300)).min(input.len());
-        match self.below(6) {
-            _ if input.is_empty() => input.push(self.below(256) as u8),
-            0 | 1 => input[at] ^= 1 << self.below(8),
-            2 => input[at] = [0, 1, 0x7f, 0x80, 0xff][self.below(5)],
-            3 => input[at..to].fill(if self.below(2) == 0 { 0 } else { 0xff }),
-            4 => drop(input.drain(at..to)),
-            _ => input.truncate(at),
-        }
-    }
-}
-
 #[test]
-fn changed_traces_neither_panic_nor_run_away() {
-    let mut numbers = Numbers(6);
+fn mutations_neither_panic_nor_run_away() {
+    let mut mutator = Mutator(6);
     let traces = [ByteOrder::Little, ByteOrder::Big].map(|order| trace(order, 12));
     for round in 0..5_000 {
         let (metadata, streams, _) = &traces[round % 2];
         let (mut metadata, mut streams) = (metadata.clone(), streams.clone());
-        for _ in 0..=numbers.below(4) {
-            match numbers.below(5) {
-                0 => numbers.change(&mut metadata),
+        for _ in 0..=mutator.below(4) {
+            match mutator.below(5) {
+                0 => {
+                    let at = mutator.below(metadata.len());
+                    mutator.change(&mut metadata, at, &[]);
+                }
                 _ => {
-                    let stream = numbers.below(streams.len());
-                    numbers.change(&mut streams[stream].1);
+                    let stream = mutator.below(streams.len());
+                    let bytes = &mut streams[stream].1;
+                    let at = mutator.below(bytes.len());
+                    mutator.change(bytes, at, &[]);
                 }
             }
         }

@@ -1,6 +1,8 @@
-//! Flow traces: what was written comes back, others read it, and whatever is damaged is left out and told.
+//! Flow traces: what was written comes back, other tools read it, and damage is left out and reported.
 
 mod babeltrace;
 mod damage;
 mod generate;
+#[path = "../common/mutate.rs"]
+mod mutate;
 mod roundtrip;

@@ -273,7 +273,9 @@ fn a_throttled_thread_has_a_gap() {
 fn a_thread_ends_and_its_number_is_used_again() {
     let ends = events(2).replace(
         "{\"ts\":0,",
-        "{\"ts\":1030000000,\"event\":\"sched_process_exit\"},\n{\"ts\":1030000100,\"event\":\"sched_switched_out\",\"cpu\":1,\"prio\":60,\"state\":128},\n{\"ts\":0,",
+        "{\"ts\":1030000000,\"event\":\"sched_process_exit\"},\n\
+            {\"ts\":1030000100,\"event\":\"sched_switched_out\",\"cpu\":1,\"prio\":60,\"state\":128},\n\
+            {\"ts\":0,",
     );
     let later = events(2).replace("\"ts\":1", "\"ts\":2").replace("\"required_ns\":1", "\"required_ns\":2");
     let other = INFOS.replace("\"tgid\":39", "\"tgid\":77");

@@ -222,7 +222,10 @@ impl Event {
                 let arrival = match sleep {
                     Some(Sleep::For(span)) => Some(at + span),
                     Some(Sleep::Until(time)) if time + SAME_CLOCK < at => {
-                        notes.count("sleeps until a time more than a second ago: the clocks differ, their arrivals are left out");
+                        notes.count(
+                            "sleeps until a time more than a second ago: the clocks differ, their \
+                            arrivals are left out",
+                        );
                         None
                     }
                     Some(Sleep::Until(time)) => Some(time),

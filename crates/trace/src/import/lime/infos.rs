@@ -43,7 +43,10 @@ impl Infos {
         let text = match fs::read(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                notes.count("events without infos: name and policy of the thread are not known, it is taken as SCHED_OTHER");
+                notes.count(
+                    "events without infos: name and policy of the thread are not known, it is taken \
+                    as SCHED_OTHER",
+                );
                 return Ok(Infos::default());
             }
             Err(error) => return Err(Error::io(&path, &error)),
@@ -52,7 +55,10 @@ impl Infos {
             Ok(infos) => infos,
             // LiME writes the infos last: it may have been killed meanwhile.
             Err(error) if error.is_eof() => {
-                notes.say(format!("{name} ends too early: name and policy of the thread are not known, it is taken as SCHED_OTHER"));
+                notes.say(format!(
+                    "{name} ends too early: name and policy of the thread are not known, it \
+                    is taken as SCHED_OTHER"
+                ));
                 return Ok(Infos::default());
             }
             Err(error) => {

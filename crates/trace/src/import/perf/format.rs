@@ -90,7 +90,12 @@ fn field(text: &str) -> Option<(String, Field)> {
 mod tests {
     use super::*;
 
-    const SECTION: &[u8] = b"\x17\x08\x44tracing0.6\0\0\x01\0\0\0sched\0\x02\x03name: sched_waking\nID: 318\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:unsigned long args[2];\toffset:28;\tsize:16;\tsigned:0;\n\nprint fmt: \"comm=%s\", REC->comm\n\xff\xfename: broken\nID: x\n";
+    const SECTION: &[u8] = b"\x17\x08\x44tracing0.6\0\0\x01\0\0\0sched\0\x02\x03name: sched_waking\nID: \
+        318\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n\tfield:char \
+        comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t \
+        pid;\toffset:24;\tsize:4;\tsigned:1;\n\tfield:unsigned long \
+        args[2];\toffset:28;\tsize:16;\tsigned:0;\n\nprint fmt: \"comm=%s\", REC->comm\n\xff\xfename: \
+        broken\nID: x\n";
 
     #[test]
     fn fields_are_where_the_text_says() {

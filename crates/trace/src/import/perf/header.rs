@@ -31,7 +31,11 @@ pub fn check(file: &File, bytes: u64) -> Result<Range<u64>, String> {
     };
     const PIPE: u64 = 16;
     if number(8).map_err(cut_off)? == PIPE {
-        return Err("perf wrote it to a pipe, which leaves out what is needed here; record into a file with perf record -o FILE".to_owned());
+        return Err(
+            "perf wrote it to a pipe, which leaves out what is needed here; record into a file with \
+            perf record -o FILE"
+                .to_owned(),
+        );
     }
     for at in SECTIONS {
         within(at, "a section")?;

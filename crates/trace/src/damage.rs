@@ -1,11 +1,11 @@
-//! What is wrong with a recording, and where.
+//! What is wrong with a trace, and where.
 
 use std::fmt;
 
-/// As many are told one by one.
-const MOST: usize = 100;
+/// Damages that are listed one by one; beyond them there is a count.
+const MAX_LISTED: usize = 100;
 
-/// Something that is wrong with a recording. Displayed: the file, the byte, what that means.
+/// Something that is wrong with a trace. Displayed: the file, the byte, what that means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     file: String,
@@ -19,18 +19,18 @@ impl Damage {
         Damage { file: file.into(), offset, what: what.into(), activations: 0 }
     }
 
-    /// The same, with how many activations are lost by it.
-    pub(super) fn of(self, activations: u64) -> Damage {
+    /// The same, with the number of activations it costs.
+    pub(crate) fn with_activations(self, activations: u64) -> Damage {
         Damage { activations, ..self }
     }
 
     /// The same with more words at its end.
-    pub(super) fn and(mut self, more: &str) -> Damage {
+    pub(crate) fn and(mut self, more: &str) -> Damage {
         self.what.push_str(more);
         self
     }
 
-    /// The file in the recording's folder.
+    /// The file in the trace's folder.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -40,7 +40,7 @@ impl Damage {
         self.offset
     }
 
-    /// Activations that are lost by it, as far as the recording says; 0 where it does not.
+    /// Activations it costs, as far as the recording says; else 0.
     pub fn activations(&self) -> u64 {
         self.activations
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Damages as they are found; a file full of them does not fill the memory.
+/// A bounded list of damages.
 #[derive(Clone, Debug, Default)]
 pub struct Damages {
     list: Vec<Damage>,
@@ -61,7 +61,7 @@ pub struct Damages {
 
 impl Damages {
     pub fn push(&mut self, damage: Damage) {
-        if self.list.len() < MOST {
+        if self.list.len() < MAX_LISTED {
             self.list.push(damage);
         } else {
             self.more += 1;
@@ -74,7 +74,7 @@ impl Damages {
 
     pub fn into_list(mut self) -> Vec<Damage> {
         if let (Some(last), true) = (self.list.last_mut(), self.more > 0) {
-            last.what.push_str(&format!("; and {} more damaged places behind this one", self.more));
+            last.what.push_str(&format!("; and {} more damaged places after this one", self.more));
         }
         self.list
     }
