@@ -8,13 +8,17 @@
 
 mod analysis;
 mod chains;
+mod finish;
 mod graph;
 mod inputs;
 mod instances;
 mod kernel;
 mod lineage;
+mod losses;
 mod names;
+mod paths;
 mod sources;
+mod tasks;
 mod times;
 mod tree;
 

@@ -1,9 +1,10 @@
-//! What was found, as the timing-model file has it.
+//! The results of an analysis, as the timing-model file has them.
 
-use super::{Analysis, TaskState};
-use crate::flow::graph::Maker;
-use crate::flow::lineage::{Carried, Way};
-use crate::flow::sources::{ChainState, Latencies};
+use super::analysis::Analysis;
+use super::graph::Maker;
+use super::lineage::{Carried, Way};
+use super::sources::{ChainState, Latencies};
+use super::tasks::TaskState;
 use punctual_model::dataflow::{
     Activates, ByKernel, Chain, Channel, Count, Dataflow, Distance, FlowTask, Keeps, Latency, PathStep,
     PushedBy, WorstPath,
@@ -12,17 +13,16 @@ use punctual_model::{Duration, Instant};
 use punctual_trace::flow::{About, Arming, Connection, Totals};
 
 impl Analysis<'_> {
-    /// The end of the trace. `totals` are what its reader counted.
+    /// Ends the analysis. `totals` are what the trace's reader counted.
     pub fn finish(mut self, about: &About, totals: &Totals) -> Dataflow {
-        for place in 0..self.tasks.len() {
-            while let Some(instance) = self.tasks[place].live.remove_any() {
-                // What was on its way while events went missing may have ended then.
-                let has_met_gap = self.is_cut
-                    || instance.activation.is_none_or(|at| self.gap_until.is_some_and(|until| until >= at));
-                self.abandon(place, &instance, !has_met_gap, self.graph.until());
+        for task in 0..self.tasks.states.len() {
+            while let Some(instance) = self.tasks.states[task].live.remove_any() {
+                // It may have ended while events were missing.
+                let may_have_ended = instance.activation.is_none_or(|at| self.losses.reach(at));
+                self.abandon(task, &instance, !may_have_ended, self.graph.until());
             }
         }
-        self.chains.iter_mut().for_each(ChainState::finish);
+        self.paths.chains.iter_mut().for_each(ChainState::finish);
         Dataflow {
             program: about.program.clone(),
             platform: about.platform.clone(),
@@ -38,15 +38,15 @@ impl Analysis<'_> {
                 .iter()
                 .map(|(number, name)| self.channel(*number, name))
                 .collect(),
-            tasks: self.tasks.iter().map(|task| self.task(task)).collect(),
+            tasks: self.tasks.states.iter().map(|task| self.task(task)).collect(),
             chains: self
-                .asked
+                .chains
                 .chains
                 .iter()
-                .zip(&self.chains)
+                .zip(&self.paths.chains)
                 .map(|(tasks, state)| self.chain(tasks, state))
                 .collect(),
-            chains_omitted: self.asked.is_too_many,
+            chains_omitted: self.chains.is_too_many,
         }
     }
 
@@ -135,7 +135,7 @@ impl Analysis<'_> {
         Some(Latency { distribution: latencies.histogram.distribution()?, worst })
     }
 
-    /// The way step by step, and its parts.
+    /// A way step by step, with the sums of its parts.
     fn path(&self, names: &[String], way: &Way) -> WorstPath {
         let step = |carried: &Carried, start: Instant, until: Instant, channel: Option<u16>| PathStep {
             task: String::new(),
