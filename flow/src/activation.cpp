@@ -7,7 +7,7 @@
 
 namespace punctual::flow {
 
-void Input::told() noexcept
+void Input::count_push() noexcept
 {
 	Task &task = *task_;
 	if (!arming_.synchronised_ && (task.state_ != Task::State::idle || armed()))
@@ -66,7 +66,7 @@ void Channel::pass() noexcept
 {
 	arrived_ = 0;
 	for (Input *input = first_input_; input != nullptr; input = input->next_of_channel_)
-		input->told();
+		input->count_push();
 }
 
 // Without the lock.

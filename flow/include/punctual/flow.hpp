@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// An executor for dataflow programs: tasks that are activated by data on channels, and run by a
-// pool of threads, one after the other, without preempting each other. docs/flow.md says what
-// activates a task, case by case, and shows how a program is made.
+// An executor for dataflow programs: data on channels activates tasks, and a pool of threads runs
+// them, without preempting one by another. docs/flow.md specifies what activates a task, case by
+// case, and shows how to write a program.
 //
-// Building: schedulers first, then channels, tasks and their inputs, in any order that C++ allows;
-// they are what they are as long as they live, and do not move. The library keeps no copies of them
-// and allocates no memory, except in Scheduler::start. Whoever destroys a task, channel or input
-// stops the scheduler before.
+// Building a graph: construct the scheduler first, then channels, tasks and their inputs, in any
+// order that C++ allows. They cannot be moved. The library keeps no copies of them, and allocates
+// memory in Scheduler::start only. Stop the scheduler before you destroy a task, channel or input.
 //
-// Threads: pushes, and all that says so, may come from any thread, also from tasks; not from signal
-// handlers. Building and destroying is for one thread at a time, while the scheduler is stopped.
-// What tasks share besides channels they must protect themselves: two tasks may run at once, one
-// task never does.
+// Threads: functions marked "Any thread" may be called from any thread, including from tasks, but
+// not from signal handlers. Construct and destroy from one thread at a time, while the scheduler is
+// stopped. Protect whatever else tasks share: two tasks may run at the same time, though one task
+// never runs concurrently with itself.
 //
-// Errors: functions that can fail return a Status, which must not be ignored, and change nothing
-// then. What is wrong with a graph is found by Scheduler::start. Nothing throws, and neither may
-// tasks.
+// Errors: a function that can fail returns a Status, which must be checked; if it fails, it changes
+// nothing. Scheduler::start finds mistakes in the graph. The library does not throw; tasks must not
+// either.
 #ifndef PUNCTUAL_FLOW_HPP
 #define PUNCTUAL_FLOW_HPP
 
@@ -43,14 +42,14 @@ struct Trace;
 
 enum class Error : std::uint8_t {
 	none,
-	// Scheduler::start and others that need it stopped: it is running.
+	// The scheduler is running, and the call needs it stopped.
 	running,
-	// It is not running.
+	// The scheduler is not running.
 	not_running,
-	// Scheduler::stop, called by a task: it has begun, and the caller cannot wait for the end,
-	// since that includes its own.
+	// A task called Scheduler::stop: the stop has begun, but the task cannot wait for its own
+	// end.
 	by_task,
-	// Of the graph, found by Scheduler::start.
+	// Mistakes in the graph, found by Scheduler::start.
 	name,
 	name_twice,
 	too_many,
@@ -61,10 +60,10 @@ enum class Error : std::uint8_t {
 	priority,
 	period,
 	group_twice,
-	// A barrier's count, a delay.
+	// A barrier's count or a delay is out of range.
 	count,
 	delay,
-	// Of the settings.
+	// Mistakes in the settings.
 	executors,
 	affinity,
 	thread_policy,
@@ -72,14 +71,14 @@ enum class Error : std::uint8_t {
 	deadline_permission,
 	thread,
 	memory,
-	// The trace could not be begun or, from Scheduler::stop, not all of it written.
+	// The trace could not be started or, from Scheduler::stop, not be written completely.
 	trace,
 	trace_not_built,
-	// Data that does not fit: a queue is full.
+	// The queue is full.
 	full,
 };
 
-// What became of a call. Convertible to true where it succeeded.
+// The result of a call. True if it succeeded.
 class [[nodiscard]] Status {
 public:
 	constexpr Status() noexcept = default;
@@ -97,19 +96,19 @@ public:
 	{
 		return error_;
 	}
-	// errno's value, where a call to the system failed, else 0.
+	// The errno of the system call that failed, else 0.
 	constexpr int os_error() const noexcept
 	{
 		return os_error_;
 	}
-	// On what: the name of a task, channel or thread. As long as that lives.
+	// The name of the task, channel or thread that it is about; valid as long as that lives.
 	constexpr const char *subject() const noexcept
 	{
 		return subject_;
 	}
 
-	// What failed, on what, why and what to do, in English, with a newline. Returns 1, for
-	// main() to return.
+	// Prints what failed, on what, why and what to do, with a newline. Returns 1, as an exit
+	// code for main().
 	int print(std::FILE *file) const noexcept;
 
 private:
@@ -122,27 +121,27 @@ private:
 // The longest period, offset or delay: a hundred years.
 inline constexpr std::int64_t max_time_ns = std::int64_t{36525} * 86'400 * 1'000'000'000;
 
-// The room for a task's or channel's name, with its NUL.
+// Size of a task's or channel's name, including its NUL.
 inline constexpr std::size_t name_size = 24;
 
-// What a task and a channel are to those who watch. Probes from outside read it at these offsets,
-// which are part of the interface (docs/flow.md, "Probes").
+// The part of a task or channel that probes read from outside, at these offsets. They are part of
+// the interface (docs/flow.md, "Probes").
 struct Object {
-	// Of tasks and of channels, from 0 each, in the order of construction. 65,535: not part of
-	// the graph (Error::built_while_running).
+	// In the order of construction, from 0, separately for tasks and channels. 65,535: not part
+	// of the graph (Error::built_while_running).
 	std::uint16_t id;
 	std::uint16_t reserved;
-	// Of a task: instances that have ended, which is the number of the one under way. Of a
-	// channel: pushes so far.
+	// A task's instances that have ended, which is the number of the current one; a channel's
+	// pushes so far.
 	std::uint32_t number;
 	char name[name_size];
-	// Not for probes: the number that is 0 in the trace, which counts from its own beginning.
+	// Not for probes: the number that is 0 in the trace.
 	std::uint32_t first_traced;
 };
 static_assert(offsetof(Object, id) == 0 && offsetof(Object, number) == 4 &&
 	      offsetof(Object, name) == 8 && offsetof(Object, first_traced) == 32);
 
-// A base, so that an Object's address leads to its task or channel.
+// A base class, so that an Object's address leads to its task or channel.
 struct Watched {
 	Object object_{UINT16_MAX, 0, 0, {}, 0};
 };
@@ -150,12 +149,12 @@ struct Watched {
 // --
 // channels
 
-// What tasks are activated by. By itself it holds no data: a signal. Latest and Queue hold some.
+// Activates tasks. A channel of this class is a signal, without data; Latest and Queue hold data.
 class Channel : private Watched {
 public:
-	// The name is copied: up to 23 bytes of printable ASCII without spaces, quotes, backslashes
-	// and commas (which separate names in `punctual chains --chain`); channels have different
-	// ones.
+	// The name is copied. It has up to 23 bytes of printable ASCII, without spaces, quotes,
+	// backslashes and commas (`punctual chains --chain` separates names by commas), and is
+	// unique among channels.
 	Channel(Scheduler &scheduler, const char *name) noexcept;
 	virtual ~Channel();
 	Channel(const Channel &) = delete;
@@ -170,17 +169,17 @@ public:
 		return object_.id;
 	}
 
-	// Tells the inputs that there is data. Any thread.
+	// Signals the inputs that there is data. Any thread.
 	void push() noexcept;
 
 protected:
-	// Called by Scheduler::reset: forgets the data.
+	// Drops the data; called by Scheduler::reset.
 	virtual void clear() noexcept
 	{
 	}
 
 	Scheduler *scheduler_;
-	// This many pushes make one at the inputs; the first count is that at the beginning.
+	// Every count_-th push reaches the inputs; first_count_ is the initial value.
 	std::uint32_t count_ = 1;
 	std::uint32_t first_count_ = 1;
 	std::uint32_t arrived_ = 0;
@@ -201,10 +200,9 @@ private:
 	Channel *next_ = nullptr;
 };
 
-// Holds the value that was pushed last; each push overwrites. Copies are made under the channel's
-// own lock, for values that are copied quickly (else: a Queue of pointers). Copying must not throw.
-// To be used with inputs that are not synchronised, where what matters is the newest value and not
-// each one.
+// Holds the newest value; each push overwrites it. Values are copied under the channel's own lock,
+// so copying should be quick (for large values, use a Queue of pointers) and must not throw. Use it
+// with unsynchronised inputs, where the newest value matters and not every one.
 template <typename T> class Latest : public Channel {
 public:
 	Latest(Scheduler &scheduler, const char *name, const T &initial = T()) noexcept
@@ -222,7 +220,7 @@ public:
 		Channel::push();
 	}
 
-	// The value pushed last, or the initial one. Any thread.
+	// The newest value, or the initial one. Any thread.
 	T read() const noexcept
 	{
 		Locked locked(lock_);
@@ -242,9 +240,9 @@ private:
 	T value_;
 };
 
-// Holds up to `capacity` values, oldest first: each is read once, by whoever pops it first. Copying
-// and moving must not throw. With a synchronised input and a pop in each instance, every value
-// activates its task exactly once, and none is left.
+// Holds up to `capacity` values; each is popped once, the oldest first. Copying and moving must not
+// throw. With a synchronised input and one pop per instance, every value activates its task exactly
+// once.
 template <typename T, std::size_t capacity> class Queue : public Channel {
 	static_assert(capacity > 0);
 
@@ -253,8 +251,8 @@ public:
 	{
 	}
 
-	// Error::full where there is no room: the value is not taken, and the inputs are not told.
-	// Any thread.
+	// Error::full if there is no room: the value is dropped, and the inputs see nothing. Any
+	// thread.
 	Status push(T value) noexcept
 	{
 		{
@@ -279,7 +277,7 @@ public:
 		return true;
 	}
 
-	// How many values wait. Any thread.
+	// Number of values in the queue. Any thread.
 	std::size_t size() const noexcept
 	{
 		Locked locked(lock_);
@@ -300,15 +298,15 @@ private:
 	T values_[capacity]{};
 };
 
-// A channel that lets pass after a number of pushes, which can be changed at any time.
+// A channel that passes on one push in `count`, which can be changed at any time.
 class Barrier : public Channel {
 public:
 	Barrier(Scheduler &scheduler, const char *name, std::uint32_t count) noexcept;
 
-	// From now on, counting what has come since it last let pass. Lets pass at once where that
-	// is enough. Any thread.
+	// Pushes since the last one that was passed on still count; if they are enough, one is
+	// passed on at once. Any thread.
 	Status set_count(std::uint32_t count) noexcept;
-	// The same, by a number more: for those who each announce what they will push. Any thread.
+	// Adds to the count: for threads that each announce how much they will push. Any thread.
 	void raise_count(std::uint32_t by) noexcept;
 
 private:
@@ -323,8 +321,8 @@ class Event : public Channel {
 public:
 	~Event() override;
 
-	// No push of the timer comes any more; a periodic event begins again at the next start.
-	// False where none was to come. Any thread.
+	// Cancels all pushes to come; a periodic event begins again at the next start. Returns
+	// false if there were none to cancel. Any thread.
 	bool cancel() noexcept;
 
 protected:
@@ -335,11 +333,11 @@ protected:
 
 	static constexpr std::size_t not_waiting = SIZE_MAX;
 
-	// When the timer pushes next, in nanoseconds of CLOCK_MONOTONIC, and where it is in the
+	// Time of the next push, in nanoseconds of CLOCK_MONOTONIC, and the event's place in the
 	// timer's heap.
 	std::int64_t due_ns_ = 0;
 	std::size_t place_ = not_waiting;
-	// 0: one-shot.
+	// 0 for one-shot events.
 	std::int64_t period_ns_ = 0;
 	std::int64_t offset_ns_ = 0;
 	std::uint64_t overruns_ = 0;
@@ -354,30 +352,30 @@ public:
 	PeriodicEvent(Scheduler &scheduler, const char *name, std::chrono::nanoseconds period,
 		std::chrono::nanoseconds offset = {}) noexcept;
 
-	// Periods in which there was no push because the timer's thread came too late, since
-	// construction. Any thread.
+	// Periods without a push, because the timer's thread was too late, since construction. Any
+	// thread.
 	std::uint64_t overruns() const noexcept;
 };
 
-// Pushes once, when a delay is over.
+// Pushes once, after a delay.
 class OneShotEvent : public Event {
 public:
 	OneShotEvent(Scheduler &scheduler, const char *name) noexcept : Event(scheduler, name)
 	{
 	}
 
-	// Begins to wait, anew if it waits already. Any thread.
+	// Starts the delay, or restarts it. Any thread.
 	Status start(std::chrono::nanoseconds delay) noexcept;
 };
 
 // --
 // tasks
 
-// What of an input's pushes activates. Arming() is one push, required, synchronised; the functions
-// are to be chained: Arming().pushes(3).optional().
+// How pushes arm an input. Arming() is one push, required, synchronised. Chain the functions:
+// Arming().pushes(3).optional().
 class Arming {
 public:
-	// The threshold: so many arm the input. At least 1.
+	// The threshold: this many pushes arm the input. At least 1.
 	constexpr Arming pushes(std::uint32_t threshold) const noexcept
 	{
 		Arming changed = *this;
@@ -391,14 +389,14 @@ public:
 		changed.optional_ = true;
 		return changed;
 	}
-	// When it is armed, the task is activated, whatever the others.
+	// If it is armed, the task is activated, whatever the other inputs.
 	constexpr Arming final() const noexcept
 	{
 		Arming changed = *this;
 		changed.final_ = true;
 		return changed;
 	}
-	// Only pushes while the task is idle count, up to the threshold, and only for the next
+	// Pushes count only while the task is idle, only up to the threshold, and only for the next
 	// instance.
 	constexpr Arming unsynchronised() const noexcept
 	{
@@ -416,7 +414,7 @@ private:
 	bool synchronised_ = true;
 };
 
-// Connects a channel to a task. Usually a member of the task.
+// Connects a channel to a task. Usually a member of the task's class.
 class Input {
 public:
 	Input(Task &task, Channel &channel, Arming arming = Arming()) noexcept;
@@ -424,14 +422,14 @@ public:
 	Input(const Input &) = delete;
 	Input &operator=(const Input &) = delete;
 
-	// What the instance under way has taken: the threshold, or 0 where it was not armed. For
-	// the task, within execute().
+	// What the current instance took: the threshold, or 0 if the input was not armed. Only
+	// within the task's execute().
 	std::uint32_t taken() const noexcept
 	{
 		return taken_;
 	}
-	// Pushes that count for the next activation, and whether they are enough. Within
-	// Task::ready() only.
+	// Pushes that count for the next activation, and whether they are enough. Only within
+	// Task::ready().
 	std::uint32_t pushes() const noexcept
 	{
 		return pushes_;
@@ -448,7 +446,7 @@ private:
 	friend struct Activation;
 	friend struct Trace;
 
-	void told() noexcept;
+	void count_push() noexcept;
 	void take() noexcept;
 	void count_armed() noexcept;
 
@@ -461,11 +459,11 @@ private:
 	Input *next_of_task_ = nullptr;
 };
 
-// What is executed when its inputs say so. To be derived from.
+// Code that runs when its inputs activate it. Derive from this class.
 class Task : private Watched {
 public:
-	// Names are as those of channels. The priority is for Policy::priority: 1 is the highest,
-	// 255 the lowest.
+	// The name follows the rules of channels' names. The priority is for Policy::priority: 1 is
+	// the highest, 255 the lowest.
 	Task(Scheduler &scheduler, const char *name, unsigned priority = 255) noexcept;
 	virtual ~Task();
 	Task(const Task &) = delete;
@@ -479,27 +477,27 @@ public:
 	{
 		return object_.id;
 	}
-	// Instances of it that have ended. In execute(): the number of this one. Goes on over
-	// starts, traced or not. Modulo 2³².
+	// Instances that have ended; within execute(), the number of the current one. It is not
+	// reset by a start. Modulo 2³².
 	std::uint32_t instance() const noexcept
 	{
 		return object_.number;
 	}
 
-	// Runs an instance. Any executor's thread, never two at once. Must not throw.
+	// Runs an instance, in any executor's thread, never in two at once. Must not throw.
 	virtual void execute() = 0;
 
 protected:
-	// Whether the task is to be activated: asked when it is idle, after each push at its
-	// inputs, after its runs, and at the start. Other conditions than the usual one override
-	// it. Holds the scheduler's lock: it can look at inputs (Input::pushes, Input::armed) and
-	// must be short; a push within it ends the program.
+	// Whether to activate the task. Called while it is idle: after each push at its inputs,
+	// after its runs, and at the start. Override it for a condition of your own. It runs under
+	// the scheduler's lock: it may look at inputs (Input::pushes, Input::armed) and must be
+	// short; a push within it ends the program.
 	virtual bool ready() const
 	{
 		return inputs_ready();
 	}
 
-	// A final input is armed, or all that are not optional are, of which there is one.
+	// A final input is armed, or there are required inputs and all of them are armed.
 	bool inputs_ready() const noexcept
 	{
 		return finals_armed_ != 0 || (required_ != 0 && required_armed_ == required_);
@@ -514,8 +512,7 @@ private:
 	friend struct Activation;
 	friend struct Trace;
 
-	// What it is in docs/flow.md; `active` is ready or running, which make no difference to a
-	// push.
+	// As in docs/flow.md; `active` is ready or running, which a push need not tell apart.
 	enum class State : std::uint8_t { idle, active, held };
 
 	void activate_if_ready() noexcept;
@@ -543,7 +540,7 @@ public:
 	Group(const Group &) = delete;
 	Group &operator=(const Group &) = delete;
 
-	// A task is in one group at most.
+	// A task can be in one group.
 	Status join(Task &task) noexcept;
 
 private:
@@ -566,17 +563,17 @@ private:
 
 enum class Policy : std::uint8_t { fifo, lifo, priority };
 
-// Of one thread.
+// Settings of one thread.
 struct ThreadSettings {
-	// SCHED_OTHER, SCHED_FIFO, SCHED_RR, …, with its priority, or -1: as the thread that calls
-	// Scheduler::start.
+	// SCHED_OTHER, SCHED_FIFO, SCHED_RR, … and the priority; -1 for those of the thread that
+	// calls Scheduler::start.
 	int policy = -1;
 	int priority = 0;
-	// Of SCHED_DEADLINE, in nanoseconds.
+	// For SCHED_DEADLINE, in nanoseconds.
 	std::int64_t runtime_ns = 0;
 	std::int64_t deadline_ns = 0;
 	std::int64_t period_ns = 0;
-	// The processors it may use. None: as the thread that calls Scheduler::start.
+	// The processors it may use; empty for those of the thread that calls Scheduler::start.
 	cpu_set_t processors{};
 
 	ThreadSettings() noexcept = default;
@@ -584,9 +581,9 @@ struct ThreadSettings {
 	    : policy(with_policy), priority(with_priority)
 	{
 	}
-	// SCHED_DEADLINE: so much time in each period, before the deadline; at least 1,024 ns, and
-	// each at most the next. Goes without on(): the kernel wants such a thread to have all
-	// processors of its root domain.
+	// SCHED_DEADLINE: `runtime` of processor time within `deadline` in each `period`. At least
+	// 1,024 ns, and in ascending order. Do not combine it with on(): the kernel requires that
+	// such a thread may use all processors of its root domain.
 	static ThreadSettings deadline(std::chrono::nanoseconds runtime,
 		std::chrono::nanoseconds deadline, std::chrono::nanoseconds period) noexcept
 	{
@@ -596,7 +593,7 @@ struct ThreadSettings {
 		settings.period_ns = period.count();
 		return settings;
 	}
-	// May be chained: ThreadSettings(SCHED_FIFO, 80).on(1).
+	// Adds a processor. Can be chained: ThreadSettings(SCHED_FIFO, 80).on(1).
 	ThreadSettings &on(unsigned processor) noexcept
 	{
 		if (processor < CPU_SETSIZE)
@@ -609,52 +606,50 @@ inline constexpr unsigned max_executors = 64;
 
 struct Settings {
 	Policy policy = Policy::fifo;
-	// Up to max_executors. 0: no threads; the program runs ready tasks itself
-	// (Scheduler::run_ready).
+	// Up to max_executors. With 0, the program runs ready tasks itself (Scheduler::run_ready).
 	unsigned executors = 1;
-	// One for each executor, or null.
+	// An array with one element per executor, or null.
 	const ThreadSettings *threads = nullptr;
-	// Of the thread that pushes events, which there is if there are events. It should be more
-	// urgent than the executors.
+	// For the timer's thread, which exists if there are events. It should be more urgent than
+	// the executors.
 	ThreadSettings timer;
-	// How long an executor without work spins before it sleeps. Saves waking it, at the cost of
-	// whatever could run on its processor. Without effect where the machine has one processor.
+	// How long an executor without work spins before it sleeps. Spinning saves the wake-up, but
+	// keeps other threads off its processor. No effect on a single processor.
 	std::chrono::nanoseconds spin = std::chrono::microseconds(5);
-	// Where to trace to: a folder that does not exist yet, or is empty. Null: no trace. For
-	// libraries built with PUNCTUAL_FLOW_TRACE.
+	// The folder to trace to, new or empty; null for no trace. Needs a library that was built
+	// with PUNCTUAL_FLOW_TRACE.
 	const char *trace = nullptr;
-	// What the trace says is traced.
+	// The program's name in the trace.
 	const char *program = nullptr;
 };
 
-// A graph of tasks and channels, and what runs it.
+// Runs a graph of tasks and channels.
 class Scheduler {
 public:
 	Scheduler() noexcept = default;
-	// Stops. Must not be within a task.
+	// Stops the scheduler. Must not be called within a task.
 	~Scheduler();
 	Scheduler(const Scheduler &) = delete;
 	Scheduler &operator=(const Scheduler &) = delete;
 
-	// Looks whether the graph makes sense, creates the threads, activates what can be. Where it
-	// fails nothing has run. Any thread that is no task.
+	// Checks the graph, creates the threads, and activates all tasks whose inputs allow. If it
+	// fails, nothing has run. Any thread, but not a task.
 	Status start(const Settings &settings = Settings()) noexcept;
 
-	// No event comes and nothing is activated any more; what is ready is run; returns when all
-	// is done. Returns Error::by_task at once to a task; Error::trace where not all of the
-	// trace could be written: all else is done then. Nothing to do where it is stopped. Any
-	// thread.
+	// Ends events and activations, runs the tasks that are ready, and returns when all have
+	// ended. Returns Error::by_task at once if a task calls it; Error::trace if it has stopped,
+	// but could not write the whole trace. Does nothing if already stopped. Any thread.
 	Status stop() noexcept;
 
-	// Everything as at the beginning, except the numbers of instances and pushes. While
+	// Restores the initial state, except the numbers of instances and pushes. Only while
 	// stopped.
 	Status reset() noexcept;
 
-	// With no executors: runs ready tasks, also those that become ready meanwhile, at most
-	// `limit`. Returns how many. For one thread at a time, which is not within a task.
+	// Without executors: runs ready tasks, including those that become ready meanwhile, at most
+	// `limit`. Returns how many. One thread at a time, and not within a task.
 	std::size_t run_ready(std::size_t limit = SIZE_MAX) noexcept;
 
-	// Started and not told to stop. Any thread.
+	// Whether it is started and not stopping. Any thread.
 	bool running() const noexcept
 	{
 		return state_.load(std::memory_order_relaxed) == State::running;
@@ -680,7 +675,7 @@ private:
 	{
 		return state_.load(std::memory_order_relaxed) == State::stopped;
 	}
-	// Its threads' numbers: executors from 0 (where there are none: who calls run_ready), the
+	// Numbers of threads: executors from 0 (without any, the caller of run_ready), then the
 	// timer.
 	unsigned timer_number() const noexcept
 	{
@@ -695,12 +690,12 @@ private:
 	void unlock_and_wake() noexcept;
 	static void *enter_thread(void *place);
 
-	// Of all that follows, except where a thread alone uses it.
+	// Protects everything below, except what only one thread uses.
 	alignas(64) Lock lock_;
 	std::atomic<State> state_{State::stopped};
 	bool traced_ = false;
-	// Executors that wait for work; those of them that have been woken, and have not been there
-	// since.
+	// A bit for each executor that waits for work; how many of them have been woken and have
+	// not arrived yet.
 	std::uint64_t idle_ = 0;
 	std::uint32_t waking_ = 0;
 	ReadyQueue ready_;
@@ -708,7 +703,7 @@ private:
 	Timer timer_;
 	std::int64_t spin_ns_ = 0;
 
-	// start, stop and reset: one at a time.
+	// Held by start, stop and reset.
 	Lock control_;
 	unsigned executors_ = 0;
 	unsigned threads_ = 0;
@@ -716,11 +711,11 @@ private:
 		Scheduler *scheduler;
 		unsigned number;
 		pthread_t thread;
-		// Where it is to be under SCHED_DEADLINE, until it is; and errno of that.
+		// Until the thread is under SCHED_DEADLINE: its settings. The errno if that failed.
 		const ThreadSettings *deadline;
 		int error;
 	} places_[max_executors + 1] = {};
-	// Who creates a thread waits here until it has tried that.
+	// The creator of a thread waits here until that is done.
 	Parking creation_;
 
 	// The graph.
