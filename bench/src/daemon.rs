@@ -52,7 +52,8 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
     let priorities = if plugin == "EDF" { "" } else { "priorities = [1, 49]\n" };
     let admission = format!("admission = \"{admission}\"\n");
     let plugin_table = format!(
-        "[[plugin]]\nname = \"{plugin}\"\nkind = \"{plugin}\"\n{priorities}{admission}processors = \"{processors}\"\n"
+        "[[plugin]]\nname = \"{plugin}\"\nkind = \"{plugin}\"\n{priorities}{admission}processors \
+            = \"{processors}\"\n"
     );
     std::fs::write(of("punctuald.toml"), format!("[rules]\nfile = \"rules.conf\"\n{plugin_table}"))?;
     std::fs::write(of("rules.conf"), "")?;

@@ -23,7 +23,8 @@ const AGAIN: &str = "without, again";
 /// Measures, prints, publishes.
 pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -> Result {
     let mut text = format!(
-        "Measured by `make vm-bench` in {}, each kernel until two runs in a row had the same bytes of output.\n",
+        "Measured by `make vm-bench` in {}, each kernel until two runs in a row had the same bytes of \
+            output.\n",
         qemu()
     );
     for name in kernels {

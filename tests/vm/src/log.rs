@@ -48,7 +48,8 @@ mod tests {
 
     #[test]
     fn faults_are_found_and_ordinary_lines_are_not() {
-        let log = "[    0.000000] Linux version 6.1\n[    5.000000] BUG: kernel NULL pointer dereference, address: 0\n[    5.1] sched: RT throttling activated\n";
+        let log = "[    0.000000] Linux version 6.1\n[    5.000000] BUG: kernel NULL pointer dereference, \
+            address: 0\n[    5.1] sched: RT throttling activated\n";
         assert_eq!(faults(log), ["[    5.000000] BUG: kernel NULL pointer dereference, address: 0"]);
     }
 }

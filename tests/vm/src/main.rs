@@ -1,5 +1,4 @@
-//! The lab: runs what is to be tested on other kernels, in virtual machines. ARCHITECTURE.md, "The lab", says
-//! how.
+//! The lab: runs the tests on other kernels, in virtual machines (docs/lab.md).
 
 mod bench;
 mod channel;
@@ -19,7 +18,7 @@ use clap::{Parser, Subcommand};
 use error::{Error, Result, cannot};
 use machine::Machine;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use suite::Suite;
@@ -33,24 +32,24 @@ struct Arguments {
 
 #[derive(clap::Args)]
 struct Where {
-    /// A name of the matrix (see `lab kernels`), or the path of a bzImage or Image
+    /// A name (see `lab kernels`), or the path of a bzImage or Image
     #[arg(long, default_value = "6.1")]
     kernel: String,
-    /// One processor on which an instruction takes a nanosecond, and nothing is random
+    /// One processor, one nanosecond per instruction, nothing random
     #[arg(long)]
     icount: bool,
-    /// How many processors (one with --icount)
+    /// Number of processors (one with --icount)
     #[arg(long, default_value_t = 2)]
     processors: u32,
     /// MiB of memory
     #[arg(long, default_value_t = 1024)]
     memory: u64,
-    /// Further options of the kernel
+    /// More kernel options
     #[arg(long, default_value = "")]
     append: String,
 }
 
-/// Tests that belong together.
+/// A suite of tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum SuiteName {
     /// Observing, recording, reporting: tests/e2e
@@ -59,7 +58,7 @@ enum SuiteName {
     Daemon,
 }
 
-/// The runs that are meant, on each kernel.
+/// The runs for each kernel.
 fn runs_of(named: &[SuiteName], attach: &[suite::Attach]) -> Vec<suite::Tests> {
     let attach = if attach.is_empty() { &[suite::Attach::Fentry, suite::Attach::Tracepoint] } else { attach };
     let named = if named.is_empty() { &[SuiteName::EndToEnd, SuiteName::Daemon] } else { named };
@@ -76,92 +75,91 @@ enum Action {
     Run {
         #[command(flatten)]
         machine: Where,
-        /// End the machine after so many seconds
+        /// Stop the machine after this many seconds
         #[arg(long, default_value_t = 600)]
         limit: u64,
         /// The command and its arguments, as in: lab run --kernel 6.1 -- punctual doctor
         #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
         words: Vec<String>,
     },
-    /// The end-to-end tests and those of the daemon on each kernel; prints a table kernel × test
+    /// Run the end-to-end tests and those of the daemon on each kernel; print a table of results
     Test {
-        /// Names of the matrix, or paths of images; all of the matrix, if none is given
+        /// Names or paths of kernels; by default, all that come as packages
         #[arg(long = "kernel", value_delimiter = ' ')]
         kernels: Vec<String>,
-        /// Which tests; both, if none is given (the end-to-end tests, if --attach is)
+        /// Which tests; by default both suites (with --attach, the end-to-end tests)
         #[arg(long = "suite", value_enum)]
         suites: Vec<SuiteName>,
-        /// How the end-to-end tests are to see system calls; both ways, if none is given
+        /// How the end-to-end tests see system calls; by default, both ways
         #[arg(long, value_enum)]
         attach: Vec<suite::Attach>,
-        /// How many processors; of more than one, times mean nothing, and QEMU may lose its way where
-        /// functions are traced or kernels are new
+        /// Number of processors; with more than one, times mean nothing, and QEMU may fail where functions
+        /// are traced or kernels are new
         #[arg(long, default_value_t = 1)]
         processors: u32,
         /// MiB of memory of each machine
         #[arg(long, default_value_t = 1024)]
         memory: u64,
-        /// End a machine after so many seconds
+        /// Stop a machine after this many seconds
         #[arg(long, default_value_t = 3600)]
         limit: u64,
-        /// Do not fail where no kernel at all is to be had
+        /// Succeed if no kernel is available at all
         #[arg(long)]
         missing_is_fine: bool,
-        /// Tests whose name contains one of these; all, if none is given
+        /// Parts of names of tests; by default, all tests
         tests: Vec<String>,
     },
-    /// Count the instructions that observed events cost; puts the table into docs/benchmarks.md
+    /// Count the instructions that observed events cost; write the table to docs/benchmarks.md
     Bench {
-        /// Names of the matrix, or paths of images
+        /// Names or paths of kernels
         #[arg(long = "kernel", value_delimiter = ' ', default_value = "6.1 7.2-rt")]
         kernels: Vec<String>,
-        /// How often each event's loop is run, of which the median counts
+        /// Runs of each event's loop; the median counts
         #[arg(long, default_value_t = 21, value_parser = clap::value_parser!(u32).range(1..=1000))]
         batches: u32,
         /// MiB of memory of each machine
         #[arg(long, default_value_t = 1024)]
         memory: u64,
-        /// End a machine after so many seconds
+        /// Stop a machine after this many seconds
         #[arg(long, default_value_t = 1800)]
         limit: u64,
     },
-    /// Run one command twice with --icount, and compare every byte of its output and of the kernel's log
+    /// Run one command twice with --icount; compare its output and the kernel's log byte by byte
     Repeat {
         #[command(flatten)]
         machine: Where,
-        /// End the machine after so many seconds
+        /// Stop the machine after this many seconds
         #[arg(long, default_value_t = 600)]
         limit: u64,
-        /// The command; one that asks for whatever may differ, if none is given
+        /// The command; by default, one that prints whatever could differ
         #[arg(trailing_var_arg = true)]
         words: Vec<String>,
     },
-    /// The daemon's units under systemd, in small systems of Debian; or one command there, when systemd has
-    /// started it
+    /// Test the daemon's units under systemd, in small Debian systems; or run one command there
     Systemd {
-        /// Debian's release; 12 and 13, if none is given
+        /// Releases of Debian; by default, 12 and 13
         #[arg(long = "release", value_parser = ["bookworm", "trixie"])]
         releases: Vec<String>,
-        /// What `make install DESTDIR=FOLDER` has installed
+        /// The DESTDIR of `make install`
         #[arg(long, value_name = "FOLDER")]
         installed: PathBuf,
-        /// End a machine after so many seconds
+        /// Stop a machine after this many seconds
         #[arg(long, default_value_t = 600)]
         limit: u64,
-        /// The command; the tests, if none is given
+        /// The command; by default, the tests
         #[arg(trailing_var_arg = true)]
         words: Vec<String>,
     },
-    /// The kernels, and whether they are here
+    /// List the kernels, and whether they are available
     Kernels,
-    /// A shell in a machine (leave it with exit)
+    /// Open a shell in a machine (leave it with exit)
     Shell {
         #[command(flatten)]
         machine: Where,
     },
 }
 
-/// A folder of its own for a run.
+/// An empty folder for a run.
 fn folder(name: &str) -> Result<PathBuf> {
     let folder = programs::folder().join("runs").join(name);
     let made = std::fs::remove_dir_all(&folder)
@@ -181,13 +179,24 @@ fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine
     }
 }
 
-/// What of a kernel's configuration makes a difference to Punctual.
-fn what_it_has(kernel: &matrix::Kernel) -> String {
-    let options = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "DYNAMIC_FTRACE_WITH_DIRECT_CALLS", "SCHED_CLASS_EXT"];
+/// The kernel of that name; an error says why there is none.
+fn kernel(name: &str) -> Result<matrix::Kernel> {
+    matrix::get(name).map_err(|missing| Error(format!("{name}: {}", missing.reason)))
+}
+
+/// The options of a kernel's configuration that make a difference to Punctual.
+fn options_of(kernel: &matrix::Kernel) -> String {
+    let options = [
+        "PREEMPT_RT",
+        "PREEMPT_DYNAMIC",
+        "DYNAMIC_FTRACE_WITH_DIRECT_CALLS",
+        "SCHED_CLASS_EXT",
+        "IRQSOFF_TRACER",
+    ];
     options.into_iter().filter(|option| kernel.has(option)).collect::<Vec<_>>().join(", ")
 }
 
-/// What a job prints, to where it belongs.
+/// Passes on what a job prints.
 fn print(is_error: bool, bytes: &[u8]) -> std::io::Result<()> {
     if is_error {
         std::io::stderr().write_all(bytes)
@@ -196,7 +205,7 @@ fn print(is_error: bool, bytes: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Tells what was wrong with a machine, and keeps its kernel's log if anything was. The job's exit code.
+/// Reports what went wrong in a machine, and keeps its kernel's log if anything did. The job's exit code.
 fn finish(ended: &machine::Ended, folder: &std::path::Path) -> u8 {
     for fault in ended.faults() {
         eprintln!("lab: {fault}");
@@ -209,51 +218,110 @@ fn finish(ended: &machine::Ended, folder: &std::path::Path) -> u8 {
     ended.code()
 }
 
-/// Releases of Debian, and the kernel of each that the lab has.
+fn exit_code(is_good: bool) -> ExitCode {
+    if is_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run_command(at: &Where, limit: u64, words: &[String]) -> Result<ExitCode> {
+    let kernel = kernel(&at.kernel)?;
+    let mut root = programs::root(kernel.arch)?;
+    let folder = folder(&format!("run-{}", std::process::id()))?;
+    eprintln!("lab: booting {} …", at.kernel);
+    let ended = machine(&kernel, at, limit).run(&mut root, words, &folder, &mut print)?;
+    Ok(ExitCode::from(finish(&ended, &folder)))
+}
+
+/// Refuses words that are neither names of kernels nor paths: those are mistakes, not kernels that are
+/// missing today.
+fn check_names(kernels: &[String]) -> Result {
+    let Some(name) = kernels.iter().find(|name| !name.contains('/') && !matrix::is_name(name)) else {
+        return Ok(());
+    };
+    match matrix::get(name) {
+        Err(missing) => Err(Error(format!("{name}: {}", missing.reason))),
+        Ok(_) => Err(Error(format!("{name}: this file is not a kernel's name; give its path with a /"))),
+    }
+}
+
+fn test(suite: &Suite, missing_is_fine: bool) -> Result<ExitCode> {
+    let report = suite.run()?;
+    print!("{}", table::text(&report));
+    Ok(exit_code(report.is_good() || (missing_is_fine && report.runs.is_empty())))
+}
+
+/// Releases of Debian, with the kernel that the lab boots for each.
 const SYSTEMS: &[(&str, &str)] = &[("bookworm", "6.1"), ("trixie", "6.12-rt")];
+
+fn systemd(releases: &[String], installed: &Path, limit: u64, words: Vec<String>) -> Result<ExitCode> {
+    let job = if words.is_empty() { vec!["sh".to_owned(), "/lab/systemd.sh".to_owned()] } else { words };
+    let is_asked = |release: &str| releases.is_empty() || releases.iter().any(|name| name == release);
+    let mut is_good = true;
+    for (release, name) in SYSTEMS.iter().filter(|(release, _)| is_asked(release)) {
+        let kernel = kernel(name)?;
+        let mut root = programs::system(release, installed)?;
+        eprintln!("lab: booting {release} with {name} …");
+        let machine = Machine {
+            kernel: &kernel,
+            processors: 1,
+            memory_mib: 2048,
+            counting: true,
+            limit: Duration::from_secs(limit),
+            append: "systemd.log_target=kmsg",
+        };
+        let folder = folder(&format!("systemd-{release}"))?;
+        let ended = machine.run_beside_systemd(&mut root, &job, &folder, &mut print)?;
+        is_good &= finish(&ended, &folder) == 0;
+    }
+    Ok(exit_code(is_good))
+}
+
+fn list_kernels() {
+    for name in matrix::names().chain([matrix::TRACED]) {
+        match matrix::get(name) {
+            Ok(kernel) => {
+                println!("{name:15}{}\n{:15}{}", options_of(&kernel), "", kernel.image.display());
+            }
+            Err(missing) => println!("{name:15}missing: {}", missing.reason),
+        }
+    }
+}
+
+fn shell(at: &Where) -> Result {
+    let kernel = kernel(&at.kernel)?;
+    let mut root = programs::root(kernel.arch)?;
+    let folder = folder(&format!("shell-{}", std::process::id()))?;
+    machine(&kernel, at, 0).shell(&mut root, &["bash".into(), "-i".into()], &folder)
+}
 
 fn run() -> Result<ExitCode> {
     match Arguments::parse().command {
-        Action::Run { machine: at, limit, words } => {
-            let kernel = matrix::get(&at.kernel)
-                .map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
-            let mut root = programs::root(kernel.arch)?;
-            let folder = folder(&format!("run-{}", std::process::id()))?;
-            eprintln!("lab: booting {} …", at.kernel);
-            let ended = machine(&kernel, &at, limit).run(&mut root, &words, &folder, &mut print)?;
-            Ok(ExitCode::from(finish(&ended, &folder)))
-        }
-        Action::Test { kernels, mut suites, attach, processors, memory, limit, missing_is_fine, tests } => {
-            // A name that is no kernel's is a mistake, not a kernel that cannot be had today.
-            if let Some(name) = kernels
-                .iter()
-                .find(|name| !name.contains('/') && !matrix::names().any(|known| known == name.as_str()))
-            {
-                let reason = matrix::get(name).err().map_or_else(
-                    || "it is there, but is no kernel's name: give its path with a /".into(),
-                    |missing| missing.reason,
-                );
-                return Err(Error(format!("{name}: {reason}")));
+        Action::Run { machine: at, limit, words } => run_command(&at, limit, &words),
+        Action::Test {
+            mut kernels,
+            mut suites,
+            attach,
+            processors,
+            memory,
+            limit,
+            missing_is_fine,
+            tests,
+        } => {
+            check_names(&kernels)?;
+            if kernels.is_empty() {
+                kernels = matrix::names().map(str::to_owned).collect();
             }
             if suites.is_empty() && !attach.is_empty() {
                 suites.push(SuiteName::EndToEnd);
             }
             let suite = Suite {
-                kernels: if kernels.is_empty() {
-                    matrix::names().map(str::to_owned).collect()
-                } else {
-                    kernels
-                },
+                kernels,
                 suites: runs_of(&suites, &attach),
                 tests,
                 memory_mib: memory,
                 processors: processors.max(1),
                 limit: Duration::from_secs(limit),
             };
-            let report = suite.run()?;
-            print!("{}", table::text(&report));
-            let fine = report.is_good() || (missing_is_fine && report.runs.is_empty());
-            Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            test(&suite, missing_is_fine)
         }
         Action::Bench { kernels, batches, memory, limit } => {
             bench::run(&kernels, batches, memory, Duration::from_secs(limit))?;
@@ -261,55 +329,16 @@ fn run() -> Result<ExitCode> {
         }
         Action::Repeat { machine: mut at, limit, words } => {
             at.icount = true;
-            let kernel = matrix::get(&at.kernel)
-                .map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
+            let kernel = kernel(&at.kernel)?;
             repeat::check(&machine(&kernel, &at, limit), &mut programs::root(kernel.arch)?, &words)
         }
-        Action::Systemd { releases, installed, limit, words } => {
-            let job =
-                if words.is_empty() { vec!["sh".to_owned(), "/lab/systemd.sh".to_owned()] } else { words };
-            let mut fine = true;
-            for (release, kernel) in SYSTEMS
-                .iter()
-                .filter(|(release, _)| releases.is_empty() || releases.iter().any(|name| name == release))
-            {
-                let kernel =
-                    matrix::get(kernel).map_err(|missing| Error(format!("{kernel}: {}", missing.reason)))?;
-                let mut root = programs::system(release, &installed)?;
-                eprintln!("lab: booting {release} with {} …", kernel.name);
-                let append = "systemd.log_target=kmsg";
-                let limit = Duration::from_secs(limit);
-                let machine = Machine {
-                    kernel: &kernel,
-                    processors: 1,
-                    memory_mib: 2048,
-                    counting: true,
-                    limit,
-                    append,
-                };
-                let folder = folder(&format!("systemd-{release}"))?;
-                let ended = machine.run_beside_systemd(&mut root, &job, &folder, &mut print)?;
-                fine &= finish(&ended, &folder) == 0;
-            }
-            Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-        }
+        Action::Systemd { releases, installed, limit, words } => systemd(&releases, &installed, limit, words),
         Action::Kernels => {
-            for name in matrix::names() {
-                match matrix::get(name) {
-                    Ok(kernel) => {
-                        println!("{name:12}{}\n{:12}{}", what_it_has(&kernel), "", kernel.image.display())
-                    }
-                    Err(missing) => println!("{name:12}missing: {}", missing.reason),
-                }
-            }
+            list_kernels();
             Ok(ExitCode::SUCCESS)
         }
         Action::Shell { machine: at } => {
-            let kernel = matrix::get(&at.kernel)
-                .map_err(|missing| Error(format!("{}: {}", at.kernel, missing.reason)))?;
-            let mut root = programs::root(kernel.arch)?;
-            let folder = folder(&format!("shell-{}", std::process::id()))?;
-            machine(&kernel, &at, 0).shell(&mut root, &["bash".into(), "-i".into()], &folder)?;
+            shell(&at)?;
             Ok(ExitCode::SUCCESS)
         }
     }

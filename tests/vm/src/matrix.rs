@@ -1,13 +1,13 @@
-//! The kernels that people have, by the names that they know them by; each comes as a package of a
-//! distribution, or as a file. How packages are fetched is `scripts/debian`; how kernels are booted is
-//! [`crate::machine`].
+//! The kernels that the lab knows by name: those that people have, which come as packages of distributions
+//! (`scripts/debian`), and one that no distribution has (`scripts/kernel`). Any other kernel is an image file.
+//! [`crate::machine`] boots them.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a kernel, and all that runs on it, is compiled for.
+/// An architecture, of a kernel and of all programs that run on it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Arch {
     /// x86-64, as Debian calls it.
@@ -37,28 +37,27 @@ impl Arch {
 /// A kernel that can be booted.
 #[derive(Debug)]
 pub struct Kernel {
-    /// The name that it was asked for by: one of [`names`], or a path.
+    /// The name it was asked for by, or its path.
     pub name: String,
-    /// What it is compiled for.
     pub arch: Arch,
     /// The file that QEMU boots.
     pub image: PathBuf,
-    /// What it was configured with, where that is known.
+    /// Its configuration file, if it is known.
     pub config: Option<PathBuf>,
 }
 
 impl Kernel {
-    /// Whether it was built with `CONFIG_` and this, as far as is known.
+    /// Whether it is known to have `CONFIG_` and this.
     pub fn has(&self, option: &str) -> bool {
         let config = self.config.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
         config.lines().any(|line| line == format!("CONFIG_{option}=y"))
     }
 }
 
-/// A kernel that cannot be had here, and why.
+/// Why a kernel is not available here.
 #[derive(Debug)]
 pub struct Missing {
-    /// The reason, in a line that needs no more context than the kernel's name.
+    /// One line, to be read after the kernel's name.
     pub reason: String,
 }
 
@@ -127,23 +126,35 @@ const SOURCES: &[Source] = &[
     },
 ];
 
-/// Since 7.0, Debian has the configuration apart.
+/// Since 7.0, Debian has the configuration in a package of its own.
 const LATER: &str = "linux-base-{}";
 
-/// The names of all kernels of the matrix.
+/// A kernel with PREEMPT_RT and every tracer, which has to be built: see `tests/vm/kernel/traced.config`.
+pub const TRACED: &str = "7.2-rt-traced";
+
+/// Names its image, where it was built elsewhere.
+const TRACED_IMAGE: &str = "PUNCTUAL_TRACED_KERNEL";
+
+/// The names of all kernels that can be had without building one.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SOURCES.iter().map(|source| source.name)
 }
 
-/// The kernel of that name, which is one of [`names`] or the path of a `bzImage` or `Image`; it is downloaded
-/// if it has not been.
+/// Whether this is a name, and not a path.
+pub fn is_name(name: &str) -> bool {
+    name == TRACED || names().any(|known| known == name)
+}
+
+/// The kernel of that name: one of [`names`], [`TRACED`], or the path of a `bzImage` or `Image`. Packages are
+/// downloaded if they have not been.
 pub fn get(name: &str) -> Result<Kernel, Missing> {
     match SOURCES.iter().find(|source| source.name == name) {
         Some(source) => from_packages(source),
+        None if name == TRACED => traced(),
         None if name.contains('/') || Path::new(name).exists() => from_file(name),
         None => {
             let names = names().collect::<Vec<_>>().join(", ");
-            Err(missing(format!("no such kernel: there are {names}, and any image by its path")))
+            Err(missing(format!("no such kernel: there are {names}, {TRACED}, and any image by its path")))
         }
     }
 }
@@ -171,12 +182,12 @@ fn from_packages(source: &Source) -> Result<Kernel, Missing> {
     Ok(Kernel { name: source.name.to_owned(), arch: source.arch, image, config: first(&folders, &configs) })
 }
 
-/// The first of these files that one of the folders has.
+/// The first of these files that exists in one of the folders.
 fn first(folders: &[PathBuf], files: &[String]) -> Option<PathBuf> {
     folders.iter().flat_map(|folder| files.iter().map(|file| folder.join(file))).find(|path| path.exists())
 }
 
-/// The entry of a folder whose name begins so, and the rest of its name.
+/// The entry of a folder whose name has this prefix, and the rest of the name.
 fn versioned(folder: &Path, prefix: &str) -> Option<(PathBuf, String)> {
     fs::read_dir(folder).ok()?.flatten().find_map(|entry| {
         let release = entry.file_name().to_str()?.strip_prefix(prefix)?.to_owned();
@@ -184,25 +195,41 @@ fn versioned(folder: &Path, prefix: &str) -> Option<(PathBuf, String)> {
     })
 }
 
-/// A release as an extended regular expression: `6.12.3+deb13` has two signs that mean more.
+/// A release as an extended regular expression: `.` and `+` have a meaning there.
 fn escaped(release: &str) -> String {
     release.replace('.', r"\.").replace('+', r"\+")
 }
 
 /// The folder with the newest package of that name.
 fn unpacked(source: &Source, pattern: &str) -> Result<PathBuf, Missing> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/debian");
-    let ran = Command::new(&script)
-        .args(["unpack", source.release, source.arch.debian(), pattern])
+    folder_from("scripts/debian", &["unpack", source.release, source.arch.debian(), pattern])
+}
+
+/// The image named in the environment, else the one that `scripts/kernel` has built.
+fn traced() -> Result<Kernel, Missing> {
+    let (image, config) = match std::env::var(TRACED_IMAGE) {
+        // The configuration may lie beside the image: `bzImage-7.2`, `config-7.2`.
+        Ok(path) => (PathBuf::from(&path), PathBuf::from(path.replace("bzImage", "config"))),
+        Err(_) => {
+            let folder = folder_from("scripts/kernel", &["find"])?;
+            (folder.join("bzImage"), folder.join("config"))
+        }
+    };
+    let config = Some(config).filter(|config| *config != image && config.is_file());
+    Ok(Kernel { name: TRACED.to_owned(), config, ..from_file(&image.to_string_lossy())? })
+}
+
+/// The folder that a script of the repository prints. Its last error line is the reason if there is none.
+fn folder_from(script: &str, arguments: &[&str]) -> Result<PathBuf, Missing> {
+    let ran = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(script))
+        .args(arguments)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| missing(format!("{} cannot be started: {error}", script.display())))?;
+        .map_err(|error| missing(format!("{script} cannot be started: {error}")))?;
     let said = String::from_utf8_lossy(&ran.stderr);
     if !ran.status.success() {
-        let reason = said
-            .lines()
-            .last()
-            .map_or_else(|| format!("scripts/debian ended with {}", ran.status), str::to_owned);
+        let reason =
+            said.lines().last().map_or_else(|| format!("{script} ended with {}", ran.status), str::to_owned);
         return Err(missing(reason));
     }
     eprint!("{said}");
@@ -211,7 +238,7 @@ fn unpacked(source: &Source, pattern: &str) -> Result<PathBuf, Missing> {
 
 fn from_file(path: &str) -> Result<Kernel, Missing> {
     let mut header = Vec::new();
-    // Both kinds say what they are in less.
+    // Both formats are recognized by less.
     File::open(path)
         .and_then(|file| file.take(0x400).read_to_end(&mut header))
         .map_err(|error| missing(format!("it cannot be read: {error}")))?;
@@ -219,7 +246,7 @@ fn from_file(path: &str) -> Result<Kernel, Missing> {
     Ok(Kernel { name: path.to_owned(), arch: arch_of(&header)?, image, config: None })
 }
 
-/// What a kernel is compiled for, by the first kilobyte of its file. Formats: the kernel's
+/// The architecture of a kernel, from the first kilobyte of its file. Formats: the kernel's
 /// `arch/x86/boot.rst`, `arch/arm64/booting.rst`.
 fn arch_of(header: &[u8]) -> Result<Arch, Missing> {
     let has = |offset: usize, magic: &[u8]| header.get(offset..offset + magic.len()) == Some(magic);
@@ -229,10 +256,13 @@ fn arch_of(header: &[u8]) -> Result<Arch, Missing> {
         // Arm kernels are compressed as a whole, and QEMU decompresses them; a compressed bzImage is none.
         Ok(Arch::Arm64)
     } else if has(0, b"MZ") && has(4, b"zimg") {
-        Err(missing("it decompresses itself under EFI, which the lab has none of: take the Image that it was made from".to_owned()))
+        Err(missing(
+            "it decompresses itself under EFI, which the lab does not have: give the Image it was made from"
+                .to_owned(),
+        ))
     } else if has(0, b"\x7fELF") {
         Err(missing(
-            "it is a vmlinux: take the bzImage (x86-64) or Image (arm64) that was made from it".to_owned(),
+            "it is a vmlinux: give the bzImage (x86-64) or Image (arm64) that was made from it".to_owned(),
         ))
     } else {
         Err(missing("it is neither a bzImage (x86-64) nor an Image (arm64)".to_owned()))
@@ -244,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_are_known_by_their_headers() {
+    fn recognizes_images_by_their_headers() {
         let header = |offset: usize, magic: &[u8]| {
             let mut bytes = vec![0; 0x400];
             bytes[offset..offset + magic.len()].copy_from_slice(magic);
@@ -260,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kernel_is_missing_with_a_reason() {
+    fn says_why_a_kernel_is_missing() {
         assert!(get("4.4").is_err_and(|missing| missing.reason.contains("6.12-rt")));
         assert!(get("./no/such/image").is_err_and(|missing| missing.reason.contains("cannot be read")));
     }

@@ -302,7 +302,8 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// Users and groups before systemd adds its own. alice may have real-time scheduling, bob may not.
-const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\nalice:x:1000:1000::/:/bin/sh\nbob:x:1001:1001::/:/bin/sh\n";
+const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n\
+    alice:x:1000:1000::/:/bin/sh\nbob:x:1001:1001::/:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\nnogroup:x:65534:\nalice:x:1000:\nbob:x:1001:\nrealtime:x:1100:alice\n";
 
 /// The root of a Debian with systemd, without a job; with what `make install` has put into the folder

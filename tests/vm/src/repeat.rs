@@ -8,7 +8,8 @@ use std::process::ExitCode;
 /// Whatever differs between two runs of a machine that is not deterministic: the time, random numbers, what
 /// interrupted when, where memory went, how long programs took; and Punctual, which loads programs and
 /// traces.
-const EVERYTHING: &str = "date +%s.%N; cat /proc/sys/kernel/random/uuid /proc/uptime /proc/interrupts /proc/meminfo /proc/self/maps \
+const EVERYTHING: &str = "date +%s.%N; cat /proc/sys/kernel/random/uuid /proc/uptime /proc/interrupts \
+    /proc/meminfo /proc/self/maps \
     /proc/self/schedstat /proc/stat; head -c 64 /dev/urandom | hexdump; punctual doctor; \
     punctual extract --quiet --json -- /workloads/instructions --batches 3";
 

@@ -88,7 +88,9 @@ mod tests {
     #[test]
     fn outcomes_reasons_and_messages_are_read() {
         let mut results = Results::default();
-        let said = "running 3 tests\ntest driver::poll   ... ok\ntest loss::all ... ignored (needs root)\ntest demo::all ... FAILED\n\nfailures:\n\n---- demo::all ----\nno period\nat all\n\n\nfailures:\n    demo::all\n\ntest result: FAILED. 1 passed; 1 failed; 1 ignored\n";
+        let said = "running 3 tests\ntest driver::poll   ... ok\ntest loss::all ... ignored (needs root)\n\
+            test demo::all ... FAILED\n\nfailures:\n\n---- demo::all ----\nno period\nat all\n\n\n\
+            failures:\n    demo::all\n\ntest result: FAILED. 1 passed; 1 failed; 1 ignored\n";
         said.lines().for_each(|line| results.line(line));
         assert_eq!(results.announced, Some(3));
         ["test loss::more ... {\"rounds\": 3}", "something", "ok", "ok"]
