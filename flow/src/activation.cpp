@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What docs/flow.md says of activation. All of it with the scheduler's lock, except where said.
+// Activation, as docs/flow.md specifies it. Everything runs under the scheduler's lock, unless
+// noted.
 //
 #include "activation.hpp"
 #include "tracing.hpp"
@@ -20,7 +21,7 @@ void Input::count_push() noexcept
 		task.activate_if_ready();
 }
 
-// The task keeps count of what is armed, so that no push has to look at all of its inputs.
+// The task counts its armed inputs, so that a push need not look at all of them.
 void Input::count_armed() noexcept
 {
 	task_->required_armed_ += !arming_.optional_;
@@ -54,8 +55,8 @@ void Group::ran(Task &task) noexcept
 	if (--to_run_ != 0)
 		return;
 	to_run_ = members_;
-	// All are idle before the first is activated: that one must not find another of the same
-	// round held.
+	// Make all idle before activating the first: it must not find another task of this round
+	// held.
 	for (Task *member = first_; member != nullptr; member = member->next_of_group_)
 		member->state_ = Task::State::idle;
 	for (Task *member = first_; member != nullptr; member = member->next_of_group_)
@@ -69,7 +70,7 @@ void Channel::pass() noexcept
 		input->count_push();
 }
 
-// Without the lock.
+// Called without the lock.
 void Channel::push() noexcept
 {
 	scheduler_->lock_.lock();
@@ -77,7 +78,7 @@ void Channel::push() noexcept
 	scheduler_->unlock_and_wake();
 }
 
-// Without the lock.
+// Called without the lock.
 Status Barrier::set_count(std::uint32_t count) noexcept
 {
 	if (count == 0)
@@ -90,7 +91,7 @@ Status Barrier::set_count(std::uint32_t count) noexcept
 	return {};
 }
 
-// Without the lock.
+// Called without the lock.
 void Barrier::raise_count(std::uint32_t by) noexcept
 {
 	Locked locked(scheduler_->lock_);
@@ -108,9 +109,9 @@ void Barrier::change_count(std::uint32_t count) noexcept
 
 void Scheduler::unlock_and_wake() noexcept
 {
-	// Within the lock, that nobody preempts a thread of low priority between an activation and
-	// the wake-up that it needs. Executors on their way count: each takes a task, and goes on
-	// until there are none.
+	// Under the lock, so that a low-priority thread cannot be preempted between an activation
+	// and the wake-up that it needs. Executors that are waking up count: each takes tasks until
+	// there are none.
 	while (idle_ != 0 && ready_.size() > waking_) {
 		unsigned executor = static_cast<unsigned>(__builtin_ctzll(idle_));
 		idle_ &= idle_ - 1;

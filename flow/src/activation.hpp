@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where every activation passes: four functions that do the work themselves rather than to announce
-// it. So a library that does not trace can be probed from outside (uprobes; docs/flow.md,
-// "Probes"), and nothing is paid for that. Their symbols and arguments are part of the interface.
+// Every activation passes through these four functions, which do the actual work. So a library that
+// does not trace can be probed from outside (uprobes; docs/flow.md, "Probes") at no cost when
+// nobody does. Their symbols and arguments are part of the interface.
 //
-// They are there under their own names whatever the optimiser thinks, and begin with `nop`: the
-// kernel emulates that instruction, where it single-steps others at ten times the cost (endbr64
-// among them, so activation.cpp is compiled without).
+// They keep their names whatever the optimiser does, and begin with `nop`, which the kernel
+// emulates. It single-steps other instructions at ten times the cost, including endbr64, so
+// activation.cpp is compiled without that.
 #ifndef PUNCTUAL_FLOW_ACTIVATION_HPP
 #define PUNCTUAL_FLOW_ACTIVATION_HPP
 
@@ -25,14 +25,14 @@
 namespace punctual::flow {
 
 struct Activation {
-	// Data is on a channel: counts it, and tells the inputs. With the scheduler's lock.
+	// Data is on a channel: counts the push and signals the inputs. Under the scheduler's lock.
 	static void push(Object *channel) noexcept PUNCTUAL_FLOW_PROBE("punctual_flow_push");
-	// An idle task is ready: takes what it needs of its inputs, and queues it. With the
-	// scheduler's lock.
+	// An idle task becomes ready: takes from its inputs, and queues it. Under the scheduler's
+	// lock.
 	static void activate(Object *task) noexcept PUNCTUAL_FLOW_PROBE("punctual_flow_activate");
 	// Runs an instance.
 	static void start(Object *task) noexcept PUNCTUAL_FLOW_PROBE("punctual_flow_start");
-	// Ends it, and returns what the executor runs next: null where nothing is ready, or where
+	// Ends it, and returns the task that the executor runs next: null if none is ready, or if
 	// there are no executors (Scheduler::run_ready has a limit).
 	static Task *stop(Object *task) noexcept PUNCTUAL_FLOW_PROBE("punctual_flow_stop");
 

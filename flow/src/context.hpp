@@ -8,14 +8,14 @@ namespace punctual::flow {
 
 class Scheduler;
 
-// Whose thread the calling one is: of which scheduler, and its number there, executors first, then
-// the timer. No scheduler's: the program's own.
+// The scheduler that the calling thread belongs to, and its number there: executors first, then the
+// timer. The program's own threads belong to none.
 struct Context {
 	Scheduler *scheduler;
 	std::uint32_t number;
 	// When it last read the clock for the trace.
 	std::uint64_t now;
-	// Whether the trace knows which of the kernel's threads it is.
+	// Whether the trace has the thread's TID.
 	bool is_told;
 };
 inline thread_local Context context{nullptr, 0, 0, false};

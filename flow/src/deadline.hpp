@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// SCHED_DEADLINE, which threads cannot be created with: sched_setattr(2), by the thread itself.
+// SCHED_DEADLINE: threads cannot be created with it, so each sets itself by sched_setattr(2).
 #ifndef PUNCTUAL_FLOW_DEADLINE_HPP
 #define PUNCTUAL_FLOW_DEADLINE_HPP
 
@@ -12,11 +12,11 @@
 
 namespace punctual::flow {
 
-// The calling thread is under SCHED_DEADLINE from here on. Returns 0 or errno. Threads that a task
-// creates are ordinary ones: else the kernel lets it create none.
+// Puts the calling thread under SCHED_DEADLINE. Returns 0 or errno. Threads that it creates are
+// ordinary: otherwise the kernel would not let it create any.
 inline int be_under_deadline(const ThreadSettings &settings) noexcept
 {
-	// The kernel's structure, of which older C libraries know nothing: its first version.
+	// The first version of the kernel's structure, which older C libraries do not declare.
 	struct {
 		std::uint32_t size, policy;
 		std::uint64_t flags;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Sleeping and waking: what of futex(2) the executors and the timer need.
+// Sleeping and waking by futex(2).
 #ifndef PUNCTUAL_FLOW_FUTEX_HPP
 #define PUNCTUAL_FLOW_FUTEX_HPP
 
@@ -13,7 +13,7 @@
 
 namespace punctual::flow {
 
-// Tells the processor that this is a loop which waits.
+// Tells the processor that this is a spin loop.
 inline void pause() noexcept
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -33,7 +33,7 @@ inline std::int64_t monotonic_ns() noexcept
 	return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
-// Sleeps while *word is `value`, until it is woken or, where `until` is given, that moment of
+// Sleeps while *word is `value`, until woken or, if `until` is given, until that time of
 // CLOCK_MONOTONIC. May return early.
 inline void futex_wait(std::atomic<std::uint32_t> &word, std::uint32_t value,
 	const timespec *until = nullptr) noexcept

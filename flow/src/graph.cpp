@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Building a graph, taking it apart, and whether it makes sense. For one thread at a time, while
-// the scheduler is stopped.
+// Builds, checks and dismantles a graph. One thread at a time, while the scheduler is stopped.
 #include <punctual/flow.hpp>
 
 #include <cstring>
@@ -10,7 +9,8 @@ namespace punctual::flow {
 
 namespace {
 
-// A name that does not fit is cut, and ends with a byte that no name has, so that check() sees it.
+// A name that is too long is cut and ends with a byte that is invalid in names, for check() to
+// find.
 void set_name(char (&to)[name_size], const char *name) noexcept
 {
 	std::memset(to, 0, name_size);
@@ -32,7 +32,7 @@ bool valid(const char *name) noexcept
 	return true;
 }
 
-// Takes an element out of a list that is linked through `next`; `end`, where there is one, is where
+// Removes an element from a list that is linked through `next`; `end`, if there is one, is where
 // the next element will be linked.
 template <typename Element, typename List>
 void unlink(List *&first, Element &element, List *Element::*next, List ***end = nullptr) noexcept

@@ -15,27 +15,27 @@ namespace punctual::flow {
 
 namespace {
 
-// Longer than a section takes, and longer than most threads take to wake up: who sleeps because the
-// lock was handed to a thread that is just waking up will be one in turn, and so on, with two calls
-// of the kernel for each section. Who holds the lock for longer than this has been preempted, and
-// needs our priority.
+// Longer than a section takes, and longer than most threads take to wake up. Otherwise a thread
+// that sleeps because the lock was handed to a waking thread becomes a waking thread itself, and so
+// on, with two system calls per section. A holder that keeps the lock for longer has been
+// preempted, and needs our priority.
 constexpr std::int64_t spin_ns = 10'000;
 
-// Between two looks at the word: a tenth of a microsecond or some, then half a microsecond or a
-// few. Each look takes the cache line from who holds the lock, who has to get it back to unlock:
-// looks that are further apart make threads that need the lock all the time take turns of several
-// sections each, at a third of the cost. (`flow-bench-activation`)
+// Pauses between two reads of the word: at first a tenth of a microsecond or more, then half a
+// microsecond or more. Each read takes the cache line from the holder, who needs it back to unlock.
+// With longer pauses, threads that need the lock all the time take turns of several sections, at a
+// third of the cost (measured by `flow-bench-activation`).
 constexpr int first_pauses = 16;
 constexpr int most_pauses = 64;
 
-// On one processor, nobody can unlock meanwhile.
+// On a single processor, spinning keeps the holder from unlocking.
 const bool spins = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 
 } // namespace
 
 std::uint32_t Lock::ask_thread_id() noexcept
 {
-	// A child of fork(2) is another thread.
+	// After fork(2), the child has another thread ID.
 	static const int registered = pthread_atfork(nullptr, nullptr, [] { thread_id = 0; });
 	(void)registered;
 	thread_id = static_cast<std::uint32_t>(syscall(SYS_gettid));
@@ -46,9 +46,9 @@ bool Lock::spin(std::uint32_t self) noexcept
 {
 	std::int64_t until = 0;
 	for (int pauses = first_pauses;; pauses = pauses < most_pauses ? 2 * pauses : pauses) {
-		// Those who sleep come first: the word is not 0 before the kernel has handed the
-		// lock to all of them. Bit 31 does not say that somebody sleeps: it is set after
-		// each handing over.
+		// Sleeping threads come first: the word is not 0 before the kernel has handed the
+		// lock to all of them. Bit 31 does not mean that a thread sleeps: it is also set
+		// after each handover.
 		std::uint32_t holder = word_.load(std::memory_order_relaxed);
 		if (holder == 0 && word_.compare_exchange_weak(holder, self,
 					   std::memory_order_acquire, std::memory_order_relaxed))
@@ -72,8 +72,8 @@ void Lock::wait(std::uint32_t self) noexcept
 	for (;;) {
 		if (syscall(SYS_futex, &word_, FUTEX_LOCK_PI_PRIVATE, 0, nullptr, nullptr, 0) ==
 			0) {
-			// The kernel wrote the word. This read is for the memory model: it sees
-			// what the holder before wrote (hand_over).
+			// The kernel wrote the word. The memory model needs this read to see what
+			// the previous holder wrote (hand_over).
 			word_.fetch_or(0, std::memory_order_acquire);
 			return;
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// The life of a scheduler, and of its executors.
+// Starts, runs and stops the scheduler and its executors.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -31,7 +31,7 @@ Status Scheduler::start(const Settings &settings) noexcept
 	Locked control(control_);
 	if (running())
 		return {Error::running, "the scheduler"};
-	// A task has stopped it: what that left to be done.
+	// Finish a stop that a task has begun.
 	if (Status status = finish_stop(); !status)
 		return status;
 	if (Status status = check(); !status)
@@ -40,10 +40,10 @@ Status Scheduler::start(const Settings &settings) noexcept
 		return {Error::executors, "the settings"};
 
 	lock_.lock();
-	ready_.be(settings.policy);
+	ready_.set_policy(settings.policy);
 	executors_ = settings.executors;
 	spin_ns_ = sysconf(_SC_NPROCESSORS_ONLN) > 1 ? settings.spin.count() : 0;
-	// From here on there may be threads, which wait for work; none is activated yet.
+	// From here on threads may wait for work; no task is activated yet.
 	state_.store(State::starting, std::memory_order_relaxed);
 	lock_.unlock();
 
@@ -117,13 +117,13 @@ Status Scheduler::create_thread(unsigned number, const ThreadSettings &settings)
 		place.number = number;
 		place.deadline = by_deadline ? &settings : nullptr;
 		creation_.enter();
-		// The program's signals are for the program's threads.
+		// Leave signals to the program's own threads.
 		sigset_t all, before;
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &before);
 		error = pthread_create(&place.thread, &attributes, enter_thread, &place);
 		pthread_sigmask(SIG_SETMASK, &before, nullptr);
-		// Which of the two was refused, glibc does not say.
+		// glibc does not say which of the two was refused.
 		if (error == EPERM)
 			failed = Error::thread_policy;
 		else if (error == EINVAL && CPU_COUNT(&settings.processors) != 0)
@@ -157,7 +157,7 @@ void *Scheduler::enter_thread(void *argument)
 			return nullptr;
 	}
 	if (place.number < scheduler.executors_) {
-		// The kernel has room for 15 bytes.
+		// The kernel keeps 15 bytes of it.
 		char name[16];
 		std::snprintf(name, sizeof name, "executor %u", place.number % max_executors);
 		pthread_setname_np(pthread_self(), name);
@@ -202,7 +202,7 @@ std::size_t Scheduler::run_ready(std::size_t limit) noexcept
 	if (executors_ != 0 || context.scheduler == this)
 		return 0;
 	Context outside = context;
-	// The caller may be another thread each time; which, is not told.
+	// Each call may come from another thread, so the trace does not name it.
 	context = {this, 0, 0, true};
 	std::size_t ran = 0;
 	while (ran < limit) {
@@ -249,7 +249,7 @@ void Scheduler::begin_stop() noexcept
 	lock_.unlock();
 }
 
-// With control_.
+// Under control_.
 Status Scheduler::finish_stop() noexcept
 {
 	if (state_.load(std::memory_order_relaxed) != State::stopping)

@@ -67,7 +67,7 @@ void Timer::add(Event &event, std::int64_t due_ns) noexcept
 		event.place_ = size_++;
 	heap_[event.place_] = &event;
 	settle(event.place_);
-	// Its thread sleeps until the first is due.
+	// The thread sleeps until the first event is due.
 	if (event.place_ == 0)
 		wake();
 }
@@ -111,7 +111,7 @@ void Timer::run(Scheduler &scheduler) noexcept
 				settle(0);
 			}
 			Activation::push(&event.object_);
-			// One at a time: whoever waits for the lock waits for one push.
+			// One push at a time, so that nobody waits for the lock for longer.
 			scheduler.unlock_and_wake();
 			scheduler.lock_.lock();
 			continue;
@@ -136,7 +136,7 @@ void Timer::put(std::size_t place, Event &event) noexcept
 	event.place_ = place;
 }
 
-// Moves an event up or down until the heap is one again.
+// Moves an event up or down until the heap is in order again.
 void Timer::settle(std::size_t place) noexcept
 {
 	Event &event = *heap_[place];

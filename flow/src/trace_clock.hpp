@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// CLOCK_MONOTONIC for the trace, at half the cost where the kernel itself takes it from the
-// processor's time stamp counter (x86): the counter is read, and what it says is corrected with the
-// real clock every millisecond. Elsewhere it is the real clock. Reading the clock is most of what
-// an event costs.
+// CLOCK_MONOTONIC for the trace, at half the cost where the kernel's clock is the processor's time
+// stamp counter (x86): the counter is read directly, and corrected by the real clock every
+// millisecond. Elsewhere it is the real clock. Reading the clock is most of an event's cost.
 //
-// One clock for all threads: it is read with the scheduler's lock. No two readings are the same,
-// and none is before another, not where a correction would make it so, and not where the processor
-// reads the counter before the lock is taken. It is off by what the real clock is slewed in a
-// millisecond (half a microsecond at most), and by a few microseconds where a correction was hit by
-// an interrupt.
+// All threads share one clock, read under the scheduler's lock. Readings strictly increase, also
+// across corrections, and also if the processor reads the counter before it takes the lock. The
+// error is what the real clock is slewed in a millisecond (at most half a microsecond), and a few
+// microseconds if an interrupt hits a correction.
 #ifndef PUNCTUAL_FLOW_TRACE_CLOCK_HPP
 #define PUNCTUAL_FLOW_TRACE_CLOCK_HPP
 
@@ -21,7 +19,7 @@ namespace punctual::flow {
 
 class TraceClock {
 public:
-	// `real` reads CLOCK_MONOTONIC. With no other thread around.
+	// `real` reads CLOCK_MONOTONIC. No other thread may use the clock yet.
 	void begin(std::uint64_t (*real)() noexcept) noexcept
 	{
 		real_ = real;
@@ -35,7 +33,7 @@ public:
 	std::uint64_t now() noexcept
 	{
 #if defined(__x86_64__)
-		// A counter that went back has passed very much, as an unsigned number.
+		// If the counter went back, this unsigned difference is huge.
 		std::uint64_t passed = __builtin_ia32_rdtsc() - count_;
 		std::uint64_t ns =
 			passed < valid_ ? ns_ + (passed * ns_per_count_ >> shift) : correct();
@@ -53,7 +51,7 @@ private:
 	static constexpr unsigned shift = 32;
 	static constexpr std::uint64_t correct_every_ns = 1'000'000, measure_for_ns = 20'000'000,
 				       gap_ns = 1'000'000'000;
-	// Some microseconds: a pair of readings that are further apart tells nothing.
+	// Some microseconds: a pair of readings that are further apart is useless.
 	static constexpr std::uint64_t most_apart = 10'000;
 
 	// The next reading is a correction.
@@ -73,8 +71,8 @@ private:
 			return ns;
 		}
 		std::uint64_t count = before + (after - before) / 2;
-		// After a while without any reading the machine may have been suspended, where the
-		// one clock goes on and the other does not.
+		// After a pause the machine may have been suspended, during which only one of the
+		// two clocks goes on.
 		if (first_ns_ == 0 || count < first_count_ || ns - ns_ > gap_ns) {
 			first_ns_ = ns;
 			first_count_ = count;
@@ -86,9 +84,8 @@ private:
 		return ns;
 	}
 
-	// How fast the counter is: the longer the time, the better. A rate that is another than
-	// before, by more than any slewing, comes from a jump: it is not taken, and measuring
-	// begins anew.
+	// Measures the counter's rate: the longer, the better. A rate that differs from the last
+	// one by more than any slewing comes from a jump: drop it, and begin measuring again.
 	void measure(std::uint64_t counts, std::uint64_t ns) noexcept
 	{
 		double rate = static_cast<double>(ns) / static_cast<double>(counts);
@@ -118,13 +115,13 @@ private:
 	}
 
 	bool counts_ = false;
-	// Where measuring began, and what came of it: nanoseconds for a count, also in 2⁻³² (0: not
-	// known yet).
+	// Where measuring began, and the result: nanoseconds per count, also in units of 2⁻³² (0:
+	// unknown).
 	std::uint64_t first_ns_ = 0;
 	std::uint64_t first_count_ = 0;
 	double rate_ = 0;
 	std::uint64_t ns_per_count_ = 0;
-	// The last correction, and for how many counts it is good.
+	// The last correction, and for how many counts it is valid.
 	std::uint64_t ns_ = 0;
 	std::uint64_t count_ = 0;
 	std::uint64_t valid_ = 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The tracer's port for POSIX, with the clock read by the executor: once for all that happens in
- * one piece, with the scheduler's lock (tracing.hpp). Reading the clock is most of what an event
- * costs. Included by trace.h.
+ * The tracer's port for POSIX with a clock that the executor reads once for all events under one
+ * lock (tracing.hpp): reading the clock is most of an event's cost. Included by trace.h.
  */
 #ifndef PUNCTUAL_FLOW_TRACE_PORT_H
 #define PUNCTUAL_FLOW_TRACE_PORT_H

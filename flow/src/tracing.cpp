@@ -23,7 +23,7 @@ const char *name_of(Policy policy) noexcept
 	return "";
 }
 
-// Memory for `count` elements until the end of the block; null where there is none.
+// Memory for `count` elements until the end of the block; null if there is not enough.
 template <typename Element> struct Array {
 	explicit Array(std::size_t count) noexcept
 	    : elements(static_cast<Element *>(std::calloc(count != 0 ? count : 1, sizeof(Element))))
@@ -42,7 +42,7 @@ template <typename Element> struct Array {
 
 TraceClock Trace::clock;
 
-// What the trace says of the graph.
+// Describes the graph in the trace.
 struct Trace::Tables {
 	struct Size {
 		std::size_t tasks = 0, channels = 0, inputs = 0, barriers = 0;
@@ -138,8 +138,8 @@ void Trace::count_pushes(Tables &tables) noexcept
 			*barrier++ = {channel->id(), channel->count_, channel->arrived_};
 }
 
-// In punctual_trace_begin: the program's own threads may push already. A push before this has the
-// lock is in the tables; one after it is traced.
+// Called in punctual_trace_begin, when the program's own threads may already push. A push before
+// this takes the lock is in the tables; a later one is traced.
 void Trace::look_at_inputs(void *of_trace) noexcept
 {
 	Tables &tables = *static_cast<Tables *>(of_trace);
@@ -193,7 +193,7 @@ void Trace::tell_thread() noexcept
 	(void)punctual_trace_current_producer();
 }
 
-// The program's own threads may push still.
+// The program's own threads may still push.
 void Trace::stop_tracing(Scheduler &scheduler) noexcept
 {
 	Locked locked(scheduler.lock_);

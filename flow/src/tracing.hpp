@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// Where the executor says what happens (docs/flow-traces.md). Without PUNCTUAL_FLOW_TRACE, nothing
-// is left of it.
+// Traces the executor (docs/flow-traces.md). Without PUNCTUAL_FLOW_TRACE, no code of it is left.
 //
-// The clock (trace_clock.hpp) is read with the scheduler's lock: when a push has it, and when the
-// end of an instance has it. Activations have the time of what caused them, and an instance that
-// begins where another ended has that one's. So the order of times in a trace is the order of what
-// happened, and an activation costs two looks at the clock, not four.
+// The clock (trace_clock.hpp) is read under the scheduler's lock, once for a push and once for the
+// end of an instance. An activation has the time of its cause, and an instance that starts when
+// another one ends has that time. So times are in causal order, and an activation costs two clock
+// readings instead of four.
 //
-// Pushes are traced with the lock held, too, so that one producer is enough for all threads that
-// are not the scheduler's.
+// Pushes are also traced under the lock, so that one producer is enough for all of the program's
+// own threads.
 #ifndef PUNCTUAL_FLOW_TRACING_HPP
 #define PUNCTUAL_FLOW_TRACING_HPP
 
@@ -32,13 +31,13 @@ inline std::uint64_t punctual_trace_port_clock()
 namespace punctual::flow {
 
 struct Trace {
-	// From here on, numbers in the trace count from 0. All threads wait for work meanwhile.
+	// From here on, numbers in the trace count from 0. Meanwhile all threads wait for work.
 	static Status begin(Scheduler &scheduler, const Settings &settings) noexcept;
 	// The scheduler's threads have ended.
 	static Status end(Scheduler &scheduler) noexcept;
 
 #if PUNCTUAL_FLOW_TRACE
-	// What the calling thread traces next happens now. With the scheduler's lock.
+	// Sets the time of what the calling thread traces next. Under the scheduler's lock.
 	static void look(const Scheduler &scheduler) noexcept
 	{
 		if (scheduler.traced_)
@@ -75,18 +74,18 @@ struct Trace {
 	}
 
 private:
-	// Of the scheduler that traces, of which there is one at a time; with its lock.
+	// Of the one scheduler that traces; under its lock.
 	static TraceClock clock;
 
 	struct Tables;
 	static void describe(Tables &tables) noexcept;
-	// How the inputs count, and what they have now. With the scheduler's lock.
+	// Records how the inputs count and their current counts. Under the scheduler's lock.
 	static void count_pushes(Tables &tables) noexcept;
-	// Does that, and has all traced from then on.
+	// The same, and enables tracing from then on.
 	static void look_at_inputs(void *of_trace) noexcept;
 	static void stop_tracing(Scheduler &scheduler) noexcept;
-	// Which of the kernel's threads this executor is: for whoever looks at what the kernel did
-	// with it meanwhile. Once, at its first instance.
+	// Records the executor's TID, for readers that combine the trace with the kernel's events.
+	// Once, at its first instance.
 	static void tell_thread() noexcept;
 	static std::uint32_t number_of(const Object &object) noexcept
 	{

@@ -10,7 +10,8 @@ folder=$3
 rm -rf "$folder"
 mkdir -p "$folder"
 cmake --install "$build" --prefix "$folder/prefix" >"$folder/install.log"
-cmake -S "$sources/tests/consumer" -B "$folder/build" -DCMAKE_PREFIX_PATH="$folder/prefix" >"$folder/configure.log"
+cmake -S "$sources/tests/consumer" -B "$folder/build" \
+	-DCMAKE_PREFIX_PATH="$folder/prefix" >"$folder/configure.log"
 cmake --build "$folder/build" >"$folder/build.log" || {
 	cat "$folder/build.log" >&2
 	exit 1

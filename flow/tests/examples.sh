@@ -23,7 +23,8 @@ mkdir -p "$folder"
 traced() {
 	name=$1
 	shift
-	babeltrace2 "$folder/$name" >"$folder/$name.txt" 2>"$folder/$name.err" || fail "$name: babeltrace2 failed: $(cat "$folder/$name.err")"
+	babeltrace2 "$folder/$name" >"$folder/$name.txt" 2>"$folder/$name.err" ||
+		fail "$name: babeltrace2 failed: $(cat "$folder/$name.err")"
 	[ ! -s "$folder/$name.err" ] || fail "$name: babeltrace2 complains: $(cat "$folder/$name.err")"
 	for word in push: activation: start: stop: "$@"; do
 		grep -q -- "$word" "$folder/$name.txt" || fail "$name: there is no $word in the trace"
@@ -38,11 +39,14 @@ traced minimal '"tick"' '"numbers"' '"count"' '"print"'
 for policy in fifo lifo priority; do
 	for executors in 1 2 3; do
 		name=optical-$policy-$executors
-		"$examples/flow-optical-navigation" --policy $policy --executors $executors --seconds 0.4 --scale 0.05 --trace "$folder/$name" >"$folder/$name.out" ||
+		"$examples/flow-optical-navigation" --policy $policy --executors $executors --seconds 0.4 --scale 0.05 \
+			--trace "$folder/$name" >"$folder/$name.out" ||
 			fail "flow-optical-navigation --policy $policy --executors $executors"
-		traced "$name" '"tick1"' '"tick2"' '"image1"' '"image2"' '"craters"' '"features"' '"pose"' '"cam1"' '"cam2"' '"craT"' '"feaT"' '"navi"' '"ter1"' '"ter2"'
+		traced "$name" '"tick1"' '"tick2"' '"image1"' '"image2"' '"craters"' '"features"' '"pose"' \
+			'"cam1"' '"cam2"' '"craT"' '"feaT"' '"navi"' '"ter1"' '"ter2"'
 		grep -q "policy = \"$policy\"" "$folder/$name/metadata" || fail "$name: the metadata has another policy"
-		grep -q "executors = $executors;" "$folder/$name/metadata" || fail "$name: the metadata has another number of executors"
+		grep -q "executors = $executors;" "$folder/$name/metadata" ||
+			fail "$name: the metadata has another number of executors"
 	done
 done
 
@@ -52,4 +56,5 @@ status=0
 { [ "$status" = 2 ] && grep -q Usage "$folder/usage"; } || fail 'flow-optical-navigation --policy round'
 status=0
 "$examples/flow-optical-navigation" --executors 65 2>"$folder/many" || status=$?
-{ [ "$status" = 1 ] && grep -q '64 executors' "$folder/many"; } || fail 'flow-optical-navigation --executors 65'
+{ [ "$status" = 1 ] && grep -q '64 executors' "$folder/many"; } ||
+	fail 'flow-optical-navigation --executors 65'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# What can be probed from outside is there, under its own name, in a library and in programs, however they are optimised; it begins with an instruction that the kernel emulates
-# (nop); it is called, not inlined. And where tracing is off, nothing is left of it: no symbol of the tracer, no look at a clock.
+# The functions for probes exist under their own names, in a library and in programs, however they are optimised.
+# They begin with an instruction that the kernel emulates (nop), and are called, not inlined. With tracing off, no
+# symbol of the tracer and no reading of a clock is left.
 #
 #   symbols.sh SOURCES FOLDER TRACED_LIBRARY UNTRACED_LIBRARY
 set -eu
@@ -26,7 +27,8 @@ mkdir -p "$folder"
 # Of a run that was ended.
 rm -f "$folder"/*.o
 
-# probed FILE: each symbol is defined once, a function, not local; its first instruction is nop (x86, Arm) and none is a copy.
+# probed FILE: each symbol is defined once, as a global function; its first instruction is nop (x86, Arm), and
+# there are no clones.
 probed() {
 	nm "$1" >"$folder/names"
 	objdump -d --no-show-raw-insn "$1" >"$folder/code"
@@ -35,7 +37,8 @@ probed() {
 		! grep " $symbol\.\(constprop\|isra\|part\|lto_priv\)" "$folder/names" || fail "$1 has copies of $symbol"
 		first=$(sed -n "/<$symbol>:\$/{n;s/^[^:]*:[[:space:]]*//;s/[[:space:]]*\$//;p;q;}" "$folder/code")
 		[ "$first" = nop ] || fail "$1: $symbol begins with \"$first\", not with nop"
-		grep -Eq "(call|bl|jmp|b)[a-z]* .*<$symbol(\$|>|@|-)" "$folder/code" || grep -q " $symbol" "$folder/relocations" || fail "$1: $symbol is not called"
+		grep -Eq "(call|bl|jmp|b)[a-z]* .*<$symbol(\$|>|@|-)" "$folder/code" ||
+			grep -q " $symbol" "$folder/relocations" || fail "$1: $symbol is not called"
 	done
 }
 
@@ -48,7 +51,8 @@ done
 ! nm "$untraced" | grep punctual_trace || fail "$untraced: something is left of the tracer"
 activation=$(cd "$folder" && ar x "$untraced" && ls activation*.o)
 ! nm "$folder/$activation" | grep -E 'clock|context|Trace' || fail "$untraced: an activation looks at a clock"
-! objdump -d "$folder/$activation" | grep -E 'rdtsc|cntvct' || fail "$untraced: an activation looks at a counter"
+! objdump -d "$folder/$activation" | grep -E 'rdtsc|cntvct' ||
+	fail "$untraced: an activation reads a counter"
 # That this can tell: on, they are there.
 nm "$traced" | grep -q punctual_trace_begin || fail "$traced: does not trace"
 rm "$folder/$activation"
@@ -56,7 +60,8 @@ activation=$(cd "$folder" && ar x "$traced" && ls activation*.o)
 nm "$folder/$activation" | grep -q 'Trace5clock' || fail "$traced: an activation looks at no clock"
 rm -f "$folder"/*.o
 
-# Programs: all in one, optimised as hard as can be, with and without the protection that puts endbr64 at the beginning of functions. And nothing needs exceptions or RTTI.
+# Programs that contain the library, fully optimised, with and without the protection that puts endbr64 at the
+# start of functions. Nothing needs exceptions or RTTI.
 tried=0
 while read -r cxx flags; do
 	command -v "$cxx" >/dev/null 2>&1 || continue
@@ -67,7 +72,8 @@ while read -r cxx flags; do
 		case $source in */activation.cpp) case $(uname -m) in x86_64) protection=-fcf-protection=none ;; esac ;; esac
 		object=$folder/$(basename "$source" .cpp).o
 		# shellcheck disable=SC2086
-		"$cxx" -std=c++17 ${flags%%-Wl,*} $protection -fno-exceptions -fno-rtti -Wall -Wextra -Werror -Wno-unused-command-line-argument -I"$sources/include" -I"$sources/src" -c "$source" -o "$object"
+		"$cxx" -std=c++17 ${flags%%-Wl,*} $protection -fno-exceptions -fno-rtti -Wall -Wextra -Werror \
+			-Wno-unused-command-line-argument -I"$sources/include" -I"$sources/src" -c "$source" -o "$object"
 	done
 	# shellcheck disable=SC2086
 	"$cxx" -std=c++17 $flags "$folder"/*.o -pthread -o "$folder/program"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Tests of what is in the trace, on a machine of 32 bits and the other byte order: PowerPC, in QEMU. babeltrace2 is this machine's.
+# Tests the contents of traces on a 32-bit big-endian machine: PowerPC, in QEMU. babeltrace2 is the host's.
 #
 #   big-endian.sh SOURCES FOLDER
 set -eu
@@ -15,7 +15,8 @@ build() {
 	shift 2
 	(
 		cd "$sources/src"
-		powerpc-linux-gnu-gcc -std=c99 -O2 -static -pthread -I../include -I../tests -DPUNCTUAL_TRACE=1 "-DPUNCTUAL_TRACE_PORT=\"$port\"" \
+		powerpc-linux-gnu-gcc -std=c99 -O2 -static -pthread -I../include -I../tests \
+			-DPUNCTUAL_TRACE=1 "-DPUNCTUAL_TRACE_PORT=\"$port\"" \
 			"$@" "../tests/$name.c" ../tests/reading.c -o "$folder/$name"
 	)
 }

@@ -16,9 +16,11 @@ for tool in arm-none-eabi-gcc qemu-system-arm; do
 done
 rm -rf "$folder"
 mkdir -p "$folder/trace"
-make --silent -C "$sources/examples/cortex-m3" OUT="$folder" PORT="$sources/tests/port_cortex_m3.h" MORE="$sources/tests/clock_cortex_m3.c"
+make --silent -C "$sources/examples/cortex-m3" OUT="$folder" \
+	PORT="$sources/tests/port_cortex_m3.h" MORE="$sources/tests/clock_cortex_m3.c"
 cd "$folder"
 # QEMU's files are where it was started.
-timeout 60 qemu-system-arm -M lm3s6965evb -nographic -monitor none -serial none -semihosting-config enable=on,target=native -kernel cortex-m3.elf
+timeout 60 qemu-system-arm -M lm3s6965evb -nographic -monitor none -serial none \
+	-semihosting-config enable=on,target=native -kernel cortex-m3.elf
 mv metadata stream_0 stream_1 trace/
 "$compare" "$folder/trace"

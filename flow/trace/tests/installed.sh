@@ -38,7 +38,8 @@ int main(int count, char **arguments)
 	return 0;
 }
 C
-cmake -S "$folder/project" -B "$folder/project/build" -DCMAKE_PREFIX_PATH="$folder/prefix" >"$folder/configure.log"
+cmake -S "$folder/project" -B "$folder/project/build" \
+	-DCMAKE_PREFIX_PATH="$folder/prefix" >"$folder/configure.log"
 cmake --build "$folder/project/build" >"$folder/build.log"
 [ "$("$folder/project/build/with-trace" "$folder/on")" = 1 ]
 [ "$("$folder/project/build/with-trace-off" "$folder/off")" = 0 ]

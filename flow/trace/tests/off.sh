@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Switched off at compile time, the tracer leaves nothing: no symbol, and the same instructions as without a call.
+# Switched off at compile time, the tracer leaves nothing: no symbols, and the same instructions as without
+# calls.
 #
 #   off.sh SOURCES FOLDER CC…
 set -eu
@@ -17,7 +18,8 @@ fail() {
 compile() {
 	object=$folder/$1
 	shift
-	"$cc" -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$sources/include" "$@" -c "$sources/tests/off.c" -o "$object.o"
+	"$cc" -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$sources/include" "$@" \
+		-c "$sources/tests/off.c" -o "$object.o"
 	objdump -d -r "$object.o" | sed '/file format/d' >"$object.code"
 	[ -s "$object.code" ] || fail "objdump shows nothing of $object.o"
 }
@@ -35,10 +37,11 @@ for cc; do
 		compile off "$level" -DPUNCTUAL_TRACE=0
 		compile on "$level" -DPUNCTUAL_TRACE=1
 		for name in undefined off; do
-			cmp "$folder/without.code" "$folder/$name.code" || fail "$cc $level: the code differs when tracing is $name"
+			cmp "$folder/without.code" "$folder/$name.code" ||
+				fail "$cc $level: the code differs when tracing is $name"
 			! nm "$folder/$name.o" | grep punctual || fail "$cc $level: symbols are left when tracing is $name"
 		done
-		# That this can tell: with tracing they are there.
+		# This test can fail: with tracing, the code and the symbols are there.
 		! cmp -s "$folder/without.code" "$folder/on.code" || fail "$cc $level: tracing makes no difference"
 		nm "$folder/on.o" | grep -q ' U punctual_trace_next_packet' || fail "$cc $level: tracing has no symbols"
 	done

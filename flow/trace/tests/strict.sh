@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The tracer compiles as strict C99, and its header as C++, without a warning: with each compiler that there is, on and off, with both ports. Those for other machines (big-endian and 32 bits, too) compile what needs no operating system.
+# The tracer compiles without warnings as strict C99, and its header as C++: with every compiler that is here,
+# on and off, with both ports. Cross compilers (also big-endian and 32-bit) compile the part that needs no
+# operating system.
 #
 #   strict.sh SOURCES FOLDER
 set -eu
@@ -17,7 +19,8 @@ compile() {
 # bare CC: what needs no operating system.
 bare() {
 	for file in trace check metadata bare; do
-		compile "$1" -std=c99 -O2 -DPUNCTUAL_TRACE=1 '-DPUNCTUAL_TRACE_PORT="punctual/trace_bare.h"' -Wstrict-prototypes -c "$sources/src/$file.c"
+		compile "$1" -std=c99 -O2 -DPUNCTUAL_TRACE=1 '-DPUNCTUAL_TRACE_PORT="punctual/trace_bare.h"' \
+			-Wstrict-prototypes -c "$sources/src/$file.c"
 	done
 }
 

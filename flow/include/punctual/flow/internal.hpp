@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// What a scheduler is made of. In a header since its size must be known; not for users.
+// Parts of a scheduler; internal. They are in a header because their sizes must be known.
 #ifndef PUNCTUAL_FLOW_INTERNAL_HPP
 #define PUNCTUAL_FLOW_INTERNAL_HPP
 
@@ -16,10 +16,10 @@ class Scheduler;
 class Task;
 enum class Policy : std::uint8_t;
 
-// The ready tasks, linked through themselves: nothing to allocate, and all in constant time.
+// The ready tasks, in intrusive lists: no allocation, and constant time.
 class ReadyQueue {
 public:
-	void be(Policy policy) noexcept
+	void set_policy(Policy policy) noexcept
 	{
 		policy_ = policy;
 	}
@@ -28,7 +28,7 @@ public:
 		return size_;
 	}
 	void add(Task &task) noexcept;
-	// Null where there is none.
+	// Null if there is none.
 	Task *take() noexcept;
 
 private:
@@ -43,23 +43,23 @@ private:
 
 	std::uint32_t size_ = 0;
 	Policy policy_{};
-	// FIFO and LIFO have this one.
+	// For FIFO and LIFO.
 	List all_;
-	// Priorities have one each; a bit says where there is something.
+	// For priorities, one list each; a bit is set if the list is not empty.
 	std::uint64_t occupied_[levels / 64] = {};
 	List of_priority_[levels];
 };
 
-// Where one executor waits for work: it spins for a while, then sleeps. Wakers hold the scheduler's
+// Where an executor waits for work: it spins for a while, then sleeps. Wakers hold the scheduler's
 // lock.
 class alignas(64) Parking {
 public:
-	// By the executor, with the scheduler's lock.
+	// The executor calls this under the scheduler's lock,
 	void enter() noexcept
 	{
 		word_.store(waiting, std::memory_order_relaxed);
 	}
-	// And then without: returns when it was woken since it entered.
+	// then this without it, which returns when it has been woken since it entered.
 	void wait(std::int64_t spin_ns) noexcept;
 	void wake() noexcept;
 
@@ -68,23 +68,23 @@ private:
 	std::atomic<std::uint32_t> word_{woken};
 };
 
-// Events that wait for their time, in a heap. All but run() with the scheduler's lock.
+// The waiting events, in a heap. All functions but run() need the scheduler's lock.
 class Timer {
 public:
 	~Timer()
 	{
 		release();
 	}
-	// Room for all events, beforehand. False: no memory.
+	// Allocates room for all events. False: no memory.
 	bool reserve(std::size_t events) noexcept;
 	void release() noexcept;
 
 	void add(Event &event, std::int64_t due_ns) noexcept;
 	void remove(Event &event) noexcept;
 	void remove_all() noexcept;
-	// Makes its thread look anew.
+	// Makes the timer's thread look at the heap again.
 	void wake() noexcept;
-	// The thread: pushes what is due until the scheduler stops.
+	// The timer's thread: pushes due events until the scheduler stops.
 	void run(Scheduler &scheduler) noexcept;
 
 private:
@@ -96,8 +96,8 @@ private:
 	std::atomic<std::uint32_t> changes_{0};
 };
 
-// When a periodic event is due after it was pushed at `now_ns` for `due_ns`, and how many periods
-// were missed.
+// When a periodic event that was due at `due_ns` and pushed at `now_ns` is due next, and how many
+// periods were missed.
 struct NextExpiry {
 	std::int64_t due_ns;
 	std::uint64_t missed;

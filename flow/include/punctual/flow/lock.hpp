@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
-// A lock of four bytes with priority inheritance: while a thread holds it, it runs with the
-// priority of the most urgent one that waits. Without contention, locking and unlocking are one
-// atomic operation each; else a thread spins for a moment, then sleeps in the kernel (futex(2),
-// FUTEX_LOCK_PI), which hands the lock over by priority.
+// A lock of four bytes with priority inheritance: its holder runs with the priority of the most
+// urgent waiter. Without contention, locking and unlocking are one atomic operation each. Otherwise
+// a thread spins for a moment, then sleeps in the kernel (futex(2), FUTEX_LOCK_PI), which hands the
+// lock over by priority.
 //
-// For sections of some tens of nanoseconds. Not recursive. A thread that waits for a lock that it
-// holds ends the program, with a message.
+// For sections of some tens of nanoseconds. Not recursive: a thread that locks it twice ends the
+// program with a message.
 #ifndef PUNCTUAL_FLOW_LOCK_HPP
 #define PUNCTUAL_FLOW_LOCK_HPP
 
@@ -40,15 +40,15 @@ private:
 	void hand_over() noexcept;
 	static std::uint32_t ask_thread_id() noexcept;
 
-	// The kernel's number of this thread; 0 where it has not been asked yet.
+	// This thread's TID; 0 if not known yet.
 	static inline thread_local std::uint32_t thread_id = 0;
 
-	// 0: free. Else the kernel's number of the holder; bit 31 says that threads sleep for it.
-	// The format is the kernel's.
+	// 0 if free, else the holder's TID; bit 31 is set if threads may sleep for it. The kernel
+	// defines this format.
 	std::atomic<std::uint32_t> word_{0};
 };
 
-// Holds a lock as long as it lives.
+// Holds a lock during its lifetime.
 class Locked {
 public:
 	explicit Locked(Lock &lock) noexcept : lock_(lock)
