@@ -31,6 +31,12 @@ impl Job {
     pub fn response(&self) -> Duration {
         self.end.since(self.release.arrival.unwrap_or(self.release.window.earliest()))
     }
+
+    /// How much of the cost was certainly had outside of `start` to `end`. The kernel charges a switch before it
+    /// can be seen, spurious wake-ups run after the end, and a start that was not seen itself is late.
+    pub fn cost_outside(&self) -> Duration {
+        self.cost.saturating_sub(self.end.since(self.start))
+    }
 }
 
 /// A stretch of execution inside a job and the suspension before it. The first segment of a job has no

@@ -43,7 +43,7 @@ impl Seen {
 
     /// What every row must say, as text; where a value is unknown, nothing. Written out once more, not by the
     /// code under test.
-    fn expected(&self) -> [String; 18] {
+    fn expected(&self) -> [String; 19] {
         let job = &self.job;
         [
             self.name.clone(),
@@ -59,6 +59,7 @@ impl Seen {
             job.start.ns().to_string(),
             job.end.ns().to_string(),
             job.cost.ns().to_string(),
+            job.cost.ns().saturating_sub(job.end.ns() - job.start.ns()).to_string(),
             job.suspended.ns().to_string(),
             job.response().ns().to_string(),
             self.segments.len().to_string(),
@@ -70,7 +71,7 @@ impl Seen {
     }
 }
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "thread",
     "pid",
     "tid",
@@ -84,6 +85,7 @@ const NAMES: [&str; 18] = [
     "start_ns",
     "end_ns",
     "cost_ns",
+    "cost_outside_ns",
     "suspended_ns",
     "response_ns",
     "segments",

@@ -27,6 +27,13 @@ fn job(release: u64, response: u64, pairs: &[(u64, u64)]) -> RecordedJob {
     (job, segments(pairs))
 }
 
+#[test]
+fn cost_outside_is_what_exceeds_the_time_between_start_and_end() {
+    let (inside, _) = job(5, 100, &[(0, 40), (20, 40)]);
+    let (outside, _) = job(5, 100, &[(0, 70), (20, 40)]);
+    assert_eq!((inside.cost_outside().ns(), outside.cost_outside().ns()), (0, 10));
+}
+
 fn bag(dynamic: u64, vectors: &[&[(u64, u64)]]) -> Suspension {
     let bound = |&(suspended, cost)| SegmentBound {
         suspended_ns: Duration::from_ns(suspended),

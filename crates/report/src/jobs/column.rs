@@ -47,7 +47,7 @@ fn name(disturbance: Disturbance) -> &'static str {
 }
 
 /// Every column, in order.
-pub const COLUMNS: [Column; 18] = [
+pub const COLUMNS: [Column; 19] = [
     column("thread", Kind::Text, |row| Value::Text(row.name.into())),
     column("pid", Kind::Number, |row| Value::Number(row.pid.into())),
     column("tid", Kind::Number, |row| Value::Number(row.tid.into())),
@@ -63,6 +63,7 @@ pub const COLUMNS: [Column; 18] = [
     column("start_ns", Kind::Number, |row| Value::Number(row.job.start.ns())),
     column("end_ns", Kind::Number, |row| Value::Number(row.job.end.ns())),
     column("cost_ns", Kind::Number, |row| Value::Number(row.job.cost.ns())),
+    column("cost_outside_ns", Kind::Number, |row| Value::Number(row.job.cost_outside().ns())),
     column("suspended_ns", Kind::Number, |row| Value::Number(row.job.suspended.ns())),
     column("response_ns", Kind::Number, |row| Value::Number(row.job.response().ns())),
     column("segments", Kind::Number, |row| Value::Number(row.segments.len() as u64)),
