@@ -257,7 +257,7 @@ fn bounds(page: &Opened) -> Result {
             [1, 1_999_999, 2_000_001, 40_000_000, 123_456_789, horizon, horizon + 77_777_777, 3 * horizon]
         {
             bounds_at(page, stream, &arrivals, &requests, Duration::from_ns(span))
-                .map_err(|failure| format!("{name} at {span} ns: {}", failure.0))?;
+                .map_err(|failure| format!("{name} at {span} ns: {}", failure.message))?;
         }
         for selector in [arrivals, requests] {
             page.ask(&format!("document.querySelector('{selector}').id = ''"))?;

@@ -14,41 +14,13 @@ use browser::{Chromium, Opened};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use plant::Plant;
 use punctual_model::Task;
-use std::fmt::Display;
+pub use punctual_test_support::{Result, ensure, fail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a check comes to.
-pub type Result<T = ()> = std::result::Result<T, Failure>;
 /// A row of a table: a name, the size of the window, and what is done with the page.
 pub type Row = (&'static str, (u32, u32), fn(&Opened) -> Result);
-
-/// Why a test failed.
-pub struct Failure(String);
-
-/// Whatever can be shown can go wrong.
-impl<E: Display> From<E> for Failure {
-    fn from(error: E) -> Failure {
-        Failure(error.to_string())
-    }
-}
-
-/// Fails with a message.
-pub fn fail<T>(message: impl Into<String>) -> Result<T> {
-    Err(Failure(message.into()))
-}
-
-/// Fails unless the condition holds.
-#[macro_export]
-macro_rules! ensure {
-    ($condition:expr, $($message:tt)+) => {
-        let holds: bool = $condition;
-        if !holds {
-            return $crate::fail(format!($($message)+));
-        }
-    };
-}
 
 /// The pages that tests open, written once, and the browser that opens them.
 pub struct Pages {
@@ -120,7 +92,9 @@ fn trial(page: &'static str, (name, size, test): Row) -> Trial {
                 "there is no Chromium: install the package chromium, or set CHROMIUM to where it is",
             ));
         }
-        run(name, page, size, test).map(|()| Completion::Completed).map_err(|failure| Failed::from(failure.0))
+        run(name, page, size, test)
+            .map(|()| Completion::Completed)
+            .map_err(|failure| Failed::from(failure.message))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::model::{only_task, primary};
 use crate::run::{observe, run, workload};
-use crate::{Outcome, Result, Test, ensure, fail, in_context, of_time};
+use crate::{Outcome, Result, Test, ensure, fail, in_context, timing};
 use punctual_model::{Choice, Stream, Task};
 use serde_json::Value;
 use std::process::Command;
@@ -46,7 +46,7 @@ fn check(row: &Value, task: &Task) -> Result {
         number("suspension_ns")
     );
 
-    of_time(check_arrivals(row, stream))
+    timing(check_arrivals(row, stream))
 }
 
 fn check_arrivals(row: &Value, stream: &Stream) -> Result {

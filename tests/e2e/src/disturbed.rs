@@ -44,7 +44,7 @@ impl Recorded {
         Ok(Recorded {
             records: records(&folder)?,
             jobs: rows(&std::fs::read_to_string(&list)?),
-            said: ended.said()?,
+            said: ended.report()?,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use crate::model::{only_task, primary, tasks};
 use crate::run::{observe, run, workload};
-use crate::{Outcome, Result, ensure, fail, of_time, skip};
+use crate::{Outcome, Result, ensure, fail, skip, timing};
 use punctual_model::{Call, Choice, PeriodicOn, Policy, Stream, Task, TimingModel};
 use serde_json::Value;
 use std::process::Command;
@@ -204,7 +204,7 @@ fn check_row(row: &Row) -> Result<Outcome> {
         let path = workload("drivers");
         let observed =
             observe(&[], &[&path, "run", row.driver, "--period-us", period_us(row.driver), "--jobs", "50"])?;
-        let done = Done { said: observed.ended.said()? };
+        let done = Done { said: observed.ended.report()? };
         (observed, done)
     };
     if let Some(reason) = done.said["skip"].as_str() {
@@ -222,12 +222,12 @@ fn check(row: &Row, done: &Done, model: &TimingModel) -> Result {
     let stream = primary(task)?;
     check_separator(row, stream)?;
     check_jobs(row, done, stream)?;
-    of_time(check_mean(done, stream))?;
-    of_time(check_period(row.period, done, stream))?;
+    timing(check_mean(done, stream))?;
+    timing(check_period(row.period, done, stream))?;
     match row.driver {
-        "read_back_to_back" => of_time(check_back_to_back(done, stream))?,
+        "read_back_to_back" => timing(check_back_to_back(done, stream))?,
         "wait4" | "waitid" => {} // its events are threads called `src`, too
-        _ => of_time(check_source(done, model))?,
+        _ => timing(check_source(done, model))?,
     }
     Ok(())
 }
@@ -276,7 +276,7 @@ fn check_jobs(row: &Row, done: &Done, stream: &Stream) -> Result {
     let count = if right { Ok(()) } else { fail(format!("{} jobs, the driver did {did}", stream.jobs)) };
     // The C library makes no call where what it would wait for is already there.
     if ["semaphore", "condition_variable"].contains(&row.driver) {
-        of_time(count)?
+        timing(count)?
     } else {
         count?
     }

@@ -2,7 +2,7 @@
 
 use crate::model::{only_task, primary, read, tasks};
 use crate::run::{Running, attach, children, directory, punctual, run, sleeps, wait_until, workload};
-use crate::{Outcome, Result, Test, ensure, fail, of_time};
+use crate::{Outcome, Result, Test, ensure, fail, timing};
 use punctual_model::EndedBy;
 use rustix::process::Signal;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn check_periodic(model: &punctual_model::TimingModel, ended_by: EndedBy) -> Res
     for (number, period) in [2_000_000, 5_000_000, 10_000_000].into_iter().enumerate() {
         let task = only_task(model, &format!("task-{number}"))?;
         let found = primary(task)?.arrival.periodic.as_ref().map(|periodic| periodic.period_ns.ns());
-        of_time(if found == Some(period) {
+        timing(if found == Some(period) {
             Ok(())
         } else {
             fail(format!("{} has period {found:?}", task.name))

@@ -47,7 +47,7 @@ fn stopped_reader() -> Result<Outcome> {
     ensure!(file.exists(), "no model was written: {}", ended.all());
     let said = format!("{}{}", ended.stdout, ended.stderr).to_lowercase();
     ensure!(said.contains("lost"), "records were lost and the output does not say so: {}", ended.all());
-    let rounds = ended.said()?["rounds"].as_u64().unwrap_or(0);
+    let rounds = ended.report()?["rounds"].as_u64().unwrap_or(0);
     check_gap(&read(&file)?, rounds)?;
     Ok(Outcome::Completed)
 }

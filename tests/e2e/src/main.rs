@@ -1,8 +1,8 @@
 //! Runs the built command, `punctual`, against workloads whose timing is known, on the real kernel of this
 //! machine.
 //!
-//! Every row of a table is a test. What the machine cannot do is said when its test is run, and counted as
-//! ignored. No test asserts how long something takes.
+//! Every row of a table is a test. One that the machine cannot run says so and is counted as ignored. No test
+//! asserts how long something takes.
 
 mod beside;
 mod chains;
@@ -14,7 +14,6 @@ mod disturbed;
 mod doctor;
 mod drivers;
 mod ending;
-mod failure;
 mod loss;
 mod model;
 mod periods;
@@ -27,40 +26,27 @@ mod transitions;
 mod truth;
 mod witness;
 
-use failure::Failure;
-pub use failure::{fail, in_context, of_time};
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
+use punctual_test_support::to_harness;
+pub use punctual_test_support::{Failure, Outcome, Result, ensure, fail, in_context, skip, timing};
 use std::process::ExitCode;
 use std::sync::RwLock;
 use witness::{Witnesses, undisturbed};
 
-/// How a test ended: done, or not to be done here.
-pub type Outcome = Completion;
-/// What a check comes to.
-pub type Result<T = ()> = std::result::Result<T, Failure>;
 /// A test.
 pub type Test = fn() -> Result<Outcome>;
 
-/// Says why this machine cannot run a test.
-pub fn skip(reason: impl Into<String>) -> Result<Outcome> {
-    Ok(Completion::ignored_with(reason.into()))
-}
-
-/// Held for writing by tests that leave nothing of the processors to others.
+/// Locked for writing by tests that need all processors for themselves.
 static MACHINE: RwLock<()> = RwLock::new(());
-
-fn told(result: Result<Outcome>) -> std::result::Result<Outcome, Failed> {
-    result.map_err(|failure| Failed::from(failure.message))
-}
 
 fn shared(name: impl Into<String>, test: impl FnOnce() -> Result<Outcome> + Send + 'static) -> Trial {
     Trial::ignorable_test(name, move || {
         let _shared = MACHINE.read();
-        told(test())
+        to_harness(test())
     })
 }
 
-/// One that is about periods, which need a machine that keeps its processors.
+/// A test of periods, which need a machine that keeps its processors.
 fn timed(name: impl Into<String>, test: impl Fn() -> Result<Outcome> + Send + 'static) -> Trial {
     shared(name, || undisturbed(test))
 }
@@ -68,7 +54,7 @@ fn timed(name: impl Into<String>, test: impl Fn() -> Result<Outcome> + Send + 's
 fn alone(name: &str, test: Test) -> Trial {
     Trial::ignorable_test(name, move || {
         let _alone = MACHINE.write();
-        told(test())
+        to_harness(test())
     })
 }
 
@@ -93,22 +79,23 @@ fn trials() -> Vec<Trial> {
             .flatten()
             .map(|(name, test)| alone(name, *test)),
     );
-    // The harness takes one filter; here are several, any of which is enough.
+    // The harness takes one filter; this takes several, any of which suffices.
     let wanted = std::env::var("PUNCTUAL_E2E_ONLY").unwrap_or_default();
     let wanted: Vec<&str> = wanted.split_whitespace().collect();
     trials.retain(|trial| wanted.is_empty() || wanted.iter().any(|part| trial.name().contains(part)));
     trials
 }
 
-/// Where functions cannot be traced, a run that is to do so skips what it cannot do: everything but what asks
-/// whether that is true.
+/// Where functions cannot be traced, a run that asks for that skips everything except the tests of `doctor`,
+/// which check that it is true.
 fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
     let reason = match doctor::without_function_tracing() {
         Ok(None) => return trials,
         Ok(Some(reason)) => reason,
         Err(failure) => failure.message,
     };
-    let skipped = |name: String, reason: String| Trial::ignorable_test(name, move || told(skip(reason)));
+    let skipped =
+        |name: String, reason: String| Trial::ignorable_test(name, move || to_harness(skip(reason)));
     let skipped = |trial: Trial| {
         if trial.name().starts_with("doctor::") {
             trial
@@ -146,8 +133,10 @@ fn main() -> ExitCode {
     if !rustix::process::geteuid().is_root() {
         let names: Vec<String> = trials.iter().map(|trial| trial.name().to_owned()).collect();
         let reason = "observing needs root";
-        trials =
-            names.into_iter().map(|name| Trial::ignorable_test(name, move || told(skip(reason)))).collect();
+        trials = names
+            .into_iter()
+            .map(|name| Trial::ignorable_test(name, move || to_harness(skip(reason))))
+            .collect();
     } else if !arguments.list && run::attach().as_deref() == Some("fentry") {
         trials = without_function_tracing(trials);
     }

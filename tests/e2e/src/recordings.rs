@@ -346,7 +346,7 @@ fn perf_once() -> Result<Outcome> {
         let stream = primary(only_task(&model, name)?)?;
         let found = stream.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());
         let right = found.abs_diff(period) <= period / 100;
-        crate::of_time(if right {
+        crate::timing(if right {
             Ok(())
         } else {
             fail(format!("{name} has period {found} ns: {}", ended.all()))

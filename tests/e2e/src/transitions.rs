@@ -2,7 +2,7 @@
 
 use crate::model::{only_task, primary, tasks};
 use crate::run::{Observed, observe, workload};
-use crate::{Outcome, Result, Test, ensure, fail, of_time, skip};
+use crate::{Outcome, Result, Test, ensure, fail, skip, timing};
 use punctual_model::EndedBy::{AffinityChange, Exec, Exit, PolicyChange, PriorityChange};
 use punctual_model::Policy::{Fifo, Other};
 use punctual_model::{EndedBy, Policy, Task};
@@ -31,7 +31,7 @@ fn watch(options: &[&str], mode: &str) -> Result<Observed> {
 /// The tasks of thread `trans`, each with what it was and why it ended.
 fn expect(observed: &Observed, expected: &[(Policy, u32, EndedBy)]) -> Result<Outcome> {
     // A child has its parent's name at first.
-    let tid = observed.ended.said_over_lines()?["phases"][0]["tid"].as_u64();
+    let tid = observed.ended.long_report()?["phases"][0]["tid"].as_u64();
     let found: Vec<&Task> =
         tasks(&observed.model, "trans").into_iter().filter(|task| Some(task.tid.into()) == tid).collect();
     let so_found: Vec<_> = found.iter().map(|task| (task.policy, task.priority, task.ended_by)).collect();
@@ -61,7 +61,7 @@ fn jobs(task: &Task, did: u64) -> Result {
         task.phase
     );
     let period = stream.arrival.periodic.as_ref().map(|periodic| periodic.period_ns.ns());
-    of_time(if period == Some(5_000_000) {
+    timing(if period == Some(5_000_000) {
         Ok(())
     } else {
         fail(format!("period {period:?} in phase {}", task.phase))
@@ -162,7 +162,7 @@ fn rename() -> Result<Outcome> {
 
 fn fork() -> Result<Outcome> {
     let observed = watch(&[], "fork")?;
-    let said = observed.ended.said_over_lines()?;
+    let said = observed.ended.long_report()?;
     for (index, name) in ["parent", "child", "grandchild"].into_iter().enumerate() {
         let task = observed.explain(only_task(&observed.model, name))?;
         observed.explain(jobs(task, JOBS))?;

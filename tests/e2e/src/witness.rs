@@ -71,7 +71,7 @@ pub fn undisturbed(test: impl Fn() -> Result<Outcome>) -> Result<Outcome> {
             Ok(outcome) => return Ok(outcome),
             Err(failure) => failure,
         };
-        let worst = if failure.of_time { worst_since(began) } else { None };
+        let worst = if failure.is_timing { worst_since(began) } else { None };
         let Some(worst) = worst else { return Err(failure) };
         last = Some((worst, failure));
     }

@@ -41,7 +41,7 @@ pub fn observed(driver: &str) -> Result<(Observed, Done)> {
     let ended = &all.observed.ended;
     let stdout = all.said.get(driver).cloned().unwrap_or_default();
     let ended = Ended { code: ended.code, stdout, stderr: ended.stderr.clone() };
-    let done = Done { said: ended.said()? };
+    let done = Done { said: ended.report()? };
     let pid = done.said["pid"].as_u64();
     let mut model = all.observed.model.clone();
     model.tasks.retain(|task| Some(u64::from(task.pid)) == pid);

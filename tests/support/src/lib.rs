@@ -1,0 +1,37 @@
+//! What the test programs share: how a test fails or is skipped, and programs that run with a time limit.
+//!
+//! A test that the machine cannot run is counted as ignored and says why. Not for anything about one of the
+//! programs under test.
+
+mod failure;
+mod program;
+
+pub use failure::{Failure, fail, in_context, timing};
+pub use libtest_mimic::Completion as Outcome;
+pub use program::{Ended, Running, run, wait_until};
+
+use libtest_mimic::Failed;
+
+/// The result of a check.
+pub type Result<T = ()> = std::result::Result<T, Failure>;
+
+/// Says why this machine cannot run a test.
+pub fn skip(reason: impl Into<String>) -> Result<Outcome> {
+    Ok(Outcome::ignored_with(reason.into()))
+}
+
+/// A test's result as the harness has it.
+pub fn to_harness(result: Result<Outcome>) -> std::result::Result<Outcome, Failed> {
+    result.map_err(|failure| Failed::from(failure.message))
+}
+
+/// Fails unless the condition holds; the rest is the message.
+#[macro_export]
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)+) => {{
+        let holds: bool = $condition;
+        if !holds {
+            return $crate::fail(format!($($message)+));
+        }
+    }};
+}
