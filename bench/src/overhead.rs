@@ -61,11 +61,11 @@ fn cost_per_job() -> Result<Vec<[String; 4]>, Error> {
     let wakeups = (statistics.runs("waking")? - jobs_before) as f64;
     let model = punctual.finish()?;
     let jobs = primary_jobs(&model);
-    let observed = model["observation"]["until_ns"].as_f64().unwrap_or(0.0)
-        - model["observation"]["from_ns"].as_f64().unwrap_or(0.0);
+    let observed = model["threads"]["until_ns"].as_f64().unwrap_or(0.0)
+        - model["threads"]["from_ns"].as_f64().unwrap_or(0.0);
     let jobs_in_window = jobs * 30e9 / observed;
-    let records = model["observation"]["records"].as_f64().unwrap_or(0.0);
-    let lost = model["observation"]["lost_records"].as_f64().unwrap_or(0.0);
+    let records = model["threads"]["records"].as_f64().unwrap_or(0.0);
+    let lost = model["threads"]["lost_records"].as_f64().unwrap_or(0.0);
     let per_job = |nanoseconds: f64| format!("{:.2} µs", nanoseconds / jobs_in_window / 1e3);
     Ok(vec![
         row("BPF programs, per job", "0", per_job((after - before) as f64), "target ≤ 1.5 µs"),
@@ -78,7 +78,7 @@ fn cost_per_job() -> Result<Vec<[String; 4]>, Error> {
 }
 
 fn primary_jobs(model: &Value) -> f64 {
-    let tasks = model["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let tasks = model["threads"]["tasks"].as_array().map(Vec::as_slice).unwrap_or_default();
     tasks.iter().filter_map(|task| task["streams"][task["primary"].as_u64()? as usize]["jobs"].as_f64()).sum()
 }
 

@@ -150,7 +150,7 @@ fn throughput() -> Result<Vec<[String; 4]>, Error> {
                 bytes[place].push(size(&folder())? as f64 / activations as f64);
             } else {
                 let model: Value = serde_json::from_str(&std::fs::read_to_string(folder())?)?;
-                lost[place].push(model["observation"]["lost_records"].as_f64().unwrap_or(0.0));
+                lost[place].push(model["threads"]["lost_records"].as_f64().unwrap_or(0.0));
             }
             clear(way)?;
         }

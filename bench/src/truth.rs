@@ -209,7 +209,7 @@ impl Found {
             return Ok(());
         }
         let is_it = |task: &&Task| Some(u64::from(task.pid)) == said["pid"].as_u64() && task.name == "drv";
-        let task = replayed.model.tasks.iter().find(is_it).ok_or(format!("{driver} was not seen"))?;
+        let task = replayed.model.tasks().iter().find(is_it).ok_or(format!("{driver} was not seen"))?;
         let stream = primary(task).ok_or(format!("{driver} has no primary separator"))?;
         let logged = log::logged(&fs::read_to_string(folder.join(format!("{driver}.csv")))?)?;
         let wrong = log::wrong_period(stream, said["period_ns"].as_u64().unwrap_or(0));
@@ -242,7 +242,7 @@ fn cyclictest(folder: &Path) -> Result<[[String; 3]; 2], Error> {
         let mut command = Command::new("cyclictest");
         command.args(["-q", "-t1", "-p80", "-i1000", "-D5"]);
         let replayed = recorded(folder, &mut command, "cyclictest")?;
-        let mut fifo = replayed.model.tasks.iter().filter(|task| task.policy == Policy::Fifo);
+        let mut fifo = replayed.model.tasks().iter().filter(|task| task.policy == Policy::Fifo);
         let is_it = |task: &&Task| task.name == "cyclictest" && task.primary.is_some();
         let task = fifo.find(is_it).ok_or("cyclictest was not seen")?;
         let stream = primary(task).ok_or("cyclictest has no primary separator")?;
@@ -265,7 +265,7 @@ fn stopped(folder: &Path) -> Result<[String; 3], Error> {
         command.args(["-c", script, "sh"]).arg(workload("periodic")).arg(at);
         let replayed = recorded(folder, &mut command, "task-0")?;
         let task =
-            replayed.model.tasks.iter().find(|task| task.name == "task-0").ok_or("nothing was seen")?;
+            replayed.model.tasks().iter().find(|task| task.name == "task-0").ok_or("nothing was seen")?;
         let stream = primary(task).ok_or("there is no primary separator")?;
         let dropped = (!on_arrivals(stream)).then(|| "a known arrival was dropped".to_owned());
         let wrong = log::wrong_period(stream, 10 * MS).or_else(|| log::wrong_slips(stream, 0)).or(dropped);

@@ -12,7 +12,7 @@ use crate::results::Results;
 use crate::show::{name, read_model};
 use punctual_extract::StreamOptions;
 use punctual_extract::flow::{Analysis, ChainError, Chains, Graph, GraphBuilder, Options, Threads};
-use punctual_model::{Dataflow, FORMAT, Observation, Platform, TimingModel, VERSION};
+use punctual_model::{Dataflow, Section, TimingModel};
 use punctual_report as report;
 use punctual_trace::Record;
 use punctual_trace::flow::{Item, Reader, Totals};
@@ -92,11 +92,11 @@ fn threads(recording: &Recording, curve_horizon: usize, quiet: bool) -> Result<T
 
 /// Both in one model.
 pub fn beside(threads: TimingModel, flow: TimingModel) -> TimingModel {
-    let (seen, traced) = (&threads.observation, flow.traced());
-    if threads.is_of_threads() && (traced.until_ns < seen.from_ns || seen.until_ns < traced.from_ns) {
+    let Some(seen) = &threads.threads else { return flow };
+    if flow.dataflow.as_ref().is_some_and(|traced| !traced.span().overlaps(seen.span())) {
         eprintln!("punctual: {AT_ANOTHER_TIME}; the model says when each was");
     }
-    threads.with_dataflow_of(flow)
+    TimingModel { dataflow: flow.dataflow, ..threads }
 }
 
 impl Trace {
@@ -142,23 +142,8 @@ impl Trace {
         }
         let totals = pass(self, quiet, "following data", |item| analysis.item(&item))?;
         let model = TimingModel {
-            format: FORMAT.into(),
-            version: VERSION,
-            platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
-            observation: Observation {
-                clock: self.reader.about().clock.clone(),
-                from_ns: graph.from(),
-                until_ns: graph.until(),
-                records: 0,
-                lost_records: 0,
-                untracked_threads: 0,
-                skipped_events: 0,
-                stolen_ns: punctual_model::Duration::ZERO,
-                omitted_tasks: 0,
-                dataflow: None,
-            },
-            tasks: Vec::new(),
             dataflow: Some(analysis.finish(self.reader.about(), &totals)),
+            ..TimingModel::new(&self.reader.about().clock)
         };
         warn(self, &graph, &chains, &totals);
         Ok(model)
@@ -208,8 +193,8 @@ pub fn unable(recording: &Recording, trace: &Reader) -> Option<String> {
 /// A model of threads, whose instants can stand beside those of the trace.
 fn of_threads(path: &Path, trace: &Reader) -> Result<TimingModel, Failure> {
     let model = read_model(path)?;
-    let (clock, of_trace) = (&model.observation.clock, &trace.about().clock);
-    if clock != of_trace && model.is_of_threads() {
+    let (clock, of_trace) = (&model.clock, &trace.about().clock);
+    if clock != of_trace && model.threads.is_some() {
         let message = format!(
             "{}: its clock is {clock}, that of the trace is {of_trace}; all times of a model are of one clock",
             name(path)

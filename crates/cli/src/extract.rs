@@ -91,7 +91,7 @@ pub fn run(plan: Plan) -> Result<(), Failure> {
         totals,
     };
     let model = results::model(sink.extractor, observed);
-    if model.tasks.is_empty() && !quiet {
+    if model.tasks().is_empty() && !quiet {
         eprintln!(
             "punctual: no real-time thread of the target ran; --include-best-effort watches the others too"
         );

@@ -178,7 +178,7 @@ fn states(trace: &Trace, model: &TimingModel, plan: &Plan) -> Result<States, Fai
             ),
         ));
     };
-    let mut states = States::new(flow, reader.about(), model.traced().from_ns);
+    let mut states = States::new(flow, reader.about(), flow.from_ns);
     let bar = Bar::new(plan.quiet, "drawing states", reader.bytes(), "bytes");
     reader.read(&mut |item| states.item(&item), &mut |bytes| bar.set(bytes))?;
     drop(bar);
@@ -195,7 +195,7 @@ fn states(trace: &Trace, model: &TimingModel, plan: &Plan) -> Result<States, Fai
 /// replayed.
 fn names(model: &TimingModel, recordings: &[Recording], file: &str) -> Result<Vec<Option<String>>, Failure> {
     let wrong = |why: String| Err(Failure::new(Code::Usage, format!("{file} {why}")));
-    let known: BTreeSet<&str> = model.tasks.iter().filter_map(|task| task.recording.as_deref()).collect();
+    let known: BTreeSet<&str> = model.tasks().iter().filter_map(|task| task.recording.as_deref()).collect();
     if known.is_empty() {
         return match recordings {
             [_] => Ok(vec![None]),
@@ -229,15 +229,18 @@ fn draw(
     seen: &mut Jobs,
     quiet: bool,
 ) -> Result<u64, Failure> {
-    let tasks: Vec<&Task> = model.tasks.iter().filter(|task| task.recording.as_deref() == name).collect();
+    let tasks: Vec<&Task> = model.tasks().iter().filter(|task| task.recording.as_deref() == name).collect();
     // A model of a stretch of it.
     let (from, until) = match name {
-        None => (model.observation.from_ns, model.observation.until_ns),
+        None => match &model.threads {
+            Some(threads) => (threads.from_ns, threads.until_ns),
+            None => span(&tasks, recording),
+        },
         Some(_) => span(&tasks, recording),
     };
     recording.narrow(from, until)?;
     let bar = Bar::new(quiet, "reading jobs", recording.activations(), "activations");
-    let merged = model.tasks.iter().any(|task| task.merged_transitions > 0);
+    let merged = model.tasks().iter().any(|task| task.merged_transitions > 0);
     let primaries = Primaries::of(tasks);
     let mut known = 0_u64;
     seen.recording(name);

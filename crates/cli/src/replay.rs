@@ -57,7 +57,7 @@ impl Plan {
 pub fn run(plan: &Plan) -> Result<(), Failure> {
     let model = model(&plan.recordings, &plan.options, plan.workers, plan.quiet)?;
     plan.recordings.iter().for_each(Recording::warn);
-    if model.tasks.is_empty() && !plan.quiet {
+    if model.tasks().is_empty() && !plan.quiet {
         eprintln!("punctual: there is no thread in it");
     }
     if let (Some((destination, format)), [recording]) = (&plan.jobs, &plan.recordings[..]) {
@@ -142,27 +142,19 @@ fn merge(models: Vec<TimingModel>, recordings: &[Recording]) -> TimingModel {
     let mut models = models.into_iter().zip(recordings).map(|(mut model, recording)| {
         if several {
             let name = recording.path().display().to_string();
-            model.tasks.iter_mut().for_each(|task| task.recording = Some(name.clone()));
+            let tasks = model.threads.iter_mut().flat_map(|threads| &mut threads.tasks);
+            tasks.for_each(|task| task.recording = Some(name.clone()));
         }
         model
     });
     let Some(mut all) = models.next() else { unreachable!("whoever replays has a recording") };
     for model in models {
-        if (&model.platform, &model.observation.clock) != (&all.platform, &all.observation.clock) {
+        if (&model.platform, &model.clock) != (&all.platform, &all.clock) {
             eprintln!(
                 "punctual: the recordings are of different machines or clocks; the file names those of the first"
             );
         }
-        all.tasks.extend(model.tasks);
-        let (all, one) = (&mut all.observation, &model.observation);
-        all.from_ns = all.from_ns.min(one.from_ns);
-        all.until_ns = all.until_ns.max(one.until_ns);
-        all.records += one.records;
-        all.lost_records += one.lost_records;
-        all.untracked_threads += one.untracked_threads;
-        all.skipped_events += one.skipped_events;
-        all.omitted_tasks += one.omitted_tasks;
-        all.stolen_ns += one.stolen_ns;
+        all = all.merge(model).expect("threads can be merged");
     }
     all
 }
@@ -219,10 +211,9 @@ fn list_jobs(
 ) -> Result<(), Failure> {
     let name = destination.path().display();
     let failed = |error: &dyn std::fmt::Display| Failure::new(Code::File, format!("{name}: {error}"));
-    let primaries = Primaries::of(&model.tasks);
+    let primaries = Primaries::of(model.tasks());
     let pending = destination.begin().map_err(|error| Failure::file("write", &name, reason(&error)))?;
-    let mut writer =
-        Writer::new(pending, format, &model.observation.clock).map_err(|error| failed(&error))?;
+    let mut writer = Writer::new(pending, format, &model.clock).map_err(|error| failed(&error))?;
     let bar = Bar::new(quiet, "listing jobs", recording.activations(), "activations");
     let mut broken = None;
     each_job(

@@ -6,7 +6,7 @@ use crate::output::{Destination, print};
 use crate::show::overview;
 use crate::terminal;
 use punctual_extract::{Extractor, StreamOptions};
-use punctual_model::{FORMAT, Instant, Observation, Platform, TimingModel, VERSION};
+use punctual_model::{Instant, Platform, Threads, TimingModel};
 use punctual_report as report;
 use punctual_trace::Totals;
 use std::path::Path;
@@ -53,9 +53,7 @@ impl Results {
             Results::File(destination) => {
                 destination.write_or_rescue(model.to_json().as_bytes())?;
                 if !quiet {
-                    if model.is_of_threads() {
-                        eprint!("{}", report::summary(model));
-                    }
+                    eprint!("{}", report::summary(model));
                     eprint!("{}", report::flow::summary(model));
                     eprintln!("{}", written(destination.path()));
                 }
@@ -100,11 +98,8 @@ pub fn model(extractor: Extractor, observed: Observed) -> TimingModel {
         );
     }
     TimingModel {
-        format: FORMAT.into(),
-        version: VERSION,
-        platform: observed.platform,
-        observation: Observation {
-            clock: observed.clock,
+        platform: observed.platform.known(),
+        threads: Some(Threads {
             from_ns: observed.from,
             until_ns: observed.until,
             records: observed.records,
@@ -113,9 +108,8 @@ pub fn model(extractor: Extractor, observed: Observed) -> TimingModel {
             skipped_events: observed.totals.skipped,
             stolen_ns: observed.totals.stolen,
             omitted_tasks,
-            dataflow: None,
-        },
-        tasks: extractor.finish(observed.until),
-        dataflow: None,
+            tasks: extractor.finish(observed.until),
+        }),
+        ..TimingModel::new(observed.clock)
     }
 }

@@ -54,13 +54,17 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
 /// What a model says of these threads, and of the task of this name; channels and chains are not of one task
 /// alone.
 fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> TimingModel {
-    model.tasks = selection.tasks(&model).into_iter().cloned().collect();
+    let tasks: Vec<_> = selection.tasks(&model).into_iter().cloned().collect();
+    match &mut model.threads {
+        Some(threads) if !tasks.is_empty() => threads.tasks = tasks,
+        threads => *threads = None,
+    }
     if let Some(flow) = &mut model.dataflow {
         flow.tasks.retain(|task| task.name == name);
         (flow.channels, flow.chains) = (Vec::new(), Vec::new());
     }
     if model.dataflow.as_ref().is_some_and(|flow| flow.tasks.is_empty()) {
-        (model.dataflow, model.observation.dataflow) = (None, None);
+        model.dataflow = None;
     }
     model
 }
@@ -68,7 +72,7 @@ fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> Ti
 /// Threads, a dataflow program, or both.
 pub fn overview(model: &TimingModel, page: &report::Page, rows: report::Rows) -> String {
     let flow = report::flow::program(model, page);
-    if !model.is_of_threads() {
+    if model.threads.is_none() {
         return flow;
     }
     let threads = report::summary(model) + "\n" + &report::overview(model, page, rows);

@@ -119,7 +119,7 @@ fn threads(recording: &Recording, out: &mut impl Write, name: &str, quiet: bool)
     let (from, until, totals) = (recording.from(), recording.reader().until(), recording.reader().totals());
     let (platform, clock) = (about.platform.clone(), about.clock.clone());
     let model = results::model(extractor, Observed { platform, clock, from, until, records: 0, totals });
-    let primaries = Primaries::of(&model.tasks);
+    let primaries = Primaries::of(model.tasks());
 
     let timeline = RefCell::new(Timeline::new(out, about, &model).map_err(|error| failed(&error))?);
     let bar = Bar::new(quiet, "drawing", recording.activations(), "activations");

@@ -22,8 +22,8 @@ pub use periodic::periodic;
 pub use typical::typical;
 pub use violation::{Bound, Model, Value, Violation};
 
-use crate::file::Stream;
 use crate::job::{Job, Release, Segment};
+use crate::threads::Stream;
 
 /// The greatest number of segments that a job is told apart into: of a job with more, the first ones count as
 /// one.

@@ -6,7 +6,8 @@
 //! subadditive in the number of jobs. Whatever obeys the table obeys its extension. (papers: LiME, Section
 //! II-B.)
 
-use crate::file::{Curve, Execution};
+use crate::arrival::Curve;
+use crate::threads::Execution;
 use crate::time::Duration;
 
 impl Curve {

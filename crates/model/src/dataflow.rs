@@ -4,18 +4,22 @@
 //! Tasks and channels are named, and no two of a kind share a name. (papers: Jungmann et al., ERTS 2024,
 //! Section V.)
 
-mod check;
 mod samples;
+mod validate;
 
-pub(crate) use check::dataflow as check;
-
-use crate::file::{Arrival, is_zero};
+use crate::arrival::Arrival;
+use crate::file::is_zero;
+use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 /// A dataflow program as its trace shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dataflow {
+    /// When the first event of the trace was.
+    pub from_ns: Instant,
+    /// When the last one was.
+    pub until_ns: Instant,
     /// The program's name.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub program: Option<String>,
@@ -106,7 +110,39 @@ pub enum Keeps {
     Newest,
 }
 
+impl Section for Dataflow {
+    fn span(&self) -> Span {
+        Span { from_ns: self.from_ns, until_ns: self.until_ns }
+    }
+
+    fn losses(&self) -> Vec<Loss> {
+        Loss::list([
+            ("discarded_events", self.discarded_events),
+            ("missing_packets", self.missing_packets),
+            ("damaged_packets", self.damaged_packets),
+            ("missing_events", self.missing_events()),
+        ])
+    }
+
+    fn validate(&self, path: &str) -> Valid {
+        validate::dataflow(path, self)
+    }
+
+    /// Two programs cannot be merged: their tasks would share names and numbers.
+    fn merge(self, _: Dataflow) -> Result<Dataflow, MergeError> {
+        Err(MergeError("both models have a dataflow program, and one file holds one".into()))
+    }
+}
+
 impl Dataflow {
+    /// Events that the trace lacks by the numbers of others; what comes after the last of its kind is unknown.
+    pub fn missing_events(&self) -> u64 {
+        let pushes = self.channels.iter().map(|channel| channel.missing_pushes);
+        // An incomplete instance lacks an event, which may be its activation.
+        let instances = self.tasks.iter().map(|task| task.missing_activations.max(task.incomplete));
+        pushes.chain(instances).fold(0, u64::saturating_add)
+    }
+
     /// Connections on chains of which the trace does not say what their inputs keep: channel and task, by
     /// name.
     pub fn unknown_inputs(&self) -> Vec<(&str, &str)> {

@@ -3,22 +3,33 @@
 //!
 //! Pure: no I/O, no clock. Nothing here infers a model (that is `extract`) or shows one (that is `report`).
 
+pub mod arrival;
 pub mod check;
 mod curve;
 pub mod dataflow;
 pub mod file;
 pub mod job;
+pub mod percentiles;
+pub mod policy;
 pub mod read;
 pub mod request;
+pub mod section;
 pub mod separator;
+pub mod threads;
 pub mod time;
+mod valid;
 mod write;
 
+pub use arrival::*;
 pub use check::{MAX_SEGMENTS, RecordedJob, Violation, check_stream};
 pub use curve::Reach;
 pub use dataflow::Dataflow;
-pub use file::*;
+pub use file::{FORMAT, Platform, TimingModel, VERSION};
 pub use job::{Job, Release, Segment};
+pub use percentiles::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
+pub use policy::{Policy, Reservation};
 pub use read::ReadError;
+pub use section::{Loss, MergeError, Section, Span};
 pub use separator::{Call, FileClass, Object, Separator};
+pub use threads::{EndedBy, Execution, Response, SegmentBound, Stream, Suspension, Task, Threads};
 pub use time::{Duration, Instant, Window};

@@ -5,35 +5,34 @@
 //! make sense.
 
 mod error;
-mod validate;
+mod strict;
+mod v1;
 
 pub use error::ReadError;
-pub(crate) use validate::{Checked, arrival};
 
 use crate::file::{FORMAT, TimingModel, VERSION};
 use error::describe;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use strict::Strict;
 
 impl TimingModel {
-    /// Reads a whole `*.timing.json` text. Never panics, whatever the text is; the caller knows the file's
-    /// name and puts it before the error.
+    /// Reads a whole `*.timing.json` text, of this version or an earlier one. Never panics, whatever the text
+    /// is; the caller knows the file's name and puts it before the error.
     pub fn from_json(text: &str) -> Result<TimingModel, ReadError> {
         let source: Value = serde_json::from_str(text).map_err(|error| ReadError::syntax(&error))?;
-        known(&source)?;
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let mut model: TimingModel =
-            serde_path_to_error::deserialize(&mut deserializer).map_err(|error| ReadError::shape(&error))?;
-        if let Ok(read) = serde_json::to_value(&model) {
-            plain(&source, &read, &mut String::new())?;
+        if version(&source)? == 1 {
+            return v1::read(text, &source);
         }
-        count_releases(&mut model, &source);
-        validate::model(&model)?;
+        let mut model: TimingModel = shape(text)?;
+        count_releases(&mut model, source.pointer("/threads/tasks"));
+        model.validate()?;
         Ok(model)
     }
 }
 
 /// Format and version come first: of another version, nothing else can be said.
-fn known(source: &Value) -> Result<(), ReadError> {
+fn version(source: &Value) -> Result<u64, ReadError> {
     if !source.is_object() {
         return Err(ReadError::value("", "a timing model (an object)", describe(source)));
     }
@@ -48,8 +47,10 @@ fn known(source: &Value) -> Result<(), ReadError> {
         }
     }
     match source.get("version") {
-        Some(Value::Number(version)) if version.as_u64() == Some(VERSION.into()) => Ok(()),
-        Some(Value::Number(version)) => Err(ReadError::Version { found: version.to_string() }),
+        Some(Value::Number(version)) => match version.as_u64() {
+            Some(known) if (1..=VERSION.into()).contains(&known) => Ok(known),
+            _ => Err(ReadError::Version { found: version.to_string() }),
+        },
         found => Err(ReadError::value(
             "version",
             format!("the number {VERSION}"),
@@ -58,88 +59,18 @@ fn known(source: &Value) -> Result<(), ReadError> {
     }
 }
 
-/// Fields that may be left out; where they stand, they say something.
-const OPTIONAL: [&str; 34] = [
-    "nice",
-    "reservation",
-    "primary",
-    "primary_reason",
-    "periodic",
-    "period_exact",
-    "sporadic",
-    "curve",
-    "execution",
-    "suspension",
-    "response",
-    "typical",
-    "reason",
-    "percentiles",
-    "lateness",
-    "cost",
-    "mean_ns",
-    "clock",
-    "clock_id",
-    "absolute",
-    "object",
-    "fd",
-    "identity",
-    "address",
-    "id",
-    "dataflow",
-    "program",
-    "platform",
-    "executors",
-    "queuing",
-    "channel",
-    "reaction",
-    "age",
-    "policy",
-];
-
-/// Deserialization takes an array for an object's fields in order, and null for a field that is absent; a
-/// file that others read must have neither.
-fn plain(source: &Value, read: &Value, path: &mut String) -> Result<(), ReadError> {
-    let length = path.len();
-    match (source, read) {
-        (Value::Array(_), Value::Object(_)) => {
-            return Err(ReadError::value(path.clone(), "an object", "an array"));
-        }
-        (Value::Object(source), Value::Object(read)) => {
-            if let Some((name, _)) =
-                source.iter().find(|(name, value)| value.is_null() && OPTIONAL.contains(&name.as_str()))
-            {
-                let path = if length > 0 { format!("{path}.{name}") } else { name.clone() };
-                return Err(ReadError::value(path, "a value, or no such field", "null"));
-            }
-            for (name, read) in read {
-                if let Some(source) = source.get(name) {
-                    *path += if length > 0 { "." } else { "" };
-                    *path += name;
-                    plain(source, read, path)?;
-                    path.truncate(length);
-                }
-            }
-        }
-        (Value::Array(source), Value::Array(read)) => {
-            for (index, (source, read)) in
-                source.iter().zip(read).enumerate().filter(|(_, (_, read))| !read.is_number())
-            {
-                *path += &format!("[{index}]");
-                plain(source, read, path)?;
-                path.truncate(length);
-            }
-        }
-        _ => {}
-    }
-    Ok(())
+/// Reads what the type says, and nothing that only resembles it.
+fn shape<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(Strict(&mut deserializer)).map_err(|error| ReadError::shape(&error))
 }
 
-/// `releases` stands beside the fields that every file has; where another tool left it out, every release had
-/// its job.
-fn count_releases(model: &mut TimingModel, source: &Value) {
-    for (task, task_source) in model.tasks.iter_mut().zip(array(source.get("tasks"))) {
-        for (stream, stream_source) in task.streams.iter_mut().zip(array(task_source.get("streams"))) {
-            if stream_source.get("releases").is_none() {
+/// `releases` is optional: where another tool left it out, every release had its job.
+fn count_releases(model: &mut TimingModel, tasks: Option<&Value>) {
+    let Some(threads) = &mut model.threads else { return };
+    for (task, source) in threads.tasks.iter_mut().zip(array(tasks)) {
+        for (stream, source) in task.streams.iter_mut().zip(array(source.get("streams"))) {
+            if source.get("releases").is_none() {
                 stream.releases = stream.jobs;
             }
         }

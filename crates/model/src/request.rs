@@ -5,7 +5,8 @@
 //! `None` where nothing bounds the demand: jobs may coincide without limit, there is no cost known, or the
 //! bound exceeds `u64::MAX` ns.
 
-use crate::file::{Curve, Execution, Sporadic};
+use crate::arrival::{Curve, Sporadic};
+use crate::threads::Execution;
 use crate::time::Duration;
 
 /// ⌈Δ/T⌉ · C: least separation and greatest cost.

@@ -66,7 +66,7 @@ impl Comparison {
         if sections.is_empty() {
             return Err(NothingInCommon {
                 flow: inputs.iter().position(|input| input.model.dataflow.is_some()),
-                threads: inputs.iter().position(|input| !input.model.tasks.is_empty()),
+                threads: inputs.iter().position(|input| !input.model.tasks().is_empty()),
             });
         }
         let grouping = Grouping::new(inputs, by);

@@ -115,14 +115,14 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
 }
 
 fn notes(model: &TimingModel, task: &Task) -> String {
-    let row = ThreadRow::new(&model.tasks, task);
+    let row = ThreadRow::new(model.tasks(), task);
     THREADS.iter().filter(|entry| entry.figure.unit == Unit::Notes).map(|entry| entry.cell(&row)).collect()
 }
 
 /// A thread's task with the most jobs: a thread sets its policy and name as it starts, so that its first
 /// phases may be short.
 fn longest<'a>(model: &'a TimingModel, thread: &str) -> Option<(&'a Task, &'a Stream)> {
-    let tasks = model.tasks.iter().filter(|task| task.name == thread);
+    let tasks = model.tasks().iter().filter(|task| task.name == thread);
     tasks.filter_map(|task| Some((task, primary(task)?))).max_by_key(|(_, stream)| stream.jobs)
 }
 

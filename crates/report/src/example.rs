@@ -135,23 +135,15 @@ pub(crate) fn task(name: &str, tid: u32, priority: u32) -> Task {
 /// These tasks, observed for ten seconds.
 pub(crate) fn model(tasks: Vec<Task>) -> TimingModel {
     TimingModel {
-        format: FORMAT.into(),
-        version: VERSION,
-        platform: Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus: 2 },
-        observation: Observation {
-            clock: "CLOCK_MONOTONIC".into(),
+        platform: Some(Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus: 2 }),
+        threads: Some(Threads {
             from_ns: Instant::from_ns(1_000_000_000),
             until_ns: Instant::from_ns(11_000_000_000),
             records: 12_345,
-            lost_records: 0,
-            untracked_threads: 0,
-            skipped_events: 0,
-            stolen_ns: Duration::ZERO,
-            omitted_tasks: 0,
-            dataflow: None,
-        },
-        tasks,
-        dataflow: None,
+            tasks,
+            ..Threads::default()
+        }),
+        ..TimingModel::new("CLOCK_MONOTONIC")
     }
 }
 

@@ -25,7 +25,7 @@ pub fn program(model: &TimingModel, page: &Page) -> String {
         flow,
         [graph::graph(flow, page), chains],
         page,
-        begin(model),
+        flow.from_ns,
     )
 }
 
@@ -53,7 +53,7 @@ pub fn task(model: &TimingModel, name: &str, page: &Page) -> Option<String> {
     let title = if page.colour { format!("\x1b[1m{title}\x1b[0m\n") } else { format!("{title}\n") };
     let chains =
         if part.chains.is_empty() { String::new() } else { headed(CHAINS, chains::table(&part, page)) };
-    Some(sections(title, &part, [graph::graph(&around, page), chains], page, begin(model)))
+    Some(sections(title, &part, [graph::graph(&around, page), chains], page, flow.from_ns))
 }
 
 const CHAINS: &str = "Chains: end-to-end latency";
@@ -91,7 +91,7 @@ pub fn summary(model: &TimingModel) -> String {
     with.extend(flow.policy.as_deref().map(|policy| format!("policy {}", visible(policy))));
     with.extend(flow.executors.map(|executors| counted(executors.into(), "executor")));
     let with = if with.is_empty() { String::new() } else { format!(" ({})", with.join(", ")) };
-    let span = about(model.traced().until_ns.since(model.traced().from_ns));
+    let span = about(flow.until_ns.since(flow.from_ns));
     let counts =
         [counted(flow.tasks.len() as u64, "task"), counted(flow.channels.len() as u64, "channel")].join(", ");
     format!(
@@ -114,7 +114,7 @@ fn loss(flow: &Dataflow) -> String {
     if flow.damaged_packets > 0 {
         parts.push(format!("{} DAMAGED", counted(flow.damaged_packets, "packet")));
     }
-    let missing = missing_events(flow);
+    let missing = flow.missing_events();
     if parts.is_empty() && missing > 0 {
         parts.push(format!("at least {} MISSING, by their numbers", counted(missing, "event")));
     }
@@ -131,25 +131,12 @@ fn loss(flow: &Dataflow) -> String {
     }
 }
 
-/// How many events there must have been besides, as far as their numbers say: those behind the last of their
-/// kind nobody knows of.
-pub(crate) fn missing_events(flow: &Dataflow) -> u64 {
-    let pushes = flow.channels.iter().map(|channel| channel.missing_pushes);
-    // An instance that is incomplete lacks an event, which may be its activation.
-    let instances = flow.tasks.iter().map(|task| task.missing_activations.max(task.incomplete));
-    pushes.chain(instances).fold(0, u64::saturating_add)
-}
-
 /// A program that was killed leaves such a trace, and one that was stopped at once may do so too.
 fn unended(flow: &Dataflow) -> String {
     match flow.tasks.iter().map(|task| task.in_flight).fold(0, u64::saturating_add) {
         0 => String::new(),
         number => format!(", when {} had not ended", counted(number, "instance")),
     }
-}
-
-fn begin(model: &TimingModel) -> Instant {
-    model.traced().from_ns
 }
 
 /// When something was, counted from the begin of the trace.

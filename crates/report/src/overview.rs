@@ -6,7 +6,7 @@ use crate::shape::Shape;
 use crate::slips::{left_out, typical};
 use crate::summed::Summed;
 use crate::{Page, text, visible};
-use punctual_model::{Observation, Periodic, Policy, Stream, Task, TimingModel};
+use punctual_model::{Periodic, Platform, Policy, Stream, Task, Threads, TimingModel};
 
 /// Which tasks the table has, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub struct Rows {
 
 /// The table of tasks, most urgent first, and below it what was left out and what the notes mean.
 pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
-    let mut tasks: Vec<&Task> = model.tasks.iter().collect();
+    let mut tasks: Vec<&Task> = model.tasks().iter().collect();
     tasks.sort_by_cached_key(|task| {
-        let thread = model.tasks.iter().filter(|other| same_thread(task, other)).map(urgency).min();
+        let thread = model.tasks().iter().filter(|other| same_thread(task, other)).map(urgency).min();
         (thread, task.recording.as_deref(), task.pid, task.tid, task.phase)
     });
     let (shown, folded): (Vec<&Task>, Vec<&Task>) =
@@ -30,7 +30,7 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
 
     let mut text = String::new();
     if !groups.is_empty() {
-        text += &figures::table(THREADS, groups.iter().map(|group| group.row(&model.tasks))).text(page);
+        text += &figures::table(THREADS, groups.iter().map(|group| group.row(model.tasks()))).text(page);
     }
     text += &folding(model, &folded, page);
     let summed = groups.iter().filter(|group| group.phases > 1).count() as u64;
@@ -44,14 +44,15 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
     text
 }
 
-/// How long was observed, where, how much, and what was lost.
+/// How long was observed, where, how much, and what was lost; empty without threads.
 pub fn summary(model: &TimingModel) -> String {
-    let observation = &model.observation;
-    let loss = match observation.lost_records {
+    let Some(threads) = &model.threads else { return String::new() };
+    let loss = match threads.lost_records {
         0 => "nothing lost".to_string(),
         lost => format!("{} LOST: models end where records are missing", counted(lost, "record")),
     };
-    let platform = &model.platform;
+    let unknown = Platform::default();
+    let platform = model.platform.as_ref().unwrap_or(&unknown);
     // Imported traces do not always say.
     let machine = match (platform.kernel.is_empty(), platform.cpus) {
         (true, _) => "an unknown machine".to_string(),
@@ -65,17 +66,17 @@ pub fn summary(model: &TimingModel) -> String {
             )
         }
     };
-    let stolen = stolen(observation).map_or_else(String::new, |stolen| format!("{stolen}\n"));
+    let stolen = stolen(threads).map_or_else(String::new, |stolen| format!("{stolen}\n"));
     format!(
         "{} on {machine}: {}, {}, {loss}.\n{stolen}",
         how_long(model),
-        counted(model.tasks.len() as u64, "task"),
-        counted(observation.records, "record"),
+        counted(model.tasks().len() as u64, "task"),
+        counted(threads.records, "record"),
     )
 }
 
 /// The time that the hypervisor took from the machine, where it took any.
-pub(crate) fn stolen(seen: &Observation) -> Option<String> {
+pub(crate) fn stolen(seen: &Threads) -> Option<String> {
     let line = || {
         format!(
             "The hypervisor took {} of processor time from this machine meanwhile.",
@@ -87,11 +88,15 @@ pub(crate) fn stolen(seen: &Observation) -> Option<String> {
 
 /// How long was observed. Recordings that were made apart have no span in common.
 pub(crate) fn how_long(model: &TimingModel) -> String {
-    let mut recordings: Vec<&str> = model.tasks.iter().filter_map(|task| task.recording.as_deref()).collect();
+    let mut recordings: Vec<&str> =
+        model.tasks().iter().filter_map(|task| task.recording.as_deref()).collect();
     recordings.sort_unstable();
     recordings.dedup();
     match recordings.len() {
-        0 => format!("Observed for {}", about(model.observation.until_ns.since(model.observation.from_ns))),
+        0 => {
+            let span = model.spans().first().map(|(_, span)| span.until_ns.since(span.from_ns));
+            format!("Observed for {}", about(span.unwrap_or_default()))
+        }
         count => format!("Observed in {}", counted(count as u64, "recording")),
     }
 }
@@ -144,7 +149,7 @@ enum Fold {
 /// of real-time threads fold.
 fn fold(model: &TimingModel, task: &Task) -> Option<Fold> {
     let is_real_time_elsewhere =
-        || model.tasks.iter().any(|other| same_thread(task, other) && !is_best_effort(other));
+        || model.tasks().iter().any(|other| same_thread(task, other) && !is_best_effort(other));
     if is_best_effort(task) && is_real_time_elsewhere() {
         Some(Fold::BestEffort)
     } else if primary(task).is_none_or(|stream| stream.jobs < 2) {
@@ -164,7 +169,7 @@ fn folding(model: &TimingModel, folded: &[&Task], page: &Page) -> String {
     .filter(|(number, ..)| *number > 0)
     .map(|(number, noun, which)| format!("{} {which}", counted(*number, noun)))
     .collect();
-    match (parts.is_empty(), model.tasks.is_empty()) {
+    match (parts.is_empty(), model.tasks().is_empty()) {
         (false, _) => crate::paragraph(&format!("+ {}; --all shows them", parts.join(", ")), page),
         (true, true) => "No task was seen.\n".into(),
         (true, false) => String::new(),
@@ -365,9 +370,9 @@ extra: releases beyond one for each activation of the period.
             summary(&lossy),
             "Observed for 10 s on Linux 6.18.44 (x86_64, 2 processors): 1 task, 12,345 records, nothing lost.\n"
         );
-        lossy.observation.lost_records = 3;
+        lossy.threads.as_mut().expect("threads").lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));
-        lossy.observation.stolen_ns = punctual_model::Duration::from_ms(1_230);
+        lossy.threads.as_mut().expect("threads").stolen_ns = punctual_model::Duration::from_ms(1_230);
         let taken = "The hypervisor took 1.23 s of processor time from this machine meanwhile.\n";
         assert!(summary(&lossy).ends_with(taken), "{}", summary(&lossy));
     }

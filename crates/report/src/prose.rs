@@ -21,9 +21,9 @@ impl Selection {
     /// The tasks of that thread, or of all threads of that name; where a name is also a number, the name
     /// wins.
     pub fn tasks<'a>(&self, model: &'a TimingModel) -> Vec<&'a Task> {
-        let by_name: Vec<&Task> = model.tasks.iter().filter(|task| task.name == self.0).collect();
+        let by_name: Vec<&Task> = model.tasks().iter().filter(|task| task.name == self.0).collect();
         match (by_name.is_empty(), self.0.parse::<u32>()) {
-            (true, Ok(tid)) => model.tasks.iter().filter(|task| task.tid == tid).collect(),
+            (true, Ok(tid)) => model.tasks().iter().filter(|task| task.tid == tid).collect(),
             _ => by_name,
         }
     }
@@ -99,7 +99,10 @@ fn describe(model: &TimingModel, task: &Task) -> Vec<Line> {
 /// The instant from which those of a task are counted: recordings that were made apart have clocks of their
 /// own.
 pub(crate) fn begin(model: &TimingModel, task: &Task) -> Instant {
-    if task.recording.is_some() { task.from_ns } else { model.observation.from_ns }
+    match &model.threads {
+        Some(threads) if task.recording.is_none() => threads.from_ns,
+        _ => task.from_ns,
+    }
 }
 
 /// What importers put where a trace has no command line; without any, it is a thread of the kernel.
@@ -139,7 +142,7 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
         EndedBy::Loss => "until records were lost",
     };
     let mut line = format!("Observed for {}, {ended}", about(task.until_ns.since(task.from_ns)));
-    let phases = model.tasks.iter().filter(|other| same_thread(task, other)).count();
+    let phases = model.tasks().iter().filter(|other| same_thread(task, other)).count();
     if phases > 1 {
         let _ = write!(line, "; phase {} of {phases} of this thread", task.phase + 1);
     }
@@ -149,12 +152,12 @@ pub(crate) fn identity(model: &TimingModel, task: &Task) -> Vec<String> {
 
 pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
     let mut text = Vec::new();
+    let lost = model.threads.as_ref().map_or(0, |threads| threads.lost_records);
     if task.ended_by == EndedBy::Loss {
         text.push(
             "Records of this thread were lost: the task ends before the gap, and no figure spans it.".into(),
         );
-    } else if model.observation.lost_records > 0 {
-        let lost = model.observation.lost_records;
+    } else if lost > 0 {
         text.push(format!(
             "{} lost in the whole observation, none inside this task.",
             counted(lost, "record")
@@ -166,7 +169,7 @@ pub(crate) fn uncertain(model: &TimingModel, task: &Task) -> Vec<String> {
                 .into(),
         );
     }
-    if let Some(stolen) = stolen(&model.observation) {
+    if let Some(stolen) = model.threads.as_ref().and_then(stolen) {
         text.push(format!(
             "{stolen} Jobs that were due then are late or took longer; costs are never too small."
         ));
@@ -306,8 +309,8 @@ How long a job takes
         uncertain.streams[0].uncertain_releases = 10;
         uncertain.streams[0].back_to_back = 7;
         let mut model = model(vec![uncertain]);
-        model.observation.lost_records = 2;
-        model.observation.stolen_ns = Duration::from_ms(40);
+        let threads = model.threads.as_mut().expect("threads");
+        (threads.lost_records, threads.stolen_ns) = (2, Duration::from_ms(40));
         let text = tasks(&model, &Selection::new("ctl"), &Page::default()).unwrap_or_default();
         for part in [
             "Caveats",

@@ -89,7 +89,7 @@ impl<W: Write> Timeline<W> {
     /// which separator is each task's primary one.
     pub fn new(out: W, about: &About, model: &TimingModel) -> Result<Self, Error> {
         let mut primary: HashMap<_, Vec<Primary>> = HashMap::new();
-        for task in &model.tasks {
+        for task in model.tasks() {
             if let Some(stream) = task.primary.and_then(|place| task.streams.get(place)) {
                 let known =
                     Primary { from: task.from_ns, until: task.until_ns, separator: stream.separator.key() };

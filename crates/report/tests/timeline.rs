@@ -14,11 +14,11 @@ mod perfetto;
 mod proto;
 
 use decode::Decoded;
-use machine::{CPUS, FIRST, Run, about, history, records};
+use machine::{FIRST, Run, about, history, records};
 use proptest::prelude::*;
 use punctual_model::{
-    Arrival, Call, Duration, EndedBy, Instant, Job, Object, Observation, Platform, Release, Separator,
-    Stream, Task, TimingModel, Window,
+    Arrival, Call, Duration, EndedBy, Instant, Job, Object, Release, Separator, Stream, Task, Threads,
+    TimingModel, Window,
 };
 use punctual_report::timeline::{Counts, Timeline};
 use punctual_trace::{Record, Step, Switch};
@@ -62,25 +62,13 @@ fn model(threads: u32, primary: Separator) -> TimingModel {
             streams: vec![stream(Separator::SUSPENSION), stream(primary)],
         }
     };
-    TimingModel {
-        format: punctual_model::FORMAT.into(),
-        version: punctual_model::VERSION,
-        platform: Platform { kernel: "6.12.43".into(), machine: "x86_64".into(), cpus: CPUS },
-        observation: Observation {
-            clock: "CLOCK_MONOTONIC".into(),
-            from_ns: Instant::from_ns(500_000),
-            until_ns: Instant::from_ns(1 << 62),
-            records: 0,
-            lost_records: 0,
-            untracked_threads: 0,
-            skipped_events: 0,
-            stolen_ns: Duration::ZERO,
-            omitted_tasks: 0,
-            dataflow: None,
-        },
+    let threads = Threads {
+        from_ns: Instant::from_ns(500_000),
+        until_ns: Instant::from_ns(1 << 62),
         tasks: (FIRST..FIRST + threads).map(task).collect(),
-        dataflow: None,
-    }
+        ..Threads::default()
+    };
+    TimingModel { threads: Some(threads), ..TimingModel::new("CLOCK_MONOTONIC") }
 }
 
 const SLEEP: Separator =

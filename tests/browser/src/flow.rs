@@ -5,7 +5,7 @@ use crate::figures::ink;
 use crate::{Result, Row, ensure, look, plant};
 use punctual_extract::flow::{Analysis, Chains, GraphBuilder, Options};
 use punctual_model::dataflow::{ByKernel, Distribution};
-use punctual_model::{Duration, FORMAT, Instant, Observation, Platform, TimingModel, VERSION};
+use punctual_model::{Duration, Instant, TimingModel};
 use punctual_report::html::{States, page as html};
 use punctual_trace::flow::{About, Connection, Event, Item, Kind, Totals};
 
@@ -92,31 +92,14 @@ pub fn page() -> Result<String> {
     let mut analysis = Analysis::new(&graph, &chains, &Options::default());
     items.iter().for_each(|item| analysis.item(item));
     let totals = Totals { events: items.len() as u64, ..Totals::default() };
-    let mut model = TimingModel {
-        format: FORMAT.into(),
-        version: VERSION,
-        platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
-        observation: Observation {
-            clock: about.clock.clone(),
-            from_ns: graph.from(),
-            until_ns: graph.until(),
-            records: 0,
-            lost_records: 0,
-            untracked_threads: 0,
-            skipped_events: 0,
-            stolen_ns: Duration::ZERO,
-            omitted_tasks: 0,
-            dataflow: None,
-        },
-        tasks: Vec::new(),
-        dataflow: Some(analysis.finish(&about, &totals)),
-    };
+    let mut model =
+        TimingModel { dataflow: Some(analysis.finish(&about, &totals)), ..TimingModel::new(&about.clock) };
     // As a recording of the same time tells it: of the camera a part was preempted, of the others nothing is
     // known.
     let flow = model.dataflow.as_mut().ok_or("the model has no dataflow")?;
     flow.tasks[0].by_kernel = flow.tasks[0].execution.as_ref().map(|times| split(&times.distribution));
     let flow = &*flow;
-    let mut states = States::new(flow, &about, model.observation.from_ns);
+    let mut states = States::new(flow, &about, flow.from_ns);
     items.iter().for_each(|item| states.item(item));
     Ok(html(&model, None, Some(&states), "plant.timing.json"))
 }

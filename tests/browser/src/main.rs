@@ -59,7 +59,7 @@ impl Pages {
         Ok(self
             .plant
             .model
-            .tasks
+            .tasks()
             .iter()
             .find(|task| task.name == name)
             .ok_or_else(|| format!("there is no task {name}"))?)

@@ -3,9 +3,8 @@
 
 use punctual_extract::{Extractor, Options};
 use punctual_model::{
-    Call, Choice, Disturbance, Duration, FORMAT, FileClass, Instant, LeftOut, Object, Observation,
-    Percentiles, Periodic, PeriodicOn, Platform, Policy, Quantiles, Separator, Slip, TimingModel, Typical,
-    VERSION, Window,
+    Call, Choice, Disturbance, Duration, FileClass, Instant, LeftOut, Object, Percentiles, Periodic,
+    PeriodicOn, Platform, Policy, Quantiles, Separator, Slip, Threads, TimingModel, Typical, Window,
 };
 use punctual_report::compare::{Comparison, Input};
 use punctual_report::html::{Jobs, page};
@@ -57,23 +56,17 @@ impl Plant {
         records.iter().for_each(|record| extractor.record(record));
         let until = Instant::from_ns(BEGIN + LENGTH);
         let model = TimingModel {
-            format: FORMAT.into(),
-            version: VERSION,
-            platform: Platform { kernel: "6.18.0-rt".into(), machine: "x86_64".into(), cpus: 4 },
-            observation: Observation {
-                clock: "CLOCK_MONOTONIC".into(),
+            platform: Some(Platform { kernel: "6.18.0-rt".into(), machine: "x86_64".into(), cpus: 4 }),
+            threads: Some(Threads {
                 from_ns: Instant::from_ns(BEGIN),
                 until_ns: until,
                 records: records.len() as u64,
                 lost_records: 1,
-                untracked_threads: 0,
                 skipped_events: 2,
-                stolen_ns: Duration::ZERO,
-                omitted_tasks: 0,
-                dataflow: None,
-            },
-            tasks: extractor.finish(until),
-            dataflow: None,
+                tasks: extractor.finish(until),
+                ..Threads::default()
+            }),
+            ..TimingModel::new("CLOCK_MONOTONIC")
         };
         Plant { model, records }
     }
@@ -343,7 +336,11 @@ fn skipping() -> Vec<Record> {
 
 /// What is known of that thread, by hand: the page is what is tried, not the inference.
 fn describe_skipping(model: &mut TimingModel) {
-    let Some(task) = model.tasks.iter_mut().find(|task| task.name == "skipping") else { return };
+    let Some(task) =
+        model.threads.iter_mut().flat_map(|threads| &mut threads.tasks).find(|task| task.name == "skipping")
+    else {
+        return;
+    };
     let at = |activation: u64| Instant::from_ns(BEGIN + activation * SKIPPING_PERIOD);
     let (jitter_ns, quantiles) = (Duration::from_us(30), |us: [u64; 4]| {
         let [p50_ns, p90_ns, p99_ns, p999_ns] = us.map(Duration::from_us);

@@ -46,7 +46,7 @@ fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String, Failed
     replay.args(["replay", "--quiet", "--json"]).arg(root().join("tests/recordings/demo"));
     let (text, _) = said(replay, 0)?;
     let mut model: Value = serde_json::from_str(&text)?;
-    let tasks = model["tasks"].as_array().into_iter().flatten();
+    let tasks = model["threads"]["tasks"].as_array().into_iter().flatten();
     let like: Vec<Value> =
         tasks.filter(|task| task["name"] == "sleep-abs" && task["policy"] == "SCHED_FIFO").cloned().collect();
     let [like] = &like[..] else { return Err(format!("{} tasks are named sleep-abs", like.len()).into()) };
@@ -60,7 +60,7 @@ fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String, Failed
         stream["arrival"]["periodic"]["period_ns"] = (period * 1_000_000).into();
         task
     });
-    model["tasks"] = tasks.collect();
+    model["threads"]["tasks"] = tasks.collect();
     std::fs::write(&file, model.to_string())?;
     Ok(file.display().to_string())
 }

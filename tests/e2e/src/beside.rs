@@ -60,17 +60,13 @@ fn model() -> Result<Outcome> {
     let of_program =
         parse(&punctually([OsStr::new("chains"), trace.as_os_str(), OsStr::new("--json")])?.stdout)?;
     ensure!(
-        (&both.tasks, &both.platform) == (&of_threads.tasks, &of_threads.platform),
+        (&both.threads, &both.platform) == (&of_threads.threads, &of_threads.platform),
         "the threads are others: {}",
         ended.all()
     );
     ensure!(both.dataflow == of_program.dataflow, "the program is another: {}", ended.all());
-    let (seen, traced) = (&both.observation, both.traced());
-    ensure!(
-        (seen.from_ns, seen.records) == (of_threads.observation.from_ns, of_threads.observation.records),
-        "{seen:?}"
-    );
-    ensure!(traced == of_program.traced() && traced.from_ns != seen.from_ns, "{traced:?}, {seen:?}");
+    let spans = both.spans();
+    ensure!(spans.len() == 2 && spans[0].1 != spans[1].1, "{spans:?}");
     ensure!(
         ended.stderr.contains("at another time"),
         "it does not say that these are of two times: {}",
@@ -89,11 +85,7 @@ fn model() -> Result<Outcome> {
         "{chains:?}: {}",
         ended.all()
     );
-    ensure!(
-        (&again.tasks, &again.observation) == (&both.tasks, &both.observation),
-        "the threads are others: {}",
-        ended.all()
-    );
+    ensure!(again.threads == both.threads, "the threads are others: {}", ended.all());
     join(&trace, &file, &file, &[])?;
     // Whoever reads models shows both.
     let shown = punctually([OsStr::new("show"), file.as_os_str()])?.stdout;
@@ -159,7 +151,7 @@ fn one_name() -> Result<Outcome> {
     );
     for (name, threads, tasks) in [("navi", 1, 1), ("cam", 0, 1), ("suspending", 1, 0)] {
         let model = parse(&show(name, &["--json"])?.stdout)?;
-        let found = (model.tasks.len(), model.dataflow.as_ref().map_or(0, |flow| flow.tasks.len()));
+        let found = (model.tasks().len(), model.dataflow.as_ref().map_or(0, |flow| flow.tasks.len()));
         ensure!(found == (threads, tasks), "{name}: {found:?}");
     }
     expect_error(&show("nobody", &[])?, 4, &["no thread and no task of its dataflow program named nobody"])?;
@@ -285,21 +277,13 @@ pub fn of_one_time(directory: &Path, steps: &Path, trace: &Path) -> Result {
     replay.arg(steps);
     let threads = parse(&run(replay)?.stdout)?;
     ensure!(
-        both.tasks == threads.tasks && !both.tasks.is_empty(),
+        both.threads == threads.threads && !both.tasks().is_empty(),
         "the threads are not those of the recording: {}",
         ended.all()
     );
-    ensure!(
-        both.platform == threads.platform && both.observation.records == threads.observation.records,
-        "{}",
-        ended.all()
-    );
-    let Some(traced) = both.observation.dataflow else { return fail(ended.all()) };
-    ensure!(
-        both.observation.from_ns <= traced.from_ns && traced.until_ns <= both.observation.until_ns,
-        "{:?}",
-        both.observation
-    );
+    ensure!(both.platform == threads.platform, "{}", ended.all());
+    let [(_, seen), (_, traced)] = both.spans()[..] else { return fail(ended.all()) };
+    ensure!(seen.from_ns <= traced.from_ns && traced.until_ns <= seen.until_ns, "{:?}", both.spans());
     // A page made of both is split by the kernel too.
     let mut report = punctual(["report", "-o", "-"]);
     report.arg(trace).arg(steps);

@@ -319,17 +319,17 @@ fn show_nonsense() -> Result<Outcome> {
 fn show_wrong_value() -> Result<Outcome> {
     let good: serde_json::Value = serde_json::from_str(&good_model()?)?;
     let mut without = good.clone();
-    without["tasks"][0].as_object_mut().map(|task| task.remove("policy"));
-    show_fails(without.to_string().as_bytes(), &["tasks[0]", "policy"])?;
+    without["threads"]["tasks"][0].as_object_mut().map(|task| task.remove("policy"));
+    show_fails(without.to_string().as_bytes(), &["threads.tasks[0]", "policy"])?;
     let mut negative = good.clone();
-    negative["tasks"][0]["from_ns"] = (-1).into();
-    show_fails(negative.to_string().as_bytes(), &["tasks[0].from_ns"])?;
+    negative["threads"]["tasks"][0]["from_ns"] = (-1).into();
+    show_fails(negative.to_string().as_bytes(), &["threads.tasks[0].from_ns"])?;
     let mut zero = good;
-    let stream = zero["tasks"][0]["streams"]
+    let stream = zero["threads"]["tasks"][0]["streams"]
         .as_array()
         .and_then(|streams| streams.iter().position(|s| !s["arrival"]["periodic"].is_null()));
     let Some(stream) = stream else { return crate::fail("the observed model has no period") };
-    zero["tasks"][0]["streams"][stream]["arrival"]["periodic"]["period_ns"] = 0.into();
+    zero["threads"]["tasks"][0]["streams"][stream]["arrival"]["periodic"]["period_ns"] = 0.into();
     show_fails(zero.to_string().as_bytes(), &["period_ns"])?;
     Ok(Outcome::Completed)
 }

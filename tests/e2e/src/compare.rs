@@ -163,8 +163,8 @@ fn refused() -> Result<Outcome> {
     let empty = directory.path().join("none.timing.json");
     fs::write(
         &empty,
-        json!({"format": "punctual.timing-model", "version": 1, "platform": {"kernel": "", "machine": "", "cpus": 0}, "tasks": [],
-               "observation": {"clock": "CLOCK_MONOTONIC", "from_ns": 0, "until_ns": 0, "records": 0, "lost_records": 0}})
+        json!({"format": "punctual.timing-model", "version": 2, "clock": "CLOCK_MONOTONIC",
+               "threads": {"from_ns": 0, "until_ns": 0, "records": 0, "lost_records": 0, "tasks": []}})
         .to_string(),
     )?;
     let rows: [(&[&Path], &[&str], i32, &str); 7] = [

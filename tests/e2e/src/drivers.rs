@@ -216,7 +216,7 @@ fn check_row(row: &Row) -> Result<Outcome> {
 }
 
 fn check(row: &Row, done: &Done, model: &TimingModel) -> Result {
-    ensure!(model.observation.lost_records == 0, "records were lost");
+    ensure!(crate::model::threads(model).lost_records == 0, "records were lost");
     let task = only_task(model, "drv")?;
     check_task(row, done, task)?;
     let stream = primary(task)?;

@@ -53,7 +53,7 @@ fn stopped_reader() -> Result<Outcome> {
 }
 
 fn check_gap(model: &TimingModel, rounds: u64) -> Result {
-    ensure!(model.observation.lost_records > 0, "no record was lost, which this test is about");
+    ensure!(crate::model::threads(model).lost_records > 0, "no record was lost, which this test is about");
     let mut jobs = 0;
     for name in ["ping", "pong"] {
         let found = tasks(model, name);
@@ -100,7 +100,7 @@ fn many(kind: &str, call: &str, capped: bool) -> Result<Outcome> {
 }
 
 fn model_is_whole(model: &TimingModel) -> bool {
-    model.observation.lost_records == 0
+    crate::model::threads(model).lost_records == 0
 }
 
 fn new_descriptors() -> Result<Outcome> {

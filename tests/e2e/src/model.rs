@@ -2,7 +2,8 @@
 
 use crate::{Result, ensure, fail};
 use jsonschema::Validator;
-use punctual_model::{Policy, Stream, Task, TimingModel};
+use punctual_model::{Policy, Stream, Task, Threads, TimingModel};
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -38,8 +39,8 @@ pub fn parse(text: &str) -> Result<TimingModel> {
 
 /// The tasks of one thread follow one another; what was seen lies within the observation.
 fn coherent(model: &TimingModel) -> Result {
-    for task in &model.tasks {
-        let seen = &model.observation;
+    let Some(seen) = &model.threads else { return Ok(()) };
+    for task in &seen.tasks {
         let within = seen.from_ns <= task.from_ns && task.until_ns <= seen.until_ns;
         let (from, until) = (task.from_ns, task.until_ns);
         ensure!(
@@ -50,9 +51,9 @@ fn coherent(model: &TimingModel) -> Result {
             seen.until_ns
         );
     }
-    for (index, task) in model.tasks.iter().enumerate() {
+    for (index, task) in model.tasks().iter().enumerate() {
         let next =
-            model.tasks[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);
+            model.tasks()[index + 1..].iter().find(|other| other.tid == task.tid && other.pid == task.pid);
         if let Some(next) = next {
             let ordered = task.phase < next.phase && task.until_ns <= next.from_ns;
             let told = |task: &Task| {
@@ -73,9 +74,14 @@ fn coherent(model: &TimingModel) -> Result {
     Ok(())
 }
 
+/// What is known of threads; as of none, where the model is of none.
+pub fn threads(model: &TimingModel) -> Cow<'_, Threads> {
+    model.threads.as_ref().map_or_else(Cow::default, Cow::Borrowed)
+}
+
 /// All tasks of threads of this name, in the order of the file.
 pub fn tasks<'a>(model: &'a TimingModel, name: &str) -> Vec<&'a Task> {
-    model.tasks.iter().filter(|task| task.name == name).collect()
+    model.tasks().iter().filter(|task| task.name == name).collect()
 }
 
 /// The one task of the one thread of this name.
@@ -102,9 +108,9 @@ pub fn is_real_time(policy: Policy) -> bool {
 
 /// A model in a few lines, for messages.
 pub fn describe(model: &TimingModel) -> String {
-    let seen = &model.observation;
-    let mut text = format!("--- found: {} records, {} lost\n", seen.records, seen.lost_records);
-    for task in &model.tasks {
+    let (records, lost) = (threads(model).records, threads(model).lost_records);
+    let mut text = format!("--- found: {records} records, {lost} lost\n");
+    for task in model.tasks() {
         let _ = writeln!(
             text,
             "{} (pid {}, tid {}, phase {}) {:?} {} on {}, ended by {:?}",

@@ -1,7 +1,7 @@
 //! Recordings of live threads: what a replay gives, what other tools read of them, what remains when
 //! something goes wrong.
 
-use crate::model::{only_task, primary, read};
+use crate::model::{only_task, primary, read, threads};
 use crate::run::{Ended, Running, children, directory, punctual, run, sleeps, wait_until, workload};
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
@@ -95,7 +95,7 @@ fn same_as_extracted(command: &[&str], tasks: usize) -> Result<Outcome> {
     extract.arg(&online).arg("--record").arg(&folder).arg("--").args(command);
     run(extract)?.expect_code(0)?;
     let expected = fs::read_to_string(&online)?;
-    let found = read(&online)?.tasks.len();
+    let found = read(&online)?.tasks().len();
     ensure!(found >= tasks, "{found} tasks, expected at least {tasks}");
     for workers in ["1", "2", "3", "8"] {
         let (file, ended) = replay(&[&folder], "replayed.timing.json", &["--jobs", workers])?;
@@ -140,12 +140,8 @@ fn babeltrace2() -> Result<Outcome> {
     let Some(events) = events_of(&folder)? else { return skip("no babeltrace2 here") };
     ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
     let model = replayed(&folder, "replayed.timing.json", &[])?;
-    let activations = count(&events, "activation");
-    ensure!(
-        activations == model.observation.records,
-        "{activations} activations, {} in the model",
-        model.observation.records
-    );
+    let (activations, records) = (count(&events, "activation"), threads(&model).records);
+    ensure!(activations == records, "{activations} activations, {} in the model", records);
     ensure!(
         count(&events, "task") >= 3,
         "three threads were introduced: {}",
@@ -170,7 +166,7 @@ fn stretch() -> Result<Outcome> {
             whole.releases
         );
     }
-    let length = part.observation.until_ns.since(part.observation.from_ns).ns();
+    let length = threads(&part).until_ns.since(threads(&part).from_ns).ns();
     ensure!(length == 1_000_000_000, "a second is {length} ns long");
     let (_, refused) = replay(&[&folder], "none.timing.json", &["--from", "1h"])?;
     refused.expect_code(2)?;
@@ -195,7 +191,7 @@ fn several() -> Result<Outcome> {
     for folder in [&first, &second] {
         let name = folder.display().to_string();
         let tasks = both
-            .tasks
+            .tasks()
             .iter()
             .filter(|task| task.recording.as_ref() == Some(&name) && task.name.starts_with("task-"))
             .count();
@@ -233,7 +229,7 @@ fn every_job() -> Result<Outcome> {
     let model = list(&csv)?;
     list(&parquet)?;
     let text = fs::read_to_string(&csv)?;
-    let expected: u64 = model.tasks.iter().flat_map(|task| &task.streams).map(|stream| stream.jobs).sum();
+    let expected: u64 = model.tasks().iter().flat_map(|task| &task.streams).map(|stream| stream.jobs).sum();
     ensure!(
         text.lines().count() as u64 == expected + 1,
         "{} lines for {expected} jobs and a head",
@@ -403,7 +399,7 @@ fn lime() -> Result<Outcome> {
         (period, stream.releases, stream.uncertain_releases) == (10_000_000, JOBS, JOBS / 50),
         "period {period}: {stream:?}"
     );
-    ensure!(model.observation.clock == "CLOCK_BOOTTIME", "{}", model.observation.clock);
+    ensure!(model.clock == "CLOCK_BOOTTIME", "{}", model.clock);
     if let Some(events) = events_of(&folder)? {
         ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
     }
@@ -478,8 +474,8 @@ fn cut_off() -> Result<Outcome> {
         ended.all()
     );
     let cut = read(&file)?;
-    ensure!(cut.observation.records <= whole.observation.records, "more than there was");
-    ensure!(cut.observation.records > whole.observation.records / 4, "more than the last packet is missing");
+    ensure!(threads(&cut).records <= threads(&whole).records, "more than there was");
+    ensure!(threads(&cut).records > threads(&whole).records / 4, "more than the last packet is missing");
     Ok(Outcome::Completed)
 }
 
@@ -638,7 +634,7 @@ fn lost_in_babeltrace2() -> Result<Outcome> {
     ended.expect_code(0)?;
     ensure!(ended.stderr.contains("lost"), "it does not say that records were lost: {}", ended.all());
     let model = replayed(&folder, "lost.timing.json", &[])?;
-    ensure!(model.observation.lost_records > 10_000, "{} records lost", model.observation.lost_records);
+    ensure!(threads(&model).lost_records > 10_000, "{} records lost", threads(&model).lost_records);
     let Some(events) = events_of(&folder)? else { return skip("no babeltrace2 here") };
     ensure!(events.stderr.contains("discarded"), "babeltrace2 does not know of them: {}", events.stderr);
     Ok(Outcome::Completed)

@@ -68,7 +68,7 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
         return fail(format!("no model was written: {}", ended.all()));
     }
     let model = crate::model::read(&file)?;
-    let skipped = model.observation.skipped_events;
+    let skipped = crate::model::threads(&model).skipped_events;
     if let (Some(attach), true) = (attach(), skipped > 0) {
         // Where the way of attaching is being tried, every program must run whenever it is due; not a failure
         // of this test, whose models allow for it, but of the run: whoever runs it looks for this line.
@@ -77,7 +77,7 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
         let what = if known { "SKIPS" } else { "MISSES" };
         eprintln!(
             "{what}: {skipped} in {} records of {}",
-            model.observation.records,
+            crate::model::threads(&model).records,
             command.first().copied().unwrap_or_default()
         );
     }

@@ -35,9 +35,9 @@ fn all_real_time() -> Result<Outcome> {
     let workload = start_periodic()?;
     for arguments in [&["--all-rt"][..], &[]] {
         let model = extract_json(arguments)?;
-        let found = model.tasks.iter().filter(|task| task.pid == workload.pid()).count();
+        let found = model.tasks().iter().filter(|task| task.pid == workload.pid()).count();
         ensure!(found == 1, "{found} tasks of the one real-time thread there is");
-        let odd = model.tasks.iter().find(|task| task.phase == 0 && !is_real_time(task.policy));
+        let odd = model.tasks().iter().find(|task| task.phase == 0 && !is_real_time(task.policy));
         ensure!(odd.is_none(), "{} is no real-time thread", odd.map_or("", |task| &task.name));
     }
     Ok(Outcome::Completed)
@@ -69,7 +69,7 @@ fn cgroup() -> Result<Outcome> {
     }
     let model = extract_json(&["--cgroup", &group.0.to_string_lossy()]);
     let count =
-        |pid| model.as_ref().map_or(0, |model| model.tasks.iter().filter(|task| task.pid == pid).count());
+        |pid| model.as_ref().map_or(0, |model| model.tasks().iter().filter(|task| task.pid == pid).count());
     let found = (count(inside.pid()), count(outside.pid()));
     // Only when nobody is in it can it be removed.
     drop(inside);
@@ -92,11 +92,11 @@ fn several() -> Result<Outcome> {
     let (first, second) = (one.pid().to_string(), two.pid().to_string());
     let model = extract_json(&["--pid", &first, "--pid", &second])?;
     for pid in [one.pid(), two.pid()] {
-        let found = model.tasks.iter().filter(|task| task.pid == pid).count();
+        let found = model.tasks().iter().filter(|task| task.pid == pid).count();
         ensure!(found == 1, "{found} tasks of process {pid}, expected one");
     }
     ensure!(
-        model.tasks.iter().all(|task| task.pid != other.pid()),
+        model.tasks().iter().all(|task| task.pid != other.pid()),
         "a process was observed that nobody asked for"
     );
     Ok(Outcome::Completed)

@@ -120,8 +120,8 @@ fn same() -> Result<Outcome> {
 
 fn exec() -> Result<Outcome> {
     let observed = watch(&[], "exec")?;
-    let first = observed.model.tasks.first().map(|task| task.tid);
-    let found: Vec<&Task> = observed.model.tasks.iter().filter(|task| Some(task.tid) == first).collect();
+    let first = observed.model.tasks().first().map(|task| task.tid);
+    let found: Vec<&Task> = observed.model.tasks().iter().filter(|task| Some(task.tid) == first).collect();
     let ended: Vec<EndedBy> = found.iter().map(|task| task.ended_by).collect();
     observed.explain(if ended.starts_with(&[Exec]) && ended.ends_with(&[Exit]) {
         Ok(())
@@ -148,7 +148,7 @@ fn rename() -> Result<Outcome> {
     let observed = watch(&[], "rename")?;
     let found: Vec<&Task> = observed
         .model
-        .tasks
+        .tasks()
         .iter()
         .filter(|task| ["trans", "renamed"].contains(&task.name.as_str()))
         .collect();

@@ -90,7 +90,7 @@ fn under_load() -> Result<Outcome> {
     let disturbing = disturb(70, 1_000..9_000, 250_000)?;
     let replayed = recorded(directory.path(), &command, "drv")?;
     drop(disturbing);
-    ensure!(replayed.model.observation.lost_records == 0, "records were lost");
+    ensure!(crate::model::threads(&replayed.model).lost_records == 0, "records were lost");
 
     let (mut costs, mut wrong) = (Costs::default(), Vec::new());
     for driver in DRIVERS {

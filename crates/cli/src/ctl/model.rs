@@ -115,13 +115,17 @@ type Known = Result<Needed, Why>;
 
 /// A name of `choice` that no thread of the model has.
 pub fn unknown<'a>(model: &TimingModel, choice: &'a Choice) -> Option<&'a String> {
-    choice.only.iter().chain(&choice.without).find(|name| !model.tasks.iter().any(|task| task.name == **name))
+    choice
+        .only
+        .iter()
+        .chain(&choice.without)
+        .find(|name| !model.tasks().iter().any(|task| task.name == **name))
 }
 
 /// One need for each thread of the model that is to have a spec, with what `declared` says beside.
 pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Needs {
     let mut threads: Vec<Vec<&Task>> = Vec::new();
-    for task in &model.tasks {
+    for task in model.tasks() {
         let same =
             |phases: &&mut Vec<&Task>| (phases[0].tid, &phases[0].recording) == (task.tid, &task.recording);
         match threads.iter_mut().find(same) {
@@ -152,7 +156,7 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
         }
     }
     let mut remarks = remarks::on(&needs, &without, choice);
-    let mut recordings: Vec<&Option<String>> = model.tasks.iter().map(|task| &task.recording).collect();
+    let mut recordings: Vec<&Option<String>> = model.tasks().iter().map(|task| &task.recording).collect();
     recordings.sort();
     recordings.dedup();
     if recordings.len() > 1 {
@@ -259,6 +263,7 @@ fn with_margin(cost: u128, margin: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use punctual_model::Threads;
     use serde_json::{Value, json};
 
     fn task(name: &str, tid: u32, phase: u32, policy: &str, stream: Value) -> Value {
@@ -282,16 +287,9 @@ mod tests {
     fn model(tasks: Vec<Value>) -> TimingModel {
         let tasks: Vec<Task> =
             tasks.into_iter().map(|task| serde_json::from_value(task).expect("a task")).collect();
-        let platform = json!({"kernel": "", "machine": "", "cpus": 1});
-        let observation =
-            json!({"clock": "monotonic", "from_ns": 0, "until_ns": 9, "records": 1, "lost_records": 0});
         TimingModel {
-            format: String::new(),
-            version: 1,
-            platform: serde_json::from_value(platform).expect("a platform"),
-            observation: serde_json::from_value(observation).expect("an observation"),
-            tasks,
-            dataflow: None,
+            threads: Some(Threads { tasks, ..Threads::default() }),
+            ..TimingModel::new("monotonic")
         }
     }
 

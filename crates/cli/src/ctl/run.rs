@@ -54,7 +54,7 @@ impl Plan {
 
 /// What the threads of a model need, if any are to have a spec; why not, and what to do, if none is.
 fn chosen(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<Needs, (Code, String)> {
-    if model.tasks.is_empty() {
+    if model.tasks().is_empty() {
         let remedy = "a program that is not real-time yet is observed by punctual extract --include-best-effort -o FILE -- COMMAND";
         return Err((Code::File, format!("has no thread at all; {remedy}")));
     }

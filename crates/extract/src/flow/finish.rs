@@ -24,6 +24,8 @@ impl Analysis<'_> {
         }
         self.paths.chains.iter_mut().for_each(ChainState::finish);
         Dataflow {
+            from_ns: self.graph.from(),
+            until_ns: self.graph.until(),
             program: about.program.clone(),
             platform: about.platform.clone(),
             policy: about.policy.clone(),

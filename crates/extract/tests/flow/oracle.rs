@@ -6,7 +6,7 @@ use crate::truth::{Fate, Truth, truth};
 use proptest::prelude::*;
 use punctual_extract::flow::{Analysis, Chains, GraphBuilder, Options};
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, Latency};
-use punctual_model::{Duration, FORMAT, Instant, Observation, Platform, TimingModel, VERSION};
+use punctual_model::{Duration, Instant, TimingModel};
 use punctual_trace::flow::{About, Event, Item, Kind, Totals};
 
 /// Both passes over a trace, and what its file would be.
@@ -35,25 +35,7 @@ pub fn analyse(items: &[Item], about: &About, chains: Option<&[Vec<String>]>) ->
 
 /// The file's own checks: parts that sum up, curves, counts.
 fn is_valid(flow: &Dataflow) {
-    let model = TimingModel {
-        format: FORMAT.into(),
-        version: VERSION,
-        platform: Platform { kernel: String::new(), machine: String::new(), cpus: 0 },
-        observation: Observation {
-            clock: "CLOCK_MONOTONIC".into(),
-            from_ns: Instant::from_ns(0),
-            until_ns: Instant::from_ns(0),
-            records: 0,
-            lost_records: 0,
-            untracked_threads: 0,
-            skipped_events: 0,
-            stolen_ns: Duration::ZERO,
-            omitted_tasks: 0,
-            dataflow: None,
-        },
-        tasks: Vec::new(),
-        dataflow: Some(flow.clone()),
-    };
+    let model = TimingModel { dataflow: Some(flow.clone()), ..TimingModel::new("CLOCK_MONOTONIC") };
     assert_eq!(TimingModel::from_json(&model.to_json()).expect("a valid file"), model);
 }
 

@@ -3,7 +3,7 @@
 
 use super::placements;
 use super::violation::{Bound, Model, Value, Violation};
-use crate::file::{Curve, Sporadic};
+use crate::arrival::{Curve, Sporadic};
 use crate::job::Release;
 use crate::time::Duration;
 

@@ -3,7 +3,7 @@
 //!
 //! Exact integers, so that fractions of nanoseconds do not drift.
 
-use crate::file::{Periodic, PeriodicOn};
+use crate::arrival::{Periodic, PeriodicOn};
 use crate::job::Release;
 use crate::time::Duration;
 

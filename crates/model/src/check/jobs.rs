@@ -2,8 +2,8 @@
 
 use super::violation::{Bound, Model, Value, Violation};
 use super::{MAX_SEGMENTS, RecordedJob};
-use crate::file::{Execution, Response, SegmentBound, Stream, Suspension};
 use crate::job::{Release, Segment};
+use crate::threads::{Execution, Response, SegmentBound, Stream, Suspension};
 use crate::time::Duration;
 
 /// Whether every run of as many jobs as the curve has entries for takes no more processor time than it

@@ -2,8 +2,8 @@
 
 use super::RecordedJob;
 use super::violation::{Bound, Model, Value, Violation};
-use crate::file::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
 use crate::job::Release;
+use crate::percentiles::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
 use crate::time::Duration;
 
 /// Whether each percentile of cost and response, and of lateness where all arrivals are known, is at least

@@ -3,7 +3,7 @@
 
 use super::grid::{Grid, Seen};
 use super::violation::{Bound, Model, Value, Violation};
-use crate::file::Periodic;
+use crate::arrival::Periodic;
 use crate::job::Release;
 
 /// Whether each release, the whole of its window and on arrivals its known arrival too, has an activation of

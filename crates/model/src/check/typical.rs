@@ -7,7 +7,7 @@
 
 use super::grid::{Grid, Seen};
 use super::violation::{Bound, Model, Value, Violation};
-use crate::file::{Disturbance, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
+use crate::arrival::{Disturbance, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
 use crate::job::Release;
 
 /// Whether every release that is not left out lies within the jitter of its activation; whether those left

@@ -1,7 +1,7 @@
 //! Values of a task's curves for people and plots, with the safe extrapolation where the curves end.
 
 use super::{Count, Distance};
-use crate::file::Curve;
+use crate::arrival::Curve;
 use crate::time::Duration;
 
 /// Steps of a decade.

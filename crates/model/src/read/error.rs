@@ -55,7 +55,7 @@ impl fmt::Display for ReadError {
                 write!(f, "line {line}, column {column}: not JSON: {problem}")
             }
             ReadError::Version { found } => {
-                write!(f, "version {found} is not known to this Punctual (it reads version {VERSION})")
+                write!(f, "version {found} is not known to this Punctual (it reads versions 1 to {VERSION})")
             }
             ReadError::Value { path, problem, position } => {
                 if !path.is_empty() {
@@ -90,6 +90,13 @@ impl ReadError {
             problem: format!("expected {expected}, found {found}"),
             position: None,
         }
+    }
+
+    pub(super) fn map_path(mut self, change: impl FnOnce(&str) -> String) -> ReadError {
+        if let ReadError::Value { path, .. } = &mut self {
+            *path = change(path);
+        }
+        self
     }
 
     pub(super) fn syntax(error: &serde_json::Error) -> ReadError {
@@ -155,6 +162,11 @@ fn reworded(problem: &str) -> Option<String> {
         "a sequence" => "an array",
         _ if expected.starts_with("struct ") => "an object",
         _ => expected,
+    };
+    let found = match found {
+        "map" => "an object",
+        "sequence" => "an array",
+        found => found,
     };
     Some(format!("expected {expected}, found {}", shortened(found)))
 }

@@ -27,10 +27,9 @@ fn file() -> Value {
         "count": 2, "min_ns": 90, "quartile_1_ns": 90, "median_ns": 90, "quartile_3_ns": 100, "max_ns": 100, "worst": worst,
     });
     json!({
-        "format": "punctual.timing-model", "version": 1, "platform": {"kernel": "", "machine": "", "cpus": 0},
-        "observation": {"clock": "CLOCK_MONOTONIC", "from_ns": 0, "until_ns": 9, "records": 0, "lost_records": 0}, "tasks": [],
+        "format": "punctual.timing-model", "version": 2, "clock": "CLOCK_MONOTONIC",
         "dataflow": {
-            "events": 20, "discarded_events": 0,
+            "from_ns": 0, "until_ns": 9, "events": 20, "discarded_events": 0,
             "channels": [{
                 "name": "image", "id": 0, "pushes": 2, "pushed_by": [{"task": "cam", "pushes": 2}],
                 "activates": [{"task": "navi", "activations": 2, "declared": true}],
@@ -50,7 +49,8 @@ fn it_is_read_and_written() {
 #[test]
 fn what_makes_no_sense_is_refused_at_its_place() {
     let worst = "/dataflow/chains/0/age/worst";
-    let rows: [(&str, Value, &str); 20] = [
+    let rows: [(&str, Value, &str); 21] = [
+        ("/dataflow/from_ns", json!(10), "dataflow.until_ns: expected no less than `from_ns` (10), found 9"),
         (
             "/dataflow/tasks/1/name",
             json!("cam"),

@@ -229,7 +229,14 @@ fn task() -> impl Strategy<Value = Task> {
     let reservation = option::of((any::<u64>(), any::<u64>(), 1..u64::MAX));
     let scheduling = (policy, 0..100_u32, option::of(-20..20_i32), reservation, ended_by);
     let life = (any::<u64>(), any::<u64>());
-    (".{0,15}", any::<(u32, u32, u32)>(), scheduling, life, vec(stream(), 0..4), any::<(usize, bool)>())
+    (
+        ".{0,15}",
+        any::<(u32, u32, u32)>(),
+        scheduling,
+        life,
+        vec(stream().boxed(), 0..4),
+        any::<(usize, bool)>(),
+    )
         .prop_map(
             |(
                 name,
@@ -266,37 +273,38 @@ fn task() -> impl Strategy<Value = Task> {
         )
 }
 
-/// Whatever is valid.
-pub fn model() -> impl Strategy<Value = TimingModel> {
-    let numbers = any::<(u32, u64, u64, u64)>();
-    (vec(task(), 0..3), numbers, option::of(dataflow())).prop_map(
-        |(tasks, (cpus, from, records, lost_records), dataflow)| TimingModel {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            platform: Platform { kernel: "6.18.44".to_owned(), machine: "x86_64".to_owned(), cpus },
-            observation: Observation {
-                clock: "CLOCK_MONOTONIC".to_owned(),
-                from_ns: Instant::from_ns(from),
-                until_ns: Instant::from_ns(from) + Duration::from_ms(10_000),
-                records,
-                lost_records,
-                untracked_threads: 0,
-                skipped_events: 0,
-                stolen_ns: Duration::from_ns(records),
-                omitted_tasks: 0,
-                // Of half of those with a dataflow program.
-                dataflow: dataflow
-                    .is_some()
-                    .then_some(Span {
-                        from_ns: Instant::from_ns(records),
-                        until_ns: Instant::from_ns(records),
-                    })
-                    .filter(|_| cpus % 2 == 0),
-            },
+fn span() -> impl Strategy<Value = (Instant, Instant)> {
+    let instants = (any::<u64>(), any::<u64>());
+    instants.prop_map(|(one, other)| (Instant::from_ns(one.min(other)), Instant::from_ns(one.max(other))))
+}
+
+fn threads() -> impl Strategy<Value = Threads> {
+    (vec(task().boxed(), 0..3), span(), any::<[u64; 3]>()).prop_map(|(tasks, (from_ns, until_ns), counts)| {
+        Threads {
+            from_ns,
+            until_ns,
+            records: counts[0],
+            lost_records: counts[1],
+            untracked_threads: counts[2] % 3,
+            skipped_events: counts[1] % 2,
+            stolen_ns: Duration::from_ns(counts[2]),
+            omitted_tasks: counts[0] % 2,
             tasks,
-            dataflow,
-        },
-    )
+        }
+    })
+}
+
+/// Whatever is valid: any section, and at least one.
+pub fn model() -> impl Strategy<Value = TimingModel> {
+    let sections = (option::of(threads().boxed()), option::of(dataflow().boxed()));
+    let sections =
+        sections.prop_filter("a section", |(threads, dataflow)| threads.is_some() || dataflow.is_some());
+    (sections, option::of(any::<u32>())).prop_map(|((threads, dataflow), cpus)| TimingModel {
+        platform: cpus.map(|cpus| Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus }),
+        threads,
+        dataflow,
+        ..TimingModel::new("CLOCK_MONOTONIC")
+    })
 }
 
 /// Five numbers that never decrease, as a distribution.
@@ -429,34 +437,39 @@ fn chain() -> impl Strategy<Value = Chain> {
 
 fn dataflow() -> impl Strategy<Value = Dataflow> {
     let texts = (option::of(".{0,5}"), option::of(".{0,5}"), option::of(".{0,5}"), option::of(any::<u32>()));
-    (texts, any::<[u64; 8]>(), flow_task(0), flow_task(1), vec(chain(), 0..3), any::<bool>()).prop_map(
-        |((program, platform, policy, executors), counts, one, other, chains, chains_omitted)| Dataflow {
-            program,
-            platform,
-            policy,
-            executors,
-            events: counts[0],
-            discarded_events: counts[1],
-            missing_packets: counts[2],
-            damaged_packets: counts[3],
-            channels: vec![Channel {
-                name: "c".to_owned(),
-                id: 7,
-                pushes: counts[4],
-                missing_pushes: counts[5],
-                from_outside: counts[6],
-                from_unknown: counts[7],
-                pushed_by: vec![PushedBy { task: "t0".to_owned(), pushes: counts[4] }],
-                activates: vec![Activates {
-                    task: "t1".to_owned(),
-                    activations: counts[5],
-                    declared: chains_omitted,
-                    keeps: [None, Some(Keeps::Queue), Some(Keeps::Newest)][counts[5] as usize % 3],
+    let tasks = (flow_task(0).boxed(), flow_task(1).boxed());
+    (texts, span(), any::<[u64; 8]>(), tasks, vec(chain().boxed(), 0..3), any::<bool>()).prop_map(
+        |((program, platform, policy, executors), span, counts, (one, other), chains, chains_omitted)| {
+            Dataflow {
+                from_ns: span.0,
+                until_ns: span.1,
+                program,
+                platform,
+                policy,
+                executors,
+                events: counts[0],
+                discarded_events: counts[1],
+                missing_packets: counts[2],
+                damaged_packets: counts[3],
+                channels: vec![Channel {
+                    name: "c".to_owned(),
+                    id: 7,
+                    pushes: counts[4],
+                    missing_pushes: counts[5],
+                    from_outside: counts[6],
+                    from_unknown: counts[7],
+                    pushed_by: vec![PushedBy { task: "t0".to_owned(), pushes: counts[4] }],
+                    activates: vec![Activates {
+                        task: "t1".to_owned(),
+                        activations: counts[5],
+                        declared: chains_omitted,
+                        keeps: [None, Some(Keeps::Queue), Some(Keeps::Newest)][counts[5] as usize % 3],
+                    }],
                 }],
-            }],
-            tasks: vec![one, other],
-            chains,
-            chains_omitted,
+                tasks: vec![one, other],
+                chains,
+                chains_omitted,
+            }
         },
     )
 }

@@ -12,3 +12,4 @@ mod schema;
 mod separator;
 mod slips;
 mod time;
+mod v1;

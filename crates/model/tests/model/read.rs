@@ -8,9 +8,9 @@ use punctual_model::{ReadError, TimingModel};
 use serde_json::{Value, json};
 
 /// The example by which the format was agreed, with fields that only some tools write left out.
-pub const EXAMPLE: &str = r#"{"format": "punctual.timing-model", "version": 1,
+pub const EXAMPLE: &str = r#"{"format": "punctual.timing-model", "version": 2, "clock": "CLOCK_MONOTONIC",
  "platform": {"kernel": "6.18.44", "machine": "x86_64", "cpus": 2},
- "observation": {"clock": "CLOCK_MONOTONIC", "from_ns": 0, "until_ns": 0, "records": 0, "lost_records": 0},
+ "threads": {"from_ns": 0, "until_ns": 0, "records": 0, "lost_records": 0,
  "tasks": [{
    "name": "ctl", "pid": 1, "tid": 1, "phase": 0, "command": "/usr/bin/ctl", "policy": "SCHED_FIFO", "priority": 80, "affinity": "0-1",
    "from_ns": 0, "until_ns": 0, "ended_by": "observation_end",
@@ -25,7 +25,7 @@ pub const EXAMPLE: &str = r#"{"format": "punctual.timing-model", "version": 1,
      "execution": {"wcet_ns": [800000]},
      "suspension": {"dynamic_ns": 0, "segmented": [[{"suspended_ns": 0, "cost_ns": 800000}]]},
      "response": {"max_ns": 900000}
-   }]}]}"#;
+   }]}]}}"#;
 
 /// The example with the value at this place set, or taken away.
 fn example_with(pointer: &str, value: Option<Value>) -> String {
@@ -47,16 +47,20 @@ fn refusal(text: &str) -> ReadError {
 #[test]
 fn the_example_of_the_format_reads() {
     let model = TimingModel::from_json(EXAMPLE).expect("valid");
-    let stream = &model.tasks[0].streams[0];
+    let stream = &model.tasks()[0].streams[0];
     assert_eq!((stream.jobs, stream.releases, stream.back_to_back), (2000, 2000, 0));
     assert_eq!(stream.separator.to_string(), "clock_nanosleep CLOCK_MONOTONIC absolute");
 }
 
 #[test]
 fn more_fields_may_stand_beside() {
-    for place in
-        ["/x", "/platform/x", "/tasks/0/x", "/tasks/0/streams/0/arrival/x", "/tasks/0/streams/0/separator/x"]
-    {
+    for place in [
+        "/x",
+        "/platform/x",
+        "/threads/tasks/0/x",
+        "/threads/tasks/0/streams/0/arrival/x",
+        "/threads/tasks/0/streams/0/separator/x",
+    ] {
         assert!(
             TimingModel::from_json(&example_with(place, Some(json!([null, {"y": 1}])))).is_ok(),
             "{place}"
@@ -69,18 +73,18 @@ fn version_and_format_come_first() {
     let nothing_else = r#"{"format": "punctual.timing-model", "version": 7, "tasks": "of another shape"}"#;
     assert_eq!(
         refusal(nothing_else).to_string(),
-        "version 7 is not known to this Punctual (it reads version 1)"
+        "version 7 is not known to this Punctual (it reads versions 1 to 2)"
     );
     for (text, message) in [
         (
             r#"{"format": "punctual.timing-model", "version": 1.5}"#,
-            "version 1.5 is not known to this Punctual (it reads version 1)",
+            "version 1.5 is not known to this Punctual (it reads versions 1 to 2)",
         ),
         (
-            r#"{"format": "punctual.timing-model", "version": "1"}"#,
-            r#"version: expected the number 1, found "1""#,
+            r#"{"format": "punctual.timing-model", "version": "2"}"#,
+            r#"version: expected the number 2, found "2""#,
         ),
-        (r#"{"format": "punctual.timing-model"}"#, "version: expected the number 1, found nothing"),
+        (r#"{"format": "punctual.timing-model"}"#, "version: expected the number 2, found nothing"),
         (r#"{"format": "other"}"#, r#"format: expected "punctual.timing-model", found "other""#),
         ("{}", r#"format: expected "punctual.timing-model", found nothing"#),
         ("[]", "expected a timing model (an object), found an array"),
@@ -114,13 +118,13 @@ fn shape_errors_name_the_place_and_the_line() {
     let text = EXAMPLE.replace("\"period_ns\": 5000000", "\"period_ns\": -5");
     assert_eq!(
         refusal(&text).to_string(),
-        "tasks[0].streams[0].arrival.periodic.period_ns: expected a whole number, zero or greater, found integer `-5` (line 12, column 52)"
+        "threads.tasks[0].streams[0].arrival.periodic.period_ns: expected a whole number, zero or greater, found integer `-5` (line 12, column 52)"
     );
     let text = EXAMPLE.replace("\"tid\": 1, ", "");
     assert!(
-        refusal(&text)
-            .to_string()
-            .starts_with("tasks[0].tid: expected a value, found nothing (the field is missing) (line ")
+        refusal(&text).to_string().starts_with(
+            "threads.tasks[0].tid: expected a value, found nothing (the field is missing) (line "
+        )
     );
     let text = EXAMPLE.replace("\"tid\": 1, ", "\"tid\": 1, \"tid\": 2, ");
     assert!(refusal(&text).to_string().contains("duplicate field `tid`"));
@@ -128,9 +132,9 @@ fn shape_errors_name_the_place_and_the_line() {
 
 #[test]
 fn every_nonsense_is_refused_at_its_place() {
-    let stream = "/tasks/0/streams/0";
-    let periodic = "/tasks/0/streams/0/arrival/periodic";
-    let curve = "/tasks/0/streams/0/arrival/curve";
+    let stream = "/threads/tasks/0/streams/0";
+    let periodic = "/threads/tasks/0/streams/0/arrival/periodic";
+    let curve = "/threads/tasks/0/streams/0/arrival/curve";
     let fraction =
         |numerator: u64, denominator: u64| json!({"numerator": numerator, "denominator": denominator});
     for (place, value, problem) in [
@@ -142,9 +146,9 @@ fn every_nonsense_is_refused_at_its_place() {
             "expected a whole number from 0 to 4294967295, found integer `4294967296`",
         ),
         ("/platform", json!(["6.18", "x86_64", 2]), "expected an object, found an array"),
-        ("/tasks", json!({}), "expected an array, found map"),
-        ("/tasks/0/policy", json!("SCHED_FOO"), "expected one of `SCHED_OTHER`, "),
-        ("/tasks/0/primary", json!(null), "expected a value, or no such field, found null"),
+        ("/threads/tasks", json!({}), "expected an array, found an object"),
+        ("/threads/tasks/0/policy", json!("SCHED_FOO"), "expected one of `SCHED_OTHER`, "),
+        ("/threads/tasks/0/primary", json!(null), "expected a whole number, zero or greater, found null"),
         (
             &format!("{periodic}/jitter_ns"),
             json!(1.5),
@@ -171,13 +175,17 @@ fn every_nonsense_is_refused_at_its_place() {
             "expected `fd` beside `object`, found none",
         ),
         // Of the right kind, but impossible.
-        ("/observation/from_ns", json!(1), "until_ns: expected no less than `from_ns` (1), found 0"),
-        ("/tasks/0/from_ns", json!(1), "until_ns: expected no less than `from_ns` (1), found 0"),
-        ("/tasks/0/priority", json!(100), "expected a real-time priority up to 99, or 0, found 100"),
-        ("/tasks/0/primary", json!(1), "expected the index of a stream, up to 0, found 1"),
-        ("/tasks/0/streams", json!([]), "primary: expected nothing, as there are no streams, found 0"),
+        ("/threads/from_ns", json!(1), "until_ns: expected no less than `from_ns` (1), found 0"),
+        ("/threads/tasks/0/from_ns", json!(1), "until_ns: expected no less than `from_ns` (1), found 0"),
+        ("/threads/tasks/0/priority", json!(100), "expected a real-time priority up to 99, or 0, found 100"),
+        ("/threads/tasks/0/primary", json!(1), "expected the index of a stream, up to 0, found 1"),
         (
-            "/tasks/0/reservation",
+            "/threads/tasks/0/streams",
+            json!([]),
+            "primary: expected nothing, as there are no streams, found 0",
+        ),
+        (
+            "/threads/tasks/0/reservation",
             json!({"runtime_ns": 1, "deadline_ns": 2, "period_ns": 0}),
             "reservation.period_ns: expected a number greater than zero, found 0",
         ),
@@ -271,7 +279,7 @@ fn every_nonsense_is_refused_at_its_place() {
 
 #[test]
 fn slips_typical_models_and_percentiles_are_read_strictly() {
-    let stream = "/tasks/0/streams/0";
+    let stream = "/threads/tasks/0/streams/0";
     let with = |fields: Value| {
         let mut document: Value = serde_json::from_str(EXAMPLE).expect("JSON");
         let periodic = document
@@ -318,7 +326,7 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
             "slips[0].activations: expected a number other than zero, found 0",
         ),
         (json!({"skipped": -1}), "skipped: expected a whole number, zero or greater"),
-        (json!({"typical": null}), "typical: expected a value, or no such field, found null"),
+        (json!({"typical": null}), "typical: expected an object, found null"),
         (json!({"typical": {"offset_ns": 1}}), "typical.jitter_ns: expected a value, found nothing"),
         (
             json!({"typical": left_out(&[1, 0])}),
@@ -357,7 +365,7 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
 #[test]
 fn every_required_field_is_missed() {
     let optional =
-        ["primary", "periodic", "sporadic", "curve", "execution", "suspension", "response", "clock"];
+        ["platform", "primary", "periodic", "sporadic", "curve", "execution", "suspension", "response"];
     fn places(path: &str, value: &Value, found: &mut Vec<String>) {
         let fields: Vec<(String, &Value)> = match value {
             Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
@@ -381,7 +389,11 @@ fn every_required_field_is_missed() {
         let name = place.rsplit_once('/').expect("a pointer").1;
         let read = TimingModel::from_json(&example_with(&place, None));
         match read {
-            Ok(_) => assert!(optional.contains(&name) || place.ends_with("/separator/absolute"), "{place}"),
+            Ok(_) => assert!(
+                optional.contains(&name)
+                    || ["/separator/absolute", "/separator/clock"].iter().any(|end| place.ends_with(end)),
+                "{place}"
+            ),
             Err(error) => assert!(error.to_string().contains(name), "{place}: {error}"),
         }
     }
@@ -390,24 +402,25 @@ fn every_required_field_is_missed() {
 #[test]
 fn numbers_stand_in_rows() {
     let mut model = TimingModel::from_json(EXAMPLE).expect("valid");
-    let stream = &mut model.tasks[0].streams[0];
+    let threads = model.threads.as_mut().expect("there");
+    let stream = &mut threads.tasks[0].streams[0];
     stream.execution.as_mut().expect("there").wcet_ns =
         (0..1000).map(punctual_model::Duration::from_ns).collect();
     let text = model.to_json();
     assert!(
-        text.contains("\n            \"wcet_ns\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,\n              16, 17, "),
+        text.contains("\n              \"wcet_ns\": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,\n                16, 17, "),
         "{text}"
     );
-    assert!(text.contains(" 999\n            ]\n"), "{text}");
+    assert!(text.contains(" 999\n              ]\n"), "{text}");
     assert!(text.contains("\"delta_min_ns\": [4960000],\n"), "{text}");
     assert!(
-        text.starts_with("{\n  \"format\": \"punctual.timing-model\",\n  \"version\": 1,\n")
-            && text.ends_with("  ]\n}\n"),
+        text.starts_with("{\n  \"format\": \"punctual.timing-model\",\n  \"version\": 2,\n")
+            && text.ends_with("    ]\n  }\n}\n"),
         "{text}"
     );
     assert!(text.lines().count() < 150, "{text}");
-    model.tasks.clear();
-    assert!(model.to_json().ends_with("\"tasks\": []\n}\n"));
+    model.threads.as_mut().expect("there").tasks.clear();
+    assert!(model.to_json().ends_with("\"tasks\": []\n  }\n}\n"));
 }
 
 /// Replaces what stands at some place of a document by something else that is JSON.
@@ -458,7 +471,10 @@ fn any_json() -> impl Strategy<Value = Value> {
         any::<f64>().prop_map(Value::from),
         ".{0,8}".prop_map(Value::from),
     ];
-    let name = prop_oneof!["format|version|tasks|platform|observation|streams|separator|arrival", ".{0,4}"];
+    let name = prop_oneof![
+        "format|version|clock|tasks|platform|threads|dataflow|streams|separator|arrival",
+        ".{0,4}"
+    ];
     leaf.prop_recursive(4, 32, 6, move |inner| {
         let fields = vec((name.clone(), inner.clone()), 0..6);
         prop_oneof![
@@ -519,7 +535,7 @@ proptest! {
     #[test]
     fn no_json_makes_it_panic(document in any_json()) {
         says_something(TimingModel::from_json(&document.to_string()))?;
-        let mut beside = json!({"format": "punctual.timing-model", "version": 1});
+        let mut beside = json!({"format": "punctual.timing-model", "version": 2});
         if let (Some(fields), Value::Object(more)) = (beside.as_object_mut(), document) {
             fields.extend(more.into_iter().filter(|(name, _)| name != "format" && name != "version"));
         }

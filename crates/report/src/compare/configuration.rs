@@ -1,7 +1,6 @@
 //! Which inputs are runs of one configuration, and what configurations are called: by what they differ in.
 
 use super::Input;
-use crate::flow::missing_events;
 use crate::{counted, visible};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -38,18 +37,16 @@ impl By {
 
     fn of(self, input: &Input) -> Option<String> {
         let flow = input.model.dataflow.as_ref();
-        let platform = &input.model.platform;
+        let platform = input.model.platform.as_ref();
         match self {
             By::Program => flow?.program.clone(),
             By::Platform => match flow {
                 Some(flow) => flow.platform.clone(),
-                None if platform.kernel.is_empty() => None,
-                None => Some(format!(
-                    "Linux {}, {}, {}",
-                    platform.kernel,
-                    platform.machine,
-                    counted(platform.cpus.into(), "processor")
-                )),
+                None => {
+                    let platform = platform.filter(|platform| !platform.kernel.is_empty())?;
+                    let processors = counted(platform.cpus.into(), "processor");
+                    Some(format!("Linux {}, {}, {processors}", platform.kernel, platform.machine))
+                }
             },
             By::Policy => flow?.policy.clone(),
             By::Executors => flow?.executors.map(|executors| executors.to_string()),
@@ -213,7 +210,7 @@ pub(super) fn lacking(inputs: &[Input]) -> Vec<String> {
         if packets > 0 {
             parts.push(format!("{} missing or damaged", counted(packets, "packet")));
         }
-        let missing = missing_events(flow);
+        let missing = flow.missing_events();
         if parts.is_empty() && missing > 0 {
             parts.push(format!("at least {} missing", counted(missing, "event")));
         }

@@ -162,10 +162,10 @@ impl Section {
                 sections.push(Section { kind, rows: rows(flows.iter().map(|flow| chains(flow, kind))) });
             }
         }
-        if inputs.iter().all(|input| !input.model.tasks.is_empty()) {
+        if inputs.iter().all(|input| !input.model.tasks().is_empty()) {
             let of = |kind| Section {
                 kind,
-                rows: rows(inputs.iter().map(|input| threads(&input.model.tasks, kind))),
+                rows: rows(inputs.iter().map(|input| threads(input.model.tasks(), kind))),
             };
             sections.push(of(Kind::Threads));
             // Where there is something to say.

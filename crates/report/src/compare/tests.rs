@@ -253,14 +253,15 @@ fn threads_are_compared_by_name() {
         model: example::model(Vec::new()),
     };
     let (mut before, mut after) = (named(1), named(2));
-    before.model.tasks = vec![example::task("ctl", 1_202, 80), example::task("gone", 1_203, 80)];
+    before.model.threads.as_mut().expect("threads").tasks =
+        vec![example::task("ctl", 1_202, 80), example::task("gone", 1_203, 80)];
     let mut slower = example::task("ctl", 1_202, 80);
     slower.streams[0].response.as_mut().expect("a response").max_ns = Duration::from_us(1_350);
     // A short phase before says less of the thread.
     let mut short = example::task("ctl", 1_202, 80);
     short.streams[0].jobs = 1;
     short.streams[0].response = None;
-    after.model.tasks = vec![short, slower];
+    after.model.threads.as_mut().expect("threads").tasks = vec![short, slower];
     let found = text(&Comparison::new(&[before, after], &[]).expect("threads"));
     assert_eq!(
         cells(&found, "Threads"),

@@ -96,6 +96,8 @@ fn model_with(second: &str) -> TimingModel {
         }],
     };
     let flow = Dataflow {
+        from_ns: Instant::from_ns(1_000_000_000),
+        until_ns: Instant::from_ns(11_000_000_000),
         program: Some("rover \"2\"".into()),
         policy: Some("fifo".into()),
         executors: Some(1),
@@ -106,7 +108,7 @@ fn model_with(second: &str) -> TimingModel {
         chains: vec![chain],
         ..Dataflow::default()
     };
-    TimingModel { dataflow: Some(flow), ..example::model(Vec::new()) }
+    TimingModel { dataflow: Some(flow), ..TimingModel::new("CLOCK_MONOTONIC") }
 }
 
 #[test]

@@ -111,9 +111,10 @@ struct Counts {
 /// can end the element.
 pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
     let mut data = Data { streams: Vec::new() };
-    for task in &model.tasks {
+    let observed = model.threads.as_ref().map_or(Instant::default(), |threads| threads.from_ns);
+    for task in model.tasks() {
         // Recordings made apart have clocks of their own.
-        let begin = if task.recording.is_some() { task.from_ns } else { model.observation.from_ns };
+        let begin = if task.recording.is_some() { task.from_ns } else { observed };
         for stream in &task.streams {
             let seen = jobs.and_then(|jobs| jobs.stream(data.streams.len()));
             data.streams.push(drawn(task, stream).then(|| of(stream, seen, begin)));

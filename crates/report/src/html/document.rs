@@ -11,7 +11,7 @@ use crate::number::{agreeing, count, counted};
 use crate::overview::how_long;
 use crate::visible;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use punctual_model::{Observation, TimingModel};
+use punctual_model::{Platform, Section, Span, Threads, TimingModel};
 
 const STYLES: [&str; 2] = [include_str!("assets/uplot/uPlot.min.css"), include_str!("assets/page.css")];
 const SCRIPTS: [&str; 7] = [
@@ -28,8 +28,8 @@ const SCRIPTS: [&str; 7] = [
 /// program, where there is a recording of them.
 pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, title: &str) -> String {
     let (title, order) = (visible(title), order(model));
-    let has_threads = model.is_of_threads();
-    let streams = model.tasks.iter().map(|task| task.streams.len()).sum();
+    let has_threads = model.threads.is_some();
+    let streams = model.tasks().iter().map(|task| task.streams.len()).sum();
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -84,39 +84,20 @@ fn contents(model: &TimingModel, order: &[usize], has_threads: bool) -> Markup {
 }
 
 fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
-    let (platform, seen) = (&model.platform, &model.observation);
-    // Other tools' traces do not always say.
-    let or_unknown = |known: bool, text: String| if known { text } else { "unknown".into() };
-    let machine = format!("{}, {}", visible(&platform.machine), counted(platform.cpus.into(), "processor"));
-    let mut facts = vec![
-        ("Machine", or_unknown(!platform.machine.is_empty(), machine)),
-        ("Kernel", or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel)))),
-        ("Observed", how_long(model).trim_start_matches("Observed ").to_owned()),
-        (
-            "Clock",
-            format!(
-                "{}, from {} ns to {} ns",
-                visible(&seen.clock),
-                count(seen.from_ns.ns()),
-                count(seen.until_ns.ns())
-            ),
-        ),
-        ("Tasks", count(model.tasks.len() as u64)),
-        ("Records", count(seen.records)),
-        (
-            "Lost",
-            if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") },
-        ),
-    ];
+    let mut facts = Vec::new();
+    if let Some(threads) = &model.threads {
+        facts.extend(of_threads(model, threads));
+    }
     if let Some(program) = &model.dataflow {
-        if !model.is_of_threads() {
-            facts.retain(|(name, _)| ["Observed", "Clock"].contains(name));
+        if model.threads.is_none() {
+            facts.push(("Observed", how_long(model).trim_start_matches("Observed ").to_owned()));
+            facts.push(clock(model, program.span()));
         }
         facts.extend(flow::facts(program));
     }
-    let is_lossy = model.dataflow.as_ref().is_some_and(flow::is_lossy);
-    let lost =
-        |name: &str| name == "Lost" && seen.lost_records > 0 || name == "Lost of the trace" && is_lossy;
+    let has_lost_records = model.threads.as_ref().is_some_and(|threads| threads.lost_records > 0);
+    let is_lossy = model.dataflow.as_ref().is_some_and(|program| !program.losses().is_empty());
+    let lost = |name: &str| name == "Lost" && has_lost_records || name == "Lost of the trace" && is_lossy;
     html! {
         header.page {
             div.headline {
@@ -128,21 +109,45 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
                     div class=[lost(name).then_some("lost")] { dt { (name) } dd { (fact) } }
                 }
             }
-            @let warnings = incomplete(seen);
+            @let warnings = model.threads.as_ref().map(incomplete).unwrap_or_default();
             @if !warnings.is_empty() {
                 div.note.warning role="note" {
                     h2 { "Missing" }
                     ul { @for warning in warnings { li { (warning) } } }
                 }
             }
-            @if model.is_of_threads() { (recording(jobs)) }
+            @if model.threads.is_some() { (recording(jobs)) }
             noscript { p.note.warning { "Scripts are off. Curves, histograms and release rasters need one; text, tables and all other figures are complete." } }
         }
     }
 }
 
+/// What is known of the observation of threads.
+fn of_threads(model: &TimingModel, seen: &Threads) -> Vec<(&'static str, String)> {
+    // Other tools' traces do not always say.
+    let unknown = Platform::default();
+    let platform = model.platform.as_ref().unwrap_or(&unknown);
+    let or_unknown = |known: bool, text: String| if known { text } else { "unknown".into() };
+    let machine = format!("{}, {}", visible(&platform.machine), counted(platform.cpus.into(), "processor"));
+    let lost = if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") };
+    vec![
+        ("Machine", or_unknown(!platform.machine.is_empty(), machine)),
+        ("Kernel", or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel)))),
+        ("Observed", how_long(model).trim_start_matches("Observed ").to_owned()),
+        clock(model, seen.span()),
+        ("Tasks", count(seen.tasks.len() as u64)),
+        ("Records", count(seen.records)),
+        ("Lost", lost),
+    ]
+}
+
+fn clock(model: &TimingModel, span: Span) -> (&'static str, String) {
+    let (from, until) = (count(span.from_ns.ns()), count(span.until_ns.ns()));
+    ("Clock", format!("{}, from {from} ns to {until} ns", visible(&model.clock)))
+}
+
 /// What is missing, and what that means for the figures.
-fn incomplete(seen: &Observation) -> Vec<String> {
+fn incomplete(seen: &Threads) -> Vec<String> {
     let mut text = Vec::new();
     if seen.lost_records > 0 {
         text.push(format!(
@@ -228,9 +233,8 @@ mod tests {
         hostile.primary_reason = Some("<b>".into());
         hostile.affinity = "<i>".into();
         let mut model = model(vec![hostile.clone(), best_effort_phase(hostile)]);
-        model.platform.kernel = "<u>".into();
-        model.platform.machine = "<u>".into();
-        model.observation.clock = "<u>".into();
+        model.platform = Some(Platform { kernel: "<u>".into(), machine: "<u>".into(), cpus: 2 });
+        model.clock = "<u>".into();
         model
     }
 
@@ -260,7 +264,7 @@ mod tests {
         let at = Instant::from_ns(1_000_000_000);
         let release = Release { arrival: None, window: Window::at(at) };
         let job = Job { release, start: at, end: at, cost: Duration::ZERO, suspended: Duration::ZERO };
-        jobs.job(7, 0, &model.tasks[0].streams[0].separator, 0, &job);
+        jobs.job(7, 0, &model.tasks()[0].streams[0].separator, 0, &job);
         let page = page(&model, Some(&jobs), None, "report");
         for part in [
             ">16 µs</td><td class=\"figure\" data-v=\"30326000\">30.33 ms</td>",
@@ -329,8 +333,8 @@ mod tests {
     #[test]
     fn losses_are_explained() {
         let mut lossy = model(vec![task("ctl", 7, 80)]);
-        lossy.observation.lost_records = 3;
-        lossy.observation.skipped_events = 2;
+        let threads = lossy.threads.as_mut().expect("threads");
+        (threads.lost_records, threads.skipped_events) = (3, 2);
         let page = page(&lossy, None, None, "report");
         assert!(
             page.contains("3 records were lost")

@@ -13,7 +13,7 @@ mod tasks;
 pub use states::States;
 pub(crate) use tasks::has_curve;
 
-use crate::flow::{missing_events, summary};
+use crate::flow::summary;
 use crate::number::{agreeing, count, counted};
 use crate::visible;
 use maud::{Markup, html};
@@ -32,7 +32,7 @@ pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
         .filter(|(number, _)| *number > 0)
         .map(|(number, what)| counted(number, what))
         .collect();
-    let lost = match (lost.is_empty(), missing_events(flow)) {
+    let lost = match (lost.is_empty(), flow.missing_events()) {
         (false, _) => lost.join(", "),
         (true, 0) => "nothing up to the last event".into(),
         (true, missing) => format!("at least {}", counted(missing, "event")),
@@ -56,15 +56,10 @@ pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
     facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
 }
 
-/// Whether some of the trace is missing.
-pub(crate) fn is_lossy(flow: &Dataflow) -> bool {
-    flow.discarded_events + flow.missing_packets + flow.damaged_packets + missing_events(flow) > 0
-}
-
 /// All sections; `first` is where the data of its first task are among those of all streams.
 pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usize) -> Markup {
     let Some(flow) = &model.dataflow else { return html! {} };
-    let begin = model.traced().from_ns;
+    let begin = flow.from_ns;
     let name = flow
         .program
         .as_deref()

@@ -152,7 +152,7 @@ impl Jobs {
             recording: 0,
             unknown: 0,
         };
-        for task in &model.tasks {
+        for task in model.tasks() {
             for (position, stream) in task.streams.iter().enumerate() {
                 jobs.add(task, stream, task.primary == Some(position));
             }

@@ -13,9 +13,9 @@ pub(crate) const FEW_JOBS: u64 = 3;
 /// The positions of tasks, as they are shown: most urgent first, those that say little last, the phases of a
 /// thread together.
 pub(crate) fn order(model: &TimingModel) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..model.tasks.len()).collect();
+    let mut order: Vec<usize> = (0..model.tasks().len()).collect();
     order.sort_by_cached_key(|&position| {
-        let task = &model.tasks[position];
+        let task = &model.tasks()[position];
         (brief(task), urgency_of_thread(model, task), task.recording.clone(), task.pid, task.tid, task.phase)
     });
     order
@@ -23,11 +23,11 @@ pub(crate) fn order(model: &TimingModel) -> Vec<usize> {
 
 /// The section with the table.
 pub(crate) fn table(model: &TimingModel, order: &[usize]) -> Markup {
-    let all: Vec<&Task> = model.tasks.iter().collect();
+    let all: Vec<&Task> = model.tasks().iter().collect();
     html! {
         section #tasks aria-labelledby="tasks-title" {
             h2 #tasks-title { "All tasks" }
-            @if model.tasks.is_empty() {
+            @if model.tasks().is_empty() {
                 p { "No task was seen." }
             } @else {
                 div.controls hidden {
@@ -57,8 +57,8 @@ pub(crate) fn brief(task: &Task) -> bool {
 }
 
 fn row(model: &TimingModel, position: usize) -> Markup {
-    let task = &model.tasks[position];
-    let row = ThreadRow::new(&model.tasks, task);
+    let task = &model.tasks()[position];
+    let row = ThreadRow::new(model.tasks(), task);
     let hidden = format!("{} {}", task.command, task.recording.as_deref().unwrap_or_default());
     html! {
         tr.brief[brief(task)] data-words=(visible(&hidden)) {
@@ -83,5 +83,5 @@ fn urgency(task: &Task) -> u32 {
 /// The phases of a thread stay together, where the most urgent one belongs.
 fn urgency_of_thread(model: &TimingModel, task: &Task) -> u32 {
     // Tasks are in the order of processes and threads in every model that Punctual writes, but need not be.
-    model.tasks.iter().filter(|other| same_thread(task, other)).map(urgency).min().unwrap_or(u32::MAX)
+    model.tasks().iter().filter(|other| same_thread(task, other)).map(urgency).min().unwrap_or(u32::MAX)
 }

@@ -15,9 +15,9 @@ use punctual_model::{Duration, EndedBy, Stream, Task, TimingModel};
 
 /// The section of the task at `position`.
 pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>) -> Markup {
-    let task = &model.tasks[position];
+    let task = &model.tasks()[position];
     // Streams are counted through all tasks.
-    let first: usize = model.tasks[..position].iter().map(|task| task.streams.len()).sum();
+    let first: usize = model.tasks()[..position].iter().map(|task| task.streams.len()).sum();
     let id = format!("task-{position}");
     html! {
         section.task id=(id) aria-labelledby={ (id) "-title" } {
@@ -128,7 +128,7 @@ fn worst(model: &TimingModel, position: usize, number: usize, jobs: Option<&Jobs
         ("Highest cost", seen.dearest),
         (if is_late { "Latest release" } else { "Closest release" }, seen.latest),
     ];
-    let begin = begin(model, &model.tasks[position]);
+    let begin = begin(model, &model.tasks()[position]);
     let time = |ns: i64| match ns < 0 {
         true => format!("−{}", at_most(Duration::from_ns(ns.unsigned_abs()))),
         false => at_most(Duration::from_ns(ns.unsigned_abs())).to_string(),
@@ -330,7 +330,7 @@ fn told(stream: &Stream) -> String {
 /// The phases of a thread, in each of their sections.
 fn phases(model: &TimingModel, task: &Task) -> Markup {
     let phases: Vec<(usize, &Task)> =
-        model.tasks.iter().enumerate().filter(|(_, other)| same_thread(task, other)).collect();
+        model.tasks().iter().enumerate().filter(|(_, other)| same_thread(task, other)).collect();
     html! {
         @if phases.len() > 1 {
             nav aria-label={ "Phases of thread " (task.tid) } {
@@ -373,14 +373,14 @@ fn notes(model: &TimingModel, task: &Task) -> String {
     THREADS
         .iter()
         .filter(|entry| entry.figure.unit == Unit::Notes)
-        .map(|entry| entry.cell(&ThreadRow::new(&model.tasks, task)))
+        .map(|entry| entry.cell(&ThreadRow::new(model.tasks(), task)))
         .collect()
 }
 
 /// All threads with more than one phase, together, in the order of the table of all tasks.
 pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
-    let several = |task: &Task| model.tasks.iter().filter(|other| same_thread(task, other)).count() > 1;
-    let tasks = order.iter().map(|&position| (position, &model.tasks[position]));
+    let several = |task: &Task| model.tasks().iter().filter(|other| same_thread(task, other)).count() > 1;
+    let tasks = order.iter().map(|&position| (position, &model.tasks()[position]));
     let changing: Vec<(usize, &Task)> = tasks.filter(|(_, task)| several(task)).collect();
     html! {
         @if !changing.is_empty() {

@@ -24,11 +24,11 @@ struct Row {
 
 /// The threads of a model, in the order of `order`.
 fn rows(model: &TimingModel, order: &[usize]) -> Vec<Row> {
-    let jobs = |position: usize| primary(&model.tasks[position]).map_or(0, |stream| stream.jobs);
+    let jobs = |position: usize| primary(&model.tasks()[position]).map_or(0, |stream| stream.jobs);
     let mut rows: Vec<Row> = Vec::new();
     for &position in order {
-        let task = &model.tasks[position];
-        match rows.iter_mut().find(|row| same_thread(task, &model.tasks[row.tasks[0]])) {
+        let task = &model.tasks()[position];
+        match rows.iter_mut().find(|row| same_thread(task, &model.tasks()[row.tasks[0]])) {
             Some(row) => {
                 row.tasks.push(position);
                 if jobs(position) > jobs(row.main) {
@@ -46,7 +46,7 @@ pub(crate) fn contents(model: &TimingModel, order: &[usize]) -> Markup {
     html! {
         ol.threads {
             @for row in rows(model, order) {
-                @let task = &model.tasks[row.main];
+                @let task = &model.tasks()[row.main];
                 li { a href={ "#task-" (row.main) } {
                     bdi { (visible(&task.name)) }
                     small { (policy(task.policy, task.priority, task.nice)) (arrival(task)) }
@@ -101,7 +101,7 @@ pub(crate) fn section(model: &TimingModel, order: &[usize], jobs: Option<&Jobs>)
 
 /// The greatest share of a processor of any thread, in thousandths: all rows are to one scale.
 fn most(model: &TimingModel, jobs: Option<&Jobs>) -> u64 {
-    let streams: usize = model.tasks.iter().map(|task| task.streams.len()).sum();
+    let streams: usize = model.tasks().iter().map(|task| task.streams.len()).sum();
     let all = (0..streams).filter_map(|position| jobs?.stream(position));
     all.flat_map(|stream| stream.shares()).max().unwrap_or(0).max(1)
 }
@@ -109,15 +109,15 @@ fn most(model: &TimingModel, jobs: Option<&Jobs>) -> u64 {
 /// How long the axis is: recordings that were made apart have one each.
 fn length(model: &TimingModel) -> Duration {
     let until = |task: &Task| task.until_ns.since(origin(model, task));
-    model.tasks.iter().map(until).max().unwrap_or_default()
+    model.tasks().iter().map(until).max().unwrap_or_default()
 }
 
 /// From when a task's row is counted.
 pub(super) fn origin(model: &TimingModel, task: &Task) -> punctual_model::Instant {
     match &task.recording {
-        None => model.observation.from_ns.min(task.from_ns),
+        None => model.threads.as_ref().map_or(task.from_ns, |threads| threads.from_ns.min(task.from_ns)),
         recording => {
-            let of_it = model.tasks.iter().filter(|other| other.recording == *recording);
+            let of_it = model.tasks().iter().filter(|other| other.recording == *recording);
             of_it.map(|other| other.from_ns).min().unwrap_or(task.from_ns)
         }
     }
@@ -131,10 +131,10 @@ fn lane(
     length: Duration,
     marks: &[Duration],
 ) -> Markup {
-    let main = &model.tasks[row.main];
+    let main = &model.tasks()[row.main];
     let seen = |position: usize| {
-        let first: usize = model.tasks[..position].iter().map(|task| task.streams.len()).sum();
-        jobs?.stream(first + model.tasks[position].primary?)
+        let first: usize = model.tasks()[..position].iter().map(|task| task.streams.len()).sum();
+        jobs?.stream(first + model.tasks()[position].primary?)
     };
     let worst = row.tasks.iter().filter_map(|&position| Some((position, seen(position)?.slowest?)));
     let worst = worst.max_by_key(|(_, worst)| worst.response);
@@ -146,7 +146,7 @@ fn lane(
                     line.grid-line x1=(percent(*mark, length)) x2=(percent(*mark, length)) y1="0" y2=(HEIGHT) {}
                 }
                 @for &position in &row.tasks {
-                    @let task = &model.tasks[position];
+                    @let task = &model.tasks()[position];
                     @let origin = origin(model, task);
                     @let (from, until) = (task.from_ns.since(origin), task.until_ns.since(origin));
                     rect.observed x=(percent(from, length)) y=(HEIGHT - 2) height="2"
@@ -164,7 +164,7 @@ fn lane(
                     }
                 }
                 @if let Some((position, worst)) = worst {
-                    (marker(position, &worst, worst.released.since(origin(model, &model.tasks[position])), length))
+                    (marker(position, &worst, worst.released.since(origin(model, &model.tasks()[position])), length))
                 }
             }
         }
@@ -254,7 +254,7 @@ mod tests {
                 cost: end.since(start),
                 suspended: Duration::ZERO,
             };
-            jobs.job(7, 0, &model.tasks[0].streams[0].separator, number as u64, &job);
+            jobs.job(7, 0, &model.tasks()[0].streams[0].separator, number as u64, &job);
         }
         let page = section(&model, &[0, 1, 2], Some(&jobs)).into_string();
         assert_eq!(page.matches("<li>").count(), 2, "{page}");

@@ -44,7 +44,9 @@ pub fn observed(driver: &str) -> Result<(Observed, Done)> {
     let done = Done { said: ended.report()? };
     let pid = done.said["pid"].as_u64();
     let mut model = all.observed.model.clone();
-    model.tasks.retain(|task| Some(u64::from(task.pid)) == pid);
+    if let Some(threads) = &mut model.threads {
+        threads.tasks.retain(|task| Some(u64::from(task.pid)) == pid);
+    }
     Ok((Observed { ended, model }, done))
 }
 

@@ -108,6 +108,8 @@ pub(super) fn program() -> Dataflow {
     };
     [worst.queuing_ns, worst.execution_ns, worst.waiting_ns] = worst.parts();
     Dataflow {
+        from_ns: at(0),
+        until_ns: at(10_000_000),
         program: Some("aton".into()),
         policy: Some("fifo".into()),
         executors: Some(2),
@@ -133,7 +135,9 @@ pub(super) fn program() -> Dataflow {
 }
 
 fn of(tasks: Vec<punctual_model::Task>, flow: Dataflow) -> TimingModel {
-    TimingModel { dataflow: Some(flow), ..model(tasks) }
+    let all = model(tasks);
+    let threads = all.threads.filter(|threads| !threads.tasks.is_empty());
+    TimingModel { dataflow: Some(flow), threads, ..all }
 }
 
 fn section<'a>(page: &'a str, id: &str) -> &'a str {

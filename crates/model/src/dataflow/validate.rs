@@ -2,11 +2,14 @@
 //! parts that sum up.
 
 use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, Times};
-use crate::read::{Checked, ReadError, arrival};
+use crate::read::ReadError;
+use crate::section::Valid;
 use crate::time::Duration;
+use crate::valid::span;
 use std::collections::HashSet;
 
-pub(crate) fn dataflow(path: &str, flow: &Dataflow) -> Checked {
+pub(super) fn dataflow(path: &str, flow: &Dataflow) -> Valid {
+    span(path, flow.from_ns, flow.until_ns)?;
     let tasks = unique(&format!("{path}.tasks"), flow.tasks.iter().map(|task| task.name.as_str()))?;
     let channels =
         unique(&format!("{path}.channels"), flow.channels.iter().map(|channel| channel.name.as_str()))?;
@@ -42,15 +45,15 @@ fn unique<'a>(path: &str, names: impl Iterator<Item = &'a str>) -> Result<HashSe
     Ok(seen)
 }
 
-fn known(path: &str, what: &str, name: &str, names: &HashSet<&str>) -> Checked {
+fn known(path: &str, what: &str, name: &str, names: &HashSet<&str>) -> Valid {
     match names.contains(name) {
         true => Ok(()),
         false => Err(ReadError::value(path, format!("the name of a {what}"), format!("{name:?}"))),
     }
 }
 
-fn task(path: &str, task: &FlowTask) -> Checked {
-    arrival(&format!("{path}.arrival"), &task.arrival)?;
+fn task(path: &str, task: &FlowTask) -> Valid {
+    task.arrival.validate(&format!("{path}.arrival"))?;
     samples(path, task)?;
     for (name, times) in [("execution", &task.execution), ("queuing", &task.queuing)] {
         if let Some(Times { distribution: value, .. }) = times {
@@ -82,7 +85,7 @@ fn task(path: &str, task: &FlowTask) -> Checked {
 }
 
 /// Whether the values say what the curves do.
-fn samples(path: &str, task: &FlowTask) -> Checked {
+fn samples(path: &str, task: &FlowTask) -> Valid {
     let Some(curve) = &task.arrival.curve else {
         let none = task.distances.is_empty() && task.counts.is_empty();
         return if none {
@@ -110,7 +113,7 @@ fn samples(path: &str, task: &FlowTask) -> Checked {
     }
 }
 
-fn distribution(path: &str, value: &Distribution) -> Checked {
+fn distribution(path: &str, value: &Distribution) -> Valid {
     if value.count == 0 {
         return Err(ReadError::value(format!("{path}.count"), "at least one", 0));
     }
@@ -130,7 +133,7 @@ fn distribution(path: &str, value: &Distribution) -> Checked {
     }
 }
 
-fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&str>) -> Checked {
+fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&str>) -> Valid {
     if chain.tasks.len() < 2 {
         return Err(ReadError::value(format!("{path}.tasks"), "at least two tasks", chain.tasks.len()));
     }
@@ -152,7 +155,7 @@ fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&s
     Ok(())
 }
 
-fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&str>) -> Checked {
+fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&str>) -> Valid {
     distribution(path, &value.distribution)?;
     let (path, worst) = (format!("{path}.worst"), &value.worst);
     equal(&format!("{path}.path"), "a step for each task of the chain", tasks.len(), worst.path.len())?;
@@ -211,7 +214,7 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
     Ok(())
 }
 
-fn equal<T: PartialEq + std::fmt::Display>(path: &str, what: &str, expected: T, found: T) -> Checked {
+fn equal<T: PartialEq + std::fmt::Display>(path: &str, what: &str, expected: T, found: T) -> Valid {
     match expected == found {
         true => Ok(()),
         false => Err(ReadError::value(path, format!("{what} ({expected})"), found)),

@@ -1,0 +1,169 @@
+//! Arrival models: how often jobs of a thread, or activations of a dataflow task, come.
+
+mod validate;
+
+use crate::file::is_zero;
+use crate::time::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// How often jobs come. Every model here allows every release that was observed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// Periodic with offset and jitter; from three releases on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub periodic: Option<Periodic>,
+    /// Sporadic; from two releases on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sporadic: Option<Sporadic>,
+    /// Arrival curves; from two releases on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub curve: Option<Curve>,
+}
+
+/// What a periodic model's offset and jitter are measured on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeriodicOn {
+    /// On known arrivals: jitter is how much later than its arrival a job was released.
+    Arrival,
+    /// On releases alone.
+    Release,
+}
+
+/// Why a period was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// A round number explains the releases well enough.
+    Rounded,
+    /// The estimate itself; no rounder number does.
+    Estimated,
+    /// The period of least jitter.
+    LeastJitter,
+}
+
+/// Job j (from 0) is released at most `jitter` after the arrival of activation k_j: with P the exact period,
+/// `offset + k_j·P <= r_j <= offset + k_j·P + jitter`. The k_j begin at 0 and increase; they are never more
+/// than `skipped` above j. (papers: LiME, Eq. 1, where k_j = j.)
+///
+/// What comes before a release that was extra counts as late, a period for each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Periodic {
+    /// What it is measured on.
+    pub on: PeriodicOn,
+    /// The period, rounded to whole nanoseconds; greater than zero.
+    pub period_ns: Duration,
+    /// The exact period, where it is no whole number of nanoseconds.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub period_exact: Option<Fraction>,
+    /// Arrival of the first job, on the observation's clock (may lie before the clock's zero).
+    pub offset_ns: i64,
+    /// Greatest distance from arrival to release.
+    pub jitter_ns: Duration,
+    /// The least jitter that any period could have had.
+    pub least_jitter_ns: Duration,
+    /// Why this period.
+    pub choice: Choice,
+    /// Whether offset and jitter are over-approximated because the hulls reached their cap.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub approximate: bool,
+    /// Activations that were left out: the sum of k_j − k_{j−1} − 1 where that is above zero.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub skipped: u64,
+    /// Releases beyond one per activation: the sum of 1 − (k_j − k_{j−1}) where that is above zero.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub extra: u64,
+    /// Where activations were skipped and where releases were extra: the first [`MAX_SLIPS`] places.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub slips: Vec<Slip>,
+    /// The same period without the few releases that are far from all others.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub typical: Option<Typical>,
+}
+
+impl Periodic {
+    /// The jitter of nearly all releases: of all, where none are left out.
+    pub fn usual_jitter(&self) -> Duration {
+        self.typical.as_ref().map_or(self.jitter_ns, |typical| typical.jitter_ns)
+    }
+}
+
+/// Most places of skipped and extra activations that a model lists.
+pub const MAX_SLIPS: usize = 10;
+
+/// Most releases that a typical model leaves out on either side.
+pub const MAX_LEFT_OUT: usize = 4;
+
+/// A place where activations were skipped, or where one was released more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slip {
+    /// The latest bound of the first release after it.
+    pub at_ns: Instant,
+    /// Activations skipped before that release; negative: releases that were extra.
+    pub activations: i64,
+}
+
+/// The periodic model of all releases but those listed, with the period and the slips of the conservative
+/// one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Typical {
+    /// Arrival of the first job, be it left out. Here k_j is one more than before, but for the slips; extra
+    /// releases share one.
+    pub offset_ns: i64,
+    /// Greatest distance from arrival to release, of the releases that are not left out.
+    pub jitter_ns: Duration,
+    /// The releases that are left out, in order of time: at most max(1, 0.1 %) of all.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A release that the typical model leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Its latest bound, or its known arrival where that is early.
+    pub at_ns: Instant,
+    /// How far it is outside: negative from the first whole nanosecond allowed to its earliest bound,
+    /// positive from the last one to its latest.
+    pub off_ns: i64,
+    /// Why, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reason: Option<Disturbance>,
+}
+
+/// What can move a release away from where the program meant it to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Disturbance {
+    /// A signal ended or interrupted the sleep.
+    Signal,
+    /// The thread was being ended, or what it waited for was shut down.
+    Ending,
+    /// The machine stood still: a hypervisor took the processor.
+    Stall,
+}
+
+/// A fraction of nanoseconds in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fraction {
+    /// Nanoseconds, times the denominator.
+    pub numerator: u64,
+    /// Greater than zero.
+    pub denominator: u64,
+}
+
+/// Any two consecutive releases are at least this far apart. (papers: LiME, Section II-B.)
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sporadic {
+    /// Least separation; zero where two releases may coincide.
+    pub min_separation_ns: Duration,
+}
+
+/// Distance functions, the pseudo-inverses of the arrival curves: `delta_min_ns[i]` is δ⁻(i+2), the least
+/// span of i+2 consecutive releases; `delta_max_ns[i]` is δ⁺(i+2), the greatest. Both never decrease.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// δ⁻(2), δ⁻(3), …
+    pub delta_min_ns: Vec<Duration>,
+    /// δ⁺(2), δ⁺(3), …
+    pub delta_max_ns: Vec<Duration>,
+}

@@ -1,0 +1,74 @@
+//! What every section of a timing model can do.
+//!
+//! A section is one field of the file, absent where nothing of its kind was observed. It has its own span and
+//! losses, because sections may come from different observations. The list of sections is in [`crate::file`].
+
+use crate::read::ReadError;
+use crate::time::Instant;
+use std::fmt;
+
+/// `Ok` where the values of a section make sense; else the place and the reason.
+pub type Valid = Result<(), ReadError>;
+
+/// A section of the timing model.
+pub trait Section: Sized {
+    /// When it was observed.
+    fn span(&self) -> Span;
+
+    /// What its observation missed; empty where it is complete.
+    fn losses(&self) -> Vec<Loss>;
+
+    /// Checks what the types cannot say: bounds between fields, orders, sums. `path` is the section's place in
+    /// the file, for errors.
+    fn validate(&self, path: &str) -> Valid;
+
+    /// This section and another of its kind in one.
+    ///
+    /// # Errors
+    /// If sections of this kind cannot be merged.
+    fn merge(self, other: Self) -> Result<Self, MergeError>;
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// When it began.
+    pub from_ns: Instant,
+    /// When it ended.
+    pub until_ns: Instant,
+}
+
+impl Span {
+    /// Whether the two have an instant in common.
+    pub fn overlaps(self, other: Span) -> bool {
+        self.from_ns <= other.until_ns && other.from_ns <= self.until_ns
+    }
+}
+
+/// Something that an observation missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// What is counted; where the file has the number, the name of its field.
+    pub counter: &'static str,
+    /// How many; greater than zero.
+    pub count: u64,
+}
+
+impl Loss {
+    pub(crate) fn list<const N: usize>(counters: [(&'static str, u64); N]) -> Vec<Loss> {
+        let losses = counters.into_iter().map(|(counter, count)| Loss { counter, count });
+        losses.filter(|loss| loss.count > 0).collect()
+    }
+}
+
+/// Two sections that cannot become one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MergeError(pub(crate) String);
+
+impl std::error::Error for MergeError {}
+
+impl fmt::Display for MergeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

@@ -1,0 +1,218 @@
+//! The section `threads`: what was observed of threads, and every task with its models.
+
+mod validate;
+
+use crate::arrival::Arrival;
+use crate::file::is_zero;
+use crate::percentiles::Percentiles;
+use crate::policy::{Policy, Reservation};
+use crate::section::{Loss, MergeError, Section, Span, Valid};
+use crate::separator::Separator;
+use crate::time::{Duration, Instant};
+use serde::{Deserialize, Serialize};
+
+/// What was observed of threads, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Threads {
+    /// When the observation began.
+    pub from_ns: Instant,
+    /// When it ended.
+    pub until_ns: Instant,
+    /// Activation records received.
+    pub records: u64,
+    /// Records known to be lost.
+    pub lost_records: u64,
+    /// Threads that were not watched because there was no room for them.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub untracked_threads: u64,
+    /// Runs of the observing programs that the kernel skipped. Most of what they would have seen is
+    /// reconstructed exactly; other releases became windows.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub skipped_events: u64,
+    /// Time that the hypervisor took from all processors of the machine together: whatever was to run then
+    /// was late, or took longer.
+    #[serde(skip_serializing_if = "Duration::is_zero", default)]
+    pub stolen_ns: Duration,
+    /// Tasks left out because there were too many.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub omitted_tasks: u64,
+    /// Every task, by thread and phase.
+    pub tasks: Vec<Task>,
+}
+
+impl Section for Threads {
+    fn span(&self) -> Span {
+        Span { from_ns: self.from_ns, until_ns: self.until_ns }
+    }
+
+    fn losses(&self) -> Vec<Loss> {
+        Loss::list([
+            ("lost_records", self.lost_records),
+            ("untracked_threads", self.untracked_threads),
+            ("skipped_events", self.skipped_events),
+            ("omitted_tasks", self.omitted_tasks),
+        ])
+    }
+
+    fn validate(&self, path: &str) -> Valid {
+        validate::threads(path, self)
+    }
+
+    /// The tasks of both observations, from the beginning of the first to the end of the last. The caller sets
+    /// [`Task::recording`], which tells them apart.
+    fn merge(mut self, other: Threads) -> Result<Threads, MergeError> {
+        self.from_ns = self.from_ns.min(other.from_ns);
+        self.until_ns = self.until_ns.max(other.until_ns);
+        self.records = self.records.saturating_add(other.records);
+        self.lost_records = self.lost_records.saturating_add(other.lost_records);
+        self.untracked_threads = self.untracked_threads.saturating_add(other.untracked_threads);
+        self.skipped_events = self.skipped_events.saturating_add(other.skipped_events);
+        self.stolen_ns += other.stolen_ns;
+        self.omitted_tasks = self.omitted_tasks.saturating_add(other.omitted_tasks);
+        self.tasks.extend(other.tasks);
+        Ok(self)
+    }
+}
+
+/// One task: a thread, or a stretch of its life between two task transitions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// The thread's name (`comm`).
+    pub name: String,
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Counts the tasks of one thread from 0.
+    pub phase: u32,
+    /// The command line of the process.
+    pub command: String,
+    /// Scheduling policy.
+    pub policy: Policy,
+    /// Real-time priority (1 to 99) under SCHED_FIFO and SCHED_RR, else 0.
+    pub priority: u32,
+    /// Nice value, where the policy has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub nice: Option<i32>,
+    /// Reservation, under SCHED_DEADLINE.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reservation: Option<Reservation>,
+    /// Processors it may use, as a list (`0-1,4`).
+    pub affinity: String,
+    /// Since when it was observed.
+    pub from_ns: Instant,
+    /// Until when it was observed.
+    pub until_ns: Instant,
+    /// Why it ended.
+    pub ended_by: EndedBy,
+    /// Index of the stream that explains the task best; absent where there are no streams.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub primary: Option<usize>,
+    /// Why that one, in words.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub primary_reason: Option<String>,
+    /// Whether the list of separators was full, so that some share a stream (object `others`).
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub separators_capped: bool,
+    /// Changes of policy, priority or affinity that were not to end the task; its parameters are those after
+    /// the last of them.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub merged_transitions: u64,
+    /// The recording that it comes from, where the file is about several.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub recording: Option<String>,
+    /// One stream of jobs per separator.
+    pub streams: Vec<Stream>,
+}
+
+/// Why a task ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedBy {
+    /// The observation ended.
+    ObservationEnd,
+    /// The thread's policy changed.
+    PolicyChange,
+    /// Its priority, nice value or reservation changed.
+    PriorityChange,
+    /// Its affinity changed.
+    AffinityChange,
+    /// It executed another program.
+    Exec,
+    /// It ended.
+    Exit,
+    /// Records were lost.
+    Loss,
+}
+
+/// The jobs of a task at one separator, and every model of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// Where one job ends and the next begins.
+    pub separator: Separator,
+    /// Jobs that were seen from release to end.
+    pub jobs: u64,
+    /// Releases: `jobs`, or one more where the last job had not ended. A file without it means as many as
+    /// `jobs` ([`TimingModel::from_json`]).
+    #[serde(default)]
+    pub releases: u64,
+    /// Releases that are windows rather than instants.
+    pub uncertain_releases: u64,
+    /// Of these, the ones whose call did not wait, because the event had already happened.
+    #[serde(default)]
+    pub back_to_back: u64,
+    /// Arrival models.
+    pub arrival: Arrival,
+    /// Execution models; absent without a complete job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub execution: Option<Execution>,
+    /// Suspension models; absent without a complete job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub suspension: Option<Suspension>,
+    /// Response times; absent without a complete job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub response: Option<Response>,
+    /// Percentiles of lateness, cost and response.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub percentiles: Option<Percentiles>,
+}
+
+/// Processor time: `wcet_ns[i]` is WCET(i+1), the greatest total cost of i+1 consecutive jobs. (papers: LiME,
+/// Section II-B.)
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// WCET(1), WCET(2), …
+    pub wcet_ns: Vec<Duration>,
+    /// The mean cost of a job.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<Duration>,
+}
+
+/// Suspension inside jobs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspension {
+    /// The greatest total suspension of a job (dynamic self-suspension).
+    pub dynamic_ns: Duration,
+    /// A bag of segment vectors: every job obeys, segment by segment, one that has as many segments as the
+    /// job. Jobs with more segments than the longest allowed have their first ones merged.
+    pub segmented: Vec<Vec<SegmentBound>>,
+}
+
+/// Bounds of one segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SegmentBound {
+    /// Greatest suspension before it.
+    pub suspended_ns: Duration,
+    /// Greatest execution in it.
+    pub cost_ns: Duration,
+}
+
+/// Response times, from the arrival where it is known, else from the earliest release, to the end.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    /// The greatest.
+    pub max_ns: Duration,
+    /// The mean.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<Duration>,
+}
