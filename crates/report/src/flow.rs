@@ -1,4 +1,4 @@
-//! Dataflow programs: the graph, tables of tasks and chains, and where the worst latency went.
+//! Dataflow programs: the graph, tables of tasks and chains, and the parts of the worst latencies.
 
 mod chains;
 mod dot;
@@ -11,12 +11,12 @@ pub use dot::dot;
 pub(crate) use kernel::rows as kernel_rows;
 pub(crate) use tasks::notes as task_notes;
 
-use crate::number::{about, agreeing, at_least, at_most, counted, three_digits};
+use crate::number::{about, at_least, at_most, counted, three_digits};
 use crate::{Page, paragraph, text, visible};
 use punctual_model::dataflow::{Chain, Channel, Dataflow, Distribution};
 use punctual_model::{Duration, Instant, TimingModel};
 
-/// Everything that is known of the program; nothing where the model is of none.
+/// Everything known about the program; empty without one.
 pub fn program(model: &TimingModel, page: &Page) -> String {
     let Some(flow) = &model.dataflow else { return String::new() };
     let chains = headed(CHAINS, chains::table(flow, page));
@@ -29,7 +29,7 @@ pub fn program(model: &TimingModel, page: &Page) -> String {
     )
 }
 
-/// Everything that is known of the task of this name; `None` if there is none.
+/// Everything known about the task of this name; `None` if there is none.
 pub fn task(model: &TimingModel, name: &str, page: &Page) -> Option<String> {
     let flow = model.dataflow.as_ref()?;
     let task = flow.tasks.iter().find(|task| task.name == name)?;
@@ -106,7 +106,7 @@ pub fn summary(model: &TimingModel) -> String {
 fn loss(flow: &Dataflow) -> String {
     let mut parts = Vec::new();
     if flow.discarded_events > 0 {
-        parts.push(format!("{} DISCARDED for want of room", counted(flow.discarded_events, "event")));
+        parts.push(format!("{} DISCARDED for lack of room", counted(flow.discarded_events, "event")));
     }
     if flow.missing_packets > 0 {
         parts.push(format!("{} MISSING", counted(flow.missing_packets, "packet")));
@@ -120,22 +120,15 @@ fn loss(flow: &Dataflow) -> String {
     }
     match parts.is_empty() {
         true => format!("nothing lost up to the last event{}", unended(flow)),
-        false => {
-            parts.join(", ")
-                + agreeing(
-                    parts.len() as u64,
-                    "; what may have been changed by it is counted, not guessed",
-                    "; what may have been changed by them is counted, not guessed",
-                )
-        }
+        false => parts.join(", ") + "; figures leave out what that may have changed",
     }
 }
 
-/// A program that was killed leaves such a trace, and one that was stopped at once may do so too.
+/// Killed programs leave such traces, and some that were stopped.
 fn unended(flow: &Dataflow) -> String {
     match flow.tasks.iter().map(|task| task.in_flight).fold(0, u64::saturating_add) {
         0 => String::new(),
-        number => format!(", when {} had not ended", counted(number, "instance")),
+        number => format!(", with {} still active", counted(number, "instance")),
     }
 }
 
@@ -148,8 +141,8 @@ fn headed(title: &str, text: String) -> String {
     if text.is_empty() { text } else { format!("{title}\n{text}") }
 }
 
-/// Least, quartiles and greatest as cells: bounds are rounded to the safe side, quartiles to the digits that
-/// they have. Where all are one, it is exact.
+/// Least, quartiles and greatest as text: bounds are rounded to the safe side, quartiles to three digits. A
+/// single value is exact.
 pub(crate) fn cells(distribution: &Distribution) -> [String; 5] {
     let Distribution { min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, .. } = *distribution;
     let [first, median, third] =

@@ -122,7 +122,7 @@ fn text() -> Result<Outcome> {
     ended.expect_code(0)?;
     let said = [
         "Dataflow program rover (policy fifo, 2 executors): 650 events in",
-        "cam        image        50  navi  never what activates navi",
+        "cam        image        50  navi  never activates navi",
         "cam → navi → moto  reaction     50  500 µs",
         "What inputs keep, the trace does not say (image → navi, way → moto)",
         "navi  #49  waited 190 µs on the channel, for other inputs; queued 20 µs, executed 150 µs until it pushed on way",

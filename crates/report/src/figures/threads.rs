@@ -244,12 +244,30 @@ pub const THREADS: &[Entry<Threads>] = &[
     .key()
     .compared(Group::Threads)
     .sparse(),
-    percentile!(lateness, 0, "p50_ns", "p50 lateness", "Half of the releases are at most this late.")
-        .compared(Group::Lateness),
-    percentile!(lateness, 1, "p90_ns", "p90 lateness", "90 % of the releases are at most this late.")
-        .compared(Group::Lateness),
-    percentile!(lateness, 2, "p99_ns", "p99 lateness", "99 % of the releases are at most this late.")
-        .compared(Group::Lateness),
+    percentile!(
+        lateness,
+        0,
+        "p50_ns",
+        "p50 lateness",
+        "Half of the releases are at most this late; estimated where arrivals are unknown."
+    )
+    .compared(Group::Lateness),
+    percentile!(
+        lateness,
+        1,
+        "p90_ns",
+        "p90 lateness",
+        "90 % of the releases are at most this late; estimated where arrivals are unknown."
+    )
+    .compared(Group::Lateness),
+    percentile!(
+        lateness,
+        2,
+        "p99_ns",
+        "p99 lateness",
+        "99 % of the releases are at most this late; estimated where arrivals are unknown."
+    )
+    .compared(Group::Lateness),
     percentile!(
         lateness,
         3,

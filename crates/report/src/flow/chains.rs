@@ -1,4 +1,4 @@
-//! Chains: a table of their latencies, and for each the way that took longest.
+//! Chains: a table of their latencies, and the longest path of each.
 
 use super::tasks::notes;
 use super::{greatest, since};
@@ -9,7 +9,7 @@ use punctual_model::dataflow::{Chain, Channel, Dataflow, Latency, Stage, WorstPa
 use punctual_model::{Duration, Instant};
 use std::fmt::Write;
 
-/// The chain as it is asked for, with arrows.
+/// The chain, with arrows.
 fn name(chain: &Chain) -> String {
     chain.tasks.iter().map(|task| visible(task)).collect::<Vec<_>>().join(" → ")
 }
@@ -17,19 +17,22 @@ fn name(chain: &Chain) -> String {
 pub fn table(flow: &Dataflow, page: &Page) -> String {
     if flow.chains_omitted {
         return paragraph(
-            "There are too many paths from sources to sinks to list them all; --chain TASK,TASK,… follows those that are wanted.",
+            "There are too many paths from sources to sinks to list them all; name those that you want with --chain \
+             TASK,TASK,…",
             page,
         );
     }
     if flow.chains.is_empty() {
-        return paragraph("There is none: no task's data activate another.", page);
+        return paragraph("No chains: no task's data activate another.", page);
     }
     let mut table = figures::table(LATENCY, rows(flow));
     // A chain is named in the first of its two rows.
     table.rows.iter_mut().skip(1).step_by(2).for_each(|row| row[0].0.clear());
     let mut text = table.text(page);
     text += &paragraph(
-        "reaction: from a source's activation to the end of the first sink instance that has read its datum or a later one. age: from the activation of the source of the newest datum that a sink instance has read to its end. The parts are those of the worst.",
+        "reaction: from a source's activation to the end of the first sink instance that has read its datum or a \
+         later one. age: from the activation of the source of the newest datum that a sink instance has read to \
+         its end. Queuing, execution and waiting are those of the greatest.",
         page,
     );
     text
@@ -65,7 +68,7 @@ pub(crate) fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<Note>, Vec<Note>) 
     (sources, sinks)
 }
 
-/// That latencies rest on an assumption: of these connections, nobody knows what their inputs keep.
+/// Latencies rest on an assumption: the trace does not say how these inputs buffer data.
 pub(crate) fn unknown_inputs(connections: &[String]) -> String {
     const MOST: usize = 6;
     let more = if connections.len() > MOST {
@@ -74,8 +77,9 @@ pub(crate) fn unknown_inputs(connections: &[String]) -> String {
         String::new()
     };
     format!(
-        "What inputs keep, the trace does not say ({}{more}): an instance is taken to have read all that was pushed since the activation before its own. \
-         If an input keeps a queue, latencies through it are longer than this; declare it where the trace is made.",
+        "The trace does not say how these inputs buffer data: {}{more}. An instance is assumed to have read \
+         everything pushed since the previous activation. If an input is a queue, latencies through it are longer; \
+         declare it where the trace is made.",
         connections[..connections.len().min(MOST)].join(", ")
     )
 }
@@ -97,7 +101,7 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
         if chain.overwritten > 0 {
             let of = chain.reaction.as_ref().map_or(0, |reaction| reaction.distribution.count);
             let said = format!(
-                "{} of the {} had no reaction of {} own: the sink read a later datum, too or instead.",
+                "{} of the {} had no reaction of {} own: the sink also or only read a later datum.",
                 count(chain.overwritten),
                 counted(of, "datum").replace("datums", "data"),
                 if chain.overwritten == 1 { "its" } else { "their" }
@@ -115,25 +119,25 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
     }
     if flow.chains.iter().any(|chain| chain.lost + chain.sinks_lost > 0) {
         text += &paragraph(
-            "lost: events are missing that might have changed the way of this datum, or a channel on it is connected to a task twice, so it is in no figure.",
+            "lost: events are missing that could have changed the path of this datum, or a channel on it is connected \
+             to a task twice; no figure counts it.",
             page,
         );
     }
     if flow.chains.iter().any(|chain| chain.incomplete + chain.sinks_incomplete > 0) {
         text += &paragraph(
-            "incomplete, of a chain: the sink's instance that read the datum has no start or stop in the trace.",
+            "incomplete: the sink instance that read the datum has no start or stop in the trace.",
             page,
         );
     }
     if flow.chains.iter().any(|chain| chain.overtaken > 0) {
-        text +=
-            &paragraph("overtaken: data that were pushed when the sink had read a later one already.", page);
+        text += &paragraph("overtaken: data pushed after the sink had read a later one.", page);
     }
     text
 }
 
-/// How long a datum lay on a channel before the instance that read it was activated, and for what: only a
-/// task with another input can have waited for that one.
+/// How long a datum lay on a channel before the instance that read it was activated, and why: only a task with
+/// another input can have waited for that one.
 pub(crate) fn waited(flow: &Dataflow, stage: &Stage) -> String {
     let mut text = String::new();
     if stage.busy > Duration::ZERO {
@@ -160,7 +164,7 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
             first,
             format!("#{}", worst.source_instance),
             String::new(),
-            "a later datum was read, too or instead".into(),
+            "a later datum was also or only read".into(),
         ]);
         before = format!("waited {ahead} for that; ");
     }

@@ -49,7 +49,7 @@ fn notes(channel: &Channel) -> Vec<String> {
     notes.extend(channel.activates.iter().filter(|activates| is_never_last(activates, channel)).map(
         |activates| {
             let task = visible(&activates.task);
-            format!("never what activates {task}")
+            format!("never activates {task}")
         },
     ));
     notes

@@ -92,7 +92,7 @@ fn table(
     if table.rows.is_empty() { String::new() } else { table.text(page) }
 }
 
-/// `1 ms – 2 ms`; beyond what was observed there is a bound from below alone.
+/// `1 ms – 2 ms`; beyond the observation there is only a lower bound.
 fn distance(distance: &Distance) -> String {
     let least = at_least(distance.min_ns);
     match distance.max_ns.filter(|_| !distance.extrapolated) {
@@ -101,7 +101,7 @@ fn distance(distance: &Distance) -> String {
     }
 }
 
-/// `3 – 5`; beyond what was observed there is a bound from above alone.
+/// `3 – 5`; beyond the observation there is only an upper bound.
 fn number(found: &Count) -> String {
     match (found.min.filter(|_| !found.extrapolated), found.max) {
         (Some(min), Some(max)) => format!("{} – {}", count(min), count(max)),
@@ -111,33 +111,32 @@ fn number(found: &Count) -> String {
     }
 }
 
-/// The words that a newcomer cannot know, of those that are there.
+/// The terms in the tables that a newcomer cannot know.
 pub fn legend(flow: &Dataflow, page: &Page) -> String {
     let mut text = String::new();
     if flow.tasks.iter().any(|task| task.arrival.curve.is_some()) {
         text += &paragraph(
-            "*: beyond what was observed. Extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse, which is safe if no two activations ever come closer than the closest that were observed.",
+            "*: beyond the observation, extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse; safe if no two \
+             activations ever come closer than the closest observed.",
             page,
         );
     }
     let sum = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).sum::<u64>();
     if sum(|task| task.in_flight) > 0 {
-        text += &paragraph(
-            "not ended: instances that had been activated and had not ended when the trace did.",
-            page,
-        );
+        text += &paragraph("not ended: instances still active at the end of the trace.", page);
     }
     let (incomplete, missing) = (sum(|task| task.incomplete), sum(|task| task.missing_activations));
     if incomplete > 0 {
         let said = format!(
-            "incomplete: {} without activation, start or stop in the trace; in no figure.",
+            "incomplete: {} without activation, start or stop in the trace; no figure counts them.",
             counted(incomplete, "instance")
         );
         text += &paragraph(&said, page);
     }
     for task in flow.tasks.iter().filter(|task| task.unexplained > 0) {
         let said = format!(
-            "{} of {} came without enough data at its inputs, as the trace says that they count: it has a condition of its own, or its inputs are declared wrong.",
+            "{} of {} came without enough data at its inputs as declared: it has a condition of its own, or the \
+             declaration of its inputs is wrong.",
             counted(task.unexplained, "activation"),
             visible(&task.name)
         );
@@ -145,7 +144,7 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
     }
     if missing > 0 {
         let said = format!(
-            "missing: at least {} that the trace lacks, by their numbers; no curve spans one.",
+            "missing: at least {} absent from the trace, by their numbers; no curve spans one.",
             counted(missing, "activation")
         );
         text += &paragraph(&said, page);

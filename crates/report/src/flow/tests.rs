@@ -115,11 +115,11 @@ fn model_with(second: &str) -> TimingModel {
 fn everything_is_printed_in_order() {
     let text = program(&model(), &Page::default());
     let expected = "\
-Dataflow program rover \"2\" (policy fifo, 1 executor): 100 events in 10 s, 2 tasks, 1 channel; 7 events DISCARDED for want of room; what may have been changed by it is counted, not guessed.
+Dataflow program rover \"2\" (policy fifo, 1 executor): 100 events in 10 s, 2 tasks, 1 channel; 7 events DISCARDED for lack of room; figures leave out what that may have changed.
 
 Graph
 From            Channel  Pushes  To    Notes
-cam, (outside)  image     1,234  navi  at least 1 push missing; never what activates navi
+cam, (outside)  image     1,234  navi  at least 1 push missing; never activates navi
 
 Execution times of tasks, from start to stop
 Task  Instances    Min  Quartile 1  Median  Quartile 3    Max  Worst instance           At  Notes
@@ -141,8 +141,8 @@ Task  Activations  Δ = 1 ms  Δ = 10 ms  Δ = 100 ms    Δ = 1 s    Δ = 10 s
 cam             4     0 – 2     ≤ 11 *     ≤ 111 *  ≤ 1,111 *  ≤ 11,111 *
 navi            4     0 – 2     ≤ 11 *     ≤ 111 *  ≤ 1,111 *  ≤ 11,111 *
 
-*: beyond what was observed. Extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse, which is safe if no two activations ever come closer than the closest that were observed.
-not ended: instances that had been activated and had not ended when the trace did.
+*: beyond the observation, extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse; safe if no two activations ever come closer than the closest observed.
+not ended: instances still active at the end of the trace.
 
 Chains: end-to-end latency
 Chain       Latency   Count     Min  Quartile 1  Median  Quartile 3       Max  = queuing  + execution  + waiting  Not followed
@@ -152,11 +152,11 @@ cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  1.145
     assert!(text.starts_with(expected), "{text}");
     let worst = "
 Worst reaction of cam → navi: 1.145 ms
-  +0.002000 s  cam   #2  a later datum was read, too or instead
+  +0.002000 s  cam   #2  a later datum was also or only read
   +0.003000 s  cam   #3  waited 1 ms for that; queued 5 µs, executed 40 µs until it pushed on image
   +0.003100 s  navi  #3  waited 55 µs on the channel; queued 5 µs, executed 40 µs to its end
-1 of the 3 data had no reaction of its own: the sink read a later datum, too or instead.
-lost: events are missing that might have changed the way of this datum, or a channel on it is connected to a task twice, so it is in no figure.
+1 of the 3 data had no reaction of its own: the sink also or only read a later datum.
+lost: events are missing that could have changed the path of this datum, or a channel on it is connected to a task twice; no figure counts it.
 ";
     assert!(text.ends_with(worst), "{text}");
 }
@@ -214,13 +214,13 @@ fn what_is_missing_by_its_number_is_told_at_first() {
     flow.tasks[1].incomplete = 3;
     // The push, and an event of each incomplete instance.
     let text = program(&model, &Page::default());
-    assert!(text.contains("; at least 4 events MISSING, by their numbers; what may"), "{text}");
+    assert!(text.contains("; at least 4 events MISSING, by their numbers; figures leave out"), "{text}");
     assert!(text.contains("1 not ended, 3 incomplete, ≥ 2 missing"), "{text}");
     let flow = model.dataflow.as_mut().unwrap();
     flow.channels[0].missing_pushes = 0;
     (flow.tasks[1].missing_activations, flow.tasks[1].incomplete) = (0, 0);
     assert!(
-        summary(&model).ends_with("; nothing lost up to the last event, when 2 instances had not ended.\n"),
+        summary(&model).ends_with("; nothing lost up to the last event, with 2 instances still active.\n"),
         "{}",
         summary(&model)
     );

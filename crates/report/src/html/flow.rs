@@ -1,5 +1,5 @@
-//! What the page shows of a dataflow program. All but the curves of activations is drawn here, so that it is
-//! there without a script; and each figure stands beside a table or words that say the same.
+//! Dataflow programs on the page. All but the activation curves works without scripts, and each figure stands
+//! with a table or text that says the same.
 
 mod boxes;
 mod chains;
@@ -71,7 +71,7 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
             @let unfollowed = unfollowed(flow);
             @if !unfollowed.is_empty() {
                 div.note.warning role="note" {
-                    h3 { "What could not be followed" }
+                    h3 { "Not followed" }
                     ul { @for line in unfollowed { li { (line) } } }
                 }
             }
@@ -90,7 +90,8 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
             @match states {
                 Some(states) => div.figures { (states::figure(states, begin)) },
                 None => p.missing {
-                    "Not drawn: the raster of states needs the trace that the model was made from: punctual report FILE.timing.json TRACE, or punctual report TRACE."
+                    "The tasking graph needs the trace that the model was made from: punctual report FILE.timing.json TRACE, or \
+                     punctual report TRACE."
                 },
             }
         }
@@ -101,7 +102,7 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
     }
 }
 
-/// What is in no figure, and why.
+/// What the figures leave out, and why.
 fn unfollowed(flow: &Dataflow) -> Vec<String> {
     let mut lines = Vec::new();
     let mut say = |number: u64, noun: &str, what: String| {
@@ -115,7 +116,7 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     say(
         flow.discarded_events,
         "event",
-        format!("{} discarded by the tracer, which had no room.", was(flow.discarded_events)),
+        format!("{} discarded by the tracer for lack of room.", was(flow.discarded_events)),
     );
     say(
         flow.missing_packets,
@@ -126,7 +127,7 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         flow.damaged_packets,
         "packet",
         format!(
-            "of the trace {} damaged, and left out as far as that goes.",
+            "of the trace {} damaged; the damaged parts are left out.",
             agreeing(flow.damaged_packets, "is", "are")
         ),
     );
@@ -135,7 +136,7 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         incomplete,
         "instance",
         format!(
-            "of tasks {} no activation, start or stop in the trace; no time is about them.",
+            "of tasks {} no activation, start or stop in the trace; no figure counts them.",
             agreeing(incomplete, "has", "have")
         ),
     );
@@ -145,7 +146,9 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     say(
         unexplained,
         "activation",
-        "came without enough data at the task's inputs, as the trace says that they count: a task has a condition of its own, or inputs are declared wrong.".into(),
+        "came without enough data at the task's inputs as declared: the task has a condition of its own, or the \
+         declaration is wrong."
+            .into(),
     );
     let missing = tasks(|task| task.missing_activations);
     say(
@@ -154,12 +157,14 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         format!("at least {} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")),
     );
     let in_flight = tasks(|task| task.in_flight);
-    say(in_flight, "instance", "of tasks had not ended when the trace did.".into());
+    say(in_flight, "instance", "of tasks still active at the end of the trace.".into());
     let lost = chains(|chain| chain.lost.saturating_add(chain.sinks_lost));
     say(
         lost,
         "time",
-        "the way of a datum along a chain could not be followed: events are missing that might have changed it, or a channel on it is connected to a task twice.".into(),
+        "the path of a datum along a chain could not be followed: events are missing that could have changed it, or \
+         a channel on it is connected to a task twice."
+            .into(),
     );
     let incomplete = chains(|chain| chain.incomplete.saturating_add(chain.sinks_incomplete));
     say(
@@ -171,14 +176,14 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     say(
         way,
         "source instance",
-        format!("of a chain had {} datum on the way when the trace ended.", agreeing(way, "its", "their")),
+        format!("of a chain had {} datum on the way at the end of the trace.", agreeing(way, "its", "their")),
     );
     let overtaken = chains(|chain| chain.overtaken);
     say(
         overtaken,
         "source instance",
         format!(
-            "of a chain pushed {} datum when the sink had read a later one already.",
+            "of a chain pushed {} datum after the sink had read a later one.",
             agreeing(overtaken, "its", "their")
         ),
     );

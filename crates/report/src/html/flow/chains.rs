@@ -1,4 +1,4 @@
-//! Chains: box plots of their latencies, and where the worst of each went.
+//! Chains: box plots of their latencies, and the parts of the worst of each.
 
 use super::boxes::{self, Kinds, Row};
 use super::scale::{Scale, percent};
@@ -19,13 +19,14 @@ pub(super) fn name(chain: &Chain) -> String {
     chain.tasks.iter().map(|task| visible(task)).collect::<Vec<_>>().join(" → ")
 }
 
-/// Everything that there is of chains.
+/// Everything about chains.
 pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
     if flow.chains_omitted {
-        return html! { p { "There are too many paths from sources to sinks to follow them all: punctual chains TRACE --chain TASK,TASK,… -o FILE follows those that are wanted." } };
+        return html! { p { "There are too many paths from sources to sinks to follow them all; name those that you want: punctual chains \
+        TRACE --chain TASK,TASK,… -o FILE" } };
     }
     if flow.chains.is_empty() {
-        return html! { p { "There is none: no task's data activate another." } };
+        return html! { p { "No chains: no task's data activate another." } };
     }
     let distribution =
         |latency: &'_ Option<Latency>| latency.as_ref().map(|latency| latency.distribution.clone());
@@ -52,7 +53,7 @@ fn table(flow: &Dataflow) -> Markup {
     cell::table(LATENCY, latency_rows(flow), "Latencies of chains as a table")
 }
 
-/// What a stretch of a datum's way was spent on.
+/// What a stretch of a datum's path was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Queuing,
@@ -69,14 +70,14 @@ impl Part {
 
     fn meaning(self) -> &'static str {
         [
-            "Queuing: for an executor, or for the task's end with earlier data. ",
+            "Queuing: for an executor, or behind earlier data. ",
             "Execution. ",
-            "Waiting: on a channel, for what else the next instance needs, or for a later datum. ",
+            "Waiting: on a channel, for other inputs or for a later datum. ",
         ][self as usize]
     }
 }
 
-/// The way in order: parts, from when until when since it began, and whose.
+/// The path in order: part, begin and end since its own begin, and instance.
 fn way(worst: &WorstPath) -> Vec<(Part, Duration, Duration, String)> {
     let mut way = Vec::new();
     let mut add = |part, from: Instant, until: Instant, whose: &PathStep| {
@@ -111,7 +112,7 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
     html! {
         div.figures {
             figure.wide {
-                h4 { "Worst reaction time of each chain, and what it went into" }
+                h4 { "Worst reaction time of each chain, and its parts" }
                 p.key {
                     @for part in Part::ALL {
                         svg.sample width="32" height="14" aria-hidden="true" { rect class={ "part " (part.class()) } x="2" y="1" width="28" height="12" {} }
@@ -125,7 +126,8 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
                 (scale.axis())
                 @if drawn.len() > MOST_WORST { p.missing { (counted((drawn.len() - MOST_WORST) as u64, "chain")) " more in the table." } }
                 figcaption {
-                    "The upper bar of each chain is the sum of each part, the lower one the way of that datum in time: where it waited, for what. All are to one scale."
+                    "The upper bar of each chain shows the sum of each part, the lower one the path of that datum in time. All are to one \
+                     scale."
                 }
             }
         }
@@ -154,7 +156,7 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
                 }
             }
             details {
-                summary { "The way of this datum, step by step" }
+                summary { "The path of this datum, step by step" }
                 (steps(flow, worst, begin))
                 @if let Some(age) = &chain.age {
                     @if age.worst == *worst {
@@ -165,7 +167,7 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
                     }
                 }
                 @if chain.overwritten > 0 {
-                    p { (count(chain.overwritten)) " of the data had no reaction of their own: the sink read a later datum, too or instead." }
+                    p { (count(chain.overwritten)) " of the data had no reaction of their own: the sink also or only read a later datum." }
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! What tasks take: box plots, the numbers, and when they are activated.
+//! Times of tasks: box plots, a table, and activation curves.
 
 use super::boxes::{self, Kinds, Row};
 use crate::figures::{TIMES, TimesRow};
@@ -30,7 +30,7 @@ pub(super) fn times(flow: &Dataflow, begin: Instant) -> Markup {
     };
     html! {
         div.figures {
-            (boxes::figure("Execution and queuing times", &rows, &kinds, "A queuing time longer than the execution times around it is that of a task that waits for an executor."))
+            (boxes::figure("Execution and queuing times", &rows, &kinds, "Queuing times longer than execution times mean that tasks wait for an executor."))
         }
         (table(flow, begin))
     }
@@ -55,8 +55,8 @@ pub(super) fn activations(flow: &Dataflow, first: usize) -> Markup {
         flow.tasks.iter().enumerate().filter(|(_, task)| has_curve(task)).collect();
     html! {
         p {
-            "Both are drawn as far as activations were observed, and dashed beyond: extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse, which is safe if no two \
-             activations ever come closer than the closest that were observed."
+            "Beyond the observation, curves are dashed: extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse; safe if \
+             no two activations ever come closer than the closest observed."
         }
         @if drawn.is_empty() { p.missing { "No task was activated twice." } }
         @for (position, task) in drawn.iter().take(MOST_DRAWN) {
@@ -82,14 +82,14 @@ fn curves(task: &FlowTask, stream: usize) -> Markup {
         figure.plot data-kind="activations" data-stream=(stream) {
             h4 { "Arrival curves η⁺ and η⁻" }
             figcaption {
-                "Up: how many activations any interval of the length Δ has, at most (η⁺) and at least (η⁻). Of " (counted(task.activations, "activation")) ", no two came closer than "
+                "How many activations any interval of length Δ has, at most (η⁺) and at least (η⁻). Of " (counted(task.activations, "activation")) ", no two came closer than "
                 (closest) (apart) ". Beyond " (last) " the bound is extrapolated."
             }
         }
         figure.plot data-kind="distances" data-stream=(stream) {
             h4 { "Distance functions δ⁻ and δ⁺" }
             figcaption {
-                "Up: the time that n activations in a row span, at least (δ⁻) and at most (δ⁺). Beyond " (count(known)) " activations δ⁻ is extrapolated, and nothing is known of δ⁺."
+                "The time that n activations in a row span, at least (δ⁻) and at most (δ⁺). Beyond " (count(known)) " activations δ⁻ is extrapolated and δ⁺ is unknown."
             }
         }
     }

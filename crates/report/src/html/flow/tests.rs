@@ -156,9 +156,9 @@ fn a_program_alone_has_a_page_that_says_nothing_of_threads() {
             && page.contains("policy fifo, 2 executors")
             && page.contains("Dataflow program aton")
     );
-    assert!(section(&page, "flow-states").contains("Not drawn"));
+    assert!(section(&page, "flow-states").contains("The tasking graph needs the trace"));
     assert!(
-        section(&page, "dataflow").contains("1 time the way of a datum along a chain could not be followed")
+        section(&page, "dataflow").contains("1 time the path of a datum along a chain could not be followed")
     );
 }
 
