@@ -1,4 +1,4 @@
-//! What works here and what does not, one line each, and what to do about the latter.
+//! What works on this machine, one line each, and advice on what does not.
 
 use crate::{Page, visible, wrapped};
 
@@ -7,20 +7,20 @@ use crate::{Page, visible, wrapped};
 pub enum Standing {
     /// It does.
     Works,
-    /// It does not, but there is a way around it.
+    /// It does not, but there is a workaround.
     Degraded,
     /// It does not.
     Missing,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// What.
+    /// Its name.
     pub name: String,
     /// Whether it works.
     pub standing: Standing,
-    /// What was found.
+    /// The finding.
     pub detail: String,
     /// What to do about it.
     pub advice: Option<String>,
@@ -28,7 +28,7 @@ pub struct Item {
     pub needed_for: String,
 }
 
-/// The items, each with a mark, and with what to do under those that do not work.
+/// The items, each with a mark, and advice under those that do not work.
 pub fn checklist(items: &[Item], page: &Page) -> String {
     let widest = items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
     let width = page.width.map_or(usize::MAX, usize::from).max(40);
@@ -41,8 +41,8 @@ pub fn checklist(items: &[Item], page: &Page) -> String {
         };
         let mark = if page.colour { format!("\x1b[{colour}m{mark}\x1b[0m") } else { mark.into() };
         let indent = " ".repeat(widest + 4);
-        let mut line = |lead: &str, said: &str| {
-            let filled = textwrap::fill(said, wrapped(width.saturating_sub(widest + 4).max(24)));
+        let mut line = |lead: &str, words: &str| {
+            let filled = textwrap::fill(words, wrapped(width.saturating_sub(widest + 4).max(24)));
             for (index, part) in filled.lines().enumerate() {
                 text.push_str(if index == 0 { lead } else { &indent });
                 text.push_str(part);

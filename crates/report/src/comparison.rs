@@ -1,4 +1,4 @@
-//! What a workload was configured to do, beside what was found.
+//! What a workload was configured to do, beside what its model says.
 
 use crate::figures::{Fit, THREADS, ThreadRow, Unit};
 use crate::number::{at_least, at_most, count, period};
@@ -10,7 +10,7 @@ use crate::{Page, paragraph, visible};
 use punctual_model::{Duration, Fraction, Periodic, Stream, Task, TimingModel};
 use serde::Deserialize;
 
-/// What one thread was configured to do.
+/// The configuration of one thread.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Configured {
     /// Its name.
@@ -68,13 +68,13 @@ const COLUMNS: [Column; 11] = [
     words("", Fit::Keep),
     figures("Jitter", Fit::Keep),
     figures("Cost", Fit::Drop(7)),
-    figures("WCET", Fit::Keep),
+    figures("Max cost", Fit::Keep),
     figures("Sleeps", Fit::Drop(9)),
     figures("Suspended", Fit::Drop(8)),
     figures("Jobs", Fit::Keep),
 ];
 
-/// The table of what was configured beside what was found, a mark at each, and how many periods were found
+/// The table of configured beside found values, with a verdict for each, and how many periods were found
 /// exactly.
 pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> String {
     let found: Vec<Option<(&Task, &Stream)>> = truth.iter().map(|row| longest(model, &row.thread)).collect();
@@ -314,10 +314,10 @@ mod tests {
         assert_eq!(
             text,
             "\
-Thread  Separator          Configured  Found            Jitter    Cost    WCET  Sleeps  Suspended   Jobs
-ctl     clock_nanosleep          5 ms   5 ms  ✓ exact    41 µs  700 µs  800 µs       –          –  2,000
-video   clock_nanosleep         60 Hz  60 Hz  ✓ exact    41 µs  300 µs  800 µs       –          –  2,000
-drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs  800 µs       –          –  2,000
+Thread  Separator          Configured  Found            Jitter    Cost  Max cost  Sleeps  Suspended   Jobs
+ctl     clock_nanosleep          5 ms   5 ms  ✓ exact    41 µs  700 µs    800 µs       –          –  2,000
+video   clock_nanosleep         60 Hz  60 Hz  ✓ exact    41 µs  300 µs    800 µs       –          –  2,000
+drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs    800 µs       –          –  2,000
 2 of 2 periods found exactly, to the nanosecond.
 "
         );

@@ -1,4 +1,4 @@
-//! What the daemon says, as tables and a sentence.
+//! The state of the daemon: tables, and a sentence.
 
 use crate::figures::Fit;
 use crate::number::{about, counted};
@@ -47,7 +47,7 @@ fn plain(cells: Vec<String>) -> Vec<(String, Tone)> {
 /// One line for each spec.
 pub fn specs(specs: &[Spec], page: &Page) -> String {
     if specs.is_empty() {
-        return "There are no specs.\n".into();
+        return "No specs.\n".into();
     }
     let mut table = Table::new(&SPECS);
     table.rows = specs.iter().map(spec).collect();
@@ -100,10 +100,10 @@ fn policy(admission: &Admission) -> String {
     }
 }
 
-/// One line for each processor of each plugin, in the order in which they are asked.
+/// One line for each processor of each plugin, in the order of their turns.
 pub fn plugins(plugins: &[Plugin], page: &Page) -> String {
     if plugins.is_empty() {
-        return "There are no plugins: nothing can be admitted.\n".into();
+        return "No plugins: nothing can be admitted.\n".into();
     }
     let mut table = Table::new(&PLUGINS);
     for plugin in plugins {
@@ -149,7 +149,7 @@ pub fn clients(clients: &[ClientInfo], page: &Page) -> String {
     "\n".to_owned() + &table.text(page)
 }
 
-/// How the daemon is, in a sentence or two.
+/// The daemon's state in a sentence or two.
 pub fn status(status: &Status, now: Instant) -> String {
     let mut text = format!(
         "punctuald {} (process {}) has run for {}: {}, {} with a thread; {}.\n",
@@ -162,7 +162,7 @@ pub fn status(status: &Status, now: Instant) -> String {
     );
     if let Some(error) = &status.last_reload_error {
         text += &format!(
-            "The configuration was last reloaded in vain, so what held before still holds. The reason: {}\n",
+            "The last reload of the configuration failed, so the previous one stays in force: {}\n",
             visible(error)
         );
     }
@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn nothing_is_said_in_words() {
-        assert_eq!(specs(&[], &Page::default()), "There are no specs.\n");
-        assert_eq!(plugins(&[], &Page::default()), "There are no plugins: nothing can be admitted.\n");
+        assert_eq!(specs(&[], &Page::default()), "No specs.\n");
+        assert_eq!(plugins(&[], &Page::default()), "No plugins: nothing can be admitted.\n");
         assert_eq!(clients(&[], &Page::default()), "");
     }
 
@@ -248,6 +248,6 @@ mod tests {
         };
         let text = status(&state, Instant::from_ns(3_000_000_000));
         assert!(text.contains("(process 5) has run for 2 s: 1 spec, 0 with a thread; 2 clients."), "{text}");
-        assert!(text.contains("reason: punctuald.toml:3: no such kind"), "{text}");
+        assert!(text.contains("in force: punctuald.toml:3: no such kind"), "{text}");
     }
 }

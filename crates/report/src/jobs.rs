@@ -57,7 +57,8 @@ impl Format {
             Some("csv") => Ok(Format::Csv),
             Some("parquet") => Ok(Format::Parquet),
             _ => Err(Error(format!(
-                "{} does not say what kind of job list it is to be; a name that ends in .csv or .parquet does",
+                "{} does not say what kind of job list it is to be; a name that ends in .csv or .parquet \
+                 does",
                 file.display()
             ))),
         }

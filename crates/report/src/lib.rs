@@ -1,10 +1,10 @@
-//! Tables and prose from a timing model: pure functions from values to text.
+//! Reports of timing models: terminal tables and prose, the HTML page, comparisons, timelines, job lists.
 //!
-//! Not for reading files or asking the terminal anything: whoever prints says in a [`Page`] how wide it is
-//! and whether it shows colours.
+//! Pure functions from values to text: no files, no terminal queries. The caller describes in a [`Page`] how
+//! wide the output is and whether it shows colours.
 //!
-//! Figures are rounded so that what is printed stays true: bounds from above are rounded up, bounds from
-//! below down.
+//! Quantities are declared once, in [`figures`], and rounded so that they stay true: upper bounds up, lower
+//! bounds down.
 
 mod checklist;
 pub mod compare;
@@ -32,20 +32,19 @@ pub use number::counted;
 pub use overview::{Rows, overview, summary};
 pub use prose::{Selection, tasks};
 
-/// What the text is printed on.
+/// The output that text is printed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// Columns of the terminal; `None` where there is none, so that nothing is folded.
+    /// Columns of the terminal; `None` folds nothing.
     pub width: Option<u16>,
     /// Whether it shows colours.
     pub colour: bool,
 }
 
-/// Text of a thread or program, with control characters made visible: whoever names a thread must not write
+/// Text from a thread or program with control characters escaped, so that the name of a thread cannot write
 /// to the reader's terminal.
 fn visible(text: &str) -> String {
-    // Marks that turn the direction of writing are no control characters to Unicode, and hide what follows as
-    // well.
+    // Unicode does not count marks of writing direction as control characters, and they hide text as well.
     let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars()
         .flat_map(
@@ -62,7 +61,7 @@ fn paragraph(text: &str, page: &Page) -> String {
     }
 }
 
-/// How prose is wrapped: between words, so that the names of threads and calls stay whole.
+/// Wraps between words only, so that names of threads and calls stay whole.
 fn wrapped(width: usize) -> textwrap::Options<'static> {
     textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation).break_words(false)
 }

@@ -1,4 +1,4 @@
-//! Sentences about the models of one stream: when jobs come, what they need, how long they take.
+//! The models of one stream in sentences: when jobs come, what they need, how long they take.
 
 use crate::number::{about, agreeing, at_least, at_most, count, counted, frequency};
 use crate::shape::Shape;
@@ -155,7 +155,7 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
     text
 }
 
-/// A period with all that is exact about it.
+/// A period, exactly.
 fn exact(periodic: &Periodic) -> String {
     let mut text = periodic.period_ns.to_string();
     if let Some(fraction) = periodic.period_exact.filter(|fraction| fraction.denominator > 1) {
@@ -296,7 +296,7 @@ pub(crate) fn completion(stream: &Stream) -> Vec<String> {
     text
 }
 
-/// The exact figure, for whoever calculates with it.
+/// The exact figure, for calculations.
 fn ns(duration: Duration) -> String {
     format!("{} ns", count(duration.ns()))
 }

@@ -1,15 +1,14 @@
-//! Figures as text: durations to four significant digits, rounded towards the safe side; exact periods;
-//! counts.
+//! Numbers: durations to four significant digits, rounded towards the safe side; exact periods; counts.
 
 use punctual_model::{Duration, Periodic};
 
-/// To four significant digits, never less than `duration`: for bounds from above.
+/// To four significant digits, never less than `duration`: for upper bounds.
 pub(crate) fn at_most(duration: Duration) -> Duration {
     let grain = grain(duration);
     Duration::from_ns(duration.ns().div_ceil(grain).saturating_mul(grain))
 }
 
-/// To four significant digits, never more than `duration`: for bounds from below.
+/// To four significant digits, never more than `duration`: for lower bounds.
 pub(crate) fn at_least(duration: Duration) -> Duration {
     let grain = grain(duration);
     Duration::from_ns(duration.ns() / grain * grain)
@@ -27,7 +26,7 @@ pub(crate) fn three_digits(duration: Duration) -> Duration {
     Duration::from_ns(duration.ns().saturating_add(grain / 2) / grain * grain)
 }
 
-/// What the fourth significant digit counts, in nanoseconds.
+/// One unit of the fourth significant digit, in nanoseconds.
 fn grain(duration: Duration) -> u64 {
     let digits = duration.ns().checked_ilog10().unwrap_or(0);
     10_u64.pow(digits.saturating_sub(3))

@@ -193,7 +193,8 @@ pub(crate) fn legend(shown: &[&Task]) -> Vec<String> {
         ),
         (
             any(|stream| stream.back_to_back > 0),
-            "back to back: the next job was due before the one before it had ended, so the call did not wait.",
+            "back to back: the next job was due before the one before it had ended, so the call did not \
+             wait.",
         ),
         (
             periodic(|periodic| typical(periodic).is_some()),
@@ -368,7 +369,8 @@ extra: releases beyond one for each activation of the period.
         let mut lossy = model(vec![task("ctl", 1_202, 80)]);
         assert_eq!(
             summary(&lossy),
-            "Observed for 10 s on Linux 6.18.44 (x86_64, 2 processors): 1 task, 12,345 records, nothing lost.\n"
+            "Observed for 10 s on Linux 6.18.44 (x86_64, 2 processors): 1 task, 12,345 records, nothing \
+             lost.\n"
         );
         lossy.threads.as_mut().expect("threads").lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));

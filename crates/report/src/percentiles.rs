@@ -1,4 +1,4 @@
-//! Percentiles of lateness, cost and response: what most jobs keep to, beside the greatest.
+//! Percentiles of lateness, cost and response, beside the greatest.
 
 use crate::number::at_most;
 use crate::shape::Shape;
@@ -76,7 +76,8 @@ mod tests {
         let mut stream = example::stream(5_000_000, 41_000);
         stream.percentiles = Some(example::percentiles());
         let told = |row: Option<Row>| row.map(|row| row.sentence("needed", "jobs", ""));
-        let text = "Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, 99.9 % at most 800 µs.";
+        let text = "Half of the jobs needed at most 700 µs, 90 % at most 750 µs, 99 % at most 790 µs, 99.9 \
+                    % at most 800 µs.";
         assert_eq!(told(cost(&stream)).as_deref(), Some(text));
         // One in a thousand says nothing of a hundred.
         stream.jobs = 100;

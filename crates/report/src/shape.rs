@@ -1,5 +1,4 @@
-//! Which of a stream's arrival models says most to a person. All of them hold; this is a choice of what to
-//! show first.
+//! Which of a stream's arrival models to show first. All of them hold; this one tells a person most.
 
 use punctual_model::{Duration, Periodic, PeriodicOn, Stream};
 
@@ -17,7 +16,7 @@ pub(crate) enum Shape<'a> {
     },
     /// Any two releases are this far apart.
     Sporadic(Duration),
-    /// Too few releases to say anything.
+    /// Too few releases.
     Unknown,
 }
 

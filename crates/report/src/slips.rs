@@ -163,7 +163,8 @@ mod tests {
                 "This leaves out 2 of 5,001 releases: one 310 µs before its arrival (a signal interrupted or stopped \
                  the thread), at +1.999690 s; one 30 ms later than that (the machine stood still), at \
                  +3.030016 s.",
-                "Over all releases, one for each activation, the release jitter is 30.33 ms (J = 30,326,000 ns).",
+                "Over all releases, one for each activation, the release jitter is 30.33 ms (J = 30,326,000 \
+                 ns).",
             ]
         );
         let mut many = example::disturbed();
@@ -182,9 +183,8 @@ mod tests {
     fn slips_are_told_by_their_places() {
         assert_eq!(
             slips(&example::disturbed(), BEGIN),
-            [
-                "3 activations were skipped: before the release at +0.500004 s, 2 before the release at +0.800002 s."
-            ]
+            ["3 activations were skipped: before the release at +0.500004 s, 2 before the release at \
+                 +0.800002 s."]
         );
         assert_eq!(
             slips(&example::extra(), BEGIN),

@@ -1,4 +1,4 @@
-//! Timelines: a recording as a trace that the Perfetto UI opens.
+//! Timelines: recordings as traces for the Perfetto UI.
 //!
 //! A thread has a track of its jobs, what the kernel did with it (running, runnable, preempted, asleep), its
 //! wake-ups with arrows from who woke it, and its changes of policy, priority, affinity, name and program. A
@@ -25,7 +25,7 @@ mod proto;
 mod scheduling;
 mod threads;
 
-/// A timeline that could not be written: why.
+/// Why a timeline could not be written.
 #[derive(Debug)]
 pub struct Error(String);
 
@@ -43,7 +43,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// What a timeline shows, and what it could not show.
+/// What a timeline shows and what it leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Threads, each as often as it was introduced.
@@ -57,12 +57,12 @@ pub struct Counts {
     pub steps: u64,
     /// Arrows from who woke to who was woken.
     pub arrows: u64,
-    /// Steps that were not seen and were made up for; each is marked on its thread.
+    /// Steps that were missed and reconstructed; each is marked on its thread.
     pub mended: u64,
     /// Steps that were left out: on processors that Perfetto does not show (it has 1,024), or of threads that
     /// cannot be.
     pub left_out: u64,
-    /// Jobs of threads that nothing introduced, left out.
+    /// Jobs of unknown threads, left out.
     pub unknown: u64,
 }
 
@@ -85,8 +85,8 @@ pub struct Timeline<W: Write> {
 }
 
 impl<W: Write> Timeline<W> {
-    /// An empty timeline of the recording that `about` tells of. `model` is its timing model, which says
-    /// which separator is each task's primary one.
+    /// An empty timeline of the recording that `about` describes. `model` is its timing model, which has the
+    /// primary separator of each task.
     pub fn new(out: W, about: &About, model: &TimingModel) -> Result<Self, Error> {
         let mut primary: HashMap<_, Vec<Primary>> = HashMap::new();
         for task in model.tasks() {
@@ -167,7 +167,7 @@ impl<W: Write> Timeline<W> {
         thread.streams.job(&ended, &mut self.packets)
     }
 
-    /// Writes what is still to be written; also what it shows.
+    /// Writes the rest; returns what the timeline shows.
     pub fn finish(mut self) -> Result<(W, Counts), Error> {
         let threads = &self.threads;
         for (cpu, events) in self.scheduling.finish(|tid| threads.label(tid)) {
@@ -221,7 +221,7 @@ impl<W: Write> Timeline<W> {
         Ok(())
     }
 
-    /// A thread's number belongs to another thread now, though its end was not seen.
+    /// A TID was reused, though the end of its thread was not seen.
     fn vanish(&mut self, tid: u32, at: Instant) -> Result<(), Error> {
         // Perfetto must have seen the end before it sees the other thread.
         if self.threads.get(tid).is_some() {

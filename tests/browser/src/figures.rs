@@ -87,13 +87,15 @@ fn drawn(page: &Opened) -> Result {
             page.expect(&format!("document.querySelector('{figure} h4').textContent.length > 10"))?;
             page.expect(&format!("document.querySelector('{figure} figcaption').textContent.length > 100"))?;
             page.expect(&format!(
-                "figures.plots.get(document.querySelector('{figure}')).uplot.axes.every((axis) => axis.label.length > 3)"
+                "figures.plots.get(document.querySelector('{figure}')).uplot.axes.every((axis) => \
+                 axis.label.length > 3)"
             ))?;
             page.ask(&format!("document.querySelector('{figure}').id = ''"))?;
         }
     }
     page.expect(
-        "document.querySelectorAll('svg.segments').length >= 2 && document.querySelector('svg.segments rect.sleep').getBBox().width > 100",
+        "document.querySelectorAll('svg.segments').length >= 2 && document.querySelector('svg.segments \
+         rect.sleep').getBBox().width > 100",
     )
 }
 
@@ -106,7 +108,10 @@ fn opened(page: &Opened) -> Result {
     page.expect("document.querySelector('#other .canvas') === null")?;
     page.click("#other summary")?;
     page.until("document.querySelector('#other .canvas[data-drawn]') !== null")?;
-    page.expect("document.querySelector('#other .canvas').clientWidth === document.querySelector('#other canvas').clientWidth")
+    page.expect(
+        "document.querySelector('#other .canvas').clientWidth === document.querySelector('#other \
+                 canvas').clientWidth",
+    )
 }
 
 fn hover(page: &Opened) -> Result {
@@ -177,7 +182,10 @@ fn cut(page: &Opened) -> Result {
     let plot = format!("figures.plots.get(document.querySelector('{figure}')).uplot");
     let top = || page.number(&format!("{plot}.scales.y.max"));
     let greatest = |label: &str| {
-        page.number(&format!("Math.max(...{plot}.data[{plot}.series.findIndex((one) => (one.label ?? '').startsWith({label:?}))])"))
+        page.number(&format!(
+            "Math.max(...{plot}.data[{plot}.series.findIndex((one) => (one.label ?? \
+                              '').startsWith({label:?}))])"
+        ))
     };
     let (most, sporadic) = (greatest("most observed")?, greatest("sporadic bound")?);
     ensure!(sporadic > 2.5 * most, "this bound is not far above the curves: {sporadic}, {most}");
@@ -358,11 +366,12 @@ fn raster(page: &Opened) -> Result {
 fn marks(page: &Opened) -> Result {
     let figure = figure(page, "skipping", "raster")?;
     let plot = format!("figures.plots.get(document.querySelector('{figure}'))");
-    let task = "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'skipping')";
+    let task = "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 \
+                bdi').textContent === 'skipping')";
     let labels = page.text(&format!(
         "[...document.querySelectorAll('{figure} .series button span')].map((it) => it.textContent).join('|')"
     ))?;
-    ensure!(labels == "job|typical jitter|skipped or extra before it|not typical", "{labels}");
+    ensure!(labels == "job|jitter|skipped or extra before it|left out", "{labels}");
     // Everything but the job left out is on the grid, before and after the activations that were skipped.
     let late =
         page.number(&format!("{plot}.uplot.data[1].filter((low) => low < 0 || low > 30_000).length"))?;
@@ -385,8 +394,10 @@ fn marks(page: &Opened) -> Result {
     page.expect(&format!("{task}.textContent.includes('the machine stood still')"))?;
     // Nothing bounds the releases of an interval from below where activations were skipped.
     let arrivals = self::figure(page, "skipping", "arrivals")?;
-    let labels =
-        page.text(&format!("[...document.querySelectorAll('{arrivals} .series button span')].map((it) => it.textContent).join('|')"))?;
+    let labels = page.text(&format!(
+        "[...document.querySelectorAll('{arrivals} .series button span')].map((it) => \
+                            it.textContent).join('|')"
+    ))?;
     ensure!(labels.contains("⌈(Δ+J)/T⌉") && !labels.contains('⌊'), "{labels}");
     Ok(())
 }

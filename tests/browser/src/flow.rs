@@ -152,7 +152,10 @@ fn graph(page: &Opened) -> Result {
     page.expect(
         "getComputedStyle(document.querySelector('svg.graph .edge.never path')).strokeDasharray !== 'none'",
     )?;
-    page.expect("getComputedStyle(document.querySelector('svg.graph .edge:not(.never) path')).strokeDasharray === 'none'")?;
+    page.expect(
+        "getComputedStyle(document.querySelector('svg.graph .edge:not(.never) \
+                 path')).strokeDasharray === 'none'",
+    )?;
     page.expect(
         "[...document.querySelectorAll('svg.graph .node')].every((node) => {
         const box = node.querySelector('rect').getBoundingClientRect();
@@ -162,7 +165,10 @@ fn graph(page: &Opened) -> Result {
 }
 
 fn boxes(page: &Opened) -> Result {
-    page.expect("document.querySelectorAll('#flow-tasks svg.boxes').length === 3 && document.querySelectorAll('#flow-chains svg.boxes').length === 1")?;
+    page.expect(
+        "document.querySelectorAll('#flow-tasks svg.boxes').length === 3 && \
+                 document.querySelectorAll('#flow-chains svg.boxes').length === 1",
+    )?;
     // Boxes lie between their whiskers, medians in their boxes, all of it in the figure.
     page.expect(
         "[...document.querySelectorAll('svg.boxes g')].every((plot) => {
@@ -192,7 +198,10 @@ fn boxes(page: &Opened) -> Result {
 /// The cells say what the model does, figures end at the right of their columns, and a line is one.
 fn kernel(page: &Opened) -> Result {
     page.scroll_to("#flow-kernel")?;
-    page.expect("document.querySelector('#flow-tasks').contains(document.querySelector('#flow-kernel')) && document.querySelector('#flow-kernel table').checkVisibility()")?;
+    page.expect(
+        "document.querySelector('#flow-tasks').contains(document.querySelector('#flow-kernel')) && \
+                 document.querySelector('#flow-kernel table').checkVisibility()",
+    )?;
     let cells: Vec<String> = serde_json::from_value(page.ask(
         "[...document.querySelectorAll('#flow-kernel tbody tr > *')].map((cell) => cell.textContent)",
     )?)?;
@@ -233,14 +242,16 @@ fn curves(page: &Opened) -> Result {
         ))?;
         page.ask(&format!("document.querySelector('{figure} .canvas').focus()"))?;
         page.press("End")?;
-        let last: Vec<String> = serde_json::from_value(
-            page.ask(&format!("[...document.querySelector('{figure}').querySelectorAll('.series output')].map((value) => value.value)"))?,
-        )?;
+        let last: Vec<String> = serde_json::from_value(page.ask(&format!(
+            "[...document.querySelector('{figure}').querySelectorAll('.series \
+                               output')].map((value) => value.value)"
+        ))?)?;
         ensure!(last[0] == "–" && last[1] == "–" && last[2].len() > 1, "at the end {kind} tells {last:?}");
         page.press("Home")?;
-        let first: Vec<String> = serde_json::from_value(
-            page.ask(&format!("[...document.querySelector('{figure}').querySelectorAll('.series output')].map((value) => value.value)"))?,
-        )?;
+        let first: Vec<String> = serde_json::from_value(page.ask(&format!(
+            "[...document.querySelector('{figure}').querySelectorAll('.series \
+                               output')].map((value) => value.value)"
+        ))?)?;
         ensure!(first[0].len() > 1 || first[0] == "1", "at the beginning {kind} tells {first:?}");
         ensure!(first[2] == "–", "at the beginning {kind} tells {first:?}");
     }
@@ -264,7 +275,10 @@ fn raster(page: &Opened) -> Result {
     ensure!(text.contains("around the worst reaction time of camera →"), "{text}");
     page.expect("document.querySelectorAll('#flow-states svg.states').length === 3 + 4")?;
     page.expect("document.querySelectorAll('#flow-states svg.states .executing.of-worst').length === 3")?;
-    page.expect("[...document.querySelectorAll('#flow-states svg.states .state')].every((state) => state.querySelector('title').textContent.startsWith('#'))")
+    page.expect(
+        "[...document.querySelectorAll('#flow-states svg.states .state')].every((state) => \
+                 state.querySelector('title').textContent.startsWith('#'))",
+    )
 }
 
 fn narrow(page: &Opened) -> Result {
@@ -276,7 +290,11 @@ fn narrow(page: &Opened) -> Result {
         let widest = page.ask("[document.documentElement.scrollWidth, document.body.scrollWidth]")?;
         ensure!(widest == serde_json::json!([360, 360]), "at {selector} the page is {widest} wide");
     }
-    page.expect("document.querySelector('.drawing').scrollWidth > document.querySelector('.drawing').clientWidth && document.querySelector('.drawing').tabIndex === 0")
+    page.expect(
+        "document.querySelector('.drawing').scrollWidth > \
+                 document.querySelector('.drawing').clientWidth && \
+                 document.querySelector('.drawing').tabIndex === 0",
+    )
 }
 
 fn hostile(page: &Opened) -> Result {

@@ -126,7 +126,10 @@ fn narrow(page: &Opened) -> Result {
         let widest = page.ask("[document.documentElement.scrollWidth, document.body.scrollWidth]")?;
         ensure!(widest == serde_json::json!([360, 360]), "at {selector} the page is {widest} wide");
     }
-    page.expect("document.querySelector('#tasks .scroll').scrollWidth > document.querySelector('#tasks .scroll').clientWidth")?;
+    page.expect(
+        "document.querySelector('#tasks .scroll').scrollWidth > document.querySelector('#tasks \
+                 .scroll').clientWidth",
+    )?;
     page.expect("[...document.querySelectorAll('canvas')].every((canvas) => canvas.clientWidth <= 360)")?;
     // A window that is made wider has wider figures.
     page.scroll_to("figure[data-kind=raster]")?;
@@ -169,12 +172,18 @@ fn printed(page: &Opened) -> Result {
     ensure!(lightness(page)? < 60.0, "it stays light after printing");
     page.scroll_to("figure[data-kind=arrivals]")?;
     page.until("document.querySelector('figure[data-kind=arrivals] .canvas[data-drawn]') !== null")?;
-    page.expect("document.querySelector('figure[data-kind=arrivals] canvas').clientWidth === document.querySelector('figure[data-kind=arrivals] .canvas').clientWidth")
+    page.expect(
+        "document.querySelector('figure[data-kind=arrivals] canvas').clientWidth === \
+                 document.querySelector('figure[data-kind=arrivals] .canvas').clientWidth",
+    )
 }
 
 fn keyboard(page: &Opened) -> Result {
     page.press("Tab")?;
-    page.expect("document.activeElement.className === 'skip' && document.activeElement.getBoundingClientRect().left >= 0")?;
+    page.expect(
+        "document.activeElement.className === 'skip' && \
+                 document.activeElement.getBoundingClientRect().left >= 0",
+    )?;
     page.press("Tab")?;
     page.expect("document.activeElement.id === 'theme'")?;
     page.press("Enter")?;
@@ -187,7 +196,10 @@ fn keyboard(page: &Opened) -> Result {
     page.press("Tab")?;
     page.expect("document.activeElement.closest('th') !== null")?;
     // Everything that takes a click takes the focus.
-    page.expect("[...document.querySelectorAll('a, button, summary, input, .canvas')].every((one) => one.tabIndex === 0)")
+    page.expect(
+        "[...document.querySelectorAll('a, button, summary, input, .canvas')].every((one) => \
+                 one.tabIndex === 0)",
+    )
 }
 
 fn contents(page: &Opened) -> Result {
@@ -213,7 +225,10 @@ fn over_time(page: &Opened) -> Result {
     page.click("#time li:nth-child(4) svg a .worst")?;
     page.until("location.hash.endsWith('-worst')")?;
     page.until("document.querySelector(location.hash).getBoundingClientRect().top < innerHeight")?;
-    page.expect("document.querySelector(location.hash).closest('section').querySelector('h2 bdi').textContent === 'random'")
+    page.expect(
+        "document.querySelector(location.hash).closest('section').querySelector('h2 \
+                 bdi').textContent === 'random'",
+    )
 }
 
 fn worst(page: &Opened) -> Result {
@@ -249,7 +264,10 @@ fn compared(page: &Opened) -> Result {
 
 fn without(page: &Opened) -> Result {
     page.expect("document.getElementById('recording').textContent.includes('punctual record -o DIR')")?;
-    page.expect("document.querySelector('figure[data-kind=raster], figure[data-kind=cost], figure[data-kind=response]') === null")?;
+    page.expect(
+        "document.querySelector('figure[data-kind=raster], figure[data-kind=cost], \
+                 figure[data-kind=response]') === null",
+    )?;
     page.expect("document.querySelectorAll('.missing a[href=\"#recording\"]').length >= 4")?;
     page.scroll_to("figure[data-kind=arrivals]")?;
     page.until("document.querySelector('figure[data-kind=arrivals] .canvas[data-drawn]') !== null")
@@ -266,7 +284,10 @@ fn many(page: &Opened) -> Result {
         page.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")?;
         at += 20_000.0;
     }
-    page.until("figures.visible.size > 0 && [...figures.visible].every((figure) => figure.querySelector('.canvas[data-drawn]'))")?;
+    page.until(
+        "figures.visible.size > 0 && [...figures.visible].every((figure) => \
+                figure.querySelector('.canvas[data-drawn]'))",
+    )?;
     let canvases = page.number("document.querySelectorAll('canvas').length")?;
     ensure!(canvases <= 60.0, "{canvases} figures stay drawn");
     // Back at the first, which may have been thrown away.

@@ -17,15 +17,18 @@ pub const ALL: &[Row] = &[
 
 /// Names of the rows that are shown, in order.
 fn names(page: &Opened) -> Result<Vec<String>> {
-    let names = page
-        .ask("[...document.querySelectorAll('#overview tbody tr')].filter((row) => !row.hidden).map((row) => row.cells[0].querySelector('bdi').textContent)")?;
+    let names = page.ask(
+        "[...document.querySelectorAll('#overview tbody tr')].filter((row) => !row.hidden).map((row) \
+              => row.cells[0].querySelector('bdi').textContent)",
+    )?;
     Ok(serde_json::from_value(names)?)
 }
 
 /// The head of a column.
 fn head(page: &Opened, title: &str) -> Result<String> {
     page.ask(&format!(
-        "[...document.querySelectorAll('#overview th button')].find((button) => button.textContent === {title:?}).id = 'wanted'"
+        "[...document.querySelectorAll('#overview th button')].find((button) => button.textContent === \
+         {title:?}).id = 'wanted'"
     ))?;
     Ok("#wanted".into())
 }
@@ -64,7 +67,10 @@ fn fits(page: &Opened) -> Result {
 
 fn sorts(page: &Opened) -> Result {
     let jobs = head(page, "Jobs")?;
-    page.expect("[...document.querySelectorAll('#overview th')].every((head) => head.getAttribute('aria-sort') === 'none')")?;
+    page.expect(
+        "[...document.querySelectorAll('#overview th')].every((head) => \
+                 head.getAttribute('aria-sort') === 'none')",
+    )?;
     page.click(&jobs)?;
     page.expect("document.querySelector('#wanted').parentElement.getAttribute('aria-sort') === 'ascending'")?;
     let ascending = names(page)?;
@@ -133,7 +139,10 @@ fn filters(page: &Opened) -> Result {
 
 fn leads(page: &Opened) -> Result {
     page.click("#overview tbody tr:nth-child(2) a")?;
-    page.until("location.hash !== '' && document.querySelector(location.hash).getBoundingClientRect().top < innerHeight / 2")?;
+    page.until(
+        "location.hash !== '' && document.querySelector(location.hash).getBoundingClientRect().top < \
+                innerHeight / 2",
+    )?;
     page.expect(
         "document.querySelector(location.hash).querySelector('h2 bdi').textContent === 'suspending'",
     )?;
@@ -146,5 +155,8 @@ fn hostile(page: &Opened) -> Result {
         "[...document.querySelectorAll('h2 bdi')].filter((name) => name.textContent === {:?}).length === 4",
         plant::HOSTILE
     ))?;
-    page.expect("[...document.querySelectorAll('.task p')].some((line) => line.textContent.includes(\"--line=<2> & 'more'\"))")
+    page.expect(
+        "[...document.querySelectorAll('.task p')].some((line) => \
+                 line.textContent.includes(\"--line=<2> & 'more'\"))",
+    )
 }

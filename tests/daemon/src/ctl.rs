@@ -39,7 +39,7 @@ fn tells() -> Outcome {
         .filter_map(|plugin| plugin["name"].as_str())
         .collect();
     ensure(names == ["RM", "FP", "RR", "EDF"], || plugins.to_string())?;
-    for (what, word) in [("status", "has run for"), ("plugins", "EDF"), ("list", "There are no specs")] {
+    for (what, word) in [("status", "has run for"), ("plugins", "EDF"), ("list", "No specs")] {
         let (out, _) = said(server.ctl(&[what]), 0)?;
         ensure(out.contains(word), || out)?;
     }

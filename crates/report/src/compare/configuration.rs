@@ -1,4 +1,4 @@
-//! Which inputs are runs of one configuration, and what configurations are called: by what they differ in.
+//! Which inputs are runs of one configuration, and the names of configurations: what they differ in.
 
 use super::Input;
 use crate::{counted, visible};
@@ -21,10 +21,10 @@ pub enum By {
 }
 
 impl By {
-    /// What of a dataflow program makes a configuration.
+    /// The properties of a dataflow program that make a configuration.
     pub(super) const PROPERTIES: [By; 4] = [By::Program, By::Platform, By::Policy, By::Executors];
 
-    /// As options and text call it.
+    /// Its name in options and text.
     pub fn name(self) -> &'static str {
         match self {
             By::Program => "program",
@@ -55,7 +55,7 @@ impl By {
     }
 
     /// A value in words: `fifo`, `2 executors`.
-    pub(super) fn told(self, value: &Value) -> String {
+    pub(super) fn words(self, value: &Value) -> String {
         match value {
             Value::Known(value) if self == By::Executors => {
                 format!("{value} executor{}", if value == "1" { "" } else { "s" })
@@ -67,22 +67,22 @@ impl By {
     }
 }
 
-/// What the runs of a configuration say of one property.
+/// One property of the runs of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// All the same.
+    /// The same in all.
     Known(String),
-    /// Nothing.
+    /// Unknown in all.
     Unknown,
-    /// Not the same: it was not asked to tell them apart.
+    /// Different, since the user did not group by it.
     Mixed,
 }
 
-/// What makes a configuration here.
+/// The properties that make a configuration in this comparison.
 #[derive(Clone, Debug)]
 pub(super) struct Grouping {
     pub(super) by: Vec<By>,
-    /// Nobody asked for it: models of threads do not say what was a run of what.
+    /// Whether it is the default for threads, whose models do not say what they are runs of.
     pub(super) is_assumed: bool,
 }
 
@@ -104,10 +104,10 @@ impl Grouping {
     }
 }
 
-/// Runs that count as the same.
+/// Repeated runs.
 #[derive(Clone, Debug)]
 pub(super) struct Configuration {
-    /// What it differs in from the others.
+    /// How it differs from the others.
     pub(super) label: String,
     /// Its inputs, by number.
     pub(super) runs: Vec<usize>,
@@ -178,12 +178,12 @@ fn label(all: &mut [Configuration], inputs: &[Input], grouping: &Grouping) {
         _ => grouping.by.iter().copied().filter(|by| varies(all, *by)).collect(),
     };
     for configuration in all {
-        let words: Vec<String> = told.iter().map(|by| by.told(configuration.value(*by))).collect();
+        let words: Vec<String> = told.iter().map(|by| by.words(configuration.value(*by))).collect();
         configuration.label = if words.is_empty() { "all".into() } else { words.join(", ") };
     }
 }
 
-/// What inputs are called: by their last part, where no two have the same.
+/// The names of inputs: the last part of their paths, if those differ.
 pub(super) fn names(inputs: &[Input]) -> Vec<String> {
     let last = |name: &str| -> String {
         let last = Path::new(name).file_name().map_or(name.into(), |last| last.to_string_lossy());
@@ -197,7 +197,7 @@ pub(super) fn names(inputs: &[Input]) -> Vec<String> {
         .collect()
 }
 
-/// What traces lack: a comparison with one that lost much may be one with what was left of it.
+/// Caveats about incomplete traces.
 pub(super) fn lacking(inputs: &[Input]) -> Vec<String> {
     let mut text = Vec::new();
     for (input, name) in inputs.iter().zip(names(inputs)) {
@@ -216,15 +216,17 @@ pub(super) fn lacking(inputs: &[Input]) -> Vec<String> {
         }
         if !parts.is_empty() {
             text.push(format!(
-                "Not all of {name} is there ({}): its figures are of what could be followed.",
+                "{name} is incomplete ({}): its figures cover what could be followed.",
                 parts.join(", ")
             ));
         }
         if flow.chains_omitted {
-            text.push(format!("There are too many chains in {name} to compare them all; name those that you want with --chain."));
+            text.push(format!(
+                "{name} has too many chains to compare them all; name those that you want with --chain."
+            ));
         }
     }
-    // In whatever order they were given.
+    // Independent of the order of the inputs.
     text.sort_unstable();
     text
 }

@@ -1,5 +1,4 @@
-//! What the figures say on the decisions: which policy, how many executors, which platform gives the least
-//! worst-case end-to-end latency.
+//! Decisions: which policy, how many executors, which platform has the least worst-case end-to-end latency.
 
 use super::Comparison;
 use super::configuration::{By, Configuration, varies};
@@ -45,7 +44,7 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
     if common.is_empty() {
         return match section.rows.is_empty() {
             true => Vec::new(),
-            false => vec![format!("By {what}: no chain has one in all runs, so nothing can be decided.")],
+            false => vec![format!("By {what}: no chain has one in all runs, so there is no decision.")],
         };
     }
     let of_run = |run: usize| common.iter().filter_map(|row| row.value(run, max)).max();
@@ -84,9 +83,9 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
     });
     let others: Vec<String> = others.collect();
     if !others.is_empty() {
-        text.push(format!("By {what}, another one is the least for single chains: {}.", others.join("; ")));
+        text.push(format!("By {what}, another is better for single chains: {}.", others.join("; ")));
     } else if common.len() > 1 {
-        text.push(format!("By {what}, no other one is less for any single chain."));
+        text.push(format!("By {what}, it is also the best for every single chain."));
     }
     text
 }
@@ -122,7 +121,7 @@ fn named(ranked: &[Candidate], name: impl Fn(&Candidate) -> String) -> String {
     text
 }
 
-/// Who may be as good, for all that the runs say.
+/// Configurations that may be as good.
 fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
     let Some((best, others)) = ranked.split_first().filter(|_| comparison.has_spreads()) else {
         return String::new();
@@ -134,11 +133,11 @@ fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
         .collect();
     match near.is_empty() {
         true => " Its runs lie apart from those of all others.".to_owned(),
-        false => format!(" Its runs do not lie apart from those of {}.", near.join(" and of ")),
+        false => format!(" Not distinguishable from {}.", near.join(" and ")),
     }
 }
 
-/// One property at a time, the others as they are. Where just one is different, all has been said.
+/// One property at a time, the others fixed; nothing where only one differs.
 fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
     let all = &comparison.configurations;
     let varied: Vec<By> = comparison.grouping.by.iter().copied().filter(|by| varies(all, *by)).collect();
@@ -154,7 +153,7 @@ fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
         }
         let others: Vec<By> = varied.iter().copied().filter(|other| *other != by).collect();
         let circumstances = |candidate: &Candidate| -> Vec<String> {
-            others.iter().map(|other| other.told(all[candidate.number].value(*other))).collect()
+            others.iter().map(|other| other.words(all[candidate.number].value(*other))).collect()
         };
         // In the order in which the configurations were given, and the best of each first.
         let mut groups: Vec<(Vec<String>, Vec<Candidate>)> = Vec::new();
@@ -169,7 +168,7 @@ fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
         }
         for (circumstances, mut group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
             group.sort_by_key(|candidate| (candidate.worst.value, candidate.number));
-            let list = named(&group, |candidate| by.told(all[candidate.number].value(by)));
+            let list = named(&group, |candidate| by.words(all[candidate.number].value(by)));
             text.push(format!("{title} ({}): {list}.", circumstances.join(", ")));
         }
     }

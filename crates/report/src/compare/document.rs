@@ -44,7 +44,9 @@ pub(super) fn page(comparison: &Comparison) -> String {
                                     figure {
                                         (plot)
                                         figcaption {
-                                            "A box for each run: from the first to the third quartile, with the median; the line reaches from the least to the greatest. "
+                                            "A box for each run: from the first to the third quartile, with \
+                                                the median; the line reaches from the least to the \
+                                                greatest. "
                                             "The axis is logarithmic."
                                         }
                                     }

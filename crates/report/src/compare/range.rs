@@ -4,8 +4,8 @@
 use crate::number::{about, count};
 use punctual_model::Duration;
 
-/// Fewest runs of a configuration that tell its spread. Where nothing differs, the ranges of two times five runs
-/// are disjoint in one case of 126; of two times two, in one of three.
+/// Fewest runs of a configuration that tell its spread. Where nothing differs, the ranges of two times five
+/// runs are disjoint in one case of 126; of two times two, in one of three.
 pub(super) const RUNS_FOR_SPREAD: usize = 5;
 
 /// What a figure counts.

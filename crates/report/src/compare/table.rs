@@ -45,7 +45,7 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
     let same = By::PROPERTIES
         .into_iter()
         .filter(|by| matches!(all[0].value(*by), Value::Known(_)) && !varies(all, *by));
-    let same: Vec<String> = same.map(|by| by.told(all[0].value(by))).collect();
+    let same: Vec<String> = same.map(|by| by.words(all[0].value(by))).collect();
     if !same.is_empty() {
         text[0] += &format!(" The same in all: {}.", same.join(", "));
     }
@@ -54,15 +54,20 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
         let mixed: Vec<&str> = mixed.map(By::name).collect();
         if !mixed.is_empty() {
             let (label, mixed) = (&configuration.label, mixed.join(" and "));
-            text.push(format!("The runs of {label} are not alike: they differ in {mixed}, so their spread is not that of runs alone."));
+            text.push(format!(
+                "The runs of {label} differ in {mixed}, so their spread is more than that of repeated runs."
+            ));
         }
     }
     text.extend(comparison.lacking.iter().cloned());
     if comparison.grouping.is_assumed {
-        text.push("Each file is compared as it is: models of threads do not say which of them are runs of the same.".into());
+        text.push(
+            "Each file is a configuration of its own: models of threads do not say which are repeated runs."
+                .into(),
+        );
     } else if all.len() == 1 {
         text.push(
-            "These are runs of one configuration, so there is no other to compare it with; --by file compares them one by one.".into(),
+            "These are runs of a single configuration; --by file compares them with each other.".into(),
         );
     }
     text
@@ -92,8 +97,9 @@ pub(super) fn of(comparison: &Comparison, section: &Section) -> Table {
         // Of three, the least matters least; of threads, values matter more than differences.
         let (fit, fit_of_difference) = match section.kind {
             _ if compared::whole(figure) == Whole::Least => (Fit::Drop(1), Fit::Drop(2)),
-            Kind::Threads => (Fit::Keep, Fit::Drop(2)),
-            _ => (Fit::Keep, Fit::Keep),
+            Kind::Execution | Kind::Queuing | Kind::Reaction | Kind::Age => (Fit::Keep, Fit::Keep),
+            _ if figure.sparse => (Fit::Drop(1), Fit::Drop(2)),
+            _ => (Fit::Keep, Fit::Drop(2)),
         };
         columns.extend([
             figures(figure.title, fit),
@@ -158,7 +164,9 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
     let all = &comparison.configurations;
     let mut text = Vec::new();
     if comparison.names.len() > all.len() {
-        text.push("Of several runs, a min is the least, a max the greatest, any other the one in the middle (of two in the middle, the lower); (runs): from the least to the greatest of the runs, which is the spread.".into());
+        text.push("Over several runs, an upper bound is the greatest, a lower bound the least, any other figure the middle one (of \
+             two, the lower). (runs): the spread, from the least to the greatest of the runs."
+                .into());
     }
     if all.len() < 2 {
         return text;
@@ -177,7 +185,9 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
         ));
     }
     if comparison.sections.iter().any(|section| section.kind == Kind::Threads) {
-        text.push("Threads are compared by name; of several with one name, the one with the most jobs. All figures are those of its primary separator.".into());
+        text.push("Threads are compared by name; of several with one name, the one with the most jobs. All figures are of its \
+             primary separator."
+                .into());
     }
     text
 }
@@ -195,6 +205,7 @@ fn chance(comparison: &Comparison) -> String {
     let cases = one_chance_in(few, more);
     let cases = if cases < 1e6 { count(cases.round() as u64) } else { "more than a million".into() };
     format!(
-        "Where nothing differs, chance marks one figure in {cases} with {few} and {more} runs, fewer with more runs."
+        "Where nothing differs, chance marks one figure in {cases} with {few} and {more} runs, fewer with \
+         more runs."
     )
 }

@@ -136,8 +136,8 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
     text
 }
 
-/// How long a datum lay on a channel before the instance that read it was activated, and why: only a task with
-/// another input can have waited for that one.
+/// How long a datum lay on a channel before the instance that read it was activated, and why: only a task
+/// with another input can have waited for that one.
 pub(crate) fn waited(flow: &Dataflow, stage: &Stage) -> String {
     let mut text = String::new();
     if stage.busy > Duration::ZERO {

@@ -9,7 +9,8 @@ use std::fmt::Write;
 pub fn dot(flow: &Dataflow) -> String {
     let title = flow.program.as_deref().unwrap_or("dataflow program");
     let mut text = format!(
-        "digraph {} {{\n\trankdir = LR;\n\tnode [fontname = \"sans-serif\"];\n\tedge [fontname = \"sans-serif\"];\n",
+        "digraph {} {{\n\trankdir = LR;\n\tnode [fontname = \"sans-serif\"];\n\tedge [fontname = \
+         \"sans-serif\"];\n",
         quoted(title)
     );
     for task in &flow.tasks {

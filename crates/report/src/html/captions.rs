@@ -1,4 +1,4 @@
-//! What each figure means, in plain words and with the figures of the task that it is about.
+//! Captions: what each figure means, with the values of its task.
 
 use super::histogram::Histogram;
 use super::jobs::{Measure, StreamJobs};
@@ -10,7 +10,7 @@ fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
 }
 
-/// A round length of one or two dozen releases, which are in view at first.
+/// A round length of one or two dozen releases, within the initial view.
 fn example(curve: &Curve) -> Option<Duration> {
     let most = curve
         .delta_max_ns
@@ -220,7 +220,7 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
         arrival.sporadic.as_ref().and_then(|sporadic| request::sporadic_wcet(sporadic, execution, span));
     let curve_scalar = request::curve_scalar(curve, execution, span);
     let both = request::curve_wcet(curve, execution, span);
-    let told: Vec<String> = [
+    let bounds: Vec<String> = [
         (scalar, "least separation and greatest cost"),
         (sporadic_wcet, "least separation and cost curve"),
         (curve_scalar, "arrival curve and greatest cost"),
@@ -229,8 +229,8 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
     .iter()
     .filter_map(|(bound, which)| Some(format!("{} by {which}", at_most((*bound)?))))
     .collect();
-    if !told.is_empty() {
-        let _ = write!(text, " For Δ = {span}: {}.", told.join(", "));
+    if !bounds.is_empty() {
+        let _ = write!(text, " For Δ = {span}: {}.", bounds.join(", "));
     }
     if let (Some(scalar), Some(both)) = (scalar, both.filter(|both| *both > Duration::ZERO)) {
         let tenths = (u128::from(scalar.ns()) * 10 / u128::from(both.ns())).max(10);
@@ -310,7 +310,7 @@ pub(crate) fn regularity(jobs: &StreamJobs) -> Option<String> {
     Some(text)
 }
 
-/// How much of a model's stream a recording has.
+/// How much of a model's stream a recording covers.
 pub(crate) fn coverage(stream: &Stream, jobs: &StreamJobs) -> Option<String> {
     let mut text = String::new();
     if jobs.jobs != stream.jobs {
@@ -425,7 +425,8 @@ mod tests {
         );
         let odd = caption(example::disturbed());
         for part in [
-            "The dashed line is the jitter, 16 µs; over all releases, one for each activation, it is J = 30.33 ms.",
+            "The dashed line is the jitter, 16 µs; over all releases, one for each activation, it is J = \
+             30.33 ms.",
             "A vertical line marks skipped activations or extra releases.",
             "The jitter leaves out the 2 releases in rings.",
         ] {

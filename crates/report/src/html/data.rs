@@ -1,7 +1,6 @@
-//! What the page's script draws from: per stream its curves, scalars, points and counts, as one JSON text.
+//! The data of the page's script, as one JSON text: curves, scalars, points and counts per stream.
 //!
-//! Numbers only; every word of the page is in its HTML. Lists that ascend are written as differences, which
-//! are short.
+//! Numbers only; all text is in the HTML. Ascending lists are written as differences, which are short.
 
 use super::flow::has_curve;
 use super::histogram::Histogram;
@@ -81,7 +80,7 @@ struct RasterData {
     jobs: u64,
     /// Whether it is the lateness that is drawn, or the separation.
     lateness: bool,
-    /// Where activations were skipped (how many), or releases extra (below zero).
+    /// Skipped activations (how many) and extra releases (negative).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     slips: Vec<Mark>,
     /// Releases that the typical jitter leaves out, and how late they were.
@@ -107,8 +106,7 @@ struct Counts {
     count: Vec<u64>,
 }
 
-/// The text, fit to stand inside a script element: JSON can write `<` in another way, and without one nothing
-/// can end the element.
+/// The text, safe inside a script element: `<` is escaped, so nothing can end the element.
 pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
     let mut data = Data { streams: Vec::new() };
     let observed = model.threads.as_ref().map_or(Instant::default(), |threads| threads.from_ns);

@@ -1,4 +1,4 @@
-//! The page around the tasks: what it may do, what was observed, where everything is.
+//! The page around the tasks: header, contents, caveats.
 
 use super::data;
 use super::flow::{self, States};
@@ -24,8 +24,8 @@ const SCRIPTS: [&str; 7] = [
     include_str!("assets/page.js"),
 ];
 
-/// The page of a timing model; and of the jobs that it was made from, and of the states of a dataflow
-/// program, where there is a recording of them.
+/// The page of a timing model, with the jobs that it was made from and the states of a dataflow program where
+/// a recording of them is given.
 pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, title: &str) -> String {
     let (title, order) = (visible(title), order(model));
     let has_threads = model.threads.is_some();
@@ -151,7 +151,8 @@ fn incomplete(seen: &Threads) -> Vec<String> {
     let mut text = Vec::new();
     if seen.lost_records > 0 {
         text.push(format!(
-            "{} {} lost. Where a record is missing, the thread's task ends and another begins: no figure spans a gap.",
+            "{} {} lost. Where a record is missing, the thread's task ends and another begins: no figure \
+             spans a gap.",
             counted(seen.lost_records, "record"),
             agreeing(seen.lost_records, "was", "were"),
         ));
@@ -180,7 +181,7 @@ fn incomplete(seen: &Threads) -> Vec<String> {
     text
 }
 
-/// Whether the jobs are there, and how to get them.
+/// How to get the jobs, where they are missing.
 fn recording(jobs: Option<&Jobs>) -> Markup {
     html! {
         @match jobs {

@@ -1,10 +1,9 @@
-//! The periodic grid of a stream as a recording's jobs are put on it: that of the typical model, with its
-//! slips.
+//! The periodic grid on which a recording's jobs are placed: that of the typical model, with its slips.
 
 use super::jobs::signed;
 use punctual_model::{LeftOut, MAX_SLIPS, Periodic, PeriodicOn, Slip, Window};
 
-/// A period, and which of its activations each release is of.
+/// A period, and the activation of each release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grid {
     /// The grid's first place.

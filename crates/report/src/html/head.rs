@@ -1,4 +1,4 @@
-//! What every page begins with: what it is, how it looks, and what it may do.
+//! The head of every page: title, styles, content security policy, theme.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -33,8 +33,7 @@ pub(crate) fn theme() -> Markup {
     html! { button #theme type="button" hidden { "Dark" } }
 }
 
-/// What the page may load and run: its own styles and scripts, known by their hashes, and nothing else from
-/// anywhere.
+/// The content security policy: only the page's own styles and scripts, identified by their hashes.
 fn policy(styles: &[&str], scripts: &[&str]) -> String {
     let hashes = |texts: &[&str]| -> String {
         let hash = |text: &&str| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));

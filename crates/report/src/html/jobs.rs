@@ -1,5 +1,5 @@
-//! What the jobs of a recording add to a model's page: rasters and histograms, in memory that does not grow
-//! with their number.
+//! What the jobs of a recording add to a model's page: rasters, histograms, activity and worst jobs, in
+//! memory that does not grow with their number.
 
 use super::grid::Grid;
 use super::histogram::Histogram;
@@ -46,11 +46,11 @@ pub struct Jobs {
 /// The jobs of one stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StreamJobs {
-    /// When its task was watched: the number of a thread that has ended can be another's.
+    /// When its task was observed: the TID of an ended thread can be reused.
     span: (Instant, Instant),
     /// The stream of the next thread of that number.
     namesake: Option<usize>,
-    /// How many came.
+    /// How many there are.
     pub(crate) jobs: u64,
     /// Of them, those whose release is a window.
     pub(crate) windows: u64,
@@ -143,7 +143,7 @@ pub(super) fn signed(ns: u64) -> i64 {
 }
 
 impl Jobs {
-    /// None yet, of the tasks of `model`.
+    /// No jobs yet, for the tasks of `model`.
     pub fn new(model: &TimingModel) -> Jobs {
         let mut jobs = Jobs {
             streams: Vec::new(),
@@ -187,9 +187,8 @@ impl Jobs {
         });
     }
 
-    /// Says which recording the jobs that follow come from, where the model is of several
-    /// ([`Task::recording`]). At first, none. A recording that the model does not name has no task in it
-    /// either.
+    /// Sets the recording of the jobs that follow, if the model is of several ([`Task::recording`]);
+    /// initially none. A recording that the model does not name has no tasks in it.
     pub fn recording(&mut self, name: Option<&str>) {
         self.recording = self.place_of(name).unwrap_or(usize::MAX);
     }

@@ -1,4 +1,4 @@
-//! The section of one task: the same words as the text report, and the figures that go with them.
+//! The section of one task: the text of the terminal report, key figures, worst jobs and plots.
 
 use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
@@ -59,7 +59,7 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
     }
 }
 
-/// The figures of a stream that an analysis begins with.
+/// The key figures of a stream.
 fn facts(task: &Task, stream: &Stream) -> Markup {
     let row = ThreadRow { stream: Some(stream), ..ThreadRow::new(&[], task) };
     let shown = THREADS
@@ -241,8 +241,8 @@ fn taking(seen: Option<&StreamJobs>) -> Vec<Figure> {
     figure.into_iter().collect()
 }
 
-/// Two beside each other, where the page is wide enough; what is drawn over time, and the last that would be
-/// alone, over the whole width.
+/// Two side by side where the page is wide enough; rasters, and a last one that would stand alone, over the
+/// whole width.
 fn figures(number: usize, list: Vec<Figure>) -> Markup {
     let wide = |figure: &Figure| figure.kind == "raster";
     let alone = list.iter().filter(|figure| !wide(figure)).count() % 2 == 1;
@@ -267,20 +267,21 @@ fn figures(number: usize, list: Vec<Figure>) -> Markup {
     }
 }
 
-/// Says that jobs are missing, where they are.
+/// A remark where jobs are missing.
 fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>) -> Markup {
     html! {
         @match (jobs, seen) {
             (None, _) => p.missing {
                 "The release raster and the histograms of lateness, cost and response need " a href="#recording" { "a recording" } "."
             },
-            (Some(_), None) => p.missing { "No release raster or histograms: none of the recordings has a job of this stream." },
+            (Some(_), None) => p.missing { "No release raster or histograms: none of the recordings has a \
+                job of this stream." },
             _ => {},
         }
     }
 }
 
-/// The other ways to divide the task into jobs, each to be opened.
+/// The other separators of the task, each to be opened.
 fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> Markup {
     let others: Vec<(usize, &Stream)> =
         task.streams.iter().enumerate().filter(|(index, _)| Some(*index) != task.primary).collect();
@@ -289,10 +290,10 @@ fn others(task: &Task, primary: &Stream, first: usize, jobs: Option<&Jobs>) -> M
             h3 { "Other separators" }
             @for (index, stream) in others {
                 @if same_jobs(stream, primary) {
-                    p { (told(stream)) ": the same jobs as above." }
+                    p { (in_brief(stream)) ": the same jobs as above." }
                 } @else {
                     details {
-                        summary { (told(stream)) }
+                        summary { (in_brief(stream)) }
                         @if drawn(task, stream) {
                             (facts(task, stream))
                             (content(stream, first + index, jobs))
@@ -314,7 +315,7 @@ pub(crate) fn drawn(task: &Task, stream: &Stream) -> bool {
         && primary.is_some_and(|primary| std::ptr::eq(primary, stream) || !same_jobs(stream, primary))
 }
 
-/// Whether two separators of a task divide it alike, so that every figure is the same.
+/// Whether two separators divide a task alike, so that every figure is the same.
 fn same_jobs(one: &Stream, other: &Stream) -> bool {
     let models = |stream: &Stream| (stream.jobs, stream.execution.clone(), stream.suspension.clone());
     one.arrival.curve == other.arrival.curve
@@ -322,12 +323,12 @@ fn same_jobs(one: &Stream, other: &Stream) -> bool {
         && models(one) == models(other)
 }
 
-fn told(stream: &Stream) -> String {
+fn in_brief(stream: &Stream) -> String {
     let (separator, jobs) = (visible(&stream.separator.to_string()), counted(stream.jobs, "job"));
     format!("{separator}: {jobs}, {}", arrival(stream))
 }
 
-/// The phases of a thread, in each of their sections.
+/// The phases of a thread, as links.
 fn phases(model: &TimingModel, task: &Task) -> Markup {
     let phases: Vec<(usize, &Task)> =
         model.tasks().iter().enumerate().filter(|(_, other)| same_thread(task, other)).collect();

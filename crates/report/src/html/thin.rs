@@ -1,5 +1,5 @@
-//! Curves with fewer points: straight lines between some of them, off by less than one sees, and never on the
-//! wrong side.
+//! Curves with fewer points: straight lines between some of them, imperceptibly off and never on the unsafe
+//! side.
 
 use punctual_model::Duration;
 

@@ -87,7 +87,8 @@ pub(crate) fn section(model: &TimingModel, order: &[usize], jobs: Option<&Jobs>)
                 }
                 @if rows.len() > MOST_ROWS { p.missing { (counted((rows.len() - MOST_ROWS) as u64, "thread")) " more in the table." } }
                 figcaption {
-                    "A grey bar is the time in which a thread was observed, from the begin of the observation. "
+                    "A grey bar is the time in which a thread was observed, from the begin of the \
+                     observation. "
                     @if jobs.is_some() {
                         "The height of the blue area is its share of a processor; full height is " (most.div_ceil(10)) " %. A triangle marks the job with the longest response; it leads to that job."
                     } @else {

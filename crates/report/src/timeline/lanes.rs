@@ -1,6 +1,6 @@
-//! Jobs of a thread as slices. Those of one stream can overlap, where a job was released before the one
-//! before it ended; slices of a track cannot. So a stream has as many tracks as it takes, of one name, which
-//! Perfetto shows as rows of one. One more row has the windows of releases that were not seen exactly.
+//! Jobs of a thread as slices. Jobs of one stream overlap if one is released before the previous one has
+//! ended; slices of a track cannot. So a stream has as many tracks as it needs, with one name, which Perfetto
+//! shows as rows of one track. Another row shows the windows of releases whose exact time is unknown.
 
 use super::Error;
 use super::packets::{Argument, Packets};
@@ -9,8 +9,8 @@ use punctual_model::{Instant, Job, Separator};
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Jobs of a stream that can be shown at the same time. A thread that falls behind more and more has more of
-/// them waiting; these are shown from when there is room.
+/// Jobs of a stream that can be shown at the same time. Where more are waiting, they are shown from when
+/// there is room.
 const MAX_LANES: usize = 8;
 
 /// The streams of a thread's task.
@@ -135,8 +135,8 @@ impl Stream {
         Ok(&mut self.lanes[place])
     }
 
-    /// The time within which the job was released. Jobs are released one after the other, so what lies before
-    /// the end of the window before is left to that one's slice.
+    /// The window in which the job was released. Jobs are released in order, so the part before the end of
+    /// the previous window is left to that one's slice.
     fn window<W: Write>(&mut self, ended: &Ended, packets: &mut Packets<W>) -> Result<(), Error> {
         let window = ended.job.release.window;
         let mut lane = match self.windows {

@@ -11,10 +11,10 @@ use punctual_model::Instant;
 use punctual_trace::About;
 use std::io::Write;
 
-/// What is gathered before it is written.
+/// Bytes to gather before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Something that is said of an event, by name.
+/// A named argument of an event.
 pub struct Argument {
     name: &'static str,
     value: Value,
@@ -26,7 +26,7 @@ enum Value {
 }
 
 impl Argument {
-    /// A number; of numbers beyond what Perfetto can hold, the greatest that it can.
+    /// A number; saturates at the greatest that Perfetto can hold.
     pub fn number(name: &'static str, number: u64) -> Self {
         Self::signed(name, i64::try_from(number).unwrap_or(i64::MAX))
     }
@@ -47,18 +47,18 @@ pub enum Flow {
     To(u64),
 }
 
-/// Numbers of tracks and arrows of the writer behind another: beyond all that the first can come to.
+/// First number of tracks and arrows of a second writer: beyond all that the first can reach.
 const BEHIND: u64 = 1 << 40;
 
 /// Writes packets.
 pub struct Packets<W: Write> {
     out: W,
     buffer: Vec<u8>,
-    /// Whoever writes packets has a number; what was interned is its own.
+    /// The number of this writer; interned names belong to it.
     sequence: u32,
     tracks: u64,
     flows: u64,
-    /// Names that have a number: their place here, from 1.
+    /// Interned names; their numbers are their places here, from 1.
     categories: Vec<&'static str>,
     arguments: Vec<&'static str>,
 }
@@ -70,7 +70,7 @@ impl<W: Write> Packets<W> {
         Ok(packets)
     }
 
-    /// Behind those of another writer, who has said what the clocks are: said again, they would go backwards.
+    /// Behind another writer, which has written the clocks: a second snapshot would go backwards.
     pub fn behind(out: W, clock: &str) -> Result<Self, Error> {
         let mut packets = Self::empty(out, 2, BEHIND);
         let defaults = Some(Defaults { clock: number_of(clock) });
@@ -121,25 +121,24 @@ impl<W: Write> Packets<W> {
         self.write(Packet { system: Some(System { names: Some(names) }), ..Packet::default() })
     }
 
-    /// The number of a track to come.
+    /// A new track number.
     pub fn new_track(&mut self) -> u64 {
         self.tracks += 1;
         self.tracks
     }
 
-    /// The number of an arrow to come.
+    /// A new arrow number.
     pub fn new_flow(&mut self) -> u64 {
         self.flows += 1;
         self.flows
     }
 
-    /// Says what a track is. Said again, what is said last holds.
+    /// Describes a track; the last description counts.
     pub fn track(&mut self, at: Instant, track: Track) -> Result<(), Error> {
         self.write(Packet { timestamp: Some(at.ns()), track: Some(track), ..Packet::default() })
     }
 
-    /// A process by the command line that it was started with. One without is a thread of the kernel: it has
-    /// the thread's name.
+    /// A process with its command line. One without is a kernel thread and has the thread's name.
     pub fn process(&mut self, at: Instant, pid: u32, thread: &str, command: &str) -> Result<(), Error> {
         if command.is_empty() {
             let id = self.new_track();
@@ -188,7 +187,7 @@ impl<W: Write> Packets<W> {
         self.event(at, category, arguments, event)
     }
 
-    /// What the kernel's tracer would have said of one processor.
+    /// Events of one processor as the kernel's tracer would have written them.
     pub fn ftrace(&mut self, cpu: u32, events: Vec<FtraceEvent>) -> Result<(), Error> {
         self.write(Packet { ftrace: Some(FtraceBundle { cpu, events }), ..Packet::default() })
     }
@@ -249,7 +248,7 @@ fn number_of(name: &str) -> u32 {
     }
 }
 
-/// The number of a name; `new` tells what it stands for where this is its first use.
+/// The number of a name; `new` receives the name at its first use.
 fn number(name: &'static str, known: &mut Vec<&'static str>, new: &mut Vec<proto::Name>) -> u64 {
     if let Some(place) = known.iter().position(|known| *known == name) {
         return place as u64 + 1;

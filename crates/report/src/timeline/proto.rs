@@ -1,13 +1,11 @@
-//! The messages of a Perfetto trace that are written here, with just the fields that are used. Numbers are
-//! those of Perfetto's public definitions (`protos/perfetto/trace/perfetto_trace.proto`), which promise never
-//! to change them.
+//! The messages of a Perfetto trace, with just the fields that are used. Field numbers are those of
+//! Perfetto's public definitions (`protos/perfetto/trace/perfetto_trace.proto`), which never change.
 //!
-//! Those are of the second version of protocol buffers, where a field that is 0 and one that is not there are
-//! two things: hence `required`.
+//! They are proto2, where a field that is 0 differs from an absent one: hence `required`.
 
 use prost::Message;
 
-/// `Trace`: so many packets, one after the other. Whatever is appended to a trace belongs to it.
+/// `Trace`: packets in a row. Whatever is appended to a trace belongs to it.
 #[derive(Clone, PartialEq, Message)]
 pub struct Trace {
     #[prost(message, repeated, tag = "1")]
@@ -19,7 +17,7 @@ pub struct Trace {
 pub struct Packet {
     #[prost(uint64, optional, tag = "8")]
     pub timestamp: Option<u64>,
-    /// Whoever writes packets in order has a number.
+    /// The number of the writer, whose packets are in order.
     #[prost(uint32, required, tag = "10")]
     pub sequence: u32,
     #[prost(uint32, tag = "13")]
@@ -42,9 +40,9 @@ pub struct Packet {
     pub track: Option<Track>,
 }
 
-/// The sequence begins: whatever was interned before is forgotten.
+/// The sequence begins: earlier interned data is invalid.
 pub const BEGINS: u32 = 1;
-/// The packet uses what was interned.
+/// The packet uses interned data.
 pub const USES_INTERNED: u32 = 2;
 
 /// `TracePacketDefaults`
@@ -98,7 +96,7 @@ pub struct SystemNames {
     pub machine: String,
 }
 
-/// `InternedData`: texts that come again and again have a number.
+/// `InternedData`: numbers for repeated texts.
 #[derive(Clone, PartialEq, Message)]
 pub struct Interned {
     #[prost(message, repeated, tag = "1")]
@@ -197,7 +195,7 @@ pub struct TrackEvent {
     pub ending_flows: Vec<u64>,
 }
 
-/// What a [`TrackEvent`] is (`TrackEvent.Type`).
+/// The kind of a [`TrackEvent`] (`TrackEvent.Type`).
 pub mod kind {
     pub const SLICE_BEGIN: i32 = 1;
     pub const SLICE_END: i32 = 2;
@@ -215,7 +213,7 @@ pub struct Argument {
     pub text: Option<String>,
 }
 
-/// `FtraceEventBundle`: what the kernel's own tracer would have said of one processor.
+/// `FtraceEventBundle`: events of one processor as the kernel's tracer writes them.
 #[derive(Clone, PartialEq, Message)]
 pub struct FtraceBundle {
     #[prost(uint32, required, tag = "1")]

@@ -1,9 +1,9 @@
-//! Who ran where: steps of watched threads, turned into what the kernel's tracer would have said of each
-//! processor. From that Perfetto draws processors, the states of threads, and who woke whom.
+//! Who ran where: steps of watched threads, turned into the events that the kernel's tracer would have
+//! written for each processor. From those Perfetto draws processors, states of threads, and wake-ups.
 //!
 //! Only watched threads are known. Where none runs, a processor is given to the idle thread, which Perfetto
-//! shows as nothing. Perfetto wants every switch to follow from the one before, so steps that were not seen
-//! are made up for, as little as will do.
+//! shows as nothing. Perfetto wants every switch to follow from the one before, so missed steps are
+//! reconstructed, with as few events as possible.
 
 use super::proto::{FtraceEvent, SchedSwitch, SchedThread};
 use punctual_model::Instant;
@@ -11,14 +11,14 @@ use punctual_trace::{Step, Switch};
 use std::collections::BTreeMap;
 use std::collections::HashMap;
 
-/// Events of a processor that are gathered for one packet.
+/// Events of a processor in one packet.
 const PACKET_EVENTS: usize = 128;
-/// Perfetto refuses a trace that names a higher one.
+/// Perfetto refuses traces with a higher one.
 const MAX_CPUS: u32 = 1_024;
-/// No thread's number is higher, on any Linux.
+/// No TID is higher, on any Linux.
 const MAX_TID: u32 = 1 << 22;
 
-/// The states of a thread that stops running, as the kernel's tracer has them.
+/// The states of a thread that stops running, as the kernel's tracer encodes them.
 mod state {
     pub const RUNNABLE: i64 = 0;
     pub const INTERRUPTIBLE: i64 = 1;
@@ -28,24 +28,24 @@ mod state {
     pub const PREEMPTED: i64 = 0x100;
 }
 
-/// What the tracer says of a thread besides its number.
+/// Name and priority of a thread in the tracer's events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     pub name: String,
-    /// As the kernel counts: the less, the more urgent.
+    /// As the kernel counts: lower is more urgent.
     pub priority: i32,
 }
 
-/// What a step was to what was known.
+/// How a step fits the known state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It followed from it.
+    /// It follows.
     Follows,
     /// A wake-up of a thread that was asleep.
     Wakes,
-    /// Something before it was not seen.
+    /// A step before it was missed.
     Mended,
-    /// Perfetto shows no such processor, or no machine has such a thread.
+    /// Its processor or TID is out of range.
     Beyond,
 }
 
@@ -63,7 +63,7 @@ enum Place {
     },
 }
 
-/// A processor: who runs there (0: nobody that is watched), and who has just left, until it is known to whom.
+/// A processor: who runs there (0: no watched thread), and who has just left, until the successor is known.
 #[derive(Default)]
 struct Cpu {
     runs: u32,
@@ -83,8 +83,7 @@ pub struct Scheduling {
     preempted: i64,
     cpus: BTreeMap<u32, Cpu>,
     places: HashMap<u32, Place>,
-    /// Switches away from threads that were not seen to leave, by thread: their next step will tell how they
-    /// left.
+    /// Switches away from threads whose leaving was missed, by thread: their next step tells how they left.
     unseen: HashMap<u32, (u32, FtraceEvent)>,
 }
 
@@ -133,18 +132,18 @@ impl Scheduling {
         }
     }
 
-    /// The thread goes on without being seen.
+    /// The thread continues unobserved.
     pub fn last(&mut self, tid: u32, at: Instant, label: impl Fn(u32) -> Label) {
         self.end(tid, at, self.preempted, &label);
     }
 
-    /// Events that are enough for a packet, with their processor.
+    /// The events of a processor, if they fill a packet.
     pub fn full(&mut self, cpu: u32) -> Option<Vec<FtraceEvent>> {
         let events = &mut self.cpus.get_mut(&cpu)?.events;
         (events.len() >= PACKET_EVENTS).then(|| std::mem::take(events))
     }
 
-    /// Every event that is left, by processor.
+    /// All remaining events, by processor.
     pub fn finish(mut self, label: impl Fn(u32) -> Label) -> impl Iterator<Item = (u32, Vec<FtraceEvent>)> {
         let unseen: Vec<u32> = self.unseen.keys().copied().collect();
         for tid in unseen {
@@ -255,14 +254,14 @@ impl Scheduling {
         seen
     }
 
-    /// A thread leaves its processor; to whom, the next step there will tell.
+    /// A thread leaves its processor; the next step there tells its successor.
     fn leave(&mut self, cpu: u32, leaving: Leaving) {
         let there = self.cpus.entry(cpu).or_default();
         there.runs = 0;
         there.leaving = Some(leaving);
     }
 
-    /// Nobody that is watched followed on who left last.
+    /// No watched thread followed the one that left last.
     fn settle_cpu(&mut self, cpu: u32, label: &impl Fn(u32) -> Label) {
         if let Some(there) = self.cpus.get_mut(&cpu) {
             if let Some(leaving) = there.leaving.take() {
@@ -271,7 +270,7 @@ impl Scheduling {
         }
     }
 
-    /// `tid` follows on a thread that was not seen to leave.
+    /// `tid` follows a thread whose leaving was missed.
     fn unseen_leave(
         &mut self,
         cpu: u32,
@@ -289,7 +288,7 @@ impl Scheduling {
         }
     }
 
-    /// How a thread left its processor unseen is known now.
+    /// It is now known how a thread left its processor.
     fn settle(&mut self, tid: u32, state: i64) {
         if let Some((cpu, mut event)) = self.unseen.remove(&tid) {
             if let Some(switch) = &mut event.switch {
@@ -327,8 +326,7 @@ fn switch(from: Leaving, to: u32, label: &impl Fn(u32) -> Label) -> FtraceEvent 
     }
 }
 
-/// Whether this kernel's tracer tells a thread that was preempted from one that waits to run in the way that
-/// Perfetto will take it.
+/// Whether this kernel's tracer distinguishes preempted from runnable threads as Perfetto expects.
 fn tells_preemption(kernel: &str) -> bool {
     let mut numbers =
         kernel.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse::<u32>().ok());

@@ -1,4 +1,4 @@
-//! Threads and processes: their names, their tracks, and what became of them.
+//! Threads and processes: names, tracks, changes, ends.
 
 use super::Error;
 use super::lanes::Streams;
@@ -19,7 +19,7 @@ pub struct Thread {
     pub streams: Streams,
 }
 
-/// A process of which threads are alive.
+/// A process with living threads.
 struct Process {
     threads: u32,
     /// Its first thread has ended; its number stays in use until the others have ended too.
@@ -42,7 +42,7 @@ impl Threads {
         self.threads.get_mut(&tid)
     }
 
-    /// What the scheduler's events say of a thread.
+    /// Name and priority of a thread in scheduler events.
     pub fn label(&self, tid: u32) -> Label {
         self.threads
             .get(&tid)
@@ -50,7 +50,7 @@ impl Threads {
             .unwrap_or_default()
     }
 
-    /// A thread comes into view. None of its number is alive.
+    /// A new thread; no other has its TID.
     pub fn introduce<W: Write>(&mut self, task: &TaskRecord, packets: &mut Packets<W>) -> Result<(), Error> {
         let track = packets.new_track();
         let process = self.processes.entry(task.pid).or_insert(Process { threads: 0, first_ended: false });
@@ -122,8 +122,8 @@ impl Threads {
         }
     }
 
-    /// A thread ends, or its observation. Returns the numbers that may be other threads' from now on: its
-    /// own, and once the process has ended, that of its first thread.
+    /// A thread or its observation ends. Returns the TIDs that may be reused from now on: its own, and once
+    /// the process has ended, that of its first thread.
     pub fn end<W: Write>(
         &mut self,
         tid: u32,

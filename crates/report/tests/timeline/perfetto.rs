@@ -271,8 +271,10 @@ fn perfetto_takes_a_number_that_is_used_again_for_another_thread() {
     told.push(next(2_300_000, "third"));
     told.extend(runs(3_000_000));
     let (bytes, _) = timeline(2, &told, &[]);
-    let ran = "select s.ts, t.name, t.utid from sched_slice s join thread t using (utid) where t.tid != 0 order by ts";
-    let states = "select s.ts, t.name from thread_state s join thread t using (utid) where t.tid != 0 and state = 'Running' order by ts";
+    let ran = "select s.ts, t.name, t.utid from sched_slice s join thread t using (utid) where t.tid != 0 \
+               order by ts";
+    let states = "select s.ts, t.name from thread_state s join thread t using (utid) where t.tid != 0 and \
+                  state = 'Running' order by ts";
     let ends = "select ts from slice where name = 'exit' order by ts";
     let Some([ran, states, ends, wrong]) = ask(&bytes, [ran, states, ends, WRONG]) else { return };
     assert_eq!(wrong, [] as [Value; 0]);
@@ -296,7 +298,8 @@ fn perfetto_moves_a_thread_that_was_not_seen_to_leave() {
             step(1_400_000, to, Step::Asleep { interruptible: true }),
         ];
         let (bytes, _) = timeline(1, &records(1, &steps), &[]);
-        let states = "select s.ts, s.dur, s.state, s.cpu from thread_state s join thread t using (utid) where t.tid = 101 order by s.ts";
+        let states = "select s.ts, s.dur, s.state, s.cpu from thread_state s join thread t using (utid) \
+                      where t.tid = 101 order by s.ts";
         let Some([states, wrong]) = ask(&bytes, [states, WRONG]) else { return };
         assert_eq!(wrong, [] as [Value; 0]);
         let states: Vec<_> =
@@ -317,7 +320,8 @@ fn perfetto_shows_a_program_beside_threads() {
     let (threads, _) = timeline(5, &records(5, &history.steps), &[]);
     // Begun before the threads: whatever stands behind others may be earlier.
     let both = dataflow::behind(threads.clone(), &dataflow::executions(0));
-    let executed = "select s.ts, s.dur, t.name from slice s join track t on s.track_id = t.id where s.name = 'executes' order by s.ts";
+    let executed = "select s.ts, s.dur, t.name from slice s join track t on s.track_id = t.id where s.name \
+                    = 'executes' order by s.ts";
     let Some([ran, shown, wrong, flows]) = ask(&both, [RUNS, executed, WRONG, "select * from flow"]) else {
         return;
     };

@@ -116,7 +116,7 @@ function raster(stream) {
   const numbers = sums(data.number);
   const at = sums(data.at_us).map((us) => us * 1000);
   const high = data.width ? data.low.map((low, index) => low + data.width[index]) : null;
-  const labels = data.lateness ? [data.left_out ? "typical jitter" : "greatest lateness, J"] : ["least separation", "greatest separation"];
+  const labels = data.lateness ? [data.left_out ? "jitter" : "jitter, J"] : ["least separation", "greatest separation"];
   const span = Math.max(at.at(-1) - at[0], 1000);
   const [from, until] = [at[0] - span / 50, at.at(-1) + span / 50];
   // What is marked is told at the job that is drawn next to it.
@@ -136,15 +136,15 @@ function raster(stream) {
   const ringed = marked(leftOut, ({ value }) => value, ({ value }) => (value < 0 ? `${above(-value)} early` : `${above(value)} late`));
   const series = [
     { label: high ? "job (earliest)" : "job", colour: "--c1", draw: "points", tell: below },
-    ...(high ? [{ label: "not seen: up to its latest", colour: "--c2", draw: "spans", tell: (latest, index) => (latest > data.low[index] ? above(latest) : "–") }] : []),
+    ...(high ? [{ label: "window", colour: "--c2", draw: "spans", tell: (latest, index) => (latest > data.low[index] ? above(latest) : "–") }] : []),
     ...data.bounds.map((_, index) => ({ label: labels[index], colour: "--c3", dash: DASHED, width: 1.5, draw: "line", tell: index === 0 && !data.lateness ? below : above })),
     ...(slips.length ? [{ label: "skipped or extra before it", colour: "--c4", draw: "spans", tell: (_, index) => slipped.texts[index] }] : []),
-    ...(leftOut.length ? [{ label: "not typical", colour: "--c5", draw: "rings", tell: (_, index) => ringed.texts[index] }] : []),
+    ...(leftOut.length ? [{ label: "left out", colour: "--c5", draw: "rings", tell: (_, index) => ringed.texts[index] }] : []),
   ];
   const ringsAt = series.length;
   const slipsAt = ringsAt - (leftOut.length ? 1 : 0);
   return {
-    x: time("time since the beginning"),
+    x: time("time since the start"),
     y: time(data.lateness ? "lateness" : "separation"),
     view: [from, until],
     limits: [from, until],
@@ -157,7 +157,7 @@ function raster(stream) {
       ...(slips.length ? [slipped.values] : []),
       ...(leftOut.length ? [ringed.values] : []),
     ],
-    where: (plot, index) => `Job ${count(numbers[index] + 1)}, ${duration(at[index], Math.round, 7)} after the beginning:`,
+    where: (plot, index) => `Job ${numbers[index]}, ${duration(at[index], Math.round, 7)} after the start:`,
     drawMore: (plot, colour) => {
       // Releases that were not seen themselves are bars.
       if (high) {

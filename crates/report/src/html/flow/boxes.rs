@@ -58,7 +58,8 @@ pub(super) fn figure(title: &str, rows: &[Row], kinds: &Kinds, caption: &str) ->
             (scale.axis())
             @if left_out > 0 { p.missing { (counted(left_out as u64, "row")) " more in the table." } }
             figcaption {
-                "A box reaches from the first to the third quartile, the line in it is the median; whiskers reach to the least and the greatest. "
+                "A box reaches from the first to the third quartile, the line in it is the median; whiskers \
+                 reach to the least and the greatest. "
                 @if scale.is_log { "The axis is logarithmic" @if has_zero(shown) { "; zero lies at its left end" } ". " }
                 (caption)
             }

@@ -167,7 +167,8 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
                     }
                 }
                 @if chain.overwritten > 0 {
-                    p { (count(chain.overwritten)) " of the data had no reaction of their own: the sink also or only read a later datum." }
+                    p { (count(chain.overwritten)) " of the data had no reaction of their own: the sink \
+                        also or only read a later datum." }
                 }
             }
         }
@@ -203,7 +204,8 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> Markup {
         } else if ahead > Duration::ZERO {
             let source = count(worst.source_instance);
             text += &format!(
-                "instance #{source} put a datum on the chain that did not arrive; after {ahead} a later one did that did; "
+                "instance #{source} put a datum on the chain that did not arrive; after {ahead} a later one \
+                 did that did; "
             );
         }
         text += &format!("queued {}, executed {}", stage.queuing(), stage.execution());

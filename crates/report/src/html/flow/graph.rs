@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use punctual_model::dataflow::{Activates, Channel, Dataflow};
 use std::fmt::Write;
 
-/// A larger graph is not drawn: nobody could read it.
+/// A larger graph would be unreadable, so it is not drawn.
 const MOST_NODES: usize = 120;
 const MOST_EDGES: usize = 360;
 /// Letters of a name that are drawn; all of it is in the table, and shown where one points at it.
@@ -49,17 +49,18 @@ pub(super) fn figure(flow: &Dataflow) -> Markup {
             h4 { "Tasks and channels" }
             @if graph.nodes.len() > MOST_NODES || graph.edges.len() > MOST_EDGES {
                 p.missing {
-                    "Not drawn: " (counted(graph.nodes.len() as u64, "node")) " and " (counted(graph.edges.len() as u64, "edge"))
-                    " are more than can be read. punctual chains TRACE --graph FILE writes the graph for Graphviz; the table below has all of it."
+                    "Too large to draw: " (counted(graph.nodes.len() as u64, "node")) " and " (counted(graph.edges.len() as u64, "edge"))
+                    ". punctual chains TRACE --graph FILE writes the graph for Graphviz; the table below is \
+                     complete."
                 }
             } @else {
                 div.scroll.drawing tabindex="0" role="region" aria-label="The graph as a picture; the table below says the same" { (svg(&graph)) }
             }
             (key(flow))
             figcaption {
-                "Boxes are tasks, with their greatest execution time C; rounded ones are channels, with their pushes. A number at an arrow to a task counts its \
+                "Boxes are tasks, with their greatest execution time C; rounded boxes are channels, with their pushes. The number at an arrow to a task counts its \
                  activations that came in a push on that channel; at one to a channel, the pushes of that task, where others push on it too. \
-                 Data go from left to right; what leads back is drawn below."
+                 Data flow from left to right; edges that lead back run below."
             }
             details {
                 summary { "As a table" }
@@ -89,9 +90,9 @@ fn key(flow: &Dataflow) -> Markup {
         .flat_map(|channel| channel.activates.iter().map(move |activates| class(activates, channel)))
         .collect();
     let lines = [
-        ("edge", "data can activate the task, the program says"),
+        ("edge", "declared: data can activate the task"),
         ("edge inferred", "found from the events alone"),
-        ("edge never", "the program says so, but data on it never came last"),
+        ("edge never", "declared, but data on it never came last"),
     ];
     html! {
         p.key {

@@ -231,7 +231,7 @@ pub(super) fn figure(states: &States, begin: Instant) -> Markup {
                 "Push. "
                 @if states.worst.is_some() {
                     svg.sample width="32" height="14" aria-hidden="true" { rect.state.executing.of-worst x="2" y="1" width="28" height="12" {} }
-                    "On the way of the datum that took longest. "
+                    "On the path of the slowest datum. "
                 }
             }
             ol.raster {
@@ -279,18 +279,14 @@ fn caption(states: &States, begin: Instant) -> String {
         }
         None => "its beginning.".to_owned(),
     };
-    text += " Where one points at a state, it says whose it is and how long. punctual timeline TRACE draws all of the trace.";
+    text += " Point at a state for its task and length. punctual timeline TRACE draws the whole trace.";
     if states.is_cut {
-        text += &format!(
-            " There is more in this stretch than {}; the rest is not drawn.",
-            counted(MOST_EVENTS, "event")
-        );
+        text +=
+            &format!(" This stretch has more than {}; the rest is not drawn.", counted(MOST_EVENTS, "event"));
     }
     if states.gaps > 0 {
         let gaps = agreeing(states.gaps, "a gap", "gaps");
-        text += &format!(
-            " Events are missing in it ({gaps}): what was executed there may not be drawn, or for too long."
-        );
+        text += &format!(" Events are missing in it ({gaps}): executions there may be absent or too long.");
     }
     text
 }

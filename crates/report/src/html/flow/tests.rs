@@ -201,14 +201,14 @@ fn the_graph_tells_declared_edges_from_inferred_ones_and_draws_feedback_back() {
 }
 
 #[test]
-fn a_graph_that_nobody_could_read_is_left_to_its_table() {
+fn a_graph_too_large_to_read_is_left_to_its_table() {
     let mut flow = program();
     flow.channels.extend((4..400).map(|id| channel(id, &format!("channel-{id}"), &["camera"], &[])));
     let page = page(&of(vec![], flow), None, None, "aton");
     let graph = section(&page, "dataflow");
     assert!(
         !graph.contains("<svg class=\"graph\"")
-            && graph.contains("more than can be read")
+            && graph.contains("Too large to draw")
             && graph.contains("channel-399")
     );
 }
