@@ -49,6 +49,7 @@ help:
 	@echo 'Build and install'
 	@echo '  make build            command, daemon and library: $(SHOWN); TARGET=aarch64-unknown-linux-gnu cross-compiles'
 	@echo '  make install          with manual pages and completions, to PREFIX ($(PREFIX))'
+	@echo '  make install-debug    symbols of command and daemon, for gdb, perf and backtraces'
 	@echo '  make flow             dataflow executor and tracer (flow/, CMake), with their tests'
 	@echo '  make man completions  manual pages and shell completions'
 	@echo '  make book             documents as a book (needs mdbook)'
@@ -85,6 +86,7 @@ setup:
 
 build: setup
 	$(CROSS) $(CARGO) build --release -p punctual-cli -p punctual-daemon $(TARGET:%=--target %)
+	@$(CROSS) scripts/strip $(PUNCTUAL) $(PUNCTUALD)
 	@# Only for the C compiler, which makes the shared library from it.
 	$(CROSS) $(CARGO) rustc --release -p punctual-client --lib --crate-type staticlib $(TARGET:%=--target %)
 	@$(CROSS) $(MAKE) --silent -C crates/client OUT=$(LIBRARY) ARCHIVE=$(BUILT)/release/libpunctual_client.a PREFIX=$(PREFIX) $(if $(TARGET),CC='$$(TARGET_CC)')
@@ -154,7 +156,7 @@ check:
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
-	shellcheck scripts/setup scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/images scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
+	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/images scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
 
 images: build workloads
 	@scripts/setup images
@@ -225,6 +227,10 @@ install: man completions
 	install -D -m 644 $(COMPLETIONS)/_punctual $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_punctual
 	install -D -m 644 $(COMPLETIONS)/punctual.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/punctual.fish
 
+# Where gdb, perf and Rust's backtraces look for the symbols of what is installed.
+install-debug: build
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/bin/.debug $(PUNCTUAL).debug $(PUNCTUALD).debug
+
 clean:
 	$(CARGO) clean
 	rm -rf demo.timing.json demo.html demo.recording
@@ -252,5 +258,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install clean
+.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif

@@ -1,17 +1,26 @@
-//! The command line. What is written here is also the help, the manual pages and the completions.
+//! The command line. Help, manual pages and completions are made from it.
 
+use crate::failure::codes;
+use crate::values;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Makes the timing of real-time Linux threads known.
+/// Measures the timing of real-time threads on Linux.
 ///
-/// Watches live threads through eBPF and writes, for each, what it does in time: when its jobs come, what
-/// they need, how long they take. Without source code, annotations or changes to the program.
+/// Punctual watches running threads through eBPF and writes a timing model: when the jobs of each thread are
+/// released, how much processor time they take, and when they finish. It needs no source code, no annotations
+/// and no changes to the program.
 #[derive(Parser, Debug)]
-#[command(name = "punctual", version, arg_required_else_help = false, max_term_width = 100, after_long_help = crate::failure::codes())]
+#[command(name = "punctual", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(after_long_help = with_codes(
+    "  punctual doctor                                        check that this machine can run it
+  punctual extract -- ./robot                            the timing of every thread of a program
+  punctual extract --for 10 --pid 1234 -o r.timing.json  keep the timing model of a running process
+  punctual show r.timing.json --task control             everything about one thread
+  punctual report r.timing.json                          the same as a web page"))]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -21,7 +30,7 @@ pub struct Arguments {
 pub enum Command {
     Extract(Extract),
     Record(Record),
-    FlowProbes(crate::probes::Arguments),
+    FlowProbes(FlowProbes),
     Replay(Replay),
     Import(Import),
     Show(Show),
@@ -31,40 +40,52 @@ pub enum Command {
     Compare(Compare),
     Rules(crate::rules::Arguments),
     Ctl(crate::ctl::args::Ctl),
-    /// Say what of this kernel and these privileges lets which function work
+    /// Check what works on this kernel with your privileges
     ///
-    /// Looks at everything that observing needs, by trying it, and says what to do about what is missing. The
-    /// exit code is 0 only if extraction can run.
-    #[command(after_long_help = crate::failure::codes())]
+    /// Tries everything that observing needs and says what to do about what is missing. The exit code is 0
+    /// only if extraction works.
+    #[command(after_long_help = codes())]
     Doctor {
-        /// Print what was found as JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Print the completions for a shell
+    /// Print shell completions
     ///
-    /// For example: punctual completions bash > /etc/bash_completion.d/punctual
+    /// Prints them to standard output, for example: punctual completions bash >
+    /// /etc/bash_completion.d/punctual
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write the manual pages
+    /// Write the manual pages to a directory
     ///
     /// For example: punctual man /usr/local/share/man/man1
     Man {
-        /// The directory to write them to
+        /// The directory
         #[arg(value_hint = ValueHint::DirPath)]
         directory: PathBuf,
     },
 }
 
-/// Watch live threads and extract their task models
+/// The end of a help text: examples, then exit codes.
+fn with_codes(examples: &str) -> String {
+    format!("Examples:\n{examples}\n\n{}", codes())
+}
+
+/// Watch running threads and extract their timing models
 ///
-/// Ends when the time is over, when all that is watched has ended, or at SIGINT or SIGTERM, and then always
-/// gives its models. Without a target it watches every real-time thread of the machine. Without -o and --json
-/// it prints a table.
+/// Prints a table of all threads. With -o it also writes the timing model to a file, for punctual show,
+/// report and compare. Without a target it watches every real-time thread of the machine.
+///
+/// Extraction ends when the time is over, when the target has ended, or on SIGINT or SIGTERM. It always
+/// prints and writes what it has found by then.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual extract --for 10                              every real-time thread, for ten seconds
+  punctual extract -o robot.timing.json -- ./robot -v    a program, from start to end
+  punctual extract --pid 1234 --thread 'control*'        some threads of a running process
+  punctual extract --include-best-effort -- ./robot      threads that are not real-time (yet), too"))]
 pub struct Extract {
     #[command(flatten)]
     pub results: Results,
@@ -75,56 +96,67 @@ pub struct Extract {
     #[command(flatten)]
     pub models: Models,
 
-    /// Keep the records too, as a recording in DIR; --force replaces one that is there
+    /// Also write a recording to DIR; --force replaces an existing one
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub record: Option<PathBuf>,
 }
 
-/// Watch live threads and keep what was seen as a recording
+/// Watch running threads and record what they do
 ///
-/// Writes a folder in the Common Trace Format (CTF 1.8), which babeltrace2 and Trace Compass read. punctual
-/// replay gives from it the models that punctual extract would have given. Ends as punctual extract does;
-/// whatever happens, what is on the disk by then is a whole recording.
+/// Writes a folder in the Common Trace Format (CTF 1.8), which babeltrace2 and Trace Compass read too.
+/// punctual replay makes from it the same models as punctual extract would have made.
+///
+/// Recording ends when the time is over, when the target has ended, or on SIGINT or SIGTERM. What is on disk
+/// is a complete recording at any time, even after a crash.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual record --for 1min -o monday.recording                 every real-time thread
+  punctual record --detail switches -o run.recording -- ./robot  a program, for a timeline
+  punctual record --limit 500MiB                                 until Ctrl-C, the newest 500 MiB
+  punctual record --flow-probes tasking-framework-1.2 -- ./app   a dataflow program"))]
 pub struct Record {
-    /// Write the recording to DIR, which must not exist or be empty [default: recording-<date>-<time>]
+    /// Write the recording to DIR, which must be new or empty [default: recording-<date>-<time>]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
-    /// Replace the recording that DIR holds
+    /// Replace an existing recording in DIR
     #[arg(long, requires = "output")]
     pub force: bool,
 
-    /// What to record
+    /// How much to record
     #[arg(long, value_enum, default_value_t = Detail::Activations)]
     pub detail: Detail,
 
-    /// Trace the tasks and channels of a dataflow program, at the functions that FILE names
+    /// Trace the tasks and channels of a dataflow program at the functions named in FILE
     ///
-    /// FILE (TOML) is described in docs/flow-probes.md; or it is the name of one that comes with Punctual:
-    /// punctual-flow for its own executor, tasking-framework-1.2 for DLR's Tasking Framework. Given several
-    /// times, the files add up: one for the framework, one with the connections, the policy and the number of
-    /// executors of the program.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["limit", "detail"])]
+    /// FILE is a probes file (TOML, see docs/flow-probes.md), or the name of one that comes with Punctual:
+    /// punctual-flow for its own executor, tasking-framework-1.2 for DLR's Tasking Framework. Several files
+    /// add up: one for the framework, one for the connections, policy and executors of the program.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["limit", "detail", "thread", "include_best_effort"])]
     pub flow_probes: Vec<PathBuf>,
 
-    /// Keep no more than this on the disk: the oldest part goes first (at least 8MiB)
-    #[arg(long, value_name = "SIZE", value_parser = limit)]
+    /// Keep at most SIZE on disk (8MiB or more) by dropping the oldest part
+    #[arg(long, value_name = "SIZE", value_parser = values::limit)]
     pub limit: Option<u64>,
 
     #[command(flatten)]
     pub watch: Watch,
 }
 
-/// Extract task models from recordings
+/// Extract timing models from recordings
 ///
-/// Gives the models that punctual extract would have given from the same records. Of several recordings, each
-/// task says which it comes from. A recording that was cut off is replayed as far as it goes, with a warning.
+/// Makes the same models from a recording as punctual extract would have made live. With several recordings,
+/// the timing model says which recording each task is from. A damaged or incomplete recording is replayed as
+/// far as possible, with a warning.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual replay monday.recording                               a table
+  punctual replay monday.recording -o monday.timing.json         and a timing model
+  punctual replay monday.recording --from 10 --until 20          ten seconds of it
+  punctual replay monday.recording --jobs-out jobs.csv           and a list of all jobs"))]
 pub struct Replay {
-    /// Recordings (folders that punctual record or punctual import wrote)
+    /// Recordings: folders written by punctual record or punctual import
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 
@@ -132,74 +164,81 @@ pub struct Replay {
     pub results: Results,
 
     #[command(flatten)]
+    pub threads: Threads,
+
+    #[command(flatten)]
     pub models: Models,
 
     #[command(flatten)]
-    pub stretch: Stretch,
+    pub range: Range,
 
-    /// How many workers; the result is the same with any number [default: one for each processor]
-    #[arg(short, long, value_name = "N", value_parser = workers)]
+    /// Number of workers; it does not change the result [default: one per processor]
+    #[arg(short, long, value_name = "N", value_parser = values::workers)]
     pub jobs: Option<NonZeroUsize>,
 
-    /// List every job too: FILE.csv or FILE.parquet
+    /// Also list every job in FILE: *.csv or *.parquet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub jobs_out: Option<PathBuf>,
 
-    /// Show no progress and no hints; warnings stay
+    /// Print warnings and errors only on standard error, and no table with -o
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// Make a recording of another tool's trace
+/// Convert another tool's trace to a recording
 ///
-/// Reads what LiME recorded (a folder of *.events.json and *.infos.json) and perf.data files of perf sched
-/// record, or of perf record
-/// -e 'sched:*,raw_syscalls:*' -a. Says what the source lacks.
+/// Reads traces of LiME (a folder of *.events.json and *.infos.json) and perf.data files of perf sched
+/// record, or of perf record -e 'sched:*,raw_syscalls:*' -a. Reports what the source lacks.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  perf sched record -o run.data -- ./robot
+  punctual import run.data && punctual replay run.recording"))]
 pub struct Import {
-    /// The trace: LiME's folder or a perf.data file
+    /// The trace: a folder of LiME or a perf.data file
     #[arg(value_name = "SOURCE", value_hint = ValueHint::AnyPath)]
     pub source: PathBuf,
 
-    /// Write the recording to DIR, which must not exist or be empty [default: the name of SOURCE with
-    /// .recording]
+    /// Write the recording to DIR, which must be new or empty [default: SOURCE's name with .recording]
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
 
-    /// Replace the recording that DIR holds
+    /// Replace an existing recording in DIR
     #[arg(long, requires = "output")]
     pub force: bool,
 
-    /// Take best-effort threads (SCHED_OTHER and its like) too
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Import threads that are not real-time too
     #[arg(long)]
     pub include_best_effort: bool,
 
-    /// Show no progress and no hints; warnings stay
+    /// Print warnings and errors only
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// Make a page to look at: tables and interactive plots
+/// Make a web page of a timing model: tables and interactive plots
 ///
-/// Writes one HTML file that needs nothing else and no network. With the recordings that the models were made
-/// from, or some of them, it also shows every job: releases over time, and histograms. With the trace of the
-/// dataflow program it also shows the states of tasks around the worst case. Folders alone do as well: the
-/// model is made of them first, as punctual replay and punctual chains --kernel make it.
+/// Writes one HTML file that needs no network and no other files. With the recordings that the model was made
+/// from, the page also shows every job. With the trace of its dataflow program, it also shows the states of
+/// tasks around the worst case. Without a model, one is made of the recordings and the trace first.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual report robot.timing.json                      a page of the model
+  punctual report robot.timing.json monday.recording     with every job
+  punctual report monday.recording -o monday.html        straight from a recording"))]
 pub struct Report {
-    /// The timing model (*.timing.json; - is standard input), or a recording or trace to make it of (a
-    /// folder)
+    /// A timing model (*.timing.json; - is standard input), or a recording or trace (a folder)
     #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub file: PathBuf,
 
-    /// The recordings that it was made from, and the trace of its dataflow program; in any order
+    /// The recordings the model was made from, and the trace of its dataflow program, in any order
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 
-    /// Write the page to FILE; - is standard output [default: the name of the timing model, or else of the
-    /// first folder, with .html; where that is standard input, standard output]
+    /// Write the page to FILE; - is standard output [default: the name of the model or first folder, with
+    /// .html]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -207,26 +246,33 @@ pub struct Report {
     #[arg(long)]
     pub force: bool,
 
-    /// Show no progress and no hints; warnings stay
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Print warnings and errors only
     #[arg(short, long)]
     pub quiet: bool,
 }
 
 /// Make a timeline for the Perfetto UI
 ///
-/// Shows jobs, and of a recording with --detail switches also who ran when on which processor and who woke
-/// whom. Only watched threads are known: where none of them runs, a processor looks idle. Of the trace of a
-/// dataflow program it shows states of tasks, pushes, and who executed what; --from and --until are not for
-/// those. Of one of each, of the same time, it shows both. Opens at https://ui.perfetto.dev, which keeps the
-/// file in the browser.
+/// Shows the jobs of each thread. A recording made with --detail switches also shows which thread ran where
+/// and who woke whom; with --all-threads also the threads that preempted them. The trace of a dataflow
+/// program shows the states of tasks, pushes, and which executor ran what. A recording and a trace of the
+/// same time can be shown together.
+///
+/// Open the file at https://ui.perfetto.dev. It stays in your browser.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual record --detail switches --all-threads -o run.recording -- ./robot
+  punctual timeline run.recording
+  punctual timeline run.recording --from 2s --until 2500ms --thread 'control*'"))]
 pub struct Timeline {
-    /// The recording, the trace of a dataflow program, or one of each
+    /// A recording, the trace of a dataflow program, or one of each
     #[arg(value_name = "TRACE", required = true, num_args = 1..=2, value_hint = ValueHint::DirPath)]
     pub recordings: Vec<PathBuf>,
 
-    /// Write the timeline to FILE; - is standard output [default: the name of the first TRACE, with
+    /// Write the timeline to FILE; - is standard output [default: the first TRACE's name with
     /// .perfetto-trace]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
@@ -236,92 +282,100 @@ pub struct Timeline {
     pub force: bool,
 
     #[command(flatten)]
-    pub stretch: Stretch,
+    pub threads: Threads,
 
-    /// Show no progress and no hints; warnings stay
+    #[command(flatten)]
+    pub range: Range,
+
+    /// Print warnings and errors only
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// Follow data through a dataflow program, from push to push
+/// Analyse a dataflow program: task times and end-to-end latencies
 ///
-/// Reads what a program of tasks and channels said of itself (flow/trace writes such traces,
-/// docs/flow-traces.md is their format). Finds its graph, execution and queuing times and activations of its
-/// tasks, and for each chain of tasks how long data take from its source to its sink, and what that time went
-/// into. For example: punctual chains TRACE --chain cam1,craT,navi,ter1
+/// Reads the trace of a program of tasks and channels (docs/flow-traces.md; flow/trace writes such traces).
+/// Finds its graph, the execution and queuing times of its tasks, and for each chain of tasks how long data
+/// takes from source to sink, and where that time goes.
 ///
-/// Threads of the same time may stand beside all that in the timing model: those of a recording (--kernel) or
-/// of another model (--model).
+/// The threads of a recording (--kernel) or of a timing model (--model) of the same time can be put beside
+/// it.
 ///
-/// What an instance of a task has read is what its inputs take, as far as the trace says it of them
-/// (docs/flow-traces.md, "What an input keeps"); where it does not, all that was pushed since the activation
-/// before its own.
+/// Which pushes an instance of a task reads follows from how its inputs buffer data (docs/flow-traces.md,
+/// "What an input keeps"). If the trace does not say, an instance is assumed to read everything pushed since
+/// the activation before its own.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual chains run.trace
+  punctual chains run.trace --chain camera,vision,control -o run.timing.json
+  punctual chains run.trace --graph run.dot && dot -Tsvg run.dot -o run.svg"))]
 pub struct Chains {
     /// The trace (a folder)
     #[arg(value_name = "TRACE", value_hint = ValueHint::DirPath)]
     pub trace: PathBuf,
 
-    /// Follow this chain: its tasks from source to sink; may be given several times [default: all paths from
-    /// sources to sinks]
+    /// Follow this chain: its tasks from source to sink; repeatable [default: all paths from sources to
+    /// sinks]
     #[arg(long = "chain", value_name = "TASK,TASK,...")]
     pub chains: Vec<String>,
 
-    /// Write the graph to FILE for Graphviz (dot -Tsvg FILE); - is standard output
+    /// Write the graph to FILE for Graphviz; - is standard output
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub graph: Option<PathBuf>,
 
-    /// Split execution times into running, preempted and suspended, by a recording of the same time (punctual
-    /// record --detail switches), and put its threads beside, as punctual replay finds them
+    /// Split execution times into running, preempted and suspended, using a recording of the same time made
+    /// with --detail switches, and show its threads
     #[arg(long, value_name = "RECORDING", value_hint = ValueHint::DirPath)]
     pub kernel: Option<PathBuf>,
 
-    /// Put the threads of this timing model (*.timing.json) beside, instead of those of RECORDING; a dataflow
-    /// program in it is replaced
+    /// Show the threads of this timing model instead of those of RECORDING; its dataflow program is replaced
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub model: Option<PathBuf>,
 
     #[command(flatten)]
+    pub threads: Threads,
+
+    #[command(flatten)]
     pub results: Results,
 
-    /// Most activations that the arrival curves are about, less one
+    /// Longest arrival-curve window, in activations minus one
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub curve_horizon: u32,
 
-    /// Show no progress and no hints; warnings stay
+    /// Print warnings and errors only on standard error, and no table with -o
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// Put runs side by side: which policy, how many executors, which platform?
+/// Compare runs: policies, numbers of executors, platforms, versions
 ///
-/// Compares the execution and queuing times of tasks and the end-to-end latencies of chains of dataflow
-/// programs, and period, jitter, slips, WCET, response times and percentiles of threads, by name. Inputs of
-/// the same program, platform, policy and number of executors are runs of one configuration; a difference
-/// between configurations is marked where it exceeds the spread of their runs, so give several of each. For
-/// example: punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
+/// Compares the tasks and chains of dataflow programs, and the periods, jitter, costs and response times of
+/// threads, by name. Inputs of the same program, platform, policy and number of executors are runs of one
+/// configuration. A difference between configurations is marked only if it exceeds the spread of their runs,
+/// so give several runs of each.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
+  punctual compare before.timing.json after.timing.json --thread 'control*'"))]
 pub struct Compare {
-    /// Traces of dataflow programs (folders) and timing models (*.timing.json; - is standard input); two at
-    /// least
+    /// Traces of dataflow programs (folders) and timing models (*.timing.json; - is standard input)
     #[arg(value_name = "RUN", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
     pub runs: Vec<PathBuf>,
 
-    /// What makes a configuration: inputs that agree in it are its runs
+    /// What distinguishes configurations: inputs that agree in all of it are runs of one configuration
     ///
-    /// [default: program,platform,policy,executors; of threads: file]
+    /// [default: program,platform,policy,executors; for threads: file]
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub by: Vec<By>,
 
-    /// Follow this chain in the traces: its tasks from source to sink; may be given several times [default:
-    /// all paths from sources to sinks]
+    /// Follow this chain in the traces; repeatable [default: all paths from sources to sinks]
     #[arg(long = "chain", value_name = "TASK,TASK,...")]
     pub chains: Vec<String>,
 
-    /// Write a page with box plots to FILE (HTML) besides; - is standard output, and then nothing else is
-    /// printed there
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Also write a page with box plots to FILE (HTML); - is standard output, which then has only the page
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -329,34 +383,34 @@ pub struct Compare {
     #[arg(long)]
     pub force: bool,
 
-    /// Print the comparison as JSON (docs/compare.md) instead of tables
+    /// Print JSON (docs/compare.md) instead of tables
     #[arg(long)]
     pub json: bool,
 
-    /// Show no progress and no hints; warnings stay
+    /// Print warnings and errors only on standard error
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// What makes a configuration.
+/// What distinguishes configurations.
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// The program
     Program,
-    /// Operating system and processor
+    /// The operating system and processor
     Platform,
     /// The scheduling policy of the executors
     Policy,
-    /// How many executors there are
+    /// The number of executors
     Executors,
     /// The file: every input is a configuration of its own
     File,
 }
 
-/// Where models go.
+/// Where results go.
 #[derive(Args, Debug)]
 pub struct Results {
-    /// Write the timing model to FILE (whole or not at all); - is standard output
+    /// Write the timing model to FILE; - is standard output, which then has only the model
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
@@ -364,63 +418,74 @@ pub struct Results {
     #[arg(long)]
     pub force: bool,
 
-    /// Print the timing model as JSON to standard output
+    /// Print the timing model as JSON instead of a table
     #[arg(long, conflicts_with = "output")]
     pub json: bool,
+}
+
+/// Which threads.
+#[derive(Args, Debug)]
+pub struct Threads {
+    /// Only threads whose name matches GLOB (*, ? and [...] as in a shell); repeatable
+    #[arg(long, value_name = "GLOB")]
+    pub thread: Vec<String>,
 }
 
 /// Which models.
 #[derive(Args, Debug)]
 pub struct Models {
-    /// Do not begin a new task where the policy, priority or affinity of a thread changes
+    /// Do not start a new task when the policy, priority or affinity of a thread changes
     #[arg(long)]
     pub merge_transitions: bool,
 
-    /// Most releases that the arrival curves are about, less one
+    /// Longest arrival-curve window, in releases minus one
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub curve_horizon: u32,
 
-    /// Most jobs that the WCET curve is about
+    /// Longest WCET-curve window, in jobs
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub wcet_horizon: u32,
 }
 
-/// Which stretch of a recording.
+/// A part of a recording.
 #[derive(Args, Debug, Default)]
-pub struct Stretch {
-    /// Begin this long after the beginning of the recording (1s, 2min)
-    #[arg(long, value_name = "TIME", value_parser = offset)]
+pub struct Range {
+    /// Start TIME after the beginning of the recording (seconds, or 500ms, 2min)
+    #[arg(long, value_name = "TIME", value_parser = values::offset)]
     pub from: Option<Duration>,
 
-    /// End this long after the beginning of the recording
-    #[arg(long, value_name = "TIME", value_parser = offset)]
+    /// End TIME after the beginning of the recording
+    #[arg(long, value_name = "TIME", value_parser = values::offset)]
     pub until: Option<Duration>,
 }
 
-/// What to watch, how, for how long.
+/// What to watch, how, and for how long.
 #[derive(Args, Debug)]
 pub struct Watch {
-    /// Watch for this long (500ms, 10s, 5min, 2h), or until the target has ended
-    #[arg(long = "for", value_name = "TIME", value_parser = span)]
+    /// Stop after TIME (seconds, or 500ms, 5min, 2h) if the target has not ended before
+    #[arg(long = "for", value_name = "TIME", value_parser = values::time)]
     pub duration: Option<Duration>,
 
     #[command(flatten)]
     pub target: Target,
 
-    /// Watch best-effort threads (SCHED_OTHER and its like) too
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Watch threads that are not real-time (SCHED_OTHER and the like) too; needs --pid, --cgroup or COMMAND
     #[arg(long)]
     pub include_best_effort: bool,
 
-    /// How system calls are traced
+    /// How to trace system calls
     #[arg(long, value_enum, default_value_t = Attach::Auto)]
     pub attach: Attach,
 
-    /// Size of the buffer between kernel and punctual (64KiB to 1GiB; rounded up to a power of two) [default:
-    /// 4MiB; 32MiB for a recording]
-    #[arg(long, value_name = "SIZE", value_parser = buffer)]
+    /// Buffer between the kernel and Punctual, 64KiB to 1GiB, rounded up to a power of two [default: 4MiB;
+    /// 32MiB for a recording]
+    #[arg(long, value_name = "SIZE", value_parser = values::buffer)]
     pub buffer: Option<u32>,
 
-    /// Show no progress and no hints; warnings stay
+    /// Print warnings and errors only on standard error, and no table with -o
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -428,43 +493,52 @@ pub struct Watch {
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 pub struct Target {
-    /// Watch these processes with all their threads
+    /// Watch all threads of these processes
     #[arg(long, value_name = "PID", num_args = 1.., value_delimiter = ',')]
     pub pid: Vec<u32>,
 
-    /// Watch the processes of this cgroup (version 2) and of those below it
+    /// Watch the processes of this cgroup (version 2) and its descendants
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub cgroup: Option<PathBuf>,
 
-    /// Watch every real-time thread of the machine, kernel threads included (the default)
+    /// Watch every real-time thread of the machine, including kernel threads (the default)
     #[arg(long)]
     pub all_rt: bool,
 
-    /// Start COMMAND and watch it and all that it starts; if it still runs at the end, it is sent SIGTERM
-    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    /// Run COMMAND and watch it and everything it starts
+    ///
+    /// Options of Punctual must precede it; everything from COMMAND on is its own. If it is still running at
+    /// the end, it gets SIGTERM.
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, num_args = 0.., value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
 /// Show a timing model
 ///
-/// Prints one line per task, and what is known of a dataflow program; or with --task everything known of one.
+/// Prints a table with one line per task, and the tables of a dataflow program; with --task everything about
+/// one task.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
+#[command(after_long_help = with_codes(
+    "  punctual show robot.timing.json
+  punctual show robot.timing.json --task control
+  ssh robot punctual extract --for 10 --json | punctual show -"))]
 pub struct Show {
     /// The timing model (*.timing.json); - is standard input
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
 
-    /// Tell everything known of the tasks of this thread (its name or its TID), and of the task of this name
-    /// of a dataflow program
+    /// Everything about one thread (its name or TID), or about the task of this name of a dataflow program
     #[arg(long, value_name = "NAME")]
     pub task: Option<String>,
 
-    /// Show tasks with fewer than two jobs and best-effort phases too
+    #[command(flatten)]
+    pub threads: Threads,
+
+    /// Include tasks with fewer than two jobs and best-effort phases
     #[arg(long, conflicts_with = "task")]
     pub all: bool,
 
-    /// Show a row for each phase of a thread instead of their sum
+    /// Show one row per phase of a thread (its tasks, one after the other) instead of their sum
     #[arg(long, conflicts_with = "task")]
     pub phases: bool,
 
@@ -472,61 +546,61 @@ pub struct Show {
     #[arg(long)]
     pub json: bool,
 
-    /// Show what was configured beside what was found; FILE is a JSON array as the demonstration workload
-    /// prints it with --truth
+    /// Compare with the configured timing in FILE, a JSON array as the demonstration workload prints with
+    /// --truth
     #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "all", "phases", "json"], value_hint = ValueHint::FilePath)]
     pub truth: Option<PathBuf>,
 }
 
+/// Check probes files, which name the functions of a dataflow framework
+///
+/// With probes files, punctual record --flow-probes traces a program that cannot be rebuilt.
+/// docs/flow-probes.md describes them.
+#[derive(Args, Debug)]
+#[command(after_long_help = codes(), arg_required_else_help = true)]
+pub struct FlowProbes {
+    #[command(subcommand)]
+    pub command: FlowProbesCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum FlowProbesCommand {
+    /// List which of the functions a program has
+    ///
+    /// Looks in the program and the libraries it is linked to, without running anything. The exit code is 0
+    /// only if there is a function for each of the four events.
+    #[command(after_long_help = with_codes(
+        "  punctual flow-probes check tasking-framework-1.2 ./app"))]
+    Check {
+        /// Probes files (TOML), or names of those that come with Punctual: punctual-flow,
+        /// tasking-framework-1.2; several add up
+        #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+        files: Vec<PathBuf>,
+        /// The program
+        #[arg(value_hint = ValueHint::ExecutablePath)]
+        program: PathBuf,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attach {
-    /// The best way that the kernel offers
+    /// The best way the kernel offers
     Auto,
-    /// At the functions of the chosen system calls: other system calls cost nothing more
+    /// At the functions of the chosen system calls; other calls cost nothing more
     Fentry,
-    /// At the tracepoints of all system calls: works on every kernel
+    /// At the tracepoints of all system calls; works on every kernel
     Tracepoint,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// A record for each separation of jobs: all that models need
+    /// One record per job: all that models need
     Activations,
     /// Every context switch and wake-up of the watched threads too, for timelines
     Switches,
-}
-
-/// A time that is not nothing.
-pub fn span(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err("it must be longer than nothing".into()),
-        Ok(span) => Ok(span),
-        Err(_) => Err("expected a number with a unit, such as 500ms, 10s, 5min or 2h".into()),
-    }
-}
-
-/// A time since the beginning, which may be nothing.
-fn offset(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|_| "expected a number with a unit, such as 0s, 500ms, 10s or 5min".into())
-}
-
-fn workers(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "expected a number of workers, 1 or more".into())
-}
-
-fn limit(text: &str) -> Result<u64, String> {
-    let size: bytesize::ByteSize = text.parse().map_err(|_| "expected a size such as 500MiB or 2GiB")?;
-    Some(size.as_u64()).filter(|size| *size >= 8 << 20).ok_or_else(|| "expected at least 8MiB".into())
-}
-
-fn buffer(text: &str) -> Result<u32, String> {
-    let size: bytesize::ByteSize = text.parse().map_err(|_| "expected a size such as 512KiB or 4MiB")?;
-    let allowed = (64 << 10)..=(1 << 30);
-    u32::try_from(size.as_u64())
-        .ok()
-        .filter(|size| allowed.contains(size))
-        .ok_or_else(|| "expected 64KiB to 1GiB".into())
 }
 
 #[cfg(test)]
@@ -540,12 +614,12 @@ mod tests {
     }
 
     #[test]
-    fn every_command_tells_the_exit_codes_but_those_that_print_texts() {
+    fn every_command_that_can_fail_lists_the_exit_codes() {
         for command in Arguments::command().get_subcommands() {
-            let tells =
+            let lists =
                 command.get_after_long_help().is_some_and(|help| help.to_string().contains("Exit codes"));
             assert_eq!(
-                tells,
+                lists,
                 !["completions", "man"].contains(&command.get_name()),
                 "{}",
                 command.get_name()
@@ -568,26 +642,28 @@ mod tests {
 
     #[test]
     fn a_command_keeps_its_own_flags() {
-        let plan = extract("punctual extract --for 10s -- ls --for -o").expect("a command");
-        assert_eq!(plan.watch.target.command, ["ls", "--for", "-o"]);
-        assert_eq!((plan.watch.duration, plan.results.output), (Some(Duration::from_secs(10)), None));
+        for separator in ["-- ", ""] {
+            let line = format!("punctual extract --for 10s {separator}ls --for -o -- -q");
+            let plan = extract(&line).expect("a command");
+            assert_eq!(plan.watch.target.command, ["ls", "--for", "-o", "--", "-q"], "{line}");
+            assert_eq!((plan.watch.duration, plan.results.output), (Some(Duration::from_secs(10)), None));
+            assert!(!plan.watch.quiet);
+        }
+        let plan = extract("punctual extract -q ./app --for 5").expect("a command");
+        assert_eq!((plan.watch.quiet, plan.watch.target.command.len()), (true, 3));
+        assert!(extract("punctual extract --no-such-option ls").is_err());
     }
 
     #[test]
     fn one_target_at_a_time() {
         assert!(extract("punctual extract --all-rt --pid 1").is_err());
         assert!(extract("punctual extract --pid 1 -- ls").is_err());
+        assert!(extract("punctual extract --all-rt ls").is_err());
     }
 
     #[test]
-    fn sizes_and_times_have_bounds() {
-        assert_eq!(buffer("4MiB"), Ok(4 << 20));
-        assert!(buffer("1KiB").is_err() && buffer("8GiB").is_err() && buffer("much").is_err());
-        assert_eq!(span("1min 30s"), Ok(Duration::from_secs(90)));
-        assert!(workers("0").is_err() && workers("-1").is_err() && workers("8").is_ok());
-        assert!(span("0s").is_err() && span("10").is_err());
-        assert_eq!((offset("0s"), offset("2s")), (Ok(Duration::ZERO), Ok(Duration::from_secs(2))));
-        assert_eq!(limit("2GiB"), Ok(2 << 30));
-        assert!(limit("1MiB").is_err() && limit("much").is_err());
+    fn threads_are_chosen_by_patterns() {
+        let plan = extract("punctual extract --thread a* --thread b -- ls").expect("patterns");
+        assert_eq!(plan.watch.threads.thread, ["a*", "b"]);
     }
 }

@@ -5,6 +5,7 @@ mod show;
 
 pub use args::Arguments;
 
+use crate::console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use args::{Action, Check, Explain};
@@ -85,7 +86,7 @@ fn load(path: &Path, config: Option<&Config>) -> Result<(Rules, Vec<Problem>), F
 
 fn warn(warnings: &[Problem]) {
     for warning in warnings {
-        eprintln!("punctual: warning: {warning}");
+        console::message(&format!("warning: {warning}"));
     }
 }
 

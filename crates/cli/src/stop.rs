@@ -1,33 +1,25 @@
-//! Asks to stop: SIGINT, SIGTERM and SIGHUP end an observation, whose models are then still written.
+//! Requests to stop: SIGINT, SIGTERM and SIGHUP end an observation, which then still writes its results.
 
-use crate::failure::{Code, Failure, reason};
+use crate::failure::{Code, Failure};
+use punctual_workflow::plain_reason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-/// Whether somebody asked to stop. A second signal changes nothing: it must not cost the models that are
-/// being written.
-pub struct Stop(Arc<AtomicBool>);
-
-impl Stop {
-    /// Takes the signals over for the rest of the process's life.
-    pub fn install() -> Result<Stop, Failure> {
-        let asked = Arc::new(AtomicBool::new(false));
-        let hangup = (!ignores_hangup()).then_some(SIGHUP);
-        for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-            signal_hook::flag::register(signal, Arc::clone(&asked)).map_err(|error| {
-                Failure::new(Code::Other, format!("cannot handle signal {signal}: {}", reason(&error)))
-            })?;
-        }
-        Ok(Stop(asked))
+/// Handles the signals for the rest of the process's life. Returns what they set. A second signal changes
+/// nothing: it must not cost the results being written.
+pub fn on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let hangup = (!ignores_hangup()).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).map_err(|error| {
+            Failure::new(Code::Other, format!("cannot handle signal {signal}: {}", plain_reason(&error)))
+        })?;
     }
-
-    pub fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
+    Ok(stop)
 }
 
-/// Under nohup(1) a hangup is to be ignored; taking it over would undo that.
+/// nohup(1) sets SIGHUP to ignored; a handler would undo that.
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

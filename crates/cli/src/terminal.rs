@@ -1,10 +1,10 @@
-//! What standard output is: how wide, and whether it shows colours.
+//! Standard output as a terminal: its width, and whether it shows colours.
 
 use punctual_report::Page;
 use std::io::{IsTerminal, stdout};
 
-/// The page that standard output is. Colours only on a terminal, and not where NO_COLOR says no
-/// (no-color.org) or it is a dumb one.
+/// The page for text on standard output. Colours only on a terminal that is not dumb, and not if NO_COLOR is
+/// set (no-color.org).
 pub fn page() -> Page {
     let out = stdout();
     if !out.is_terminal() {

@@ -81,7 +81,7 @@ fn model() -> Result<Outcome> {
         .map(|chain| chain.tasks.join(" "))
         .collect::<Vec<_>>();
     ensure!(
-        chains == ["cam navi"] && ended.stderr.contains("has a dataflow program already"),
+        chains == ["cam navi"] && ended.stderr.contains("is replaced by that of"),
         "{chains:?}: {}",
         ended.all()
     );

@@ -171,12 +171,13 @@ fn asked() -> Result<Outcome> {
     command.arg(&file).arg(&folder);
     let ended = run(command)?;
     ended.expect_code(0)?;
-    ensure!(ended.stdout.is_empty() && ended.stderr.contains("Wrote "), "{}", ended.all());
+    ensure!(ended.stderr.contains("Wrote "), "{}", ended.all());
     let mut show = punctual(["show"]);
     show.arg(&file);
     let shown = run(show)?;
     shown.expect_code(0)?;
     ensure!(shown.stdout == chains(&folder, &[])?.stdout, "{}", shown.all());
+    ensure!(shown.stdout == ended.stdout, "-o swallowed the tables: {}", ended.all());
     Ok(Outcome::Completed)
 }
 

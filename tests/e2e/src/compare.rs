@@ -173,8 +173,8 @@ fn refused() -> Result<Outcome> {
         (&[first, &missing], &[], 5, "no such file"),
         (&[first, second], &["--chain", "cam,nobody"], 4, "no task nobody"),
         (&[first, second], &["-o", &there], 5, "--force replaces it"),
-        (&[first, second], &["-o", "-", "--json"], 2, "both want standard output"),
-        (&[first, &empty], &[], 2, "has a dataflow program, and not all have one"),
+        (&[first, second], &["-o", "-", "--json"], 2, "both write to standard output"),
+        (&[first, &empty], &[], 2, "has a dataflow program, and others have none"),
     ];
     for (runs, options, code, said) in rows {
         let ended = compare(runs, options)?;

@@ -170,7 +170,7 @@ fn stretch() -> Result<Outcome> {
     ensure!(length == 1_000_000_000, "a second is {length} ns long");
     let (_, refused) = replay(&[&folder], "none.timing.json", &["--from", "1h"])?;
     refused.expect_code(2)?;
-    ensure!(refused.stderr.contains("--from is behind its end"), "{}", refused.all());
+    ensure!(refused.stderr.contains("--from is beyond the end"), "{}", refused.all());
     let (_, shorter) = replay(&[&folder], "shorter.timing.json", &["-q", "--until", "1h"])?;
     shorter.expect_code(0)?;
     ensure!(

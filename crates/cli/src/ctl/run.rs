@@ -4,10 +4,11 @@ use super::args::Run;
 use super::model::{self, Choice, Need, Needs};
 use super::remarks::shown;
 use super::threads::Watcher;
-use crate::failure::{Code, Failure, reason};
-use crate::show::read_model;
+use crate::console;
+use crate::failure::{Code, Failure};
 use punctual_client::{Client, Error, Parameters};
 use punctual_model::TimingModel;
+use punctual_workflow::{plain_reason as reason, read_model};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -85,7 +86,7 @@ pub fn run(plan: Plan, client: Client) -> Result<(), Failure> {
         How::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
         How::Model(Needs { needs, remarks }) => {
             for remark in &remarks {
-                eprintln!("punctual: {remark}");
+                console::message(&remark);
             }
             accompany(&plan.command, needs, client, plan.quiet)
         }
@@ -141,7 +142,7 @@ fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: 
     let watcher = Watcher::start(child.id(), specs, client, quiet);
     let status = await_end(&mut child, &mut signals)?;
     for unmatched in watcher.stop() {
-        eprintln!("punctual: {unmatched}");
+        console::message(&unmatched);
     }
     // Specs end with this process.
     std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));

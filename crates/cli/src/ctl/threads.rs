@@ -3,6 +3,7 @@
 use super::beyond::Beyond;
 use super::model::Need;
 use super::remarks::shown;
+use crate::console;
 use punctual_client::{Admission, Client, Error, Refusal, SpecId};
 use std::collections::BTreeMap;
 use std::fs;
@@ -160,7 +161,7 @@ impl Look {
         }
         let needs: Vec<&Need> = self.slots.iter().map(|slot| &slot.need).collect();
         for told in self.beyond.look(&beyond, &needs) {
-            eprintln!("punctual: {told}");
+            console::message(&told);
         }
         self.last = threads;
         changed
@@ -224,12 +225,12 @@ impl Look {
 }
 
 fn tell(need: &Need, tid: u32, admission: &Admission) {
-    eprintln!(
-        "punctual: thread {} ({tid}) runs under {}, {}",
+    console::message(&format!(
+        "thread {} ({tid}) runs under {}, {}",
         shown(&need.name),
         admission.plugin,
         need.told()
-    );
+    ));
 }
 
 /// The threads of a process and of all that it has started, by their numbers.

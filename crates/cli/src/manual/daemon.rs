@@ -12,8 +12,6 @@ use std::io;
 pub fn page() -> io::Result<Vec<u8>> {
     let mut command = Options::command();
     command.build();
-    let usage = super::synopsis(&command);
-    let command = command.override_usage(usage);
     let source = concat!("punctual ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command).title("PUNCTUALD").section("8").source(source).manual("Punctual");
     let mut page = Vec::new();

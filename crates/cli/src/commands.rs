@@ -1,0 +1,15 @@
+//! One module per command: arguments become options of a `workflow` operation, its outcome becomes output.
+
+pub mod chains;
+pub mod compare;
+pub mod doctor;
+pub mod extract;
+pub mod flow_probes;
+pub mod import;
+mod options;
+pub mod record;
+pub mod replay;
+pub mod report;
+mod results;
+pub mod show;
+pub mod timeline;

@@ -1,0 +1,30 @@
+//! `punctual record`
+
+use super::{flow_probes, options};
+use crate::args::{self, Detail};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::stop;
+use punctual_workflow::RecordingFolder;
+use punctual_workflow::record::{BUFFER_BYTES, Options, Recorded, dated_path, record};
+
+pub fn run(arguments: args::Record) -> Result<(), Failure> {
+    let output = arguments.output.clone().unwrap_or_else(dated_path);
+    let folder = RecordingFolder::new(&output, arguments.force)?;
+    if !arguments.flow_probes.is_empty() {
+        return flow_probes::trace(arguments, folder);
+    }
+    let console = Console::new(arguments.watch.quiet);
+    let mut watch = options::watch(&arguments.watch, BUFFER_BYTES)?;
+    watch.observe.switches = arguments.detail == Detail::Switches;
+    let threads = options::threads(&arguments.watch.threads)?;
+    let options = Options { watch, threads, folder, limit: arguments.limit };
+    let recorded = record(options, &*stop::on_signals()?, &console)?;
+    console.note(&summary(&recorded));
+    Ok(())
+}
+
+/// Where a recording is, how much is in it, and what to do with it.
+pub fn summary(recorded: &Recorded) -> String {
+    format!("{recorded} punctual replay {} extracts its models.", recorded.path.display())
+}

@@ -1,0 +1,40 @@
+//! `punctual timeline`
+
+use super::options;
+use crate::args;
+use crate::console::Console;
+use crate::failure::Failure;
+use punctual_workflow::timeline::{Options, TimelineMaker};
+use punctual_workflow::{Destination, Error, derived_path};
+use std::io::BufWriter;
+
+pub fn run(arguments: args::Timeline) -> Result<(), Failure> {
+    let console = Console::new(arguments.quiet);
+    let default = || derived_path(&arguments.recordings[0], ".recording", "perfetto-trace");
+    let destination = Destination::new(&arguments.output.unwrap_or_else(default), arguments.force)?;
+    let maker = TimelineMaker::open(&Options {
+        inputs: arguments.recordings,
+        range: options::range(&arguments.range),
+        threads: options::threads(&arguments.threads)?,
+    })?;
+    let name = destination.path().display().to_string();
+    let unwritten = |error: &std::io::Error| Error::io("write", &name, error);
+    let mut out = BufWriter::new(destination.begin().map_err(|error| unwritten(&error))?);
+    let shown = maker.write(&mut out, &name, &console)?;
+    let pending = out.into_inner().map_err(|error| unwritten(error.error()))?;
+    pending.finish().map_err(|error| unwritten(&error))?;
+    console.note(&format!(
+        "Wrote {name}: {}. Open it at https://ui.perfetto.dev (it stays in your browser).",
+        shown.contents.join("; ")
+    ));
+    match shown.switches {
+        Some(true) => {
+            console.note("(Only watched threads are shown: a processor that looks idle may not be.)")
+        }
+        Some(false) => console.note(
+            "(It shows jobs only; a recording made with --detail switches also shows which thread ran when.)",
+        ),
+        None => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! Values of options: times and sizes as people write them.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+/// A span with a unit, longer than zero.
+pub fn span(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("must be longer than zero".into()),
+        Ok(span) => Ok(span),
+        Err(_) => Err("expected a number with a unit, such as 500ms, 10s, 5min or 2h".into()),
+    }
+}
+
+/// A span longer than zero; a number without a unit is in seconds.
+pub fn time(text: &str) -> Result<Duration, String> {
+    match offset(text)? {
+        Duration::ZERO => Err("must be longer than zero".into()),
+        time => Ok(time),
+    }
+}
+
+/// A time since some beginning; a number without a unit is in seconds.
+pub fn offset(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds
+        .or_else(|| humantime::parse_duration(text).ok())
+        .ok_or_else(|| "expected seconds, or a number with a unit such as 500ms, 10s, 5min or 2h".into())
+}
+
+pub fn workers(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a number of workers, at least 1".into())
+}
+
+/// The size of a recording.
+pub fn limit(text: &str) -> Result<u64, String> {
+    let size: bytesize::ByteSize = text.parse().map_err(|_| "expected a size such as 500MiB or 2GiB")?;
+    Some(size.as_u64()).filter(|size| *size >= 8 << 20).ok_or_else(|| "expected at least 8MiB".into())
+}
+
+/// The size of a buffer.
+pub fn buffer(text: &str) -> Result<u32, String> {
+    let size: bytesize::ByteSize = text.parse().map_err(|_| "expected a size such as 512KiB or 4MiB")?;
+    let allowed = (64 << 10)..=(1 << 30);
+    u32::try_from(size.as_u64())
+        .ok()
+        .filter(|size| allowed.contains(size))
+        .ok_or_else(|| "expected 64KiB to 1GiB".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_without_a_unit_are_seconds() {
+        assert_eq!(time("5"), Ok(Duration::from_secs(5)));
+        assert_eq!(time("0.25"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("1min 30s"), Ok(Duration::from_secs(90)));
+        for nonsense in ["0", "0s", "-1", "nan", "inf", "1e30", "much", ""] {
+            assert!(time(nonsense).is_err(), "{nonsense}");
+        }
+        assert_eq!((offset("0"), offset("2s")), (Ok(Duration::ZERO), Ok(Duration::from_secs(2))));
+    }
+
+    #[test]
+    fn sizes_and_spans_have_bounds() {
+        assert_eq!(buffer("4MiB"), Ok(4 << 20));
+        assert!(buffer("1KiB").is_err() && buffer("8GiB").is_err() && buffer("much").is_err());
+        assert!(workers("0").is_err() && workers("-1").is_err() && workers("8").is_ok());
+        assert!(span("0s").is_err() && span("10").is_err());
+        assert_eq!(limit("2GiB"), Ok(2 << 30));
+        assert!(limit("1MiB").is_err() && limit("much").is_err());
+    }
+}

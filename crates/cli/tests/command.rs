@@ -1,0 +1,226 @@
+//! The built command as people type it, where neither privileges nor a particular kernel are needed.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A recording that comes with the project.
+fn recording() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recordings/demo")
+}
+
+fn punctual(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    punctual(arguments).output().expect("it runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A folder with the recording's timing model.
+struct Fixture {
+    folder: tempfile::TempDir,
+    model: String,
+    recording: String,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let folder = tempfile::tempdir().expect("a directory");
+        let model = folder.path().join("demo.timing.json").display().to_string();
+        let recording = recording().display().to_string();
+        let output = run(&["replay", "-q", &recording, "-o", &model]);
+        assert!(output.status.success(), "{output:?}");
+        Fixture { folder, model, recording }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+}
+
+/// The names of the threads in a model that was printed as JSON.
+fn threads(json: &[u8]) -> Vec<String> {
+    let model = punctual_model::TimingModel::from_json(&text(json)).expect("a model");
+    let mut names: Vec<String> = model.tasks().iter().map(|task| task.name.clone()).collect();
+    names.dedup();
+    names
+}
+
+#[test]
+fn a_command_without_arguments_prints_its_help() {
+    for (arguments, usage) in [
+        (&[][..], "Usage: punctual <COMMAND>"),
+        (&["rules"], "Usage: punctual rules"),
+        (&["ctl"], "Usage: punctual ctl"),
+        (&["flow-probes"], "Usage: punctual flow-probes"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(text(&output.stdout).contains(usage) && output.stderr.is_empty(), "{output:?}");
+    }
+    assert_eq!(run(&["show"]).status.code(), Some(2), "a missing file is an error");
+}
+
+#[test]
+fn best_effort_threads_need_a_target() {
+    for command in ["extract", "record"] {
+        let folder = tempfile::tempdir().expect("a directory");
+        let output = punctual(&[command, "--include-best-effort", "--for", "1"])
+            .current_dir(&folder)
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let message = text(&output.stderr);
+        assert!(message.contains("--pid, --cgroup or -- COMMAND"), "{message}");
+        assert_eq!(fs::read_dir(&folder).expect("there").count(), 0, "something was left behind");
+    }
+}
+
+#[test]
+fn a_file_is_written_besides_the_table() {
+    let fixture = Fixture::new();
+    let file = fixture.path("again.timing.json");
+    let written = run(&["replay", &fixture.recording, "-o", &file]);
+    assert!(written.status.success(), "{written:?}");
+    assert_eq!(text(&written.stdout), text(&run(&["replay", &fixture.recording]).stdout));
+    assert!(text(&written.stderr).contains(&format!("Wrote {file}")), "{written:?}");
+    let quiet = run(&["replay", "-q", &fixture.recording, "-o", &fixture.path("quiet.timing.json")]);
+    assert!(quiet.stdout.is_empty() && quiet.stderr.is_empty(), "{quiet:?}");
+    // Standard output has the model alone.
+    let printed = run(&["replay", &fixture.recording, "-o", "-"]);
+    assert_eq!(threads(&printed.stdout), threads(&fs::read(&file).expect("written")));
+}
+
+#[test]
+fn threads_are_chosen_by_pattern_everywhere() {
+    let fixture = Fixture::new();
+    let all = threads(&run(&["show", "--json", &fixture.model]).stdout);
+    let some: Vec<String> = all.iter().filter(|name| name.starts_with('s')).cloned().collect();
+    assert!(!some.is_empty() && some.len() < all.len(), "{all:?}");
+    let other = all.iter().find(|name| !name.starts_with('s')).expect("another");
+
+    for arguments in [
+        &["show", "--json", "--thread", "s*", &fixture.model][..],
+        &["replay", "--json", "--thread", "s*", &fixture.recording],
+    ] {
+        assert_eq!(threads(&run(arguments).stdout), some, "{arguments:?}");
+    }
+    let table = text(&run(&["show", "--thread", "s*", &fixture.model]).stdout);
+    assert!(some.iter().all(|name| table.contains(name.as_str())) && !table.contains(other.as_str()));
+    let copy = fixture.path("copy.timing.json");
+    fs::copy(&fixture.model, &copy).expect("copied");
+    let compared = text(&run(&["compare", "--json", "--thread", "s*", &fixture.model, &copy]).stdout);
+    assert!(compared.contains(&some[0]) && !compared.contains(other.as_str()), "{compared}");
+
+    let page = fixture.path("page.html");
+    let report = run(&["report", "-q", "--thread", "s*", &fixture.model, &fixture.recording, "-o", &page]);
+    assert!(report.status.success() && report.stderr.is_empty(), "{report:?}");
+    let page = fs::read_to_string(page).expect("written");
+    assert!(page.contains(&some[0]) && !page.contains(other.as_str()));
+
+    let list = fixture.path("jobs.csv");
+    let listed = run(&["replay", "-q", "--json", "--thread", "s*", "--jobs-out", &list, &fixture.recording]);
+    assert!(listed.status.success(), "{listed:?}");
+    let list = fs::read_to_string(list).expect("written");
+    assert!(list.lines().count() > 10 && list.lines().skip(1).all(|line| line.starts_with('s')), "{list}");
+
+    let timeline = |options: &[&str], name: &str| {
+        let path = fixture.path(name);
+        let output = run(&[&["timeline", &fixture.recording, "-o", &path][..], options].concat());
+        assert!(output.status.success(), "{output:?}");
+        fs::read(path).expect("written")
+    };
+    let contains = |bytes: &[u8], name: &str| bytes.windows(name.len()).any(|part| part == name.as_bytes());
+    let (whole, part) = (timeline(&[], "whole"), timeline(&["--thread", "s*"], "part"));
+    assert!(contains(&whole, other) && contains(&part, &some[0]) && !contains(&part, other));
+
+    for arguments in [
+        &["show", "--thread", "nobody", &fixture.model][..],
+        &["replay", "--thread", "nobody", &fixture.recording],
+        &["compare", "--thread", "nobody", &fixture.model, &copy],
+        &["report", "--thread", "nobody", &fixture.model, "-o", "-"],
+        &["timeline", "--thread", "nobody", &fixture.recording, "-o", "-"],
+    ] {
+        let output = run(arguments);
+        let message = text(&output.stderr);
+        assert!(output.status.code() == Some(4) && message.contains("'nobody'"), "{arguments:?}: {message}");
+    }
+    assert_eq!(run(&["show", "--thread", "[a", &fixture.model]).status.code(), Some(2));
+}
+
+fn full() -> File {
+    OpenOptions::new().write(true).open("/dev/full").expect("/dev/full")
+}
+
+/// Commands that write to standard output, standard error, or both.
+fn talkative(fixture: &Fixture) -> Vec<Vec<String>> {
+    let file = |name: &str| fixture.path(name);
+    let (model, recording) = (fixture.model.clone(), fixture.recording.clone());
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    vec![
+        words(&[]),
+        words(&["--help"]),
+        words(&["no-such-command"]),
+        words(&["completions", "bash"]),
+        words(&["show", &model]),
+        words(&["show", &model, "--json"]),
+        words(&["show", "/no/such/file"]),
+        words(&["replay", &recording]),
+        words(&["replay", &recording, "--force", "-o", &file("full.timing.json")]),
+        words(&["replay", &recording, "-o", "-"]),
+        words(&["report", &model, "-o", "-"]),
+        words(&["report", &model, "--force", "-o", &file("full.html")]),
+        words(&["timeline", &recording, "-o", "-"]),
+        words(&["timeline", &recording, "--force", "-o", &file("full.perfetto-trace")]),
+        words(&["rules", "check", "/no/such/file"]),
+    ]
+}
+
+#[test]
+fn streams_that_cannot_be_written_cause_no_panic() {
+    let fixture = Fixture::new();
+    for arguments in talkative(&fixture) {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let normal = run(&arguments);
+        let silent = punctual(&arguments).stderr(full()).output().expect("it runs");
+        assert_eq!(silent.status.code(), normal.status.code(), "standard error is full: {arguments:?}");
+        assert_eq!(text(&silent.stdout), text(&normal.stdout), "standard error is full: {arguments:?}");
+
+        let unwritten = punctual(&arguments).stdout(full()).output().expect("it runs");
+        let message = text(&unwritten.stderr);
+        assert!(!message.contains("bug"), "{arguments:?}: {message}");
+        if !normal.stdout.is_empty() {
+            assert_eq!(unwritten.status.code(), Some(5), "{arguments:?}: {message}");
+            assert!(message.contains("standard output"), "{arguments:?}: {message}");
+        }
+        let neither = punctual(&arguments).stdout(full()).stderr(full()).output().expect("it runs");
+        assert_eq!(neither.status.code(), unwritten.status.code(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_failure() {
+    let fixture = Fixture::new();
+    for arguments in talkative(&fixture) {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let normal = run(&arguments);
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        drop(reader);
+        let output = punctual(&arguments).stdout(writer).output().expect("it runs");
+        assert_eq!(output.status.code(), normal.status.code(), "{arguments:?}: {output:?}");
+        let message = text(&output.stderr).to_lowercase();
+        assert!(!message.contains("pipe") && !message.contains("bug"), "{arguments:?}: {message}");
+
+        let (reader, writer) = rustix::pipe::pipe().expect("a pipe");
+        drop(reader);
+        let output = punctual(&arguments).stderr(writer).output().expect("it runs");
+        assert_eq!(output.status.code(), normal.status.code(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,112 @@
+//! Comparing runs: traces of dataflow programs, and timing models.
+
+use crate::chains::Trace;
+use crate::destination::is_standard_stream;
+use crate::error::{Error, Result};
+use crate::filter::ThreadFilter;
+use crate::model_file::{display_name, read_model};
+use crate::monitor::Monitor;
+use punctual_extract::flow::Options as FlowOptions;
+use punctual_report::compare::{By, Comparison, Input, NothingInCommon};
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What to compare.
+pub struct Options {
+    /// Traces (folders) and timing models (files; `-` is standard input): at least two.
+    pub runs: Vec<PathBuf>,
+    /// What makes a configuration; the default if empty.
+    pub by: Vec<By>,
+    /// Chains to follow in the traces; all paths from sources to sinks if there is none.
+    pub chains: Vec<String>,
+    /// Which threads to compare.
+    pub threads: ThreadFilter,
+}
+
+/// Inputs that were opened.
+pub struct Comparer {
+    runs: Vec<(PathBuf, Source)>,
+    by: Vec<By>,
+    threads: ThreadFilter,
+}
+
+/// Where a model comes from.
+enum Source {
+    Trace(Box<Trace>),
+    /// Read when its turn comes.
+    Model,
+}
+
+impl Comparer {
+    /// Opens the traces and checks the inputs.
+    pub fn open(options: Options) -> Result<Comparer> {
+        refuse_duplicates(&options.runs)?;
+        // Curves are not compared; the shortest cost least.
+        let open = |path: &Path| match path.is_dir() {
+            true => Trace::open(path, &options.chains, FlowOptions { curve_horizon: 1 })
+                .map(|trace| Source::Trace(Box::new(trace))),
+            false => Ok(Source::Model),
+        };
+        let runs: Vec<(PathBuf, Source)> =
+            options.runs.iter().map(|path| Ok((path.clone(), open(path)?))).collect::<Result<_>>()?;
+        if !options.chains.is_empty() && !runs.iter().any(|(_, source)| matches!(source, Source::Trace(_))) {
+            return Err(Error::usage("--chain applies to traces, and there is none")
+                .advise("a timing model has the chains that were chosen when it was made"));
+        }
+        Ok(Comparer { runs, by: options.by, threads: options.threads })
+    }
+
+    /// Reads the inputs and compares them.
+    pub fn run(&self, monitor: &dyn Monitor) -> Result<Comparison> {
+        let input = |(path, source): &(PathBuf, Source)| -> Result<Input> {
+            let name = display_name(path).into_owned();
+            let mut model = match source {
+                Source::Trace(trace) => trace.model(None, monitor)?,
+                Source::Model => read_model(path)?,
+            };
+            self.threads.select(&mut model, &name)?;
+            Ok(Input { name, model })
+        };
+        let inputs: Vec<Input> = self.runs.iter().map(input).collect::<Result<_>>()?;
+        Comparison::new(&inputs, &self.by).map_err(|nothing| incomparable(&inputs, nothing))
+    }
+}
+
+/// A run that counts twice would make the spread look smaller than it is.
+fn refuse_duplicates(paths: &[PathBuf]) -> Result<()> {
+    let mut seen = HashMap::new();
+    for path in paths {
+        let real = if is_standard_stream(path) {
+            path.clone()
+        } else {
+            fs::canonicalize(path).unwrap_or_else(|_| path.clone())
+        };
+        if let Some(before) = seen.insert(real, path) {
+            let other =
+                if before == path { String::new() } else { format!(", also as {}", display_name(before)) };
+            return Err(Error::usage(format!("{} is given twice{other}", display_name(path)))
+                .advise("the spread of runs needs different runs"));
+        }
+    }
+    Ok(())
+}
+
+fn incomparable(inputs: &[Input], nothing: NothingInCommon) -> Error {
+    let name = |number: usize| inputs[number].name.as_str();
+    let why = match (nothing.flow, nothing.threads) {
+        (Some(flow), Some(threads)) => {
+            format!(
+                "{} has a dataflow program, {} has threads, and no kind is in all",
+                name(flow),
+                name(threads)
+            )
+        }
+        (Some(flow), None) => format!("{} has a dataflow program, and others have none", name(flow)),
+        (None, Some(threads)) => format!("{} has threads, and others have none", name(threads)),
+        (None, None) => "none has a dataflow program or threads".into(),
+    };
+    Error::usage("the inputs have nothing in common")
+        .because(why)
+        .advise("compare traces, or models of one kind")
+}

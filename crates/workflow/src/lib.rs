@@ -1,0 +1,40 @@
+//! What Punctual's commands do, as a library: observe threads, keep recordings, replay them, follow data
+//! through dataflow programs, and make pages and timelines of the results.
+//!
+//! Every operation takes a plain struct of options, checks all that can be checked before it starts, and
+//! reports progress and warnings to a [`Monitor`]. Errors are one type, [`Error`], with a kind and a chain of
+//! contexts.
+//!
+//! Not for parsing arguments, printing, or choosing exit codes: front ends (`cli`, tests, a live view) do
+//! that.
+
+mod destination;
+mod error;
+mod filter;
+mod folder;
+mod inputs;
+mod model_file;
+mod models;
+mod monitor;
+mod recording;
+mod watch;
+
+pub mod chains;
+pub mod compare;
+pub mod extract;
+pub mod import;
+pub mod page;
+pub mod platform;
+pub mod probes;
+pub mod record;
+pub mod replay;
+pub mod timeline;
+
+pub use destination::{Destination, Pending, derived_path, is_standard_stream};
+pub use error::{Error, ErrorKind, Result, plain_reason};
+pub use filter::ThreadFilter;
+pub use folder::RecordingFolder;
+pub use model_file::{display_name, read_model, read_text};
+pub use monitor::{Monitor, Progress, Seen, Silent, Unit, Watching};
+pub use recording::{Recording, TimeRange};
+pub use watch::{Watch, watches_all_threads};

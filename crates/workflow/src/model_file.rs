@@ -1,0 +1,52 @@
+//! Timing models as files, or on standard input.
+
+use crate::destination::is_standard_stream;
+use crate::error::{Error, Result, plain_reason};
+use crate::inputs::open_trace;
+use punctual_model::TimingModel;
+use std::borrow::Cow;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Reads a timing model; `-` is standard input.
+pub fn read_model(path: &Path) -> Result<TimingModel> {
+    TimingModel::from_json(&read_text(path)?).map_err(|error| {
+        Error::file(format!("{} is not a usable timing model", display_name(path))).because(error.to_string())
+    })
+}
+
+/// Reads a text file; `-` is standard input.
+pub fn read_text(path: &Path) -> Result<String> {
+    let bytes = if is_standard_stream(path) {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        std::fs::read(path)
+    };
+    let unreadable = || Error::file(format!("cannot read {}", display_name(path)));
+    let bytes = bytes.map_err(|error| unreadable().because(reason(path, &error)))?;
+    String::from_utf8(bytes).map_err(|_| unreadable().because("it is not text"))
+}
+
+/// A folder is usually a recording or trace given in place of its model.
+fn reason(path: &Path, error: &io::Error) -> String {
+    if error.kind() != io::ErrorKind::IsADirectory {
+        return plain_reason(error);
+    }
+    let folder = path.display();
+    if open_trace(path).is_ok() {
+        return format!(
+            "it is the trace of a dataflow program, not a timing model; punctual chains {folder} shows it, and \
+             with -o FILE.timing.json makes its timing model"
+        );
+    }
+    format!(
+        "it is a folder; if it is a recording, punctual replay {folder} -o FILE.timing.json makes its timing \
+         model"
+    )
+}
+
+/// What to call an input in messages.
+pub fn display_name(path: &Path) -> Cow<'_, str> {
+    if is_standard_stream(path) { "standard input".into() } else { path.to_string_lossy() }
+}

@@ -1,0 +1,43 @@
+//! A timing model from what an extractor found and what is known about the observation.
+
+use crate::monitor::Monitor;
+use punctual_extract::Extractor;
+use punctual_model::{Instant, Platform, Threads, TimingModel};
+use punctual_report::counted;
+use punctual_trace::Totals;
+
+/// An observation: what was observed, where, and how much of it was missed.
+pub(crate) struct Observed {
+    pub platform: Platform,
+    pub clock: String,
+    pub from: Instant,
+    pub until: Instant,
+    pub records: u64,
+    pub totals: Totals,
+}
+
+/// The timing model of an observation.
+pub(crate) fn model(extractor: Extractor, observed: Observed, monitor: &dyn Monitor) -> TimingModel {
+    let omitted_tasks = extractor.progress().omitted;
+    if omitted_tasks > 0 {
+        let omitted = counted(omitted_tasks, "task");
+        monitor.warn(&format!(
+            "{omitted} left out because there were too many; --merge-transitions keeps one task per thread"
+        ));
+    }
+    TimingModel {
+        platform: observed.platform.known(),
+        threads: Some(Threads {
+            from_ns: observed.from,
+            until_ns: observed.until,
+            records: observed.records,
+            lost_records: observed.totals.lost,
+            untracked_threads: observed.totals.untracked,
+            skipped_events: observed.totals.skipped,
+            stolen_ns: observed.totals.stolen,
+            omitted_tasks,
+            tasks: extractor.finish(observed.until),
+        }),
+        ..TimingModel::new(observed.clock)
+    }
+}

@@ -1,0 +1,70 @@
+//! The machine Punctual runs on.
+
+use punctual_model::{Instant, Platform};
+use punctual_trace::About;
+use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+
+/// The clock of all times of an observation.
+pub const CLOCK: &str = "CLOCK_MONOTONIC";
+
+/// Describes an observation of this machine that began at `from`.
+pub(crate) fn about(from: Instant, switches: bool) -> About {
+    About {
+        platform: here(),
+        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        source: concat!("punctual ", env!("CARGO_PKG_VERSION")).into(),
+        clock: CLOCK.into(),
+        clock_zero: Some(clock_zero()),
+        from,
+        switches,
+    }
+}
+
+/// The real time at the clock's zero, from the closest of several pairs of readings.
+pub(crate) fn clock_zero() -> i64 {
+    let ns = |clock| {
+        let now = clock_gettime(clock);
+        now.tv_sec * 1_000_000_000 + now.tv_nsec
+    };
+    let tries = (0..8).map(|_| {
+        let before = ns(ClockId::Monotonic);
+        let real = ns(ClockId::Realtime);
+        let after = ns(ClockId::Monotonic);
+        (after - before, real - (before + (after - before) / 2))
+    });
+    tries.min().map_or(0, |(_, zero)| zero)
+}
+
+/// The running kernel and its online processors.
+pub fn here() -> Platform {
+    let uname = rustix::system::uname();
+    let online =
+        fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|list| count(list.trim()));
+    let usable = || std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
+    Platform {
+        kernel: uname.release().to_string_lossy().into_owned(),
+        machine: uname.machine().to_string_lossy().into_owned(),
+        cpus: online.unwrap_or_else(usable),
+    }
+}
+
+/// The number of processors in a list such as `0-1,4`.
+fn count(list: &str) -> Option<u32> {
+    let ranges = list.split(',').map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    });
+    ranges.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn processors_are_counted_over_ranges() {
+        assert_eq!(super::count("0-1,4"), Some(3));
+        assert_eq!(super::count("0"), Some(1));
+        assert_eq!(super::count(""), None);
+    }
+}

@@ -1,0 +1,172 @@
+//! Dataflow programs that cannot be rebuilt: tracing them at the functions that probes files name.
+
+mod check;
+mod connections;
+mod doubts;
+mod files;
+mod recorder;
+
+pub use check::{Checked, check};
+
+use crate::error::{Error, Result};
+use crate::folder::RecordingFolder;
+use crate::monitor::{Monitor, Seen};
+use crate::watch::{TICK, warn_command_failed, warn_still_running};
+use doubts::Finding;
+use punctual_observe::flow::{self as probes, Counted, Located, ProbeFile, Tracer};
+use punctual_report::counted;
+use punctual_trace::flow::Kind;
+use recorder::Recorder;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long the command may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What to trace.
+pub struct Options {
+    /// Probes files, or names of those that come with Punctual.
+    pub files: Vec<PathBuf>,
+    /// The program and its arguments.
+    pub command: Vec<OsString>,
+    /// Where the trace goes.
+    pub folder: RecordingFolder,
+    /// When to end, if the command does not end before.
+    pub limit: Option<Duration>,
+}
+
+/// A finished trace.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// Its folder.
+    pub path: PathBuf,
+    /// How many events are in it.
+    pub events: u64,
+}
+
+/// A program whose functions have been found.
+pub struct ProgramTracer {
+    /// The files, as they were given.
+    files: String,
+    file: ProbeFile,
+    located: Vec<Located>,
+    command: Vec<OsString>,
+    program: PathBuf,
+    folder: RecordingFolder,
+    limit: Option<Duration>,
+}
+
+impl ProgramTracer {
+    /// Reads the files and finds the functions in the program.
+    pub fn new(options: Options) -> Result<ProgramTracer> {
+        let Options { files: paths, command, folder, limit } = options;
+        if command.is_empty() {
+            return Err(Error::usage("--flow-probes needs the command to run: -- COMMAND")
+                .advise("probes must be in place before it starts"));
+        }
+        let file = files::read(&paths)?;
+        let files = files::names(&paths);
+        let program = probes::program_of(&command)?;
+        let located = probes::locate(&file, &program)?;
+        let missing = probes::missing(&file, &located);
+        if !missing.is_empty() {
+            let names: Vec<&str> = missing.iter().map(|kind| kind.name()).collect();
+            let program = program.display();
+            return Err(Error::target(format!("{program} has no function for: {}", names.join(", ")))
+                .advise(format!("punctual flow-probes check {files} {program} lists what was looked for")));
+        }
+        Ok(ProgramTracer { files, file, located, command, program, folder, limit })
+    }
+
+    /// Runs the program and traces it until the limit, its end, or `stop`.
+    pub fn run(self, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Traced> {
+        self.folder.clear()?;
+        let mut tracer = Tracer::start(&self.file, &self.located, &self.command)?;
+        let mut recorder = Recorder::create(self.folder.path(), &self.file, &self.program)?;
+        let end = self.limit.and_then(|limit| Instant::now().checked_add(limit));
+        let mut progress = monitor.watching(self.limit);
+        let mut failure = None;
+        let is_stopped = || stop.load(Ordering::Relaxed);
+        while !is_stopped() && !tracer.ended() && failure.is_none() {
+            let left = end.map_or(TICK, |end| end.saturating_duration_since(Instant::now()).min(TICK));
+            if left.is_zero() {
+                break;
+            }
+            let polled = tracer.poll(left, &mut |seen| recorder.take(seen, &mut failure));
+            failure =
+                failure.or(polled.err().map(Error::from)).or_else(|| recorder.tick(tracer.counted()).err());
+            progress.update(&|| Seen {
+                summary: counted(recorder.events(), "event"),
+                lost: tracer.counted().lost,
+            });
+        }
+        let (process, counts) = (tracer.process(), tracer.counted());
+        let status = tracer.finish(PATIENCE, &mut |seen| recorder.take(seen, &mut failure))?;
+        drop(progress);
+        match status {
+            None => warn_still_running(process, monitor),
+            Some(status)
+                if !status.success() && !is_stopped() && end.is_none_or(|end| Instant::now() < end) =>
+            {
+                warn_command_failed(status, monitor);
+            }
+            Some(_) => {}
+        }
+        let (events, by_kind) = (recorder.events(), recorder.by_kind());
+        let findings = recorder.findings(counts);
+        recorder.finish(counts)?;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        self.judge(events, by_kind, counts, &findings, monitor)?;
+        Ok(Traced { path: self.folder.path().to_path_buf(), events })
+    }
+
+    /// Warns about doubts, and fails if the trace is certainly wrong.
+    fn judge(
+        &self,
+        events: u64,
+        by_kind: [u64; 4],
+        counts: Counted,
+        findings: &[Finding],
+        monitor: &dyn Monitor,
+    ) -> Result<()> {
+        let place = self.folder.path().display();
+        if events == 0 && counts.unreadable.iter().any(|count| *count > 0) {
+            let framework = self.file.framework.as_deref().unwrap_or("the framework");
+            return Err(Error::target(format!("{} does not fit this build of {framework}", self.files))
+                .because("nothing could be read where it points")
+                .advise(format!("the trace {place} is empty")));
+        }
+        warn(counts, by_kind, findings, monitor);
+        if findings.iter().any(|finding| finding.is_certain) {
+            return Err(Error::target(format!("{} does not fit this program (see above)", self.files))
+                .advise(format!("do not trust the trace {place}")));
+        }
+        Ok(())
+    }
+}
+
+/// Warns about everything that was missed or contradicts the files.
+fn warn(counts: Counted, by_kind: [u64; 4], findings: &[Finding], monitor: &dyn Monitor) {
+    if counts.lost > 0 {
+        let lost = counted(counts.lost, "event");
+        monitor.warn(&format!("{lost} lost; the trace counts them as discarded"));
+    }
+    findings.iter().for_each(|finding| monitor.warn(&finding.text));
+    // What was called but could not be read or matched is in the findings.
+    let was_called =
+        |kind: Kind| counts.unreadable[kind as usize] > 0 || kind == Kind::Stop && counts.unmatched > 0;
+    let kinds = Kind::ALL.into_iter().zip(by_kind).filter(|(kind, count)| *count == 0 && !was_called(*kind));
+    let never: Vec<&str> = kinds.map(|(kind, _)| kind.name()).collect();
+    match never.len() {
+        0 => {}
+        4 => monitor.warn("none of the functions was called"),
+        _ => monitor.warn(&format!(
+            "no {} was seen: are these functions never called, or are their calls inlined?",
+            never.join(", ")
+        )),
+    }
+}

@@ -1,0 +1,207 @@
+//! Writes events seen from outside a program to a trace: threads become producers, identities numbers.
+
+use super::connections;
+use super::doubts::{Doubts, Event, Finding, is_text, what};
+use crate::error::{Error, Result};
+use crate::platform;
+use punctual_observe::flow::{Counted, Name, ProbeFile, Seen};
+use punctual_trace::flow::{About, Kind, OBJECTS, Writer};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// Room for the events of some milliseconds of a busy thread.
+const PACKET_BYTES: usize = 48 + 8 * 506;
+
+/// A trace that is being written.
+pub struct Recorder<'a> {
+    file: &'a ProbeFile,
+    writer: Writer,
+    about: About,
+    /// Whether the metadata on disk is out of date.
+    is_new: bool,
+    producers: HashMap<u32, usize>,
+    objects: [HashMap<u64, u16>; 2],
+    id_is_name: [bool; 2],
+    /// How many ids of channels and of tasks consist of characters.
+    with_characters: [usize; 2],
+    /// Names that were read, by object.
+    named: [HashMap<u16, String>; 2],
+    by_kind: [u64; 4],
+    lost: u64,
+    doubts: Doubts,
+}
+
+impl<'a> Recorder<'a> {
+    pub fn create(folder: &Path, file: &'a ProbeFile, program: &Path) -> Result<Recorder<'a>> {
+        let here = platform::here();
+        let about = About {
+            program: Some(program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned()),
+            platform: Some(format!("Linux {} {}", here.kernel, here.machine)),
+            policy: file.policy.clone(),
+            executors: file.executors,
+            clock_zero: u64::try_from(platform::clock_zero()).ok(),
+            ..About::default()
+        };
+        // The first producer counts losses that belong to no thread.
+        let writer = Writer::create(folder, &about, 0, PACKET_BYTES)?;
+        let is_name = |channel: bool| {
+            file.probes.iter().any(|probe| (probe.kind == Kind::Push) == channel && probe.name == Name::Id)
+        };
+        Ok(Recorder {
+            file,
+            writer,
+            about,
+            is_new: false,
+            producers: HashMap::new(),
+            objects: Default::default(),
+            id_is_name: [true, false].map(is_name),
+            with_characters: [0; 2],
+            named: Default::default(),
+            by_kind: [0; 4],
+            lost: 0,
+            doubts: Doubts::default(),
+        })
+    }
+
+    pub fn events(&self) -> u64 {
+        self.by_kind.iter().sum()
+    }
+
+    /// Events by kind, in the order of [`Kind::ALL`].
+    pub fn by_kind(&self) -> [u64; 4] {
+        self.by_kind
+    }
+
+    /// What contradicts the file, and what it declares that was not seen.
+    pub fn findings(&self, counts: Counted) -> Vec<Finding> {
+        let mut findings = self.doubts.findings(self.file, counts, self.with_characters);
+        findings.extend(
+            connections::unseen(&self.file.connections, &self.about)
+                .map(|text| Finding { is_certain: false, text }),
+        );
+        findings
+    }
+
+    /// Takes an event; nothing more after a failure.
+    pub fn take(&mut self, seen: Seen, failure: &mut Option<Error>) {
+        if failure.is_none() {
+            *failure = self.put(seen).err();
+        }
+    }
+
+    fn put(&mut self, seen: Seen) -> Result<()> {
+        match seen {
+            Seen::Named { channel, id, text } => {
+                let number = self.object(channel, id)?;
+                if !text.is_empty() {
+                    self.name(channel, number, text);
+                }
+            }
+            Seen::Event { at, thread, kind, probe, id, place, number } => {
+                let object = self.object(kind == Kind::Push, id)?;
+                let producer = self.producer(thread)?;
+                self.writer.event(producer, at.ns(), kind, object, number.into())?;
+                self.by_kind[kind as usize] += 1;
+                self.doubts.event(Event { kind, object, id, thread, number, probe, place });
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the first name that was read.
+    fn name(&mut self, channel: bool, number: u16, text: String) {
+        let before = self.named[usize::from(!channel)].get(&number);
+        self.doubts.name(channel, number, &text, before.map(String::as_str));
+        if before.is_some() {
+            return;
+        }
+        self.named[usize::from(!channel)].insert(number, text.clone());
+        if is_text(&text) {
+            self.names(channel).insert(number, text);
+            self.is_new = true;
+        }
+    }
+
+    fn names(&mut self, channel: bool) -> &mut BTreeMap<u16, String> {
+        if channel { &mut self.about.channels } else { &mut self.about.tasks }
+    }
+
+    fn object(&mut self, channel: bool, id: u64) -> Result<u16> {
+        let (which, what) = (usize::from(!channel), what(channel));
+        if let Some(&number) = self.objects[which].get(&id) {
+            return Ok(number);
+        }
+        let count = self.objects[which].len();
+        // Long before the trace's room for objects runs out, what is read cannot be an identity.
+        let number = u16::try_from(count).ok().filter(|_| count < OBJECTS / 16).ok_or_else(|| {
+            let probes = if channel { "push" } else { "activation or start" };
+            Error::target(format!("more than {count} {what}s were seen")).because(format!(
+                "what is read as their id is not one: the id of {probes} is in the wrong place"
+            ))
+        })?;
+        self.objects[which].insert(id, number);
+        let characters = characters(id).filter(|_| self.id_is_name[which]);
+        self.with_characters[which] += usize::from(characters.is_some());
+        let name = characters.unwrap_or_else(|| format!("{what} {id:#x}"));
+        self.names(channel).insert(number, name);
+        self.is_new = true;
+        Ok(number)
+    }
+
+    fn producer(&mut self, thread: u32) -> Result<usize> {
+        if let Some(&producer) = self.producers.get(&thread) {
+            return Ok(producer);
+        }
+        let producer = self.writer.add_producer()?;
+        self.producers.insert(thread, producer);
+        self.about.producers.insert(producer as u32, format!("thread {thread}"));
+        self.about.threads.insert(producer as u32, thread);
+        self.is_new = true;
+        Ok(producer)
+    }
+
+    /// Called several times a second; the trace on disk is complete afterwards.
+    pub fn tick(&mut self, counted: Counted) -> Result<()> {
+        let lost = counted.lost - self.lost;
+        if lost > 0 && !self.producers.is_empty() {
+            self.writer.discard(0, u32::try_from(lost).unwrap_or(u32::MAX))?;
+            self.lost = counted.lost;
+        }
+        if std::mem::take(&mut self.is_new) {
+            self.about.inputs = connections::known(&self.file.connections, &self.about);
+            self.writer.describe(&self.about)?;
+        }
+        Ok(self.writer.flush()?)
+    }
+
+    pub fn finish(mut self, counted: Counted) -> Result<()> {
+        self.tick(counted)?;
+        Ok(self.writer.finish()?)
+    }
+}
+
+/// The text of an id whose bytes are characters, the most significant first.
+fn characters(id: u64) -> Option<String> {
+    let bytes = id.to_be_bytes();
+    let text: Vec<u8> = bytes.into_iter().skip_while(|&byte| byte == 0).collect();
+    let text = std::str::from_utf8(&text).ok()?.trim_end();
+    (!text.is_empty() && is_text(text)).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::characters;
+
+    #[test]
+    fn ids_made_of_characters_become_names() {
+        for (id, text) in [
+            (0x6361_6d31, Some("cam1")),
+            (0x6361_6d20, Some("cam")),
+            (0x0163_616d, None),
+            (0x2020, None),
+            (0, None),
+        ] {
+            assert_eq!(characters(id).as_deref(), text, "{id:#x}");
+        }
+    }
+}

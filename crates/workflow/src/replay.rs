@@ -1,0 +1,249 @@
+//! Recordings to timing models, and to lists of jobs.
+
+use crate::destination::Destination;
+use crate::error::{Error, Result};
+use crate::filter::ThreadFilter;
+use crate::models::{self, Observed};
+use crate::monitor::{Monitor, Progress, Unit};
+use crate::recording::{Recording, TimeRange};
+use punctual_extract::{
+    Extractor, JobSeen, Options as ExtractOptions, Replay, StreamOptions, replay as pieces,
+};
+use punctual_model::{Separator, Task, TimingModel};
+use punctual_report::jobs::{Format, Row, Writer};
+use punctual_trace::{Record, Totals};
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What to replay.
+pub struct Options {
+    /// Folders of recordings: at least one.
+    pub recordings: Vec<PathBuf>,
+    /// Which part of each.
+    pub range: TimeRange,
+    /// Whose models to keep.
+    pub threads: ThreadFilter,
+    /// Which models.
+    pub models: ExtractOptions,
+    /// The number of workers; the result does not depend on it.
+    pub workers: NonZeroUsize,
+    /// Where to list every job.
+    pub jobs: Option<JobList>,
+}
+
+/// Where and how to list jobs.
+pub struct JobList {
+    destination: Destination,
+    format: Format,
+}
+
+impl JobList {
+    /// A new file, `*.csv` or `*.parquet`.
+    pub fn new(path: &Path, replace: bool) -> Result<JobList> {
+        let format = Format::of(path).map_err(|error| Error::usage(error.to_string()))?;
+        Ok(JobList { destination: Destination::new(path, replace)?, format })
+    }
+}
+
+/// Makes one timing model of all recordings, and lists their jobs if asked to.
+pub fn replay(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
+    if options.jobs.is_some() && options.recordings.len() > 1 {
+        return Err(Error::usage("--jobs-out lists the jobs of one recording")
+            .advise("replay the recordings one by one"));
+    }
+    let open = options.recordings.iter().map(|path| Recording::open(path, &options.range));
+    let recordings: Vec<Recording> = open.collect::<Result<_>>()?;
+    let mut model = model(&recordings, &options.models, options.workers, monitor)?;
+    recordings.iter().for_each(|recording| recording.report_problems(monitor));
+    if model.tasks().is_empty() {
+        monitor.hint("the recording has no threads");
+    }
+    options.threads.select(&mut model, "the recording")?;
+    if let (Some(list), [recording]) = (&options.jobs, &recordings[..]) {
+        list_jobs(recording, &model, options.models.merge_transitions, list, monitor)?;
+    }
+    Ok(model)
+}
+
+/// One worker per processor.
+pub fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+/// One model of all recordings, of which there must be at least one.
+pub(crate) fn model(
+    recordings: &[Recording],
+    options: &ExtractOptions,
+    workers: NonZeroUsize,
+    monitor: &dyn Monitor,
+) -> Result<TimingModel> {
+    Ok(merge(extract_all(recordings, options, workers, monitor)?, recordings, monitor))
+}
+
+/// The model of each recording; several are replayed at once if there are enough workers.
+fn extract_all(
+    recordings: &[Recording],
+    options: &ExtractOptions,
+    workers: NonZeroUsize,
+    monitor: &dyn Monitor,
+) -> Result<Vec<TimingModel>> {
+    let total = recordings.iter().map(Recording::activations).sum();
+    let progress = monitor.begin("replaying", total, Unit::Activations);
+    let at_once = workers.get().min(recordings.len());
+    let workers = NonZeroUsize::new(workers.get() / at_once).unwrap_or(NonZeroUsize::MIN);
+    let done: Vec<AtomicU64> = recordings.iter().map(|_| AtomicU64::new(0)).collect();
+    let next = AtomicUsize::new(0);
+    let models = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(recording) = recordings.get(index) else { break };
+                    let advance = |activations: u64| {
+                        done[index].store(activations, Ordering::Relaxed);
+                        progress.set(done.iter().map(|done| done.load(Ordering::Relaxed)).sum());
+                    };
+                    let replayed = pieces(recording, &Replay { workers, options: options.clone() }, &advance);
+                    let model = replayed.map(|extractor| {
+                        to_model(extractor, recording, done[index].load(Ordering::Relaxed), monitor)
+                    });
+                    models.lock().unwrap_or_else(PoisonError::into_inner).push((index, model));
+                }
+            });
+        }
+    });
+    let mut models = models.into_inner().unwrap_or_else(PoisonError::into_inner);
+    models.sort_by_key(|(index, _)| *index);
+    models.into_iter().map(|(_, model)| Ok(model?)).collect()
+}
+
+/// `records` activations were read. Damaged ones count as lost.
+fn to_model(extractor: Extractor, recording: &Recording, records: u64, monitor: &dyn Monitor) -> TimingModel {
+    let (about, totals) = (recording.about(), recording.reader().totals());
+    let lost = totals.lost + recording.unreadable();
+    let observed = Observed {
+        platform: about.platform.clone(),
+        clock: about.clock.clone(),
+        from: recording.from(),
+        until: recording.reader().until(),
+        records,
+        totals: Totals { lost, ..totals },
+    };
+    models::model(extractor, observed, monitor)
+}
+
+/// One model of several: each task names its recording.
+fn merge(models: Vec<TimingModel>, recordings: &[Recording], monitor: &dyn Monitor) -> TimingModel {
+    let several = models.len() > 1;
+    let mut models = models.into_iter().zip(recordings).map(|(mut model, recording)| {
+        if several {
+            let name = recording.path().display().to_string();
+            let tasks = model.threads.iter_mut().flat_map(|threads| &mut threads.tasks);
+            tasks.for_each(|task| task.recording = Some(name.clone()));
+        }
+        model
+    });
+    let Some(mut all) = models.next() else { unreachable!("there is at least one recording") };
+    for model in models {
+        if (&model.platform, &model.clock) != (&all.platform, &all.clock) {
+            monitor.warn(
+                "the recordings are of different machines or clocks; the timing model names those of the first",
+            );
+        }
+        all = all.merge(model).expect("threads can be merged");
+    }
+    all
+}
+
+/// The primary separator of each task: its jobs are the ones shown.
+pub(crate) struct Primaries(HashMap<(u32, u32, u32), Separator>);
+
+impl Primaries {
+    /// Of tasks of one recording.
+    pub fn new<'a>(tasks: impl IntoIterator<Item = &'a Task>) -> Primaries {
+        let primary = |task: &Task| Some(task.streams.get(task.primary?)?.separator.key());
+        let key = |task: &Task| (task.pid, task.tid, task.phase);
+        Primaries(tasks.into_iter().filter_map(|task| Some((key(task), primary(task)?))).collect())
+    }
+
+    pub fn is_primary(&self, seen: &JobSeen<'_>) -> bool {
+        self.0.get(&(seen.pid, seen.tid, seen.phase)) == Some(&seen.separator.key())
+    }
+}
+
+/// Reads a recording once more for its jobs. Its models are known by then, so horizons are short.
+pub(crate) fn each_job(
+    recording: &Recording,
+    merge_transitions: bool,
+    progress: &dyn Progress,
+    mut record: impl FnMut(&Record),
+    mut job: impl FnMut(&JobSeen<'_>),
+) -> Result<()> {
+    let mut extractor = Extractor::new(ExtractOptions {
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 },
+        merge_transitions,
+    });
+    let mut activations = 0_u64;
+    recording.read_all(&mut |next| {
+        record(next);
+        extractor.record_jobs(next, &mut job);
+        if matches!(next, Record::Activation(_)) {
+            activations += 1;
+            if activations % 65_536 == 0 {
+                progress.set(activations);
+            }
+        }
+    })
+}
+
+/// Lists the jobs of the model's tasks.
+fn list_jobs(
+    recording: &Recording,
+    model: &TimingModel,
+    merge_transitions: bool,
+    list: &JobList,
+    monitor: &dyn Monitor,
+) -> Result<()> {
+    let name = list.destination.path().display();
+    let failed = |error: &dyn std::fmt::Display| Error::file(name.to_string()).because(error.to_string());
+    let unwritten = |error: std::io::Error| Error::io("write", &name, &error);
+    let tasks: HashSet<(u32, u32, u32)> =
+        model.tasks().iter().map(|task| (task.pid, task.tid, task.phase)).collect();
+    let primaries = Primaries::new(model.tasks());
+    let pending = list.destination.begin().map_err(unwritten)?;
+    let mut writer = Writer::new(pending, list.format, &model.clock).map_err(|error| failed(&error))?;
+    let progress = monitor.begin("listing jobs", recording.activations(), Unit::Activations);
+    let mut broken = None;
+    let write = |seen: &JobSeen<'_>| {
+        if broken.is_some() || !tasks.contains(&(seen.pid, seen.tid, seen.phase)) {
+            return;
+        }
+        let row = Row {
+            tid: seen.tid,
+            pid: seen.pid,
+            phase: seen.phase,
+            name: seen.name,
+            separator: seen.separator,
+            primary: primaries.is_primary(seen),
+            number: seen.number,
+            job: seen.job,
+            segments: seen.segments,
+            expirations: seen.expirations,
+            disturbance: seen.disturbance,
+        };
+        broken = writer.row(&row).err();
+    };
+    each_job(recording, merge_transitions, &*progress, |_| {}, write)?;
+    if let Some(error) = broken {
+        return Err(failed(&error));
+    }
+    let pending = writer.finish().map_err(|error| failed(&error))?;
+    pending.finish().map_err(unwritten)?;
+    drop(progress);
+    monitor.hint(&format!("wrote every job to {name}"));
+    Ok(())
+}

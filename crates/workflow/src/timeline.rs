@@ -1,0 +1,160 @@
+//! Timelines for the Perfetto UI: a recording of threads, the trace of a dataflow program, or both.
+
+mod dataflow;
+
+use crate::error::{Error, Result};
+use crate::filter::ThreadFilter;
+use crate::inputs::{DIFFERENT_TIMES, Inputs, clock_mismatch};
+use crate::models::{self, Observed};
+use crate::monitor::{Monitor, Unit};
+use crate::recording::{Recording, TimeRange};
+use crate::replay::{Primaries, each_job};
+use punctual_extract::{Extractor, Options as ExtractOptions, StreamOptions};
+use punctual_report::counted;
+use punctual_report::timeline::Timeline;
+use punctual_trace::flow::Reader;
+use std::cell::RefCell;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// What the timeline is made of.
+pub struct Options {
+    /// A recording of threads, the trace of a dataflow program, or one of each.
+    pub inputs: Vec<PathBuf>,
+    /// Which part of the recording.
+    pub range: TimeRange,
+    /// Which threads are shown.
+    pub threads: ThreadFilter,
+}
+
+/// Inputs that were opened and fit together.
+pub struct TimelineMaker {
+    recording: Option<Recording>,
+    flow: Option<Reader>,
+    threads: ThreadFilter,
+}
+
+/// What a timeline shows.
+pub struct Shown {
+    /// In words: `3 threads, 1,200 jobs`.
+    pub contents: Vec<String>,
+    /// Whether it shows context switches; `None` if it shows no threads.
+    pub switches: Option<bool>,
+}
+
+impl TimelineMaker {
+    /// Opens the inputs and checks that they fit together.
+    pub fn open(options: &Options) -> Result<TimelineMaker> {
+        let Inputs { mut recordings, flow } = Inputs::open(&options.inputs, &options.range, "a timeline")?;
+        let recording = recordings.pop();
+        if let (Some(second), Some(first)) = (&recording, recordings.last()) {
+            let (first, second) = (first.path().display(), second.path().display());
+            return Err(Error::usage(format!(
+                "{first} and {second} are both recordings of threads; a timeline shows one, and a trace of a \
+                 dataflow program"
+            )));
+        }
+        if let Some((reader, path)) = &flow {
+            let path = path.display();
+            if !options.range.is_everything() {
+                return Err(Error::usage(format!(
+                    "--from and --until apply to recordings of threads; {path} is the trace of a dataflow program"
+                )));
+            }
+            if let Some(recording) = &recording {
+                if let Some(why) = clock_mismatch(recording, reader) {
+                    let recording = recording.path().display();
+                    return Err(Error::usage(format!("cannot show {recording} beside {path}")).because(why));
+                }
+            }
+        }
+        let threads = options.threads.clone();
+        Ok(TimelineMaker { recording, flow: flow.map(|(reader, _)| reader), threads })
+    }
+
+    /// Writes the timeline. `name` is what errors call `out`.
+    pub fn write(&self, out: &mut impl Write, name: &str, monitor: &dyn Monitor) -> Result<Shown> {
+        let mut contents = Vec::new();
+        // Threads declare the clock and the processes; a program can follow them.
+        if let Some(recording) = &self.recording {
+            contents.push(write_threads(recording, &self.threads, out, name, monitor)?);
+        }
+        if let Some(reader) = &self.flow {
+            let is_behind_threads = self.recording.is_some();
+            let (program, span) = dataflow::write(reader, out, name, is_behind_threads, monitor)?;
+            contents.push(program);
+            if let (Some(recording), Some((from, until))) = (&self.recording, span) {
+                if until < recording.from() || recording.reader().until() < from {
+                    monitor.warn(&format!("{DIFFERENT_TIMES}; the timeline shows each at its own time"));
+                }
+            }
+        }
+        if let Some(recording) = &self.recording {
+            recording.report_problems(monitor);
+        }
+        let switches = self.recording.as_ref().map(|recording| recording.about().switches);
+        Ok(Shown { contents, switches })
+    }
+}
+
+/// Writes threads. Returns what is shown of them, in words.
+fn write_threads(
+    recording: &Recording,
+    filter: &ThreadFilter,
+    out: &mut impl Write,
+    name: &str,
+    monitor: &dyn Monitor,
+) -> Result<String> {
+    let failed = |error: &dyn std::fmt::Display| Error::file(name.to_owned()).because(error.to_string());
+
+    // The primary separator of a task is known only after all records.
+    let mut extractor = Extractor::new(ExtractOptions {
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 },
+        merge_transitions: false,
+    });
+    let progress = monitor.begin("reading", recording.activations(), Unit::Activations);
+    recording.read_all(&mut |record| extractor.record(record))?;
+    drop(progress);
+    let about = recording.about();
+    let (from, until, totals) = (recording.from(), recording.reader().until(), recording.reader().totals());
+    let (platform, clock) = (about.platform.clone(), about.clock.clone());
+    let observed = Observed { platform, clock, from, until, records: 0, totals };
+    let mut model = models::model(extractor, observed, monitor);
+    filter.select(&mut model, &recording.path().display().to_string())?;
+    let primaries = Primaries::new(model.tasks());
+
+    let timeline = RefCell::new(Timeline::new(out, about, &model).map_err(|error| failed(&error))?);
+    let progress = monitor.begin("drawing", recording.activations(), Unit::Activations);
+    let broken = RefCell::new(None);
+    let keep = |result: Result<(), _>| {
+        if let Err(error) = result {
+            broken.borrow_mut().get_or_insert(error);
+        }
+    };
+    let mut shown = filter.records();
+    each_job(
+        recording,
+        false,
+        &*progress,
+        |record| {
+            shown.pass(record, |record| keep(timeline.borrow_mut().record(record)));
+        },
+        |seen| {
+            if primaries.is_primary(seen) {
+                keep(timeline.borrow_mut().job(seen.tid, seen.phase, &seen.separator, seen.number, seen.job));
+            }
+        },
+    )?;
+    drop(progress);
+    if let Some(error) = broken.into_inner() {
+        return Err(failed(&error));
+    }
+    let (_, counts) = timeline.into_inner().finish().map_err(|error| failed(&error))?;
+    let (threads, jobs) = (counted(counts.threads, "thread"), counted(counts.jobs, "job"));
+    let steps = if about.switches {
+        format!(", {}", counted(counts.steps, "scheduler event"))
+    } else {
+        String::new()
+    };
+    Ok(format!("{threads}, {jobs}{steps}"))
+}

@@ -1,0 +1,73 @@
+//! The timeline of a dataflow program.
+
+use crate::error::{Error, Result};
+use crate::monitor::{Monitor, Unit};
+use punctual_model::Instant;
+use punctual_report::counted;
+use punctual_report::timeline::dataflow::Dataflow;
+use punctual_trace::flow::{Item, Reader};
+use std::io::Write;
+
+/// Writes a program, behind the threads if there are some. Returns what is shown of it, in words, and its
+/// time.
+pub fn write(
+    reader: &Reader,
+    out: &mut impl Write,
+    name: &str,
+    is_behind_threads: bool,
+    monitor: &dyn Monitor,
+) -> Result<(String, Option<(Instant, Instant)>)> {
+    let failed = |error: &dyn std::fmt::Display| Error::file(name.to_owned()).because(error.to_string());
+    let begin = |out, from| match is_behind_threads {
+        true => Dataflow::behind_threads(out, reader.about(), from),
+        false => Dataflow::new(out, reader.about(), from),
+    };
+    let progress = monitor.begin("drawing", reader.bytes(), Unit::Bytes);
+    let mut out = Some(out);
+    let mut timeline: Option<Dataflow<_>> = None;
+    let mut broken = None;
+    let mut span: Option<(Instant, Instant)> = None;
+    let mut take = |item: Item| {
+        let from = item.at();
+        let until = if let Item::Gap(gap) = &item { gap.until } else { from };
+        span = Some(span.map_or((from, until), |(first, last)| (first, last.max(until))));
+        if timeline.is_none() && broken.is_none() {
+            let Some(out) = out.take() else { return };
+            match begin(out, from) {
+                Ok(begun) => timeline = Some(begun),
+                Err(error) => broken = Some(error),
+            }
+        }
+        if let Some(timeline) = timeline.as_mut().filter(|_| broken.is_none()) {
+            broken = timeline.item(&item).err();
+        }
+    };
+    let totals = reader.read(&mut take, &mut |bytes| progress.set(bytes))?;
+    drop(progress);
+    if let Some(error) = broken {
+        return Err(failed(&error));
+    }
+    let timeline = match (timeline, out) {
+        (Some(timeline), _) => timeline,
+        (None, Some(out)) => begin(out, Instant::from_ns(0)).map_err(|error| failed(&error))?,
+        (None, None) => return Err(failed(&"the timeline was not begun")),
+    };
+    let (_, counts) = timeline.finish().map_err(|error| failed(&error))?;
+    if totals.discarded + totals.missing_packets + totals.damaged_packets > 0 {
+        let (events, packets) = (totals.discarded, totals.missing_packets + totals.damaged_packets);
+        let missing =
+            [(events, "event", "discarded by the tracer"), (packets, "packet", "missing or damaged")];
+        let missing: Vec<String> = missing
+            .iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, what, why)| format!("{} {why}", counted(*count, what)))
+            .collect();
+        monitor.warn(&format!("not shown: {}", missing.join(", ")));
+    }
+    let (executions, pushes) = (counted(counts.executions, "execution"), counted(counts.pushes, "push"));
+    let left_out = match counts.left_out {
+        0 => String::new(),
+        left_out => format!(" ({} without a counterpart left out)", counted(left_out, "event")),
+    };
+    Ok((format!("{executions}, {pushes}{left_out}"), span))
+}
