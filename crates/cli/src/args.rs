@@ -339,7 +339,7 @@ pub struct Chains {
     pub results: Results,
 
     /// Longest arrival-curve window, in activations minus one
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::horizon())]
     pub curve_horizon: u32,
 
     /// Print warnings and errors only on standard error, and no table with -o
@@ -439,11 +439,11 @@ pub struct Models {
     pub merge_transitions: bool,
 
     /// Longest arrival-curve window, in releases minus one
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::horizon())]
     pub curve_horizon: u32,
 
     /// Longest WCET-curve window, in jobs
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = values::horizon())]
     pub wcet_horizon: u32,
 }
 
@@ -509,7 +509,8 @@ pub struct Target {
     ///
     /// Options of Punctual must precede it; everything from COMMAND on is its own. If it is still running at
     /// the end, it gets SIGTERM.
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, num_args = 0.., value_hint = ValueHint::CommandWithArguments)]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, num_args = 0..)]
+    #[arg(value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
 }
 
@@ -548,7 +549,8 @@ pub struct Show {
 
     /// Compare with the configured timing in FILE, a JSON array as the demonstration workload prints with
     /// --truth
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "all", "phases", "json"], value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["task", "all", "phases", "json"])]
     pub truth: Option<PathBuf>,
 }
 

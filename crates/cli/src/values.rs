@@ -1,5 +1,6 @@
 //! Values of options: times and sizes as people write them.
 
+use clap::builder::RangedI64ValueParser;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ pub fn offset(text: &str) -> Result<Duration, String> {
     seconds
         .or_else(|| humantime::parse_duration(text).ok())
         .ok_or_else(|| "expected seconds, or a number with a unit such as 500ms, 10s, 5min or 2h".into())
+}
+
+/// The length of a curve.
+pub fn horizon() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=100_000)
 }
 
 pub fn workers(text: &str) -> Result<NonZeroUsize, String> {

@@ -198,8 +198,8 @@ impl Trace {
         if totals.discarded > 0 {
             let discarded = counted(totals.discarded, "event");
             warn(format!(
-                "{discarded} discarded because the tracer's buffers were full; data that they may have changed \
-                 is not followed"
+                "{discarded} discarded by the tracer, whose buffers were full; data that they may have \
+                 changed is not followed"
             ));
         }
         if graph.is_empty() {

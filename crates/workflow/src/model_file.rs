@@ -36,8 +36,8 @@ fn reason(path: &Path, error: &io::Error) -> String {
     let folder = path.display();
     if open_trace(path).is_ok() {
         return format!(
-            "it is the trace of a dataflow program, not a timing model; punctual chains {folder} shows it, and \
-             with -o FILE.timing.json makes its timing model"
+            "it is the trace of a dataflow program, not a timing model; punctual chains {folder} shows it, \
+             and with -o FILE.timing.json makes its timing model"
         );
     }
     format!(

@@ -151,7 +151,7 @@ fn merge(models: Vec<TimingModel>, recordings: &[Recording], monitor: &dyn Monit
     for model in models {
         if (&model.platform, &model.clock) != (&all.platform, &all.clock) {
             monitor.warn(
-                "the recordings are of different machines or clocks; the timing model names those of the first",
+                "the recordings are of different machines or clocks; the timing model has those of the first",
             );
         }
         all = all.merge(model).expect("threads can be merged");

@@ -58,7 +58,8 @@ impl TimelineMaker {
             let path = path.display();
             if !options.range.is_everything() {
                 return Err(Error::usage(format!(
-                    "--from and --until apply to recordings of threads; {path} is the trace of a dataflow program"
+                    "--from and --until apply to recordings of threads; {path} is the trace of a dataflow \
+                     program"
                 )));
             }
             if let Some(recording) = &recording {

@@ -134,8 +134,8 @@ pub(crate) fn hint_nothing_seen(watch: &Watch, monitor: &dyn Monitor) {
     monitor.hint(if watch.observe.include_best_effort {
         "no thread of the target ran"
     } else if watches_all_threads(&watch.observe.target) {
-        "no real-time thread ran; to watch others, name them with --include-best-effort and --pid, --cgroup or \
-         -- COMMAND"
+        "no real-time thread ran; to watch others, name them with --include-best-effort and --pid, --cgroup \
+         or -- COMMAND"
     } else {
         "no real-time thread of the target ran; --include-best-effort watches the others too"
     });

@@ -257,9 +257,9 @@ fn wrong_names() -> Result<Outcome> {
     let ours = std::fs::read_to_string(shipped("punctual-flow"))?;
     let rows = [
         // The characters of a name are no pointer.
-        ("string at [arg0+8]", "2 names of tasks could not be read, which are called by their ids"),
+        ("string at [arg0+8]", "2 names of tasks could not be read; ids are shown instead"),
         // The construction's number: nothing, 1, 2.
-        ("string at arg0", "what is read as the name of 2 channels is no text"),
+        ("string at arg0", "the name of 2 channels is not UTF-8 text"),
     ];
     for (number, (place, said)) in rows.into_iter().enumerate() {
         let folder = directory.path().join(number.to_string());

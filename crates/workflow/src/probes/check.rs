@@ -75,8 +75,8 @@ fn as_text(file: &ProbeFile, located: &[Located]) -> String {
         let _ = writeln!(text, "  {:10} {}{at}: {place}", probe.kind.name(), it.symbol);
     }
     for Declared { channel, task, arming } in &file.connections {
-        let _ =
-            writeln!(text, "  connection {channel} ─► {task}{}", arming.map(describe).unwrap_or_default());
+        let arming = arming.map(describe).unwrap_or_default();
+        let _ = writeln!(text, "  connection {channel} ─► {task}{arming}");
     }
     if let Some(policy) = &file.policy {
         let _ = writeln!(text, "  policy     {policy}");
@@ -94,6 +94,14 @@ fn describe(arming: Arming) -> String {
     format!(": threshold {}, {count}{words}", arming.threshold)
 }
 
+fn name(first: First) -> &'static str {
+    match first {
+        First::Emulated => "emulated",
+        First::SingleStepped => "single-stepped",
+        First::Refused => "refused",
+    }
+}
+
 fn as_json(file: &ProbeFile, located: &[Located]) -> String {
     let probes: Vec<_> = located
         .iter()
@@ -105,11 +113,7 @@ fn as_json(file: &ProbeFile, located: &[Located]) -> String {
                 "at_return": probe.at_return,
                 "file": it.function.as_ref().map(|function| function.file.display().to_string()),
                 "offset": it.function.as_ref().map(|function| function.offset),
-                "first_instruction": it.function.as_ref().and_then(|function| function.first).map(|first| match first {
-                    First::Emulated => "emulated",
-                    First::SingleStepped => "single-stepped",
-                    First::Refused => "refused",
-                }),
+                "first_instruction": it.function.as_ref().and_then(|function| function.first).map(name),
             })
         })
         .collect();

@@ -70,7 +70,8 @@ mod tests {
         let text = unseen(&declared, &about).unwrap();
         assert_eq!(
             text,
-            "declared but not in the trace: imgae ─► navi (no such channel), image ─► navy (no such task), twice ─► navi (several channels have this name); \
+            "declared but not in the trace: imgae ─► navi (no such channel), image ─► navy (no such task), \
+             twice ─► navi (several channels have this name); \
              channels seen: tick, image, twice, twice; tasks seen: navi"
         );
         assert_eq!(unseen(&declared[..1], &about), None);

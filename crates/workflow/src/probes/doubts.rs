@@ -1,9 +1,9 @@
-//! Whether what is read in a program's memory can be what the probes file says it is. An offset that is wrong
-//! often gives numbers too, and a trace of them says nothing of the program.
+//! Whether a probes file fits the program. A wrong offset often reads plausible numbers, and the trace is
+//! then worthless.
 //!
-//! What is told here cannot come of a right file where identities belong to objects that stay where they are,
-//! and where a task is queued before it is executed. Some of it can come of right files of other frameworks:
-//! that is told as a question, and is no failure.
+//! A finding is certain if it is impossible with a correct file, provided that ids belong to objects that
+//! stay in place and that tasks are activated before they start. Other findings may come from correct files
+//! of other frameworks; they are phrased as questions and are not errors.
 
 use punctual_observe::flow::{Counted, Name, ProbeFile};
 use punctual_report::counted;
@@ -11,22 +11,22 @@ use punctual_trace::flow::Kind;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Addresses that are remembered, at most: a file where each event has one of its own is none of objects.
+/// Most addresses to remember. Only a wrong file has a new address for every event.
 const PLACES: usize = 1 << 16;
-/// Fewer objects say nothing on whether there are too many.
+/// Too few objects to judge whether there are too many.
 const SOME: usize = 8;
 const MANY: usize = 64;
 
-/// What one trace has that speaks against its file.
+/// Evidence in one trace that its file is wrong.
 #[derive(Debug, Default)]
 pub struct Doubts {
     /// Channels and tasks, by number.
     objects: [Vec<Object>; 2],
-    /// What was read at an address, by which probe.
+    /// The id read at an address, by probe.
     places: HashMap<(u32, u64), u64>,
-    /// Identities that were found where another had been, of channels and of tasks.
+    /// How often an address had another id than before, for channels and tasks.
     changed: [u64; 2],
-    /// What each thread executes that ever executed something.
+    /// What each executor is executing.
     executing: HashMap<u32, Option<u16>>,
     events: [u64; 4],
     unactivated: u64,
@@ -40,23 +40,23 @@ pub struct Doubts {
 struct Object {
     /// Pushes, or activations.
     events: u64,
-    /// Starts of activations that were seen have smaller numbers.
+    /// One more than the highest activation seen.
     activated: u32,
-    /// Where its identity was read last, and by which probe.
+    /// The probe and address that its id was last read at.
     read: Option<(u32, u64)>,
     thread: Option<u32>,
     is_named: bool,
 }
 
-/// What speaks against a file.
+/// One reason to doubt a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Whether the trace is good for nothing, or for little.
+    /// Whether the trace must not be trusted.
     pub is_certain: bool,
     pub text: String,
 }
 
-/// An event, its object known by number.
+/// An event of an object, which is numbered.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub kind: Kind,
@@ -121,7 +121,7 @@ impl Doubts {
         }
     }
 
-    /// A name that was read; `before`, of the same object.
+    /// Takes a name; `before` is the one read for the same object earlier.
     pub fn name(&mut self, channel: bool, object: u16, text: &str, before: Option<&str>) {
         let which = usize::from(!channel);
         let object = room(&mut self.objects[which], object);
@@ -133,12 +133,12 @@ impl Doubts {
         }
     }
 
-    /// At the end. `with_characters`: how many ids of channels and of tasks have some.
+    /// All findings. `with_characters` counts the ids of channels and of tasks that consist of characters.
     pub fn findings(&self, file: &ProbeFile, counts: Counted, with_characters: [usize; 2]) -> Vec<Finding> {
         let mut findings = Vec::new();
         let mut say = |is_certain: bool, text: String| findings.push(Finding { is_certain, text });
         self.unread(file, counts, with_characters, &mut say);
-        // A program may have one channel, or one task; with one of each there is little to trace.
+        // A program may have a single channel or a single task, but hardly both.
         let alone = [true, false].map(|channel| self.one_for_all(channel, file));
         let is_certain = alone.iter().all(Option::is_some);
         alone.into_iter().flatten().for_each(|text| say(is_certain, text));
@@ -148,11 +148,12 @@ impl Doubts {
             say(
                 true,
                 format!(
-                    "a {what} is called {one:?} and {other:?}: is its id that of several, or the place of its name wrong?"
+                    "a {what} is called {one:?} and {other:?}: is its id shared by several, or the offset of \
+                     its name wrong?"
                 ),
             );
         }
-        // Where events are missing, others seem to come in a wrong order.
+        // Lost events make others seem out of order.
         if counts.lost == 0 && are_tasks {
             self.sequence(file, counts, &mut say);
         }
@@ -163,7 +164,7 @@ impl Doubts {
         findings
     }
 
-    /// What could not be read, or is not what it should be.
+    /// Ids and names that could not be read or are not what they should be.
     fn unread(
         &self,
         file: &ProbeFile,
@@ -180,7 +181,8 @@ impl Doubts {
         if !unreadable.is_empty() {
             let (unread, all) = (counts.unreadable.iter().sum(), self.events.iter().sum::<u64>());
             let text = format!(
-                "the id could not be read at {}, which are missing: is the id of these probes where the file says, in this build of the framework?",
+                "the id could not be read at {}, which are missing: does this build of the framework have \
+                 the id of these probes elsewhere?",
                 unreadable.join(", ")
             );
             say(is_much(unread, all + unread), text);
@@ -188,7 +190,7 @@ impl Doubts {
         for (channel, count) in [true, false].into_iter().zip(counts.nameless).filter(|(_, count)| *count > 0)
         {
             let text = format!(
-                "{} of {}s could not be read, which are called by their ids: is the name of these probes where the file says?",
+                "{} of {}s could not be read; ids are shown instead: is the name of these probes elsewhere?",
                 counted(count, "name"),
                 what(channel)
             );
@@ -196,7 +198,8 @@ impl Doubts {
         }
         for (channel, count) in [true, false].into_iter().zip(self.no_text).filter(|(_, count)| *count > 0) {
             let text = format!(
-                "what is read as the name of {} is no text (UTF-8), so ids are shown instead: is the name of these probes where the file says?",
+                "the name of {} is not UTF-8 text; ids are shown instead: is the name of these probes \
+                 elsewhere?",
                 counted(count, what(channel))
             );
             say(false, text);
@@ -209,7 +212,8 @@ impl Doubts {
             let (seen, which) = (self.objects[usize::from(!channel)].len(), usize::from(!channel));
             if is_name && seen >= 2 && with_characters[which] == 0 {
                 let text = format!(
-                    "no id of {} is of characters, as name = \"id\" says: is the id of these probes where the file says?",
+                    "no id of {} consists of characters, although the file has name = \"id\": is the id of \
+                     these probes elsewhere?",
                     counted(seen as u64, what(channel))
                 );
                 say(false, text);
@@ -217,7 +221,7 @@ impl Doubts {
         }
     }
 
-    /// At how many places one probe found identities, at most.
+    /// The most addresses at which one probe read ids.
     fn places(&self, kind: Kind, file: &ProbeFile) -> u64 {
         let mut places: HashMap<u32, u64> = HashMap::new();
         let of_kind = |probe: u32| file.probes.get(probe as usize).is_some_and(|probe| probe.kind == kind);
@@ -228,27 +232,28 @@ impl Doubts {
         places.into_values().max().unwrap_or(0)
     }
 
-    /// Whether all have one identity, which is in several places.
+    /// Whether all objects have one id, although it was read at several addresses.
     fn one_for_all(&self, channel: bool, file: &ProbeFile) -> Option<String> {
         let (kind, what, objects) = (kind(channel), what(channel), &self.objects[usize::from(!channel)]);
         let seen = objects.iter().filter(|object| object.events > 0).count();
         let places = self.places(kind, file);
         (seen == 1 && places >= 2).then(|| {
             format!(
-                "all {} are of one {what}, though its id was read at {} of memory: is there only one? Else the place of the id is wrong",
+                "all {} are of one {what}, although its id was read at {} of memory: is there only one? If \
+                 not, the offset of the id is wrong",
                 counted(self.events[kind as usize], kind.name()),
                 counted(places, "place")
             )
         })
     }
 
-    /// Whether what is read as identities may be some: else what follows says no more.
+    /// Whether what is read as ids may be ids. If not, further checks are pointless.
     fn identities(&self, channel: bool, file: &ProbeFile, say: &mut dyn FnMut(bool, String)) -> bool {
         let (kind, what, which) = (kind(channel), what(channel), usize::from(!channel));
         let objects = &self.objects[which];
         let seen = objects.iter().filter(|object| object.events > 0).count();
         let once = objects.iter().filter(|object| object.events == 1).count();
-        // What counts, or is used up, passes each number once at each place.
+        // A counter passes each number once at each address.
         let places = self.places(kind, file);
         let passed = objects.iter().filter(|object| (1..=places.max(1)).contains(&object.events)).count();
         let is_changing = seen >= SOME
@@ -257,7 +262,8 @@ impl Doubts {
             && 2 * self.changed[which] >= seen as u64;
         if is_changing {
             let text = format!(
-                "what is read as the id of {what}s changes: {} at {} of memory; the place of the id is wrong",
+                "what is read as the id of {what}s changes: {} at {} of memory; the offset of the id is \
+                 wrong",
                 counted(seen as u64, "number"),
                 counted(places, "place")
             );
@@ -266,7 +272,8 @@ impl Doubts {
             say(
                 false,
                 format!(
-                    "of {seen} {what}s, {once} were seen only once: is their id that of the {what}, or of a single {}?",
+                    "{once} of {seen} {what}s were seen only once: is their id that of the {what}, or of a \
+                     single {}?",
                     kind.name()
                 ),
             );
@@ -274,13 +281,14 @@ impl Doubts {
         !is_changing
     }
 
-    /// What comes in an order in which it cannot.
+    /// Events in an impossible order.
     fn sequence(&self, file: &ProbeFile, counts: Counted, say: &mut dyn FnMut(bool, String)) {
         let [_, activations, starts, stops] = self.events;
-        // What could not be read has been told, and what comes of that needs no words.
+        // Unreadable ids are a finding of their own; their consequences are not.
         if self.unactivated > 0 && counts.unreadable[Kind::Activation as usize] == 0 {
             let text = format!(
-                "{} of tasks that were not activated: do activation and start have the same id, and are there other functions that activate?",
+                "{} of tasks that were not activated: do activation and start have the same id, or do other \
+                 functions activate tasks too?",
                 counted(self.unactivated, "start")
             );
             say(is_much(self.unactivated, starts), text);
@@ -291,7 +299,7 @@ impl Doubts {
             && activations - starts > tasks.max(SOME as u64)
         {
             let text = format!(
-                "of {activations} activations only {starts} were started: are there other functions that start a task?"
+                "only {starts} of {activations} activations were started: do other functions start tasks too?"
             );
             say(false, text);
         }
@@ -304,21 +312,23 @@ impl Doubts {
                 counted(counts.unmatched, "stop")
             );
             say(is_much(counts.unmatched, stops + counts.unmatched), text);
-            // Then starts seem to be within others.
+            // Without their stops, starts seem nested.
             return;
         }
         if self.nested > 0 {
             let text = format!(
-                "{} while the same thread was executing another task: does each execution pass the function of the stop?",
+                "{} while the same thread was executing another task: does every execution end in the \
+                 function of the stop?",
                 counted(self.nested, "start")
             );
             say(is_much(self.nested, starts), text);
         }
-        // At a return, what the end of a task makes ready may be under way already.
+        // At a return, a task that the stop made ready may be running already.
         let at_return = file.probes.iter().any(|probe| probe.at_return);
         if self.parallel > 0 && !at_return && self.nested == 0 {
             let text = format!(
-                "{} of tasks that another thread was executing: do several tasks have the same id, or does a task run in parallel to itself? Then its instances cannot be told apart",
+                "{} of tasks that another thread was executing: do several tasks have the same id, or does \
+                 a task run in parallel with itself? If so, its instances cannot be told apart",
                 counted(self.parallel, "start")
             );
             say(is_much(self.parallel, starts), text);
@@ -331,12 +341,12 @@ fn is_much(part: u64, all: u64) -> bool {
     part.saturating_mul(10) > all
 }
 
-/// Whether a program would call something so.
+/// Whether it can be a name.
 pub fn is_text(name: &str) -> bool {
     !name.contains(|character: char| character.is_control() || character == char::REPLACEMENT_CHARACTER)
 }
 
-/// The event that objects of a kind are counted by.
+/// The event that counts objects of a kind.
 fn kind(channel: bool) -> Kind {
     if channel { Kind::Push } else { Kind::Activation }
 }

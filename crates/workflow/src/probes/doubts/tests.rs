@@ -228,7 +228,7 @@ fn names_that_are_none_are_told() {
     let findings = doubts.findings(&file(FILE), Counted { nameless: [1, 0], ..Counted::default() }, [0, 0]);
     let texts: Vec<&str> = findings.iter().map(|it| it.text.as_str()).collect();
     assert!(texts.len() == 2 && texts[0].starts_with("1 name of channels could not be read"), "{texts:?}");
-    assert!(texts[1].starts_with("what is read as the name of 1 task is no text"), "{texts:?}");
+    assert!(texts[1].starts_with("the name of 1 task is not UTF-8 text"), "{texts:?}");
     doubts.name(true, 0, "pose", Some("image"));
     let findings = doubts.findings(&file(FILE), Counted::default(), [0, 0]);
     assert!(
@@ -243,7 +243,7 @@ fn names_that_are_none_are_told() {
     assert!(
         doubts.findings(&by_id, Counted::default(), [0, 0])[0]
             .text
-            .contains("no id of 2 channels is of characters")
+            .contains("no id of 2 channels consists of characters")
     );
     assert_eq!(doubts.findings(&by_id, Counted::default(), [1, 0]), []);
 }
