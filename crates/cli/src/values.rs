@@ -4,15 +4,6 @@ use clap::builder::RangedI64ValueParser;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// A span with a unit, longer than zero.
-pub fn span(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
-        Ok(Duration::ZERO) => Err("must be longer than zero".into()),
-        Ok(span) => Ok(span),
-        Err(_) => Err("expected a number with a unit, such as 500ms, 10s, 5min or 2h".into()),
-    }
-}
-
 /// A span longer than zero; a number without a unit is in seconds.
 pub fn time(text: &str) -> Result<Duration, String> {
     match offset(text)? {
@@ -70,11 +61,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_and_spans_have_bounds() {
+    fn sizes_have_bounds() {
         assert_eq!(buffer("4MiB"), Ok(4 << 20));
         assert!(buffer("1KiB").is_err() && buffer("8GiB").is_err() && buffer("much").is_err());
         assert!(workers("0").is_err() && workers("-1").is_err() && workers("8").is_ok());
-        assert!(span("0s").is_err() && span("10").is_err());
         assert_eq!(limit("2GiB"), Ok(2 << 30));
         assert!(limit("1MiB").is_err() && limit("much").is_err());
     }

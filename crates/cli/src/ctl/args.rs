@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// Programs declare their timing needs to the daemon punctuald, which admits and schedules them. This looks
 /// at what it does, and does the same for programs that know nothing of it.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes(), arg_required_else_help = false)]
+#[command(after_long_help = crate::failure::codes(), arg_required_else_help = true)]
 pub struct Ctl {
     /// The daemon's socket [default: $PUNCTUALD_SOCKET, else /run/punctual/io.punctual.Scheduler1]
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]

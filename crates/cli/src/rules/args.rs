@@ -8,7 +8,7 @@ use std::path::PathBuf;
 ///
 /// Reads the files that punctuald reads, and asks no daemon: so rules can be tried before they hold.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes(), arg_required_else_help = false)]
+#[command(after_long_help = crate::failure::codes(), arg_required_else_help = true)]
 pub struct Arguments {
     #[command(subcommand)]
     pub action: Action,
