@@ -127,13 +127,19 @@ pub struct Record {
     #[arg(long, value_enum, default_value_t = Detail::Activations)]
     pub detail: Detail,
 
+    /// With --detail switches: also every context switch of all other threads of the machine
+    ///
+    /// A timeline then shows who preempted the watched threads. Only the watched threads have models.
+    #[arg(long)]
+    pub all_threads: bool,
+
     /// Trace the tasks and channels of a dataflow program at the functions named in FILE
     ///
     /// FILE is a probes file (TOML, see docs/flow-probes.md), or the name of one that comes with Punctual:
     /// punctual-flow for its own executor, tasking-framework-1.2 for DLR's Tasking Framework. Several files
     /// add up: one for the framework, one for the connections, policy and executors of the program.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(conflicts_with_all = ["limit", "detail", "thread", "include_best_effort"])]
+    #[arg(conflicts_with_all = ["limit", "detail", "all_threads", "thread", "include_best_effort"])]
     pub flow_probes: Vec<PathBuf>,
 
     /// Keep at most SIZE on disk (8MiB or more) by dropping the oldest part

@@ -180,7 +180,7 @@ fn sequence(record: &Record) -> Option<u32> {
         | Record::Command { sequence, .. }
         | Record::Exit { sequence, .. }
         | Record::Last { sequence, .. } => Some(*sequence),
-        Record::Switch(_) => None,
+        Record::Bystander(_) | Record::BystanderExit { .. } | Record::Switch(_) => None,
     }
 }
 

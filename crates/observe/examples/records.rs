@@ -13,6 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         switches: std::env::var_os("SWITCHES").is_some(),
         attach: Attach::Auto,
         buffer_bytes: 4 << 20,
+        all_threads: false,
         command_to_stderr: true,
     };
     let mut observer = Observer::start(&options)?;

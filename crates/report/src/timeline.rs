@@ -48,6 +48,8 @@ impl std::error::Error for Error {}
 pub struct Counts {
     /// Threads, each as often as it was introduced.
     pub threads: u64,
+    /// Threads that are not watched, each as often as it was introduced.
+    pub bystanders: u64,
     /// Jobs of primary separators.
     pub jobs: u64,
     /// Jobs of the tasks' other separators.
@@ -126,6 +128,13 @@ impl<W: Write> Timeline<W> {
                 self.counts.threads += 1;
                 self.threads.introduce(task, &mut self.packets)
             }
+            Record::Bystander(task) if self.threads.get(task.tid).is_some() => {
+                self.threads.update(task, &mut self.packets)
+            }
+            Record::Bystander(task) => {
+                self.counts.bystanders += 1;
+                self.threads.introduce(task, &mut self.packets)
+            }
             Record::Activation(activation) => {
                 self.now = activation.resumed.map_or(activation.stop, |resumed| resumed.start);
                 Ok(())
@@ -135,7 +144,7 @@ impl<W: Write> Timeline<W> {
                 self.threads.command(*tid, command, self.now, &mut self.packets)
             }
             Record::Last { tid, at, .. } => self.end(*tid, *at, false),
-            Record::Exit { tid, at, .. } => self.end(*tid, *at, true),
+            Record::Exit { tid, at, .. } | Record::BystanderExit { tid, at } => self.end(*tid, *at, true),
             Record::Switch(switch) => self.switch(switch),
         }
     }

@@ -52,6 +52,16 @@ pub enum Record {
     /// understood without what came before. Its `sequence` is that of the thread's next record. Says nothing
     /// new where the thread is known.
     Known(Box<TaskRecord>),
+    /// A thread that is not watched, seen for the first time or changed: of it, only steps of the scheduler are
+    /// recorded. For timelines only. A number can be that of a watched thread later, and the other way round.
+    Bystander(Box<TaskRecord>),
+    /// A thread that is not watched ended.
+    BystanderExit {
+        /// The thread.
+        tid: u32,
+        /// When.
+        at: Instant,
+    },
     /// A step of the scheduler. For timelines only, and only where it was asked for: no model depends on it,
     /// and it has no place in the thread's sequence.
     Switch(Switch),
@@ -61,13 +71,14 @@ impl Record {
     /// The thread that it is about.
     pub fn tid(&self) -> u32 {
         match self {
-            Record::Task(task) | Record::Known(task) => task.tid,
+            Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.tid,
             Record::Activation(activation) => activation.tid,
             Record::Switch(switch) => switch.tid,
             Record::Renamed { tid, .. }
             | Record::Command { tid, .. }
             | Record::Last { tid, .. }
-            | Record::Exit { tid, .. } => *tid,
+            | Record::Exit { tid, .. }
+            | Record::BystanderExit { tid, .. } => *tid,
         }
     }
 }

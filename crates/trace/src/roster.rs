@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 pub struct Roster {
     /// Each thread as it is; its `sequence` is that of its next record.
     threads: FxHashMap<u32, TaskRecord>,
+    /// Threads that are not watched.
+    bystanders: FxHashMap<u32, TaskRecord>,
 }
 
 impl Roster {
@@ -42,11 +44,18 @@ impl Roster {
             Record::Exit { tid, .. } | Record::Last { tid, .. } => {
                 self.threads.remove(tid);
             }
+            Record::Bystander(task) => {
+                self.bystanders.insert(task.tid, TaskRecord::clone(task));
+            }
+            Record::BystanderExit { tid, .. } => {
+                self.bystanders.remove(tid);
+            }
             Record::Switch(_) => {}
         }
     }
 
     fn put(&mut self, task: &TaskRecord, sequence: u32) {
+        self.bystanders.remove(&task.tid);
         self.threads.insert(task.tid, TaskRecord { sequence, ..task.clone() });
     }
 
@@ -60,13 +69,13 @@ impl Roster {
         self.threads.is_empty()
     }
 
-    /// Each thread as it is at this moment, as [`Record::Known`], by number.
+    /// Each thread as it is at this moment, as [`Record::Known`] or [`Record::Bystander`], by number.
     pub fn known(&self, at: Instant) -> Vec<Record> {
-        let mut threads: Vec<&TaskRecord> = self.threads.values().collect();
-        threads.sort_unstable_by_key(|thread| thread.tid);
-        threads
-            .into_iter()
-            .map(|thread| Record::Known(Box::new(TaskRecord { at, ..thread.clone() })))
-            .collect()
+        let now = |thread: &TaskRecord| Box::new(TaskRecord { at, ..thread.clone() });
+        let threads = self.threads.values().map(|thread| Record::Known(now(thread)));
+        let bystanders = self.bystanders.values().map(|thread| Record::Bystander(now(thread)));
+        let mut records: Vec<Record> = threads.chain(bystanders).collect();
+        records.sort_by_key(Record::tid);
+        records
     }
 }

@@ -116,6 +116,9 @@ impl RecordFilter {
                 self.others.remove(&tid);
                 return self.chosen.remove(&tid).then(|| take(record));
             }
+            // Whoever preempts a chosen thread is of interest with it.
+            Record::Bystander(_) | Record::BystanderExit { .. } => return Some(take(record)),
+            Record::Switch(_) if !self.others.contains_key(&tid) => return Some(take(record)),
             Record::Renamed { .. } | Record::Activation(_) | Record::Switch(_) => {}
         }
         self.chosen.contains(&tid).then(|| take(record))
@@ -137,8 +140,8 @@ impl RecordFilter {
 fn time(record: &Record) -> Option<Instant> {
     match record {
         Record::Activation(activation) => Some(activation.stop),
-        Record::Task(task) | Record::Known(task) => Some(task.at),
-        Record::Exit { at, .. } | Record::Last { at, .. } => Some(*at),
+        Record::Task(task) | Record::Known(task) | Record::Bystander(task) => Some(task.at),
+        Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => Some(*at),
         Record::Switch(switch) => Some(switch.at),
         Record::Renamed { .. } | Record::Command { .. } => None,
     }

@@ -40,6 +40,8 @@ pub struct Shown {
     pub contents: Vec<String>,
     /// Whether it shows context switches; `None` if it shows no threads.
     pub switches: Option<bool>,
+    /// Whether it shows the threads that were not watched, too.
+    pub all_threads: bool,
 }
 
 impl TimelineMaker {
@@ -75,10 +77,12 @@ impl TimelineMaker {
 
     /// Writes the timeline. `name` is what errors call `out`.
     pub fn write(&self, out: &mut impl Write, name: &str, monitor: &dyn Monitor) -> Result<Shown> {
-        let mut contents = Vec::new();
+        let (mut contents, mut all_threads) = (Vec::new(), false);
         // Threads declare the clock and the processes; a program can follow them.
         if let Some(recording) = &self.recording {
-            contents.push(write_threads(recording, &self.threads, out, name, monitor)?);
+            let (threads, bystanders) = write_threads(recording, &self.threads, out, name, monitor)?;
+            contents.push(threads);
+            all_threads = bystanders > 0;
         }
         if let Some(reader) = &self.flow {
             let is_behind_threads = self.recording.is_some();
@@ -94,18 +98,18 @@ impl TimelineMaker {
             recording.report_problems(monitor);
         }
         let switches = self.recording.as_ref().map(|recording| recording.about().switches);
-        Ok(Shown { contents, switches })
+        Ok(Shown { contents, switches, all_threads })
     }
 }
 
-/// Writes threads. Returns what is shown of them, in words.
+/// Writes threads. Returns what is shown of them, in words, and how many threads were not watched.
 fn write_threads(
     recording: &Recording,
     filter: &ThreadFilter,
     out: &mut impl Write,
     name: &str,
     monitor: &dyn Monitor,
-) -> Result<String> {
+) -> Result<(String, u64)> {
     let failed = |error: &dyn std::fmt::Display| Error::file(name.to_owned()).because(error.to_string());
 
     // The primary separator of a task is known only after all records.
@@ -157,5 +161,9 @@ fn write_threads(
     } else {
         String::new()
     };
-    Ok(format!("{threads}, {jobs}{steps}"))
+    let others = match counts.bystanders {
+        0 => String::new(),
+        others => format!(", {} not watched", counted(others, "thread")),
+    };
+    Ok((format!("{threads}, {jobs}{steps}{others}"), counts.bystanders))
 }

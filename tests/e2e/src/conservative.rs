@@ -50,6 +50,7 @@ fn check(command: &[&str], at_least: usize) -> Result<Outcome> {
             _ => Attach::Auto,
         },
         buffer_bytes: 16 << 20,
+        all_threads: false,
         command_to_stderr: true,
     };
     let mut records = Vec::new();

@@ -19,6 +19,7 @@ pub fn watch(arguments: &args::Watch, buffer_bytes: u32) -> Result<Watch, Failur
         target: target(&arguments.target),
         include_best_effort: arguments.include_best_effort,
         switches: false,
+        all_threads: false,
         attach: match arguments.attach {
             args::Attach::Auto => Attach::Auto,
             args::Attach::Fentry => Attach::Fentry,

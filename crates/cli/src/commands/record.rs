@@ -3,7 +3,7 @@
 use super::{flow_probes, options};
 use crate::args::{self, Detail};
 use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::stop;
 use punctual_workflow::RecordingFolder;
 use punctual_workflow::record::{BUFFER_BYTES, Options, Recorded, dated_path, record};
@@ -17,6 +17,11 @@ pub fn run(arguments: args::Record) -> Result<(), Failure> {
     let console = Console::new(arguments.watch.quiet);
     let mut watch = options::watch(&arguments.watch, BUFFER_BYTES)?;
     watch.observe.switches = arguments.detail == Detail::Switches;
+    watch.observe.all_threads = arguments.all_threads;
+    if arguments.all_threads && !watch.observe.switches {
+        let message = "--all-threads records context switches; it needs --detail switches";
+        return Err(Failure::new(Code::Usage, message));
+    }
     let threads = options::threads(&arguments.watch.threads)?;
     let options = Options { watch, threads, folder, limit: arguments.limit };
     let recorded = record(options, &*stop::on_signals()?, &console)?;

@@ -28,9 +28,11 @@ pub fn run(arguments: args::Timeline) -> Result<(), Failure> {
         shown.contents.join("; ")
     ));
     match shown.switches {
-        Some(true) => {
-            console.note("(Only watched threads are shown: a processor that looks idle may not be.)")
-        }
+        Some(true) if shown.all_threads => {}
+        Some(true) => console.note(
+            "(Only watched threads are shown, so a processor that looks idle may not be; a recording made with \
+             --all-threads shows the others too.)",
+        ),
         Some(false) => console.note(
             "(It shows jobs only; a recording made with --detail switches also shows which thread ran when.)",
         ),

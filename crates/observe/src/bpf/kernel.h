@@ -185,6 +185,7 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int policy, rt_priority, flags;
 	int static_prio;
+	__u64 start_time;
 	int nr_cpus_allowed;
 	unsigned long nvcsw;
 	struct sched_entity se;

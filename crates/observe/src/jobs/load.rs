@@ -45,6 +45,8 @@ pub struct Settings {
     pub cgroup_id: u64,
     /// Whether every step of the scheduler makes a record too.
     pub switches: bool,
+    /// Whether those of all other threads do, too.
+    pub all_threads: bool,
     /// Size of the ring buffer in bytes; a power of two, and whole pages.
     pub buffer_bytes: u32,
 }
@@ -206,6 +208,7 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenJobsSkel
     rodata.affinity_words = system::affinity_words();
     rodata.switch_has_state = has_state;
     rodata.with_switches = settings.switches;
+    rodata.with_bystanders = settings.switches && settings.all_threads;
     rodata.call_of_number = calls::table();
     if hooks == Hooks::Functions {
         rodata.unhooked = calls::unhooked(|name| function_of(btf, name).is_some());
@@ -219,6 +222,12 @@ fn open(settings: &Settings, hooks: Hooks, btf: &Btf<'_>) -> Result<OpenJobsSkel
         .threads
         .set_max_entries(system::most_threads())
         .map_err(|error| refused("setting how many threads are watched", &error))?;
+    if settings.switches && settings.all_threads {
+        open.maps
+            .bystanders
+            .set_max_entries(system::most_threads())
+            .map_err(|error| refused("setting how many other threads are known", &error))?;
+    }
     open.maps
         .records
         .set_max_entries(settings.buffer_bytes)

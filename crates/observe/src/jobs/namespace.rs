@@ -31,12 +31,13 @@ impl Namespace {
         };
         if !self.translated.is_empty() {
             let tid = match &mut record {
-                Record::Task(task) | Record::Known(task) => &mut task.tid,
+                Record::Task(task) | Record::Known(task) | Record::Bystander(task) => &mut task.tid,
                 Record::Activation(activation) => &mut activation.tid,
                 Record::Switch(switch) => &mut switch.tid,
                 Record::Renamed { tid, .. }
                 | Record::Command { tid, .. }
                 | Record::Exit { tid, .. }
+                | Record::BystanderExit { tid, .. }
                 | Record::Last { tid, .. } => tid,
             };
             *tid = self.translated.get(tid).copied().unwrap_or(*tid);
@@ -61,7 +62,10 @@ impl Namespace {
             self.commands.insert(record.pid, record.command.clone());
         }
         record.pid = process;
-        Record::Task(Box::new(record))
+        match entry.is_bystander {
+            true => Record::Bystander(Box::new(record)),
+            false => Record::Task(Box::new(record)),
+        }
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Options {
     pub include_best_effort: bool,
     /// Every step of the scheduler too ([`punctual_trace::Switch`]), for timelines.
     pub switches: bool,
+    /// With `switches`: the steps of all other threads of the machine too.
+    pub all_threads: bool,
     /// By which way.
     pub attach: Attach,
     /// Size of the buffer between kernel and user space in bytes; rounded up to a power of two.
@@ -111,6 +113,7 @@ impl Observer {
         let mut settings = Settings {
             best_effort_too: options.include_best_effort,
             switches: options.switches,
+            all_threads: options.all_threads,
             buffer_bytes: options.buffer_bytes.max(4096).checked_next_power_of_two().unwrap_or(1 << 31),
             ..Settings::default()
         };

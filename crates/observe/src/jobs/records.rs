@@ -72,6 +72,8 @@ pub struct TaskEntry {
     pub is_kernel_thread: bool,
     /// Whether there is more of the command line.
     pub command_is_cut: bool,
+    /// Whether the thread is not watched.
+    pub is_bystander: bool,
 }
 
 /// Decodes an entry of the ring buffer; `None` if the bytes are not one.
@@ -83,6 +85,13 @@ pub fn decode(bytes: &[u8]) -> Option<Entry> {
             Some(Entry::Record(Record::Activation(activation(&read_plain(bytes)?)?)))
         }
         record_kind::RECORD_TASK => Some(Entry::Task(Box::new(task(&read_plain(bytes)?)))),
+        record_kind::RECORD_BYSTANDER => {
+            Some(Entry::Task(Box::new(TaskEntry { is_bystander: true, ..task(&read_plain(bytes)?) })))
+        }
+        record_kind::RECORD_BYSTANDER_EXIT => {
+            let raw: exit_record = read_plain(bytes)?;
+            Some(Entry::Record(Record::BystanderExit { tid, at: Instant::from_ns(raw.at) }))
+        }
         record_kind::RECORD_RENAMED => {
             let raw: renamed = read_plain(bytes)?;
             Some(Entry::Record(Record::Renamed { tid, sequence, name: text(&raw.comm) }))
@@ -244,6 +253,7 @@ fn task(raw: &task_record) -> TaskEntry {
         seen_tgid: raw.seen_tgid,
         is_kernel_thread: raw.kernel_thread != 0,
         command_is_cut: length == COMMAND_LENGTH,
+        is_bystander: false,
     }
 }
 

@@ -92,6 +92,18 @@ impl Threads {
         packets.instant(track, "task", name, task.at, arguments(task), None)
     }
 
+    /// A thread that is not watched was seen again, perhaps under another name.
+    pub fn update<W: Write>(&mut self, task: &TaskRecord, packets: &mut Packets<W>) -> Result<(), Error> {
+        if let Some(thread) = self.threads.get_mut(&task.tid) {
+            thread.priority = kernel_priority(task);
+            if thread.name != task.name {
+                thread.name.clone_from(&task.name);
+                thread.describe(task.tid, task.at, packets)?;
+            }
+        }
+        Ok(())
+    }
+
     /// A thread has another name.
     pub fn rename<W: Write>(
         &mut self,

@@ -209,6 +209,11 @@ impl Decoder {
             }
             TASK => Record::Task(Box::new(task(fields, now)?)),
             THREAD_KNOWN => Record::Known(Box::new(task(fields, now)?)),
+            BYSTANDER => Record::Bystander(Box::new(task(fields, now)?)),
+            BYSTANDER_EXIT => {
+                let (tid, _sequence) = (fields.u32(), fields.u32());
+                Record::BystanderExit { tid, at: before(fields.u64())? }
+            }
             RENAMED => Record::Renamed { tid: fields.u32(), sequence: fields.u32(), name: fields.text()? },
             COMMAND => Record::Command { tid: fields.u32(), sequence: fields.u32(), command: fields.text()? },
             EXIT => Record::Exit { tid: fields.u32(), sequence: fields.u32(), at: before(fields.u64())? },

@@ -63,6 +63,8 @@ impl Packet {
             }
             Record::Exit { tid, sequence, at } => self.end(EXIT, *tid, *sequence, at.ns(), at_ns),
             Record::Last { tid, sequence, at } => self.end(LAST, *tid, *sequence, at.ns(), at_ns),
+            Record::Bystander(task) => self.task(BYSTANDER, task, at_ns),
+            Record::BystanderExit { tid, at } => self.end(BYSTANDER_EXIT, *tid, 0, at.ns(), at_ns),
             Record::Switch(switch) => self.switch(switch, at_ns),
         }
     }
@@ -202,8 +204,8 @@ pub fn own_ns(record: &Record) -> Option<u64> {
         Record::Activation(activation) => {
             activation.resumed.as_ref().map_or(activation.stop, |resumed| resumed.start)
         }
-        Record::Task(task) | Record::Known(task) => task.at,
-        Record::Exit { at, .. } | Record::Last { at, .. } => *at,
+        Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
+        Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
         Record::Switch(switch) => switch.at,
         Record::Renamed { .. } | Record::Command { .. } => return None,
     };
@@ -216,12 +218,14 @@ fn most_bytes(record: &Record) -> usize {
     let text = |text: &str| text.len().min(MAX_TEXT - 1) + 1;
     match record {
         Record::Activation(_) => SEPARATOR_BYTES + CIRCUMSTANCES_BYTES + ACTIVATION_WIDE_BYTES,
-        Record::Task(task) | Record::Known(task) => {
+        Record::Task(task) | Record::Known(task) | Record::Bystander(task) => {
             TASK_BYTES + text(&task.name) + text(&task.command) + text(&task.affinity)
         }
         Record::Renamed { name, .. } => EVENT + 8 + text(name),
         Record::Command { command, .. } => EVENT + 8 + text(command),
-        Record::Exit { .. } | Record::Last { .. } | Record::Switch(_) => EVENT + 20,
+        Record::Exit { .. } | Record::Last { .. } | Record::BystanderExit { .. } | Record::Switch(_) => {
+            EVENT + 20
+        }
     }
 }
 

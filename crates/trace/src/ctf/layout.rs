@@ -48,6 +48,8 @@ pub const WOKEN: u8 = 13;
 pub const OBSERVATION_END: u8 = 14;
 pub const ACTIVATION_COUNTED: u8 = 15;
 pub const CIRCUMSTANCES: u8 = 16;
+pub const BYSTANDER: u8 = 17;
+pub const BYSTANDER_EXIT: u8 = 18;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;

@@ -124,11 +124,11 @@ fn what_is_no_recording_is_said_to_be_none() {
     std::fs::remove_file(&metadata).unwrap();
     make(scratch.path(), &some_about(), &Options::default(), &[]);
     let text = std::fs::read_to_string(&metadata).unwrap();
-    std::fs::write(&metadata, text.replace("format_version = 2;", "format_version = 3;")).unwrap();
+    std::fs::write(&metadata, text.replace("format_version = 3;", "format_version = 4;")).unwrap();
     // The checksum says that it was changed, so the version is not believed.
     assert_eq!(Reader::open(scratch.path()).unwrap().damage().len(), 1);
     let of_version = |version: u32| {
-        let body = text.replace("format_version = 2;", &format!("format_version = {version};"));
+        let body = text.replace("format_version = 3;", &format!("format_version = {version};"));
         let body = &body[..body.rfind("/* crc32").unwrap()];
         let crc = crc32fast::hash(body.as_bytes());
         std::fs::write(&metadata, format!("{body}/* crc32 0x{crc:08x}: of all before this line */\n"))
@@ -136,6 +136,7 @@ fn what_is_no_recording_is_said_to_be_none() {
         Reader::open(scratch.path())
     };
     assert_eq!(of_version(1).unwrap().damage(), []);
-    assert_eq!(of_version(3).err().unwrap().kind(), ErrorKind::Version);
+    assert_eq!(of_version(2).unwrap().damage(), []);
+    assert_eq!(of_version(4).err().unwrap().kind(), ErrorKind::Version);
     assert_eq!(of_version(0).err().unwrap().kind(), ErrorKind::Version);
 }

@@ -18,6 +18,7 @@ const volatile __u64 cgroup_id = 0;
 const volatile __u32 affinity_words = 1;
 const volatile bool switch_has_state = true; /* sched_switch passes prev_state (5.18) */
 const volatile bool with_switches = false;   /* a record of every step of the scheduler too */
+const volatile bool with_bystanders = false; /* and of every step of all other threads */
 const volatile __u8 call_of_number[SYSTEM_CALLS] = {};
 const volatile __u8 unhooked[SYSTEM_CALLS] = {}; /* calls whose exit cannot be seen */
 
@@ -49,6 +50,14 @@ struct {
 	__type(value, __u32);
 } processes SEC(".maps");
 
+/* Threads that are not watched, of which switches are recorded; made only for that. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct bystander);
+} bystanders SEC(".maps");
+
 /*
  * Read in memory that is shared with user space, not by a system call: while one looks into a map,
  * kernels skip all programs of perf's tracepoints on its processor, and where it is preempted
@@ -61,16 +70,22 @@ static __always_inline void count(__u32 which)
 	__sync_fetch_and_add(&counters[which], 1);
 }
 
-static __always_inline void fill_header(
-	struct header *header, struct thread *thread, __u8 kind, __u8 flags)
+static __always_inline void fill_plain_header(
+	struct header *header, __u32 tid, __u32 sequence, __u8 kind, __u8 flags)
 {
 	header->kind = kind;
 	header->flags = flags;
 	header->call = CALL_NONE;
 	header->object_class = OBJECT_NONE;
-	header->tid = thread->tid;
-	header->sequence = thread->sequence;
+	header->tid = tid;
+	header->sequence = sequence;
 	header->number = 0;
+}
+
+static __always_inline void fill_header(
+	struct header *header, struct thread *thread, __u8 kind, __u8 flags)
+{
+	fill_plain_header(header, thread->tid, thread->sequence, kind, flags);
 }
 
 /* Room for a record of this thread. Its sequence number is taken even if there is none, so that the
@@ -92,23 +107,34 @@ static __always_inline void submit(struct thread *thread, void *record)
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* A step of the scheduler. It takes no sequence number: no model depends on it. */
-static __always_inline void emit_switch(struct thread *thread, __u8 step, __u32 by, __u64 now)
+/* Room for a record that has no place in a thread's sequence. */
+static __always_inline void *reserve_plain(__u64 size)
 {
-	struct switch_record *record;
+	void *record = bpf_ringbuf_reserve(&records, size, 0);
 
-	if (!with_switches)
-		return;
-	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
-	if (!record) {
+	if (!record)
 		count(COUNTER_DROPPED);
+	return record;
+}
+
+static __always_inline void emit_step(__u32 tid, __u32 sequence, __u8 step, __u32 by, __u64 now)
+{
+	struct switch_record *record = reserve_plain(sizeof(*record));
+
+	if (!record)
 		return;
-	}
-	fill_header(&record->header, thread, RECORD_SWITCH, step);
+	fill_plain_header(&record->header, tid, sequence, RECORD_SWITCH, step);
 	record->at = now;
 	record->cpu = bpf_get_smp_processor_id();
 	record->by = by;
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+}
+
+/* A step of the scheduler. It takes no sequence number: no model depends on it. */
+static __always_inline void emit_switch(struct thread *thread, __u8 step, __u32 by, __u64 now)
+{
+	if (with_switches)
+		emit_step(thread->tid, thread->sequence, step, by, now);
 }
 
 /* The call that the thread is in (or was in), with as much as is known of it. */

@@ -43,6 +43,8 @@ enum record_kind {
 	RECORD_EXIT = 4,
 	RECORD_COMMAND = 5,
 	RECORD_SWITCH = 6,
+	RECORD_BYSTANDER = 7,
+	RECORD_BYSTANDER_EXIT = 8,
 };
 
 /* What the scheduler did with a thread: the flags of a switch record. */
@@ -141,6 +143,16 @@ struct switch_record {
 	__u32 cpu; /* of the waker, for a wake-up */
 	__u32 by; /* who woke it, in the observer's PID namespace; 0: an interrupt, or a thread that
 		     is not in it */
+};
+
+/* What is remembered of a thread that is not watched and of which only switches are recorded. It is
+ * introduced again when any of this changes. */
+struct bystander {
+	__u64 started; /* when the thread began: its number may be used again */
+	char comm[COMM_LENGTH];
+	__u32 policy;
+	__u32 rt_priority;
+	__s32 static_priority;
 };
 
 enum thread_state {

@@ -16,6 +16,7 @@
 #include "interface.h"
 #include "emit.h"
 #include "task.h"
+#include "bystander.h"
 #include "calls.h"
 #include "ends.h"
 #include "thread.h"
@@ -190,8 +191,16 @@ static __always_inline int woken(struct task_struct *task, bool by_interrupt)
 	struct thread *thread = watched(task->pid);
 	__u64 now;
 
-	if (!thread)
+	if (!thread) {
+		if (with_bystanders && active && task->pid) {
+			struct task_struct *current = bpf_get_current_task_btf();
+
+			bystander_step(task, STEP_WOKEN,
+				by_interrupt ? 0 : seen_number(current, current->pid),
+				bpf_ktime_get_ns());
+		}
 		return 0;
+	}
 	now = bpf_ktime_get_ns();
 	thread->waking = now;
 	if (with_switches) {
@@ -279,18 +288,25 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 
 	if (prev->pid) {
 		thread = watched(prev->pid);
-		if (thread) {
+		if (thread || (with_bystanders && active)) {
 			unsigned int state =
 				switch_has_state ? (unsigned int)ctx[3] : prev->__state;
 
 			now = bpf_ktime_get_ns();
-			switched_out(thread, prev, preempted, state, now);
+			if (thread)
+				switched_out(thread, prev, preempted, state, now);
+			else
+				bystander_out(prev, preempted, state, now);
 		}
 	}
 	if (next->pid) {
 		thread = watched(next->pid);
-		if (!thread && !wanted(next))
+		if (!thread && !wanted(next)) {
+			if (with_bystanders && active)
+				bystander_step(
+					next, STEP_IN, 0, now ? now : bpf_ktime_get_ns());
 			return 0;
+		}
 		if (!now)
 			now = bpf_ktime_get_ns();
 		if (!thread)

@@ -152,14 +152,10 @@ static __always_inline __u8 changed(struct thread *thread, struct task_struct *t
 	return what;
 }
 
-static __always_inline void emit_task(
-	struct thread *thread, struct task_struct *task, __u8 begin, __u64 now, bool with_command)
+/* All of a task record but its header and the command line. */
+static __always_inline void fill_task(
+	struct task_record *record, struct task_struct *task, __u64 now)
 {
-	struct task_record *record = reserve(thread, sizeof(*record));
-
-	if (!record)
-		return;
-	fill_header(&record->header, thread, RECORD_TASK, begin);
 	record->at = now;
 	record->runtime = task->dl.dl_runtime;
 	record->deadline = task->dl.dl_deadline;
@@ -181,6 +177,17 @@ static __always_inline void emit_task(
 				(void *)&task->cpus_mask + i * sizeof(__u64));
 	}
 	record->command_length = 0;
+}
+
+static __always_inline void emit_task(
+	struct thread *thread, struct task_struct *task, __u8 begin, __u64 now, bool with_command)
+{
+	struct task_record *record = reserve(thread, sizeof(*record));
+
+	if (!record)
+		return;
+	fill_header(&record->header, thread, RECORD_TASK, begin);
+	fill_task(record, task, now);
 	if (with_command) {
 		struct mm_struct *mm = task->mm;
 		unsigned long start = BPF_CORE_READ(mm, arg_start);

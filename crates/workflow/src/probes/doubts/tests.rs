@@ -120,7 +120,7 @@ fn readings_that_are_no_ids_are_told() {
             in_a_row(20),
             |_, _| 0,
             true,
-            "all 40 pushes are of one channel, though its id was read at 2 places of memory",
+            "all 40 pushes are of one channel, although its id was read at 2 places of memory",
         ),
         (
             "the tasks' always 0",
