@@ -6,8 +6,11 @@ use crate::run::{Ended, Running, children, directory, punctual, run, sleeps, wai
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::{EndedBy, TimingModel};
+use punctual_trace::Record;
+use punctual_trace::ctf::Reader;
 use rustix::process::{Pid, Signal, kill_process};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -19,6 +22,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("recordings::several_at_once", several),
     ("recordings::every_job_is_listed", every_job),
     ("recordings::every_switch_is_there", every_switch),
+    ("recordings::all_threads_beside_the_watched_ones", all_threads),
     ("recordings::a_timeline_of_one", timeline),
     ("recordings::a_page_of_one", page),
     ("recordings::an_imported_lime_recording", lime),
@@ -266,6 +270,43 @@ fn every_switch() -> Result<Outcome> {
         let seen = of_it(name);
         ensure!(seen + jobs / 20 + 3 >= jobs, "{seen} {name} of a thread with {jobs} jobs: {}", ended.all());
     }
+    Ok(Outcome::Completed)
+}
+
+/// Every thread that ran is introduced before its first step, and only the watched ones have models.
+fn all_threads() -> Result<Outcome> {
+    let directory = directory()?;
+    let options = ["--detail", "switches", "--all-threads"];
+    let (folder, _) = record(directory.path(), &options, &words(&periodic("1")))?;
+    let reader = Reader::open(&folder).map_err(|error| error.to_string())?;
+    let (mut watched, mut bystanders) = (BTreeSet::new(), BTreeSet::new());
+    let (mut steps, mut strangers) = (0_u64, BTreeSet::new());
+    let damage = reader.read(0..reader.stretches(), &mut |record| match record {
+        Record::Task(task) | Record::Known(task) => _ = watched.insert(task.tid),
+        Record::Bystander(task) => _ = bystanders.insert(task.tid),
+        Record::Switch(switch) if watched.contains(&switch.tid) => {}
+        Record::Switch(switch) if bystanders.contains(&switch.tid) => steps += 1,
+        Record::Switch(switch) => _ = strangers.insert(switch.tid),
+        _ => {}
+    });
+    let damage = damage.map_err(|error| error.to_string())?;
+    ensure!(damage.is_empty() && reader.totals().lost == 0, "{damage:?}, {:?}", reader.totals());
+    ensure!(strangers.is_empty(), "steps of threads that nothing introduced: {strangers:?}");
+    // Punctual itself and whatever sleeps and wakes on a running machine.
+    ensure!(bystanders.len() > 1 && steps > 10, "{bystanders:?}, {steps} steps");
+
+    let model = replayed(&folder, "watched.timing.json", &[])?;
+    let modelled: BTreeSet<u32> = model.tasks.iter().map(|task| task.tid).collect();
+    ensure!(modelled == watched, "models of {modelled:?}, watched were {watched:?}");
+
+    let mut timeline = punctual(["timeline", "-o", "/dev/null"]);
+    timeline.arg(&folder);
+    let ended = run(timeline)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stderr.contains(" not watched"), "{}", ended.all());
+
+    let refused = run(punctual(["record", "--all-threads", "--for", "1", "-o", "/nowhere/at/all"]))?;
+    ensure!(refused.code.is_some_and(|code| code != 0), "{}", refused.all());
     Ok(Outcome::Completed)
 }
 

@@ -19,6 +19,8 @@ pub fn record() -> impl Strategy<Value = Record> {
         1 => (tid.clone(), any::<u32>(), text()).prop_map(|(tid, sequence, command)| Record::Command { tid, sequence, command }),
         1 => (tid.clone(), any::<u32>(), instant()).prop_map(|(tid, sequence, at)| Record::Exit { tid, sequence, at }),
         1 => (tid.clone(), any::<u32>(), instant()).prop_map(|(tid, sequence, at)| Record::Last { tid, sequence, at }),
+        1 => task().prop_map(|task| Record::Bystander(Box::new(task))),
+        1 => (tid.clone(), instant()).prop_map(|(tid, at)| Record::BystanderExit { tid, at }),
         2 => (tid, instant(), any::<u32>(), step()).prop_map(|(tid, at, cpu, step)| Record::Switch(Switch { tid, at, cpu, step })),
     ]
 }
@@ -311,8 +313,10 @@ pub fn read_all(reader: &Reader) -> Vec<Record> {
     records
 }
 
+/// Without what a recorder repeats by itself.
 pub fn without_known(records: &[Record]) -> Vec<Record> {
-    records.iter().filter(|record| !matches!(record, Record::Known(_))).cloned().collect()
+    let is_repeated = |record: &Record| matches!(record, Record::Known(_) | Record::Bystander(_));
+    records.iter().filter(|record| !is_repeated(record)).cloned().collect()
 }
 
 /// A recording of some packets, in memory: metadata, and the only stream file.

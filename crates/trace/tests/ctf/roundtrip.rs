@@ -54,6 +54,16 @@ proptest! {
 }
 
 #[test]
+fn bystanders_come_back() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = scratch.path().join("recording");
+    let Record::Task(task) = seen(1, 5) else { unreachable!() };
+    let records = [Record::Bystander(task), Record::BystanderExit { tid: 1, at: Instant::from_ns(9) }];
+    make(&folder, &some_about(), &Options::default(), &records);
+    assert_eq!(read_all(&Reader::open(&folder).unwrap()), records);
+}
+
+#[test]
 fn given_known_records_come_back_too() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");

@@ -6,6 +6,13 @@
 #ifndef PUNCTUAL_BYSTANDER_H
 #define PUNCTUAL_BYSTANDER_H
 
+/* Whether steps of a thread that is not watched are recorded. One that is about to be watched is
+ * introduced as such. */
+static __always_inline bool is_bystander(struct task_struct *task)
+{
+	return with_bystanders && active && task->pid && !wanted(task);
+}
+
 /* Introduces a thread that was not seen before, or that is not what it was. */
 static __always_inline void introduce(struct task_struct *task, __u64 now)
 {
@@ -50,9 +57,9 @@ static __always_inline void bystander_out(
 
 	if (!(state & (TASK_DEAD | EXIT_STATES))) {
 		bystander_step(task,
-			preempted || !state		? STEP_PREEMPTED
-			: state & TASK_INTERRUPTIBLE	? STEP_ASLEEP
-							: STEP_ASLEEP_UNINTERRUPTIBLE,
+			preempted || !state	     ? STEP_PREEMPTED
+			: state & TASK_INTERRUPTIBLE ? STEP_ASLEEP
+						     : STEP_ASLEEP_UNINTERRUPTIBLE,
 			0, now);
 		return;
 	}

@@ -192,7 +192,7 @@ static __always_inline int woken(struct task_struct *task, bool by_interrupt)
 	__u64 now;
 
 	if (!thread) {
-		if (with_bystanders && active && task->pid) {
+		if (is_bystander(task)) {
 			struct task_struct *current = bpf_get_current_task_btf();
 
 			bystander_step(task, STEP_WOKEN,
@@ -288,7 +288,7 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 
 	if (prev->pid) {
 		thread = watched(prev->pid);
-		if (thread || (with_bystanders && active)) {
+		if (thread || is_bystander(prev)) {
 			unsigned int state =
 				switch_has_state ? (unsigned int)ctx[3] : prev->__state;
 
@@ -302,9 +302,8 @@ int BPF_PROG(switched, bool preempted, struct task_struct *prev, struct task_str
 	if (next->pid) {
 		thread = watched(next->pid);
 		if (!thread && !wanted(next)) {
-			if (with_bystanders && active)
-				bystander_step(
-					next, STEP_IN, 0, now ? now : bpf_ktime_get_ns());
+			if (is_bystander(next))
+				bystander_step(next, STEP_IN, 0, now ? now : bpf_ktime_get_ns());
 			return 0;
 		}
 		if (!now)
