@@ -425,8 +425,12 @@ pub struct Results {
     pub force: bool,
 
     /// Print the timing model as JSON instead of a table
-    #[arg(long, conflicts_with = "output")]
+    #[arg(long, conflicts_with_all = ["output", "phases"])]
     pub json: bool,
+
+    /// Print one row per phase of a thread (its tasks, one after the other) instead of their sum
+    #[arg(long)]
+    pub phases: bool,
 }
 
 /// Which threads.

@@ -61,12 +61,12 @@ impl Roster {
 
     /// How many threads live.
     pub fn len(&self) -> usize {
-        self.threads.len()
+        self.threads.len() + self.bystanders.len()
     }
 
     /// Whether no thread lives.
     pub fn is_empty(&self) -> bool {
-        self.threads.is_empty()
+        self.len() == 0
     }
 
     /// Each thread as it is at this moment, as [`Record::Known`] or [`Record::Bystander`], by number.

@@ -296,7 +296,7 @@ fn all_threads() -> Result<Outcome> {
     ensure!(bystanders.len() > 1 && steps > 10, "{bystanders:?}, {steps} steps");
 
     let model = replayed(&folder, "watched.timing.json", &[])?;
-    let modelled: BTreeSet<u32> = model.tasks.iter().map(|task| task.tid).collect();
+    let modelled: BTreeSet<u32> = model.tasks().iter().map(|task| task.tid).collect();
     ensure!(modelled == watched, "models of {modelled:?}, watched were {watched:?}");
 
     let mut timeline = punctual(["timeline", "-o", "/dev/null"]);

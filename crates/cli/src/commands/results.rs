@@ -8,10 +8,15 @@ use crate::output::print;
 use crate::terminal;
 use punctual_model::TimingModel;
 use punctual_report::Rows;
-use punctual_workflow::{Destination, is_standard_stream};
+use punctual_workflow::Destination;
 
-/// Where a timing model goes.
-pub enum Results {
+/// Where a timing model goes, and which rows its table has.
+pub struct Results {
+    target: Target,
+    rows: Rows,
+}
+
+enum Target {
     Table,
     Json,
     /// The table is printed too.
@@ -20,28 +25,29 @@ pub enum Results {
 
 impl Results {
     pub fn new(arguments: &args::Results) -> Result<Results, Failure> {
-        Ok(match &arguments.output {
-            Some(path) if is_standard_stream(path) => Results::Json,
+        let target = match &arguments.output {
             Some(path) => match Destination::new(path, arguments.force)? {
-                destination if destination.is_standard_output() => Results::Json,
-                destination => Results::File(destination),
+                destination if destination.is_standard_output() => Target::Json,
+                destination => Target::File(destination),
             },
-            None if arguments.json => Results::Json,
-            None => Results::Table,
-        })
+            None if arguments.json => Target::Json,
+            None => Target::Table,
+        };
+        Ok(Results { target, rows: Rows { all: false, phases: arguments.phases } })
     }
 
     /// Whether standard output is reserved for the model.
     pub fn is_json(&self) -> bool {
-        matches!(self, Results::Json)
+        matches!(self.target, Target::Json)
     }
 
     /// Writes and prints the model. With -o, a quiet console prints no table.
     pub fn deliver(&self, model: &TimingModel, quiet: bool, console: Console) -> Result<(), Failure> {
-        match self {
-            Results::Json => print(&model.to_json()),
-            Results::Table => {
-                print(&overview(model, &terminal::page(), Rows::default()))?;
+        let table = || print(&overview(model, &terminal::page(), self.rows));
+        match &self.target {
+            Target::Json => print(&model.to_json()),
+            Target::Table => {
+                table()?;
                 let graph = if model.dataflow.is_some() { "; --graph FILE writes the graph" } else { "" };
                 console.note(&format!(
                     "(-o FILE keeps the timing model; then punctual show FILE --task NAME shows everything \
@@ -49,11 +55,11 @@ impl Results {
                 ));
                 Ok(())
             }
-            Results::File(destination) => {
+            Target::File(destination) => {
                 // Written first: a standard output that cannot be written must not cost the file.
                 destination.write_or_rescue(model.to_json().as_bytes())?;
                 if !quiet {
-                    print(&overview(model, &terminal::page(), Rows::default()))?;
+                    table()?;
                 }
                 let path = destination.path().display();
                 console.note(&format!("Wrote {path}; punctual show {path} shows it."));

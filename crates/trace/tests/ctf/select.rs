@@ -58,8 +58,8 @@ fn own_ns(record: &Record) -> u64 {
         Record::Activation(activation) => {
             activation.resumed.map_or(activation.stop, |resumed| resumed.start).ns()
         }
-        Record::Task(task) | Record::Known(task) => task.at.ns(),
-        Record::Exit { at, .. } | Record::Last { at, .. } => at.ns(),
+        Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at.ns(),
+        Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => at.ns(),
         Record::Switch(switch) => switch.at.ns(),
         Record::Renamed { .. } | Record::Command { .. } => 0,
     }
