@@ -1,7 +1,8 @@
-//! How many jobs per second and core one stream takes in, at each horizon: releases, costs, suspensions and
-//! responses through all models.
+//! Jobs per second and core that one stream takes in, at each horizon: releases, costs, suspensions and
+//! responses, through all models.
 //!
-//! `cargo run --release -p punctual-extract --example bench_extract`
+//! `cargo run --release -p punctual-extract --example bench_extract [STREAM [HORIZON [RUNS]]]`; `STREAM` is
+//! the beginning of a row's name. One row at one horizon, run once, suits `valgrind --tool=callgrind`.
 
 use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_model::{Duration, Instant, Job, Release, Segment, Separator, Window};
@@ -10,14 +11,20 @@ use std::sync::LazyLock;
 use std::time::Instant as Clock;
 
 const JOBS: usize = 500_000;
+const HORIZONS: [usize; 2] = [32, 1000];
 const RUNS: usize = 7;
 
 /// The release of a job that is due at some nanosecond.
 type Source = fn(&mut Random, u64) -> Release;
 
 fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let only = arguments.next().unwrap_or_default();
+    let mut number = || arguments.next().map(|argument| argument.parse().expect("a number"));
+    let horizons = number().map_or(HORIZONS.to_vec(), |horizon| vec![horizon]);
+    let runs = number().unwrap_or(RUNS).max(1);
     println!(
-        "| stream | horizon | million jobs/s (median of {RUNS} runs) | slowest | fastest | models, ms |"
+        "| stream | horizon | million jobs/s (median of {runs} runs) | slowest | fastest | models, ms |"
     );
     println!("|---|---|---|---|---|---|");
     let streams: [(&str, Source); 4] = [
@@ -29,21 +36,18 @@ fn main() {
         ("known arrivals", |random, due| release(Some(due), due + random.lateness(), 0)),
         ("sporadic", |random, due| release(None, due + random.below(900_000), 0)),
     ];
-    let only = std::env::args().nth(1);
-    for (name, next) in
-        streams.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| name.starts_with(only)))
-    {
+    for (name, next) in streams.into_iter().filter(|(name, _)| name.starts_with(&only)) {
         let jobs = jobs(next);
-        for horizon in [32, 1000] {
-            measure(name, horizon, &jobs);
+        for horizon in &horizons {
+            measure(name, *horizon, runs, &jobs);
         }
     }
 }
 
-fn measure(name: &str, horizon: usize, jobs: &[(Job, [Segment; 2])]) {
+fn measure(name: &str, horizon: usize, runs: usize, jobs: &[(Job, [Segment; 2])]) {
     let options = Options { curve_horizon: horizon, wcet_horizon: horizon };
     let (mut rates, mut model_ms) = (Vec::new(), Vec::new());
-    for _ in 0..RUNS {
+    for _ in 0..runs {
         let begin = processor_time();
         let mut stream = Stream::new(&options);
         for (index, (job, segments)) in jobs.iter().enumerate() {
@@ -57,15 +61,15 @@ fn measure(name: &str, horizon: usize, jobs: &[(Job, [Segment; 2])]) {
     }
     rates.sort_by(f64::total_cmp);
     model_ms.sort_by(f64::total_cmp);
-    let (slowest, median, fastest) = (rates[0], rates[RUNS / 2], rates[RUNS - 1]);
+    let (slowest, median, fastest) = (rates[0], rates[runs / 2], rates[runs - 1]);
     println!(
         "| {name} | {horizon} | {median:.2} | {slowest:.2} | {fastest:.2} | {:.3} |",
-        model_ms[RUNS / 2]
+        model_ms[runs / 2]
     );
 }
 
-/// Seconds of processor time, so that what else the machine does hardly counts; of the clock, where the
-/// kernel does not tell.
+/// Seconds of processor time, so that other work on the machine hardly counts; wall-clock time where the
+/// kernel has no account.
 fn processor_time() -> f64 {
     static BEGIN: LazyLock<Clock> = LazyLock::new(Clock::now);
     let account = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

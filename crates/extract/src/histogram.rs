@@ -1,29 +1,38 @@
-//! Distributions in memory that depends on how many different values there are, to some binary digits.
+//! Distributions rounded to some binary digits, in memory that depends on how many different values there are.
 //!
-//! A table of all values that could be, as HDR histograms have it, takes some hundred kilobytes; a trace may
-//! have 65,536 tasks.
+//! A table of all possible values, as in HDR histograms, takes some hundred kilobytes; a trace may have 65,536
+//! tasks.
 
 use punctual_model::dataflow::Distribution;
 use punctual_model::{Duration, Quantiles};
 use rustc_hash::FxHashMap;
 
-/// How many times were in each bucket; the least and the greatest exactly. Values below 2^`BITS` are kept
+/// Buckets in a row that need no hashing, once there are many values. Most values are close to one another.
+const NEAR: usize = 64;
+
+/// Values before that.
+const FEW: u64 = 32;
+
+/// Number of times in each bucket; the least and the greatest exactly. Values below 2^`BITS` are kept
 /// exactly; above, as many bits: a bucket is no wider than one part in 2^(`BITS` − 1) of its least value.
 /// Pieces merge exactly.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram<const BITS: u32> {
-    buckets: FxHashMap<u32, u64>,
+    /// Counts of the buckets from `first` on. A bucket's count is the sum of those here and in `others`.
+    near: Vec<u64>,
+    first: u32,
+    others: FxHashMap<u32, u64>,
     count: u64,
     min: u64,
     max: u64,
 }
 
 impl<const BITS: u32> Histogram<BITS> {
-    /// Adds a time; whether it is greater than all before it.
+    /// Adds a time; returns whether it is greater than all before it.
     #[inline]
     pub fn add(&mut self, time: Duration) -> bool {
         let ns = time.ns();
-        *self.buckets.entry(bucket::<BITS>(ns)).or_default() += 1;
+        self.count_in(bucket::<BITS>(ns), 1);
         let is_first = self.count == 0;
         let is_greatest = is_first || ns > self.max;
         self.count += 1;
@@ -32,17 +41,38 @@ impl<const BITS: u32> Histogram<BITS> {
         is_greatest
     }
 
+    #[inline]
+    fn count_in(&mut self, bucket: u32, times: u64) {
+        match self.near.get_mut(bucket.wrapping_sub(self.first) as usize) {
+            Some(count) => *count += times,
+            None => self.count_in_others(bucket, times),
+        }
+    }
+
+    #[inline(never)]
+    fn count_in_others(&mut self, bucket: u32, times: u64) {
+        *self.others.entry(bucket).or_default() += times;
+        if self.near.is_empty() && self.count >= FEW {
+            self.near = vec![0; NEAR];
+            self.first = bucket.saturating_sub(NEAR as u32 / 2);
+        }
+    }
+
     /// Adds all times of another.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
         }
-        for (bucket, count) in &other.buckets {
-            *self.buckets.entry(*bucket).or_default() += count;
-        }
+        other.counts().for_each(|(bucket, count)| self.count_in(bucket, count));
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
         self.count += other.count;
+    }
+
+    /// Counts of buckets, in no order; a bucket may come twice.
+    fn counts(&self) -> impl Iterator<Item = (u32, u64)> {
+        let near = (self.first..).zip(self.near.iter().copied()).filter(|(_, count)| *count > 0);
+        near.chain(self.others.iter().map(|(bucket, count)| (*bucket, *count)))
     }
 
     pub fn count(&self) -> u64 {
@@ -73,15 +103,17 @@ impl<const BITS: u32> Histogram<BITS> {
         })
     }
 
-    /// The end of each bucket and how many times are in it, in order.
+    /// The end of each bucket and the number of times in it, in order.
     pub fn values(&self) -> Vec<(u64, u64)> {
-        let mut values: Vec<(u64, u64)> = self
-            .buckets
-            .iter()
-            .map(|(bucket, count)| (end::<BITS>(*bucket).clamp(self.min, self.max), *count))
-            .collect();
-        values.sort_unstable();
-        values
+        let mut counts: Vec<_> = self.counts().collect();
+        counts.sort_unstable();
+        counts.dedup_by(|later, first| {
+            let is_same = later.0 == first.0;
+            first.1 += if is_same { later.1 } else { 0 };
+            is_same
+        });
+        let value = |(bucket, count)| (end::<BITS>(bucket).clamp(self.min, self.max), count);
+        counts.into_iter().map(value).collect()
     }
 
     /// The least value that so many of a thousand are at most, to the end of its bucket.

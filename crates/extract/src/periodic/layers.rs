@@ -197,30 +197,26 @@ impl Matters {
     }
 }
 
-/// The lowest values so far.
-struct Lowest {
-    values: [i64; MOST_DEPTH],
-    depth: usize,
-}
+/// The lowest values so far, in order. Where fewer are asked for, the first places stay at the least value
+/// that there is, so that the last place is always the same.
+struct Lowest([i64; MOST_DEPTH]);
 
 impl Lowest {
     fn new(depth: usize) -> Lowest {
-        Lowest { values: [i64::MAX; MOST_DEPTH], depth: depth.clamp(1, MOST_DEPTH) }
+        let unused = MOST_DEPTH - depth.clamp(1, MOST_DEPTH);
+        Lowest(std::array::from_fn(|at| if at < unused { i64::MIN } else { i64::MAX }))
     }
 
     /// Whether fewer than `depth` values before are as low.
     #[inline]
     fn take(&mut self, value: i64) -> bool {
-        let last = self.depth - 1;
-        if value >= self.values[last] {
+        if value >= self.0[MOST_DEPTH - 1] {
             return false;
         }
-        let mut at = last;
-        while at > 0 && self.values[at - 1] > value {
-            self.values[at] = self.values[at - 1];
-            at -= 1;
+        for at in (1..MOST_DEPTH).rev() {
+            self.0[at] = value.min(self.0[at]).max(self.0[at - 1]);
         }
-        self.values[at] = value;
+        self.0[0] = self.0[0].min(value);
         true
     }
 }

@@ -61,6 +61,7 @@ pub(crate) fn distance(before: i64, (at, advance): Step) -> i64 {
 }
 
 /// The same, given the median distance of neighbours.
+#[inline]
 pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap {
     let mut phases = [0; 2 * REACH];
     let mut line = 0_i64;
@@ -68,10 +69,10 @@ pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap 
         line = if index == 0 { 0 } else { line.wrapping_add(median.wrapping_mul(advance)) };
         phases[index] = at.wrapping_sub(line);
     }
-    let phases = &mut phases[..releases.len()];
+    let phases = &phases[..releases.len()];
     // The score, like the shift, is of differences of phases: it does not matter where the line passes.
     let excess = phases[middle].wrapping_sub(phases[middle - 1]);
-    let (before, after) = phases.split_at_mut(middle);
+    let (before, after) = phases.split_at(middle);
     let (low, high) = (two_lowest(before), two_lowest(after));
     let score = if excess > 0 {
         high.0.wrapping_sub(low.1).min(excess.wrapping_mul(3))
@@ -85,18 +86,20 @@ pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap 
     if score.wrapping_mul(10) < median.wrapping_mul(3) {
         return Gap { score, shift: 0, is_closed: true };
     }
-    before.sort_unstable();
-    after.sort_unstable();
-    Gap { score, shift: agreed_shift(before, after, median), is_closed: false }
+    let rise = i128::from(high.0) - i128::from(low.0);
+    if rise <= 0 || median <= 0 {
+        return Gap { score, shift: 0, is_closed: false };
+    }
+    let spread = |lowest: i64, side: &[i64]| i128::from(second_highest(side)) - i128::from(lowest);
+    let spread = spread(low.0, before).max(spread(high.0, after));
+    Gap { score, shift: agreed_shift(rise, spread, median), is_closed: false }
 }
 
 /// The shift that both sides agree on, but for one late release on either: none where they are too far spread
 /// to tell.
-fn agreed_shift(before: &[i64], after: &[i64], median: i64) -> i64 {
-    let spread = |side: &[i64]| i128::from(side[side.len() - 2]) - i128::from(side[0]);
-    let (rise, spread) = (i128::from(after[0]) - i128::from(before[0]), spread(before).max(spread(after)));
+fn agreed_shift(rise: i128, spread: i128, median: i64) -> i64 {
     let median = i128::from(median);
-    if median <= 0 || rise <= 0 || CERTAIN * spread >= median {
+    if CERTAIN * spread >= median {
         return 0;
     }
     let shift = (2 * rise + median) / (2 * median);
@@ -112,4 +115,14 @@ fn two_lowest(values: &[i64]) -> (i64, i64) {
         first = first.min(value);
     }
     (first, second)
+}
+
+#[inline]
+fn second_highest(values: &[i64]) -> i64 {
+    let (mut first, mut second) = (i64::MIN, i64::MIN);
+    for &value in values {
+        second = second.max(value.min(first));
+        first = first.max(value);
+    }
+    second
 }

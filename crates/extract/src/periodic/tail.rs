@@ -16,6 +16,9 @@ const REMEMBERED: usize = 32;
 /// How often it is looked into what is usual where nothing is.
 const PATIENCE: usize = 16;
 
+/// Distances that may be far from the median where neighbours agree on a shift.
+const FAR: usize = 5;
+
 /// Of the distances around a gap, the one in the middle, and all others.
 const MIDDLE: u32 = 1 << (REACH - 1);
 const OTHERS: u32 = ((1 << AROUND) - 1) & !MIDDLE;
@@ -64,8 +67,28 @@ impl Tail {
         Some((gap, middle))
     }
 
-    #[inline(never)]
     fn score(&mut self, least: i64) -> Gap {
+        #[cfg(target_arch = "x86_64")]
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the line above checked that the processor has AVX2.
+            return unsafe { self.score_with_avx2(least) };
+        }
+        self.score_gap(least)
+    }
+
+    /// The same for processors with AVX2, which compare four distances at a time.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    unsafe fn score_with_avx2(&mut self, least: i64) -> Gap {
+        self.score_gap(least)
+    }
+
+    #[inline(always)]
+    fn score_gap(&mut self, least: i64) -> Gap {
         self.sort();
         let middle = self.distances[(self.count - REACH) % REMEMBERED];
         // Of all but the one in the middle.
@@ -88,16 +111,17 @@ impl Tail {
         score::with_median(&steps, REACH, median)
     }
 
-    /// Whether the neighbours may agree on a shift: but for one release on either side, and so two distances
-    /// each, none is far from the median.
+    /// Whether the neighbours may agree on a shift: all but five distances lie close to the median. Those are
+    /// the one in the middle, and two on either side, around one late release.
+    #[inline(always)]
     fn may_agree(&self, median: i64) -> bool {
         let (from, until) = (median - median / 4 - 1, median + median / 4 + 1);
-        let far = self.sorted.iter().filter(|distance| **distance < from || **distance > until).count();
-        // The one in the middle may be as it likes.
-        far <= 5
+        let are_close = |at: usize| self.sorted[at] >= from && self.sorted[at + AROUND - 1 - FAR] <= until;
+        self.sorted[FAR] >= from && self.sorted[AROUND - 1 - FAR] <= until && (0..=FAR).any(are_close)
     }
 
     /// Brings the sorted distances up to date.
+    #[inline(always)]
     fn sort(&mut self) {
         if self.sorted_at + (REMEMBERED - AROUND) / 2 < self.count {
             let newest = self.count - AROUND..self.count;
@@ -139,17 +163,17 @@ impl Tail {
     }
 }
 
-/// Puts a value in the place of another, and keeps the order.
-#[inline]
+/// Replaces a value and keeps the order. Without branches, since places are hard to predict.
+#[inline(always)]
 fn replace(sorted: &mut [i64; AROUND], old: i64, new: i64) {
-    let mut at = sorted.iter().filter(|value| **value < old).count().min(AROUND - 1);
-    while at + 1 < AROUND && sorted[at + 1] < new {
-        sorted[at] = sorted[at + 1];
-        at += 1;
+    // Without the old value; and the same one place further on.
+    let mut right = [i64::MAX; AROUND];
+    let mut left = [i64::MIN; AROUND];
+    for at in 0..AROUND - 1 {
+        let kept = if sorted[at] < old { sorted[at] } else { sorted[at + 1] };
+        (right[at], left[at + 1]) = (kept, kept);
     }
-    while at > 0 && sorted[at - 1] > new {
-        sorted[at] = sorted[at - 1];
-        at -= 1;
+    for at in 0..AROUND {
+        sorted[at] = new.min(right[at]).max(left[at]);
     }
-    sorted[at] = new;
 }
