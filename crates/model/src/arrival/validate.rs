@@ -30,10 +30,15 @@ fn periodic(path: &str, periodic: &Periodic) -> Valid {
         }
     }
     slips(path, periodic)?;
-    periodic
-        .typical
-        .iter()
-        .try_for_each(|typical| left_out(&format!("{path}.typical.left_out"), &typical.left_out))
+    let Some(typical) = &periodic.typical else { return Ok(()) };
+    if typical.jitter_ns > periodic.jitter_ns {
+        return Err(ReadError::value(
+            format!("{path}.typical.jitter_ns"),
+            format!("no more than `jitter_ns` ({})", periodic.jitter_ns.ns()),
+            typical.jitter_ns.ns(),
+        ));
+    }
+    left_out(&format!("{path}.typical.left_out"), &typical.left_out)
 }
 
 /// The first places, in order of time: all of them, if there are fewer than can be listed.

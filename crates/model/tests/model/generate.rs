@@ -143,7 +143,8 @@ fn periodic() -> impl Strategy<Value = Periodic> {
                     skipped: sum(1) + u64::from(more.0),
                     extra: sum(-1) + u64::from(more.1),
                     slips,
-                    typical,
+                    typical: typical
+                        .map(|typical| Typical { jitter_ns: typical.jitter_ns.min(jitter_ns), ..typical }),
                 }
             },
         )

@@ -329,6 +329,10 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
         (json!({"typical": null}), "typical: expected an object, found null"),
         (json!({"typical": {"offset_ns": 1}}), "typical.jitter_ns: expected a value, found nothing"),
         (
+            json!({"jitter_ns": 6, "typical": left_out(&[])}),
+            "typical.jitter_ns: expected no more than `jitter_ns` (6), found 7",
+        ),
+        (
             json!({"typical": left_out(&[1, 0])}),
             "typical.left_out[1].off_ns: expected a number other than zero, found 0",
         ),
