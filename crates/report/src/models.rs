@@ -113,6 +113,8 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
         ),
     }];
     text.extend(slips::exceptions(periodic, stream.releases, begin));
+    let lateness = stream.percentiles.and_then(|percentiles| percentiles.lateness);
+    text.extend(lateness.and_then(|lateness| slips::limit(periodic, lateness.p999_ns)));
     text.extend(slips::slips(periodic, begin));
     text.extend(percentiles::lateness(stream).map(|row| row.sentence("were", "releases", " late")));
     text.push(match periodic.on {

@@ -8,6 +8,9 @@ use punctual_model::{Disturbance, Duration, Instant, LeftOut, MAX_SLIPS, Periodi
 /// Places and releases that are named one by one.
 const SHOWN: usize = 4;
 
+/// A typical jitter that is more than so many times the 99.9th percentile is rare.
+const FAR: u64 = 2;
+
 /// `1 ms, 3 skipped, 1 extra`.
 pub(crate) fn period_and_slips(periodic: &Periodic) -> String {
     let slips = [(periodic.skipped, "skipped"), (periodic.extra, "extra")];
@@ -65,6 +68,18 @@ pub(crate) fn exceptions(periodic: &Periodic, releases: u64, begin: Instant) -> 
         count(periodic.jitter_ns.ns())
     ));
     text
+}
+
+/// The 99.9th percentile, where the typical jitter is far above it: a typical model can leave out only a few
+/// releases, which is not enough in a long run with many late ones.
+pub(crate) fn limit(periodic: &Periodic, p999: Duration) -> Option<String> {
+    let is_far = p999.ns().saturating_mul(FAR) < periodic.usual_jitter().ns();
+    is_far.then(|| {
+        format!(
+            "Such lateness is rare: 99.9 % of the releases come within {} of their arrival.",
+            at_most(p999)
+        )
+    })
 }
 
 /// How far off a release was, why, and when.
@@ -177,6 +192,14 @@ mod tests {
             "{text}"
         );
         assert_eq!(exceptions(&example::periodic(1_000_000, 16_000), 9, BEGIN), [""; 0]);
+    }
+
+    #[test]
+    fn a_typical_jitter_that_is_rare_comes_with_a_percentile() {
+        let odd = example::disturbed();
+        let text = "Such lateness is rare: 99.9 % of the releases come within 7 µs of their arrival.";
+        assert_eq!(limit(&odd, Duration::from_us(7)).as_deref(), Some(text));
+        assert_eq!(limit(&odd, Duration::from_us(9)), None);
     }
 
     #[test]
