@@ -110,7 +110,9 @@ pub struct Typical {
     /// Arrival of the first job, be it left out. Here k_j is one more than before, but for the slips; extra
     /// releases share one.
     pub offset_ns: i64,
-    /// Greatest distance from arrival to release, of the releases that are not left out.
+    /// Greatest distance from arrival to release, of the releases that are not left out. In a long run with
+    /// many late ones that is more than usual, since few can be left out: `percentiles.lateness` has what
+    /// 99.9 % of the releases keep to.
     pub jitter_ns: Duration,
     /// The releases that are left out, in order of time: at most max(1, 0.1 %) of all.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
