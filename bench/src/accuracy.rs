@@ -1,14 +1,15 @@
-//! How often the periods and slips of simulated tasks come out as they are, beside the published algorithm.
+//! Measures how often the inference finds the periods and slips of simulated tasks, beside the published
+//! algorithm.
 //!
-//! `bench-accuracy` prints the table and puts it into the documentation; `bench-accuracy --dump FOLDER`
-//! writes the traces as CSV (earliest and latest bound of each release) and the truth of each, for other
+//! `bench-accuracy` prints the table and writes it to the documentation; `bench-accuracy --dump FOLDER` writes
+//! the traces as CSV (earliest and latest bound of each release) with the truth of each, for other
 //! implementations.
 
 #[path = "../../crates/extract/tests/common/accuracy.rs"]
 mod accuracy;
 #[path = "../../crates/extract/tests/common/lime.rs"]
 mod lime;
-#[allow(dead_code, reason = "the tests use more of it")]
+#[allow(dead_code, reason = "the tests use more than this")]
 #[path = "../../crates/extract/tests/common/noise.rs"]
 mod noise;
 #[path = "../../crates/extract/tests/common/release.rs"]
@@ -45,7 +46,7 @@ fn measure() -> Result<(), Error> {
         let name = row.name.to_owned();
         let mut cells = shown(name, &counts, row.target);
         if row.trace(0).period.is_none() {
-            // Sporadic streams have none to be right about.
+            // Sporadic streams have no period to find.
             [cells[2], cells[5]] = [String::new(), String::new()];
         }
         rows.push(cells);
@@ -79,7 +80,7 @@ fn goal(least: u64, all: u64) -> String {
     if least == all { all.to_string() } else { format!("≥ {least}") }
 }
 
-/// All traces of a row, on all processors.
+/// Judges all traces of a row, on all processors.
 fn count(row: &Row) -> Counts {
     let next = AtomicU64::new(0);
     let work = || {
@@ -110,7 +111,7 @@ fn dump(folder: &Path) -> Result<(), Error> {
             let trace = row.trace(case);
             let mut csv = String::new();
             for release in trace.releases() {
-                // A known arrival takes the place of its release.
+                // A known arrival replaces its release.
                 let at = |bound| release.arrival.unwrap_or(bound);
                 let (earliest, latest) = (at(release.window.earliest()), at(release.window.latest()));
                 writeln!(csv, "{},{}", earliest.ns(), latest.ns())?;

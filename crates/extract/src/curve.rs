@@ -1,36 +1,36 @@
 //! Distance functions: the least and greatest spans of consecutive releases, exact up to a horizon. (papers:
 //! LiME, Section II-B.)
 //!
-//! Spans of 52 days and more are not told apart: the curves end before the first one.
+//! The curves end before the first span of 52 days or more, which would not be exact.
 
 use crate::kernel::{self, BATCH, WIDTH};
 use crate::ring::Ring;
 use punctual_model::{Curve, Duration, Instant, Window};
 
-/// Spans below this are exact, as all values within it of the newest one are.
+/// Spans below this are exact: values this close to the newest one are.
 pub(crate) const EXACT: f64 = (1_u64 << 52) as f64;
 
-/// δ⁻ and δ⁺ of a stream of releases. Memory grows with the releases up to the horizon, then stays. Pieces
-/// merge exactly.
+/// δ⁻ and δ⁺ of a stream of releases. Memory grows with the releases up to the horizon, then stays constant.
+/// Pieces merge exactly.
 #[derive(Clone, Debug)]
 pub struct DistanceSummary {
     horizon: usize,
     count: u64,
-    /// What the instants in the rings are relative to.
+    /// Instants in the rings are relative to this.
     base: u64,
     earliest: Ring,
-    /// Absent while every release is exact.
+    /// Absent as long as every release is exact.
     latest: Option<Ring>,
-    /// Releases since the last window: the rings agree on that many.
+    /// Releases since the last window: so many newest values are equal in both rings.
     exact: usize,
-    /// The newest releases, which the curves do not yet know.
+    /// The newest releases, not yet in the curves.
     pending: usize,
     spans: Spans,
-    /// The first releases, for a piece before this one to go on with.
+    /// The first releases, for merging with the piece before this one.
     head: Head,
 }
 
-/// Entry i is about i + 2 consecutive releases.
+/// Entry i covers i + 2 consecutive releases.
 #[derive(Clone, Debug, Default)]
 struct Spans {
     least: Vec<f64>,
@@ -40,14 +40,14 @@ struct Spans {
 #[derive(Clone, Debug, Default)]
 struct Head {
     earliest: Vec<u64>,
-    /// Empty while every release is exact.
+    /// Empty as long as every release is exact.
     latest: Vec<u64>,
 }
 
 impl DistanceSummary {
     /// A summary of no releases, for δ(2) … δ(horizon + 1).
     pub fn new(horizon: usize) -> Self {
-        // δ(2), the least separation, is always wanted.
+        // δ(2), the least separation, is always needed.
         let horizon = horizon.max(1);
         DistanceSummary {
             horizon,
@@ -87,8 +87,7 @@ impl DistanceSummary {
         }
     }
 
-    /// Adds all releases of a piece of the same horizon that follows this one: the same as if they had been
-    /// pushed here.
+    /// Appends a piece with the same horizon that follows this one: as if its releases had been pushed here.
     pub fn merge(&mut self, later: &DistanceSummary) {
         for (index, &earliest) in later.head.earliest.iter().enumerate() {
             let latest = later.head.latest.get(index).copied().unwrap_or(earliest);
@@ -99,8 +98,8 @@ impl DistanceSummary {
         if pushed == later.count {
             return;
         }
-        // Every pair across the border has been compared; what is left are pairs within the later piece, and
-        // its newest releases.
+        // Every pair across the border is done; left are pairs within the later piece, and its newest
+        // releases.
         self.flush();
         self.horizon = self.horizon.min(later.horizon);
         self.count += later.count - pushed;
@@ -119,13 +118,12 @@ impl DistanceSummary {
             .then(|| Duration::from_ns(lower_bound(spans.least.iter().copied().fold(EXACT, f64::min))))
     }
 
-    /// The curves; `None` for fewer than two releases, or none that are less than 52 days apart.
+    /// The curves; `None` for fewer than two releases, or if no two are less than 52 days apart.
     pub fn curve(&self) -> Option<Curve> {
         let Spans { mut least, mut greatest } = self.up_to_date();
         least.truncate(self.entries());
         greatest.truncate(self.entries());
-        // Bounds of releases that come in order never run backwards; should they have, the sound side is the
-        // outer one.
+        // Bounds of releases in order never run backwards; if they did, the outer side is the sound one.
         least.iter_mut().rev().fold(f64::INFINITY, |next, span| {
             *span = span.min(next);
             *span
@@ -134,13 +132,10 @@ impl DistanceSummary {
             *span = span.max(before);
             *span
         });
-        let told_apart = greatest.partition_point(|&span| span < EXACT);
-        (told_apart > 0).then(|| Curve {
-            delta_min_ns: least[..told_apart]
-                .iter()
-                .map(|&span| Duration::from_ns(lower_bound(span)))
-                .collect(),
-            delta_max_ns: greatest[..told_apart].iter().map(|&span| Duration::from_ns(span as u64)).collect(),
+        let exact = greatest.partition_point(|&span| span < EXACT);
+        (exact > 0).then(|| Curve {
+            delta_min_ns: least[..exact].iter().map(|&span| Duration::from_ns(lower_bound(span))).collect(),
+            delta_max_ns: greatest[..exact].iter().map(|&span| Duration::from_ns(span as u64)).collect(),
         })
     }
 
@@ -150,7 +145,7 @@ impl DistanceSummary {
 
     #[cold]
     fn rebase(&mut self, base: u64) {
-        // Older instants lose digits, so whatever is to be compared with them must have been.
+        // Older instants lose digits, so all comparisons with them come first.
         self.flush();
         let by = relative(base, self.base);
         self.earliest.rebase(by);
@@ -172,7 +167,7 @@ impl DistanceSummary {
         spans
     }
 
-    /// Brings `spans` up to date with the pending releases.
+    /// Updates `spans` with the pending releases.
     fn extend(&self, spans: &mut Spans) {
         spans.resize(self.entries());
         let (earliest, pending) = (self.earliest.newest_first(), self.pending);
@@ -192,7 +187,7 @@ impl DistanceSummary {
 }
 
 impl Spans {
-    /// Room for this many entries, rounded up to whole blocks of the kernels.
+    /// Makes room for this many entries, rounded up to whole blocks of the kernels.
     fn resize(&mut self, entries: usize) {
         let entries = entries.next_multiple_of(WIDTH);
         if entries > self.least.len() {

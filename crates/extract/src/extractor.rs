@@ -1,4 +1,4 @@
-//! From records of all threads to tasks: follows transitions and losses.
+//! From records of all threads to tasks: follows transitions, losses and ends.
 
 use crate::lanes::Lanes;
 use crate::piece::Run;
@@ -8,8 +8,8 @@ use punctual_model::{self as model, EndedBy, Instant};
 use punctual_trace::{Activation, Begin, Record, TaskRecord};
 use rustc_hash::FxHashMap;
 
-/// How many tasks are kept with whatever they did, and how many besides that had jobs. A thread whose
-/// priority is changed for every job makes a task of each: what they need must not grow without end.
+/// Most tasks kept, and most if they had jobs. A thread whose priority changes with every job makes a task of
+/// each: memory must not grow without end.
 const MAX_TASKS: usize = 5_000;
 const MAX_TASKS_WITH_JOBS: usize = 10_000;
 
@@ -18,37 +18,36 @@ const MAX_TASKS_WITH_JOBS: usize = 10_000;
 pub struct Options {
     /// Horizons of the curves.
     pub stream: StreamOptions,
-    /// Whether changes of policy, priority and affinity leave a task what it is.
+    /// Whether a task goes on after a change of policy, priority or affinity.
     pub merge_transitions: bool,
 }
 
-/// How far it has come.
+/// Progress of an extraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Threads alive.
     pub threads: usize,
     /// Jobs that have ended.
     pub jobs: u64,
-    /// Gaps in the records: each ended a task.
+    /// Gaps in the records; each ended a task.
     pub gaps: u64,
-    /// Tasks that are not kept because there were too many.
+    /// Tasks dropped because there were too many.
     pub omitted: u64,
-    /// Activations of threads of which nothing says what they are: their first records are missing.
+    /// Activations of unknown threads: the records that introduce them are missing.
     pub unknown: u64,
-    /// Threads, one for every piece of a parallel replay ([`crate::replay`]) whose records of them had to be
-    /// read again.
+    /// Threads whose records had to be read again in a parallel replay ([`crate::replay`]), counted once per
+    /// piece.
     pub refed: u64,
 }
 
-/// A thread: its task of the moment, and the number that its next record must have.
+/// A thread: its current task, and the number that its next record must have.
 struct Thread {
     task: Task,
     next: u32,
-    /// A new name that has come. An exec renames first and says what it is afterwards: then the name is that
-    /// of the task to come.
+    /// A new name, not yet applied. An exec renames first and is reported afterwards: then the name belongs
+    /// to the next task.
     renamed: Option<String>,
-    /// Whether the command line was taken in the kernel; asked for afterwards, it may be that of a later
-    /// exec.
+    /// Whether the command line was read in the kernel; read later, it may be that of a later exec.
     command_known: bool,
 }
 
@@ -64,7 +63,7 @@ impl Thread {
     }
 }
 
-/// Takes records in the order in which each thread made them; gives the tasks at the end.
+/// Takes records, in order for each thread, and returns the tasks at the end.
 pub struct Extractor {
     options: Options,
     threads: FxHashMap<u32, Thread>,
@@ -77,7 +76,7 @@ pub struct Extractor {
 }
 
 impl Extractor {
-    /// Nothing seen yet.
+    /// An extractor without records.
     pub fn new(options: Options) -> Self {
         Self {
             options,
@@ -96,8 +95,8 @@ impl Extractor {
         self.record_jobs(record, &mut |_| {});
     }
 
-    /// Takes one record, and gives every job that ended with it: of all tasks, also of those that are not
-    /// kept in the end.
+    /// Takes one record, and hands out every job that ended with it, even of tasks that are dropped in the
+    /// end.
     pub fn record_jobs(&mut self, record: &Record, each: &mut impl FnMut(&JobSeen)) {
         match record {
             Record::Activation(activation) => self.activation(activation, each),
@@ -121,8 +120,8 @@ impl Extractor {
         }
     }
 
-    /// Takes a run of one thread's activations, summed up elsewhere: all of it, or nothing where that would
-    /// not give the same as one by one. Says whether it did.
+    /// Takes a run of one thread's activations, summed up elsewhere, if that gives the same as one by one;
+    /// returns whether it does.
     pub(crate) fn run(&mut self, tid: u32, run: &Run) -> bool {
         let options = self.options.stream;
         let Some(thread) = self.threads.get(&tid) else {
@@ -149,12 +148,12 @@ impl Extractor {
         true
     }
 
-    /// Whether it knows what this thread is.
+    /// Whether this thread is known.
     pub(crate) fn knows(&self, tid: u32) -> bool {
         self.threads.contains_key(&tid)
     }
 
-    /// Whether every task is kept, even if as many more end.
+    /// Whether every task is kept even if this many more end.
     pub(crate) fn has_room_for(&self, tasks: usize) -> bool {
         self.ended.len() + tasks <= MAX_TASKS
     }
@@ -164,7 +163,7 @@ impl Extractor {
         self.refed += threads as u64;
     }
 
-    /// How far it has come.
+    /// Progress so far.
     pub fn progress(&self) -> Progress {
         Progress {
             threads: self.threads.len(),
@@ -176,7 +175,7 @@ impl Extractor {
         }
     }
 
-    /// Every task that was seen, by process, thread and phase.
+    /// All tasks, ordered by process, thread and phase.
     pub fn finish(mut self, until: Instant) -> Vec<model::Task> {
         for mut thread in self.threads.into_values() {
             thread.take_name();
@@ -204,7 +203,7 @@ impl Extractor {
     fn task(&mut self, record: &TaskRecord) {
         let next = record.sequence.wrapping_add(1);
         if record.begin == Begin::Seen {
-            // A number that is used again before its end was seen belongs to another thread.
+            // Its number is used again although its end was not seen: another thread.
             if let Some(mut old) = self.threads.remove(&record.tid) {
                 old.take_name();
                 let until = old.task.last_seen();
@@ -254,7 +253,7 @@ impl Extractor {
         self.threads.insert(record.tid, thread);
     }
 
-    /// A thread whose beginning is not among these records.
+    /// Introduces a thread whose beginning is not among these records.
     fn known(&mut self, record: &TaskRecord) {
         self.threads
             .entry(record.tid)
@@ -280,7 +279,7 @@ impl Extractor {
         }
     }
 
-    /// The thread, its next record taken as seen; a gap before it ends the task.
+    /// The thread, with its next record counted; a gap before that record ends the task.
     fn expect(&mut self, tid: u32, sequence: u32) -> Option<&mut Thread> {
         if self.threads.get(&tid)?.next != sequence {
             self.gap(tid, sequence);
@@ -290,13 +289,13 @@ impl Extractor {
         Some(thread)
     }
 
-    /// Records of a thread were lost: its task ends with the last thing seen, another begins with the same
-    /// parameters.
+    /// Records of a thread were lost: its task ends with the last thing seen, and another begins with the
+    /// same parameters.
     fn gap(&mut self, tid: u32, sequence: u32) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         thread.take_name();
         self.gaps += 1;
-        // An estimated start may lie before what the task begins with.
+        // An estimated start may lie before the beginning of the task.
         let until = thread.task.last_seen().max(thread.task.about().at);
         let about = TaskRecord { at: until, ..thread.task.about().clone() };
         let phase = thread.task.phase() + 1;

@@ -1,7 +1,8 @@
-//! Distributions rounded to some binary digits, in memory that depends on how many different values there are.
+//! Distributions rounded to some binary digits, in memory that depends on how many different values there
+//! are.
 //!
-//! A table of all possible values, as in HDR histograms, takes some hundred kilobytes; a trace may have 65,536
-//! tasks.
+//! A table of all possible values, as in HDR histograms, takes some hundred kilobytes; a trace may have
+//! 65,536 tasks.
 
 use punctual_model::dataflow::Distribution;
 use punctual_model::{Duration, Quantiles};

@@ -1,12 +1,10 @@
-//! Lower convex hulls of points that come from left to right, and layers of them: exact, in a few dozen
-//! points.
+//! Lower convex hulls of points that come from left to right: exact, in a few dozen points.
 //!
-//! An upper hull is the lower hull of the mirrored points. Nothing here knows what the points mean (that is
-//! `periodic`).
+//! An upper hull is the lower hull of the mirrored points. What the points mean is up to `periodic`.
 
 use crate::ratio::Ratio;
 
-/// Coordinates stay within ± this, so that differences fit an `i64`.
+/// Coordinates are within ± this, so that differences fit an `i64`.
 pub(crate) const LIMIT: i64 = 1 << 62;
 
 /// One point, within [`LIMIT`].
@@ -40,7 +38,7 @@ pub(crate) fn slopes(hull: &[Point]) -> impl Iterator<Item = Ratio> + '_ {
     hull.windows(2).filter_map(|edge| slope(edge[0], edge[1]))
 }
 
-/// How high the highest line of this slope below all points of a hull passes at x = 0, times the slope's
+/// Height at x = 0 of the highest line of this slope below all points of a hull, times the slope's
 /// denominator. O(log h).
 pub(crate) fn intercept(hull: &[Point], line: Ratio) -> Option<i128> {
     let flatter = |edge: &Point, next: &Point| {
@@ -58,12 +56,12 @@ pub(crate) fn intercept(hull: &[Point], line: Ratio) -> Option<i128> {
     Some(above(hull[low], line))
 }
 
-/// How high the line of this slope through a point passes at x = 0, times the slope's denominator.
+/// Height at x = 0 of the line of this slope through a point, times the slope's denominator.
 pub(crate) fn above(point: Point, line: Ratio) -> i128 {
     i128::from(point.y) * line.denominator() - i128::from(point.x) * line.numerator()
 }
 
-/// Whether the way from `a` over `b` to `c` bends upwards, so that `b` is a corner of the lower hull.
+/// Whether the path from `a` through `b` to `c` turns upwards, so that `b` is a corner of the lower hull.
 #[inline]
 pub(crate) fn turns_up(a: Point, b: Point, c: Point) -> bool {
     i128::from(b.y - a.y) * i128::from(c.x - b.x) < i128::from(c.y - b.y) * i128::from(b.x - a.x)
@@ -73,8 +71,8 @@ fn slope(a: Point, b: Point) -> Option<Ratio> {
     Ratio::new(i128::from(b.y - a.y), i128::from(b.x - a.x))
 }
 
-/// Takes corners away until there are no more than `most`, by extending the edges beside one until they meet,
-/// below it: where that costs least. The hull then lies below the points by more than it must.
+/// Removes corners until at most `most` are left. An edge is replaced by the point below it where its two
+/// neighbours meet, cheapest edges first. The hull then lies further below the points than it has to.
 #[cold]
 pub(crate) fn cut_corners(hull: &mut Vec<Point>, most: usize) {
     while hull.len() > most.max(4) {
@@ -106,7 +104,7 @@ fn cut_some(hull: &mut Vec<Point>, most: usize) {
         if excess == 0 {
             break;
         }
-        // Neighbouring edges share a point, and each is the line that the other is extended along.
+        // Neighbouring edges share a point, and each is the line along which the other is extended.
         if replaced[edge - 1].is_none() && replaced[edge].is_none() && replaced[edge + 1].is_none() {
             replaced[edge] = Some(corner);
             excess -= 1;
@@ -128,9 +126,9 @@ fn cut_some(hull: &mut Vec<Point>, most: usize) {
     }
 }
 
-/// A point on or below both outer edges of four corners, close to where their extensions meet, between the
-/// inner two. What rounding takes, it takes downwards: the two inner corners stay above the new way. `None`
-/// where that is out of range.
+/// A point between the two inner of four corners, on or just below both outer edges' extensions, near where
+/// they meet. Rounding is downwards, so that the inner corners stay above the new path. `None` if out of
+/// range.
 fn meeting_point(corners: &[Point]) -> Option<Point> {
     let [a, b, c, d] = [corners[0], corners[1], corners[2], corners[3]];
     let first = (b.y - a.y) as f64 / (b.x - a.x) as f64;
@@ -151,7 +149,7 @@ fn meeting_point(corners: &[Point]) -> Option<Point> {
 mod tests {
     use super::*;
 
-    /// Whether no point lies below any edge's line, and edges bend upwards.
+    /// Whether no point lies below any edge's line, and slopes increase.
     fn is_below(hull: &[Point], points: &[Point]) -> bool {
         let slopes: Vec<Ratio> = slopes(hull).collect();
         let mut lines = slopes.iter().map(|&slope| (slope, intercept(hull, slope).unwrap()));

@@ -1,31 +1,32 @@
-//! The inner loops of the curves: a batch of new jobs against all jobs before them, at any distance.
+//! The inner loops of the curves: a batch of new jobs compared with all jobs before them, at any distance.
 //!
 //! The new jobs are the first `jobs` values of a [`crate::ring::Ring`]. Curve entries stay in registers while
-//! the batch goes by, and pairs that reach behind the oldest job meet NaN, which never compares. Entry k is
-//! about jobs k + 1 apart.
+//! the batch passes; pairs that reach past the oldest job meet NaN, which never compares. Entry k is for jobs
+//! k + 1 apart.
 
 use crate::sieve::Sieve;
 
-/// How many jobs are collected before the curves are brought up to date.
+/// Jobs collected before the curves are updated.
 pub(crate) const BATCH: usize = 64;
 
-/// Curve arrays are as long as a multiple of this.
+/// Lengths of curve arrays are multiples of this.
 pub(crate) const WIDTH: usize = 32;
 
-/// NaNs behind the oldest value of a ring, so that a batch at the end of a curve's last block stays inside.
+/// NaNs after the oldest value of a ring, so that a batch at the end of a curve's last block stays inside.
 pub(crate) const PADDING: usize = BATCH + 2 * WIDTH;
 
-/// The spans between exact instants: least into `least`, greatest into `greatest`.
+/// Spans between exact instants: the least into `least`, the greatest into `greatest`.
 pub(crate) fn spans(instants: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, as was just asked.
+        // SAFETY: the line above checked that the processor has AVX2.
         return unsafe { avx2::spans(instants, jobs, least, greatest) };
     }
     spans_in_blocks::<8>(instants, jobs, least, greatest);
 }
 
-/// The spans between windows: latest to earliest bound into `least`, earliest to latest into `greatest`.
+/// Spans between windows: from latest to earliest bound into `least`, from earliest to latest into
+/// `greatest`.
 pub(crate) fn window_spans(
     earliest: &[f64],
     latest: &[f64],
@@ -35,23 +36,23 @@ pub(crate) fn window_spans(
 ) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, as was just asked.
+        // SAFETY: the line above checked that the processor has AVX2.
         return unsafe { avx2::window_spans(earliest, latest, jobs, least, greatest) };
     }
     window_spans_in_blocks::<8>(earliest, latest, jobs, least, greatest);
 }
 
-/// How much a total grows: greatest into `greatest`.
+/// Growth of a total: the greatest into `greatest`.
 pub(crate) fn growth(totals: &[f64], jobs: usize, greatest: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, as was just asked.
+        // SAFETY: the line above checked that the processor has AVX2.
         return unsafe { avx2::growth(totals, jobs, greatest) };
     }
     growth_in_blocks::<16>(totals, jobs, greatest);
 }
 
-/// The same loops for processors with AVX2: twice as many lanes, so blocks twice as wide fit the registers.
+/// The same loops for processors with AVX2, whose registers hold blocks twice as wide.
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     /// # Safety
@@ -170,13 +171,13 @@ fn growth_in_blocks<const N: usize>(totals: &[f64], jobs: usize, greatest: &mut 
     }
 }
 
-/// The lesser of two; `best` where `value` is NaN. Written so that it is one instruction.
+/// The lesser of two; `best` if `value` is NaN. Written so that it compiles to one instruction.
 #[inline(always)]
 pub(crate) fn lesser(value: f64, best: f64) -> f64 {
     if value < best { value } else { best }
 }
 
-/// The greater of two; `best` where `value` is NaN.
+/// The greater of two; `best` if `value` is NaN.
 #[inline(always)]
 pub(crate) fn greater(value: f64, best: f64) -> f64 {
     if value > best { value } else { best }

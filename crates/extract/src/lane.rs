@@ -4,15 +4,14 @@ use crate::stream::{Circumstances, Options, Stream};
 use punctual_model::{Duration, Instant, Job, MAX_SEGMENTS, Release, Segment, Separator, Window};
 use punctual_trace::{Activation, Resumed};
 
-/// A sleep of the thread: how much processor time it had had by then, and how long it slept.
+/// A sleep of the thread: its processor time until then, and how long it slept.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sleep {
     cpu: Duration,
     suspended: Duration,
 }
 
-/// The thread's last sleeps and how much it has slept in all: what the segments of every lane's jobs are made
-/// of.
+/// The thread's last sleeps and its total time asleep: the source of the segments of every lane's jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Sleeps {
     last: [Sleep; MAX_SEGMENTS - 1],
@@ -32,12 +31,12 @@ impl Sleeps {
         self.total
     }
 
-    /// Whether the time slept in all is still told exactly when these others follow.
+    /// Whether the total time asleep is still exact after appending `later`.
     pub fn can_append(&self, later: &Sleeps) -> bool {
         self.total.ns().checked_add(later.total.ns()).is_some()
     }
 
-    /// These and then those of a later stretch.
+    /// These, followed by those of a later stretch.
     pub fn followed_by(&self, later: &Sleeps) -> Sleeps {
         let mut all = self.clone();
         let known = later.count.min(later.last.len() as u64);
@@ -50,8 +49,8 @@ impl Sleeps {
         all
     }
 
-    /// The segments of a job that began at `open` and ended with `cpu`. Those that no longer fit are merged
-    /// into the first.
+    /// The segments of a job that began at `open` and ended with `cpu`. The oldest are merged into the first,
+    /// if there are too many.
     fn segments(&self, open: &Open, cpu: Duration, into: &mut Vec<Segment>) {
         into.clear();
         let inside = self.count - open.sleeps;
@@ -62,7 +61,7 @@ impl Sleeps {
         for number in self.count - kept..self.count {
             let sleep = self.last[number as usize % self.last.len()];
             if into.is_empty() {
-                // What was slept before the sleeps that are still known.
+                // Time asleep before the sleeps still in the ring.
                 let known: Duration = (self.count - kept..self.count)
                     .fold(Duration::ZERO, |sum, n| sum + self.last[n as usize % self.last.len()].suspended);
                 before = suspended.saturating_sub(known);
@@ -76,7 +75,7 @@ impl Sleeps {
     }
 }
 
-/// A job that has been released and has not ended.
+/// A job that has been released but has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     release: Release,
@@ -88,29 +87,30 @@ struct Open {
     circumstances: Circumstances,
 }
 
-/// A job that has ended, and what was known of its release.
+/// A job that has ended, and the circumstances of its release.
 pub struct Closed {
     pub job: Job,
     pub circumstances: Circumstances,
 }
 
-/// The beginning of a lane in a stretch of its task, as long as what comes of it depends on what was before:
-/// a job may be open, and releases keep their order.
+/// The beginning of a lane in a stretch of its task, as long as its jobs depend on what came before: a job
+/// may be open, and releases keep their order.
 #[derive(Clone, Debug, Default)]
 struct Head {
-    /// The first activations, and the sleeps in the stretch until each. The last of them is the first with a
-    /// release of its own, from where on the lane goes by itself; what it resumed to is not part of the head.
+    /// The first activations, and the sleeps in the stretch until each. The last is the first with a release
+    /// of its own, from which on the lane depends on nothing earlier; what it resumed to is not part of the
+    /// head.
     activations: Vec<(Activation, Sleeps)>,
     /// That release's earliest bound.
     settled: Option<Instant>,
     is_too_long: bool,
 }
 
-/// Longest head. Only calls that never wait make it longer than one.
+/// Longest head. Only calls that never wait make one longer than 1.
 const MAX_HEAD: usize = 16;
 
 impl Head {
-    /// Takes an activation as long as there is no release that the head ends with.
+    /// Takes an activation, unless the head has ended with a release.
     fn take(&mut self, activation: &Activation, sleeps: &Sleeps) -> bool {
         if self.settled.is_some() {
             return false;
@@ -136,14 +136,14 @@ impl Head {
 #[derive(Clone, Debug)]
 pub struct Lane {
     separator: Separator,
-    /// What tells it from others.
+    /// Identifies the lane among others.
     key: Separator,
     stream: Stream,
     open: Option<Open>,
     last_release: Option<Window>,
     waited: Duration,
     known_arrivals: u64,
-    /// Where the task began before the lane's stretch of it.
+    /// Present if the task began before the lane's stretch of it.
     head: Option<Box<Head>>,
 }
 
@@ -161,7 +161,7 @@ impl Lane {
         }
     }
 
-    /// A lane of a task that began before.
+    /// A lane of a task that began earlier.
     pub fn continuing(separator: Separator, options: &Options) -> Self {
         Self { head: Some(Box::default()), ..Self::new(separator, options) }
     }
@@ -182,24 +182,25 @@ impl Lane {
         &self.stream
     }
 
-    /// Time asleep at this separator.
+    /// Total time asleep at this separator.
     pub fn waited(&self) -> Duration {
         self.waited
     }
 
-    /// Whether arrivals are known here.
+    /// Whether most arrivals are known.
     pub fn knows_arrivals(&self) -> bool {
         self.known_arrivals * 2 > self.stream.releases()
     }
 
-    /// The same descriptor, but another file: the name says only what stays.
+    /// Handles a separator with the same key. If it is another file at the same descriptor, only the key is
+    /// kept as a name.
     pub fn meet(&mut self, separator: Separator) {
         if self.separator != separator {
             self.separator = self.key;
         }
     }
 
-    /// The job that is open ends where `activation` stopped.
+    /// Ends the open job where `activation` stopped.
     pub fn close(
         &mut self,
         activation: &Activation,
@@ -222,8 +223,8 @@ impl Lane {
         Some(Closed { job, circumstances: open.circumstances })
     }
 
-    /// The next job opens. `sleeps` holds the activation's own sleep already, so that it is no part of the
-    /// job.
+    /// Opens the next job. `sleeps` includes the activation's own sleep already, so that it is not part of
+    /// the job.
     pub fn open(&mut self, activation: &Activation, resumed: &Resumed, sleeps: &Sleeps) {
         let window = self.release_of(activation, resumed);
         if let Some(head) = self.head.as_mut().filter(|head| head.settled.is_none()) {
@@ -254,9 +255,8 @@ impl Lane {
         });
     }
 
-    /// When the next job was released. A call that did not wait found its event already there: it came at its
-    /// known arrival, or else at some time since the release before (releases keep their order) and before
-    /// the call.
+    /// When the next job was released. If the call did not wait, its event had happened already: at its known
+    /// arrival, else between the release before (releases keep their order) and the call.
     fn release_of(&self, activation: &Activation, resumed: &Resumed) -> Window {
         let floor = self.last_release.map(Window::earliest);
         let (earliest, latest) = match (resumed.release, activation.arrival) {
@@ -268,23 +268,21 @@ impl Lane {
         Window::new(earliest, latest.max(earliest)).unwrap_or(Window::at(earliest))
     }
 
-    /// Whether this lane and then `later`, of the stretch that follows, make the same as if the later's
-    /// activations had come here.
+    /// Whether appending `later`, of the stretch that follows, gives the same as taking its activations here.
     pub fn can_append(&self, later: &Lane) -> bool {
         let Some(head) = &later.head else { return false };
         let mut floor = self.last_release.map(Window::earliest);
         for (activation, _) in head.unsettled().iter().filter(|(activation, _)| activation.resumed.is_some())
         {
-            // Of its release is known that it was not before the last one; of the very first, that it was at
-            // its stop.
+            // Its release was not before the last one; the very first was at its stop.
             floor = floor.or(Some(activation.stop));
         }
         let in_order = floor.is_none_or(|floor| head.settled.is_none_or(|settled| floor <= settled));
         !head.is_too_long && in_order && self.stream.can_merge(&later.stream, head.activations.len())
     }
 
-    /// Goes on with a lane that it can append. `sleeps` are those until its stretch. Returns how many jobs
-    /// ended, of those that the stretch could not know, by activations that `count`.
+    /// Appends a lane that [`Self::can_append`] accepts. `sleeps` are those until its stretch. Returns how
+    /// many jobs ended by activations that `count`, of the jobs that the stretch could not know.
     pub fn append(
         &mut self,
         later: &Lane,

@@ -1,4 +1,4 @@
-//! All job streams of one task: which lanes an activation belongs to, and the jobs between any two sleeps.
+//! All job streams of one task: sorts activations into lanes, and keeps the jobs between sleeps.
 
 use crate::lane::{Closed, Lane, Sleeps};
 use crate::primary::{self, Choice};
@@ -6,34 +6,34 @@ use crate::stream::{Circumstances, Options};
 use punctual_model::{self as model, Call, Disturbance, Duration, Instant, Job, Object, Segment, Separator};
 use punctual_trace::Activation;
 
-/// How many separators a task has of its own; those that come later share one stream for each kind of call.
+/// Most separators of a task with streams of their own; later ones share one stream per kind of call.
 pub const MAX_SEPARATORS: usize = 32;
 
-/// Where the jobs between any two sleeps are.
+/// Where the jobs between sleeps are.
 #[derive(Clone, Debug)]
 enum Suspension {
-    /// In the first lane: so far every sleep was one at its separator, and every call of it slept.
+    /// In the first lane: so far every sleep was at its separator, and every call there slept.
     First,
-    /// In a lane of their own.
+    /// In their own lane.
     Own(Box<Lane>),
 }
 
-/// The lanes of one task, or of a stretch of one whose beginning is elsewhere ([`crate::piece`]).
+/// The lanes of one task, or of a stretch of a task that began elsewhere ([`crate::piece`]).
 #[derive(Clone, Debug)]
 pub struct Lanes {
     lanes: Vec<Lane>,
     suspension: Suspension,
     sleeps: Sleeps,
     capped: bool,
-    /// Whether jobs may be open that these lanes know nothing of.
+    /// Whether jobs may be open that these lanes do not know.
     continues: bool,
-    /// The lane used last, where the next activation mostly belongs.
+    /// The lane used last, where most activations belong.
     recent: usize,
     last_seen: Option<Instant>,
     segments: Vec<Segment>,
 }
 
-/// A job that has just ended, in the lane where it did.
+/// A job that has just ended, and its lane.
 pub struct Ended<'a> {
     pub lane: &'a Lane,
     pub separator: Separator,
@@ -43,7 +43,7 @@ pub struct Ended<'a> {
 }
 
 impl Lanes {
-    /// Those of a task that begins.
+    /// The lanes of a task that begins.
     pub fn new() -> Self {
         Self {
             lanes: Vec::new(),
@@ -57,12 +57,12 @@ impl Lanes {
         }
     }
 
-    /// Those of a task of which nothing is known yet, except that it began before.
+    /// The lanes of a task that began earlier, without its beginning.
     pub fn continuing() -> Self {
         Self { continues: true, ..Self::new() }
     }
 
-    /// When the thread was last seen to do something.
+    /// When the thread last did something.
     pub fn last_seen(&self) -> Option<Instant> {
         self.last_seen
     }
@@ -72,7 +72,8 @@ impl Lanes {
         self.capped
     }
 
-    /// Takes one separation and gives the jobs that it ended; returns how many ended at its own separator.
+    /// Takes one activation and hands out the jobs that it ended; returns how many ended at its own
+    /// separator.
     #[inline]
     pub fn activation(
         &mut self,
@@ -137,7 +138,7 @@ impl Lanes {
         ended
     }
 
-    /// The thread was stopped, and goes on with what it was at.
+    /// The thread was stopped by a signal, and goes on with the same job.
     #[cold]
     fn stop(&mut self, activation: &Activation) {
         let Some(resumed) = &activation.resumed else { return };
@@ -146,7 +147,7 @@ impl Lanes {
         self.sleeps.push(activation.cpu, slept + resumed.suspended_after);
     }
 
-    /// As long as one separator accounts for every sleep, its jobs are those between sleeps too: they are
+    /// As long as one separator accounts for every sleep, its jobs are also those between sleeps, and are
     /// kept once.
     #[inline]
     fn keep_suspension_apart(&mut self, lane: Option<usize>, slept: bool, options: &Options) {
@@ -157,7 +158,7 @@ impl Lanes {
 
     #[cold]
     fn split_suspension(&mut self, options: &Options) {
-        // A lane that was made for this very activation is as empty as a new one.
+        // A lane made for this very activation is as empty as a new one.
         let own = match self.lanes.first() {
             Some(first) => first.renamed(Separator::SUSPENSION),
             None => self.new_lane(Separator::SUSPENSION, options),
@@ -192,8 +193,7 @@ impl Lanes {
         if self.continues { Lane::continuing(separator, options) } else { Lane::new(separator, options) }
     }
 
-    /// Whether these lanes and then `later`, of the stretch that follows, make the same as if the later's
-    /// activations had come here.
+    /// Whether appending `later`, of the stretch that follows, gives the same as taking its activations here.
     pub fn can_append(&self, later: &Lanes, options: &Options) -> bool {
         let is_new = |lane: &&Lane| self.position(lane.key()).is_none();
         let new = later.lanes.iter().filter(is_new).count();
@@ -213,7 +213,7 @@ impl Lanes {
             && (self.stays_shared(later) || later.all_sleeps().is_none_or(suspension_fits))
     }
 
-    /// Goes on with lanes that it can append; returns how many jobs ended, of those that the stretch could
+    /// Appends lanes that [`Self::can_append`] accepts; returns how many jobs ended that the stretch could
     /// not know.
     pub fn append(&mut self, later: &Lanes, options: &Options) -> u64 {
         if matches!(self.suspension, Suspension::First) && !self.stays_shared(later) {
@@ -236,7 +236,7 @@ impl Lanes {
         ended
     }
 
-    /// Whether one separator still accounts for every sleep when `later` has followed.
+    /// Whether one separator still accounts for every sleep after appending `later`.
     fn stays_shared(&self, later: &Lanes) -> bool {
         let same = match (self.lanes.first(), later.lanes.first()) {
             (Some(mine), Some(theirs)) => mine.key() == theirs.key(),
@@ -245,13 +245,12 @@ impl Lanes {
         matches!((&self.suspension, &later.suspension), (Suspension::First, Suspension::First)) && same
     }
 
-    /// The lane of the jobs between any two sleeps: as long as that is the first, its activations are all
-    /// that there were.
+    /// The lane of the jobs between sleeps. As long as that is the first, there were no other activations.
     fn all_sleeps(&self) -> Option<&Lane> {
         self.own_suspension().or(self.lanes.first())
     }
 
-    /// The streams as they stand in the file, and which of them explains the task best.
+    /// The streams for the file, and which of them explains the task best.
     pub fn into_model(self) -> (Vec<model::Stream>, Option<(usize, String)>) {
         let choice = primary::choose(&self.lanes, self.own_suspension(), self.sleeps.total());
         let mut streams: Vec<_> =
@@ -280,8 +279,8 @@ impl Lanes {
     }
 }
 
-/// Whether a signal stopped the thread, outside of all calls that separate: that is a suspension of whatever
-/// job it is in, and no end of one.
+/// Whether a signal stopped the thread outside of all separating calls: that suspends its job and does not
+/// end it.
 fn is_stop(activation: &Activation) -> bool {
     let by_signal = |resumed: &punctual_trace::Resumed| resumed.disturbance == Some(Disturbance::Signal);
     activation.separator.call == Call::Suspension && activation.resumed.as_ref().is_some_and(by_signal)

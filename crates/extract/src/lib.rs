@@ -1,4 +1,6 @@
-//! From activations to jobs to models: all inference. Pure: records in, models out.
+//! All inference: activations → jobs → models. Pure: records in, models out.
+//!
+//! `docs/design/extract.md` gives the design and its reasons.
 
 mod extractor;
 mod histogram;

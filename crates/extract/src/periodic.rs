@@ -1,19 +1,20 @@
-//! Exact periodic inference: which offset, period and jitter explain the releases, with skipped and extra
+//! Exact periodic inference: the offset, period and jitter that explain the releases, with skipped and extra
 //! activations. (papers: LiME, Section IV-C.)
 //!
-//! Release j is the point (k_j, when). A model with period T is sound if a strip of slope T holds all points,
-//! and its jitter is the strip's height, so hulls decide it for every period at once. Which k_j, and which
-//! period to print, is decided at the query alone, when all is known: [`resolve`] and [`choice`]. What is
-//! kept until then does not depend on how the releases come in pieces:
+//! Release j is the point (k_j, time). A model with period T is sound if a strip of slope T contains all
+//! points, and its jitter is the strip's height, so hulls give it for every period at once. The k_j, and the
+//! period to print, are chosen only at the query, when everything is known: [`resolve`] and [`choice`]. The
+//! state until then does not depend on the pieces that the releases come in:
 //!
-//! - each gap between two releases is scored by its neighbours ([`score`]); one that is no slip is closed at
-//!   once,
-//! - of the others the [`CUTS`] highest stay open, first of all those whose neighbours agree on no shift; the
-//!   rest are closed with theirs,
-//! - between open gaps lie segments ([`segment`]), of which the lowest and the highest points for every
-//!   period are kept ([`layers`]).
+//! - each gap between two releases is scored by its neighbours ([`score`]); one that is not a slip is closed
+//!   at once,
+//! - of the others the [`CUTS`] highest stay open, those whose neighbours agree on no shift before all
+//!   others; the rest are closed with the shift that their neighbours agree on,
+//! - of the segment between two open gaps ([`segment`]), the lowest and the highest points for every period
+//!   are kept ([`layers`]).
 //!
-//! `docs/design/periods.md` says why; `tests/reference/periodic_inference.py` is the same in Python.
+//! `docs/design/periods.md` gives the reasons; `tests/reference/periodic_inference.py` is the same algorithm
+//! in Python.
 
 pub(crate) mod choice;
 mod lateness;
@@ -30,36 +31,35 @@ use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
 use segment::{Entry, Segment};
 use tail::{AROUND, Tail};
 
-/// Fewest releases that a periodic model is made of: two have every jitter-free period between them, and mean
-/// nothing.
+/// Fewest releases of a periodic model: two fit any period without jitter.
 const FEWEST: u64 = 3;
 
-/// Greatest index, so that products of index and time fit 128 bits: a thousand years at 30 Hz.
+/// Greatest index, so that products of index and time fit 128 bits: more than a thousand years at 30 Hz.
 const MOST_INDEX: i64 = 1 << 40;
 
-/// Most gaps that stay open.
+/// Most open gaps.
 const CUTS: usize = 32;
 
-/// Most points kept. Real streams have some hundred, sporadic ones two or three thousand; a rate that drifts
-/// without end would need more and more.
+/// Most points kept. Periodic streams have some hundred, sporadic ones two or three thousand; a rate that
+/// drifts forever would need more and more.
 const MOST_POINTS: usize = 8_192;
 
-/// Most points of each hull once there were too many.
+/// Most points of each hull, once there have been too many.
 const CAP: usize = 1_024;
 
-/// Points that may come and go between two looks at how many there are.
+/// Points that may come and go between two counts.
 const SLACK: usize = 2_048;
 
-/// How often they are counted, in releases.
+/// Releases between two counts of the points.
 const COUNT_EVERY: u64 = 512;
 
-/// Most disturbed releases that are remembered, the last ones.
+/// Most disturbed releases kept: the last ones.
 const MOST_DISTURBED: usize = 32;
 
-/// Most windows that are remembered for being wide.
+/// Most wide windows kept: the widest ones.
 const MOST_WIDE: usize = 16;
 
-/// Everything that periodic models of a stream of releases depend on, in bounded memory. Pieces merge
+/// Everything that the periodic models of a stream of releases depend on, in bounded memory. Pieces merge
 /// exactly.
 #[derive(Clone, Debug, Default)]
 pub struct PeriodicSummary {
@@ -67,30 +67,31 @@ pub struct PeriodicSummary {
     base: u64,
     count: u64,
     known_arrivals: u64,
-    /// The first releases; the first `REACH` of them are in no segment.
+    /// The first releases, of which the first `REACH` are in no segment.
     head: Vec<Entry>,
-    /// The last releases, which are in no segment yet.
+    /// The last releases, not yet in a segment.
     tail: Tail,
     segments: Vec<Segment>,
-    /// The least score of the gaps that are open, where as many are as can be and no neighbours of any agree
-    /// on a shift; else 0.
+    /// The least score of the open gaps, if there are as many as can be and none has a shift that its
+    /// neighbours agree on; else 0.
     least: i64,
-    /// The first activations skipped inside segments: the latest bound of the release after, and how many.
+    /// The first places inside segments where activations were skipped: latest bound of the next release,
+    /// and how many.
     slips: Vec<(i64, i64)>,
     disturbed: Vec<(i64, Disturbance)>,
     /// The widest windows: width, floor, latest bound.
     wide: Vec<(i64, i64, i64)>,
     lateness: Lateness,
-    /// Most points at any time, where they were counted.
+    /// The greatest count of points so far.
     most: usize,
-    /// Whether there were too many points: then hulls alone are kept, of one segment.
+    /// Whether there were too many points: then only the hulls of one segment are kept.
     is_plain: bool,
     is_cut: bool,
     out_of_range: bool,
 }
 
 impl PeriodicSummary {
-    /// A summary of no releases.
+    /// An empty summary.
     pub fn new() -> Self {
         Self::default()
     }
@@ -101,15 +102,14 @@ impl PeriodicSummary {
         self.push_with(release, 1, None);
     }
 
-    /// Adds the next release, so many activations after the one before, and perhaps moved by something.
+    /// Adds the next release, `advance` activations after the one before, and perhaps disturbed.
     #[inline]
     pub fn push_with(&mut self, release: &Release, advance: u64, disturbance: Option<Disturbance>) {
         let (earliest, latest) = (release.window.earliest().ns(), release.window.latest().ns());
         if self.count == 0 {
             self.base = earliest;
         }
-        // A release before the arrival is that of a sleep that a signal ended: the arrival has nothing to do
-        // with it.
+        // A release before its arrival: a signal ended the sleep, and the arrival means nothing.
         let arrival = release.arrival.map(model::Instant::ns).filter(|&arrival| arrival <= latest);
         let floor = arrival.map_or(earliest, |arrival| arrival.min(earliest));
         self.count += 1;
@@ -150,11 +150,11 @@ impl PeriodicSummary {
         }
     }
 
-    /// Adds the segment that follows, and closes a gap if there are too many open.
+    /// Appends a segment, and closes a gap if too many are open.
     fn join(&mut self, segment: Segment) {
         let closed = segment.gap.is_closed || self.is_plain;
         if let Some(last) = self.segments.last_mut().filter(|_| closed) {
-            slip(&mut self.slips, &segment);
+            keep_shift(&mut self.slips, &segment);
             last.append(&segment, segment.gap.shift);
             self.out_of_range |= last.span > MOST_INDEX;
         } else {
@@ -176,8 +176,8 @@ impl PeriodicSummary {
         if agree { 0 } else { open.iter().map(|segment| segment.gap.score).min().unwrap_or(0) }
     }
 
-    /// Closes the open gap that matters least: one with a shift that its neighbours agree on, or else the
-    /// lowest score, the later of equals.
+    /// Closes the open gap that matters least: one whose neighbours agree on a shift, else the one with the
+    /// lowest score; of equals the later one.
     fn close_one(&mut self) {
         let key = |segment: &Segment| (segment.gap.shift == 0, segment.gap.score);
         let lowest = (1..self.segments.len()).reduce(|least, at| {
@@ -185,7 +185,7 @@ impl PeriodicSummary {
         });
         if let Some(at) = lowest {
             let later = self.segments.remove(at);
-            slip(&mut self.slips, &later);
+            keep_shift(&mut self.slips, &later);
             self.segments[at - 1].append(&later, later.gap.shift);
             if at < self.segments.len() {
                 self.segments[at - 1].settle();
@@ -193,7 +193,7 @@ impl PeriodicSummary {
         }
     }
 
-    /// Sees to it that memory stays bounded.
+    /// Keeps memory bounded.
     fn count_points(&mut self) {
         let size: usize = self.segments.iter().map(Segment::size).sum();
         self.most = self.most.max(size);
@@ -218,7 +218,7 @@ impl PeriodicSummary {
         self.disturbed.push(disturbed);
     }
 
-    /// Adds all releases of a piece that follows this one: the same as if they had been pushed here, if
+    /// Appends a piece that follows this one: as if its releases had been pushed here, if
     /// [`Self::can_merge`].
     pub fn merge(&mut self, later: &PeriodicSummary) {
         if self.count == 0 {
@@ -260,16 +260,16 @@ impl PeriodicSummary {
         self.tail.lift(y);
     }
 
-    /// Whether merging gives the same as one go, with up to `between` more releases here before.
+    /// Whether merging gives the same as one pass, if up to `between` more releases are added here first.
     pub fn can_merge(&self, later: &PeriodicSummary, between: usize) -> bool {
         let few = self.most + later.most + 3 * between + SLACK <= MOST_POINTS;
         !later.out_of_range && !self.is_plain && !later.is_plain && few
     }
 
-    /// Whether the points of `later` lie out of range as seen from the first release here.
+    /// Whether any point of `later` is out of range, relative to the first release here.
     fn cannot_take(&self, later: &PeriodicSummary) -> bool {
         let moved = i128::from(later.base) - i128::from(self.base);
-        let beyond = |at: i64| (i128::from(at) + moved).abs() > i128::from(LIMIT);
+        let is_out_of_range = |at: i64| (i128::from(at) + moved).abs() > i128::from(LIMIT);
         let entries = later.head.iter().chain(later.tail.entries());
         let segments = later.segments.iter().flat_map(|segment| {
             let floor = segment.floor.iter().flat_map(|floor| floor.points());
@@ -281,18 +281,18 @@ impl PeriodicSummary {
                 .map(|point| point.y)
                 .chain(segment.high.points().iter().map(|point| -point.y))
         });
-        entries.flat_map(|entry| [entry.floor, entry.latest]).chain(segments).any(beyond)
+        entries.flat_map(|entry| [entry.floor, entry.latest]).chain(segments).any(is_out_of_range)
     }
 }
 
-/// Remembers the activations skipped before a segment that is joined to the one before.
-fn slip(slips: &mut Vec<(i64, i64)>, segment: &Segment) {
+/// Records the activations skipped before a segment that is joined to the one before.
+fn keep_shift(slips: &mut Vec<(i64, i64)>, segment: &Segment) {
     if segment.gap.shift > 0 {
         keep_slip(slips, segment.from, segment.gap.shift);
     }
 }
 
-/// Keeps the widest windows, the first of equals.
+/// Keeps the widest windows; of equals the first.
 #[inline]
 fn keep_wide(wide: &mut Vec<(i64, i64, i64)>, window: (i64, i64, i64)) {
     if wide.len() == MOST_WIDE && wide.last().is_some_and(|last| last.0 >= window.0) {
@@ -303,7 +303,7 @@ fn keep_wide(wide: &mut Vec<(i64, i64, i64)>, window: (i64, i64, i64)) {
     wide.truncate(MOST_WIDE);
 }
 
-/// Keeps the first ones.
+/// Keeps the first slips.
 fn keep_slip(slips: &mut Vec<(i64, i64)>, at: i64, activations: i64) {
     let place = slips.partition_point(|slip| slip.0 <= at);
     slips.insert(place, (at, activations));

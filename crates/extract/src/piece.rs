@@ -1,12 +1,11 @@
 //! A piece of a long sequence of records, summed up without knowing what came before, so that pieces can be
-//! made in parallel.
+//! processed in parallel.
 //!
-//! Of each thread it keeps what happened, in order: activations that follow one another as a [`Run`],
-//! everything else as it is.
-//! [`Extractor::append`] then does to the extractor of all records before what the piece's own records would have done. Runs say
-//! themselves where that is not exact (a release whose window depends on too much, hulls that may have lost
-//! corners, more separators than a task has); then, and where there would be too much to keep, the thread's
-//! records are wanted again from there on.
+//! For each thread it keeps what happened, in order: consecutive activations as a [`Run`], everything else as
+//! it is. [`Extractor::append`] then changes the extractor of all records before as the piece's own records
+//! would have. Runs detect where that would not be exact (a release whose window depends on too much, hulls
+//! that may have lost corners, more separators than a task can have); then, and where there is too much to
+//! keep, the thread's records are read again from there on.
 
 use crate::extractor::Extractor;
 use crate::lanes::Lanes;
@@ -14,20 +13,20 @@ use crate::stream::Options;
 use punctual_trace::{Activation, Record};
 use rustc_hash::FxHashMap;
 
-/// Most things that a piece keeps of one thread; a run can take as much memory as a task.
+/// Most events that a piece keeps of one thread; a run can take as much memory as a task.
 const MAX_THINGS_OF_THREAD: usize = 16;
-/// And of all threads.
+/// Most events of all threads.
 const MAX_THINGS: usize = 2_000;
-/// Most threads of a piece. Where more come and go, nothing is summed up.
+/// Most threads of a piece. With more, nothing is summed up.
 const MAX_THREADS: usize = 10_000;
 
 /// Consecutive activations of one thread, none missing.
 pub(crate) struct Run {
-    /// The number of the first one, and of the record that must come next.
+    /// The number of the first activation, and of the record that must come next.
     pub first: u32,
     pub next: u32,
     pub activations: u64,
-    /// Jobs that ended, of those that began in the run.
+    /// Jobs that began and ended in the run.
     pub jobs: u64,
     pub lanes: Lanes,
 }
@@ -50,20 +49,20 @@ enum Thing {
     Record(Record),
 }
 
-/// What happened to one thread number.
+/// What happened to the threads of one number.
 #[derive(Default)]
 struct Events {
-    /// Each with how many records there were before it.
+    /// Each with the number of records before it.
     things: Vec<(u64, Thing)>,
     records: u64,
     /// The number that the next record must have.
     next: u32,
-    /// Whether a thread of this number is known, whatever came before the piece; `None` where it depends on
-    /// that.
+    /// Whether a thread of this number is known, whatever came before the piece; `None` if that depends on
+    /// it.
     known: Option<bool>,
-    /// Whether the things are right only if it was known.
+    /// Whether the events are right only if it was known before.
     must_be_known: bool,
-    /// How many records the things stand for, where there were too many.
+    /// Number of records that the events stand for, if there were too many.
     full_at: Option<u64>,
 }
 
@@ -77,7 +76,7 @@ pub(crate) struct Piece {
     has_too_many_threads: bool,
 }
 
-/// Which records are to be taken one by one: of these threads, after so many.
+/// The threads whose records must be taken one by one, each after so many records.
 pub(crate) type Again = FxHashMap<u32, u64>;
 
 impl Piece {
@@ -112,22 +111,22 @@ impl Piece {
         }
     }
 
-    /// Takes a record that does not go on with a run.
+    /// Takes a record that does not continue a run.
     #[cold]
     fn begin(&mut self, record: &Record) {
         let (Some(events), Some(sequence)) = (self.threads.get_mut(&record.tid()), sequence(record)) else {
             return;
         };
         events.records += 1;
-        // Those repeat what is known, again and again: no task ends by one.
+        // Such a record repeats what is known: no task ends with it.
         if !matches!(record, Record::Known(_)) {
             events.next = sequence.wrapping_add(1);
-            // A gap before it, and what it says itself.
+            // One for a gap before it, and one for the record itself.
             self.ends += 2;
         }
         match record {
             Record::Known(_) if events.known == Some(true) => return,
-            // Says nothing if the thread was known before, as is most likely.
+            // Means nothing if the thread was known before, which is likely.
             Record::Known(_) if events.known.is_none() && !events.things.is_empty() => {
                 (events.known, events.must_be_known) = (Some(true), true);
                 return;
@@ -157,7 +156,7 @@ impl Piece {
 }
 
 impl Events {
-    /// Takes an activation that belongs to the run of the moment; nothing is missing before it.
+    /// Takes an activation that continues the current run; nothing is missing before it.
     #[inline]
     fn go_on(&mut self, activation: &Activation, options: &Options) -> bool {
         match (self.full_at, self.things.last_mut()) {
@@ -171,7 +170,7 @@ impl Events {
     }
 }
 
-/// The record's place among its thread's; `None` for those that have none.
+/// The record's number among its thread's; `None` for records without one.
 fn sequence(record: &Record) -> Option<u32> {
     match record {
         Record::Task(task) | Record::Known(task) => Some(task.sequence),
@@ -185,9 +184,8 @@ fn sequence(record: &Record) -> Option<u32> {
 }
 
 impl Extractor {
-    /// Does what the piece's records would have done, but for those that it returns: they are to be taken
-    /// next, in order. `None` if that is to be all of them, of all threads, since so many tasks end that
-    /// their order decides which are kept; no model has changed then.
+    /// Merges a piece; returns the threads whose records must be taken one by one next. `None` if that is all
+    /// of them, because so many tasks end that their order decides which are kept; then nothing has changed.
     pub(crate) fn append(&mut self, piece: Piece) -> Option<Again> {
         if piece.has_too_many_threads || !self.has_room_for(piece.ends) {
             self.count_refed(piece.threads.len());
@@ -203,7 +201,7 @@ impl Extractor {
         Some(again)
     }
 
-    /// Returns after how many records others are to be taken one by one.
+    /// Returns the number of records after which the others must be taken one by one.
     fn append_events(&mut self, tid: u32, events: Events) -> Option<u64> {
         if events.must_be_known && !self.knows(tid) {
             return Some(0);

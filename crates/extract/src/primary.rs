@@ -1,18 +1,18 @@
-//! Which separator explains a task best.
+//! Chooses the separator that explains a task best.
 //!
 //! A thread waits for its next activation in one place and for other things on the way. The place to show
-//! first is the one where it spends its time asleep, comes regularly, and says when it wants to come (a sleep
-//! until a known time). Each counts; the sum decides.
+//! first is where it spends its time asleep, where it returns regularly, and where it names the time of its
+//! next job (a sleep until a known time). The sum of the three decides.
 
 use crate::lane::Lane;
 use punctual_model::{Duration, Separator};
 
-/// Weight of regular releases against the share of the time asleep.
+/// Weight of regular releases, relative to the share of the time asleep.
 const REGULARITY: f64 = 0.5;
-/// Weight of known arrivals: a call that names the next activation's time is meant to bring it about.
+/// Weight of known arrivals: a call that names the time of the next activation is meant to cause it.
 const KNOWN_ARRIVAL: f64 = 0.5;
-/// `suspension` explains anything, so it is considered only where the calls explain less than this share of
-/// the time asleep.
+/// `suspension` explains anything, so it is considered only if the calls explain less than this share of the
+/// time asleep.
 const EXPLAINED: f64 = 0.5;
 
 /// The separator to show first, and why.
@@ -21,8 +21,8 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// Chooses among a task's lanes; `suspension` is its lane of all sleeps where that differs from the first.
-/// `asleep` is its time asleep in all.
+/// Chooses among a task's lanes. `suspension` is its lane of all sleeps, if that differs from the first;
+/// `asleep` is its total time asleep.
 pub fn choose(lanes: &[Lane], suspension: Option<&Lane>, asleep: Duration) -> Option<Choice> {
     let share = |lane: &Lane| {
         if asleep == Duration::ZERO { 0.0 } else { lane.waited().ns() as f64 / asleep.ns() as f64 }
@@ -33,7 +33,7 @@ pub fn choose(lanes: &[Lane], suspension: Option<&Lane>, asleep: Duration) -> Op
         let regularity = lane.stream().regularity();
         let regular = regularity.map_or(0.0, |jitter| 1.0 / (1.0 + jitter));
         let known = if lane.knows_arrivals() { KNOWN_ARRIVAL } else { 0.0 };
-        // Two jobs make a stream; one that has fewer is taken only for want of any other.
+        // Two jobs make a stream; one with fewer is only a last resort.
         let score =
             if lane.stream().jobs() >= 2 { 1.0 + share + REGULARITY * regular + known } else { share };
         if best.as_ref().is_none_or(|(least, _)| score > *least) {

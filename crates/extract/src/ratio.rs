@@ -1,4 +1,4 @@
-//! Exact fractions, as the slopes of hull edges and the periods that are tried against them.
+//! Exact fractions: slopes of hull edges, and candidate periods.
 
 use std::cmp::Ordering;
 
@@ -46,8 +46,7 @@ impl Ratio {
         Ratio { numerator: -self.numerator, denominator: self.denominator }
     }
 
-    /// `self - other`, rounded only after the exact difference is known, so that nearly equal slopes keep all
-    /// their digits.
+    /// `self - other`, rounded once, after the exact difference: nearly equal slopes keep all their digits.
     pub fn difference(self, other: Ratio) -> f64 {
         let exact = self.numerator * other.denominator - other.numerator * self.denominator;
         exact as f64 / (self.denominator as f64 * other.denominator as f64)

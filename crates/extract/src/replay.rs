@@ -1,7 +1,7 @@
-//! Replays: the tasks of a long sequence of records, by several workers, the same as in one go.
+//! Replays a long sequence of records with several workers; the result is that of a single pass.
 //!
-//! The sequence is cut into contiguous pieces. Workers sum them up ([`crate::piece`]) while this thread puts
-//! the sums together, in order.
+//! The sequence is cut into contiguous pieces. Workers sum them up ([`crate::piece`]), while this thread
+//! merges the sums in order.
 
 use crate::extractor::{Extractor, Options};
 use crate::piece::Piece;
@@ -15,37 +15,35 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// Pieces for each worker: the more, the less a worker waits for others at the end, and the more is lost
-/// where curves begin anew.
+/// Pieces per worker. More pieces leave workers idle for less time at the end, but cost more where curves
+/// begin anew.
 const PIECES_PER_WORKER: usize = 2;
 
-/// Least activations of a piece. Putting pieces together costs about as much as some thousand activations of
-/// each stream.
+/// Fewest activations of a piece. Merging a piece costs as much as some thousand activations of each stream.
 const LEAST_PIECE: u64 = 100_000;
 
-/// Finished pieces that may wait for one before them, for each worker: as many times the memory of an
-/// extractor.
+/// Finished pieces per worker that may wait for an earlier one; each takes the memory of an extractor.
 const WAITING_PER_WORKER: usize = 1;
 
-/// How often progress is told.
+/// Activations between two reports of progress.
 const STEP: u64 = 1 << 16;
 
-/// Records in stretches that can be read in any order, by several threads at once, and more than once.
+/// Records in stretches that several threads can read at once, in any order, and more than once.
 pub trait Source: Sync {
     /// Why records cannot be read.
     type Error: Send;
 
-    /// How many stretches there are.
+    /// Number of stretches.
     fn stretches(&self) -> usize;
 
-    /// About how many activations a stretch has.
+    /// Approximate number of activations in a stretch.
     fn activations(&self, stretch: usize) -> u64;
 
-    /// Gives every record of these stretches, in order.
+    /// Passes every record of these stretches to `each`, in order.
     fn read(&self, stretches: Range<usize>, each: &mut dyn FnMut(&Record)) -> Result<(), Self::Error>;
 }
 
-/// How to replay.
+/// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct Replay {
     /// Threads that read and extract. Memory grows with them.
@@ -54,16 +52,15 @@ pub struct Replay {
     pub options: Options,
 }
 
-/// Takes all records of the source: the extractor is as if they had been recorded there one after the other,
-/// whatever the number of workers. `progress` is told now and then, from any thread, how many activations
-/// have been taken.
+/// Extracts all records of the source. The extractor is the same for any number of workers. `progress` is
+/// called now and then, from any thread, with the number of activations so far.
 pub fn replay<S: Source>(
     source: &S,
     replay: &Replay,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Extractor, S::Error> {
     let (workers, taken) = (replay.workers.get(), AtomicU64::new(0));
-    let mut count = Count { taken: &taken, since: 0, tell: progress };
+    let mut count = Count { taken: &taken, since: 0, progress };
     let pieces = if workers > 1 { cut(source, workers) } else { Vec::new() };
     let mut extractor = Extractor::new(replay.options.clone());
     if pieces.len() > 1 {
@@ -71,10 +68,10 @@ pub fn replay<S: Source>(
         return Ok(extractor);
     }
     source.read(0..source.stretches(), &mut |record| {
-        count.see(record);
+        count.count(record);
         extractor.record(record);
     })?;
-    count.tell();
+    count.report();
     Ok(extractor)
 }
 
@@ -95,7 +92,7 @@ fn in_pieces<S: Source>(
             scope.spawn(move || {
                 while let Some(number) = wait_for(asked) {
                     let range: &Range<usize> = &pieces[number];
-                    // A panic goes on where the answer is waited for.
+                    // A panic resumes in the thread that waits for the answer.
                     let piece = catch_unwind(AssertUnwindSafe(|| {
                         sum_up(source, range.clone(), options, count.clone())
                     }));
@@ -105,8 +102,7 @@ fn in_pieces<S: Source>(
                 }
             });
         }
-        // Moved, so that it is dropped when this ends, in whatever way: then nothing is asked of the workers
-        // any more.
+        // Moved, so that it is dropped however this ends: then the workers stop.
         let ask = ask;
         let mut to_ask = 0..pieces.len();
         let mut ask_next = || to_ask.next().is_some_and(|number| ask.send(number).is_ok());
@@ -140,14 +136,14 @@ fn sum_up<S: Source>(
 ) -> Result<Piece, S::Error> {
     let mut piece = Piece::new(&options.stream);
     source.read(stretches, &mut |record| {
-        count.see(record);
+        count.count(record);
         piece.record(record);
     })?;
-    count.tell();
+    count.report();
     Ok(piece)
 }
 
-/// Puts a piece behind all those before it; reads it again for what it could not sum up.
+/// Merges a piece, and reads again what it could not sum up.
 fn append<S: Source>(
     extractor: &mut Extractor,
     piece: Piece,
@@ -168,7 +164,7 @@ fn append<S: Source>(
     })
 }
 
-/// Contiguous pieces of about as many activations each.
+/// Contiguous pieces of about equal numbers of activations.
 fn cut<S: Source>(source: &S, workers: usize) -> Vec<Range<usize>> {
     let stretches = source.stretches();
     let total: u128 = (0..stretches).map(|stretch| u128::from(source.activations(stretch))).sum();
@@ -186,25 +182,25 @@ fn cut<S: Source>(source: &S, workers: usize) -> Vec<Range<usize>> {
     pieces
 }
 
-/// How many activations one reader has taken, told in steps.
+/// Counts the activations of one reader, and reports them in steps.
 #[derive(Clone)]
 struct Count<'a> {
     taken: &'a AtomicU64,
     since: u64,
-    tell: &'a (dyn Fn(u64) + Sync),
+    progress: &'a (dyn Fn(u64) + Sync),
 }
 
 impl Count<'_> {
     #[inline]
-    fn see(&mut self, record: &Record) {
+    fn count(&mut self, record: &Record) {
         self.since += u64::from(matches!(record, Record::Activation(_)));
         if self.since == STEP {
-            self.tell();
+            self.report();
         }
     }
 
-    fn tell(&mut self) {
-        (self.tell)(self.taken.fetch_add(self.since, Ordering::Relaxed) + self.since);
+    fn report(&mut self) {
+        (self.progress)(self.taken.fetch_add(self.since, Ordering::Relaxed) + self.since);
         self.since = 0;
     }
 }

@@ -24,7 +24,7 @@ impl ResponseSummary {
         self.count += 1;
     }
 
-    /// Adds all jobs of another piece.
+    /// Adds the jobs of another piece.
     pub fn merge(&mut self, other: &ResponseSummary) {
         self.greatest = self.greatest.max(other.greatest);
         self.sum += other.sum;

@@ -1,13 +1,13 @@
-//! The last values of a sequence, newest first and contiguous, so that one comparison with all of them is a
-//! vector loop.
+//! The last values of a sequence, newest first and contiguous, so that comparing one value with all of them
+//! is a vector loop.
 
 use crate::kernel::{BATCH, PADDING};
 
-/// Room for the first values: most streams of a thread have only a few jobs.
+/// Initial capacity: most streams of a thread have only a few jobs.
 const FIRST: usize = 8;
 
-/// Values are relative to a base and kept as floats, which the kernels want; whole numbers up to 2^53 are
-/// exact. Behind the oldest value stand [`PADDING`] NaNs, which the kernels pass over.
+/// Values are relative to a base and stored as floats, for the kernels; whole numbers up to 2^53 are exact.
+/// [`PADDING`] NaNs follow the oldest value; they never compare, so the kernels ignore them.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring {
     values: Vec<f64>,
@@ -16,12 +16,12 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// An empty ring that will hold at least the last `reach` values and a batch.
+    /// An empty ring that keeps at least the last `reach` values and a batch.
     pub fn new(reach: usize) -> Ring {
         Ring { values: Vec::new(), newest: 0, reach: reach + BATCH }
     }
 
-    /// All values from the newest on, then the padding.
+    /// All values, newest first, then the padding.
     pub fn newest_first(&self) -> &[f64] {
         &self.values[self.newest..]
     }
@@ -43,7 +43,7 @@ impl Ring {
         }
     }
 
-    /// Doubles while it is short, then moves what it must keep to the far end: seldom, so a push costs O(1).
+    /// Doubles while short, then moves the values it must keep to the far end: rarely, so a push costs O(1).
     #[cold]
     fn make_room(&mut self) {
         let room = self.values.len().saturating_sub(PADDING);

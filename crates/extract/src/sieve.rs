@@ -1,36 +1,35 @@
-//! Which blocks of a curve a batch of jobs can change at all: in a stream that has gone on for a while,
-//! hardly any.
+//! Finds the blocks of a curve that a batch of jobs can change: hardly any, after some thousand jobs.
 //!
-//! What is left of an instant once a steady pace is taken off it is its residual, and the span of two jobs k
-//! apart is k paces plus the difference of their residuals. So the extremes of the residuals in whole chunks
-//! of jobs bound all spans between them, and a block of the curve whose entries all lie beyond those bounds
-//! need not be looked at. The pace is a whole number, and so is everything else: the bounds are exact.
+//! An instant minus a steady pace is its residual; the span of two jobs k apart is k paces plus the
+//! difference of their residuals. So the extremes of the residuals in whole chunks of jobs bound all spans
+//! between them, and a block whose entries all exceed those bounds can be skipped. The pace is a whole
+//! number, and so is everything else: the bounds are exact.
 
 use crate::kernel::{BATCH, PADDING, WIDTH, greater, lesser};
 
-/// Where residuals and paces stay below this, nothing was rounded.
+/// As long as residuals and paces stay below this, nothing is rounded.
 const EXACT: f64 = (1_u64 << 51) as f64;
 
 const LANES: usize = 8;
 
-/// Chunks that a batch fills. A block of the curve pairs it with as many chunks before it, and one more.
+/// Chunks in a batch. A block of the curve pairs the batch with as many chunks before it, plus one.
 const CHUNKS: usize = BATCH / WIDTH;
 const _: () = assert!(BATCH % WIDTH == 0);
 
-/// Goes through a curve, block by block. Jobs are newest first, in chunks as long as a block.
+/// Walks through a curve, block by block. Jobs are newest first, in chunks as long as a block.
 pub(crate) struct Sieve<'a> {
     earliest: &'a [f64],
     latest: &'a [f64],
     pace: f64,
-    /// What the pace makes of the places within a chunk.
+    /// The pace times each place in a chunk.
     ramp: [f64; WIDTH],
     batch: Extremes,
-    /// The chunks that the next block pairs the batch with, all but the last; a ring.
+    /// The chunks paired with the batch by the next block, all but the last; a ring.
     before: [Extremes; CHUNKS],
     block: usize,
 }
 
-/// The least and the greatest of some residuals.
+/// The least and the greatest of a set of residuals.
 #[derive(Clone, Copy)]
 struct Extremes {
     least: f64,
@@ -38,7 +37,7 @@ struct Extremes {
 }
 
 impl<'a> Sieve<'a> {
-    /// For the batch at the front of these bounds.
+    /// A sieve for the batch at the front of these bounds.
     #[inline(always)]
     pub fn new(earliest: &'a [f64], latest: &'a [f64]) -> Sieve<'a> {
         let jobs = earliest.len().saturating_sub(PADDING);
@@ -60,7 +59,7 @@ impl<'a> Sieve<'a> {
         sieve
     }
 
-    /// Whether the batch can change the next block, which has these entries. `least` may be empty.
+    /// Whether the batch can change the next block, with these entries. `least` may be empty.
     #[inline(always)]
     pub fn passes(&mut self, least: &[f64], greatest: &[f64]) -> bool {
         let paces = (self.block * WIDTH + 1) as f64 * self.pace;
@@ -78,7 +77,7 @@ impl<'a> Sieve<'a> {
         !is_exact || longest > to_beat || shortest < to_undercut
     }
 
-    /// The extremes of a chunk; infinite where it lies behind the oldest job.
+    /// The extremes of a chunk; infinite past the oldest job.
     #[inline(always)]
     fn extremes(&self, chunk: usize) -> Extremes {
         let from = chunk * WIDTH;
@@ -103,18 +102,18 @@ impl Extremes {
     }
 }
 
-/// The best of what becomes of the values of a chunk, several at a time.
+/// The best of the mapped values of a chunk, several lanes at a time.
 #[inline(always)]
 fn fold(
     values: &[f64],
-    become_of: impl Fn(f64, usize) -> f64,
+    map: impl Fn(f64, usize) -> f64,
     worst: f64,
     better: impl Fn(f64, f64) -> f64,
 ) -> f64 {
     let mut best = [worst; LANES];
     for (part, values) in values.chunks_exact(LANES).enumerate() {
         for lane in 0..LANES {
-            best[lane] = better(become_of(values[lane], part * LANES + lane), best[lane]);
+            best[lane] = better(map(values[lane], part * LANES + lane), best[lane]);
         }
     }
     best.into_iter().fold(worst, |best, value| better(value, best))

@@ -1,5 +1,5 @@
-//! The summary of one separator's job stream: everything that its models are made of, in memory that does not
-//! grow with time.
+//! The summary of one separator's job stream: everything its models need, in memory that does not grow with
+//! time.
 
 use crate::curve::DistanceSummary;
 use crate::histogram::Histogram;
@@ -13,9 +13,9 @@ use punctual_model::{Arrival, Disturbance, Job, Percentiles, Release, Segment, S
 /// How far the curves go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Most releases that δ⁻ and δ⁺ are about, less one.
+    /// Longest arrival-curve window, in releases minus one: δ⁻ and δ⁺ end there.
     pub curve_horizon: usize,
-    /// Most jobs that WCET(n) is about.
+    /// Longest run of jobs in WCET(n).
     pub wcet_horizon: usize,
 }
 
@@ -25,20 +25,20 @@ impl Default for Options {
     }
 }
 
-/// What is known of a release besides its time.
+/// What a record says about a release besides its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Circumstances {
     /// The call did not wait, because the event had already happened.
     pub back_to_back: bool,
-    /// How many expirations of its timer the call told of (`timerfd`): more than one are activations in one.
-    /// Zero: not known.
+    /// Expirations of its timer that the call reported (`timerfd`): more than one means several activations
+    /// at once. Zero: unknown.
     pub expirations: u64,
-    /// What moved the release, where that was seen.
+    /// What moved the release, if the kernel side saw it.
     pub disturbance: Option<Disturbance>,
 }
 
-/// A job stream, release by release and job by job. Consecutive pieces of one stream merge to the same models
-/// as the whole.
+/// A job stream, taken in release by release and job by job. Consecutive pieces of a stream merge to the same
+/// models as the whole.
 #[derive(Clone, Debug)]
 pub struct Stream {
     options: Options,
@@ -54,7 +54,7 @@ pub struct Stream {
     response_histogram: Times,
 }
 
-/// Times of jobs, as exact as [`punctual_model::QUANTILE_ERROR_PARTS`] says.
+/// Times of jobs, with the error stated by [`punctual_model::QUANTILE_ERROR_PARTS`].
 pub(crate) type Times = Histogram<7>;
 
 impl Stream {
@@ -75,8 +75,7 @@ impl Stream {
         }
     }
 
-    /// Adds a release. They come in order; a bound that runs backwards nevertheless makes models wider, never
-    /// wrong.
+    /// Adds a release. Releases come in order; a bound that runs backwards makes models wider, never wrong.
     pub fn release(&mut self, release: &Release, circumstances: Circumstances) {
         let uncertain = !release.window.is_exact();
         self.releases += 1;
@@ -86,8 +85,8 @@ impl Stream {
         self.distances.push(release.window);
     }
 
-    /// Adds the job of the last release, now that it is complete: at most once per release. `segments` are
-    /// all of its own, or the last ones after a first that stands for those before.
+    /// Adds the job of the last release once it has ended: at most one per release. `segments` are all of its
+    /// segments, or one that sums up the first ones and then the rest.
     pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
         self.costs.push(job.cost);
         self.suspension.push(job, segments);
@@ -96,24 +95,23 @@ impl Stream {
         self.response_histogram.add(job.response());
     }
 
-    /// Jobs that were seen from release to end.
+    /// Jobs observed from release to end.
     pub fn jobs(&self) -> u64 {
         self.costs.jobs()
     }
 
-    /// Releases that were seen.
+    /// Releases so far.
     pub fn releases(&self) -> u64 {
         self.releases
     }
 
-    /// Whether merging gives the same models as one go, also where summaries are capped: with up to `between`
-    /// more releases here before.
+    /// Whether merging gives the same models as one pass, even where summaries are capped, if up to `between`
+    /// more releases are added here first.
     pub fn can_merge(&self, later: &Stream, between: usize) -> bool {
         self.periodic.can_merge(&later.periodic, between)
     }
 
-    /// Adds a piece of the same options that follows this one, split between two jobs: the same as if it had
-    /// been seen here.
+    /// Appends a piece with the same options that follows this one, split between two jobs.
     pub fn merge(&mut self, later: &Stream) {
         self.releases += later.releases;
         self.uncertain += later.uncertain;
@@ -127,15 +125,15 @@ impl Stream {
         self.response_histogram.merge(&later.response_histogram);
     }
 
-    /// Typical jitter over period of the periodic model that would be printed: 0 is perfectly regular. `None`
-    /// without such a model.
+    /// Typical jitter divided by period, of the periodic model: 0 is perfectly regular. `None` without such a
+    /// model.
     pub fn regularity(&self) -> Option<f64> {
         let periodic = self.periodic.model()?;
         let jitter = periodic.typical.map_or(periodic.jitter_ns, |typical| typical.jitter_ns);
         Some(jitter.ns() as f64 / periodic.period_ns.ns() as f64)
     }
 
-    /// All models of the stream so far.
+    /// All models of the stream, so far.
     pub fn to_model(&self, separator: Separator) -> model::Stream {
         let curve = self.distances.curve().filter(|_| self.options.curve_horizon > 0);
         let separation = self.distances.least_separation();

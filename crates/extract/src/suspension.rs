@@ -1,8 +1,8 @@
 //! Self-suspension: the dynamic bound and the bag of segment vectors. (papers: LiME, Section II-B.)
 //!
-//! The bag has one vector per number of segments, the greatest of all jobs with that many, segment by
-//! segment. Several vectors per number would say more, but which jobs share one would depend on their order,
-//! and pieces of a trace would not merge to the same bag as the whole.
+//! The bag has one vector per number of segments: segment by segment, the greatest of all jobs with that
+//! many. Several vectors per number would say more, but which jobs share one would depend on their order, and
+//! pieces of a trace would not merge to the same bag as the whole.
 
 use punctual_model::{Duration, Job, MAX_SEGMENTS, Segment, SegmentBound, Suspension};
 
@@ -10,7 +10,7 @@ use punctual_model::{Duration, Job, MAX_SEGMENTS, Segment, SegmentBound, Suspens
 #[derive(Clone, Debug, Default)]
 pub struct SuspensionSummary {
     dynamic: Duration,
-    /// The vector of `n + 1` segments at index `n`; empty where no job had as many.
+    /// At index `n` the vector of `n + 1` segments; empty if no job had as many.
     vectors: Vec<Vec<SegmentBound>>,
 }
 
@@ -20,8 +20,8 @@ impl SuspensionSummary {
         Self::default()
     }
 
-    /// Adds a job and its segments from first to last; none stands for a single one. Of more than
-    /// [`MAX_SEGMENTS`], the first ones count as one.
+    /// Adds a job and its segments, first to last; none means a single one. Of more than [`MAX_SEGMENTS`],
+    /// the first ones count as one.
     #[inline]
     pub fn push(&mut self, job: &Job, segments: &[Segment]) {
         let whole = [Segment { suspended: job.suspended, cost: job.cost }];
@@ -36,7 +36,7 @@ impl SuspensionSummary {
         }
     }
 
-    /// Adds all jobs of another piece.
+    /// Adds the jobs of another piece.
     pub fn merge(&mut self, other: &SuspensionSummary) {
         self.dynamic = self.dynamic.max(other.dynamic);
         for theirs in other.vectors.iter().filter(|vector| !vector.is_empty()) {
@@ -52,7 +52,7 @@ impl SuspensionSummary {
         (!segmented.is_empty()).then_some(Suspension { dynamic_ns: self.dynamic, segmented })
     }
 
-    /// The vector of this many segments, from one on.
+    /// The vector for this many segments (at least one).
     #[inline]
     fn vector(&mut self, segments: usize) -> &mut [SegmentBound] {
         if self.vectors.len() < segments {

@@ -1,4 +1,4 @@
-//! One task: a thread between two transitions, and its job streams, one per separator.
+//! One task: a thread between two transitions, with one job stream per separator.
 
 use crate::lanes::Lanes;
 use crate::stream::{Circumstances, Options};
@@ -7,9 +7,9 @@ use punctual_trace::{Activation, TaskRecord};
 
 /// A job that has just ended, and where it belongs.
 ///
-/// Each stream of the model gets its own: the jobs between sleeps (`suspension`) are given besides those at
-/// the call that slept, also while one stream stands for both. So those given for a task at one separator are
-/// as many as its stream there has ([`punctual_model::Stream::jobs`]).
+/// Every stream of the model gets its jobs: those between sleeps (`suspension`) are handed out as well as
+/// those at the call that slept, even while one stream stands for both. So a task's jobs at a separator are
+/// as many as its stream there counts ([`punctual_model::Stream::jobs`]).
 #[derive(Clone, Copy, Debug)]
 pub struct JobSeen<'a> {
     /// The thread.
@@ -18,25 +18,25 @@ pub struct JobSeen<'a> {
     pub pid: u32,
     /// Which of the thread's tasks.
     pub phase: u32,
-    /// The task's name at this moment.
+    /// The task's current name.
     pub name: &'a str,
     /// Where the job ended and the next begins: the stream's separator as far as it is known. A descriptor's
-    /// inode is dropped from it once the same descriptor has been another file, so it is matched to a stream
-    /// of the model by [`Separator::key`], which stays.
+    /// inode is dropped once the descriptor has been another file, so match it to a stream of the model by
+    /// [`Separator::key`], which stays the same.
     pub separator: Separator,
-    /// The place of its release in its stream, from 0.
+    /// The index of its release in its stream, from 0.
     pub number: u64,
     /// The job.
     pub job: &'a Job,
-    /// Its last segments; those that no longer fitted are merged into the first.
+    /// Its segments; if there were too many, the oldest are merged into the first.
     pub segments: &'a [Segment],
-    /// How many expirations of a timer its release stands for; 0 where that is not known.
+    /// Timer expirations that its release stands for; 0 if unknown.
     pub expirations: u64,
-    /// What moved its release, where that was seen.
+    /// What moved its release, if the kernel side saw it.
     pub disturbance: Option<Disturbance>,
 }
 
-/// A task that is being observed.
+/// A task under observation.
 #[derive(Clone, Debug)]
 pub struct Task {
     about: TaskRecord,
@@ -50,7 +50,7 @@ impl Task {
         Self { about, phase, lanes: Lanes::new(), merged_transitions: 0 }
     }
 
-    /// A transition that was not to end the task.
+    /// Counts a transition that does not end the task.
     pub fn merge_transition(&mut self) {
         self.merged_transitions += 1;
     }
@@ -71,7 +71,8 @@ impl Task {
         &self.about
     }
 
-    /// Takes one separation and gives the jobs that it ended; returns how many ended at its own separator.
+    /// Takes one activation and hands out the jobs that it ended; returns how many ended at its own
+    /// separator.
     pub fn activation(
         &mut self,
         activation: &Activation,
@@ -98,17 +99,18 @@ impl Task {
         })
     }
 
-    /// Whether these lanes, of the stretch that follows, make the same as their activations would.
+    /// Whether appending these lanes, of the stretch that follows, gives the same as taking their
+    /// activations.
     pub fn can_append(&self, later: &Lanes, options: &Options) -> bool {
         self.lanes.can_append(later, options)
     }
 
-    /// Goes on with lanes that it can append; returns how many jobs ended across the border.
+    /// Appends lanes that [`Self::can_append`] accepts; returns how many jobs ended across the border.
     pub fn append(&mut self, later: &Lanes, options: &Options) -> u64 {
         self.lanes.append(later, options)
     }
 
-    /// The task as it stands in the file.
+    /// The task for the file.
     pub fn into_model(self, until: Instant, ended_by: EndedBy) -> model::Task {
         let separators_capped = self.lanes.are_capped();
         let (streams, primary) = self.lanes.into_model();

@@ -1,7 +1,7 @@
 //! The WCET curve: the greatest total cost of consecutive jobs, exact up to a horizon. (papers: LiME, Section
 //! II-B.)
 //!
-//! Totals of 52 days and more are not told apart: the curve ends before the first one.
+//! The curve ends before the first total of 52 days or more, which would not be exact.
 
 use crate::curve::EXACT;
 use crate::kernel::{self, BATCH, WIDTH};
@@ -15,20 +15,20 @@ pub struct CostSummary {
     horizon: usize,
     count: u64,
     sum: u128,
-    /// The cost of all jobs so far, relative to some point, and the same after every one of the last jobs.
+    /// Total cost so far, relative to some point; and the same after each of the last jobs.
     total: f64,
     totals: Ring,
-    /// The newest jobs, which the curve does not yet know.
+    /// The newest jobs, not yet in the curve.
     pending: usize,
     greatest: Vec<f64>,
-    /// The first costs, for a piece before this one to go on with.
+    /// The first costs, for merging with the piece before this one.
     head: Vec<u64>,
 }
 
 impl CostSummary {
     /// A summary of no jobs, for WCET(1) … WCET(horizon).
     pub fn new(horizon: usize) -> Self {
-        // WCET(1) is always wanted.
+        // WCET(1) is always needed.
         let horizon = horizon.max(1);
         let totals = Ring::new(horizon);
         CostSummary {
@@ -61,15 +61,14 @@ impl CostSummary {
             self.flush();
         }
         if self.total >= EXACT {
-            // Older totals lose digits, so whatever is to be compared with them must have been.
+            // Older totals lose digits, so all comparisons with them come first.
             self.flush();
             self.totals.rebase(self.total);
             self.total = 0.0;
         }
     }
 
-    /// Adds all jobs of a piece of the same horizon that follows this one: the same as if they had been
-    /// pushed here.
+    /// Appends a piece with the same horizon that follows this one: as if its jobs had been pushed here.
     pub fn merge(&mut self, later: &CostSummary) {
         for &cost in &later.head {
             self.push(Duration::from_ns(cost));
@@ -78,8 +77,7 @@ impl CostSummary {
         if pushed == later.count {
             return;
         }
-        // Every run across the border has been added up; what is left are runs within the later piece, and
-        // its newest jobs.
+        // Every run across the border is done; left are runs within the later piece, and its newest jobs.
         self.flush();
         self.horizon = self.horizon.min(later.horizon);
         self.count += later.count - pushed;
@@ -102,10 +100,10 @@ impl CostSummary {
     pub fn execution(&self) -> Option<Execution> {
         let mut greatest = self.up_to_date();
         greatest.truncate(self.entries());
-        let told_apart = greatest.partition_point(|&total| total < EXACT);
+        let exact = greatest.partition_point(|&total| total < EXACT);
         let mean = self.sum.checked_div(u128::from(self.count))?;
-        (told_apart > 0).then(|| Execution {
-            wcet_ns: greatest[..told_apart].iter().map(|&total| Duration::from_ns(total as u64)).collect(),
+        (exact > 0).then(|| Execution {
+            wcet_ns: greatest[..exact].iter().map(|&total| Duration::from_ns(total as u64)).collect(),
             mean_ns: u64::try_from(mean).ok().map(Duration::from_ns),
         })
     }
@@ -126,14 +124,14 @@ impl CostSummary {
         greatest
     }
 
-    /// Brings `greatest` up to date with the pending jobs.
+    /// Updates `greatest` with the pending jobs.
     fn extend(&self, greatest: &mut Vec<f64>) {
         resize(greatest, self.entries());
         kernel::growth(self.totals.newest_first(), self.pending, greatest);
     }
 }
 
-/// Room for this many entries, rounded up to whole blocks of the kernel.
+/// Makes room for this many entries, rounded up to whole blocks of the kernel.
 fn resize(greatest: &mut Vec<f64>, entries: usize) {
     let entries = entries.next_multiple_of(WIDTH);
     if entries > greatest.len() {

@@ -1,60 +1,58 @@
-//! Which period to print: the one intended, which is not the one with the least jitter.
+//! Chooses the period to print: the intended one, which is not the one with the least jitter.
 //!
-//! Every period explains the releases, with some jitter. The choice is the one by which they are described in
-//! the fewest words:
+//! Every period explains the releases, with some jitter. The chosen one gives the shortest description:
 //!
 //! > digits(T) · κ · ln 10 + n · D(T) / μ
 //!
-//! Lateness is one-sided, so the releases lie above a line. T̂ is the slope of their lower hull's edge over
-//! the mean index, μ the mean lateness over that edge's line, D(T) how much lower a line of slope T must lie
-//! (at the mean index) to be below all of them, and n · D(T) / μ by how much that makes the latenesses less
-//! likely, were they exponential. κ tempers it, since real latenesses are correlated.
+//! Lateness is one-sided, so the releases lie above a line. T̂ is the slope of their lower hull's edge at the
+//! mean index, μ the mean lateness above that edge's line, D(T) how much lower (at the mean index) a line of
+//! slope T must lie to stay below all releases, and n · D(T) / μ by how much exponential latenesses become
+//! less likely then. κ tempers this, since real latenesses are correlated.
 //!
-//! digits(T) are the digits that it takes to write the period down, in any of these ways:
+//! digits(T) is the number of digits it takes to write the period in the shortest of these ways:
 //!
-//! - in nanoseconds, without trailing zeros: 10 ms has one digit. Beyond [`MOST_ROUND`] nobody rounds, so
-//!   that such a period counts its trailing zeros too: otherwise 818,480,360 ns would be thought rounder than
-//!   818,480,356.
-//! - in nanoseconds with digits behind the point, as many as are worth their price and [`NOT_WHOLE`] more. A
-//!   digit more makes the error, and with it the cost of a long observation, ten times smaller. So a period
-//!   that is no whole number of nanoseconds (another machine's clock) gets more of them the longer it is
+//! - in nanoseconds, without trailing zeros: 10 ms has one digit. Nobody rounds to more than [`MOST_ROUND`]
+//!   digits, so longer periods count their trailing zeros too: else 818,480,360 ns would pass for rounder
+//!   than 818,480,356.
+//! - in nanoseconds with decimals, as many as are worth their price, and [`NOT_WHOLE`] digits more. One
+//!   decimal makes the error, and with it the cost of a long observation, ten times smaller. So a period that
+//!   is not a whole number of nanoseconds (another machine's clock) gets more decimals the longer it is
 //!   observed, and its jitter stays bounded.
-//! - as a fraction of nanoseconds, for T̂ itself: the digits of both parts. Where there is no lateness at all
-//!   (known arrivals) it is the only one that fits.
-//! - as a frequency in hertz: 60 Hz has one digit. A second way of writing periods down doubles the chance of
-//!   hitting a short one by accident, and people think in periods more often, so it is charged [`FREQUENCY`]
-//!   digits more; one of more than
-//!   [`MOST_ROUND_FREQUENCY`] digits, or of no whole number of hertz, as many again.
+//! - as a fraction of nanoseconds, for T̂ itself: the digits of both parts. Without any lateness (known
+//!   arrivals) it is the only one that fits.
+//! - as a frequency in hertz: 60 Hz has one digit. A second notation doubles the chance of hitting a short
+//!   number by accident, and people think in periods more often, so it costs [`FREQUENCY`] digits more; with
+//!   more than [`MOST_ROUND_FREQUENCY`] digits, or a fraction of a hertz, [`LONG_FREQUENCY`] on top.
 //! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
 //!
-//! A period with digits behind the point gives way to a whole one with no more jitter
-//! ([`Candidate::is_decimal`]).
+//! A period with decimals gives way to a whole one without more jitter ([`Candidate::is_decimal`]).
 
 use crate::periodic::resolve::{Evidence, KAPPA};
 use crate::ratio::Ratio;
 use punctual_model::Choice;
 use std::f64::consts::LN_10;
 
-/// Most significant digits of a period that someone may have rounded: microseconds, up to a second.
+/// Most significant digits of a rounded period: microseconds, up to a second.
 const MOST_ROUND: u32 = 6;
 
 const NS_PER_SECOND: i128 = 1_000_000_000;
 
-/// Most significant digits of a frequency that someone may have chosen.
+/// Most significant digits of a frequency that someone chose.
 const MOST_ROUND_FREQUENCY: u32 = 4;
 
-/// What it costs, in digits, not to be a whole number of nanoseconds; to be a frequency; to be a long one.
+/// Extra digits charged to a period that is not a whole number of nanoseconds, to a frequency, and to a long
+/// one.
 const NOT_WHOLE: u32 = 4;
 const FREQUENCY: u32 = 2;
 const LONG_FREQUENCY: u32 = 2;
 
-/// Most digits behind the point, of a period in nanoseconds and of a frequency in hertz.
+/// Most decimals of a period in nanoseconds and of a frequency in hertz.
 const MOST_DECIMALS: u32 = 12;
 
-/// Ten to that power: keeps every denominator, and with it all products, in range.
+/// Greatest denominator of decimals, so that all products stay in range.
 const MOST_PARTS: i128 = 10_i128.pow(MOST_DECIMALS);
 
-/// Greatest number of buffers of a power of two per second.
+/// Most buffers (of a power of two samples) per second.
 const MOST_BUFFERS: i128 = 10_000;
 
 /// A period that might be printed.
@@ -86,7 +84,7 @@ pub(crate) fn candidates(evidence: &Evidence) -> Vec<Candidate> {
         a.cost.total_cmp(&b.cost).then(distance(a).total_cmp(&distance(b))).then(a.period.cmp(&b.period))
     });
     if let Some(&Candidate { period, .. }) = all.first() {
-        // The same number may be a round one in another notation.
+        // The same number may be round in another notation.
         if all.iter().any(|candidate| candidate.period == period && candidate.choice == Choice::Rounded) {
             all[0].choice = Choice::Rounded;
         }
@@ -107,7 +105,7 @@ impl Found<'_> {
         }
     }
 
-    /// Whole nanoseconds: the estimate rounded at every power of ten, and its neighbours.
+    /// Whole nanoseconds: the estimate rounded at every power of ten, and close to it.
     fn add_whole(&mut self) {
         let estimate = self.evidence.estimate;
         let nearest = estimate.rounded_half_even();
@@ -136,7 +134,7 @@ impl Found<'_> {
         self.add(Ratio::whole(period), length, choice, false);
     }
 
-    /// Nanoseconds with digits behind the point, as long as one more makes a difference.
+    /// Nanoseconds with decimals, as long as one more makes a difference.
     fn add_decimals(&mut self) {
         let estimate = self.evidence.estimate;
         let mut parts = 10;

@@ -1,21 +1,21 @@
-//! How late releases are: after their known arrivals, or else those of the periodic model.
+//! Percentiles of lateness: after known arrivals, else after those of the periodic model.
 //!
-//! That model is known at the end alone, so of releases whose arrival is not known a sample is kept: in each
-//! stratum those whose times have the least hash. The strata are by how far a release is from the middle of
-//! its neighbours, so that the few late ones are in strata of their own, of which all are kept. The sample is
-//! a function of the releases, whatever pieces they come in.
+//! That model is known only at the end, so a sample is kept of the releases without a known arrival: in each
+//! stratum those whose times have the least hash. Strata are by how far a release is from the middle of its
+//! neighbours, so that the few late ones have strata of their own, which are kept whole. The sample is a
+//! function of the releases, whatever pieces they come in.
 
 use crate::histogram::{at_rank, rank};
 use crate::stream::Times;
 use punctual_model::{Duration, Fraction, Quantiles};
 
-/// Most releases of a stratum that are kept.
+/// Most releases kept of a stratum.
 const MOST: usize = 64;
 
-/// Samples stand for that many parts of a release each, rounded.
+/// Weights of samples are in releases divided by this, rounded.
 const PARTS: u64 = 1 << 16;
 
-/// A release: its place in the stream, and its latest bound.
+/// A release: its number in the stream, and its latest bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     number: u64,
@@ -30,7 +30,7 @@ struct Stratum {
     count: u64,
     /// Hash, number, latest bound.
     kept: Vec<(u64, u64, i64)>,
-    /// The greatest hash of them, and its number, where there are as many as can be.
+    /// The greatest hash among them, and its number, once there are [`MOST`].
     limit: Option<(u64, u64)>,
 }
 
@@ -56,21 +56,21 @@ impl Stratum {
     }
 }
 
-/// Everything that the distribution of lateness depends on.
+/// Everything that the percentiles of lateness depend on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lateness {
-    /// After known arrivals.
+    /// Lateness after known arrivals.
     known: Times,
-    /// By the number of binary digits of the distance from the middle.
+    /// Indexed by the number of binary digits of the distance from the middle.
     strata: Vec<Stratum>,
-    /// Releases so far.
+    /// Number of releases.
     count: u64,
-    /// The first two releases and the last two, whose neighbours are not all known.
+    /// The first two and the last two releases, some of whose neighbours are not known.
     first: [Option<Place>; 2],
     last: [Option<Place>; 2],
 }
 
-/// Release and activation that each segment begins with.
+/// The first release and activation of each segment.
 pub(crate) type Starts = Vec<(u64, i64)>;
 
 /// The arrivals of a periodic model, relative like the releases.
@@ -78,7 +78,7 @@ pub(crate) struct Grid {
     pub base: i128,
     pub exact: Fraction,
     pub jitter: u64,
-    /// `None` where activations were skipped inside a segment.
+    /// `None` if activations were skipped inside a segment.
     pub starts: Option<Starts>,
 }
 
@@ -95,7 +95,7 @@ impl Lateness {
     #[inline]
     fn follow(&mut self, place: Place) {
         if let [Some(before), Some(middle)] = self.last {
-            self.sort_in(before, middle, place);
+            self.sample(before, middle, place);
         }
         if self.count < 2 {
             self.first[self.count as usize] = Some(place);
@@ -104,9 +104,9 @@ impl Lateness {
         self.count += 1;
     }
 
-    /// Takes the release in the middle into its stratum.
+    /// Adds the release in the middle to its stratum.
     #[inline]
-    fn sort_in(&mut self, before: Place, middle: Place, after: Place) {
+    fn sample(&mut self, before: Place, middle: Place, after: Place) {
         if middle.is_known {
             return;
         }
@@ -123,7 +123,7 @@ impl Lateness {
         );
     }
 
-    /// Adds all releases of a piece that follows this one, `y` later.
+    /// Appends a piece that follows this one, `y` later.
     pub fn merge(&mut self, later: &Lateness, y: i64) {
         let moved =
             |place: Place| Place { number: place.number + self.count, latest: place.latest + y, ..place };
@@ -150,8 +150,8 @@ impl Lateness {
         }
     }
 
-    /// How late releases are; those without a known arrival, after that of the model. `None` where there are
-    /// such, and no model, or one whose activations overlap and are not known.
+    /// The percentiles; releases without a known arrival count from that of the model. `None` if there are
+    /// such releases and no model, or if its activations overlap and are not known.
     pub fn quantiles(&self, grid: Option<&Grid>) -> Option<Quantiles> {
         let all_known = self.known.count() == self.count;
         if all_known {
@@ -183,7 +183,7 @@ impl Lateness {
 }
 
 impl Grid {
-    /// How long after its activation's arrival a release is; zero where it is before.
+    /// How long after its activation's arrival a release is; zero if before.
     fn lateness(&self, number: u64, latest: i64) -> Option<u64> {
         let (numerator, denominator) = (i128::from(self.exact.numerator), i128::from(self.exact.denominator));
         let since = i128::from(latest) - self.base;
@@ -205,7 +205,7 @@ impl Grid {
     }
 }
 
-/// Of differences, which are the same in every piece.
+/// Hashes differences, since those are the same in every piece.
 #[inline]
 fn hash(distance: i64, bend: i64) -> u64 {
     let mut hash = (distance as u64 ^ (bend as u64).rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

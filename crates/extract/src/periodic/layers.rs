@@ -1,33 +1,33 @@
 //! The lowest points of a stream for every slope.
 //!
-//! A point matters if it is among the k lowest over a line of some slope. One that has k others below it on
-//! either side, over a line of any one slope, does not: k lines from one side to the other pass below it, so
-//! k points are lower whatever the slope. Points are kept as they come, and now and then those that do not
-//! matter are left out, by that comparison. What is kept besides changes no result.
+//! A point matters if it is among the k lowest relative to a line of some slope. If, for any one slope, k
+//! points on its left and k on its right are lower, it does not: k lines from left to right pass below it, so
+//! k points are lower whatever the slope. Points are taken as they come; now and then those that do not
+//! matter are dropped, by that comparison. Keeping others changes no result.
 
 use crate::hull::{self, Point};
 use std::cell::RefCell;
 
-/// How many points are taken before some are left out.
+/// Points taken before some are dropped.
 const ROOM: usize = 256;
 
-/// With more points left than that, they are looked at in other ways.
+/// If more points than that are left, other comparisons follow.
 const MANY: usize = 192;
 
-/// Slopes are as fine as one over this.
+/// Slopes are multiples of one over this.
 const GRAIN: i64 = 1 << 10;
 
-/// Phases of points no further apart than this fit an `i64`, whatever the slope.
+/// Phases of points no further apart than this fit an `i64`.
 const MOST_APART: u128 = 1 << 51;
 
-/// Most points that can be asked for.
+/// Greatest depth.
 pub(crate) const MOST_DEPTH: usize = 8;
 
-/// Points in order of x, among them the `depth` lowest for every slope.
+/// Points in order of x, including the `depth` lowest for every slope.
 #[derive(Clone, Debug)]
 pub(crate) struct Layers {
     points: Vec<Point>,
-    /// How many of them there were when some were left out.
+    /// Number of points after the last reduction.
     reduced: usize,
     depth: u8,
 }
@@ -46,12 +46,12 @@ impl Layers {
         self.points.push(point);
     }
 
-    /// All points that matter, and perhaps others.
+    /// All points that matter, and perhaps more.
     pub fn points(&self) -> &[Point] {
         &self.points
     }
 
-    /// Adds points that lie to the right of all points here, moved by `(x, y)`.
+    /// Appends points, moved by `(x, y)`, to the right of all others.
     pub fn append(&mut self, later: &Layers, x: i64, y: i64) {
         self.points.extend(later.points.iter().map(|point| Point { x: point.x + x, y: point.y + y }));
         if self.points.len() >= self.reduced + ROOM {
@@ -64,8 +64,8 @@ impl Layers {
         self.points.iter_mut().for_each(|point| point.y += y);
     }
 
-    /// Leaves out whatever does not matter by its layers, too, and takes no more memory than that needs: for
-    /// points to which no others come.
+    /// Drops every point outside the first layers, and releases spare memory: for points to which few others
+    /// will come.
     pub fn settle(&mut self) {
         self.reduce_with(|points, depth, matters| {
             matters.look(points, depth, 0, |point| *point);
@@ -75,7 +75,7 @@ impl Layers {
         self.points.shrink_to_fit();
     }
 
-    /// Keeps the hull alone, of at most so many points; whether corners had to be cut.
+    /// Keeps only the hull, of at most `most` points; returns whether corners had to be cut.
     pub fn flatten(&mut self, most: usize) -> bool {
         self.depth = 1;
         self.settle();
@@ -87,14 +87,14 @@ impl Layers {
         is_cut
     }
 
-    /// Leaves out what does not matter.
+    /// Drops points that do not matter.
     fn reduce(&mut self) {
         let new = self.reduced;
         self.reduce_with(|points, depth, matters| {
             matters.look(points, depth, 0, |point| *point);
             matters.leave_out(points);
-            // What lies on one line, but not on that from the first to the last, has every point lower than
-            // those on one side.
+            // A run of points along a line that is not the one from the first to the last: each of them is
+            // lower than all others on one side.
             if points.len() > MANY && new < points.len() {
                 matters.look(points, depth, new, |point| *point);
                 matters.leave_out(points);
@@ -117,18 +117,18 @@ impl Layers {
     }
 }
 
-/// Which points matter.
+/// Finds the points that matter.
 #[derive(Default)]
 pub(crate) struct Matters {
     phases: Vec<i64>,
     keep: Vec<bool>,
-    /// Of the points that no layer has taken, and of a layer: their places.
+    /// Places of the points in no layer yet, and of those in the current layer.
     rest: Vec<u32>,
     layer: Vec<u32>,
 }
 
 impl Matters {
-    /// Compares points in order of x over the line from one of them to the last.
+    /// Compares points, in order of x, relative to the line from the one at `from` to the last.
     pub fn look<T>(&mut self, points: &[T], depth: usize, from: usize, point: impl Fn(&T) -> Point) {
         self.keep.clear();
         self.phases.clear();
@@ -161,7 +161,7 @@ impl Matters {
         }
     }
 
-    /// Leaves out the points that do not matter.
+    /// Drops the points that do not matter.
     pub fn leave_out<T>(&self, points: &mut Vec<T>) {
         let mut place = 0;
         points.retain(|_| {
@@ -170,8 +170,8 @@ impl Matters {
         });
     }
 
-    /// Keeps the first layers: the hull, the hull of what is left without it, and so on. The k lowest points
-    /// of every slope are in the first k.
+    /// Keeps the first layers: the hull, the hull of the rest, and so on. The k lowest points for every slope
+    /// are in the first k.
     fn peel(&mut self, points: &mut Vec<Point>, depth: usize) {
         self.keep.clear();
         self.keep.resize(points.len(), false);
@@ -197,8 +197,8 @@ impl Matters {
     }
 }
 
-/// The lowest values so far, in order. Where fewer are asked for, the first places stay at the least value
-/// that there is, so that the last place is always the same.
+/// The lowest values so far, in order. With a smaller depth, the first places hold the least possible value,
+/// so that the last place is always the same.
 struct Lowest([i64; MOST_DEPTH]);
 
 impl Lowest {
@@ -207,7 +207,7 @@ impl Lowest {
         Lowest(std::array::from_fn(|at| if at < unused { i64::MIN } else { i64::MAX }))
     }
 
-    /// Whether fewer than `depth` values before are as low.
+    /// Takes a value; returns whether fewer than `depth` values before it are as low.
     #[inline]
     fn take(&mut self, value: i64) -> bool {
         if value >= self.0[MOST_DEPTH - 1] {

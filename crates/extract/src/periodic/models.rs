@@ -1,5 +1,4 @@
-//! From the summary to the models that are printed: offset, jitter, slips, and what the typical model leaves
-//! out.
+//! From the summary to the models: offset, jitter, slips, and the releases that the typical model leaves out.
 
 use crate::hull::{self, Point};
 use crate::periodic::choice::{self, Candidate};
@@ -14,25 +13,25 @@ use punctual_model::{
     Typical,
 };
 
-/// A gap that scores less, in periods, is no slip.
+/// Least score of a slip, in periods.
 const SUSPICIOUS: f64 = 0.4;
 
-/// Each late release that is left out cuts the jitter by this factor of e, on average, and all of them
-/// together halve it.
+/// Each late release that is left out reduces the logarithm of the jitter by this much on average; together
+/// they at least halve the jitter.
 const EACH: f64 = 0.25;
 
 /// Fewest releases of which some may be left out.
 const FEWEST_TYPICAL: i64 = 20;
 
 impl PeriodicSummary {
-    /// The periodic model to print: sound for every release. `None` for fewer than three releases, and where
-    /// no period above zero explains them (all at once, or bounds that run backwards).
+    /// The periodic model, sound for every release. `None` for fewer than three releases, and if no period
+    /// above zero explains them (all at once, or bounds that run backwards).
     pub fn model(&self) -> Option<model::Periodic> {
         self.inferred().map(|(model, _)| model)
     }
 
-    /// The periodic model, and how late releases are: after their known arrivals, or else those of the
-    /// typical model.
+    /// The periodic model, and percentiles of lateness: after known arrivals, else after those of the typical
+    /// model.
     pub fn models(&self) -> (Option<model::Periodic>, Option<Quantiles>) {
         if self.out_of_range {
             return (None, None);
@@ -50,31 +49,31 @@ impl PeriodicSummary {
         (Some(model), lateness)
     }
 
-    /// The model, and where the releases of its segments begin: at which release, and at which activation;
-    /// not where activations were skipped inside one.
+    /// The model, and the first release and activation of each segment, unless activations were skipped
+    /// inside one.
     fn inferred(&self) -> Option<(model::Periodic, Option<Starts>)> {
         if self.out_of_range || self.count < FEWEST {
             return None;
         }
         let (segments, slips) = self.joined_segments();
-        let none: Vec<i64> = self
+        let not_releases: Vec<i64> = self
             .disturbed
             .iter()
             .filter(|(_, reason)| *reason == Disturbance::Ending)
             .map(|(at, _)| *at)
             .collect();
-        let found = resolve::resolve(&segments, self.known_arrivals == self.count, &none);
+        let found = resolve::resolve(&segments, self.known_arrivals == self.count, &not_releases);
         let query = Query { summary: self, segments, slips };
         match found {
             Some(evidence) => query.chosen(&evidence).map(|model| (model, query.starts(&evidence.shifts))),
             None => {
-                query.of_least_jitter().map(|model| (model, query.starts(&vec![0; query.segments.len()])))
+                query.with_least_jitter().map(|model| (model, query.starts(&vec![0; query.segments.len()])))
             }
         }
     }
 
-    /// All segments, also those of the first and the last releases, joined where there is no slip between;
-    /// and the slips inside them.
+    /// All segments, including those of the first and the last releases, joined where there is no slip; and
+    /// the slips inside them.
     fn joined_segments(&self) -> (Vec<Segment>, Vec<(i64, i64)>) {
         let tail: Vec<Entry> = self.tail.entries().copied().collect();
         let mut all = Vec::new();
@@ -105,7 +104,7 @@ impl PeriodicSummary {
     }
 }
 
-/// A segment of one release, whose gap is scored by as many neighbours as there are.
+/// A segment of one release; its gap is scored by the neighbours that there are.
 fn alone(entries: &[Entry], at: usize) -> Segment {
     let entry = entries[at];
     let from = at.saturating_sub(REACH);
@@ -123,7 +122,7 @@ fn alone(entries: &[Entry], at: usize) -> Segment {
     Segment::new(gap, entry)
 }
 
-/// What the models are made of.
+/// Everything the models are made of.
 struct Query<'a> {
     summary: &'a PeriodicSummary,
     segments: Vec<Segment>,
@@ -131,7 +130,7 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// The models with the period of the shortest description.
+    /// The models with the period that has the shortest description.
     fn chosen(&self, evidence: &Evidence) -> Option<model::Periodic> {
         let candidates = choice::candidates(evidence);
         let mut best = *candidates.first()?;
@@ -148,21 +147,25 @@ impl Query<'_> {
             }
         }
         let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;
-        model.typical = self.typical(&typical, evidence);
-        self.tell_slips(&mut model, &evidence.shifts);
+        // Extra releases count differently in the two models; a typical jitter above the greatest one would
+        // say nothing.
+        model.typical =
+            self.typical(&typical, evidence).filter(|typical| typical.jitter_ns <= model.jitter_ns);
+        self.add_slips(&mut model, &evidence.shifts);
         Some(model)
     }
 
-    /// Where no lowest releases rise: the period of least jitter.
-    fn of_least_jitter(&self) -> Option<model::Periodic> {
+    /// If the lowest releases do not rise: the model with the period of least jitter.
+    fn with_least_jitter(&self) -> Option<model::Periodic> {
         let shifts = vec![0; self.segments.len()];
         let (period, _) = Sides::new(&self.segments, &shifts).least_jitter()?;
         let mut model = self.conservative(period, Choice::LeastJitter, &shifts)?;
-        self.tell_slips(&mut model, &shifts);
+        self.add_slips(&mut model, &shifts);
         Some(model)
     }
 
-    /// The model that covers every release: shifts that fall are lowered before, so that k_j increase.
+    /// The model that covers every release: shifts before an extra release are lowered, so that k_j
+    /// increases.
     fn conservative(&self, period: Ratio, choice: Choice, shifts: &[i64]) -> Option<model::Periodic> {
         let mut never_falling = shifts.to_vec();
         for at in (1..never_falling.len()).rev() {
@@ -205,7 +208,7 @@ impl Query<'_> {
         for out in &evidence.left_out {
             let (at, earliest) = self.bounds(evidence, out)?;
             let off = strips.off(out.point.x, earliest, at);
-            // What is no release may lie within the jitter all the same.
+            // What is not a release may still lie within the jitter.
             left_out.extend((off != 0).then(|| (at, off, reason(at))));
         }
         for (floor, latest) in &strips.wide {
@@ -226,8 +229,8 @@ impl Query<'_> {
         })
     }
 
-    /// The latest and the earliest bound of one of the lowest releases; a known arrival stands for the latest
-    /// one where that is not known any more. `None` where the earliest is not.
+    /// The latest and the earliest bound of one of the lowest releases. If the latest was dropped, a known
+    /// arrival takes its place; `None` if the earliest was.
     fn bounds(&self, evidence: &Evidence, out: &Located) -> Option<(i64, i64)> {
         let find =
             |points: &[Located]| points.iter().find(|located| located.is(out)).map(|located| located.point.y);
@@ -236,8 +239,8 @@ impl Query<'_> {
         Some((latest, earliest))
     }
 
-    /// How many activations were skipped and how many releases were extra, and the first places.
-    fn tell_slips(&self, model: &mut model::Periodic, shifts: &[i64]) {
+    /// Adds the numbers of skipped activations and extra releases, and the first places.
+    fn add_slips(&self, model: &mut model::Periodic, shifts: &[i64]) {
         let inside: i64 = self.segments.iter().map(|segment| segment.skipped).sum();
         let mut slips = self.slips.clone();
         let (mut skipped, mut extra) = (inside, 0);
@@ -275,14 +278,14 @@ impl Query<'_> {
     }
 }
 
-/// The strip of a slope that holds all releases but those left out.
+/// The strip of a given slope that contains all releases but those left out.
 struct Strips {
     period: Ratio,
     offset: i128,
     jitter: i128,
-    /// Windows that begin too early to be of any use: the floor, and the latest bound.
+    /// Windows left out because they begin too early: floor and latest bound.
     wide: Vec<(Point, i64)>,
-    /// The late releases left out, and how high above the offset.
+    /// Late releases left out, and their heights above the offset.
     late: Vec<(i128, Located)>,
 }
 
@@ -343,12 +346,12 @@ impl Strips {
         self.jitter
     }
 
-    /// The late releases left out, and how far beyond the jitter they are.
+    /// Late releases left out, and how far beyond the jitter they are.
     fn late(&self) -> impl Iterator<Item = (&Located, i128)> {
         self.late.iter().map(|(above, located)| (located, above - self.jitter))
     }
 
-    /// How far a release is before its arrival (negative), or beyond the jitter; 0 where it is neither.
+    /// How far a release is before its arrival (negative) or beyond the jitter (positive); else 0.
     fn off(&self, x: i64, earliest: i64, latest: i64) -> i128 {
         let above =
             |y: i64| hull::above(Point { x, y }, self.period) - self.offset * self.period.denominator();
@@ -361,7 +364,7 @@ impl Strips {
     }
 }
 
-/// The hulls of all releases under shifts that never fall.
+/// The hulls of all releases, with shifts that never fall.
 struct Sides {
     lower: Vec<Point>,
     upper: Vec<Point>,
@@ -374,14 +377,14 @@ impl Sides {
         Sides { lower: hull(joined.floor()), upper: hull(&joined.high) }
     }
 
-    /// The period of least jitter, the slope of a hull edge, and that jitter. `None` where it is not above
-    /// zero.
+    /// The period of least jitter, which is the slope of a hull edge, and that jitter. `None` unless the
+    /// period is above zero.
     fn least_jitter(&self) -> Option<(Ratio, i128)> {
         let mut slopes: Vec<Ratio> =
             hull::slopes(&self.lower).chain(hull::slopes(&self.upper).map(Ratio::negated)).collect();
         slopes.sort_unstable();
-        // The jitter is convex in the period, so the first slope that no next one improves on is the best;
-        // but not if the next is the same one, of an edge of the other hull.
+        // Jitter is convex in the period, so the first slope that the next one does not improve on is the
+        // best; unless the next one is the same slope, of an edge of the other hull.
         slopes.dedup();
         let (mut low, mut high) = (0, slopes.len().checked_sub(1)?);
         while low < high {
@@ -396,7 +399,7 @@ impl Sides {
         Some((period, self.strip(period)?.height()))
     }
 
-    /// The strip of slope `period` that holds all points.
+    /// The strip of slope `period` that contains all points.
     fn strip(&self, period: Ratio) -> Option<Strip> {
         Some(Strip {
             bottom: hull::intercept(&self.lower, period)?,
@@ -406,7 +409,7 @@ impl Sides {
     }
 }
 
-/// Where a strip crosses index 0, times `scale`.
+/// Where a strip crosses index 0; both ends times `scale`.
 struct Strip {
     bottom: i128,
     top: i128,
@@ -414,12 +417,12 @@ struct Strip {
 }
 
 impl Strip {
-    /// The least jitter that holds for the strip's period, rounded up.
+    /// The least jitter for the strip's period, rounded up.
     fn height(&self) -> i128 {
         div_ceil(self.top - self.bottom, self.scale)
     }
 
-    /// Compares without multiplying heights, which would not fit.
+    /// Compares heights without cross-multiplying, which would overflow.
     fn is_no_higher_than(&self, other: &Strip) -> bool {
         let parts = |strip: &Strip| {
             let height = strip.top - strip.bottom;

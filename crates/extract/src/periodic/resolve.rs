@@ -1,10 +1,10 @@
-//! Which open gaps are slips, and of how many activations: the shortest description of all releases.
+//! Decides which open gaps are slips, and of how many activations: the shortest description of all releases.
 //!
-//! From a few starting periods, dynamic programming gives each segment its shift: being late by d costs
-//! n·ln(1 + d/μ), a slip [`SLIP`] digits, a low point that is left out [`LEFT_OUT`] digits. (A run that is
-//! late costs less than n·d/μ: real lateness has a heavy tail, and one stall must not look like a skip and an
-//! extra release.) The joined hull gives a better period, until nothing changes. The shortest description
-//! wins, the one without slips included.
+//! From a few starting periods, dynamic programming gives each segment its shift. A segment that is late by d
+//! costs n·ln(1 + d/μ), a slip [`SLIP`] digits, an early release that is left out [`LEFT_OUT`] digits.
+//! (Lateness costs less than n·d/μ because real lateness has a heavy tail: one stall must not look like a
+//! skip and an extra release.) The joined hull gives a better period, until nothing changes. The shortest
+//! description wins; the one without slips takes part.
 
 use crate::hull::{self, Point};
 use crate::periodic::layers::Matters;
@@ -13,50 +13,50 @@ use crate::ratio::Ratio;
 use std::f64::consts::LN_10;
 use std::rc::Rc;
 
-/// So many releases say as much as one independent release would. Measured on published release traces.
+/// So many releases tell as much as one independent release. Measured on published release traces.
 pub(crate) const KAPPA: f64 = 50.0;
 
-/// What a slip costs, and a release that is left out, in digits.
+/// Digits that a slip costs, and a release that is left out.
 const SLIP: f64 = 0.5;
 const LEFT_OUT: f64 = 3.0;
 
-/// With a greater mean lateness, in periods, slips mean nothing.
+/// With a greater mean lateness, in periods, slips are meaningless.
 const MOST_LATE: f64 = 0.6;
 
-/// A release that is left out is lower than the next ones are apart, this many times.
+/// A release is left out only if it is lower than the next ones by this many times their spacing.
 const CLEAR: f64 = 10.0;
 
-/// Known arrivals whose mean lateness is less than a period over this are on a grid, and no noisy evidence.
+/// Known arrivals whose mean lateness is below the period divided by this are on a grid, without noise.
 const GRID: f64 = 10_000.0;
 
-/// Latenesses hardly begin at zero where the lowest ones are apart so many times as far as exponential ones
-/// would be. Then all releases together say more about the period than the lowest.
+/// If the lowest latenesses are spaced this many times as far as exponential ones would be, lateness hardly
+/// ever comes close to zero. All releases together then tell more about the period than the lowest.
 const SPARSE: f64 = 4.0;
 
-/// How much the lowest releases are wrong about the period, in their distances over the number of releases.
-/// Measured on gamma latenesses.
+/// Error of the period from the lowest releases, in units of their spacing over the number of releases.
+/// Measured on gamma lateness.
 const HULL_ERROR: f64 = 14.0;
 
-/// Known arrivals that are later than that on average, in nanoseconds, are no program's own: the scheduler's
-/// timers have them, by a clock that may run faster or slower than ours by so much.
+/// Known arrivals with a greater mean lateness, in nanoseconds, do not come from the program but from the
+/// scheduler's timers, whose clock may run faster or slower than ours by [`DRIFT`].
 const EXACT: f64 = 2.0;
 const DRIFT: f64 = 1e-6;
 
-/// So many releases and more are not squared.
+/// No sums of squares are used from this many releases on.
 const MOST_SQUARED: i128 = 1 << 20;
 
-/// How often a better period is looked for from each of the first ones.
+/// Most rounds of improving each starting period.
 const MOST_ROUNDS: usize = 8;
 
-/// Greatest shift that is considered, so that indices stay in range.
+/// Greatest shift considered, so that indices stay in range.
 const MOST_SHIFT: i64 = 1 << 38;
 
-/// Most releases left out for being early.
+/// Most releases left out because they are early.
 pub(crate) fn spare(releases: i64) -> usize {
     if releases < 20 { 0 } else { (releases / 1_000).clamp(1, EARLY as i64) as usize }
 }
 
-/// A point, and which segment it is of: with the index, that tells releases apart.
+/// A point and its segment: together with the index, that identifies a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Located {
     pub point: Point,
@@ -69,11 +69,11 @@ impl Located {
     }
 }
 
-/// Segments joined by some shifts.
+/// Segments joined with given shifts.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub low: Vec<Located>,
-    /// Like `low` where it is empty.
+    /// The same as `low` if empty.
     pub floor: Vec<Located>,
     /// Mirrored.
     pub high: Vec<Located>,
@@ -119,7 +119,7 @@ impl Joined {
             joined.squares.append(segment.squares.moved(segment, x, 0));
             start += segment.span;
         }
-        // After an extra release, indices are taken twice.
+        // After an extra release, indices occur twice.
         joined.low.sort_by_key(|located| (located.point.x, located.point.y));
         joined.floor.sort_by_key(|located| (located.point.x, located.point.y));
         joined.high.sort_by_key(|located| (located.point.x, located.point.y));
@@ -130,17 +130,17 @@ impl Joined {
         joined
     }
 
-    /// The floors of all releases that can be lowest.
+    /// Floors of all releases that can be lowest.
     pub fn floor(&self) -> &[Located] {
         if self.floor.is_empty() { &self.low } else { &self.floor }
     }
 
-    /// Periods that the lowest points suggest, all of them and without the lowest.
+    /// Periods suggested by the lowest points: by all of them, then without the lowest, and so on.
     fn estimates(&self, count: usize) -> Vec<Ratio> {
         estimates(self.low.iter().map(|located| located.point).collect(), (self.sum_x, self.count), count)
     }
 
-    /// The lowest points over a line of this slope, the lowest first.
+    /// The lowest points relative to a line of this slope, the lowest first.
     fn lowest(&self, period: f64) -> Vec<Located> {
         let base = self.base;
         let mut phases: Vec<(f64, Located)> = self
@@ -155,15 +155,15 @@ impl Joined {
     }
 }
 
-/// Leaves out what does not matter where all segments are together.
+/// Drops points that do not matter once all segments are joined.
 fn thin(points: &mut Vec<Located>, depth: usize) {
     let mut matters = Matters::default();
     matters.look(points, depth, 0, |located| located.point);
     matters.leave_out(points);
 }
 
-/// The slope of the hull over the mean index; then that without the point whose absence raises the hull there
-/// most, and so on.
+/// The slope of the hull's edge at the mean index; then that without the point whose removal raises the hull
+/// there most, and so on.
 fn estimates(mut points: Vec<Point>, (sum_x, releases): (i128, i64), count: usize) -> Vec<Ratio> {
     let mean = sum_x as f64 / releases as f64;
     let middle =
@@ -186,19 +186,19 @@ fn estimates(mut points: Vec<Point>, (sum_x, releases): (i128, i64), count: usiz
     found
 }
 
-/// The edge of a hull over the mean index, which is `sum / count`.
+/// The edge of a hull at the mean index, `sum / count`.
 fn middle_edge(hull: &[Point], sum: i128, count: i128) -> Option<[Point; 2]> {
     let edge = hull.windows(2).find(|edge| sum <= i128::from(edge[1].x) * count && edge[1].x > edge[0].x)?;
     Some([edge[0], edge[1]])
 }
 
-/// The slope of an edge, an estimate of the period. `None` unless above zero.
+/// The slope of an edge, an estimate of the period. `None` unless it is above zero.
 fn slope([a, b]: [Point; 2]) -> Option<Ratio> {
     let slope = Ratio::new(i128::from(b.y) - i128::from(a.y), i128::from(b.x) - i128::from(a.x))?;
     slope.is_positive().then_some(slope)
 }
 
-/// The mean distance of releases in the longest segment: long silences and slips lie between segments.
+/// Mean distance of releases in the longest segment: long silences and slips lie between segments.
 pub(crate) fn mean_gap(segments: &[Segment]) -> f64 {
     let points = longest(segments).map_or(&[][..], |at| segments[at].low.points());
     match points {
@@ -207,17 +207,17 @@ pub(crate) fn mean_gap(segments: &[Segment]) -> f64 {
     }
 }
 
-/// The first of the segments with the most releases.
+/// The segment with the most releases; of equals the first.
 fn longest(segments: &[Segment]) -> Option<usize> {
     (0..segments.len()).reduce(|best, at| if segments[at].count > segments[best].count { at } else { best })
 }
 
-/// The releases joined by some shifts, without those left out: what the choice of a period rests on.
+/// The releases joined with given shifts, without those left out: the basis for choosing a period.
 pub(crate) struct Evidence {
     pub joined: Rc<Joined>,
     /// One for each segment.
     pub shifts: Vec<i64>,
-    /// Releases left out for being early, or for being none.
+    /// Releases left out because they are early, or are not releases.
     pub left_out: Vec<Located>,
     pub estimate: Ratio,
     pub count: f64,
@@ -226,19 +226,19 @@ pub(crate) struct Evidence {
     above: Vec<f64>,
     lowest: f64,
     length: f64,
-    /// How far above the estimate the period is expected, where all releases say more than the lowest.
+    /// How far above the estimate the period is expected, if all releases tell more than the lowest.
     expected: Option<f64>,
-    /// By how much the period may be off because another clock told the arrivals.
+    /// Possible error of the period because arrivals follow another clock.
     drift: f64,
 }
 
 impl Evidence {
-    /// n · D(T) / μ: how much less likely the latenesses become under this period, were they exponential.
+    /// n · D(T) / μ: by how much exponential latenesses become less likely with this period.
     pub fn cost(&self, period: Ratio) -> f64 {
         let tilt = period.difference(self.estimate);
         let tilt = tilt - tilt.clamp(-self.drift, self.drift);
         if let Some(expected) = self.expected {
-            // As much as if the lowest releases had that period.
+            // The same as if the lowest releases had that period.
             return self.count * (tilt - expected).abs() * self.count / (2.0 * self.mean_lateness);
         }
         let tilted = self
@@ -267,9 +267,9 @@ impl Evidence {
     }
 }
 
-/// How much more than the estimate, by the line of least squares through all releases, the period is, and the
-/// variance of that. `None` for very many releases, where it cannot be told exactly; the lowest ones then say
-/// more anyway.
+/// By how much the period from least squares over all releases exceeds the estimate, and the variance of
+/// that. `None` for very many releases, where the sums would not be exact; the lowest ones then tell more
+/// anyway.
 fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option<(f64, f64)> {
     let count = i128::from(joined.count) - left_out.len() as i128;
     let whole = estimate.rounded_half_even();
@@ -284,7 +284,7 @@ fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option
     if count >= MOST_SQUARED || x >= 1 << 60 {
         return None;
     }
-    // Of the times less the base and less so many whole periods, which are small.
+    // Subtract base and whole periods from the times: what is left is small.
     let base = i128::from(joined.base);
     let product = |a: i128, b: i128| a.wrapping_mul(b);
     let xy = squares.xy.wrapping_sub(product(base, x));
@@ -302,22 +302,23 @@ fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option
     Some((known + slope, variance)).filter(|(rise, variance)| rise.is_finite() && *variance > 0.0)
 }
 
-/// What is given for all hypotheses.
+/// What all hypotheses have in common.
 struct Resolver<'a> {
     segments: &'a [Segment],
     count: i64,
     /// Whether all arrivals are known.
     knows_arrivals: bool,
-    /// Releases that are none, by their latest bounds.
-    none: &'a [i64],
+    /// Latest bounds of what is known not to be releases.
+    not_releases: &'a [i64],
     best: Option<Evidence>,
     seen: Vec<Vec<i64>>,
 }
 
-/// The evidence with the shortest description. `None` where nothing rises.
-pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, none: &[i64]) -> Option<Evidence> {
+/// The evidence with the shortest description. `None` if nothing rises.
+pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, not_releases: &[i64]) -> Option<Evidence> {
     let count = segments.iter().map(|segment| segment.count).sum();
-    let mut resolver = Resolver { segments, count, knows_arrivals, none, best: None, seen: Vec::new() };
+    let mut resolver =
+        Resolver { segments, count, knows_arrivals, not_releases, best: None, seen: Vec::new() };
     resolver.consider(vec![0; segments.len()]);
     if let Some(longest) = longest(segments).filter(|_| segments.len() > 1) {
         let longest = &segments[longest];
@@ -339,18 +340,19 @@ pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, none: &[i64]) 
 }
 
 impl Resolver<'_> {
-    /// Considers the joined segments without none, one, … of the lowest releases. The period that they
-    /// suggest.
+    /// Considers the joined segments with 0, 1, … of the lowest releases left out; returns the period that
+    /// they suggest.
     fn consider(&mut self, shifts: Vec<i64>) -> Option<f64> {
         let joined = Rc::new(Joined::new(self.segments, &shifts));
-        let none: Vec<Located> =
-            joined.low.iter().filter(|low| self.none.contains(&low.point.y)).copied().collect();
+        let not_releases: Vec<Located> =
+            joined.low.iter().filter(|low| self.not_releases.contains(&low.point.y)).copied().collect();
         let periods = joined.estimates(spare(self.count) + 1);
         for period in &periods {
             let mut order = joined.lowest(period.as_f64());
-            order.retain(|low| !none.iter().any(|none| none.is(low)));
+            order.retain(|low| !not_releases.iter().any(|other| other.is(low)));
             for out in 0..=spare(self.count).min(order.len()) {
-                if let Some(evidence) = self.evidence(&joined, &shifts, *period, &order[..out], &none) {
+                if let Some(evidence) = self.evidence(&joined, &shifts, *period, &order[..out], &not_releases)
+                {
                     if self.best.as_ref().is_none_or(|best| evidence.length < best.length) {
                         self.best = Some(evidence);
                     }
@@ -361,17 +363,17 @@ impl Resolver<'_> {
         periods.first().map(|period| period.as_f64())
     }
 
-    /// `None` where it is not credible.
+    /// `None` if not credible.
     fn evidence(
         &self,
         joined: &Rc<Joined>,
         shifts: &[i64],
         estimate: Ratio,
         left_out: &[Located],
-        none: &[Located],
+        not_releases: &[Located],
     ) -> Option<Evidence> {
         let early = left_out.len();
-        let left_out = [left_out, none].concat();
+        let left_out = [left_out, not_releases].concat();
         let count = i128::from(self.count) - left_out.len() as i128;
         let points: Vec<Point> = joined
             .low
@@ -401,7 +403,7 @@ impl Resolver<'_> {
         let y = sum_y - count * i128::from(base);
         let mean = match (y.checked_mul(estimate.denominator()), sum_x.checked_mul(estimate.numerator())) {
             (Some(y), Some(x)) => (y - x) as f64 / (estimate.denominator() as f64 * count as f64),
-            // Years of observation: what a float cannot tell apart no longer matters.
+            // Years of observation: the rounding of floats no longer matters.
             _ => y as f64 / count as f64 - estimate.as_f64() * (sum_x as f64 / count as f64),
         };
         let mean_lateness = (mean - lowest).max(0.0);
@@ -449,13 +451,13 @@ impl Resolver<'_> {
         })
     }
 
-    /// What a decimal digit costs.
+    /// Cost of a decimal digit.
     fn digit(&self, mean_lateness: f64, period: f64) -> f64 {
         let is_on_grid = self.knows_arrivals && mean_lateness * GRID <= period;
         if is_on_grid { LN_10 } else { LN_10 * KAPPA }
     }
 
-    /// The cheapest shift of each segment at this period, by dynamic programming.
+    /// The cheapest shift of each segment for this period, by dynamic programming.
     fn assign(&self, period: f64) -> Vec<i64> {
         let base =
             self.segments.first().and_then(|first| first.low.points().first()).map_or(0, |point| point.y);
@@ -490,7 +492,7 @@ impl Resolver<'_> {
         best.1.iter().map(|shift| shift - best.1[0]).collect()
     }
 
-    /// The cheapest shifts over this line.
+    /// The cheapest shifts relative to this line, and their cost.
     fn cheapest(&self, lowest: &[(i64, Vec<f64>)], period: f64, line: f64, lateness: f64) -> (f64, Vec<i64>) {
         let spread = lateness.max(period / 1_000.0);
         let digit = self.digit(lateness, period);
@@ -527,7 +529,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The first of the least.
+/// The index of the least cost; of equals the first.
 fn least(cost: &[f64]) -> usize {
     (0..cost.len()).reduce(|best, at| if cost[at] < cost[best] { at } else { best }).unwrap_or(0)
 }

@@ -1,41 +1,42 @@
-//! What a gap between two releases looks like from its neighbours alone: how much the lowest phases rise
-//! there for good, without any estimate of the period.
+//! Scores a gap between two releases by its neighbours alone: by how much do the lowest phases rise there for
+//! good? No estimate of the period is needed.
 //!
-//! All arithmetic wraps: a score decides how tight a model is, never whether it is sound.
+//! All arithmetic wraps: scores affect how tight a model is, never whether it is sound.
 
-/// Releases on each side that score a gap.
+/// Releases on either side that score a gap.
 pub(crate) const REACH: usize = 8;
 
-/// Neighbours agree on a shift where they are spread less than a period over this, and it differs from a
-/// whole number by less.
+/// Neighbours agree on a shift if their phases spread less than the period divided by this, and the rise is
+/// closer than that to whole periods.
 const CERTAIN: i128 = 8;
 
-/// A release as the score sees it: its evidence, and how many activations it is after the one before.
+/// A release for the score: its evidence, and how many activations it is after the one before.
 pub(crate) type Step = (i64, i64);
 
-/// What is known of a gap.
+/// A gap between two releases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// By how much the lowest phases rise or fall, as far as one sees.
+    /// By how much the lowest phases rise or fall there.
     pub score: i64,
-    /// How many activations its neighbours agree that were skipped in it.
+    /// Activations skipped in it, if its neighbours agree on a number.
     pub shift: i64,
-    /// Too low a score for a slip, or known otherwise.
+    /// The score is too low for a slip, or the shift is known.
     pub is_closed: bool,
 }
 
 impl Gap {
-    /// One that is no slip.
+    /// A gap that is not a slip.
     pub const CLOSED: Gap = Gap { score: 0, shift: 0, is_closed: true };
 
-    /// Where the number of activations between two releases is known.
+    /// A gap with a known number of activations.
     pub fn known(advance: i64) -> Gap {
         Gap { score: 0, shift: advance - 1, is_closed: true }
     }
 }
 
 /// The gap before `releases[middle]`. The second lowest phase of one side is compared with the lowest of the
-/// other, so that one bad point is no rise and no fall. `None` with fewer than three releases on either side.
+/// other, so that one bad point makes neither a rise nor a fall. `None` with fewer than three releases on
+/// either side.
 pub(crate) fn gap(releases: &[Step], middle: usize) -> Option<Gap> {
     if middle < 3 || releases.len() < middle + 3 || releases.len() > 2 * REACH {
         return None;
@@ -53,7 +54,7 @@ pub(crate) fn gap(releases: &[Step], middle: usize) -> Option<Gap> {
     Some(with_median(releases, middle, median))
 }
 
-/// How far apart two releases are per activation.
+/// Distance of two releases, per activation.
 #[inline]
 pub(crate) fn distance(before: i64, (at, advance): Step) -> i64 {
     let difference = at.wrapping_sub(before);
@@ -70,14 +71,14 @@ pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap 
         phases[index] = at.wrapping_sub(line);
     }
     let phases = &phases[..releases.len()];
-    // The score, like the shift, is of differences of phases: it does not matter where the line passes.
+    // Score and shift are differences of phases: it does not matter where the line passes.
     let excess = phases[middle].wrapping_sub(phases[middle - 1]);
     let (before, after) = phases.split_at(middle);
     let (low, high) = (two_lowest(before), two_lowest(after));
     let score = if excess > 0 {
         high.0.wrapping_sub(low.1).min(excess.wrapping_mul(3))
     } else if low.1.wrapping_sub(low.0).wrapping_mul(2) >= median {
-        // Who comes down a staircase was late before, and releases nothing extra.
+        // A staircase down: the releases before were late, and none is extra.
         0
     } else {
         low.0.wrapping_sub(high.1).min(excess.wrapping_mul(-3))
@@ -95,8 +96,7 @@ pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap 
     Gap { score, shift: agreed_shift(rise, spread, median), is_closed: false }
 }
 
-/// The shift that both sides agree on, but for one late release on either: none where they are too far spread
-/// to tell.
+/// The shift that both sides agree on, ignoring one late release on either; 0 if they spread too far.
 fn agreed_shift(rise: i128, spread: i128, median: i64) -> i64 {
     let median = i128::from(median);
     if CERTAIN * spread >= median {

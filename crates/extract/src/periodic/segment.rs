@@ -1,27 +1,27 @@
-//! Consecutive releases between two gaps that are open: what is kept of them.
+//! What is kept of the consecutive releases between two open gaps.
 
 use crate::hull::Point;
 use crate::periodic::layers::Layers;
 use crate::periodic::score::Gap;
 
-/// Most releases that can be left out for being early, and for being late.
+/// Most releases left out because they are early, and because they are late.
 pub(crate) const EARLY: usize = 4;
 pub(crate) const LATE: usize = punctual_model::MAX_LEFT_OUT;
 
-/// The lowest releases that are kept for every period: those that may be left out, one that is none, and the
-/// one after them.
+/// Lowest releases kept for every period: those that may be left out, one that turns out to be no release,
+/// and the next one.
 pub(crate) const LOWEST: usize = EARLY + 2;
 
 /// A release, relative to the first one of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The lesser of known arrival and earliest bound: no offset may lie above it.
+    /// The lesser of known arrival and earliest bound: the offset must not lie above it.
     pub floor: i64,
     /// The known arrival, or else the latest bound: what the period is estimated from.
     pub evidence: i64,
     /// The latest bound.
     pub latest: i64,
-    /// How many activations it is after the release before.
+    /// Activations since the release before.
     pub advance: i64,
 }
 
@@ -32,7 +32,7 @@ impl Entry {
     }
 }
 
-/// Sums of products of indices and times, modulo 2^128: what is made of them is far smaller.
+/// Sums of products of indices and times, modulo 2^128: results are far smaller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Squares {
     pub xx: i128,
@@ -54,7 +54,7 @@ impl Squares {
         self.yy = self.yy.wrapping_add(other.yy);
     }
 
-    /// Those of a segment whose releases are moved by `(x, y)`.
+    /// The sums of `segment` with its releases moved by `(x, y)`.
     pub fn moved(mut self, segment: &Segment, x: i64, y: i64) -> Squares {
         let (x, y, count) = (i128::from(x), i128::from(y), i128::from(segment.count));
         let product = |a: i128, b: i128| a.wrapping_mul(b);
@@ -68,23 +68,23 @@ impl Squares {
     }
 }
 
-/// Releases as points (index, time), of which only those are kept that can matter.
+/// Releases as points (index, time); only those that can matter are kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
     /// The gap before it.
     pub gap: Gap,
-    /// Releases.
+    /// Number of releases.
     pub count: i64,
-    /// Indices that they take: more, where activations were skipped.
+    /// Indices taken: more than releases, if activations were skipped.
     pub span: i64,
     pub sum_x: i128,
     pub sum_y: i128,
     pub squares: Squares,
-    /// Activations skipped inside it.
+    /// Activations skipped inside.
     pub skipped: i64,
     /// The evidence, lowest first.
     pub low: Layers,
-    /// The floors, where they differ from the evidence.
+    /// The floors, if they differ from the evidence.
     pub floor: Option<Layers>,
     /// The latest bounds, mirrored.
     pub high: Layers,
@@ -111,7 +111,7 @@ impl Segment {
         segment
     }
 
-    /// Adds a release, `shift` activations later than the one that follows.
+    /// Adds a release, after `shift` skipped activations.
     #[inline]
     pub fn push(&mut self, shift: i64, entry: Entry) {
         let x = self.span + shift;
@@ -131,7 +131,7 @@ impl Segment {
         self.high.push(Point { x, y: -entry.latest });
     }
 
-    /// Adds the segment that follows, `shift` activations later.
+    /// Appends a segment, after `shift` skipped activations.
     pub fn append(&mut self, later: &Segment, shift: i64) {
         let x = self.span + shift;
         self.squares.append(later.squares.moved(later, x, 0));
@@ -148,7 +148,7 @@ impl Segment {
         self.high.append(&later.high, x, 0);
     }
 
-    /// Moves all of it up, for another release to be the first.
+    /// Moves all times up, relative to another first release.
     pub fn lift(&mut self, y: i64) {
         self.squares = self.squares.moved(self, 0, y);
         self.sum_y += i128::from(self.count) * i128::from(y);
@@ -158,14 +158,14 @@ impl Segment {
         self.floor.iter_mut().for_each(|floor| floor.lift(y));
     }
 
-    /// Reduces what is kept to what matters.
+    /// Drops what does not matter.
     pub fn settle(&mut self) {
         self.low.settle();
         self.high.settle();
         self.floor.iter_mut().for_each(Layers::settle);
     }
 
-    /// Keeps plain hulls of at most so many points; whether corners had to be cut.
+    /// Keeps plain hulls of at most `most` points; returns whether corners had to be cut.
     pub fn flatten(&mut self, most: usize) -> bool {
         let floor = self.floor.as_mut().is_some_and(|floor| floor.flatten(most));
         self.low.flatten(most) | self.high.flatten(most) | floor

@@ -1,25 +1,25 @@
-//! The last releases of a stream: when the one in the middle leaves, its gap is scored.
+//! The last releases of a stream. When the one in the middle leaves, the gap before it is scored.
 //!
-//! Most gaps are as long as their neighbours, which a glance tells. The others need the median distance of
-//! all around them.
+//! Most gaps are about as long as their neighbours, which a few bits tell. The others need the median of the
+//! distances around them.
 
 use crate::periodic::score::{self, Gap, REACH, Step};
 use crate::periodic::segment::Entry;
 
-/// Releases around one, of which the last ones are kept, for the next gap to be scored, and the first ones of
-/// a stream, for a piece before to go on with.
+/// Other releases that score a gap: the last ones of a stream are kept for the next gap, the first ones for
+/// merging with the piece before.
 pub(crate) const AROUND: usize = 2 * REACH - 1;
 
-/// Distances that are remembered: some more than are around a gap, so that the sorted ones can catch up.
+/// Distances kept: more than there are around a gap, so that the sorted ones can catch up.
 const REMEMBERED: usize = 32;
 
-/// How often it is looked into what is usual where nothing is.
+/// Releases between two attempts to find the usual distance.
 const PATIENCE: usize = 16;
 
 /// Distances that may be far from the median where neighbours agree on a shift.
 const FAR: usize = 5;
 
-/// Of the distances around a gap, the one in the middle, and all others.
+/// Bits of the distances around a gap: the one in the middle, and the others.
 const MIDDLE: u32 = 1 << (REACH - 1);
 const OTHERS: u32 = ((1 << AROUND) - 1) & !MIDDLE;
 
@@ -28,21 +28,21 @@ pub(crate) struct Tail {
     ring: [Entry; 2 * REACH],
     /// Releases so far.
     count: usize,
-    /// From the newest: whether each is about as far from the one before as `usual` says.
+    /// One bit for each release, the newest lowest: whether its distance from the one before is `usual`.
     regular: u32,
-    /// Distances from, to.
+    /// The least and the greatest usual distance.
     usual: (i64, i64),
     looked_at: usize,
     distances: [i64; REMEMBERED],
-    /// The last `AROUND` distances as of an earlier count, in order.
+    /// The last `AROUND` distances at `sorted_at`, in order.
     sorted: [i64; AROUND],
     sorted_at: usize,
 }
 
 impl Tail {
-    /// Adds a release. With `AROUND` others before it, the one in the middle leaves, and what is known of the
-    /// gap before it: no more than that it is closed, where its neighbours agree on no shift and its score is
-    /// not above `least`.
+    /// Adds a release. Once `AROUND` others come before it, the one in the middle leaves, with the gap before
+    /// it. If its neighbours agree on no shift and its score is not above `least`, that gap may be given as
+    /// closed, without its score.
     #[inline]
     pub fn push(&mut self, entry: Entry, least: i64) -> Option<(Gap, Entry)> {
         let before = self.ring[self.count.wrapping_sub(1) % (2 * REACH)];
@@ -58,8 +58,8 @@ impl Tail {
         let gap = if middle.advance > 1 {
             Gap::known(middle.advance)
         } else if self.regular & MIDDLE != 0 && (self.regular & OTHERS).count_ones() >= REACH as u32 {
-            // The median lies within the usual distances, like the gap itself: the score is three times their
-            // difference at most.
+            // Both the median and this gap are usual distances; the score is at most three times their
+            // difference.
             Gap::CLOSED
         } else {
             self.score(least)
@@ -91,7 +91,7 @@ impl Tail {
     fn score_gap(&mut self, least: i64) -> Gap {
         self.sort();
         let middle = self.distances[(self.count - REACH) % REMEMBERED];
-        // Of all but the one in the middle.
+        // The median of all but the one in the middle.
         let median = self.sorted[if middle <= self.sorted[REACH - 1] { REACH } else { REACH - 1 }];
         if (self.usual.0 > median || self.usual.1 < median) && self.count >= self.looked_at + PATIENCE {
             self.look(median);
@@ -120,7 +120,7 @@ impl Tail {
         self.sorted[FAR] >= from && self.sorted[AROUND - 1 - FAR] <= until && (0..=FAR).any(are_close)
     }
 
-    /// Brings the sorted distances up to date.
+    /// Updates the sorted distances.
     #[inline(always)]
     fn sort(&mut self) {
         if self.sorted_at + (REMEMBERED - AROUND) / 2 < self.count {
@@ -157,7 +157,7 @@ impl Tail {
         (self.count - len..self.count).map(|at| &self.ring[at % (2 * REACH)])
     }
 
-    /// Moves all of it up, for another release to be the first.
+    /// Moves all times up, relative to another first release.
     pub fn lift(&mut self, y: i64) {
         self.ring.iter_mut().for_each(|entry| *entry = entry.lifted(y));
     }
