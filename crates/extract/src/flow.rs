@@ -1,10 +1,8 @@
-//! From the events of a dataflow program to its graph, the times of its tasks and the end-to-end latencies of
-//! its chains, in two passes over the trace: [`Graph`] first, which decides what a chain is, then
-//! [`Analysis`]. Memory is the graph's size and what is on its way at one time, not the trace's. (papers:
-//! Jungmann et al., ERTS 2024, Section V.)
+//! Analyses a dataflow program's trace in two passes: [`Graph`] first, which finds the chains, then
+//! [`Analysis`], which gives the times of tasks and the end-to-end latencies of chains. Memory grows with the
+//! graph and the data in flight, not with the trace. (papers: Jungmann et al., ERTS 2024, Section V.)
 //!
-//! Nothing is guessed: whatever cannot be followed, because an event is missing that might have changed it,
-//! is counted instead.
+//! Nothing is guessed: what cannot be followed, because a missing event might have changed it, is counted.
 
 mod analysis;
 mod chains;

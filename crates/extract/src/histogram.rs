@@ -197,7 +197,7 @@ mod tests {
         }
 
         #[test]
-        fn quantiles_are_as_exact_as_is_said_and_pieces_merge(values in values(), cut in any::<prop::sample::Index>()) {
+        fn quantiles_keep_their_error_and_pieces_merge(values in values(), cut in any::<prop::sample::Index>()) {
             let whole = histogram::<7>(&values);
             let cut = cut.index(values.len());
             let mut merged = histogram::<7>(&values[..cut]);

@@ -1,4 +1,5 @@
-//! Some traces of every row of the accuracy table; `make bench-accuracy` tries all, and prints the table.
+//! Some traces of every row of the accuracy table; `make bench-accuracy` tries all of them and prints the
+//! table.
 
 mod common;
 
@@ -6,12 +7,13 @@ use common::accuracy::{Counts, ROWS, judge, summary};
 use common::noise::Random;
 use punctual_extract::periodic::PeriodicSummary;
 
-/// One in so many traces, and at least this many of a row.
+/// One in so many traces is tried, and at least `FEWEST` of a row.
 const ONE_IN: u64 = 10;
 const FEWEST: u64 = 12;
-/// From one trace to the next: no multiple of how many kinds there are in a row, nor a divisor of its traces.
+/// Step from one trace to the next: not a multiple of the number of kinds in a row, nor a divisor of its
+/// traces.
 const STEP: u64 = 11;
-/// So many more than their share of a row's misses may be among these by chance.
+/// Misses allowed by chance, beyond their share of the row's misses.
 const BY_CHANCE: u64 = 2;
 
 #[test]

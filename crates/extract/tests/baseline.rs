@@ -1,5 +1,5 @@
-//! Never worse than the published algorithm: not in jitter, and not in how often the period is the one that
-//! was meant.
+//! The inference is never worse than the published algorithm, neither in jitter nor in how often it finds the
+//! period.
 
 mod common;
 

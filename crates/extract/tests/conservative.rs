@@ -1,4 +1,4 @@
-//! Whatever was observed is allowed by every model that is printed, says a checker that shares no code with
+//! Every printed model allows everything that was observed, according to a checker that shares no code with
 //! the inference.
 
 mod common;

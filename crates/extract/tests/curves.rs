@@ -1,4 +1,4 @@
-//! Curves are exact: the same as by looking at every run of jobs.
+//! Curves are exact: the same as from every run of jobs, by brute force.
 
 mod common;
 
@@ -9,7 +9,7 @@ use punctual_extract::curve::DistanceSummary;
 use punctual_extract::wcet::CostSummary;
 use punctual_model::{Duration, Release};
 
-/// Spans of 52 days and more are not told apart.
+/// Curves end before spans of 52 days.
 const LONGEST: i128 = 1 << 52;
 
 /// δ⁻ and δ⁺ of `gaps + 1` releases.
@@ -76,7 +76,7 @@ fn a_worked_example() {
     assert_eq!(execution.mean_ns, Some(Duration::from_ns(3)));
 }
 
-/// Every length around the places where rings grow, move, and batches end.
+/// Every length around those at which rings grow and move, and batches end.
 #[test]
 fn every_number_of_jobs() {
     for horizon in [0, 1, 31, 32, 33, 100] {
@@ -92,16 +92,16 @@ fn every_number_of_jobs() {
     }
 }
 
-/// Long enough that most batches change nothing and are passed over: those that do must not be.
+/// Long enough that most batches change nothing and are skipped; those that do must not be.
 #[test]
-fn rare_records_are_not_passed_over() {
+fn rare_extremes_are_not_skipped() {
     for (seed, spread, odd) in [(1, 1_000, 500), (2, 50_000, 2_000), (3, 2_000_000, 100), (4, 1, 3_000)] {
         let mut random = Random(seed);
         let mut now = 5_000_000_000;
         let (mut releases, mut costs) = (Vec::new(), Vec::new());
         for job in 0..20_000_u64 {
-            // Every few thousand jobs the pace changes; every so often a job is early, late, unseen, or far
-            // dearer.
+            // Every few thousand jobs the pace changes; now and then a job is early, late, unseen, or costs
+            // far more.
             now += if job / 6_000 % 2 == 0 { 1_000_000 } else { 1_000_700 };
             let at = match random.below(odd) {
                 0 => now + 3 * spread + random.below(100_000),
@@ -125,7 +125,7 @@ fn rare_records_are_not_passed_over() {
 }
 
 #[test]
-fn a_record_by_one_nanosecond_is_not_passed_over() {
+fn an_extreme_by_one_nanosecond_is_not_skipped() {
     let late = |job: u64| u64::from(job == 3_000);
     check_spans(&(0..6_000).map(|job| exact(1_000_000 * job + late(job))).collect::<Vec<_>>(), 300);
     check_costs(&(0..6_000).map(|job| 500 + late(job)).collect::<Vec<_>>(), 300);

@@ -1,4 +1,4 @@
-//! From records to tasks: streams against a plain reconstruction of every job, transitions, losses, the
+//! From records to tasks: streams compared with a plain reconstruction of every job; transitions, losses, the
 //! primary separator.
 
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ fn pipe(fd: i32) -> Separator {
     }
 }
 
-/// A sleep until `arrival` that begins at `stop` and ends `late` after it.
+/// A sleep until `arrival` that begins at `stop` and ends `late` after its time.
 fn sleep_until(sequence: u32, stop: u64, cpu: u64, arrival: u64, late: u64) -> Activation {
     Activation {
         tid: TID,
@@ -109,7 +109,7 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
 }
 
 #[test]
-fn a_stop_by_a_signal_is_a_suspension_of_the_job_and_no_release() {
+fn a_stop_signal_suspends_the_job_and_releases_none() {
     let ns = Instant::from_ns;
     let of = |sequence: u32, disturbance: Option<Disturbance>| {
         let resumed = Resumed { disturbance, ..Resumed::new(Some(Window::at(ns(2_700))), ns(2_710)) };
@@ -136,7 +136,7 @@ fn a_stop_by_a_signal_is_a_suspension_of_the_job_and_no_release() {
     let stopped = run(Some(Disturbance::Signal));
     assert_eq!(of_call(&stopped, Call::Suspension), (4, 450));
     assert_eq!(of_call(&stopped, Call::ClockNanosleep), (4, 450));
-    // A sleep elsewhere releases a job where jobs are those between sleeps.
+    // A sleep elsewhere releases a job only of the stream of all sleeps.
     let slept = run(None);
     assert_eq!(of_call(&slept, Call::Suspension), (5, 0));
     assert_eq!(of_call(&slept, Call::ClockNanosleep), (4, 450));
@@ -180,7 +180,7 @@ fn merged_transitions_leave_one_task_with_the_latest_parameters() {
 }
 
 #[test]
-fn tasks_without_end_are_capped_and_said() {
+fn tasks_are_capped_and_counted() {
     let mut extractor = Extractor::new(options());
     extractor.record(&begins(0, 0, Begin::Seen, Policy::Fifo));
     for change in 1..=20_000_u32 {
@@ -195,7 +195,7 @@ fn tasks_without_end_are_capped_and_said() {
 }
 
 #[test]
-fn an_exec_leaves_the_task_before_it_its_name_and_command() {
+fn an_exec_does_not_rename_the_task_before_it() {
     let renamed = |sequence, name: &str| Record::Renamed { tid: TID, sequence, name: name.into() };
     let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo), renamed(1, "worker")];
     records.push(Record::Command { tid: TID, sequence: 2, command: "ctl --slow".into() });
@@ -262,7 +262,7 @@ fn a_number_used_again_is_another_thread() {
 }
 
 #[test]
-fn a_new_descriptor_for_every_job_is_capped_and_said() {
+fn a_new_descriptor_per_job_is_capped_and_reported() {
     let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
     for job in 0..200_u32 {
         let stop = u64::from(job) * 1_000 + 100;
@@ -303,13 +303,13 @@ fn the_activation_is_primary_not_the_wait_inside_the_job() {
     assert_eq!(suspension.segmented.iter().map(Vec::len).collect::<Vec<_>>(), [2]);
 }
 
-/// One step of a thread: how long it runs, where it waits, how.
+/// One step of a thread: how long it runs, where and how it waits.
 #[derive(Clone, Debug)]
 struct Step {
     runs: u64,
     place: usize,
     sleeps: Option<u64>,
-    /// How much of the sleep's end is not known.
+    /// Width of the window in which the sleep ended.
     unseen: u64,
     after: u64,
 }
@@ -329,13 +329,13 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         .prop_map(|(runs, place, sleeps, unseen, after)| Step {
             runs,
             place,
-            // Outside of calls that separate there are only sleeps.
+            // Outside of separating calls there are only sleeps.
             sleeps: if place == 3 { sleeps.or(Some(5)) } else { sleeps },
             unseen,
             after: if place == 3 { 0 } else { after },
         });
     let mixed = proptest::collection::vec(step, 1..120);
-    // Mostly one place, so that the jobs between sleeps are shared for a while.
+    // Mostly one place, so that one stream stands for two for a while.
     let single = (mixed.clone(), 0..3_usize).prop_map(|(mut steps, place)| {
         let apart = steps.len() * 2 / 3;
         steps.iter_mut().take(apart).for_each(|step| {
@@ -387,7 +387,7 @@ fn activations(steps: &[Step]) -> Vec<Activation> {
         .collect()
 }
 
-/// Every release and job at `separator`, put together from the whole list, with no counter carried along.
+/// Every release and job at `separator`, reconstructed from the whole list, without running counters.
 fn reconstruct(separator: Separator, all: &[Activation]) -> (Vec<Release>, Vec<RecordedJob>) {
     let separates = |activation: &&(usize, &Activation)| match separator {
         Separator::SUSPENSION => activation.1.slept,
@@ -475,7 +475,7 @@ proptest! {
     }
 
     #[test]
-    fn no_records_whatever_their_order_end_in_a_panic(picks in proptest::collection::vec((0..6_u8, any::<u32>(), any::<u64>()), 0..60)) {
+    fn records_in_any_order_do_not_panic(picks in proptest::collection::vec((0..6_u8, any::<u32>(), any::<u64>()), 0..60)) {
         let mut extractor = Extractor::new(options());
         for (kind, sequence, at) in picks {
             let sequence = sequence % 8;

@@ -1,4 +1,4 @@
-//! The jobs that are given one by one are those that the models count.
+//! The jobs handed out one by one are those that the models count.
 
 mod common;
 
@@ -9,7 +9,7 @@ use punctual_model::{Duration, Instant, Separator};
 use punctual_trace::{Begin, Record};
 use std::collections::HashMap;
 
-/// What a stream's models must agree with.
+/// Sums that a stream's models must agree with.
 #[derive(Debug, Default, PartialEq)]
 struct Sum {
     jobs: u64,
@@ -37,8 +37,7 @@ proptest! {
         prop_assert_eq!(plain.progress(), extractor.progress());
         let tasks = extractor.finish(Instant::from_ns(u64::MAX >> 4));
         prop_assert_eq!(&plain.finish(Instant::from_ns(u64::MAX >> 4)), &tasks);
-        // A number that is used again begins with its first phase again, so streams of several threads may
-        // share a key.
+        // A reused thread number starts again with phase 0, so streams of several threads may share a key.
         let mut counted: HashMap<(u32, u32, Separator), Sum> = HashMap::new();
         for task in &tasks {
             for stream in task.streams.iter().filter(|stream| stream.jobs > 0) {
@@ -57,7 +56,7 @@ proptest! {
         let mut extractor = Extractor::new(options(8, false));
         let mut next: HashMap<(u32, u32, Separator), u64> = HashMap::new();
         for record in &records {
-            // Whatever thread has its number from here on is another one.
+            // From here on its number belongs to another thread.
             let is_new = matches!(record, Record::Task(task) if task.begin == Begin::Seen);
             if is_new || matches!(record, Record::Exit { .. } | Record::Last { .. }) {
                 next.retain(|(tid, ..), _| *tid != record.tid());

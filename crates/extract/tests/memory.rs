@@ -1,4 +1,4 @@
-//! A stream takes memory by its jobs up to the horizon, and none after that.
+//! A stream takes memory for its jobs up to the horizon, and none after that.
 
 mod common;
 
@@ -12,10 +12,10 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts what each thread allocates.
+/// Counts each thread's allocations.
 struct Counting;
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get() + layout.size() as isize);

@@ -1,4 +1,4 @@
-//! The laws of periodic inference, worked examples, and the numbers of the reference prototype.
+//! Laws of periodic inference, worked examples, and the figures of the first prototype.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn at(releases: &[u64]) -> Vec<Release> {
     releases.iter().copied().map(exact).collect()
 }
 
-/// The least jitter with period `numerator / denominator`, rounded up, by looking at every release.
+/// The least jitter with period `numerator / denominator`, rounded up, from every release.
 fn jitter(releases: &[Release], numerator: i128, denominator: i128) -> i128 {
     let above =
         |instant: Instant, job: usize| i128::from(instant.ns()) * denominator - job as i128 * numerator;
@@ -38,8 +38,8 @@ fn jitter(releases: &[Release], numerator: i128, denominator: i128) -> i128 {
     -(-height).div_euclid(denominator)
 }
 
-/// The least jitter with any period: it is convex and bends only at slopes between two bounds, so one of
-/// those has it.
+/// The least jitter of all periods: jitter is convex and bends only at slopes between two bounds, so one of
+/// those is the minimum.
 fn least_jitter(releases: &[Release]) -> i128 {
     let bounds = |release: &Release| [release.window.earliest().ns(), release.window.latest().ns()];
     let mut least = i128::MAX;
@@ -68,7 +68,7 @@ fn the_papers_example() {
 }
 
 #[test]
-fn too_little_is_no_period() {
+fn too_few_releases_have_no_period() {
     assert_eq!(model(&[]), None);
     assert_eq!(model(&at(&[5])), None);
     assert_eq!(model(&at(&[5, 10])), None);
@@ -78,9 +78,9 @@ fn too_little_is_no_period() {
     assert_eq!(model(&at(&[0, 1, u64::MAX])), None);
 }
 
-/// The lower bounds of these releases stand still over the middle, where the estimate is taken.
+/// The lower bounds of these releases do not rise in the middle, where the estimate is taken.
 #[test]
-fn bursts_have_the_period_of_least_jitter() {
+fn bursts_get_the_period_of_least_jitter() {
     let model = model(&at(&[0, 0, 0, 0, 0, 0, 0, 900, 900])).unwrap();
     assert_eq!(model.choice, Choice::LeastJitter);
     assert_eq!(model.jitter_ns.ns().max(model.least_jitter_ns.ns() + 1), model.least_jitter_ns.ns() + 1);
@@ -108,9 +108,9 @@ fn known_arrivals_have_their_exact_period() {
     assert_eq!(model(&mixed).unwrap().on, PeriodicOn::Release);
 }
 
-/// A signal may end a sleep long before its time: such an arrival is none.
+/// A signal may end a sleep long before its time: such an arrival does not count.
 #[test]
-fn an_arrival_after_the_release_is_none() {
+fn an_arrival_after_the_release_does_not_count() {
     let never = Release { arrival: Some(Instant::from_ns(u64::MAX / 2)), ..exact(3_000_100) };
     let found = model(&[exact(1_000_000), exact(2_000_000), never, exact(4_000_000)]).unwrap();
     assert_eq!((found.on, found.period_ns.ns(), found.jitter_ns.ns()), (PeriodicOn::Release, 1_000_000, 100));
@@ -130,13 +130,13 @@ fn windows_cost_jitter_but_not_the_period() {
 }
 
 #[test]
-fn without_certain_releases_their_bounds_decide() {
+fn without_exact_releases_bounds_decide() {
     let releases: Vec<Release> = (0..100).map(|job| window(1_000_000 * job, 1_000_000 * job + 400)).collect();
     assert_eq!(model(&releases).unwrap().period_ns.ns(), 1_000_000);
 }
 
-/// Seed, period, releases, spread of the noise; then what the prototype says: period, offset, jitter and
-/// least jitter, rounded up.
+/// Seed, period, releases, spread of the noise; then the prototype's period, offset, jitter and least jitter,
+/// rounded up.
 #[test]
 fn the_prototype_agrees() {
     let expected = [
@@ -168,7 +168,7 @@ fn the_prototype_agrees() {
     }
 }
 
-/// A clock that runs ever slower makes every release a corner of the hulls.
+/// If a clock runs slower and slower, every release is a corner of the hulls.
 #[test]
 fn cut_corners_stay_sound() {
     for (acceleration, noise) in [(10, 0), (40, 1_000), (3_000, 0)] {
@@ -191,7 +191,7 @@ fn cut_corners_stay_sound() {
     }
 }
 
-/// Edges of both hulls may have the same slope, and a search must not take that for a minimum.
+/// Edges of both hulls may have the same slope; the search must not take that for a minimum.
 #[test]
 fn parallel_edges_do_not_end_the_search() {
     let releases = at(&[100, 100, 128, 157, 197, 242, 270, 270]);
@@ -216,7 +216,7 @@ proptest! {
 
     #[test]
     fn no_period_has_less_jitter(releases in small_streams()) {
-        // With skipped or extra activations, it is the least of those periods alone.
+        // With skipped or extra activations, `least_jitter_ns` refers to other indices.
         let Some(found) = model(&releases).filter(|found| found.skipped + found.extra == 0) else { return Ok(()) };
         prop_assert_eq!(i128::from(found.least_jitter_ns.ns()), least_jitter(&releases));
         for period in 1..200 {
@@ -225,14 +225,14 @@ proptest! {
     }
 
     #[test]
-    fn the_jitter_is_no_more_than_it_must(releases in small_streams()) {
+    fn the_jitter_is_as_small_as_possible(releases in small_streams()) {
         let Some(found) = model(&releases).filter(|found| found.skipped + found.extra == 0) else { return Ok(()) };
         let (numerator, denominator) = match found.period_exact {
             Some(exact) => (exact.numerator.into(), exact.denominator.into()),
             None => (found.period_ns.ns().into(), 1),
         };
         let tight = jitter(&releases, numerator, denominator);
-        // A fraction's offset is rounded down and its far side up.
+        // A fraction's offset is rounded down, its upper end up.
         let slack = i128::from(denominator > 1);
         prop_assert!((tight..=tight + slack).contains(&i128::from(found.jitter_ns.ns())));
         prop_assert!(found.period_ns > Duration::ZERO);

@@ -1,4 +1,4 @@
-//! A replay in pieces gives what one in one go gives, whatever the records, the pieces and the number of
+//! A replay in pieces gives the same as a single pass, whatever the records, the pieces and the number of
 //! workers.
 
 mod common;
@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const TID: u32 = 7;
 const UNTIL: Instant = Instant::from_ns(u64::MAX >> 4);
 
-/// Records in memory, cut at some places. What it says of its stretches makes a piece of each, as far as
-/// there are enough workers.
+/// Records in memory, cut at some places. The sizes it claims make every stretch a piece, if there are enough
+/// workers.
 struct Memory<'a> {
     records: &'a [Record],
     cuts: Vec<usize>,
     unreadable: Option<usize>,
-    /// How many times it was read, and records in all.
+    /// Number of reads, and of records read.
     reads: AtomicUsize,
     read: AtomicUsize,
 }
@@ -79,12 +79,13 @@ fn in_pieces(source: &Memory, workers: usize, options: &Options) -> (Vec<Task>, 
     (extractor.finish(UNTIL), progress)
 }
 
-/// Without what only a parallel replay counts.
+/// Clears what only a parallel replay counts.
 fn counts(progress: Progress) -> Progress {
     Progress { refed: 0, ..progress }
 }
 
-/// The same tasks, whatever the number of workers; returns what had to be read again by four.
+/// Checks that tasks are the same for any number of workers; returns how many threads four workers read
+/// again.
 fn check(records: &[Record], cuts: &[usize]) -> u64 {
     let options = options(100, false);
     let (expected, counted) = one_go(records, &options);
@@ -103,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn whatever_the_pieces_the_tasks_are_the_same(
+    fn tasks_are_the_same_for_any_pieces(
         records in records(250),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 1..12),
         workers in 1..5_usize,
@@ -118,8 +119,7 @@ proptest! {
     }
 }
 
-/// Records of one thread that sleeps, with its releases at these instants and due at these, where that is
-/// known.
+/// Records of one sleeping thread, with releases at these instants, and known arrivals if given.
 fn releases(at: impl Iterator<Item = (u64, Option<u64>)>) -> Vec<Record> {
     let mut records = vec![begins(TID, 0, 0)];
     for (number, (at, due)) in at.enumerate() {
@@ -133,10 +133,10 @@ fn releases(at: impl Iterator<Item = (u64, Option<u64>)>) -> Vec<Record> {
 
 #[test]
 fn hulls_that_lose_corners_lose_the_same_ones() {
-    // The period grows all the time, so that every release is a corner of the lower hull.
+    // The period keeps growing, so that every release is a corner of the lower hull.
     let drifting = releases((0..24_000_u64).map(|job| (1_000 * job + job * job / 2, None)));
     assert!(check(&drifting, &[2_400, 4_800, 11_200, 14_400, 20_800]) > 0);
-    // All corners go when the pace rises: what matters is how many there were on the way.
+    // All corners vanish when the pace rises: what matters is how many there were before.
     let bursts = |job: u64| {
         let (cycle, job) = (job / 12_800, job % 12_800);
         1_000_000_000 * cycle + 1_000 * job.min(9_600) + job.min(9_600).pow(2) + job
@@ -150,10 +150,10 @@ fn hulls_that_lose_corners_lose_the_same_ones() {
 }
 
 #[test]
-fn instants_beyond_the_range_of_the_hulls_are_so_in_every_piece() {
+fn instants_out_of_range_are_so_in_every_piece() {
     let far = |job: u64| match job {
         0..20 => ((1 << 62) + 1_000 * job, None),
-        // In range as seen from the first release, not as seen from the first one in its piece.
+        // In range relative to the first release, but not to the first one of its piece.
         30 => ((3 << 61) + 1_000 * job, Some(1 << 20)),
         _ => ((3 << 61) + 1_000 * job, None),
     };
@@ -161,8 +161,8 @@ fn instants_beyond_the_range_of_the_hulls_are_so_in_every_piece() {
 }
 
 #[test]
-fn tasks_and_threads_without_end_are_the_same_ones() {
-    // As many as are kept, and more: of one thread number, and each of its own.
+fn endless_tasks_and_threads_are_the_same_in_pieces() {
+    // More than are kept: of one thread number, and of many.
     for tid in [|_| TID, |number| 1_000 + number] {
         let mut records = Vec::new();
         for number in 0..8_000_u32 {
@@ -206,7 +206,7 @@ fn ordinary_threads_are_never_read_again() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_whoever_read_it() {
+fn a_read_error_is_reported_by_any_worker() {
     let records = ordinary(3, 400);
     for workers in 1..4 {
         let cuts = (0..=8).map(|cut| cut * records.len() / 8).collect();
@@ -221,7 +221,7 @@ fn what_cannot_be_read_is_told_whoever_read_it() {
 }
 
 #[test]
-fn a_panic_of_a_worker_is_a_panic_of_the_replay() {
+fn a_panic_in_a_worker_panics_the_replay() {
     struct Panics;
     impl Source for Panics {
         type Error = ();
@@ -241,7 +241,7 @@ fn a_panic_of_a_worker_is_a_panic_of_the_replay() {
 }
 
 #[test]
-fn progress_tells_of_every_activation_once() {
+fn progress_counts_every_activation_once() {
     let records = ordinary(3, 100_000);
     let activations = records.iter().filter(|record| matches!(record, Record::Activation(_))).count() as u64;
     for workers in 1..4 {

@@ -1,5 +1,4 @@
-//! Whether the period that is printed is the one that was meant, on simulated tasks: ten minutes each, some a
-//! whole day.
+//! The printed period is the intended one, for simulated tasks of ten minutes, and some of a whole day.
 
 mod common;
 
@@ -9,13 +8,13 @@ use punctual_model::Choice;
 const GRAINS: [u64; 3] = [1, 1_000, 1_000_000];
 const TASKS: u64 = 20;
 
-/// A period of this grain, log-uniform in 1 ms … 1 s.
+/// A log-uniform period in 1 ms … 1 s, a multiple of `grain`.
 fn period(random: &mut Random, grain: u64) -> u64 {
     let ns = 1e6 * 1_000_f64.powf(random.unit());
     ((ns / grain as f64).round() as u64).max(1_000_000 / grain) * grain
 }
 
-/// How many tasks get their period, to the nanosecond, out of `TASKS` of each grain and lateness.
+/// Number of tasks, out of `TASKS` for each grain and lateness, whose period is found to the nanosecond.
 fn right(grain: u64, windows: u64) -> u64 {
     let mut random = Random(grain + windows);
     let mut right = 0;
@@ -50,8 +49,7 @@ fn windows_do_not_cost_periods() {
     assert_found(5);
 }
 
-/// The exact period is found, so what the jitter grows by from one hour to a day is rare lateness, and not
-/// drift.
+/// The exact period is found, so jitter grows from one hour to a day only by rare lateness, not by drift.
 #[test]
 fn frequencies_do_not_drift() {
     for (numerator, denominator, windows) in [(50_000_000, 3, 0), (50_000_000, 3, 5), (1_280_000_000, 441, 0)]
@@ -84,8 +82,8 @@ fn frequencies_do_not_drift() {
     }
 }
 
-/// Another machine's clock: 1 kHz and 37.123456789 parts per million. No number is round, and the error must
-/// still not add up.
+/// Another machine's clock: 1 kHz and 37.123456789 parts per million. The period is not round, and still the
+/// error must not add up.
 #[test]
 fn another_clock_does_not_drift() {
     let (numerator, denominator) = (1_000_037_123_456_789, 1_000_000_000);

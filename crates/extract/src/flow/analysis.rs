@@ -14,7 +14,7 @@ use punctual_model::Instant;
 use punctual_trace::flow::{Count, Event, Gap, Item, Kind, NUMBERS};
 use rustc_hash::FxHashMap;
 
-/// How far the curves go.
+/// Options of the analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Longest window of δ⁻ and δ⁺, in activations minus one.
@@ -52,7 +52,7 @@ enum Running {
 }
 
 impl<'a> Analysis<'a> {
-    /// Of a trace with this graph.
+    /// An analysis of a trace with this graph.
     pub fn new(graph: &'a Graph, chains: &'a Chains, options: &Options) -> Analysis<'a> {
         let inputs = Inputs::of(graph);
         let mut tree = Tree::new(graph, chains, &inputs);
@@ -204,7 +204,7 @@ impl<'a> Analysis<'a> {
     fn activation(&mut self, task_index: usize, event: &Event) {
         let task = &mut self.tasks.states[task_index];
         let is_next = is_next(task.last_activation, event.number);
-        // In a whole trace they are only a little out of order.
+        // In a complete trace they are only slightly out of order.
         let is_missing = !is_next && !self.graph.is_whole;
         if is_missing {
             task.activations.interrupt();
@@ -224,7 +224,7 @@ impl<'a> Analysis<'a> {
         let busy = task.busy.until(event.at).filter(|_| self.graph.is_whole);
         task.busy.begin(event.at, task.live.is_empty());
         let Some(instance) = task.live.add(event.number) else {
-            // It has started before.
+            // It has started already.
             return self.give_up(task_index, event);
         };
         (instance.activation, instance.busy, instance.is_read) =
@@ -272,7 +272,7 @@ impl<'a> Analysis<'a> {
     /// At its start, an instance reads the newest datum of inputs that keep that.
     fn read_newest(&mut self, task_index: usize, event: &Event) {
         let task = &mut self.tasks.states[task_index];
-        // An instance before it may have been the first to read it.
+        // An earlier instance may have been the first to read it.
         let is_missing = !self.graph.is_whole
             && (!is_next(task.last_start, event.number) || task.live.waits_before(event.number));
         let Some(instance) = task.live.get(event.number) else { return };
@@ -330,7 +330,7 @@ impl<'a> Analysis<'a> {
         self.tasks.states[task_index].live.reuse(instance);
     }
 
-    /// The instance of this event cannot be followed any more.
+    /// The instance of this event can no longer be followed.
     #[cold]
     fn give_up(&mut self, task_index: usize, event: &Event) {
         let task = &mut self.tasks.states[task_index];

@@ -1,37 +1,37 @@
-//! Which chains there are: those that were asked for, or all paths from sources to sinks.
+//! Finds the chains: those asked for, or all paths from sources to sinks.
 //!
-//! Where tasks feed back, a path goes to each of them once, and a source or a sink is a whole cycle: what
-//! nothing outside it leads to, and what leads to nothing outside it.
+//! With feedback, a path visits each task once, and a source or sink may be a whole cycle: one that nothing
+//! outside leads to, or that leads to nothing outside.
 
 use super::Graph;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// Paths from sources to sinks are listed up to this number.
+/// Most paths from sources to sinks that are listed.
 pub const MOST_CHAINS: usize = 256;
-/// Tasks of a chain.
+/// Most tasks of a chain.
 pub const MOST_TASKS: usize = 1_024;
-/// Steps of the search, which cycles could make endless.
+/// Most steps of the search, which cycles could make endless.
 const MOST_STEPS: usize = 1 << 20;
 
 /// Chains of a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chains {
-    /// Each with two tasks or more, by number.
+    /// Each with two or more tasks, by number.
     pub(super) chains: Vec<Vec<u16>>,
-    /// Whether there are more paths from sources to sinks than are listed; then none is.
+    /// Whether there are too many paths from sources to sinks; then none is listed.
     pub is_too_many: bool,
 }
 
-/// Why a chain that was asked for is none.
+/// Why a requested chain does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChainError {
     /// There is no such task.
     NoSuchTask {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The tasks that there are.
+        /// The existing tasks.
         tasks: Vec<String>,
     },
     /// No data of a task activates the next.
@@ -40,7 +40,7 @@ pub enum ChainError {
         from: String,
         /// The next.
         to: String,
-        /// Tasks that its data do activate.
+        /// Tasks that its data activate.
         instead: Vec<String>,
     },
     /// It has fewer than two tasks, or too many.
@@ -121,17 +121,17 @@ impl Chains {
         Ok(Chains { chains: found, is_too_many: false })
     }
 
-    /// The tasks of each, by number.
+    /// The tasks of each chain, by number.
     pub fn numbers(&self) -> &[Vec<u16>] {
         &self.chains
     }
 
-    /// How many there are.
+    /// Number of chains.
     pub fn len(&self) -> usize {
         self.chains.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no chains.
     pub fn is_empty(&self) -> bool {
         self.chains.is_empty()
     }
@@ -151,7 +151,7 @@ impl Graph {
 
 /// The strongly connected component of each task: tasks that lead to each other.
 fn components(graph: &Graph) -> BTreeMap<u16, usize> {
-    // Kosaraju's two searches, without recursion: a chain of 65,536 tasks must not take the stack.
+    // Kosaraju's two searches, without recursion: a chain of 65,536 tasks must not overflow the stack.
     let mut order = Vec::new();
     let mut seen = BTreeSet::new();
     for task in graph.task_names.keys() {
@@ -190,7 +190,7 @@ fn components(graph: &Graph) -> BTreeMap<u16, usize> {
     components
 }
 
-/// Looks for paths, depth first.
+/// Searches for paths, depth first.
 struct Search<'a> {
     graph: &'a Graph,
     components: BTreeMap<u16, usize>,
@@ -199,8 +199,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Tasks in components that no other leads to: of a cycle those that are activated from outside, or else
-    /// the first.
+    /// Tasks in components that no other leads to: of a cycle those activated from outside, else the first.
     fn sources(&self) -> Vec<u16> {
         let mut led_to = BTreeSet::new();
         for task in self.graph.task_names.keys() {
@@ -235,15 +234,15 @@ impl Search<'_> {
         self.components[&from] != self.components[&to]
     }
 
-    /// Lists all paths that begin so; false if there are too many.
+    /// Lists all paths with this beginning; false if there are too many.
     fn extend(&mut self, path: &mut Vec<u16>) -> bool {
-        // One iterator per task of the path, so that its length does not take the stack.
+        // One iterator per task of the path, so that its length does not overflow the stack.
         let mut open: Vec<Vec<u16>> = Vec::new();
         loop {
             if open.len() < path.len() {
                 self.steps += 1;
                 let last = path[path.len() - 1];
-                // The least comes last, and is taken first.
+                // The least comes last, so that it is taken first.
                 let mut nexts: Vec<u16> = self
                     .graph
                     .successors(last)

@@ -1,4 +1,4 @@
-//! The first pass: which tasks push on which channels, which channels activate which tasks, and what is
+//! The first pass: finds which tasks push on which channels, which channels activate which tasks, and what is
 //! missing.
 
 use super::names;
@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Maker {
     Task(u16),
-    /// No task: a timer, or the program itself.
+    /// Not a task: a timer, or the program itself.
     Outside,
-    /// Events before it are missing.
+    /// Unknown: events before it are missing.
     Unknown,
 }
 
@@ -21,7 +21,7 @@ pub(super) enum Maker {
 #[derive(Clone, Copy, Debug)]
 struct Producer {
     running: Maker,
-    /// The channel of its last push, while activations may still be of that.
+    /// The channel of its last push, as long as activations may belong to it.
     push: Option<u16>,
     executes: bool,
 }
@@ -33,34 +33,35 @@ const IDLE: Producer = Producer { running: Maker::Outside, push: None, executes:
 pub struct GraphBuilder {
     producers: FxHashMap<u32, Producer>,
     pushes: FxHashMap<(Maker, u16), u64>,
-    /// Of a producer, behind a gap.
+    /// A producer's state after a gap.
     unknown: FxHashMap<(u32, u16), u64>,
     activations: FxHashMap<Connection, u64>,
     channels: FxHashMap<u16, Numbered>,
     tasks: FxHashMap<u16, Numbered>,
     gaps: u64,
-    /// Until when they reach, in nanoseconds.
+    /// End of the gap, in nanoseconds.
     gap_until: u64,
     first: Option<u64>,
     last: u64,
     events: u64,
 }
 
-/// Instances that have not ended are kept up to this number.
+/// Most unfinished instances kept.
 const MOST_UNENDED: usize = 64;
 
-/// How many of something there are, and how many there must have been.
+/// Counts events that exist, and those that must have existed.
 #[derive(Clone, Debug, Default)]
 struct Numbered {
     count: u64,
     end: u64,
     /// Activations outside any push.
     alone: u64,
-    /// When the last was, in nanoseconds; and the last before the first that was missing, if no gap is there.
+    /// Time of the last event, in nanoseconds; and of the last one before the first missing one, unless a gap
+    /// explains it.
     last: u64,
     jumped: Option<u64>,
-    /// Of a task, instances that had not ended when the next was activated, with no gap between, and when
-    /// they were activated. If there are more than a few, not all.
+    /// Instances of a task that had not ended when the next was activated, without a gap between, and their
+    /// activations. Only the first few are kept.
     unended: Vec<(u64, u64)>,
     open: Option<(u64, u64)>,
 }
@@ -74,10 +75,10 @@ impl Numbered {
         self.end = self.end.max(number + 1);
     }
 
-    /// An event that there is only behind the one of this number.
+    /// Handles an event that can only follow the one with this number.
     #[inline]
     fn see(&mut self, number: u64, gap_until: u64) {
-        // What is missing was since the last.
+        // The missing events came after the last one.
         if number > self.end && gap_until < self.last.max(1) {
             self.jumped.get_or_insert(self.last);
         }
@@ -85,14 +86,14 @@ impl Numbered {
 
     fn activation(&mut self, number: u64, at: Instant, gap_until: u64) {
         if let Some(open) = self.open.replace((number, at.ns())) {
-            // Otherwise its end may be in that gap.
+            // Otherwise its end may lie in that gap.
             if self.unended.len() < MOST_UNENDED && gap_until < open.1 {
                 self.unended.push(open);
             }
         }
     }
 
-    /// The start or stop of an instance.
+    /// Handles the start or stop of an instance.
     #[inline]
     fn execution(&mut self, number: u64, is_stop: bool, gap_until: u64) {
         self.see(number + 1, gap_until);
@@ -110,7 +111,7 @@ impl Numbered {
     }
 }
 
-/// A program as its trace shows it.
+/// A program, as its trace shows it.
 #[derive(Clone, Debug)]
 pub struct Graph {
     pub(super) task_names: BTreeMap<u16, String>,
@@ -118,30 +119,29 @@ pub struct Graph {
     /// By channel: who pushed how often.
     pub(super) pushes: BTreeMap<u16, BTreeMap<Maker, u64>>,
     pub(super) missing_pushes: BTreeMap<u16, u64>,
-    /// By channel: when the last push was, in nanoseconds.
+    /// By channel: time of the last push, in nanoseconds.
     pub(super) last_pushes: BTreeMap<u16, u64>,
-    /// By channel: which tasks it can activate, and in how many pushes it did.
+    /// By channel: the tasks it can activate, and how many pushes did.
     pub(super) activates: BTreeMap<u16, BTreeMap<u16, u64>>,
     pub(super) declared: BTreeSet<Connection>,
-    /// Of declared connections: how they count, where that is known. A channel may be connected to a task
-    /// twice.
+    /// How declared connections count, if known. A channel may be connected to a task twice.
     pub(super) armings: BTreeMap<Connection, Vec<Arming>>,
     pub(super) barriers: BTreeMap<u16, Barrier>,
-    /// Whether there are no other connections.
+    /// Whether these are all connections.
     pub(super) is_declared_whole: bool,
-    /// By task: the channels between it and each task behind it.
+    /// By task: the channels to each task after it.
     pub(super) successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>>,
-    /// Producers that execute tasks, or may.
+    /// Producers that execute tasks, or might.
     pub(super) executing: BTreeSet<u32>,
-    /// Tasks that are activated from outside: by pushes of no task, or outside any push.
+    /// Tasks activated from outside: by pushes from outside, or without a push.
     pub(super) stimulated: BTreeSet<u16>,
     pub(super) missing_activations: BTreeMap<u16, u64>,
-    /// Whether every event is there.
+    /// Whether no event is missing.
     pub(super) is_whole: bool,
-    /// Behind this, in nanoseconds, events are missing by their numbers that no gap is about: a stream ends
-    /// early, or is not there.
+    /// After this time, in nanoseconds, events are missing by their numbers although no gap says so: a stream
+    /// ends early, or is absent.
     pub(super) missing_from: u64,
-    /// When the first and the last event were, in nanoseconds; and how many there are.
+    /// Times of the first and the last event, in nanoseconds; and the number of events.
     pub(super) from: u64,
     pub(super) until: u64,
     pub(super) events: u64,
@@ -153,13 +153,13 @@ impl GraphBuilder {
         GraphBuilder::default()
     }
 
-    /// Takes the next of a trace.
+    /// Takes the trace's next item.
     #[inline]
     pub fn item(&mut self, item: &Item) {
         match item {
             Item::Event(event) => self.event(event),
             Item::Gap(gap) => self.gap(gap),
-            // Activations that it makes are of a round that ends with it.
+            // Activations that follow belong to the round that ends with it.
             Item::Count(count) => {
                 self.producers.entry(count.producer).or_insert(IDLE).push = Some(count.channel)
             }
@@ -210,8 +210,7 @@ impl GraphBuilder {
         }
     }
 
-    /// The graph, with what the trace says of itself: connections that it declares, and those that were found
-    /// unless it declares all.
+    /// The graph, including what the trace declares: its connections, and those found unless it declares all.
     pub fn finish(self, about: &About) -> Graph {
         let declared: BTreeSet<Connection> = about.inputs.iter().map(|input| input.connection).collect();
         let mut armings: BTreeMap<Connection, Vec<Arming>> = BTreeMap::new();
@@ -228,13 +227,13 @@ impl GraphBuilder {
             activates.entry(connection.channel).or_default().insert(connection.task, *count);
         }
         let mut pushes: BTreeMap<u16, BTreeMap<Maker, u64>> = BTreeMap::new();
-        // Executors are numbered first. Where it is not said how many there are, any producer may be one: its
-        // starts may be missing.
+        // Executors are numbered first. If their number is not declared, any producer may be one: its starts
+        // may be missing.
         let may_execute = |number: u32| about.executors.is_none_or(|executors| number < executors.max(1));
         let executing =
             self.producers.iter().filter(|(number, producer)| producer.executes || may_execute(**number));
         let executing: BTreeSet<u32> = executing.map(|(number, _)| *number).collect();
-        // Who never executes a task is no task, whatever is missing.
+        // A producer that never executes tasks is not a task, whatever is missing.
         let maker =
             |producer: &u32| if executing.contains(producer) { Maker::Unknown } else { Maker::Outside };
         let unknown =
@@ -275,8 +274,8 @@ impl GraphBuilder {
                 .filter(|(_, missing)| *missing > 0)
                 .collect()
         };
-        // A task whose inputs say how they count is activated when the instance before has ended; otherwise
-        // its stop is missing.
+        // A task whose inputs declare how they count is activated only after the instance before has ended;
+        // else that stop is missing.
         let is_serial = |task: &u16| {
             let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
             about.has_all_inputs && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
@@ -315,17 +314,17 @@ impl GraphBuilder {
 }
 
 impl Graph {
-    /// Whether there is no event at all.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }
 
-    /// When the first event was.
+    /// Time of the first event.
     pub fn from(&self) -> Instant {
         Instant::from_ns(self.from)
     }
 
-    /// When the last event was.
+    /// Time of the last event.
     pub fn until(&self) -> Instant {
         Instant::from_ns(self.until)
     }
@@ -335,7 +334,7 @@ impl Graph {
         self.task_names.values().map(String::as_str)
     }
 
-    /// Tasks that a task's data can activate, and the channels between.
+    /// Tasks that a task's data can activate, with the channels between.
     pub(super) fn successors(&self, task: u16) -> impl Iterator<Item = (u16, &[u16])> {
         self.successors.get(&task).into_iter().flatten().map(|(task, channels)| (*task, &channels[..]))
     }

@@ -1,5 +1,5 @@
-//! What the inputs of a task keep of pushes, and what an activation takes of them (`docs/flow-traces.md`,
-//! "What an input keeps").
+//! What the inputs of a task keep, and what an activation takes from them (`docs/flow-traces.md`, "What an
+//! input keeps").
 
 use super::Graph;
 use punctual_trace::flow::{Arming, Barrier, Connection};
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 /// Where a datum waits for the instance that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// With everything since the activation before: nothing is known of the input.
+    /// With everything since the activation before: the input is unknown.
     Since,
     /// In this register of the task, until a newer one comes.
     Newest(usize),
-    /// In the order of pushes, at this one of the task's counters.
+    /// In order of pushes, at this counter of the task.
     Queue(usize),
 }
 
@@ -23,34 +23,34 @@ pub struct Inputs {
     pub by_channel: BTreeMap<u16, Vec<Place>>,
     pub counters: Vec<Counter>,
     pub has_since: bool,
-    /// How many channels have a register, of which an instance has what is there at its start.
+    /// Number of registers; an instance reads them at its start.
     pub registers: usize,
     /// Whether a final input can activate the task without the others.
     has_final: bool,
 }
 
-/// What of a queue an activation takes. Pushes are counted from 0, with those that came before the trace.
+/// What an activation takes from a queue. Pushes are counted from 0, including those before the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     pub from: u64,
     pub until: u64,
-    /// Otherwise, all that waits may have been taken, or not.
+    /// If not, anything that waits may have been taken.
     pub is_known: bool,
 }
 
-/// How an activation comes about.
+/// Circumstances of an activation.
 #[derive(Clone, Copy, Debug)]
 pub struct Activated {
     pub instance: u64,
-    /// Activations before it are missing.
+    /// Whether activations before it are missing.
     pub is_behind_missing: bool,
-    /// Whether the trace is whole; if not, whether anything is missing so far.
+    /// Whether the trace is complete; if not, whether anything is missing so far.
     pub is_whole: bool,
     pub has_met_gap: bool,
 }
 
 impl Inputs {
-    /// Of each task that something is connected to.
+    /// The inputs of each task with connections.
     pub fn of(graph: &Graph) -> BTreeMap<u16, Inputs> {
         let mut found: BTreeMap<u16, Inputs> = BTreeMap::new();
         for (channel, tasks) in &graph.activates {
@@ -76,7 +76,7 @@ impl Inputs {
             self.has_final |= arming.is_final;
             if arming.synchronised {
                 places.push(Place::Queue(self.counters.len()));
-                // Of inputs of one channel, some count a push before an activation in it, and some behind.
+                // Of two inputs of one channel, one counts a push before an activation in it, and one after.
                 let is_lost = armings.len() > 1;
                 self.counters.push(Counter { is_lost, ..Counter::new(channel, arming, barrier) });
             } else if !places.iter().any(|place| matches!(place, Place::Newest(_))) {
@@ -86,12 +86,12 @@ impl Inputs {
         }
     }
 
-    /// Takes for an activation, of each counter. False if it cannot be by what the task waits for.
+    /// Takes from each counter for an activation. False if the inputs contradict that activation.
     pub fn take(&mut self, activated: Activated, taken: &mut Vec<Taken>) -> bool {
         taken.clear();
         let has_final = self.has_final;
-        // Each instance has taken the same of an input that it waits for, whatever is missing; but for tasks
-        // with a condition of their own.
+        // Every instance takes the same from an input that it waits for, whatever is missing, unless the task
+        // has its own condition.
         let by_number = !activated.is_whole && !has_final;
         let mut is_explained = true;
         for counter in &mut self.counters {
@@ -103,35 +103,35 @@ impl Inputs {
         is_explained || !activated.is_whole
     }
 
-    /// Numbers mean nothing any more.
+    /// Numbers are no longer meaningful.
     pub fn lose(&mut self) {
         self.counters.iter_mut().for_each(|counter| counter.is_lost = true);
     }
 }
 
-/// How many pushes there were at a synchronised input, and how many of them were taken. Of a barrier, rounds.
+/// Pushes at a synchronised input, and how many were taken; for a barrier, rounds.
 #[derive(Clone, Debug)]
 pub struct Counter {
     pub channel: u16,
     threshold: u64,
-    /// Those before the trace.
+    /// Pushes before the trace.
     first: u64,
     is_required: bool,
     barrier: Option<Rounds>,
     arrived: u64,
     taken: u64,
-    /// By number, this is where the last activation took to.
+    /// The last activation, by number, took up to here.
     owed: u64,
     holes: Holes,
     is_lost: bool,
 }
 
-/// The round of a barrier that its pushes make now.
+/// The current round of a barrier.
 #[derive(Clone, Copy, Debug)]
 struct Rounds {
     count: u32,
     has_come: u32,
-    /// Of the last push.
+    /// Number of the last push.
     of_last: u64,
 }
 
@@ -156,7 +156,7 @@ impl Counter {
         }
     }
 
-    /// Which one the push of this number on the channel is; of a barrier, the last.
+    /// The index of the push with this number on the channel; for a barrier, of the last one.
     pub fn place(&self, number: u64) -> u64 {
         self.barrier.map_or(self.first + number, |rounds| rounds.of_last)
     }
@@ -175,14 +175,14 @@ impl Counter {
         if place > self.arrived {
             self.holes.add(self.arrived, place);
         } else if self.owed > place {
-            // No push is missing, and still an instance has been activated that would have needed this one:
-            // the task has a condition of its own.
+            // No push is missing, yet an instance was activated that would have needed this one: the task has
+            // its own condition.
             self.is_lost = true;
         }
         self.arrived = place + 1;
     }
 
-    /// The barrier's count is another.
+    /// The barrier's count changes.
     pub fn count(&mut self, count: u32) {
         if let Some(rounds) = &mut self.barrier {
             rounds.count = count;
@@ -197,11 +197,11 @@ impl Counter {
         }
     }
 
-    /// What an activation takes, and whether it is there.
+    /// What an activation takes, and whether that exists.
     fn take(&mut self, activated: Activated, by_number: bool) -> (Taken, bool) {
         let is_armed = self.arrived - self.taken >= self.threshold;
-        // Behind a gap, nobody knows any more what an input has that is not always waited for, nor where a
-        // round ends.
+        // After a gap, the contents of inputs that are not always waited for are unknown, as are ends of
+        // rounds.
         let is_behind_gap =
             activated.is_behind_missing && !activated.is_whole || !is_armed && activated.has_met_gap;
         if is_behind_gap && !by_number || activated.has_met_gap && self.barrier.is_some() {
@@ -220,14 +220,14 @@ impl Counter {
     }
 }
 
-/// Pushes that have not been seen, though later ones have.
+/// Pushes not seen although later ones were.
 #[derive(Clone, Debug, Default)]
 struct Holes {
-    /// From, until; in order.
+    /// Ranges, in order.
     ranges: Vec<(u64, u64)>,
 }
 
-/// Beyond, what is between two is taken for missing, too.
+/// Most ranges; beyond that, what lies between two counts as missing too.
 const MOST_HOLES: usize = 64;
 
 impl Holes {

@@ -1,35 +1,35 @@
-//! Instances of one task that were activated and have not ended.
+//! Instances of one task that are activated but have not ended.
 
 use super::lineage::{Carry, Window};
 use super::sources::Waiting;
 use punctual_model::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// Numbers are told apart over this many instances.
+/// Most instances over which numbers are unique.
 const MOST_LIVE: u64 = punctual_trace::flow::NUMBERS / 2;
 
 /// An instance.
 #[derive(Debug)]
 pub struct Instance {
     pub number: u64,
-    /// Absent where it is missing from the trace.
+    /// Absent if missing from the trace.
     pub activation: Option<Instant>,
-    /// When it started, and by whom it is executed.
+    /// Its start, and the producer that executes it.
     pub start: Option<(Instant, u32)>,
-    /// How long its task had been busy when it was activated.
+    /// Total busy time of its task at its activation.
     pub busy: Option<Duration>,
-    /// For each node of its task: what it has taken so far, until it has read all.
+    /// For each node of its task, what it has taken so far, until it has read everything.
     pub windows: Vec<Window>,
     pub is_read: bool,
-    /// And then what it carries on.
+    /// What it passes on after that.
     pub carries: Vec<Carry>,
-    /// Who waits for its end: chain, and instance of its source.
+    /// Instances of sources that wait for its end, with their chains.
     pub waiting: Vec<(usize, Waiting)>,
-    /// Nodes of second tasks of chains that it has put data before.
+    /// Nodes of second tasks of chains that it has already put data before.
     pub put: Vec<usize>,
 }
 
-/// In order of their numbers. Whatever memory they take is used again.
+/// Live instances in order of their numbers. Their memory is reused.
 #[derive(Debug, Default)]
 pub struct Live {
     instances: VecDeque<Instance>,
@@ -38,7 +38,7 @@ pub struct Live {
 
 impl Live {
     fn place(&self, number: u64) -> Result<usize, usize> {
-        // Mostly there is one, or it is the last.
+        // Usually there is one, or it is the last.
         match self.instances.back() {
             None => Err(0),
             Some(last) if last.number < number => Err(self.instances.len()),
@@ -57,7 +57,7 @@ impl Live {
         self.instances.get_mut(place)
     }
 
-    /// A new one without anything; `None` if there is one of this number.
+    /// Adds an empty instance; `None` if the number is taken.
     #[inline]
     pub fn add(&mut self, number: u64) -> Option<&mut Instance> {
         let place = self.place(number).err()?;
@@ -77,7 +77,7 @@ impl Live {
         self.instances.get_mut(place)
     }
 
-    /// Whether one of a lower number has not started.
+    /// Whether an instance with a lower number has not started.
     pub fn waits_before(&self, number: u64) -> bool {
         self.instances
             .iter()
@@ -94,7 +94,7 @@ impl Live {
         self.instances.remove(place)
     }
 
-    /// Gives back the memory of one that was removed.
+    /// Keeps the memory of a removed instance for reuse.
     #[inline]
     pub fn reuse(&mut self, mut instance: Instance) {
         instance.windows.clear();
@@ -107,13 +107,13 @@ impl Live {
         }
     }
 
-    /// One that is so old that its number could mean another.
+    /// Removes an instance so old that its number could mean another.
     pub fn remove_stale(&mut self) -> Option<Instance> {
         let (first, last) = (self.instances.front()?, self.instances.back()?);
         if last.number - first.number >= MOST_LIVE { self.instances.pop_front() } else { None }
     }
 
-    /// Any, the oldest first.
+    /// Removes any instance, oldest first.
     pub fn remove_any(&mut self) -> Option<Instance> {
         self.instances.pop_front()
     }

@@ -1,14 +1,13 @@
-//! What the kernel did with an executor's thread while it executed a task: from a recording of the same time,
-//! with every step of the scheduler.
+//! Splits execution times by what the kernel did with the executor's thread: from a recording of the same
+//! time that has every step of the scheduler.
 //!
-//! A recording may lack steps that no program of the kernel's saw. Where those that are there cannot follow
-//! each other, nothing is said of the time between.
+//! A recording may lack steps. Where two steps cannot follow each other, the time between them is unknown.
 
 use punctual_model::{Duration, Instant};
 use punctual_trace::{Step, Switch};
 use rustc_hash::FxHashMap;
 
-/// An execution time, by what its thread was: the parts sum up to it.
+/// An execution time, split by the state of its thread; the parts add up to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Split {
     /// On a processor.
@@ -19,8 +18,7 @@ pub struct Split {
     pub suspended: Duration,
 }
 
-/// What threads were, and when. Grows with the recording: sixteen bytes and the sums for each step of a
-/// thread.
+/// States of threads over time. Grows with the recording: sixteen bytes and the sums for each step.
 #[derive(Debug, Default)]
 pub struct Threads {
     threads: FxHashMap<u32, Vec<Mark>>,
@@ -37,13 +35,13 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     at: Instant,
-    /// From then on.
+    /// Since `at`.
     state: State,
-    /// Whether what came next did not follow from that: until the next mark, nothing is known.
+    /// Whether the next step cannot follow this one: the state is unknown until then.
     is_doubtful: bool,
-    /// How many marks before this one are doubtful.
+    /// Number of doubtful marks before this one.
     doubtful: u32,
-    /// Until then, since the thread's first mark, in nanoseconds: running, preempted, suspended.
+    /// Nanoseconds running, preempted and suspended, from the thread's first mark to this one.
     sums: [u64; 3],
 }
 
@@ -56,12 +54,12 @@ impl Mark {
 }
 
 impl Threads {
-    /// Those of the recording that are of interest: the kernel's numbers of executors.
+    /// Follows these threads of the recording: the kernel's numbers of executors.
     pub fn new(numbers: impl IntoIterator<Item = u32>) -> Threads {
         Threads { threads: numbers.into_iter().map(|number| (number, Vec::new())).collect(), until: None }
     }
 
-    /// Takes the recording's next step, of whatever thread.
+    /// Takes the recording's next step, of any thread.
     pub fn step(&mut self, switch: &Switch) {
         self.until = Some(self.until.map_or(switch.at, |until| until.max(switch.at)));
         let Some(marks) = self.threads.get_mut(&switch.tid) else { return };
@@ -75,8 +73,8 @@ impl Threads {
             return marks.push(Mark { at: switch.at, state, is_doubtful: false, doubtful: 0, sums: [0; 3] });
         };
         last.is_doubtful |= last.state != is_after;
-        // Who is about to sleep may be woken before, and goes on. Or its sleep was not seen: then what it
-        // does now is not known either.
+        // A thread about to sleep may be woken first, and goes on. Or its sleep was not seen: then its
+        // current state is unknown too.
         if last.is_doubtful && matches!(switch.step, Step::Woken { .. }) {
             return;
         }
@@ -84,13 +82,13 @@ impl Threads {
         marks.push(Mark { at: switch.at, state, is_doubtful: false, doubtful, sums });
     }
 
-    /// Of how many of the threads something was recorded.
+    /// Number of these threads that the recording has steps of.
     pub fn seen(&self) -> usize {
         self.threads.values().filter(|marks| !marks.is_empty()).count()
     }
 
-    /// What a thread was from `begin` to `end`, which it told itself, so that it ran then; `None` where the
-    /// recording does not say for all of that time, or says otherwise.
+    /// How long a thread was in each state from `begin` to `end`. It reported both itself, so it was running
+    /// then. `None` if the recording does not cover that time, or contradicts it.
     pub fn split(&self, thread: u32, begin: Instant, end: Instant) -> Option<Split> {
         let marks = self.threads.get(&thread)?;
         if self.until.is_none_or(|until| end > until)
@@ -114,12 +112,12 @@ impl Threads {
     }
 }
 
-/// The last one until then.
+/// The last mark up to `at`.
 fn last_mark(marks: &[Mark], at: Instant) -> Option<&Mark> {
     marks[..marks.partition_point(|mark| mark.at <= at)].last()
 }
 
-/// Whether a thread was running just then, or until or from then on.
+/// Whether a thread was running at `at`, or stopped or started running then.
 fn runs_at(marks: &[Mark], at: Instant) -> bool {
     let (before, behind) =
         (marks.partition_point(|mark| mark.at < at), marks.partition_point(|mark| mark.at <= at));
@@ -149,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_execution_is_split_by_what_its_thread_was() {
+    fn an_execution_is_split_by_the_state_of_its_thread() {
         let threads = steps(&[
             (100, Step::In),
             (150, Step::Preempted),
@@ -168,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn who_tells_of_itself_runs() {
+    fn a_thread_that_reports_is_running() {
         let threads = steps(&[
             (100, Step::In),
             (150, Step::Preempted),
@@ -235,7 +233,7 @@ mod tests {
         }
 
         #[test]
-        fn a_step_that_is_missing_makes_no_wrong_split(
+        fn a_missing_step_makes_no_wrong_split(
             turns in proptest::collection::vec((1u64..50, 1u64..50, proptest::option::of(1u64..50)), 3..12), missing in any::<prop::sample::Index>(),
         ) {
             let (mut at, mut seen, mut runs) = (0, Vec::new(), Vec::new());

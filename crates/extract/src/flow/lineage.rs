@@ -1,10 +1,11 @@
-//! The way of data from push to push: what an instance carries on of the source's instance it comes from.
+//! The path of data from push to push: what an instance passes on of the source's instance that its data come
+//! from.
 
 use punctual_model::{Duration, Instant};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// An instance of a task, as part of the way of a datum: that way, up to its activation.
+/// An instance of a task on the path of a datum: that path, up to its activation.
 #[derive(Debug)]
 pub struct Carried {
     /// The instance of the chain's source, and its activation.
@@ -13,26 +14,25 @@ pub struct Carried {
     /// The instance itself.
     pub instance: u64,
     pub activation: Instant,
-    /// How long its task was busy with earlier data, since the datum had come.
+    /// How long its task was busy with earlier data after the datum had come.
     pub busy: Option<Duration>,
-    /// How the datum came here; `None` in the source's own.
+    /// How the datum came here; `None` for the source itself.
     pub via: Option<Via>,
 }
 
 /// A push of a datum.
 #[derive(Debug, Clone)]
 pub struct Via {
-    /// The instance that made it, when that had started, when it pushed.
+    /// The instance that pushed it, that instance's start, and the time of the push.
     pub from: Rc<Carried>,
     pub start: Instant,
     pub pushed_at: Instant,
     pub channel: u16,
-    /// How long the task that it goes to had been busy then, since the trace began; where that says how long
-    /// it has to wait.
+    /// Total time the receiving task had been busy by then, if that tells how long the datum has to wait.
     pub busy: Option<Duration>,
 }
 
-/// What an instance has of a chain.
+/// What an instance holds of a chain.
 #[derive(Debug, Clone, Default)]
 pub enum Carry {
     /// No datum.
@@ -43,7 +43,7 @@ pub enum Carry {
     Unknown,
 }
 
-/// The newest datum of those that an instance will read together: that of the latest instance of the source.
+/// The newest of the data that an instance will read together: that of the latest instance of the source.
 #[derive(Debug, Clone, Default)]
 pub enum Window {
     #[default]
@@ -71,7 +71,7 @@ impl Window {
         }
     }
 
-    /// The newer of both, as one that reads both sees them.
+    /// The newer of both, for an instance that reads both.
     #[inline]
     pub fn join(&mut self, other: Window) {
         let is_newer = match (&*self, &other) {
@@ -86,7 +86,7 @@ impl Window {
         }
     }
 
-    /// What an instance has that reads it; `busy` is how long its task had been when it was activated.
+    /// What an instance holds after reading it; `busy` is the total busy time of its task at its activation.
     #[inline]
     pub fn read(self, instance: u64, activation: Instant, busy: Option<Duration>) -> Carry {
         match self {
@@ -112,7 +112,7 @@ impl Window {
     }
 }
 
-/// Data that an input keeps, in the order of their pushes.
+/// Data that an input keeps, in order of their pushes.
 #[derive(Debug, Clone, Default)]
 pub struct Backlog {
     entries: VecDeque<Entry>,
@@ -120,20 +120,20 @@ pub struct Backlog {
 
 #[derive(Debug, Clone)]
 struct Entry {
-    /// Which pushes they are; more than one where it is not known of each.
+    /// The pushes they stand for: more than one if they cannot be told apart.
     from: u64,
     until: u64,
     window: Window,
 }
 
-/// Data that an input keeps; of what comes beyond, nobody knows any more which is which.
+/// Most data kept for an input; beyond that they cannot be told apart.
 const MOST_KEPT: usize = 1 << 14;
 
 impl Backlog {
-    /// Keeps what an instance carries, or nobody knows what.
+    /// Keeps what an instance carries, or unknown data.
     #[inline]
     pub fn put(&mut self, place: u64, window: Window) {
-        // They come in order, but for ticks that coincide.
+        // They come in order, except within one tick.
         let behind = self.entries.iter().rev().take_while(|entry| entry.from > place).count();
         let index = self.entries.len() - behind;
         if index == MOST_KEPT {
@@ -144,13 +144,13 @@ impl Backlog {
         self.entries.insert(index, Entry { from: place, until: place + 1, window });
     }
 
-    /// Takes these out, and forgets those before.
+    /// Removes these, and drops those before.
     #[inline]
     pub fn take(&mut self, from: u64, until: u64) -> Window {
         let mut taken = Window::Empty;
         while let Some(entry) = self.entries.front_mut().filter(|entry| entry.from < until) {
             if entry.until > until {
-                // There is more of those that are not known.
+                // More unknown data are left.
                 entry.from = until;
                 taken.join(Window::Unknown);
                 break;
@@ -163,10 +163,10 @@ impl Backlog {
     }
 }
 
-/// A whole way, from the source's instance to the end of the sink's.
+/// A whole path, from the source's instance to the end of the sink's.
 #[derive(Debug, Clone)]
 pub struct Way {
-    /// The source's instance that it is about, and its activation; the datum may be of a later one.
+    /// The source's instance whose latency this is, and its activation; the datum may be of a later one.
     pub source: u64,
     pub from: Instant,
     pub sink: Rc<Carried>,

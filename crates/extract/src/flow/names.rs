@@ -1,8 +1,8 @@
-//! Names by which tasks and channels are told apart.
+//! Unique names for tasks and channels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// As the trace has them; of those that share a name, or have none, with their number.
+/// Names from the trace; those that are shared or missing get the number.
 pub fn unique(numbers: &BTreeSet<u16>, named: &BTreeMap<u16, String>, noun: &str) -> BTreeMap<u16, String> {
     let mut shared: BTreeMap<&str, usize> = BTreeMap::new();
     for number in numbers {
@@ -16,7 +16,7 @@ pub fn unique(numbers: &BTreeSet<u16>, named: &BTreeMap<u16, String>, noun: &str
             Some(name) if shared[name] > 1 => format!("{name} ({number})"),
             Some(name) => name.to_owned(),
         };
-        // Somebody else may be called that.
+        // Another one may have that name.
         while (shared.contains_key(name.as_str()) && named.get(number) != Some(&name))
             || !taken.insert(name.clone())
         {

@@ -1,4 +1,4 @@
-//! One chain: which instances of its source wait for a reaction, and what became of all.
+//! One chain: the instances of its source that wait for a reaction, and what became of the others.
 
 use super::Histogram;
 use super::lineage::{Carried, Way};
@@ -6,10 +6,10 @@ use punctual_model::Instant;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Instances of a source that may wait for a reaction at one time; beyond, they are not followed.
+/// Most instances of a source that may wait for a reaction at once; more are not followed.
 const MOST_WAITING: usize = 1 << 14;
 
-/// Latencies and the first of the greatest.
+/// Latencies, and the first occurrence of the greatest.
 #[derive(Debug, Default)]
 pub struct Latencies {
     pub histogram: Histogram,
@@ -32,7 +32,7 @@ pub struct Waiting {
     pub activation: Instant,
 }
 
-/// What is known of one chain.
+/// State of one chain.
 #[derive(Debug, Default)]
 pub struct ChainState {
     pub reaction: Latencies,
@@ -41,7 +41,7 @@ pub struct ChainState {
     waiting: VecDeque<Waiting>,
     /// The latest instance of the source whose datum the sink has read.
     reacted: Option<u64>,
-    /// When an instance of the sink last read nobody knows what.
+    /// When an instance of the sink last read unknown data.
     unknown: Option<Instant>,
     pub sources: u64,
     pub overwritten: u64,
@@ -65,7 +65,7 @@ impl ChainState {
         } else if self.waiting.len() == MOST_WAITING
             || self.unknown.is_some_and(|unknown| unknown >= carried.source_activation)
         {
-            // Perhaps an earlier datum of it has been read.
+            // An earlier datum of it may have been read.
             self.lost += 1;
         } else {
             let behind =
@@ -75,14 +75,14 @@ impl ChainState {
         }
     }
 
-    /// A source's instance puts a datum on the chain, but when it was activated is not in the trace.
+    /// A source's instance puts a datum on the chain, but its activation is not in the trace.
     pub fn put_unknown(&mut self) {
         self.sources += 1;
         self.lost += 1;
     }
 
-    /// An instance of the sink reads a datum; who waited for this one, or one before it, waits for that
-    /// instance alone from now on.
+    /// An instance of the sink reads a datum. Whoever waited for this datum, or an earlier one, now waits for
+    /// the end of that instance.
     #[inline]
     pub fn read(&mut self, carried: &Carried, each: &mut impl FnMut(Waiting)) {
         self.sinks += 1;
@@ -113,7 +113,7 @@ impl ChainState {
         });
     }
 
-    /// And was what a source's instance had waited for.
+    /// That instance was the reaction that a source's instance had waited for.
     #[inline]
     pub fn react(&mut self, waiting: Waiting, sink: &Rc<Carried>, start: Instant, stop: Instant) {
         self.overwritten += u64::from(waiting.instance != sink.source);

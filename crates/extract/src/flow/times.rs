@@ -1,4 +1,4 @@
-//! Of one task: how long its instances wait and execute, and when they are activated.
+//! Times of one task: how long its instances wait and execute, and when they are activated.
 
 use super::Histogram;
 use crate::curve::DistanceSummary;
@@ -6,7 +6,7 @@ use crate::periodic::PeriodicSummary;
 use punctual_model::dataflow::{Times, Worst};
 use punctual_model::{Arrival, Curve, Duration, Instant, Release, Sporadic, Window};
 
-/// Times of instances, and the first of the greatest.
+/// Times of instances, and the first occurrence of the greatest.
 #[derive(Debug, Default)]
 pub struct InstanceTimes {
     histogram: Histogram,
@@ -30,14 +30,14 @@ impl InstanceTimes {
     }
 }
 
-/// When a task is activated. Curves do not span activations that are missing.
+/// Activations of a task. Curves do not span missing activations.
 #[derive(Debug)]
 pub struct Activations {
     horizon: usize,
     distances: DistanceSummary,
-    /// Of the stretches before.
+    /// Curve of the stretches before.
     before: Option<Curve>,
-    /// While nothing is missing.
+    /// Present as long as no activation is missing.
     periodic: Option<PeriodicSummary>,
     pub count: u64,
 }
@@ -57,7 +57,7 @@ impl Activations {
         }
     }
 
-    /// Some are missing here.
+    /// Activations are missing here.
     pub fn interrupt(&mut self) {
         self.periodic = None;
         self.before = both(self.before.take(), self.distances.curve());
@@ -75,7 +75,7 @@ impl Activations {
     }
 }
 
-/// What holds of two stretches with nothing between them.
+/// The curve of two stretches, without anything between them.
 fn both(one: Option<Curve>, other: Option<Curve>) -> Option<Curve> {
     let (Some(one), Some(other)) = (&one, &other) else { return one.or(other) };
     let entries = one.delta_min_ns.len().max(other.delta_min_ns.len());
@@ -88,8 +88,7 @@ fn both(one: Option<Curve>, other: Option<Curve>) -> Option<Curve> {
         delta_min_ns: (0..entries).filter_map(least).collect(),
         delta_max_ns: (0..entries).filter_map(greatest).collect(),
     };
-    // A short stretch has no long spans, whose least and greatest may then be inside of those of fewer
-    // activations.
+    // A short stretch has no long spans, so bounds of more activations may lie inside those of fewer.
     let mut before = Duration::ZERO;
     for span in &mut curve.delta_max_ns {
         *span = (*span).max(before);

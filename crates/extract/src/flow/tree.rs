@@ -1,4 +1,4 @@
-//! All chains as one forest: chains that begin alike share the way of their data so far.
+//! All chains as one forest: chains that begin alike share nodes.
 
 use super::Graph;
 use super::chains::Chains;
@@ -6,17 +6,17 @@ use super::inputs::{Inputs, Place};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// A task at its place in some chains.
+/// A task at its place in one or more chains.
 #[derive(Debug)]
 pub struct Node {
     pub task: u16,
     pub parent: Option<usize>,
     /// The chain that ends here.
     pub chain: Option<usize>,
-    /// Of a second task of chains: those that go through it. A source's instance is one of theirs when it
-    /// pushes to it.
+    /// For the second task of chains: the chains through it. A source's instance joins them when it pushes to
+    /// it.
     pub chains: Vec<usize>,
-    /// Where it is among its task's nodes.
+    /// Its index among its task's nodes.
     pub slot: usize,
 }
 
@@ -24,9 +24,9 @@ pub struct Node {
 #[derive(Debug)]
 pub struct Way {
     pub channel: u16,
-    /// Of the task that pushes.
+    /// The pushing task's slot.
     pub from_slot: usize,
-    /// The node behind the channel, and where its task's input keeps data.
+    /// The node after the channel, and where its task's input keeps data.
     pub node: usize,
     pub place: Place,
 }
@@ -37,9 +37,9 @@ pub struct Tree {
     /// By task: its nodes, and where its pushes lead.
     pub of_task: BTreeMap<u16, Vec<usize>>,
     pub ways: BTreeMap<u16, Vec<Way>>,
-    /// By channel: all nodes behind it, and where their inputs keep data.
+    /// By channel: all nodes after it, and where their inputs keep data.
     pub behind: BTreeMap<u16, Vec<(usize, Place)>>,
-    /// By channel: the nodes that have the newest of it, and in which register.
+    /// By channel: the nodes that read its newest value, and from which register.
     pub registers: FxHashMap<u16, Vec<(usize, usize)>>,
 }
 
@@ -67,7 +67,7 @@ impl Tree {
                 tree.nodes[node].chain = Some(chain);
             }
         }
-        // All that its task reads, also of makers that are not known to push there.
+        // Everything its task reads, even from tasks not known to push there.
         for (index, node) in tree.nodes.iter().enumerate().filter(|(_, node)| node.parent.is_some()) {
             for (channel, places) in inputs.get(&node.task).into_iter().flat_map(|inputs| &inputs.by_channel)
             {

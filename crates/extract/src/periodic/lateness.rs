@@ -15,10 +15,9 @@ const MOST: usize = 64;
 /// Weights of samples are in releases divided by this, rounded.
 const PARTS: u64 = 1 << 16;
 
-/// A release: its number in the stream, and its latest bound.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A release: its latest bound.
+#[derive(Clone, Copy, Debug, Default)]
 struct Place {
-    number: u64,
     latest: i64,
     /// Whether its arrival is known.
     is_known: bool,
@@ -65,9 +64,10 @@ pub(crate) struct Lateness {
     strata: Vec<Stratum>,
     /// Number of releases.
     count: u64,
-    /// The first two and the last two releases, some of whose neighbours are not known.
-    first: [Option<Place>; 2],
-    last: [Option<Place>; 2],
+    /// The first two and the last two releases (fewer if there are fewer), some of whose neighbours are not
+    /// known.
+    first: [Place; 2],
+    last: [Place; 2],
 }
 
 /// The first release and activation of each segment.
@@ -89,46 +89,37 @@ impl Lateness {
         if let Some(arrival) = arrival {
             self.known.add(Duration::from_ns(latest.abs_diff(arrival)));
         }
-        self.follow(Place { number: self.count, latest, is_known: arrival.is_some() });
+        self.follow(Place { latest, is_known: arrival.is_some() });
     }
 
     #[inline]
     fn follow(&mut self, place: Place) {
-        if let [Some(before), Some(middle)] = self.last {
-            self.sample(before, middle, place);
+        if self.count >= 2 {
+            let [before, middle] = self.last;
+            if !middle.is_known {
+                self.sample(before.latest, middle.latest, place.latest);
+            }
+        } else {
+            self.first[self.count as usize] = place;
         }
-        if self.count < 2 {
-            self.first[self.count as usize] = Some(place);
-        }
-        self.last = [self.last[1], Some(place)];
+        self.last = [self.last[1], place];
         self.count += 1;
     }
 
-    /// Adds the release in the middle to its stratum.
+    /// Adds the last release, given the next one, to its stratum.
     #[inline]
-    fn sample(&mut self, before: Place, middle: Place, after: Place) {
-        if middle.is_known {
-            return;
-        }
-        let bend =
-            middle.latest.wrapping_sub(before.latest).wrapping_sub(after.latest.wrapping_sub(middle.latest));
+    fn sample(&mut self, before: i64, middle: i64, after: i64) {
+        let distance = middle.wrapping_sub(before);
+        let bend = distance.wrapping_sub(after.wrapping_sub(middle));
         let stratum = (u64::BITS - bend.unsigned_abs().leading_zeros()) as usize;
         if stratum >= self.strata.len() {
             self.strata.resize_with(stratum + 1, Stratum::default);
         }
-        self.strata[stratum].take(
-            hash(middle.latest.wrapping_sub(before.latest), bend),
-            middle.number,
-            middle.latest,
-        );
+        self.strata[stratum].take(hash(distance, bend), self.count - 1, middle);
     }
 
     /// Appends a piece that follows this one, `y` later.
     pub fn merge(&mut self, later: &Lateness, y: i64) {
-        let moved =
-            |place: Place| Place { number: place.number + self.count, latest: place.latest + y, ..place };
-        let (first, last) =
-            (later.first.map(|place| place.map(moved)), later.last.map(|place| place.map(moved)));
         let number = self.count;
         self.known.merge(&later.known);
         if self.strata.len() < later.strata.len() {
@@ -141,11 +132,12 @@ impl Lateness {
                 .iter()
                 .for_each(|(hash, place, latest)| mine.keep((*hash, place + number, latest + y)));
         }
-        for place in first.into_iter().flatten() {
-            self.follow(place);
+        let moved = |place: Place| Place { latest: place.latest + y, ..place };
+        for place in later.first.into_iter().take(later.count.min(2) as usize) {
+            self.follow(moved(place));
         }
         if later.count > 2 {
-            self.last = last;
+            self.last = later.last.map(moved);
             self.count = number + later.count;
         }
     }
@@ -166,9 +158,11 @@ impl Lateness {
                 values.push((grid.lateness(*number, *latest)?, weight as u64));
             }
         }
-        let alone = [self.first[0], self.last[1].filter(|_| self.count > 1)];
-        for place in alone.into_iter().flatten().filter(|place| !place.is_known) {
-            values.push((grid.lateness(place.number, place.latest)?, PARTS));
+        let ends = [(0, self.first[0]), (self.count - 1, self.last[1])];
+        for (number, place) in ends.into_iter().take(self.count.min(2) as usize) {
+            if !place.is_known {
+                values.push((grid.lateness(number, place.latest)?, PARTS));
+            }
         }
         values.sort_unstable();
         let count = values.iter().map(|(_, weight)| weight).sum();

@@ -1,7 +1,6 @@
-//! How often periods and slips come out as they are: the rows of the accuracy table, and what is made of each
-//! trace.
+//! The rows of the accuracy table: how often periods and slips are found, and how each trace is judged.
 //!
-//! `tests/accuracy.rs` tries some traces of every row, `make bench-accuracy` all of them.
+//! `tests/accuracy.rs` tries some traces of every row, `make bench-accuracy` all.
 
 use super::lime;
 use super::noise::{Lateness, Random};
@@ -14,11 +13,10 @@ use std::ops::AddAssign;
 pub struct Row {
     pub name: &'static str,
     pub traces: u64,
-    /// Of how many traces period and slips must be right; for sporadic streams, in how many no slip is
-    /// claimed.
+    /// Traces whose period and slips must be right; for sporadic streams, traces without a claimed slip.
     pub target: u64,
     make: Make,
-    /// Rows with the same seed begin with the same traces.
+    /// Rows with the same seed start from the same traces.
     seed: u64,
 }
 
@@ -54,27 +52,26 @@ pub const ROWS: &[Row] = &[
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
 ];
 
-/// The rows about periods of a nanosecond's grain and noise of some microseconds, and the goal of all
-/// together: 97 %.
+/// The rows about periods in nanoseconds with noise of microseconds, and their joint goal: 97 %.
 #[allow(dead_code, reason = "the table alone shows it")]
 pub const NS_PERIODS: (std::ops::Range<usize>, u64) = (2..6, 582);
 
 impl Row {
     pub fn trace(&self, case: u64) -> Simulated {
-        // Far apart, however the generator mixes neighbouring seeds.
+        // Seeds far apart, in case the generator mixes neighbouring ones badly.
         let mut random = Random(self.seed << 32 | case);
         (self.make)(case, &mut random)
     }
 }
 
-/// Those that come close to zero.
+/// Shapes that come close to zero.
 const SHAPES: [Lateness; 2] = [Lateness::Exponential, Lateness::HalfNormalWithSpikes];
 
-/// Periods as in LiME's evaluation, seen by a machine that is as prompt as the one there.
+/// Periods as in LiME's evaluation, on a machine as prompt as the one there.
 fn plain(case: u64, random: &mut Random) -> Simulated {
     let periods = Periods::ALL[case as usize % 4];
     let period = periods.draw(random);
-    // One nanosecond is as good as another until some thousand releases tell them apart.
+    // Only some thousand releases tell one nanosecond from another.
     let fewest = if periods == Periods::Nanoseconds { 2_000.0 } else { 100.0 };
     let count = random.log_uniform(fewest, 60_000.0) as u64;
     let shape = random.one_of(&SHAPES);
@@ -127,7 +124,7 @@ fn some_thousand(grain: u64, random: &mut Random) -> Simulated {
     Simulated::periodic(whole(period), lateness(shape, 1, count, random))
 }
 
-/// As far from the next slip, and from the ends, as it takes to tell one from a late release.
+/// Distance from the next slip, and from the ends, that tells a slip from a late release.
 const APART: usize = 30;
 
 const GRAINS: [u64; 3] = [1, 1_000, 1_000_000];
@@ -152,7 +149,7 @@ fn skipping_of(grain: u64, slips: usize, random: &mut Random) -> Simulated {
 
 fn repeating(extra: usize, random: &mut Random) -> Simulated {
     let mut trace = of_any_grain(random);
-    // From the end on, so that the places stay what they are.
+    // From the end, so that earlier places stay valid.
     for place in trace.places(extra, APART, random).into_iter().rev() {
         trace.repeat(place);
     }
@@ -189,7 +186,7 @@ fn skipping_known(_: u64, random: &mut Random) -> Simulated {
     trace
 }
 
-/// Great lateness leaves little to tell nanoseconds by.
+/// With great lateness, few releases tell nanoseconds apart.
 fn stalling(grains: &[u64], slips: usize, random: &mut Random) -> Simulated {
     let grain = random.one_of(grains);
     let mut trace = skipping_of(grain, slips, random);
@@ -229,8 +226,8 @@ fn sampling_rate(_: u64, random: &mut Random) -> Simulated {
     frequency((1_280_000_000, 441), random)
 }
 
-/// Events with some least distance, bursts, gaps of any length up to a greatest, and sleeps for a time after
-/// each job, which drift.
+/// Events with a least distance, bursts, gaps of any length up to a limit, random walks, and drifting
+/// relative sleeps.
 fn sporadic(case: u64, random: &mut Random) -> Simulated {
     let (count, mean) = (random.log_uniform(100.0, 10_000.0) as u64, random.log_uniform(1e6, 1e8));
     let spread = random.unit();
@@ -250,13 +247,13 @@ fn sporadic(case: u64, random: &mut Random) -> Simulated {
     Simulated::sporadic((0..count).map(&mut next).collect::<Vec<_>>())
 }
 
-/// In how many traces something is so.
+/// Numbers of traces with some property.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub traces: u64,
-    /// The period is exactly the one that was meant.
+    /// The period is exactly the intended one.
     pub period: u64,
-    /// Period, skipped and extra activations, and releases before their time.
+    /// Period, skipped and extra activations, and early releases are all right.
     pub all: u64,
     /// The published algorithm finds the period, in whole nanoseconds.
     pub published: u64,
@@ -266,7 +263,7 @@ pub struct Counts {
     pub unsound: u64,
     /// A whole number of nanoseconds is printed as a fraction.
     pub fractions: u64,
-    /// The period printed is wrong, and the true one has less jitter.
+    /// The printed period is wrong although the true one has less jitter.
     pub beaten: u64,
 }
 
@@ -284,7 +281,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// What is made of one trace.
+/// Judges the models of one trace.
 pub fn judge(trace: &Simulated) -> Counts {
     let releases = trace.releases();
     let mut counts = Counts { traces: 1, ..Counts::default() };
@@ -309,7 +306,7 @@ pub fn judge(trace: &Simulated) -> Counts {
 pub fn judge_published(trace: &Simulated) -> Counts {
     let releases = trace.releases();
     let mut last = 0;
-    // It expects them in order.
+    // The algorithm expects releases in order.
     let in_order = releases.iter().map(|release| {
         last = release.window.latest().ns().max(last);
         last
@@ -330,7 +327,7 @@ fn period_of(found: &Periodic) -> Fraction {
     found.period_exact.unwrap_or(whole(found.period_ns.ns()))
 }
 
-/// Gives each release the least index that is left for it: a model is sound if that is early enough for all.
+/// Gives each release the least index left for it: a model is sound if none of these is too late.
 fn is_sound(found: &Periodic, releases: &[Release]) -> bool {
     let period = period_of(found);
     let (rise, scale) = (i128::from(period.numerator), i128::from(period.denominator));

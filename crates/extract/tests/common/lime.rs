@@ -1,8 +1,8 @@
 //! The published algorithm, as a baseline: batches, candidate sets, outlier removal. (papers: LiME, Algorithm
 //! 1.)
 //!
-//! Where the paper leaves something open (batch length, how δ takes late releases into account), the kinder
-//! reading is taken.
+//! Where the paper leaves something open (batch length, how δ accounts for late releases), the more
+//! favourable reading is used.
 
 const BATCH: usize = 1_000;
 const SIGMA: i128 = 3;

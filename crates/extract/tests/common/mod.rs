@@ -1,4 +1,4 @@
-//! Job streams of every kind that models are extracted from.
+//! Job streams of every kind.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 pub mod accuracy;
@@ -14,7 +14,7 @@ use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_model::{Duration, Instant, Job, RecordedJob, Release, Segment, Window};
 pub use release::{exact, window};
 
-/// One job as a test makes it.
+/// A job in a test.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub release: Release,

@@ -1,4 +1,4 @@
-//! Simulated periodic tasks: lateness is one-sided, and of three shapes.
+//! Simulated periodic tasks with one-sided lateness of three shapes.
 
 use super::release::{exact, window};
 use punctual_extract::periodic::PeriodicSummary;
@@ -25,7 +25,7 @@ impl Random {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// From `low` to `high`, each power of ten as likely as the next.
+    /// Log-uniform from `low` to `high`.
     pub fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.unit())
     }
@@ -44,14 +44,14 @@ impl Random {
     }
 }
 
-/// How late releases are.
+/// Distributions of lateness.
 #[derive(Clone, Copy, Debug)]
 pub enum Lateness {
     /// Mean of 20 µs.
     Exponential,
     /// σ of 10 µs, and up to half a millisecond once in a thousand jobs.
     HalfNormalWithSpikes,
-    /// Of two steps of 10 µs each: hardly ever close to zero, which is what makes it hard.
+    /// Two exponential steps of 10 µs each: hardly ever close to zero, which makes it hard.
     Gamma,
 }
 
@@ -74,7 +74,7 @@ pub struct Simulation {
     pub numerator: u64,
     pub denominator: u64,
     pub lateness: Lateness,
-    /// How many releases in a thousand are seen as windows from the end of the job before.
+    /// Releases per thousand that are windows, from the end of the job before.
     pub windows: u64,
     pub seed: u64,
 }

@@ -26,18 +26,18 @@ pub enum Act {
     Switches,
 }
 
-/// How a thread comes to one separation.
+/// How a thread reaches a separating call.
 #[derive(Clone, Debug)]
 pub struct Separation {
     pub runs: u64,
     pub place: u8,
-    /// Which of several files a descriptor is at the time.
+    /// Which of several files the descriptor currently is.
     pub file: u8,
     /// `None`: the call did not wait.
     pub sleeps: Option<u64>,
-    /// How much of the sleep's end is not known.
+    /// Width of the window in which the sleep ended.
     pub unseen: u64,
-    /// How long before (or after) the call's end the next job was due.
+    /// How long before (or after) the end of the call the next job was due.
     pub due: Option<i64>,
     pub after: u64,
     pub resumes: bool,
@@ -70,7 +70,7 @@ fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separ
     let rare = |weight| if wild { weight } else { 0 };
     let (runs, place, file) =
         (1..5_000_u64, 0..places, prop_oneof![30 => Just(0_u8), 1 + rare(5) => 0..3_u8]);
-    // Now and then for longer than curves tell apart.
+    // Now and then longer than curves reach.
     let long = if wild { 48..54_u64 } else { 0..45 };
     let sleeps = prop_oneof![
         waits => (1..9_000_u64).prop_map(Some),
@@ -91,7 +91,7 @@ fn separation(places: u8, wild: bool, waits: u32) -> impl Strategy<Value = Separ
     let back = if wild { back.boxed() } else { Just(0).boxed() };
     (runs, place, file, sleeps, unseen, due, after, resumes, back, told).prop_map(
         |(runs, place, file, sleeps, unseen, due, after, resumes, back, (expirations, disturbance))| {
-            // Outside of calls that separate there are only sleeps.
+            // Outside of separating calls there are only sleeps.
             let sleeps = if place == 1 { sleeps.or(Some(5)) } else { sleeps };
             let due = due.filter(|_| place == 0);
             Separation {
@@ -135,7 +135,7 @@ fn act(places: u8, calm: u32, wild: bool, waits: u32) -> impl Strategy<Value = A
 pub fn records(most: usize) -> impl Strategy<Value = Vec<Record>> {
     let places = prop_oneof![3 => Just(1_u8), 2 => Just(3_u8), 3 => Just(6_u8), 1 => Just(PLACES)];
     let calm = prop_oneof![Just(20_u32), Just(100), Just(1_000)];
-    // Some hardly ever wait: whatever they call for has happened already.
+    // Some hardly ever wait: their event has already happened.
     let waits = prop_oneof![9 => Just(240_u32), 1 => Just(1)];
     let acts = (places, calm, prop::bool::weighted(0.3), waits, 1..5_u8).prop_flat_map(
         move |(places, calm, wild, waits, threads)| {
@@ -144,7 +144,7 @@ pub fn records(most: usize) -> impl Strategy<Value = Vec<Record>> {
     );
     let first = prop_oneof![8 => Just(0_u32), 1 => Just(u32::MAX - 20)];
     (acts, first, prop::bool::weighted(0.9))
-        .prop_map(|(acts, first, introduced)| World::new(first, introduced).tell(acts))
+        .prop_map(|(acts, first, introduced)| World::new(first, introduced).play(acts))
 }
 
 struct Thread {
@@ -169,10 +169,10 @@ impl World {
         World { threads, now: 1 << 33, introduced, records: Vec::new() }
     }
 
-    fn tell(mut self, acts: Vec<(u8, Act)>) -> Vec<Record> {
+    fn play(mut self, acts: Vec<(u8, Act)>) -> Vec<Record> {
         for (number, act) in acts {
             let thread = &mut self.threads[usize::from(number)];
-            // Mostly, nothing is heard of a thread before it is said what it is.
+            // Usually a thread is introduced before anything else.
             if self.introduced
                 && !thread.alive
                 && !matches!(act, Act::Begins(Begin::Seen) | Act::Known { .. })
@@ -280,7 +280,7 @@ fn separate(thread: &mut Thread, now: &mut u64, separation: &Separation) -> Acti
     }
 }
 
-/// A sleep at a futex, from `stop` to `release`, with no processor time ever taken.
+/// A sleep at a futex, from `stop` to `release`, by a thread that takes no processor time.
 pub fn sleep(tid: u32, sequence: u32, stop: u64, release: u64) -> Activation {
     let resumed = Resumed::new(Some(Window::at(Instant::from_ns(release))), Instant::from_ns(release + 10));
     Activation {
@@ -295,10 +295,10 @@ pub fn sleep(tid: u32, sequence: u32, stop: u64, release: u64) -> Activation {
     }
 }
 
-/// Threads as they mostly are, each with its own period and for the whole time: sleeps until known times and
-/// waits for events, some of which have happened already or end unseen, sleeps inside jobs, and what a
-/// recording repeats now and then: more often than one does, so that a short one repeats as much as one of
-/// millions.
+/// Ordinary threads, each with its own period all the time: sleeps until known times, waits for events (some
+/// already happened, some with an unseen end), sleeps inside jobs, and the records that a recording repeats
+/// now and then. They are repeated more often than in a real one, so that a short recording has as many as
+/// one of millions.
 pub fn ordinary(threads: u32, activations: usize) -> Vec<Record> {
     let mut random = 1_u64;
     let mut below = move |limit: u64| {

@@ -1,7 +1,7 @@
-//! Streams of releases of which everything is known: a periodic task, and what can befall it.
+//! Simulated streams of releases with known truth: a periodic task, and what can happen to it.
 //!
-//! A release has the index of its activation and a lateness. What befalls the task changes these two, and the
-//! truth with them; times are made of them at the end. Seeds are fixed: the same streams on every machine.
+//! A release has the index of its activation and a lateness. Events change these two and the truth with them;
+//! times are computed at the end. Seeds are fixed: every machine gets the same streams.
 
 use super::noise::{Lateness, Random};
 use punctual_model::{Fraction, Instant, Release, Window};
@@ -11,7 +11,7 @@ pub fn whole(ns: u64) -> Fraction {
     Fraction { numerator: ns, denominator: 1 }
 }
 
-/// From which set periods are drawn, as in LiME's evaluation. (papers: LiME, Section V-A.)
+/// Sets that periods are drawn from, as in LiME's evaluation. (papers: LiME, Section V-A.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Periods {
     Automotive,
@@ -24,7 +24,7 @@ impl Periods {
     pub const ALL: [Periods; 4] =
         [Self::Automotive, Self::Milliseconds, Self::Microseconds, Self::Nanoseconds];
 
-    /// Milliseconds and how many of 100 tasks have them, as Kramer et al. found them.
+    /// Periods in milliseconds, with their shares of 100 tasks, from Kramer et al.
     #[rustfmt::skip]
     const KRAMER: [(u64, u64); 10] =
         [(1, 3), (2, 2), (5, 2), (10, 28), (20, 29), (50, 5), (100, 23), (200, 2), (500, 1), (1_000, 5)];
@@ -54,13 +54,13 @@ impl Periods {
 /// A stream of releases with its truth.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    /// `None`: it has none.
+    /// `None` if it is not periodic.
     pub period: Option<Fraction>,
     pub skipped: u64,
     pub extra: u64,
     /// Releases before their arrival.
     pub early: u64,
-    /// Whether arrivals are known, as those of sleeps until a time are.
+    /// Whether arrivals are known, as for sleeps until a time.
     pub arrivals_known: bool,
     begin: i64,
     points: Vec<Point>,
@@ -68,10 +68,10 @@ pub struct Simulated {
 
 #[derive(Clone, Copy, Debug)]
 struct Point {
-    /// Of the activation.
+    /// Index of the activation.
     index: u64,
     late: i64,
-    /// How much of the time before is not known.
+    /// Width of the window.
     width: i64,
 }
 
@@ -136,7 +136,7 @@ impl Simulated {
         self.extra += 1;
     }
 
-    /// The machine stands still from the release at `place` on; what was missed is made up for one by one.
+    /// The machine stalls at the release at `place`; missed releases follow one by one.
     pub fn stall(&mut self, place: usize, ns: i64) {
         self.hold(place, self.due(place) + ns);
     }
@@ -160,8 +160,8 @@ impl Simulated {
         self.hold(place + 1, self.at(place) + ns);
     }
 
-    /// Makes each release a window: as far back as another thread, with a period of its own, began to run,
-    /// but a quarter of this period at most, and not into the release before.
+    /// Makes each release a window: back to where another thread, with its own period, began to run, but at
+    /// most a quarter of this period, and not past the release before.
     pub fn hide(&mut self, other_period_ns: i64, phase_ns: i64) {
         let most = self.period_ns() / 4;
         for place in 0..self.len() {
@@ -189,8 +189,8 @@ impl Simulated {
         (0..self.len()).map(release).collect()
     }
 
-    /// The least jitter of the true period, in whole nanoseconds, with the true index of each release. `None`
-    /// where indices do not increase, which no sound model may have.
+    /// The least jitter of the true period with the true indices, in whole nanoseconds. `None` if indices do
+    /// not increase: no sound model can have those.
     pub fn true_jitter(&self) -> Option<u64> {
         let period = self.period.filter(|_| self.extra == 0)?;
         let (rise, scale) = (i128::from(period.numerator), i128::from(period.denominator));

@@ -4,17 +4,16 @@ use super::noise::Random;
 use punctual_extract::periodic::PeriodicSummary;
 use punctual_model::{Disturbance, Instant, Release, Window};
 
-/// A release and what is known of it.
+/// A release and its circumstances.
 pub struct Known {
     pub earliest: u64,
     pub latest: u64,
     pub arrival: Option<u64>,
     pub advance: u64,
-    pub is_none: bool,
+    pub is_ending: bool,
 }
 
-/// A stream with skips, extra releases, stalls, windows, known arrivals and counted expirations, each only in
-/// some.
+/// A stream with some of: skips, extra releases, stalls, windows, known arrivals, counted expirations.
 pub fn stream(seed: u64) -> Vec<Known> {
     let mut random = Random(seed);
     let period = 1_000_000 + random.below(20_000_000);
@@ -46,11 +45,17 @@ pub fn stream(seed: u64) -> Vec<Known> {
         };
         let arrival = (arrivals && random.below(50) > 0).then_some(due);
         let advance = if counts { advance.max(1) } else { 1 };
-        known.push(Known { earliest, latest, arrival, advance, is_none: ends && job + 1 == releases });
+        known.push(Known { earliest, latest, arrival, advance, is_ending: ends && job + 1 == releases });
         before = latest;
         if one_of(&mut random, extras) {
             before += period / 3;
-            known.push(Known { earliest: before, latest: before, arrival: None, advance: 1, is_none: false });
+            known.push(Known {
+                earliest: before,
+                latest: before,
+                arrival: None,
+                advance: 1,
+                is_ending: false,
+            });
         }
     }
     known
@@ -66,7 +71,7 @@ impl Known {
 pub fn summary(stream: &[Known]) -> PeriodicSummary {
     let mut summary = PeriodicSummary::new();
     for known in stream {
-        summary.push_with(&known.release(), known.advance, known.is_none.then_some(Disturbance::Ending));
+        summary.push_with(&known.release(), known.advance, known.is_ending.then_some(Disturbance::Ending));
     }
     summary
 }

@@ -413,15 +413,18 @@ def infer(summary):
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
     offset, jitter, early, late = typical(best, period, summary.n, wide)
+    conservative = strip(joined(segments, never_falling).points, period)
+    # Extra releases count differently in the two models. A typical jitter above the greatest one would say nothing.
+    is_useful = jitter <= conservative[1]
     return {
         "period": period,
-        "conservative": strip(joined(segments, never_falling).points, period),
-        "typical": (offset, jitter),
+        "conservative": conservative,
+        "typical": (offset, jitter) if is_useful else None,
         "slips": sum(j > 0 for j in rises) + sum(s.slips for s in segments),
         "skipped": sum(j for j in rises if j > 0) + sum(s.skipped for s in segments),
         "extra": -sum(j for j in rises if j < 0),
-        "early": early,
-        "late": late,
+        "early": early if is_useful else [],
+        "late": late if is_useful else [],
     }
 
 def is_sound(releases, period, offset, jitter):
