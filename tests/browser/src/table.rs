@@ -68,7 +68,7 @@ fn fits(page: &Opened) -> Result {
 fn sorts(page: &Opened) -> Result {
     let jobs = head(page, "Jobs")?;
     page.expect(
-        "[...document.querySelectorAll('#overview th')].every((head) => \
+        "[...document.querySelectorAll('#overview thead th')].every((head) => \
                  head.getAttribute('aria-sort') === 'none')",
     )?;
     page.click(&jobs)?;
