@@ -1,32 +1,132 @@
 //! How Linux schedules a thread.
 
 use crate::time::Duration;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
 
-/// A scheduling policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// A scheduling policy of Linux. The only such type: the file, recordings, the kernel side and the daemon's
+/// protocol share it, each with its own notation of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// The default policy.
-    #[serde(rename = "SCHED_OTHER")]
     Other,
     /// First in, first out, by priority.
-    #[serde(rename = "SCHED_FIFO")]
     Fifo,
     /// Round robin, by priority.
-    #[serde(rename = "SCHED_RR")]
     Rr,
     /// Throughput.
-    #[serde(rename = "SCHED_BATCH")]
     Batch,
     /// Very low priority.
-    #[serde(rename = "SCHED_IDLE")]
     Idle,
     /// Earliest deadline first with reservations.
-    #[serde(rename = "SCHED_DEADLINE")]
     Deadline,
     /// Scheduled by a BPF program (sched_ext).
-    #[serde(rename = "SCHED_EXT")]
     Ext,
+}
+
+impl Policy {
+    /// Every policy.
+    pub const ALL: [Policy; 7] =
+        [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext];
+
+    /// The kernel's number of it, as in `<linux/sched.h>`.
+    pub const fn number(self) -> u32 {
+        match self {
+            Policy::Other => 0,
+            Policy::Fifo => 1,
+            Policy::Rr => 2,
+            Policy::Batch => 3,
+            Policy::Idle => 5,
+            Policy::Deadline => 6,
+            Policy::Ext => 7,
+        }
+    }
+
+    /// The policy with this number; `None` if the kernel has none.
+    pub fn from_number(number: u32) -> Option<Policy> {
+        Policy::ALL.into_iter().find(|policy| policy.number() == number)
+    }
+
+    /// Its name in the kernel's headers and in the timing-model file: `SCHED_FIFO`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Policy::Other => "SCHED_OTHER",
+            Policy::Fifo => "SCHED_FIFO",
+            Policy::Rr => "SCHED_RR",
+            Policy::Batch => "SCHED_BATCH",
+            Policy::Idle => "SCHED_IDLE",
+            Policy::Deadline => "SCHED_DEADLINE",
+            Policy::Ext => "SCHED_EXT",
+        }
+    }
+
+    /// The policy with this [`name`](Policy::name).
+    pub fn from_name(name: &str) -> Option<Policy> {
+        Policy::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+
+    /// Its name without the `SCHED_` that all share: `FIFO`.
+    pub fn short_name(self) -> &'static str {
+        self.name().trim_start_matches("SCHED_")
+    }
+
+    /// Whether a thread has a real-time priority under it.
+    pub const fn has_priority(self) -> bool {
+        matches!(self, Policy::Fifo | Policy::Rr)
+    }
+
+    /// Whether a thread has a nice value under it.
+    pub const fn has_nice(self) -> bool {
+        matches!(self, Policy::Other | Policy::Batch | Policy::Ext)
+    }
+
+    /// Whether it runs before all threads that are not real-time.
+    pub const fn is_real_time(self) -> bool {
+        self.has_priority() || matches!(self, Policy::Deadline)
+    }
+}
+
+/// As in the file: its [`name`](Policy::name).
+impl Serialize for Policy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Policy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        Policy::from_name(&name).ok_or_else(|| unknown(&name))
+    }
+}
+
+fn unknown<E: de::Error>(name: &str) -> E {
+    E::custom(format_args!("expected a scheduling policy, found {name:?}"))
+}
+
+/// The notation of the daemon's protocol, `"fifo"`: `#[serde(with = "punctual_model::policy::lowercase")]`.
+pub mod lowercase {
+    use super::{Policy, unknown};
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::borrow::Cow;
+
+    /// Writes the short name in lowercase.
+    ///
+    /// # Errors
+    /// If the serializer has one.
+    pub fn serialize<S: Serializer>(policy: &Policy, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&policy.short_name().to_ascii_lowercase())
+    }
+
+    /// Reads the short name in lowercase.
+    ///
+    /// # Errors
+    /// If it is not the name of a policy.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
+        let name = Cow::<str>::deserialize(deserializer)?;
+        let policy = Policy::ALL.into_iter().find(|policy| policy.short_name().to_ascii_lowercase() == name);
+        policy.ok_or_else(|| unknown(&name))
+    }
 }
 
 /// Parameters of a SCHED_DEADLINE thread.

@@ -11,9 +11,10 @@ mod text;
 pub use error::Error;
 pub use messages::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, NoParameters,
-    Plugin, PluginList, Policy, Processor, Spec, SpecId, SpecList, SpecNumber, SpecReply, Status,
+    Plugin, PluginList, Processor, Spec, SpecId, SpecList, SpecNumber, SpecReply, Status,
 };
 pub use parameters::{Bound, Limits, PARAMETERS, Parameter, Parameters, Unit, parameter};
+pub use punctual_model::Policy;
 pub use text::one_line;
 
 /// The name of the interface.

@@ -3,7 +3,7 @@
 //! The daemon reads requests strictly; clients pass over fields of replies that they do not know.
 
 use crate::Parameters;
-use punctual_model::{Duration, Instant};
+use punctual_model::{Duration, Instant, Policy};
 use serde::{Deserialize, Serialize};
 
 /// The daemon's number for a spec; never used again while the daemon runs.
@@ -17,18 +17,6 @@ pub enum Answer {
     Ok,
     /// Admitted, though a recommended parameter is missing.
     Partial,
-}
-
-/// The kernel's scheduling policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Policy {
-    /// SCHED_DEADLINE.
-    Deadline,
-    /// SCHED_FIFO.
-    Fifo,
-    /// SCHED_RR.
-    Rr,
 }
 
 /// What was admitted.
@@ -48,6 +36,7 @@ pub struct Admission {
     #[serde(rename = "accepted_runtime_ns", default, skip_serializing_if = "Option::is_none")]
     pub accepted_runtime: Option<Duration>,
     /// How its thread is scheduled.
+    #[serde(with = "punctual_model::policy::lowercase")]
     pub policy: Policy,
     /// The priority under SCHED_FIFO and SCHED_RR.
     #[serde(default, skip_serializing_if = "Option::is_none")]

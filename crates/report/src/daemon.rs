@@ -4,7 +4,7 @@ use crate::figures::Fit;
 use crate::number::{about, counted};
 use crate::table::{Column, Table, Tone, figures, words};
 use crate::{Page, visible};
-use punctual_client::{Admission, Answer, ClientInfo, Plugin, Policy, Spec, Status};
+use punctual_client::{Admission, Answer, ClientInfo, Plugin, Spec, Status};
 use punctual_model::{Duration, Instant};
 
 const SPECS: [Column; 12] = [
@@ -93,11 +93,7 @@ fn spec(spec: &Spec) -> Vec<(String, Tone)> {
 
 fn policy(admission: &Admission) -> String {
     let priority = admission.policy_priority.map_or(String::new(), |priority| format!(" {priority}"));
-    match admission.policy {
-        Policy::Deadline => "DEADLINE".into(),
-        Policy::Fifo => format!("FIFO{priority}"),
-        Policy::Rr => format!("RR{priority}"),
-    }
+    format!("{}{priority}", admission.policy.short_name())
 }
 
 /// One line for each processor of each plugin, in the order of their turns.

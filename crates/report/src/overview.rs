@@ -6,7 +6,7 @@ use crate::shape::Shape;
 use crate::slips::{left_out, typical};
 use crate::summed::Summed;
 use crate::{Page, text, visible};
-use punctual_model::{Periodic, Platform, Policy, Stream, Task, Threads, TimingModel};
+use punctual_model::{Periodic, Platform, Stream, Task, Threads, TimingModel};
 
 /// Which tasks the table has, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,7 +135,7 @@ fn urgency(task: &Task) -> u32 {
 }
 
 fn is_best_effort(task: &Task) -> bool {
-    !matches!(task.policy, Policy::Fifo | Policy::Rr | Policy::Deadline)
+    !task.policy.is_real_time()
 }
 
 /// Why a task is not shown at first.

@@ -51,16 +51,12 @@ pub(crate) fn since(span: Duration) -> String {
 
 /// Without the `SCHED_` that all of them share: `FIFO 80`, `DEADLINE`, `OTHER nice 5`.
 pub(crate) fn policy(policy: Policy, priority: u32, nice: Option<i32>) -> String {
-    let name = match policy {
-        Policy::Fifo => return format!("FIFO {priority}"),
-        Policy::Rr => return format!("RR {priority}"),
-        Policy::Deadline => return "DEADLINE".into(),
-        Policy::Idle => return "IDLE".into(),
-        Policy::Batch => "BATCH",
-        Policy::Ext => "EXT",
-        Policy::Other => "OTHER",
-    };
-    nice.filter(|nice| *nice != 0).map_or(name.into(), |nice| format!("{name} nice {nice}"))
+    let name = policy.short_name();
+    if policy.has_priority() {
+        return format!("{name} {priority}");
+    }
+    nice.filter(|nice| *nice != 0 && policy.has_nice())
+        .map_or(name.into(), |nice| format!("{name} nice {nice}"))
 }
 
 /// A separator without the clock that nearly all sleeps use.

@@ -2,7 +2,7 @@
 
 use crate::{Result, ensure, fail};
 use jsonschema::Validator;
-use punctual_model::{Policy, Stream, Task, Threads, TimingModel};
+use punctual_model::{Stream, Task, Threads, TimingModel};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
@@ -99,11 +99,6 @@ pub fn primary(task: &Task) -> Result<&Stream> {
         Some(stream) => Ok(stream),
         None => fail(format!("{} has no primary separator", task.name)),
     }
-}
-
-/// Whether a task may be called real-time.
-pub fn is_real_time(policy: Policy) -> bool {
-    matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline)
 }
 
 /// A model in a few lines, for messages.

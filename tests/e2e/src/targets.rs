@@ -1,6 +1,6 @@
 //! Ways to say which threads to observe, and what `show` and `doctor` say.
 
-use crate::model::{is_real_time, only_task, parse, tasks};
+use crate::model::{only_task, parse, tasks};
 use crate::run::{Running, directory, observe, punctual, run, sleeps, wait_until, workload};
 use crate::{Outcome, Result, Test, ensure, skip};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ fn all_real_time() -> Result<Outcome> {
         let model = extract_json(arguments)?;
         let found = model.tasks().iter().filter(|task| task.pid == workload.pid()).count();
         ensure!(found == 1, "{found} tasks of the one real-time thread there is");
-        let odd = model.tasks().iter().find(|task| task.phase == 0 && !is_real_time(task.policy));
+        let odd = model.tasks().iter().find(|task| task.phase == 0 && !task.policy.is_real_time());
         ensure!(odd.is_none(), "{} is no real-time thread", odd.map_or("", |task| &task.name));
     }
     Ok(Outcome::Completed)

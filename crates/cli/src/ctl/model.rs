@@ -2,7 +2,7 @@
 
 use super::remarks;
 use punctual_client::Parameters;
-use punctual_model::{Duration, Execution, Periodic, Policy, Slip, Stream, Task, TimingModel};
+use punctual_model::{Duration, Execution, Periodic, Slip, Stream, Task, TimingModel};
 
 /// Which threads of a model are to have specs, and how much to spare.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,8 +172,8 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
 /// real-time, if there are any, the one with the most jobs, rather one that can be declared; the later one of
 /// equals. A thread begins as what it was started as, and then becomes what it is.
 fn most_telling<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Known)> {
-    let real_time = phases.iter().any(|task| is_real_time(task.policy));
-    let candidates = phases.iter().filter(|task| is_real_time(task.policy) == real_time);
+    let real_time = phases.iter().any(|task| task.policy.is_real_time());
+    let candidates = phases.iter().filter(|task| task.policy.is_real_time() == real_time);
     let known = candidates
         .map(|task| (*task, stream(task).ok_or(Why::NoPeriod).and_then(|stream| needed(stream, choice))));
     let (task, known) = known.max_by_key(|(task, known)| (known.is_ok(), jobs(task)))?;
@@ -182,10 +182,6 @@ fn most_telling<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, K
 
 fn jobs(task: &Task) -> u64 {
     stream(task).map_or(0, |stream| stream.jobs)
-}
-
-fn is_real_time(policy: Policy) -> bool {
-    matches!(policy, Policy::Fifo | Policy::Rr | Policy::Deadline)
 }
 
 fn stream(task: &Task) -> Option<&Stream> {

@@ -224,11 +224,7 @@ unsafe extern "C" fn punctual_spec_is_admission_ignored(spec: *const Spec) -> c_
 
 /// `enum punctual_policy`: the numbers of `<sched.h>`.
 pub(super) fn policy(policy: Policy) -> c_int {
-    match policy {
-        Policy::Fifo => libc::SCHED_FIFO,
-        Policy::Rr => libc::SCHED_RR,
-        Policy::Deadline => libc::SCHED_DEADLINE,
-    }
+    policy.number() as c_int
 }
 
 #[unsafe(no_mangle)]

@@ -6,6 +6,7 @@ mod dataflow;
 mod generate;
 mod jobs;
 mod periodic;
+mod policy;
 mod read;
 mod request;
 mod schema;

@@ -147,7 +147,7 @@ fn every_nonsense_is_refused_at_its_place() {
         ),
         ("/platform", json!(["6.18", "x86_64", 2]), "expected an object, found an array"),
         ("/threads/tasks", json!({}), "expected an array, found an object"),
-        ("/threads/tasks/0/policy", json!("SCHED_FOO"), "expected one of `SCHED_OTHER`, "),
+        ("/threads/tasks/0/policy", json!("SCHED_FOO"), "expected a scheduling policy, found \"SCHED_FOO\""),
         ("/threads/tasks/0/primary", json!(null), "expected a whole number, zero or greater, found null"),
         (
             &format!("{periodic}/jitter_ns"),

@@ -214,15 +214,7 @@ fn separator(call: u8, class: u8, number: i32, object: u64) -> Option<Separator>
 }
 
 fn task(raw: &task_record) -> TaskEntry {
-    let policy = match raw.policy {
-        1 => Policy::Fifo,
-        2 => Policy::Rr,
-        3 => Policy::Batch,
-        5 => Policy::Idle,
-        6 => Policy::Deadline,
-        7 => Policy::Ext,
-        _ => Policy::Other,
-    };
+    let policy = Policy::from_number(raw.policy).unwrap_or(Policy::Other);
     let length = (raw.command_length as usize).min(COMMAND_LENGTH);
     TaskEntry {
         record: TaskRecord {
@@ -240,8 +232,8 @@ fn task(raw: &task_record) -> TaskEntry {
             name: text(&raw.comm),
             command: command_line(&raw.command[..length]),
             policy,
-            priority: if matches!(policy, Policy::Fifo | Policy::Rr) { raw.rt_priority } else { 0 },
-            nice: matches!(policy, Policy::Other | Policy::Batch | Policy::Ext).then_some(raw.nice),
+            priority: if policy.has_priority() { raw.rt_priority } else { 0 },
+            nice: policy.has_nice().then_some(raw.nice),
             reservation: (policy == Policy::Deadline).then(|| Reservation {
                 runtime_ns: Duration::from_ns(raw.runtime),
                 deadline_ns: Duration::from_ns(raw.deadline),

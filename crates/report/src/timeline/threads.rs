@@ -180,7 +180,7 @@ impl Thread {
 
 /// `SCHED_FIFO 80`, `SCHED_OTHER nice 5`, `SCHED_DEADLINE 2 ms in 10 ms, every 10 ms`.
 fn parameters(task: &TaskRecord) -> String {
-    let policy = policy_name(task.policy);
+    let policy = task.policy.name();
     match (&task.reservation, task.nice) {
         (Some(reservation), _) => {
             format!(
@@ -195,10 +195,8 @@ fn parameters(task: &TaskRecord) -> String {
 }
 
 fn arguments(task: &TaskRecord) -> Vec<Argument> {
-    let mut arguments = vec![
-        Argument::text("policy", policy_name(task.policy)),
-        Argument::text("affinity", task.affinity.clone()),
-    ];
+    let mut arguments =
+        vec![Argument::text("policy", task.policy.name()), Argument::text("affinity", task.affinity.clone())];
     if task.priority > 0 {
         arguments.push(Argument::number("priority", task.priority.into()));
     }
@@ -214,18 +212,6 @@ fn arguments(task: &TaskRecord) -> Vec<Argument> {
         arguments.push(Argument::text("command", task.command.clone()));
     }
     arguments
-}
-
-fn policy_name(policy: Policy) -> &'static str {
-    match policy {
-        Policy::Other => "SCHED_OTHER",
-        Policy::Fifo => "SCHED_FIFO",
-        Policy::Rr => "SCHED_RR",
-        Policy::Batch => "SCHED_BATCH",
-        Policy::Idle => "SCHED_IDLE",
-        Policy::Deadline => "SCHED_DEADLINE",
-        Policy::Ext => "SCHED_EXT",
-    }
 }
 
 /// The priority as the kernel's tracer has it: the less, the more urgent.

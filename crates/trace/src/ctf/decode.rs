@@ -3,7 +3,7 @@
 
 use super::layout::*;
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
-use punctual_model::{Disturbance, Duration, Instant, Reservation, Separator, Window};
+use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
 /// Where in a packet something does not make sense, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,7 +273,7 @@ fn task(fields: &mut Fields<'_>, now: u64) -> Result<TaskRecord, &'static str> {
         4 => Begin::Exec,
         _ => return Err("a begin of a task that is not known"),
     };
-    let policy = policy(fields.u8()).ok_or("a scheduling policy that is not known")?;
+    let policy = Policy::from_number(fields.u8().into()).ok_or("a scheduling policy that is not known")?;
     let priority = fields.u32();
     let (has_nice, nice) = (fields.u8() != 0, fields.u32() as i32);
     let is_reserved = fields.u8() != 0;

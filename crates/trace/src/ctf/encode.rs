@@ -157,7 +157,7 @@ impl Packet {
         self.bytes.extend_from_slice(&task.sequence.to_le_bytes());
         self.bytes.extend_from_slice(&(at_ns - task.at.ns()).to_le_bytes());
         self.bytes.push(begin_number(task.begin));
-        self.bytes.push(policy_number(task.policy));
+        self.bytes.push(task.policy.number() as u8);
         self.bytes.extend_from_slice(&task.priority.to_le_bytes());
         self.bytes.push(u8::from(task.nice.is_some()));
         self.bytes.extend_from_slice(&task.nice.unwrap_or(0).to_le_bytes());

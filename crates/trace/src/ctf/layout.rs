@@ -1,7 +1,7 @@
 //! Where everything is in a packet. The metadata ([`super::metadata`]) say the same to other tools.
 
 use crate::Totals;
-use punctual_model::{Call, Disturbance, Duration, FileClass, Object, Policy, Separator};
+use punctual_model::{Call, Disturbance, Duration, FileClass, Object, Separator};
 
 /// First bytes of every packet: CTF's magic number, and with the UUID behind it the place to go on after
 /// damage.
@@ -213,24 +213,4 @@ pub fn disturbance_number(disturbance: Option<Disturbance>) -> u8 {
 pub fn disturbance(number: u8) -> Option<Option<Disturbance>> {
     let all = [None, Some(Disturbance::Signal), Some(Disturbance::Ending), Some(Disturbance::Stall)];
     all.into_iter().find(|disturbance| disturbance_number(*disturbance) == number)
-}
-
-/// The kernel's number of a policy.
-pub fn policy_number(policy: Policy) -> u8 {
-    match policy {
-        Policy::Other => 0,
-        Policy::Fifo => 1,
-        Policy::Rr => 2,
-        Policy::Batch => 3,
-        Policy::Idle => 5,
-        Policy::Deadline => 6,
-        Policy::Ext => 7,
-    }
-}
-
-/// The policy of this number.
-pub fn policy(number: u8) -> Option<Policy> {
-    let policies =
-        [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext];
-    policies.into_iter().find(|policy| policy_number(*policy) == number)
 }

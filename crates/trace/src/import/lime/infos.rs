@@ -129,17 +129,7 @@ impl Infos {
             Value::String(name) => (name.as_str(), &Value::Null),
             _ => return None,
         };
-        let policy = match name {
-            "SCHED_FIFO" => Policy::Fifo,
-            "SCHED_RR" => Policy::Rr,
-            "SCHED_DEADLINE" => Policy::Deadline,
-            "SCHED_OTHER" => Policy::Other,
-            "SCHED_BATCH" => Policy::Batch,
-            "SCHED_IDLE" => Policy::Idle,
-            "SCHED_EXT" => Policy::Ext,
-            _ => return None,
-        };
-        Some((policy, parameters))
+        Some((Policy::from_name(name)?, parameters))
     }
 
     fn command(&self) -> String {
