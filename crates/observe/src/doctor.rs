@@ -1,4 +1,4 @@
-//! What of this kernel and these privileges lets which function work.
+//! Checks what works on this kernel with these privileges.
 
 use crate::error::Error;
 use crate::jobs::{self, Attach, Settings};
@@ -12,20 +12,20 @@ use std::path::Path;
 pub enum Verdict {
     /// It does.
     Works,
-    /// It does not, and Punctual does without, at some cost.
+    /// It does not; Punctual works without it, at some cost.
     Degraded,
-    /// It does not, and observing is impossible without.
+    /// It does not, and observing needs it.
     Missing,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Clone, Debug)]
 pub struct Check {
     /// What.
     pub name: &'static str,
     /// Whether it works.
     pub ok: Verdict,
-    /// What was found.
+    /// The finding.
     pub detail: String,
     /// What to do about it.
     pub advice: Option<String>,
@@ -49,7 +49,7 @@ impl Check {
     }
 }
 
-/// Looks at everything that observing needs, by trying it.
+/// Checks everything that observing needs, by trying it.
 pub fn doctor() -> Vec<Check> {
     let mut checks = vec![kernel_release(), privileges(), types()];
     if checks.iter().all(|check| check.ok == Verdict::Works) {

@@ -1,15 +1,15 @@
-//! Why an observation could not be made, in one line that says what to do.
+//! Why an observation failed, in one line that says what to do.
 
 use std::fmt;
 
-/// What kind of thing stands in the way.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// This user may not observe.
+    /// This user lacks the privileges to observe.
     Privileges,
-    /// This kernel lacks something that cannot be done without.
+    /// This kernel lacks something that observing needs.
     Kernel,
-    /// A process or cgroup that was named does not exist.
+    /// A named process or cgroup does not exist.
     TargetNotFound,
     /// The command could not be started.
     CommandFailed,
@@ -17,7 +17,7 @@ pub enum ErrorKind {
     Other,
 }
 
-/// An observation that could not be made.
+/// An observation that failed.
 #[derive(Clone, Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -29,7 +29,7 @@ impl Error {
         Self { kind, message: message.into() }
     }
 
-    /// What kind of thing stands in the way.
+    /// The kind of an error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -1,7 +1,7 @@
-//! Dataflow programs that cannot be rebuilt: their four events, at functions of their framework that a file
+//! The four events of dataflow programs that cannot be rebuilt, at functions of their framework that a probe file
 //! names.
 //!
-//! Breakpoints (uprobes) are set in the pages of one process, before it runs; nobody else's are touched.
+//! Breakpoints (uprobes) are set in the pages of one process, before it runs; no other process is touched.
 
 mod file;
 mod place;
@@ -41,11 +41,10 @@ unsafe impl Plain for flow_event {}
 // SAFETY: as above.
 unsafe impl Plain for flow_name {}
 
-/// What came from the kernel.
+/// What the eBPF program sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// What an object is called: before its first event, and some more times where its identity is found at
-    /// another address.
+    /// The name of an object: before its first event, and again where its identity is found at another address.
     Named {
         /// Whether it is a channel, not a task.
         channel: bool,
@@ -74,14 +73,14 @@ pub enum Seen {
     },
 }
 
-/// What the kernel side could not tell.
+/// What the eBPF program could not read or send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// Events for which there was no room.
     pub lost: u64,
     /// Ends of executions without a begin.
     pub unmatched: u64,
-    /// Events whose identity could not be read where the file says, as in [`Kind::ALL`].
+    /// Events whose identity could not be read at the declared place, in the order of [`Kind::ALL`].
     pub unreadable: [u64; 4],
     /// Names that could not be read: of channels, of tasks.
     pub nameless: [u64; 2],
@@ -131,7 +130,7 @@ pub fn locate(file: &ProbeFile, program: &std::path::Path) -> Result<Vec<Located
         .collect())
 }
 
-/// The events of which no function is there.
+/// The events of which the program has no function.
 pub fn missing(file: &ProbeFile, located: &[Located]) -> Vec<Kind> {
     let has = |kind| {
         located.iter().any(|it| {
@@ -149,8 +148,8 @@ pub fn program_of(command: &[OsString]) -> Result<std::path::PathBuf, Error> {
 }
 
 impl Tracer {
-    /// Starts a command; probes are in it before its first instruction. `located` is from [`locate`], with
-    /// all that is needed there.
+    /// Starts a command, with probes in it before its first instruction. `located` is from [`locate`] and has all
+    /// events.
     pub fn start(file: &ProbeFile, located: &[Located], command: &[OsString]) -> Result<Self, Error> {
         silence_libbpf();
         system::require_privileges()?;
@@ -198,7 +197,7 @@ impl Tracer {
         self.command.status().is_some()
     }
 
-    /// What was counted until now.
+    /// The counters so far.
     pub fn counted(&self) -> Counted {
         let counters = self.skeleton.maps.bss_data.as_deref().map(|bss| bss.counters.as_slice());
         let counter = |first: flow_counter, beyond: usize| {

@@ -1,5 +1,4 @@
-//! What must be known of this machine before anything is loaded: privileges, types, namespaces, cgroups,
-//! processes.
+//! What must be known of the machine before anything is loaded: privileges, types, namespaces, cgroups, processes.
 
 use crate::error::{Error, ErrorKind};
 use libbpf_rs::Btf;
@@ -77,7 +76,7 @@ pub fn stolen() -> Duration {
     fs::read_to_string("/proc/stat").map_or(Duration::ZERO, |stat| stolen_of(&stat))
 }
 
-/// What `/proc/stat` says of that: the eighth number of its first line.
+/// The same from the text of `/proc/stat`: the eighth number of its first line.
 fn stolen_of(stat: &str) -> Duration {
     const TICKS_OF_A_SECOND: u64 = 100;
     let ticks: u64 = stat
@@ -111,8 +110,8 @@ pub fn pid_namespace() -> u32 {
     }
 }
 
-/// How many threads are watched at most: a machine has some real-time threads for each processor, and those
-/// of its programs. No more than need be: a small table stays in the processor's caches.
+/// How many threads are watched at most: a machine has some real-time threads per processor, and those of its
+/// programs. A small table stays in the processor's caches.
 pub fn most_threads() -> u32 {
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u32);
     (1024 + 32 * cpus).next_power_of_two()
@@ -145,7 +144,7 @@ pub fn cgroup_id(path: &Path) -> Result<u64, Error> {
     // SAFETY: zeroed is a valid statfs, whether or not the call filled it in.
     let about = unsafe { about.assume_init() };
     if result != 0 || about.f_type != CGROUP2_SUPER_MAGIC {
-        return Err(not_found("it is no cgroup of version 2"));
+        return Err(not_found("it is not a cgroup of version 2"));
     }
     Ok(metadata.ino())
 }
@@ -188,8 +187,8 @@ pub fn now() -> punctual_model::Instant {
     punctual_model::Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Whether a program may look at the processor's count of what it is in. On x86-64 it is reached by its
-/// symbol, which kernels without `CONFIG_KALLSYMS_ALL` do not have.
+/// Whether a program can read if an interrupt is being served. On x86-64 that needs a symbol which kernels without
+/// `CONFIG_KALLSYMS_ALL` lack.
 pub fn shows_interrupts() -> bool {
     if cfg!(target_arch = "aarch64") {
         return true;
@@ -201,7 +200,7 @@ pub fn shows_interrupts() -> bool {
         .any(|name| name == "__preempt_count" || name == "pcpu_hot")
 }
 
-/// Whether the numbers of tracepoints may be read, which is how perf is told of them.
+/// Whether the numbers of tracepoints are readable, by which perf identifies them.
 pub fn names_tracepoints() -> bool {
     let roots = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
     roots

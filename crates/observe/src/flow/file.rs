@@ -1,18 +1,17 @@
-//! The file that says which function of a framework is which event, and where identities and names lie; and
-//! what is true of a program and cannot be seen from outside. Several files add up: that of the framework,
-//! that of the program.
+//! Probe files: which function of a framework is which event, where identities and names lie, and what cannot be
+//! seen of a program from outside. Several files add up: the framework's, then the program's.
 
 use super::place::{Number, Place, Text};
 use super::skeleton::types::flow_limits;
 use punctual_trace::flow::{Arming, Kind};
 use serde::Deserialize;
 
-/// As many probes as the kernel side has room for.
+/// How many probes the eBPF program has room for.
 pub const MOST_PROBES: usize = flow_limits::MOST_PROBES.0 as usize;
 /// Nobody writes more by hand.
 const MOST_BYTES: usize = 1 << 20;
 
-/// What such files say.
+/// The content of probe files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProbeFile {
     /// What they are for, for people.
@@ -34,7 +33,7 @@ pub struct Declared {
     pub channel: String,
     /// The task's.
     pub task: String,
-    /// How it counts; absent where nothing is said of that.
+    /// How it counts data; `None` if not declared.
     pub arming: Option<Arming>,
 }
 
@@ -43,7 +42,7 @@ pub struct Declared {
 pub struct Probe {
     /// The event.
     pub kind: Kind,
-    /// Functions, each of which is this event; at least one has to be there.
+    /// Functions that are this event; the program must have at least one.
     pub symbols: Vec<String>,
     /// Whether it happens when they return.
     pub at_return: bool,
@@ -127,7 +126,7 @@ impl ProbeFile {
         raw.read().map_err(|(offset, what)| (line(offset), what))
     }
 
-    /// Adds what a later file says: probes and connections to those that are there, the rest in place of it.
+    /// Merges a later file: its probes and connections are added, the rest replaces what was there.
     pub fn add(&mut self, later: ProbeFile) {
         self.framework = later.framework.or(self.framework.take());
         self.policy = later.policy.or(self.policy.take());
@@ -141,7 +140,7 @@ impl ProbeFile {
         self.connections.extend(new);
     }
 
-    /// Whether there is all that a trace needs.
+    /// Fails unless all four events are declared and there is room for their probes.
     pub fn check(&self) -> Result<(), String> {
         for kind in Kind::ALL {
             if !self.probes.iter().any(|probe| probe.kind == kind) {

@@ -3,7 +3,7 @@
 use super::skeleton::types::flow_limits;
 use std::str::FromStr;
 
-/// Pointers that are followed, at most.
+/// How many pointers are followed at most.
 pub const MOST_STEPS: usize = flow_limits::MOST_STEPS.0 as usize;
 /// Arguments in registers.
 const ARGUMENTS: u8 = 6;
@@ -71,7 +71,7 @@ impl FromStr for Text {
     }
 }
 
-/// A place whose content is meant: with an offset, be it 0.
+/// A place whose content is read, so with an offset, even if that is 0.
 fn address(text: &str) -> Result<Place, String> {
     let mut place: Place = text.parse()?;
     let ends_in_offset = !text.trim_end().ends_with(']') && !place.offsets.is_empty();

@@ -1,4 +1,4 @@
-//! Functions of a program and of the libraries that it is linked to.
+//! Finds functions in a program and in the libraries that it is linked to.
 
 use crate::error::{Error, ErrorKind};
 use goblin::elf::program_header::PT_LOAD;
@@ -18,18 +18,18 @@ pub struct Function {
     pub first: Option<First>,
 }
 
-/// What a breakpoint at an instruction comes to (x86-64).
+/// How the kernel handles a breakpoint at an instruction (x86-64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First {
-    /// The kernel does by itself what the instruction does.
+    /// It emulates the instruction.
     Emulated,
-    /// The instruction is stepped over, which costs ten times as much.
+    /// It single-steps the instruction, which costs ten times as much.
     SingleStepped,
-    /// The kernel sets none there.
+    /// It sets no breakpoint there.
     Refused,
 }
 
-/// Looks functions up: in the program first, then in its libraries, in their order.
+/// Looks up functions: in the program first, then in its libraries, in their order.
 pub fn find(program: &Path, names: &[&str]) -> Result<Vec<Option<Function>>, Error> {
     let mut found = vec![None; names.len()];
     for file in std::iter::once(program.to_owned()).chain(libraries(program)) {
@@ -69,7 +69,7 @@ fn failed(file: &Path, why: impl ToString) -> Error {
     )
 }
 
-/// From an address to a place in the file.
+/// The place in the file of an address.
 fn offset(elf: &Elf<'_>, symbol: &Sym) -> Option<usize> {
     let header = elf.program_headers.iter().find(|header| {
         header.p_type == PT_LOAD
@@ -79,8 +79,8 @@ fn offset(elf: &Elf<'_>, symbol: &Sym) -> Option<usize> {
     usize::try_from(symbol.st_value - header.p_vaddr + header.p_offset).ok()
 }
 
-/// What the loader would load with it: it is asked, and runs nothing of the program. None for static
-/// programs.
+/// The libraries that the dynamic loader would load, by its own account; it runs nothing of the program. Empty for
+/// static programs.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let Ok(bytes) = std::fs::read(program) else { return Vec::new() };
     let Some(loader) = Elf::parse(&bytes).ok().and_then(|elf| elf.interpreter.map(str::to_owned)) else {
@@ -96,8 +96,7 @@ fn libraries(program: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What the kernel does by itself are pushes, jumps, calls and instructions that do nothing. What is locked
-/// it does not touch.
+/// The kernel emulates pushes, jumps, calls and no-ops. It refuses locked instructions.
 fn kind_of(elf: &Elf<'_>, first: &[u8]) -> Option<First> {
     if elf.header.e_machine != goblin::elf::header::EM_X86_64 {
         return None;
@@ -112,7 +111,7 @@ fn kind_of(elf: &Elf<'_>, first: &[u8]) -> Option<First> {
     })
 }
 
-/// The file that a command means, as the kernel will: a path, or a name in PATH.
+/// The file that a command runs: a path, or a name in PATH.
 pub fn program(name: &std::ffi::OsStr) -> Option<PathBuf> {
     let there =
         |path: &Path| path.is_file().then(|| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));

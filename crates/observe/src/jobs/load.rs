@@ -185,7 +185,7 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
     let hooks = Hooks::choose(attach);
     let mut open = open(settings, hooks, btf)?;
-    let waking = if settings.switches && system::shows_interrupts() { "waking_told" } else { "waking" };
+    let waking = if settings.switches && system::shows_interrupts() { "waking_of_current" } else { "waking" };
     choose(&mut open, btf, |name| name == waking || SCHEDULER_PROGRAMS.contains(&name) || hooks.need(name))?;
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
     let links = attach_all(&skeleton)?;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The four events of a dataflow program, at the functions of a framework that does not say them
- * itself. What is what, and where identities and names lie, is told before loading; nothing here
- * knows a framework.
+ * The four events of a dataflow program, at functions of a framework that does not trace them
+ * itself. The loader sets which function is which event, and where identities and names lie;
+ * nothing here knows a framework.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -29,13 +29,13 @@ struct object {
 	__u64 place; /* where its id was read first, or its name where its id is an argument */
 	__u32 first; /* pushes of a channel, activations of a task */
 	__u32 starts;
-	__u32 told; /* how often its name was */
+	__u32 names_sent;
 	__u32 unused;
 };
 
 /* The name of one object, read where its id or name is found elsewhere too, shows whether it is
  * one. */
-enum { MOST_TOLD = 4 };
+enum { MOST_NAMES_SENT = 4 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -88,7 +88,7 @@ static __always_inline void take_arguments(struct pt_regs *registers, struct arg
 	arguments->values[7] = 0;
 }
 
-/* The address that a place says, or the argument itself. */
+/* Follows a place to its address, or to the argument itself. */
 static __always_inline bool follow(
 	const struct arguments *arguments, const volatile struct flow_place *place, __u64 *address)
 {
@@ -136,8 +136,8 @@ static __always_inline void fill(struct flow_event *event, __u64 at, __u64 objec
 	event->kind = kind;
 }
 
-/* Its name goes before its first event. */
-static __always_inline void tell_name(const struct arguments *arguments,
+/* Sends its name, before its first event. */
+static __always_inline void send_name(const struct arguments *arguments,
 	const volatile struct flow_probe *probe, __u64 at, __u64 id, __u32 which)
 {
 	struct flow_name *name = bpf_ringbuf_reserve(&records, sizeof(*name), 0);
@@ -162,21 +162,21 @@ static __always_inline struct object *lookup(const struct arguments *arguments,
 {
 	struct object_key key = {.id = id, .is_channel = probe->kind == FLOW_PUSH};
 	struct object *object = bpf_map_lookup_elem(&objects, &key);
-	struct object first = {.place = place, .told = 1};
-	bool tell;
+	struct object first = {.place = place, .names_sent = 1};
+	bool is_new_place;
 
 	if (!place && probe->has_name && follow(arguments, &probe->name, &place))
 		first.place = place;
 	if (object) {
-		tell = object->place != place && object->told < MOST_TOLD;
-		object->told += tell;
+		is_new_place = object->place != place && object->names_sent < MOST_NAMES_SENT;
+		object->names_sent += is_new_place;
 	} else {
-		/* Of two that come at once, one is told that it was first. */
-		tell = bpf_map_update_elem(&objects, &key, &first, BPF_NOEXIST) == 0;
+		/* Of two at once, only one finds that it is the first. */
+		is_new_place = bpf_map_update_elem(&objects, &key, &first, BPF_NOEXIST) == 0;
 		object = bpf_map_lookup_elem(&objects, &key);
 	}
-	if (tell && probe->has_name)
-		tell_name(arguments, probe, at, id, which);
+	if (is_new_place && probe->has_name)
+		send_name(arguments, probe, at, id, which);
 	return object;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which calls separate jobs, on what object, and when the next job should come. A call that cannot
- * block separates nothing. */
+ * block is not a separator. */
 #ifndef PUNCTUAL_CALLS_H
 #define PUNCTUAL_CALLS_H
 
-/* What is known of a call from its arguments. */
+/* A call by its arguments. */
 struct call_info {
 	__u64 object;
 	__u64 arrival;
@@ -39,8 +39,8 @@ static __always_inline __s64 read_timeval(const void *user)
 	return read_time(user, 1000);
 }
 
-/* Whether a pointed-to timeout is given and zero: the call only looks. */
-static __always_inline bool only_looks(const void *timeout)
+/* Whether a timeout is given and zero: the call does not wait. */
+static __always_inline bool does_not_wait(const void *timeout)
 {
 	return timeout && read_timespec(timeout) == 0;
 }
@@ -122,7 +122,7 @@ static __always_inline __s64 look(struct thread *thread, struct call_info *info,
 	return BPF_CORE_READ(file, f_flags);
 }
 
-/* A call that reads from `fd`: no separator where that cannot block. */
+/* A call that reads from `fd`: not a separator where that cannot block. */
 static __always_inline void reads(struct thread *thread, struct call_info *info, int fd)
 {
 	__s64 flags = look(thread, info, fd);
@@ -156,7 +156,7 @@ static __always_inline void futex(struct call_info *info, __u64 address, __u32 o
 	info->object = address & ~7ULL;
 }
 
-/* A descriptor by its number alone: what it is follows from the call. */
+/* A descriptor by number only: its class follows from the call. */
 static __always_inline void numbered(struct call_info *info, __u8 class, int fd)
 {
 	info->object_class = class;
@@ -170,8 +170,8 @@ static __always_inline void sleep_on_clock(
 
 	info->object_class = absolute ? OBJECT_CLOCK_ABSOLUTE : OBJECT_CLOCK;
 	info->number = clock;
-	/* A sleep of no time is one all the same: who is late asks for it, and may sleep until the
-	 * timer has gone off. */
+	/* A sleep until a time that has passed is a separator all the same: late threads ask for
+	 * it, and may sleep until the timer has gone off. */
 	if (when < 0) {
 		info->call = CALL_NONE;
 		return;
@@ -195,8 +195,8 @@ static __always_inline void wait_for_any(
 		info->arrival = now + when;
 }
 
-/* A poll of one descriptor is named by it; of several, the array says too little to tell one wait
- * from another. */
+/* A poll of one descriptor has that as its object. An array of several does not distinguish one
+ * wait from another. */
 static __always_inline void poll_object(
 	struct thread *thread, struct call_info *info, __u64 array, __u64 length)
 {
@@ -204,7 +204,7 @@ static __always_inline void poll_object(
 
 	if (length != 1 || bpf_probe_read_user(&fd, sizeof(fd), (void *)array))
 		return;
-	/* O_NONBLOCK says nothing here: that is how poll is used. */
+	/* O_NONBLOCK does not matter: descriptors that are polled mostly have it. */
 	if (look(thread, info, fd) >= 0 && info->object_class == OBJECT_NEVER_BLOCKS)
 		info->object_class = OBJECT_OTHER;
 }
@@ -253,7 +253,7 @@ static __always_inline void classify(
 		break;
 	case CALL_EPOLL_PWAIT2:
 		numbered(info, OBJECT_EPOLL, a);
-		if (only_looks((void *)d))
+		if (does_not_wait((void *)d))
 			info->call = CALL_NONE;
 		break;
 	case CALL_READ:
@@ -296,7 +296,7 @@ static __always_inline void classify(
 		break;
 	}
 	case CALL_RT_SIGTIMEDWAIT:
-		if (only_looks((void *)c))
+		if (does_not_wait((void *)c))
 			info->call = CALL_NONE;
 		break;
 	case CALL_MQ_TIMEDRECEIVE:
@@ -318,7 +318,7 @@ static __always_inline void classify(
 		if (c == 1 && !bpf_probe_read_user(&first, sizeof(first), (void *)b) &&
 			(first.sem_op > 0 || first.sem_flg & IPC_NOWAIT))
 			info->call = CALL_NONE;
-		if (info->call == CALL_SEMTIMEDOP && only_looks((void *)d))
+		if (info->call == CALL_SEMTIMEDOP && does_not_wait((void *)d))
 			info->call = CALL_NONE;
 		break;
 	}
@@ -334,7 +334,7 @@ static __always_inline void classify(
 	case CALL_IO_PGETEVENTS:
 		info->object_class = OBJECT_ADDRESS;
 		info->object = a;
-		if ((long)b <= 0 || only_looks((void *)e))
+		if ((long)b <= 0 || does_not_wait((void *)e))
 			info->call = CALL_NONE;
 		break;
 	case CALL_IO_URING_ENTER:

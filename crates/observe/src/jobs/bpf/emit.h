@@ -137,7 +137,7 @@ static __always_inline void emit_switch(struct thread *thread, __u8 step, __u32 
 		emit_step(thread->tid, thread->sequence, step, by, now);
 }
 
-/* The call that the thread is in (or was in), with as much as is known of it. */
+/* Sends the call that the thread is or was in. */
 static __always_inline void emit_call(struct thread *thread, __u8 flags)
 {
 	struct activation *record = reserve(thread, sizeof(*record));
@@ -169,7 +169,7 @@ static __always_inline void emit_call(struct thread *thread, __u8 flags)
 	submit(thread, record);
 }
 
-/* A sleep outside of all calls that separate. */
+/* Sends a sleep outside of all separators. */
 static __always_inline void emit_suspension(
 	struct thread *thread, __u8 disturbance, __u64 earliest, __u64 latest, __u64 start)
 {

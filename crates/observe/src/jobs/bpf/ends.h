@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the end of a call tells besides that it is over: expirations of a timer, and why it ended
- * where nothing came. */
+/* What the end of a call says: expirations of a timer, and why it ended where nothing came. */
 #ifndef PUNCTUAL_ENDS_H
 #define PUNCTUAL_ENDS_H
 
-/* Whether the thread, which is running, is about to end: of its own, or by a signal that nothing
- * holds up. */
+/* Whether the running thread is about to end: by itself, or by SIGKILL. */
 static __always_inline bool is_ending(struct task_struct *task)
 {
 	return task->flags & PF_EXITING || task->pending.signal.sig[0] & SIGKILL_BIT;
 }
 
-/* Whether nothing will come any more at the socket behind a descriptor of the current thread. */
+/* Whether the socket behind a descriptor of the current thread is shut down for reading. */
 static __always_inline bool is_shut_down(int fd)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -28,8 +26,7 @@ static __always_inline bool is_shut_down(int fd)
 	return BPF_CORE_READ(socket, sk, sk_shutdown) & RCV_SHUTDOWN;
 }
 
-/* What made a call return that had slept, with this result, where it was nothing that the thread
- * waits for. */
+/* What else than the event that the thread waits for made a call that slept return this result. */
 static __always_inline __u8 disturbance_of(
 	struct thread *thread, struct task_struct *task, long result)
 {
@@ -61,32 +58,31 @@ static __always_inline __u8 disturbance_of(
 	return thread->disturbance;
 }
 
-/* How many expirations of a timer a call tells of that has returned `result`; 0 where it tells
- * nothing. */
+/* How many expirations of a timer a call that returned `result` stands for; 0: not known. */
 static __always_inline __u64 expirations_of(
 	struct thread *thread, struct task_struct *task, long result)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	void *told = (void *)ARGUMENT_2(regs);
+	void *answer = (void *)ARGUMENT_2(regs);
 
 	if (thread->call == CALL_READ && thread->object_class == OBJECT_TIMERFD &&
 		result == sizeof(__u64)) {
 		__u64 expirations;
 
-		return bpf_probe_read_user(&expirations, sizeof(expirations), told) ? 0
-										    : expirations;
+		return bpf_probe_read_user(&expirations, sizeof(expirations), answer) ? 0
+										      : expirations;
 	}
 	if (thread->call == CALL_READ && thread->object_class == OBJECT_SIGNALFD &&
 		result == SIGNALFD_SIGINFO_SIZE) {
 		struct signalfd_siginfo info;
 
-		if (!bpf_probe_read_user(&info, sizeof(info), told) && info.ssi_code == SI_TIMER)
+		if (!bpf_probe_read_user(&info, sizeof(info), answer) && info.ssi_code == SI_TIMER)
 			return 1 + (__u64)info.ssi_overrun;
 	}
-	if (thread->call == CALL_RT_SIGTIMEDWAIT && result > 0 && told) {
+	if (thread->call == CALL_RT_SIGTIMEDWAIT && result > 0 && answer) {
 		struct timer_siginfo info;
 
-		if (!bpf_probe_read_user(&info, sizeof(info), told) && info.si_code == SI_TIMER &&
+		if (!bpf_probe_read_user(&info, sizeof(info), answer) && info.si_code == SI_TIMER &&
 			info.si_overrun >= 0)
 			return 1 + (__u64)info.si_overrun;
 	}

@@ -83,7 +83,7 @@ struct header {
 	__u8 call;
 	__u8 object_class;
 	__u32 tid;	/* in the initial PID namespace */
-	__u32 sequence; /* records of this thread before this one, sent or dropped */
+	__u32 sequence; /* records of this thread so far, sent or dropped */
 	__s32 number;	/* descriptor, clock or identifier */
 };
 
@@ -98,7 +98,7 @@ struct activation {
 	__u64 latest;	/* … not after */
 	__u64 start;	/* ran again */
 	__u64 suspended_after; /* asleep inside the call after the release */
-	__u64 expirations;     /* of a timer, that the call told of; 0: not known */
+	__u64 expirations;     /* of a timer, that the call stands for; 0: not known */
 };
 
 struct task_record {
@@ -135,8 +135,7 @@ struct exit_record {
 	__u64 at;
 };
 
-/* A step of the scheduler; sent only where it was asked for. Has no place in the thread's sequence.
- */
+/* A step of the scheduler; sent on request only, and not counted in the thread's sequence. */
 struct switch_record {
 	struct header header;
 	__u64 at;
@@ -163,15 +162,14 @@ enum thread_state {
 };
 
 /*
- * What is remembered of each watched thread. Written by the thread itself and by its CPU's
- * scheduler; `waking` by its wakers. In the order of use: every event of a thread after an idle
- * processor begins with cold caches, so lines are what it costs.
+ * The state of a watched thread. Written by the thread itself and by the scheduler on its
+ * processor; `waking` by its wakers. In the order of use: an event begins with cold caches, and
+ * each cache line costs.
  */
 struct thread {
 	__u64 waking;
 	__u64 stop; /* last time it went to sleep */
-	/* The thread has had `cpu_then` at `clock_from`, and no more since then than time has
-	 * passed. */
+	/* Processor time at `clock_from`; since then at most the time that has passed. */
 	__u64 clock_from;
 	__u64 cpu_then;
 	__u64 unaccounted; /* what readings by the clock were ahead of the account, in all */
@@ -214,7 +212,7 @@ struct thread {
 	__u32 policy;
 	__u32 rt_priority;
 	__s32 nice;
-	__u8 command_told; /* its command line has left */
+	__u8 command_sent; /* its command line was sent */
 	__u8 disturbance;
 	__u8 restarted;	    /* the call goes on after a signal */
 	__u8 read_by_clock; /* in this turn on a processor a record has left with a reading by the
@@ -231,7 +229,7 @@ enum sleep_kind {
 	SLEEP_STOPPED = 1,	   /* by a signal, or a debugger */
 	SLEEP_UNINTERRUPTIBLE = 2, /* disk, locks of the kernel */
 	SLEEP_INTERRUPTIBLE = 3,   /* what calls that wait for events do */
-	SLEEP_OVER = 4,		   /* no sleep is any more: what the call waits for has come */
+	SLEEP_OVER = 4,		   /* greater than any sleep: what the call waits for has come */
 };
 
 /* How a call that was left for a signal goes on. */

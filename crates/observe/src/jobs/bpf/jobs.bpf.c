@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Distils what watched threads do into one record per separation of jobs.
+ * One record per separation of jobs, of every watched thread.
  *
- * Nothing here trusts that every event is seen: some virtual machines lose a few wake-ups and
- * switches. The state of a thread is mended at its next sign of life, and a release that was not
- * seen leaves as a window. Processor time is the kernel's own account (sum_exec_runtime), never
- * less, so a lost event never falsifies a cost.
+ * Nothing here relies on seeing every event: some virtual machines lose a few wake-ups and
+ * switches. The state of a thread is repaired at its next event, and a release that was not seen
+ * becomes a window. Processor time is the kernel's account (sum_exec_runtime) and never less, so a
+ * lost event never falsifies a cost.
  *
- * Not for: deciding what is a job of which stream. That is user space's, from these records.
+ * Not for assigning jobs to streams: user space does that from these records.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -58,18 +58,18 @@ static __noinline int on_enter(struct pt_regs *regs, __u8 call)
 		return 0;
 	now = bpf_ktime_get_ns();
 	wake_up(thread, task, now);
-	if (!thread->command_told)
+	if (!thread->command_sent)
 		emit_command(thread, task);
 	if (call == CALL_RESTART) {
 		if (thread->interrupted)
-			go_on(thread, now);
+			resume_call(thread, now);
 		thread->system_call = SYSCALL_NUMBER(regs);
 		return 0;
 	}
 	classify(thread, &info, regs, now);
 	if (thread->call != CALL_NONE) {
 		if (was_interrupted(thread) && is_same(thread, &info, now)) {
-			go_on(thread, now);
+			resume_call(thread, now);
 			return 0;
 		}
 		finish_call(thread, task, task->nvcsw,
@@ -123,11 +123,11 @@ static __noinline int on_exit(__u8 call, long result)
 		/* Either this is not that call, or its restart was not seen. */
 		if (call != CALL_CLOCK_NANOSLEEP || thread->call != call || result)
 			return 0;
-		go_on(thread, bpf_ktime_get_ns());
+		resume_call(thread, bpf_ktime_get_ns());
 	}
 	interrupted = interruption_of(result);
-	/* The time of the exit matters only where a sleep's end was not seen, and where the call
-	 * goes on. */
+	/* The time of the exit matters only where the end of a sleep was not seen, and where the
+	 * call is resumed. */
 	now = thread->first_stop && thread->state != THREAD_ASLEEP && !thread->restarted &&
 			      !interrupted && thread->arrival <= thread->latest
 		      ? thread->latest
@@ -162,9 +162,8 @@ int BPF_PROG(exit_any, struct pt_regs *regs, long result)
 }
 
 /*
- * The same by way of perf's side of the tracepoints, which costs more: there no kernel preempts a
- * program, as some do in the ones above. Where the fields lie differs between kernels; the
- * registers say the same.
+ * The same on perf's side of the tracepoints, which is slower, but where no kernel preempts a
+ * program. The layout of the fields differs between kernels; the registers hold the same.
  */
 SEC("tp/raw_syscalls/sys_enter")
 int enter_unpreempted(void *fields)
@@ -184,8 +183,7 @@ int exit_unpreempted(void *fields)
 	return call == CALL_NONE ? 0 : on_exit(call, SYSCALL_RESULT(regs));
 }
 
-/* A wake-up; for timelines also who did it. Whoever runs when a timer fires has nothing to do with
- * it. */
+/* A wake-up; for timelines also the waker. The thread that runs when a timer fires is not one. */
 static __always_inline int woken(struct task_struct *task, bool by_interrupt)
 {
 	struct thread *thread = watched(task->pid);
@@ -220,17 +218,17 @@ int BPF_PROG(waking, struct task_struct *task)
 	return woken(task, false);
 }
 
-/* Instead of the one above where wakers are recorded and the kernel shows what the processor is in.
- */
+/* Instead of `waking` where wakers are recorded and the kernel shows whether an interrupt is being
+ * served. */
 SEC("tp_btf/sched_waking")
-int BPF_PROG(waking_told, struct task_struct *task)
+int BPF_PROG(waking_of_current, struct task_struct *task)
 {
 	return woken(task, in_interrupt(bpf_get_current_task_btf()));
 }
 
 static __always_inline bool yields(struct thread *thread, struct task_struct *task, __u64 now)
 {
-	mend_call(thread, task, now, true);
+	repair_call(thread, task, now, true);
 	return thread->call == CALL_SCHED_YIELD;
 }
 
@@ -251,19 +249,18 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 		emit_switch(thread,
 			state & TASK_INTERRUPTIBLE ? STEP_ASLEEP : STEP_ASLEEP_UNINTERRUPTIBLE, 0,
 			now);
-		mend_call(thread, task, now, state & TASK_INTERRUPTIBLE);
+		repair_call(thread, task, now, state & TASK_INTERRUPTIBLE);
 		fall_asleep(thread, task, now, kind_of_sleep(state));
 	} else if (!preempted && task->policy == SCHED_DEADLINE &&
 		   task->dl.dl_timer.node.expires > (__s64)now && yields(thread, task, now)) {
-		/* Gave its budget back: stopped until the timer replenishes it. No wake-up will be
-		 * seen. */
+		/* Gave up its budget: stopped until the timer replenishes it, without a wake-up. */
 		emit_switch(thread, STEP_ASLEEP, 0, now);
 		thread->arrival = task->dl.dl_timer.node.expires;
 		fall_asleep(thread, task, now, SLEEP_INTERRUPTIBLE);
 	} else {
 		emit_switch(thread, STEP_PREEMPTED, 0, now);
 		thread->state = THREAD_PREEMPTED;
-		/* The entry of a call that does not sleep was told by the clock, too. */
+		/* The entry of a call that does not sleep was read by the clock, too. */
 		end_turn(thread, task, now,
 			thread->read_by_clock ||
 				(thread->call != CALL_NONE && !thread->first_stop));
@@ -338,8 +335,8 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 }
 
 /*
- * A signal is about to have its effect on the current thread. Where a handler runs, a call that was
- * left for it is over, unless it is to be restarted behind the handler.
+ * A signal is about to be delivered to the current thread. If a handler runs, a call that was left
+ * for the signal is over, unless it is restarted after the handler.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -388,7 +385,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 	__u64 now = bpf_ktime_get_ns();
 
 	if (old_pid != task->pid) {
-		/* Not the leader executed: it takes over the leader's number. */
+		/* A thread other than the leader executed: it takes over the leader's number. */
 		struct thread *old = watched(old_pid);
 
 		if (old)
@@ -399,7 +396,7 @@ int BPF_PROG(executed, struct task_struct *task, int old_pid)
 		emit_stop(thread);
 		thread->call = CALL_NONE;
 		changed(thread, task);
-		thread->command_told = 1;
+		thread->command_sent = 1;
 		emit_task(thread, task, BEGIN_EXEC, now, true);
 	} else if (wanted(task)) {
 		watch(task, now, BEGIN_SEEN, true);

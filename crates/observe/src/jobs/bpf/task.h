@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which threads are watched, and what of them makes a task: policy, priority, affinity. */
+/* Which threads are watched, and what makes a task: policy, priority, affinity. */
 #ifndef PUNCTUAL_TASK_H
 #define PUNCTUAL_TASK_H
 
@@ -77,8 +77,8 @@ static __always_inline bool wanted(struct task_struct *task)
 		return false;
 	if (task->pid == 0)
 		return false;
-	/* One that was told to be gone still runs for a while, and may be preempted: it does not
-	 * begin again. */
+	/* A thread that has ended still runs for a while, and may be preempted: do not watch it
+	 * again. */
 	if (task->flags & PF_EXITING)
 		return false;
 	seen = pid_namespace ? seen_number(BPF_CORE_READ(task, group_leader), task->tgid)
@@ -118,7 +118,7 @@ static __always_inline __u64 reservation_key(struct task_struct *task)
 	       (task->dl.dl_period << 42 | task->dl.dl_period >> 22);
 }
 
-/* Remembers what makes the task; says what of it changed, or BEGIN_SEEN for nothing. */
+/* Updates what makes the task; returns what changed, BEGIN_SEEN for nothing. */
 static __always_inline __u8 changed(struct thread *thread, struct task_struct *task)
 {
 	__u32 policy = task->policy;
@@ -211,7 +211,7 @@ static __always_inline void emit_command(struct thread *thread, struct task_stru
 	struct command_record *record;
 	unsigned long start, length;
 
-	thread->command_told = 1;
+	thread->command_sent = 1;
 	if (!mm)
 		return;
 	start = BPF_CORE_READ(mm, arg_start);
@@ -260,7 +260,7 @@ static __always_inline struct thread *watch(
 	thread = bpf_map_lookup_elem(&threads, &tid);
 	if (!thread)
 		return NULL;
-	thread->command_told = with_command;
+	thread->command_sent = with_command;
 	emit_task(thread, task, begin, now, with_command);
 	return thread;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The state machine of one thread: stops, wakes up, is in a call; mended where events were not
+/* The state machine of one thread: it stops, wakes up, is in a call. Repaired where events were not
  * seen. */
 #ifndef PUNCTUAL_THREAD_H
 #define PUNCTUAL_THREAD_H
@@ -14,17 +14,17 @@ static __always_inline struct thread *watched(__u32 tid)
 	return active ? bpf_map_lookup_elem(&threads, &tid) : NULL;
 }
 
-/* What the thread has had by the kernel's account, which is exact at a switch, and by what the
- * clock was ahead of it before. */
+/* The thread's processor time: the kernel's account, which is exact at a switch, and what earlier
+ * readings by the clock were ahead of it. */
 static __always_inline __u64 accounted(struct thread *thread, struct task_struct *task)
 {
 	return task->se.sum_exec_runtime + thread->unaccounted;
 }
 
 /*
- * The same of the running thread now: at most so much. Between two switches the account is only as
- * fresh as the last tick, so it is told by the clock; that counts also what was taken from the
- * thread meanwhile, by a hypervisor or (under IRQ time accounting) by interrupts.
+ * An upper bound of the same, of the running thread now. Between switches the account is as old as
+ * the last tick, so the clock is read instead, which also counts what a hypervisor or (under IRQ
+ * time accounting) interrupts took from the thread.
  */
 static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -35,9 +35,9 @@ static __always_inline __u64 cpu_now(struct thread *thread, struct task_struct *
 }
 
 /*
- * The thread's turn on a processor is over, and its account is exact again. Where a record has told
- * its processor time by the clock, what the clock was ahead of the account is kept: the next
- * difference would be too small by as much, and a job would have had too little.
+ * The thread's turn on a processor is over, and its account is exact again. If a record was sent
+ * with a reading by the clock, what that was ahead of the account is kept: otherwise the next
+ * difference, the cost of a job, would be too small by as much.
  */
 static __always_inline void end_turn(
 	struct thread *thread, struct task_struct *task, __u64 now, bool read_by_clock)
@@ -77,14 +77,13 @@ static __always_inline long current_number(struct task_struct *task)
 	return (int)SYSCALL_NUMBER(regs);
 }
 
-/* The distance between two clocks is not read at every stop: what is drift in this time is no more
- * than what is not known anyway. */
+/* The offset between the clocks is not read at every stop: their drift in this time is within the
+ * slack of `from_account`. */
 #define CLOCK_FRESH_NS 20000000
 
 /*
- * Remembers what the kernel's account of run-queue waiting says at a stop. The clock of the
- * processor's run queue is reached through the queue of the task's group, which is kept right for
- * threads of every policy.
+ * Remembers the kernel's account of run-queue waiting at a stop. The clock of the run queue is
+ * reached through the queue of the task's group, which the kernel maintains for every policy.
  */
 static __always_inline void note_account(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -100,10 +99,10 @@ static __always_inline void note_account(struct thread *thread, struct task_stru
 }
 
 /*
- * When the thread became ready to run, by that account: the moment it got a processor less the time
- * it waited for one. In the kernel's scheduler clock, whose distance to ours was taken at a stop:
- * exact to the microseconds between the two readings and to what the clocks have drifted since (500
- * ppm, the most that time is ever slewed). False where it does not say.
+ * When the thread became ready to run, by that account: when it got a processor, less how long it
+ * waited for one. In the scheduler's clock, whose offset to ours was taken at a stop: exact to the
+ * microseconds between the two readings and to the drift since (500 ppm, the fastest that time is
+ * slewed). False where the account does not say.
  */
 static __always_inline bool from_account(struct thread *thread, struct task_struct *task, __u64 now,
 	__u64 *earliest, __u64 *latest, __u64 *start)
@@ -113,7 +112,7 @@ static __always_inline bool from_account(struct thread *thread, struct task_stru
 	if (!bpf_core_field_exists(task->sched_info.last_arrival) || !thread->clock_offset)
 		return false;
 	if (task->sched_info.pcount == thread->arrivals + 1) {
-		/* It has got a processor once since: the switch was not seen. */
+		/* It has had a processor once since: the switch was not seen. */
 		got = task->sched_info.last_arrival;
 		ready = got - (task->sched_info.run_delay - thread->run_delay);
 	} else if (task->sched_info.pcount == thread->arrivals && task->sched_info.last_queued &&
@@ -154,7 +153,7 @@ static __always_inline void fall_asleep(
 	}
 }
 
-/* The wake-up that ends the sleep of a call, as far as is known by now. */
+/* Sets the wake-up that ended the sleep of a call; a later one may replace it. */
 static __always_inline void release(
 	struct thread *thread, __u64 earliest, __u64 latest, __u64 start)
 {
@@ -165,8 +164,8 @@ static __always_inline void release(
 }
 
 /*
- * First sign of life after a sleep. If no wake-up was seen, the release is a window: from the
- * kernel's account if that tells, else from the stop, or the known arrival, until now.
+ * The first event after a sleep. If no wake-up was seen, the release is a window: by the kernel's
+ * account where that says, else from the stop, or the known arrival, until now.
  */
 static __always_inline void wake_up(struct thread *thread, struct task_struct *task, __u64 now)
 {
@@ -216,7 +215,7 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
  * released nothing. If it does not sleep again, the timer went off meanwhile, or what it waits for
  * came after it had left.
  */
-static __always_inline void go_on(struct thread *thread, __u64 now)
+static __always_inline void resume_call(struct thread *thread, __u64 now)
 {
 	thread->interrupted = INTERRUPTED_NOT;
 	if (!thread->first_stop) {
@@ -244,8 +243,8 @@ static __always_inline bool waits_for_handler(struct thread *thread)
 }
 
 /*
- * The call slept, or was about to, and the switch was not seen. Its entry was told by the clock,
- * and what that was ahead by then is not known: at most all since the clock was last right.
+ * The call slept, or was about to, and the switch was not seen. Its entry was read by the clock,
+ * and how much that was ahead is not known: at most everything since the last exact reading.
  */
 static __always_inline void make_up_for_sleep(
 	struct thread *thread, struct task_struct *task, bool woken, bool slept, __u64 now)
@@ -268,7 +267,7 @@ static __always_inline void make_up_for_sleep(
 	thread->cpu_then = task->se.sum_exec_runtime;
 }
 
-/* Of a call whose end was not seen: that something came. */
+/* Of a call whose end was not seen: assume that what it waited for came. */
 #define RESULT_UNKNOWN 1
 
 /*
@@ -307,7 +306,7 @@ static __always_inline void settle_arrival(struct thread *thread, long result, _
 	}
 }
 
-/* The call is over, or known to be: one record, and none if it separated nothing. */
+/* The call is over, or is known to be: sends its record, unless it separated nothing. */
 static __always_inline void finish_call(struct thread *thread, struct task_struct *task,
 	__u64 voluntary_switches, long result, __u64 now)
 {
@@ -332,8 +331,8 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 	thread->call = CALL_NONE;
 }
 
-/* The job before the call's sleep has ended; what follows belongs to another task, or is not seen
- * any more. */
+/* Sends the end of the job before the call: what follows belongs to another task, or is not seen.
+ */
 static __always_inline void emit_stop(struct thread *thread)
 {
 	if (thread->call != CALL_NONE && thread->first_stop)
@@ -378,12 +377,11 @@ static __always_inline void begin_call(
 }
 
 /*
- * A thread stops, and programs at the entry or the exit of its call may not have run: the kernel
- * skips one when it was preempted and another thread enters on the same processor, and calls
- * without arguments have no function that can be traced. Which call the thread is in stands in its
- * registers.
+ * A thread stops, and the programs at the entry or the exit of its call may not have run: the
+ * kernel skips one that another thread was preempted in on the same processor, and calls without
+ * arguments have no function that can be traced. Its registers say which call the thread is in.
  */
-static __noinline int mend_call(
+static __noinline int repair_call(
 	struct thread *thread, struct task_struct *task, __u64 now, bool interruptible)
 {
 	struct call_info info = {.call = CALL_NONE};
@@ -399,7 +397,7 @@ static __noinline int mend_call(
 			regs = (struct pt_regs *)bpf_task_pt_regs(task);
 			if (restarts ||
 				(thread->interrupted && interruptible && !HAS_RETURNED(regs)))
-				go_on(thread, now);
+				resume_call(thread, now);
 			thread->system_call = number;
 			return 0;
 		}
