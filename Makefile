@@ -156,7 +156,7 @@ check:
 	scripts/check-docs
 	@if command -v mdbook >/dev/null; then mdbook build --dest-dir $(CARGO_TARGET_DIR)/book; \
 	else echo 'check: mdbook is not installed: the book is not built' >&2; fi
-	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/images scripts/debian scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
+	shellcheck scripts/setup scripts/strip scripts/test scripts/fuzz scripts/demo scripts/demo-flow scripts/images scripts/debian scripts/kernel scripts/cross .ci/run flow/trace/tests/*.sh flow/tests/*.sh
 
 images: build workloads
 	@scripts/setup images

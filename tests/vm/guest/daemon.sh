@@ -1,10 +1,13 @@
 #!/bin/bash
-# The tests of punctuald that need a kernel, one program after the other. Arguments: tests whose name contains one of these; all, if none is given.
+# Runs the tests of punctuald that need a kernel, one program after the other. Arguments: parts of names of tests;
+# by default, all tests.
 set -u
-# As many descriptors as a service manager or a login gives: the kernel's first process has 4096, and two thousand connections have two ends.
+# As many descriptors as a service manager or a login sets: the kernel's first process has 4096, and two thousand
+# connections need two each.
 ulimit -n 65536
 # What the tests would build is built.
-export PUNCTUALD=/usr/local/bin/punctuald PUNCTUAL=/usr/local/bin/punctual LIBPUNCTUAL=/lab/daemon PUNCTUAL_COMPILED=/lab/daemon
+export PUNCTUALD=/usr/local/bin/punctuald PUNCTUAL=/usr/local/bin/punctual
+export LIBPUNCTUAL=/lab/daemon PUNCTUAL_COMPILED=/lab/daemon
 # Those with random input leave what failed with the sources, which are not here.
 export PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
 # Wants a compiler, and is about that.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What events cost with each observer, in a machine of the lab; tests/vm/src/bench.rs makes a table of what this prints. One workload
-# after the other, so that each begins on a machine that the one before has left: "without" comes first and last, to show that it has.
+# Measures what events cost with each observer, in a machine of the lab; tests/vm/src/bench.rs makes a table of the
+# output. "without" runs first and last, to show that no observer left anything behind.
 #
 #   measure.sh BATCHES
 set -u

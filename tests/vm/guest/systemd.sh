@@ -1,6 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2016 # what until_so evaluates is to be expanded each time
-# The daemon under systemd: its units as `make install` left them, users with and without rights, restarts, the end. Prints as the tests of crates do.
+# Tests the daemon under systemd: units as `make install` installs them, users with and without rights, restarts,
+# removal. Prints like cargo test.
 set -u
 list=$(mktemp)
 said=$(mktemp)
@@ -12,7 +13,8 @@ limit=/proc/sys/kernel/sched_rt_runtime_us
 socket=/run/punctual/io.punctual.Scheduler1
 before=$(cat $limit)
 
-# check NAME: runs the function of that name, in which every command has to succeed. Not as a condition, where a failure would be none.
+# check NAME: runs the function of that name, in which every command must succeed. Not within a condition, which
+# would switch `set -e` off.
 check() {
 	(
 		set -e
