@@ -1,11 +1,11 @@
-//! What is true of a recording as a whole.
+//! The description of a recording as a whole.
 
 use punctual_model::{Duration, Instant, Platform};
 
-/// What is known when a recording begins.
+/// The part that is known when a recording begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct About {
-    /// The machine that was observed. What a source does not say is empty, or 0.
+    /// The machine that was observed. Unknown values are empty, or 0.
     pub platform: Platform,
     /// Its name.
     pub host: String,
@@ -13,7 +13,7 @@ pub struct About {
     pub source: String,
     /// The clock of every instant, as the timing model names it.
     pub clock: String,
-    /// The real time (nanoseconds since 1970) at the clock's zero, where it is known.
+    /// The real time (nanoseconds since 1970) at the clock's zero, if it is known.
     pub clock_zero: Option<i64>,
     /// When the observation began.
     pub from: Instant,
@@ -21,14 +21,14 @@ pub struct About {
     pub switches: bool,
 }
 
-/// What was counted up to some moment of an observation.
+/// Counts since the start of an observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Records that were lost.
     pub lost: u64,
-    /// Threads that were not watched for want of room.
+    /// Threads that were not watched for lack of room.
     pub untracked: u64,
-    /// Runs of the observing programs that the kernel skipped.
+    /// Runs of the eBPF programs that the kernel skipped.
     pub skipped: u64,
     /// Time that the hypervisor took from the machine's processors; a recording has it in whole milliseconds.
     pub stolen: Duration,

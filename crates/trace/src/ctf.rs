@@ -1,9 +1,9 @@
-//! Recordings on disk: CTF 1.8, a folder with `metadata` and stream files. The page "Recordings" of
-//! ARCHITECTURE.md has the why, `ctf/events.tsdl` the layout of every event.
+//! Recordings on disk: CTF 1.8, a folder with `metadata` and stream files. docs/design/recordings.md has the
+//! decisions, `ctf/events.tsdl` the layout of every event.
 //!
-//! A record comes back as it went in, with two exceptions: texts lose NULs, and what they have beyond 65,535
-//! bytes. Besides the records that were put in, a reader gets [`crate::Record::Known`] of threads that live,
-//! at the begin of a file and now and then.
+//! A record is read back as it was written, except that texts lose NULs and everything beyond 65,535 bytes. A
+//! reader also gets [`crate::Record::Known`] for each live thread, at the start of each file and from time to
+//! time.
 
 mod decode;
 mod encode;
@@ -19,14 +19,14 @@ pub use crate::damage::Damage;
 pub use reader::{Reader, Stretch};
 pub use recorder::Recorder;
 
-/// The least [`Options::limit`] in bytes.
+/// Least [`Options::limit`], in bytes.
 pub const MIN_LIMIT: u64 = 1 << 20;
 
 /// How to record.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Bytes on disk at most: the oldest packets go, a sixteenth of the recording at a time. At least
-    /// [`MIN_LIMIT`]. Many thousands of threads may take more, since each file begins with what they are.
+    /// Most bytes on disk: the oldest packets are deleted, a sixteenth of the recording at a time. At least
+    /// [`MIN_LIMIT`]. Many thousands of threads may take more, since each file begins with their state.
     pub limit: Option<u64>,
     /// Bytes of a packet, from 4 KiB to 1 MiB. A packet is also closed when it is a second old.
     pub packet_bytes: usize,
@@ -38,7 +38,7 @@ impl Default for Options {
     }
 }
 
-/// What a recording came to.
+/// Summary of a finished recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Bytes on disk.

@@ -1,30 +1,30 @@
-//! Why a recording could not be made or read, in one line that says what to do.
+//! Why a trace could not be written or read, in one line that says what to do.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What kind of thing stands in the way.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// There is no such folder or file.
     NotFound,
-    /// It is something, but no trace that can be read here.
+    /// Not a trace that can be read here.
     NotATrace,
-    /// A trace of a version that this Punctual does not read.
+    /// A trace in a version that this Punctual does not read.
     Version,
     /// The disk, or the user's share of it, is full.
     Full,
     /// Any other failure of the file system.
     Io,
-    /// There is something already where a recording was to go.
+    /// Something already exists at the place of the new trace.
     Exists,
-    /// What was asked for cannot be.
+    /// The options are invalid.
     Options,
 }
 
-/// A recording that could not be made or read.
+/// Why a trace could not be written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     kind: ErrorKind,
@@ -55,13 +55,13 @@ impl Error {
         self
     }
 
-    /// What kind of thing stands in the way.
+    /// The kind of an error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 }
 
-/// An operating system's error without its number, which says nothing to most readers.
+/// An operating system's error without its number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

@@ -1,7 +1,7 @@
-//! Traces of dataflow programs on disk: four events, with which a framework says itself what its pool of
-//! threads executes. The format is `docs/flow-traces.md`.
+//! Traces of dataflow programs on disk: a framework records by four events what its pool of threads executes.
+//! docs/flow-traces.md specifies the format.
 //!
-//! What the events mean (graph, chains, times) is not decided here.
+//! The crate `extract` interprets the events (graph, chains, times).
 
 mod about;
 mod header;
@@ -20,12 +20,12 @@ pub use writer::{Writer, metadata};
 use header::Raw;
 use punctual_model::Instant;
 
-/// Numbers of events are counted modulo this.
+/// Events are numbered modulo this.
 pub const NUMBERS: u64 = 1 << 14;
 /// Objects are numbered below this.
 pub const OBJECTS: usize = 1 << 16;
 
-/// The channel that is none: pushes on it are notes.
+/// Not a channel: pushes on it are notes.
 pub(crate) const NOTES: u16 = u16::MAX;
 
 /// What happened.
@@ -38,7 +38,7 @@ pub enum Kind {
     Activation = 1,
     /// An executor began an instance.
     Start = 2,
-    /// It ended it.
+    /// An executor ended it.
     Stop = 3,
 }
 
@@ -46,7 +46,7 @@ impl Kind {
     /// All of them, by number.
     pub const ALL: [Kind; 4] = [Kind::Push, Kind::Activation, Kind::Start, Kind::Stop];
 
-    /// As the trace and its readers call it.
+    /// Its name in traces.
     pub fn name(self) -> &'static str {
         ["push", "activation", "start", "stop"][self as usize]
     }
@@ -57,59 +57,58 @@ impl Kind {
 pub struct Event {
     /// When.
     pub at: Instant,
-    /// Who wrote it: an executor, or another thread that pushes.
+    /// The thread that wrote it: an executor, or another thread that pushes.
     pub producer: u32,
     /// What.
     pub kind: Kind,
-    /// Of which channel (a push) or task.
+    /// The channel (of a push) or task.
     pub object: u16,
-    /// How many of that object came before: pushes on the channel, or the instance of the task. What the
-    /// trace has modulo [`NUMBERS`], made whole.
+    /// Number of pushes on the channel before, or the task's instance. The trace has it modulo [`NUMBERS`];
+    /// this is the whole number.
     pub number: u64,
 }
 
-/// Events of a producer are missing between these: the tracer had no room, or packets are missing or damaged.
+/// Events of a producer are missing here: the tracer had no room, or packets are missing or damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// Whose.
+    /// The producer.
     pub producer: u32,
-    /// The last event before it; the clock's zero where there is none.
+    /// The last event before it, or the clock's zero.
     pub from: Instant,
-    /// The first event behind it; `u64::MAX` ns where there is none.
+    /// The first event after it, or `u64::MAX` ns.
     pub until: Instant,
-    /// Events that the tracer says it discarded.
+    /// Events that the tracer discarded.
     pub discarded: u64,
     /// Packets that are missing or damaged.
     pub packets: u64,
 }
 
-/// A barrier's count is another from here on. If as many pushes have come already, its inputs are told at
-/// once.
+/// A barrier's count changes. If that many pushes have already come, its inputs see a push at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
     /// When.
     pub at: Instant,
-    /// Who changed it.
+    /// The producer that changed it.
     pub producer: u32,
-    /// Of which barrier.
+    /// The barrier.
     pub channel: u16,
-    /// To what; at least one.
+    /// The new count; at least one.
     pub count: u32,
 }
 
-/// What a reader gives, in the order of causes.
+/// What a reader yields, in causal order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
     /// An event.
     Event(Event),
-    /// A gap; it stands where it begins.
+    /// A gap, placed where it begins.
     Gap(Gap),
-    /// A barrier's count.
+    /// A change of a barrier's count.
     Count(Count),
 }
 
 impl Item {
-    /// When it is; of a gap, where it begins.
+    /// When it happened; for a gap, when it begins.
     pub fn at(&self) -> Instant {
         match self {
             Item::Event(event) => event.at,

@@ -1,8 +1,7 @@
-//! Other tools' traces, read into records. What a source lacks is said, not guessed.
+//! Imports other tools' traces as records. What a source lacks is reported, not guessed.
 //!
-//! A trace of plain events (calls entered and left, threads switched, woken) becomes activations by
-//! [`thread`], which does in user space what an observation does in the kernel. Each format has a room of its
-//! own: [`lime`] and [`perf`].
+//! [`thread`] turns plain events (calls entered and left, threads switched and woken) into activations, as
+//! the eBPF programs do in the kernel. Each format has its own module: [`lime`] and [`perf`].
 
 mod error;
 mod lime;
@@ -20,25 +19,25 @@ use std::path::Path;
 
 pub use error::{Error, ErrorKind};
 
-/// What to take of a trace.
+/// What to import of a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Threads under SCHED_OTHER and its like too, where the trace has them.
+    /// Also threads under SCHED_OTHER and the like.
     pub include_best_effort: bool,
 }
 
-/// What a trace came to.
+/// Summary of an import.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// When the last thing happened.
+    /// Time of the last event.
     pub until: Instant,
-    /// What its own tool lost.
+    /// Events that the tool itself lost.
     pub totals: Totals,
-    /// What the source lacks, or what of it was not understood: each said once, with counts.
+    /// What the source lacks, and what was not understood: each once, with counts.
     pub notes: Vec<String>,
 }
 
-/// A trace that is about to be imported.
+/// A trace to be imported.
 pub struct Import {
     source: Source,
     about: About,
@@ -51,7 +50,7 @@ enum Source {
 }
 
 impl Import {
-    /// Recognises the format and reads what is true of the whole.
+    /// Recognises the format and reads the description of the trace.
     pub fn open(path: &Path, options: &Options) -> Result<Import, Error> {
         if path.is_dir() {
             let folder = lime::Folder::open(path)?;
@@ -74,18 +73,18 @@ impl Import {
         }
     }
 
-    /// What is known before the first record.
+    /// The description of the recording, known before the first record.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// How much there is to read.
+    /// Bytes to read.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Hands on every record, as nearly as possible in the order of time. `each` says whether to go on;
-    /// `progress` is told bytes.
+    /// Passes on every record, in the order of time as far as possible. `each` returns whether to go on;
+    /// `progress` gets the bytes read.
     pub fn run(
         self,
         each: &mut dyn FnMut(&Record) -> bool,

@@ -1,10 +1,9 @@
-//! What was seen of threads: as records ([`Record`]), as recordings of them on disk ([`ctf`]), and as other
-//! tools' traces, read into the same records ([`import`]). What dataflow programs say of themselves has
-//! events of its own ([`flow`]).
+//! Observations of threads: records ([`Record`]), recordings on disk ([`ctf`]), and imports of other tools'
+//! traces ([`import`]). Dataflow programs trace themselves by events of their own ([`flow`]).
 //!
-//! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that
-//! every job stream of a thread takes its costs as differences of two readings. What is a job is not decided
-//! here.
+//! There is one [`Activation`] per separation of jobs, not one event per context switch. Its counters are
+//! cumulative, so the cost of a job is the difference of two readings. The crate `extract` decides what a job
+//! is.
 
 mod about;
 mod damage;

@@ -1,36 +1,36 @@
-//! The events of one packet into records. Nothing in a packet is believed: what does not make sense ends the
-//! reading of it.
+//! Decodes the events of one packet into records. Packets are untrusted: an invalid event ends the reading of
+//! its packet.
 
 use super::layout::*;
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
-/// Where in a packet something does not make sense, and what.
+/// Where a packet is invalid, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Nonsense {
     pub offset: usize,
     pub what: &'static str,
 }
 
-/// What an activation's own event has no place for.
+/// Fields of an activation that its own event has no room for.
 struct Circumstances {
     tid: u32,
     expirations: u64,
     disturbance: Option<Disturbance>,
 }
 
-/// What is read from one packet after the other.
+/// Reads packets, one after the other.
 #[derive(Default)]
 pub struct Decoder {
     separators: Vec<Separator>,
-    /// What was said of the activation that must come next.
+    /// Belongs to the activation that must come next.
     circumstances: Option<Circumstances>,
-    /// When the observation ended, once the event that says so was read.
+    /// When the observation ended, once that event has been read.
     pub until_ns: Option<u64>,
 }
 
 impl Decoder {
-    /// Gives each record of a packet, with its event's timestamp, in order.
+    /// Passes on each record of a packet with its event's timestamp, in order.
     pub fn packet(
         &mut self,
         packet: &[u8],
@@ -249,7 +249,7 @@ impl Decoder {
 }
 
 impl Circumstances {
-    /// Adds them to the activation that they are of.
+    /// Adds them to their activation.
     #[cold]
     fn complete(self, activation: &mut Activation) -> Result<(), &'static str> {
         let resumed =
@@ -298,7 +298,7 @@ fn task(fields: &mut Fields<'_>, now: u64) -> Result<TaskRecord, &'static str> {
     })
 }
 
-/// Takes fields off the front. Beyond the end all are 0, and that is noted.
+/// Takes fields off the front. Beyond the end they are 0, and `is_short` is set.
 struct Fields<'a> {
     rest: &'a [u8],
     is_short: bool,
@@ -351,7 +351,7 @@ fn u32_at<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// A number of so many bytes.
+/// A number of `length` bytes.
 #[inline(always)]
 fn low_u64<const N: usize>(bytes: &[u8; N], at: usize, length: usize) -> u64 {
     let mut wide = [0; 8];
@@ -359,7 +359,7 @@ fn low_u64<const N: usize>(bytes: &[u8; N], at: usize, length: usize) -> u64 {
     u64::from_le_bytes(wide)
 }
 
-/// A signed number of 40 bits, to be added.
+/// A signed number of 40 bits, for a wrapping addition.
 #[inline(always)]
 fn signed(bytes: [u8; 5]) -> u64 {
     let [a, b, c, d, e] = bytes;

@@ -1,18 +1,18 @@
-//! Records into the events of one packet.
+//! Encodes records as the events of one packet.
 
 use super::layout::*;
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::Separator;
 use rustc_hash::FxHashMap;
 
-/// The events of one packet, behind room for its header.
+/// The events of one packet, after room for its header.
 pub struct Packet {
     pub bytes: Vec<u8>,
     pub begin_ns: u64,
     /// Timestamp of the last event.
     pub end_ns: u64,
     pub activations: u64,
-    /// Numbers of the separators by their fields in two words, which is quicker than by themselves.
+    /// Numbers of separators, by their fields in two words: faster to hash than a separator.
     separators: FxHashMap<(u64, u64), u16>,
 }
 
@@ -25,7 +25,7 @@ impl Packet {
         packet
     }
 
-    /// Makes it empty.
+    /// Empties it.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.resize(HEADER, 0);
@@ -37,7 +37,7 @@ impl Packet {
         self.bytes.len() == HEADER
     }
 
-    /// Whether this event can still be added to an unempty packet of at most so many bytes.
+    /// Whether this event still fits into a non-empty packet of at most `most` bytes.
     pub fn has_room(&self, record: &Record, at_ns: u64, packet_bytes: usize) -> bool {
         self.bytes.len() + most_bytes(record) <= packet_bytes && at_ns - self.end_ns < 1 << 32
     }
@@ -84,7 +84,7 @@ impl Packet {
         self.bytes.extend_from_slice(fields);
     }
 
-    /// A text ends with a NUL, so one inside it has no place.
+    /// A text ends at its first NUL, so NULs inside are dropped.
     fn text(&mut self, text: &str) {
         let mut end = text.len().min(MAX_TEXT - 1);
         while !text.is_char_boundary(end) {
@@ -112,13 +112,13 @@ impl Packet {
         {
             self.circumstances(activation.tid, resumed, at_ns);
         }
-        // Of a length that the compiler knows: a copy of a few instructions.
+        // The compiler knows the length, so this copy takes a few instructions.
         let end = self.bytes.len() + length;
         self.bytes.extend_from_slice(&bytes);
         self.bytes.truncate(end);
     }
 
-    /// What the layouts have no place for.
+    /// What the layouts have no room for.
     #[cold]
     fn circumstances(&mut self, tid: u32, resumed: &Resumed, at_ns: u64) {
         self.put(at_ns, CIRCUMSTANCES, &tid.to_le_bytes());
@@ -197,7 +197,7 @@ impl Packet {
     }
 }
 
-/// When a record happened, where it says so. An event's timestamp is never earlier.
+/// When a record happened, if it says so. An event's timestamp is never earlier.
 #[inline]
 pub fn own_ns(record: &Record) -> Option<u64> {
     let at = match record {
@@ -212,7 +212,7 @@ pub fn own_ns(record: &Record) -> Option<u64> {
     Some(at.ns())
 }
 
-/// How many bytes the event of a record takes at most, with the separator that it may have to declare.
+/// Most bytes that a record's event takes, with the separator that it may have to declare.
 #[inline]
 fn most_bytes(record: &Record) -> usize {
     let text = |text: &str| text.len().min(MAX_TEXT - 1) + 1;
@@ -239,8 +239,7 @@ pub fn begin_number(begin: Begin) -> u8 {
     }
 }
 
-/// Writes what is special of an activation in one of the compact layouts; gives its bytes, or `None` where it
-/// fits none of them.
+/// Writes an activation in one of the compact layouts, and returns its size; `None` if it fits none.
 #[inline]
 fn compact(activation: &Activation, at_ns: u64, bytes: &mut [u8; ACTIVATION_WIDE_BYTES]) -> Option<usize> {
     let resumed = activation.resumed.as_ref()?;
@@ -290,7 +289,7 @@ fn compact(activation: &Activation, at_ns: u64, bytes: &mut [u8; ACTIVATION_WIDE
     Some(ACTIVATION_TIMED_BYTES)
 }
 
-/// How much later than `since` an instant is, as a signed number of 40 bits.
+/// The time from `since` to an instant, as a signed number of 40 bits.
 #[inline]
 fn forty_bits(instant: u64, since: u64) -> Option<[u8; 5]> {
     let distance = instant.wrapping_sub(since) as i64;
@@ -298,7 +297,7 @@ fn forty_bits(instant: u64, since: u64) -> Option<[u8; 5]> {
     (distance << 24 >> 24 == distance).then_some(low)
 }
 
-/// Writes what is special of an activation in the layout that fits all; gives its bytes.
+/// Writes an activation in the layout that fits all, and returns its size.
 #[cold]
 fn wide(activation: &Activation, bytes: &mut [u8; ACTIVATION_WIDE_BYTES]) -> usize {
     let resumed = activation.resumed.as_ref();

@@ -1,5 +1,4 @@
-//! A recording's files as they are written: by a thread of their own, so that who records never waits for a
-//! disk.
+//! Writes a recording's files, in a thread of its own, so that the recorder does not wait for the disk.
 
 use super::Dropped;
 use super::layout::{self, CRC, HEADER};
@@ -13,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// What was written is on disk at most this much later.
+/// Written data is synced to disk within this time.
 const SYNC: Duration = Duration::from_secs(1);
 
-/// A packet on its way to disk, whole but for its checksum.
+/// A packet to write, complete except for its checksum.
 pub struct Packet {
     pub bytes: Vec<u8>,
     pub activations: u64,
@@ -33,14 +32,14 @@ pub struct Written {
     pub dropped: Dropped,
 }
 
-/// Makes the folder and writes the metadata, safe from a loss of power before anything else is.
+/// Makes the folder and writes the metadata, and syncs both to disk first.
 pub fn create(folder: &Path, metadata: &str) -> Result<(), Error> {
     let is_new = create_folder(folder)?;
     let path = folder.join(METADATA);
     let failed = |error: io::Error| Error::io("write", &path, &error);
     let mut file = File::create_new(&path).map_err(failed)?;
     if let Err(error) = file.write_all(metadata.as_bytes()).and_then(|()| file.sync_all()) {
-        // So that it can be tried again.
+        // Allow another attempt.
         let _ = fs::remove_file(&path);
         let _ = is_new.then(|| fs::remove_dir(folder));
         return Err(failed(error));
@@ -60,7 +59,7 @@ fn sync_folder(folder: &Path) -> Result<(), Error> {
         .map_err(|error| Error::io("write", folder, &error))
 }
 
-/// The file that is being written, or one before it.
+/// The current file, or one before it.
 struct Part {
     path: PathBuf,
     bytes: u64,
@@ -68,11 +67,11 @@ struct Part {
     activations: u64,
 }
 
-/// The thread that writes.
+/// The writing thread.
 pub struct Writer {
     folder: PathBuf,
     limit: Option<u64>,
-    /// All that are there, oldest first; the last is the one being written.
+    /// All files on disk, oldest first; the last is the current one.
     parts: VecDeque<Part>,
     file: Option<File>,
     begun: u64,
@@ -95,8 +94,8 @@ impl Writer {
         }
     }
 
-    /// Writes packets until no more can come. Their buffers go back when they are empty. After an error the
-    /// file ends with its last whole packet.
+    /// Writes packets until the sender is gone, and sends their buffers back. After an error, the file ends
+    /// with its last complete packet.
     pub fn run(mut self, packets: &Receiver<Packet>, empty: &Sender<Vec<u8>>) -> Result<Written, Error> {
         loop {
             let left = self.unsynced.map(|since| SYNC.saturating_sub(since.elapsed()));
@@ -107,7 +106,7 @@ impl Writer {
             match next {
                 Ok(mut packet) => {
                     self.packet(&mut packet)?;
-                    // Nobody takes it back after the last packet.
+                    // After the last packet, nobody receives it.
                     let _ = empty.send(packet.bytes);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -135,8 +134,7 @@ impl Writer {
         let (Some(part), Some(file)) = (self.parts.back_mut(), &mut self.file) else { return Ok(()) };
         if let Err(error) = file.write_all(&packet.bytes) {
             let error = Error::io("write", &part.path, &error);
-            // Whatever part of the packet is there is no use to a reader; if it cannot be cut off, readers
-            // leave it out.
+            // A partial packet is useless to readers; if it cannot be cut off, they skip it.
             let _ = file.set_len(part.bytes);
             let _ = file.sync_data();
             let packets = self.written.packets;

@@ -1,5 +1,4 @@
-//! What a stream file holds, found by going from packet header to packet header. Where one is damaged, the
-//! next one is looked for.
+//! Finds the packets of stream files, from header to header. After damage, it searches for the next packet.
 
 use super::layout::{self, HEADER, Header, MAGIC, MARK, MAX_PACKET};
 use crate::Totals;
@@ -8,52 +7,51 @@ use crate::source::{Bytes, Stream};
 use memchr::memmem;
 use std::io;
 
-/// Bytes that are looked through at once for a packet's mark.
+/// Bytes that are searched at once for a packet's mark.
 const CHUNK: usize = 256 << 10;
-/// As many packets are tried when the recording's UUID has to be learnt from them.
+/// Most packets to try when the recording's UUID must be taken from them.
 const TRIES: usize = 64;
 
-/// A run of whole packets in one file.
+/// Consecutive packets in one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which of the files.
+    /// Index of the file.
     pub file: usize,
     pub offset: u64,
     pub bytes: u64,
     pub activations: u64,
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// As of its end.
+    /// At its end.
     pub totals: Totals,
 }
 
 impl Run {
-    /// Of one packet.
+    /// A run of one packet.
     pub fn new(file: usize, offset: u64, header: &Header) -> Run {
         let Header { begin_ns, end_ns, activations, totals, .. } = *header;
         Run { file, offset, bytes: header.bytes as u64, activations, begin_ns, end_ns, totals }
     }
 }
 
-/// What is in all files together, in order.
+/// The packets of all files, in order.
 #[derive(Default)]
 pub struct Index {
     pub runs: Vec<Run>,
     pub first: Option<Header>,
-    /// The last packet, which is whole, and where it is.
+    /// The last undamaged packet, and where it is.
     pub last: Option<(Header, Run)>,
     pub damages: Damages,
-    /// Whether the end of the recording is damaged or cut off; that was said.
+    /// Whether the end of the recording is damaged or cut off, which has been reported.
     pub is_cut: bool,
-    /// Found last, and not said yet: the next packet's number says how much is missing.
+    /// Not reported yet: the next packet's number will tell how much is missing.
     found: Option<Damage>,
-    /// The file before.
+    /// Number of the previous file.
     number: Option<u64>,
 }
 
 impl Index {
-    /// Goes through all files. Packets are put together in runs of at least so many bytes, where they are
-    /// consecutive.
+    /// Scans all files. Consecutive packets are joined into runs of at least `run_bytes`.
     pub fn new(streams: &[Stream], uuid: &[u8; 16], run_bytes: u64) -> io::Result<Index> {
         let mut index = Index::default();
         for (file, stream) in streams.iter().enumerate() {
@@ -89,7 +87,7 @@ impl Index {
                     offset += header.bytes as u64;
                 }
                 Found::Damage { at, what, end } => {
-                    // What its header says, if it is its own: a packet after it will tell better.
+                    // What its header claims, if that is plausible; a later packet knows better.
                     let claimed = scan
                         .header(offset)?
                         .filter(|header| Some(header.sequence) == expected)
@@ -118,7 +116,7 @@ impl Index {
         }
     }
 
-    /// Says what is missing between this packet and the one before.
+    /// Reports what is missing between this packet and the one before.
     fn compare(&mut self, stream: &Stream, offset: u64, header: &Header) {
         let found = self.found.take();
         let (before, activations) = match &self.last {
@@ -164,13 +162,13 @@ impl Index {
     }
 }
 
-/// A greater step from one packet's number to the next is one back.
+/// A greater step from one packet's number to the next is a step back.
 const SEQUENCE_LEAP: u64 = u64::MAX / 2;
 
-/// What begins at some place.
+/// What is found at an offset.
 enum Found {
     Packet(Header),
-    /// Something else, as far as `end`, where the next packet or the end of the file is.
+    /// Something else, up to `end`: the next packet or the end of the file.
     Damage {
         at: u64,
         what: String,
@@ -188,14 +186,14 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// What begins here, where the packet of this number is expected.
+    /// What is at this offset, where the packet with number `expected` should be.
     fn next(&self, offset: u64, expected: Option<u64>) -> io::Result<Found> {
         let Some(header) = self.header(offset)? else { return self.damage(offset, None) };
         let end = offset + header.bytes as u64;
         if end > self.length || (end < self.length && !self.is_mark(end)?) {
             return self.damage(offset, Some(header));
         }
-        // Readers compare the checksum. What depends on this header before that must not be in doubt.
+        // Checksums are checked when packets are read. Check now if the index depends on this header.
         let is_in_doubt = Some(header.sequence) != expected || (self.is_last && end == self.length);
         if is_in_doubt && !self.is_whole(offset, header.bytes)? {
             let what = format!("damaged: the packet's checksum does not match; {}", left_out(offset, end));
@@ -213,7 +211,7 @@ impl Scan<'_> {
         Ok(Header::parse(&bytes, self.uuid))
     }
 
-    /// Whether a packet of this recording begins here, or the begin of one that is cut off.
+    /// Whether a packet of this recording begins here, perhaps one that is cut off.
     fn is_mark(&self, offset: u64) -> io::Result<bool> {
         let mark = mark(self.uuid);
         let mut bytes = [0; MARK];
@@ -222,7 +220,7 @@ impl Scan<'_> {
         Ok(bytes[..there] == mark[..there])
     }
 
-    /// Whether there is nothing where a mark would be.
+    /// Whether there are only zeros in place of a mark.
     fn is_zero(&self, offset: u64) -> io::Result<bool> {
         let mut bytes = [0; MARK];
         let there = (self.length - offset).min(MARK as u64) as usize;
@@ -230,13 +228,13 @@ impl Scan<'_> {
         Ok(bytes == [0; MARK])
     }
 
-    /// What is at a place that has no good header, or one that does not lead to another packet.
+    /// What is at an offset without a valid header, or whose header does not lead to another packet.
     fn damage(&self, offset: u64, header: Option<Header>) -> io::Result<Found> {
         let next = self.find(offset + 1)?;
         let end = next.unwrap_or(self.length);
         let claimed = header.map(|header| offset + header.bytes as u64);
         if let Some(header) = header.filter(|_| claimed < Some(end)) {
-            // Is it this packet, or what comes behind it?
+            // Is this packet damaged, or what follows it?
             if self.is_whole(offset, header.bytes)? {
                 return Ok(Found::Packet(header));
             }
@@ -264,7 +262,7 @@ impl Scan<'_> {
         Ok(Found::Damage { at: offset, what, end })
     }
 
-    /// Where the next packet's mark is.
+    /// Offset of the next packet's mark.
     fn find(&self, from: u64) -> io::Result<Option<u64>> {
         let mark = mark(self.uuid);
         let finder = memmem::Finder::new(&mark);
@@ -282,7 +280,7 @@ impl Scan<'_> {
         Ok(None)
     }
 
-    /// Whether the checksum of these bytes as a packet is right.
+    /// Whether these bytes are a packet whose checksum matches.
     fn is_whole(&self, offset: u64, length: usize) -> io::Result<bool> {
         let mut bytes = vec![0; length];
         self.bytes.read(offset, &mut bytes)?;
@@ -290,12 +288,12 @@ impl Scan<'_> {
     }
 }
 
-/// What a reader goes without.
+/// Says what the reader skips.
 fn left_out(from: u64, to: u64) -> String {
     format!("bytes {from} to {to} are left out")
 }
 
-/// The recording's UUID, from the first packet whose checksum is right.
+/// The recording's UUID, from the first packet whose checksum matches.
 pub fn learn_uuid(streams: &[Stream]) -> io::Result<Option<[u8; 16]>> {
     for stream in streams {
         let most = usize::try_from(stream.length).unwrap_or(usize::MAX).min(2 * MAX_PACKET);

@@ -1,9 +1,9 @@
-//! Where everything is in a packet. The metadata ([`super::metadata`]) say the same to other tools.
+//! The layout of packets. The metadata ([`super::metadata`]) describe it to other tools.
 
 use crate::Totals;
 use punctual_model::{Call, Disturbance, Duration, FileClass, Object, Separator};
 
-/// First bytes of every packet: CTF's magic number, and with the UUID behind it the place to go on after
+/// First bytes of every packet: CTF's magic number. With the UUID after it, it marks where to go on after
 /// damage.
 pub const MAGIC: [u8; 4] = 0xC1FC_1FC1_u32.to_le_bytes();
 /// Bytes of magic number and UUID.
@@ -12,18 +12,17 @@ pub const MARK: usize = 20;
 pub const HEADER: usize = 116;
 /// The checksum is the last of these.
 pub const CRC: usize = 112;
-/// No packet is longer. An event has three texts of [`MAX_TEXT`] at most, so that any fits with room to
-/// spare.
+/// Largest packet. An event has at most three texts of [`MAX_TEXT`], so any event fits easily.
 pub const MAX_PACKET: usize = 4 << 20;
-/// A packet that has so many bytes is closed. What its separators take leaves their numbers within 16 bits.
+/// A packet of this size is closed. Few enough separators fit into it to number them in 16 bits.
 pub const MOST_PACKET: usize = 1 << 20;
 const _: () =
     assert!(MOST_PACKET / SEPARATOR_BYTES < u16::MAX as usize && MOST_PACKET + 4 * MAX_TEXT < MAX_PACKET);
-/// Longer texts are cut.
+/// Longer texts are truncated.
 pub const MAX_TEXT: usize = 64 << 10;
-/// In the flags of a packet: the recording was ended here.
+/// Flag of a packet: the recording is complete and ends here.
 pub const FLAG_END: u32 = 1;
-/// Behind the flags: milliseconds of stolen time, as many as fit.
+/// Above the flags: stolen time in milliseconds, saturating.
 const STOLEN_SHIFT: u32 = 1;
 const MOST_STOLEN_MS: u64 = (u32::MAX >> STOLEN_SHIFT) as u64;
 const MS: u64 = 1_000_000;
@@ -59,15 +58,15 @@ pub const ACTIVATION_WITHOUT_SLEEP_BYTES: usize = 38;
 pub const ACTIVATION_WIDE_BYTES: usize = 76;
 pub const ACTIVATION_COUNTED_BYTES: usize = 40;
 pub const CIRCUMSTANCES_BYTES: usize = 18;
-/// Without the texts.
+/// Excluding the texts.
 pub const TASK_BYTES: usize = 61;
 
-/// What stands before the events of a packet.
+/// The part of a packet before its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     pub begin_ns: u64,
     pub end_ns: u64,
-    /// Of the whole packet.
+    /// Size of the whole packet.
     pub bytes: usize,
     pub sequence: u64,
     pub totals: Totals,
@@ -103,7 +102,7 @@ impl Header {
         into[CRC..].copy_from_slice(&self.crc.to_le_bytes());
     }
 
-    /// `None` where no packet of this recording begins.
+    /// `None` if this is not the header of a packet of this recording.
     pub fn parse(bytes: &[u8; HEADER], uuid: &[u8; 16]) -> Option<Header> {
         let mut words = [0; 10];
         for (word, place) in words.iter_mut().zip(bytes[28..108].chunks_exact(8)) {
@@ -164,7 +163,7 @@ fn u32_at(bytes: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Numbers of what a call waits on; files have those of [`FileClass`].
+/// Numbers for the objects of calls; files have those of [`FileClass`].
 const NOTHING: u8 = 0;
 const CLOCK_RELATIVE: u8 = 32;
 const CLOCK_ABSOLUTE: u8 = 33;
@@ -199,7 +198,7 @@ pub fn separator(call: u8, class: u8, number: i32, object: u64) -> Option<Separa
     Some(Separator { call: Call::from_number(call)?, object })
 }
 
-/// The number of what moved a release; 0 is nothing.
+/// The number of what disturbed a release; 0 for nothing.
 pub fn disturbance_number(disturbance: Option<Disturbance>) -> u8 {
     match disturbance {
         None => 0,
@@ -209,7 +208,7 @@ pub fn disturbance_number(disturbance: Option<Disturbance>) -> u8 {
     }
 }
 
-/// What moved a release, by its number; `None` where there is no such number.
+/// What disturbed a release, by number; `None` if there is no such number.
 pub fn disturbance(number: u8) -> Option<Option<Disturbance>> {
     let all = [None, Some(Disturbance::Signal), Some(Disturbance::Ending), Some(Disturbance::Stall)];
     all.into_iter().find(|disturbance| disturbance_number(*disturbance) == number)

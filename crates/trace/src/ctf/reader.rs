@@ -1,4 +1,4 @@
-//! Reads recordings, also those that were cut off or damaged: whatever is whole of them, and what is missing.
+//! Reads recordings, including truncated and damaged ones, and reports what is missing.
 
 use super::decode::Decoder;
 use super::index::{self, Index, Run};
@@ -14,15 +14,14 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Packets are put together in stretches of at least so many bytes, and so many that there are not more than
-/// this.
+/// Least bytes of a stretch, and most stretches of a recording: stretches of a large recording are larger.
 const STRETCH_BYTES: u64 = 256 << 10;
 const MOST_STRETCHES: u64 = 16 << 10;
 /// What a folder must be, to be read as a recording.
 const EXPECTED: Expected =
     Expected { kind: "a recording", max_streams: 1 << 16, max_metadata: metadata::MAX_BYTES };
 
-/// A recording that is read. Several threads may read at once.
+/// A recording, opened. Several threads may read at once.
 pub struct Reader {
     folder: PathBuf,
     uuid: [u8; 16],
@@ -30,7 +29,7 @@ pub struct Reader {
     streams: Vec<Stream>,
     pub(super) runs: Vec<Run>,
     pub(super) selection: Selection,
-    /// Of the selection; and of all.
+    /// Of the selection.
     pub(super) totals: Totals,
     pub(super) until: Instant,
     pub(super) whole: (Instant, Instant),
@@ -39,10 +38,10 @@ pub struct Reader {
     pub(super) damages: Damages,
 }
 
-/// Some packets in a row.
+/// Some consecutive packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Activations in it, as the packets' headers say.
+    /// Activations in it, according to the packets' headers.
     pub activations: u64,
     /// Bytes of its packets.
     pub bytes: u64,
@@ -114,7 +113,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// When it begins and ends.
+    /// Determines when the recording begins and ends.
     fn bounds(&mut self, first: Option<Header>, last: Option<(Header, Run)>) -> Result<(), Error> {
         let (Some(first), Some((last, run))) = (first, last) else {
             self.until = self.about.from;
@@ -123,13 +122,12 @@ impl Reader {
         if self.streams.first().is_some_and(|stream| stream.number > 0) {
             self.dropped = Dropped { packets: first.sequence, activations: first.activations_before };
         }
-        // Without packets before, or where the metadata do not say it, it begins with the first one that is
-        // there.
+        // If earlier packets were deleted, or the metadata do not say it, it begins with the first packet.
         if self.dropped.packets > 0 || self.about.from == Instant::from_ns(0) {
             self.about.from = self.about.from.max(Instant::from_ns(first.begin_ns));
         }
         let mut until = None;
-        // What is wrong with that packet is said when it is read.
+        // Damage of that packet is reported when it is read.
         self.read_run(&run, &mut Damages::default(), &mut until, &mut |_, _| {})?;
         self.until = Instant::from_ns(until.unwrap_or(last.end_ns)).max(self.about.from);
         Ok(())
@@ -145,23 +143,23 @@ impl Reader {
         self.damages.push(Damage::new(name, offset, what));
     }
 
-    /// What is true of the recording as a whole. It is from when its first packet begins, if there were
-    /// packets before that were deleted.
+    /// Describes the recording as a whole. If earlier packets were deleted, it starts with the first packet
+    /// that is left.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// What was counted.
+    /// Counts over the recording.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// When the observation ended, as far as it was recorded.
+    /// When the observation ended, as far as is known.
     pub fn until(&self) -> Instant {
         self.until
     }
 
-    /// Whether the recording was ended, not cut off.
+    /// Whether the recording is complete to its end.
     pub fn complete(&self) -> bool {
         self.is_complete
     }
@@ -171,18 +169,18 @@ impl Reader {
         self.dropped
     }
 
-    /// What was found wrong when it was opened.
+    /// Damage that was found when it was opened.
     pub fn damage(&self) -> Vec<Damage> {
         self.damages.list()
     }
 
-    /// How many stretches there are.
+    /// Number of stretches.
     pub fn stretches(&self) -> usize {
         self.selection.runs.len()
     }
 
-    /// What is in a stretch; with [`Reader::select`] the first and the last count also what is left out of
-    /// them.
+    /// Describes a stretch. After [`Reader::select`], the first and the last also count what the selection
+    /// leaves out.
     ///
     /// # Panics
     ///
@@ -192,11 +190,11 @@ impl Reader {
         Stretch { activations, bytes, begin: Instant::from_ns(begin_ns), end: Instant::from_ns(end_ns) }
     }
 
-    /// Gives the records of these stretches in order. Damaged packets are left out and told.
+    /// Reads the records of these stretches in order. Damaged packets are left out and reported.
     ///
     /// # Panics
     ///
-    /// If there are not so many stretches.
+    /// If there are fewer stretches.
     pub fn read(&self, stretches: Range<usize>, each: &mut dyn FnMut(&Record)) -> Result<Vec<Damage>, Error> {
         let mut damages = Damages::default();
         let mut until = None;
@@ -214,8 +212,8 @@ impl Reader {
         Ok(damages.into_list())
     }
 
-    /// Gives the records of a run, with their events' timestamps; and when the observation ended, if it was
-    /// in this run.
+    /// Reads the records of a run, with their events' timestamps; sets `until` if the observation ended in
+    /// it.
     pub(super) fn read_run(
         &self,
         run: &Run,

@@ -1,4 +1,4 @@
-//! Makes a recording: records into packets, packets to the thread that writes.
+//! Makes a recording: collects records in packets, and passes packets to the writing thread.
 
 use super::encode::{Packet, own_ns};
 use super::files::{self, Writer, Written};
@@ -13,25 +13,24 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant as WallInstant};
 use uuid::Uuid;
 
-/// As many packets wait for the disk before who records must wait.
+/// Packets that may wait for the disk before the recorder must wait.
 const WAITING: usize = 64;
-/// A packet is closed when it is so old.
+/// Age at which a packet is closed.
 const AGE: Duration = Duration::from_secs(1);
-/// With a limit a recording is in this many files, so that as much of it goes at once.
+/// Files of a recording with a limit; the oldest is deleted at a time.
 const FILES: u64 = 16;
 const LEAST_FILE: u64 = 256 << 10;
-/// What all threads are is told again when this many times its size has been written since: it takes some
-/// percent.
+/// The state of all threads is repeated after this many times its size, so that it takes some percent.
 const KNOWN_SHARE: u64 = 40;
 const PACKET_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=MOST_PACKET;
 
-/// A recording that is being made. Dropped without [`Recorder::finish`] it is one that was cut off, with all
-/// that was recorded.
+/// A recording in progress. If it is dropped without [`Recorder::finish`], the recording is truncated after
+/// what was recorded.
 pub struct Recorder {
     uuid: [u8; 16],
     packet: Packet,
     packet_bytes: usize,
-    /// When the first event of the packet came.
+    /// When the packet's first event was added.
     opened: Option<WallInstant>,
     /// Timestamp of the last event.
     last_ns: u64,
@@ -40,9 +39,9 @@ pub struct Recorder {
     activations: u64,
     totals: Totals,
     roster: Roster,
-    /// Bytes until the threads are told again.
+    /// Bytes until the threads are repeated.
     until_known: u64,
-    /// Bytes in a file at most, with a limit, and in this one so far.
+    /// With a limit, most bytes of a file; and bytes of this one so far.
     file_most: Option<u64>,
     file_bytes: u64,
     begins_file: bool,
@@ -51,7 +50,7 @@ pub struct Recorder {
     failure: Option<Error>,
 }
 
-/// The thread that writes.
+/// The writing thread.
 struct Running {
     full: SyncSender<files::Packet>,
     empty: Receiver<Vec<u8>>,
@@ -59,7 +58,7 @@ struct Running {
 }
 
 impl Recorder {
-    /// Begins a recording in this folder, which must not exist yet, or be empty; its parent must exist.
+    /// Begins a recording in this folder, which must be new or empty; its parent must exist.
     pub fn create(folder: &Path, about: &About, options: &Options) -> Result<Recorder, Error> {
         if let Some(limit) = options.limit.filter(|limit| *limit < MIN_LIMIT) {
             let message = format!(
@@ -103,8 +102,7 @@ impl Recorder {
         })
     }
 
-    /// Takes one record. Waits only where 64 packets wait for the disk already. Once writing has failed, so
-    /// does this.
+    /// Adds a record. Waits only if 64 packets are waiting for the disk. Fails once writing has failed.
     pub fn record(&mut self, record: &Record) -> Result<(), Error> {
         let at_ns = own_ns(record).map_or(self.last_ns, |own_ns| own_ns.max(self.last_ns));
         if self.packet.is_empty() || !self.packet.has_room(record, at_ns, self.packet_bytes) {
@@ -115,12 +113,12 @@ impl Recorder {
         Ok(())
     }
 
-    /// What has been counted since the observation began; for the packets from here on.
+    /// Sets the counts since the start of the observation, for the packets from here on.
     pub fn totals(&mut self, totals: Totals) {
         self.totals = totals;
     }
 
-    /// Closes a packet that is a second old, so that its records get to the disk. To be called a few times a
+    /// Closes the packet if it is a second old, so that its records get to the disk. Call this a few times a
     /// second.
     pub fn tick(&mut self) -> Result<(), Error> {
         match self.opened {
@@ -147,7 +145,7 @@ impl Recorder {
         }
     }
 
-    /// Closes the packet if there is one, and begins the next one; with what all threads are if it is time
+    /// Closes the packet if there is one, and begins the next, with the state of all threads if it is time
     /// for that.
     fn next_packet(&mut self, at_ns: u64) -> Result<(), Error> {
         self.close(0)?;
@@ -157,7 +155,7 @@ impl Recorder {
             for known in self.roster.known(Instant::from_ns(at_ns)) {
                 if !self.packet.is_empty() && !self.packet.has_room(&known, at_ns, self.packet_bytes) {
                     told += self.packet.bytes.len();
-                    // Not `close`: a file that begins here would begin with all of them again.
+                    // Not `close`: a new file would begin with all threads again.
                     self.send(0)?;
                 }
                 self.add(&known, at_ns);
@@ -175,8 +173,8 @@ impl Recorder {
         self.last_ns = at_ns;
     }
 
-    /// Sends the packet on its way, unless it is empty, and has the next one begin a file if this one is
-    /// full.
+    /// Sends the packet to be written, unless it is empty. If the file is full, the next packet begins
+    /// another.
     fn close(&mut self, flags: u32) -> Result<(), Error> {
         let bytes = self.packet.bytes.len() as u64;
         self.send(flags)?;
@@ -223,7 +221,7 @@ impl Recorder {
         if sent { Ok(()) } else { Err(self.failed()) }
     }
 
-    /// Waits for the thread that writes to end; `None` if it has been waited for.
+    /// Waits for the writing thread to end; `None` if it already has.
     fn wait(&mut self) -> Option<Result<Written, Error>> {
         let Running { full, thread, .. } = self.writer.take()?;
         drop(full);
@@ -232,7 +230,7 @@ impl Recorder {
         }))
     }
 
-    /// Why the thread that writes has ended.
+    /// Why the writing thread has ended.
     fn failed(&mut self) -> Error {
         if let Some(Err(error)) = self.wait() {
             self.failure = Some(error);
@@ -244,7 +242,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         if self.writer.is_some() {
-            // Whoever drops it has an error of their own to tell.
+            // Whoever drops it has an error of their own to report.
             let _ = self.close(0);
             let _ = self.wait();
         }

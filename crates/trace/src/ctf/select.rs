@@ -1,4 +1,4 @@
-//! A part of a recording, by time.
+//! Selects a part of a recording by time.
 
 use super::reader::Reader;
 use crate::damage::Damages;
@@ -7,39 +7,38 @@ use crate::{Record, Roster, Totals};
 use punctual_model::Instant;
 use std::ops::{Range, RangeInclusive};
 
-/// What of a recording is read.
+/// The part of a recording that is read.
 pub struct Selection {
-    /// The runs that have some of it.
+    /// The runs that contain it.
     pub runs: Range<usize>,
     /// Timestamps of its events.
     pub stamps_ns: RangeInclusive<u64>,
-    /// The threads that lived when it begins, as they were.
+    /// The threads that are alive at its start.
     pub known: Vec<Record>,
 }
 
 impl Selection {
-    /// All of so many runs.
+    /// Everything, of a recording with so many runs.
     pub fn all(runs: usize) -> Selection {
         Selection { runs: 0..runs, stamps_ns: 0..=u64::MAX, known: Vec::new() }
     }
 }
 
 impl Reader {
-    /// Leaves out what came before `from` or after `until`: from here on the reader is as that of a recording
-    /// which began and ended there. Its first stretch begins with what each thread is at `from`
-    /// ([`Record::Known`]).
+    /// Leaves out what came before `from` or after `until`, as if the recording began and ended there. Its
+    /// first stretch begins with the state of each thread at `from` ([`Record::Known`]).
     ///
-    /// What counts is an event's timestamp: that of its record, or of the latest one before it in the
-    /// recording where that is later. So a thread's records stay in one piece, without a gap at the border.
+    /// Events are selected by their timestamps, which never decrease. So a thread's records stay together,
+    /// without a gap at the border.
     ///
-    /// Reads all that came before `from`. A later call selects anew, from the whole recording.
+    /// Reads everything before `from`. A later call selects from the whole recording again.
     pub fn select(&mut self, from: Option<Instant>, until: Option<Instant>) -> Result<(), Error> {
         let stamps_ns = from.map_or(0, Instant::ns)..=until.map_or(u64::MAX, Instant::ns);
         let (begin, known) = match from {
             Some(from) => self.before(from)?,
             None => (0, Vec::new()),
         };
-        // From behind: the headers of damaged packets may say anything.
+        // Backwards, since the headers of damaged packets may claim anything.
         let end = self
             .runs
             .iter()
@@ -50,7 +49,7 @@ impl Reader {
         if let Some(last) = self.runs[..end].last() {
             self.totals = Totals {
                 lost: last.totals.lost.saturating_sub(before.lost),
-                // They stay so.
+                // They stay untracked.
                 untracked: last.totals.untracked,
                 skipped: last.totals.skipped.saturating_sub(before.skipped),
                 stolen: last.totals.stolen.saturating_sub(before.stolen),
@@ -63,7 +62,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The first run that has an event at `from` or later, and what is known of the threads then.
+    /// The first run that has an event at `from` or later, and the state of the threads then.
     fn before(&mut self, from: Instant) -> Result<(usize, Vec<Record>), Error> {
         let mut roster = Roster::new();
         let behind = self.runs.iter().rposition(|run| run.begin_ns < from.ns()).map_or(0, |last| last + 1);
@@ -78,7 +77,7 @@ impl Reader {
                     begin = begin.min(index);
                 }
             })?;
-            // Those of the selection are told when it is read.
+            // Damage in the selection is reported when it is read.
             if index < begin {
                 all.extend(damages.into_list());
             }

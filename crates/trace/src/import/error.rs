@@ -4,15 +4,15 @@ use crate::error::reason;
 use std::fmt;
 use std::path::Path;
 
-/// What kind of thing stands in the way.
+/// The kind of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// There is no such file or folder.
     NotFound,
-    /// It is no trace of a tool that is known here.
+    /// Not a trace of a known tool.
     NotATrace,
-    /// It is one, but it is damaged or lacks what an import needs.
+    /// A trace that is damaged, or lacks what an import needs.
     Malformed,
     /// The file system failed.
     Io,
@@ -40,7 +40,7 @@ impl Error {
         Error::new(kind, format!("cannot read {}: {}", path.display(), reason(error)))
     }
 
-    /// What kind of thing stands in the way.
+    /// The kind of an error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

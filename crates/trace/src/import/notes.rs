@@ -1,11 +1,11 @@
-//! What is to be said of a source: each thing once, with how often it came.
+//! Notes about a source: each once, with a count.
 
 use std::collections::BTreeMap;
 
-/// Different things that are told apart; what a broken source can come up with is without end.
+/// Most different notes; a broken source could cause any number.
 const MOST: usize = 100;
 
-/// Notes, in the order in which they are said.
+/// Notes, in the order of their first appearance.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
     said: Vec<String>,
@@ -14,7 +14,7 @@ pub struct Notes {
 }
 
 impl Notes {
-    /// Says something of the source as a whole.
+    /// Adds a note about the source as a whole.
     pub fn say(&mut self, note: impl Into<String>) {
         let note = note.into();
         if self.said.len() < MOST && !self.said.contains(&note) {
@@ -22,7 +22,7 @@ impl Notes {
         }
     }
 
-    /// Counts something: `what` is said with its number in front.
+    /// Counts something; the note is the count, then `what`.
     pub fn count(&mut self, what: &str) {
         if let Some(count) = self.counted.get_mut(what) {
             *count += 1;
