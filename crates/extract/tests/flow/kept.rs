@@ -215,7 +215,8 @@ fn a_stream_that_ends_early() {
         trace.nav_ends(1_000 * round + 500, false);
     }
     // Those of executor 0, which activates nav, are not there between two of its packets.
-    trace.items.retain(|item| !matches!(item, Item::Event(event) if event.producer == 0 && (5_000..15_000).contains(&event.at.ns())));
+    let is_lost = |event: &Event| event.producer == 0 && (5_000..15_000).contains(&event.at.ns());
+    trace.items.retain(|item| !matches!(item, Item::Event(event) if is_lost(event)));
     let flow = trace.analyse(Arming::default(), None);
     assert_eq!((nav(&flow).activations, nav(&flow).missing_activations), (10, 10));
     let curve = nav(&flow).arrival.curve.as_ref().expect("a curve");

@@ -118,16 +118,20 @@ proptest! {
     #[test]
     fn nonsense_breaks_nothing(seed in any::<u64>(), count in 1..300_u64) {
         let mut numbers = Numbers(seed);
-        let mut some = |end: u64| if numbers.chance(3) { u64::MAX >> numbers.below(40) } else { numbers.below(end) };
+        let mut some =
+            |end: u64| if numbers.chance(3) { u64::MAX >> numbers.below(40) } else { numbers.below(end) };
         let mut about = About { has_all_inputs: some(2) == 0, ..About::default() };
         for _ in 0..some(10).min(10) {
             let connection = Connection { channel: some(3) as u16, task: some(4) as u16 };
             let threshold = (some(4) as u32).max(1);
             let arming = Arming {
-                threshold, synchronised: some(3) > 0, optional: some(4) == 0, is_final: some(4) == 0, pending: some(4) as u32,
+                threshold, synchronised: some(3) > 0, optional: some(4) == 0, is_final: some(4) == 0,
+                pending: some(4) as u32,
             };
             about.inputs.push(Input { connection, arming: (some(4) > 0).then_some(arming) });
-            about.barriers.insert(some(6) as u16, Barrier { count: (some(4) as u32).max(1), arrived: some(3) as u32 });
+            let channel = some(6) as u16;
+            let barrier = Barrier { count: (some(4) as u32).max(1), arrived: some(3) as u32 };
+            about.barriers.insert(channel, barrier);
         }
         let mut at = 0;
         let mut items = Vec::new();
@@ -135,7 +139,10 @@ proptest! {
             at += some(3) % 1_000;
             let (producer, instant) = (some(3) as u32, Instant::from_ns(at));
             items.push(match some(30) {
-                0 => Item::Gap(Gap { producer, from: instant, until: Instant::from_ns(at + some(50) % 1_000), discarded: some(5) % (1 << 32), packets: some(2) }),
+                0 => Item::Gap(Gap {
+                    producer, from: instant, until: Instant::from_ns(at + some(50) % 1_000),
+                    discarded: some(5) % (1 << 32), packets: some(2),
+                }),
                 kind => {
                     let (kind, number) = (Kind::ALL[kind as usize % 4], some(6) % (1 << 60));
                     Item::Event(Event { at: instant, producer, kind, object: some(4) as u16, number })

@@ -84,7 +84,9 @@ fn much_between_packets_is_skipped() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_between_packets_is_skipped(trash in prop::collection::vec(any::<u8>(), 1..2000), place in any::<prop::sample::Index>()) {
+    fn what_is_between_packets_is_skipped(
+        trash in prop::collection::vec(any::<u8>(), 1..2000), place in any::<prop::sample::Index>(),
+    ) {
         let (metadata, stream) = small(3, 120);
         let (_, all) = said(metadata.as_bytes(), &stream);
         let ends = borders(&stream);

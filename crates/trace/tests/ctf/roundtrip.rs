@@ -18,11 +18,13 @@ proptest! {
     ) {
         let scratch = tempfile::tempdir()?;
         let folder = scratch.path().join("recording");
-        let mut recorder = Recorder::create(&folder, &about, &Options { packet_bytes: 0, ..Options::default() })?;
+        let options = Options { packet_bytes: 0, ..Options::default() };
+        let mut recorder = Recorder::create(&folder, &about, &options)?;
         for record in &records {
             recorder.record(record)?;
         }
-        let totals = punctual_trace::Totals { lost, untracked, skipped, stolen: Duration::from_ms(stolen_ms) };
+        let stolen = Duration::from_ms(stolen_ms);
+        let totals = punctual_trace::Totals { lost, untracked, skipped, stolen };
         let until = Instant::from_ns(until);
         let recorded = recorder.finish(until, totals)?;
         let reader = Reader::open(&folder)?;
@@ -35,8 +37,10 @@ proptest! {
         let is_activation = |record: &&Record| matches!(record, Record::Activation(_));
         let activations = records.iter().filter(is_activation).count() as u64;
         prop_assert_eq!(recorded.activations, activations);
-        prop_assert_eq!((0..reader.stretches()).map(|index| reader.stretch(index).activations).sum::<u64>(), activations);
-        let on_disk: u64 = std::fs::read_dir(&folder)?.map(|entry| entry.unwrap().metadata().unwrap().len()).sum();
+        let counted: u64 = (0..reader.stretches()).map(|index| reader.stretch(index).activations).sum();
+        prop_assert_eq!(counted, activations);
+        let lengths = std::fs::read_dir(&folder)?.map(|entry| entry.unwrap().metadata().unwrap().len());
+        let on_disk: u64 = lengths.sum();
         prop_assert_eq!(recorded.bytes, on_disk);
     }
 }

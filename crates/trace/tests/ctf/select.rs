@@ -19,7 +19,9 @@ fn ran(record: &Record) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn a_stretch_begins_with_what_is_known_and_has_no_gap(from in 999_000_000..1_200_000_000_u64, length in 0..200_000_000_u64) {
+    fn a_stretch_begins_with_what_is_known_and_has_no_gap(
+        from in 999_000_000..1_200_000_000_u64, length in 0..200_000_000_u64,
+    ) {
         let scratch = tempfile::tempdir()?;
         let folder = scratch.path().join("recording");
         let records = periodic(5, 400);
@@ -30,7 +32,8 @@ proptest! {
         prop_assert_eq!(reader.about().from, from.max(some_about().from));
         prop_assert_eq!(reader.until(), until.max(some_about().from));
         let read = read_all(&reader);
-        let (before, rest): (Vec<_>, Vec<_>) = records.into_iter().partition(|record| ran(record) < from.ns());
+        let (before, rest): (Vec<_>, Vec<_>) =
+            records.into_iter().partition(|record| ran(record) < from.ns());
         let within: Vec<_> = rest.into_iter().filter(|record| ran(record) <= until.ns()).collect();
         let mut roster = Roster::new();
         before.iter().for_each(|record| roster.record(record));
@@ -42,9 +45,12 @@ proptest! {
         for record in &read {
             match record {
                 Record::Task(task) => prop_assert!(next.insert(task.tid, task.sequence + 1).is_none()),
-                Record::Known(task) => prop_assert_eq!(task.sequence, *next.entry(task.tid).or_insert(task.sequence)),
+                Record::Known(task) => {
+                    prop_assert_eq!(task.sequence, *next.entry(task.tid).or_insert(task.sequence));
+                }
                 Record::Activation(activation) => {
-                    prop_assert_eq!(next.insert(activation.tid, activation.sequence + 1), Some(activation.sequence));
+                    let expected = next.insert(activation.tid, activation.sequence + 1);
+                    prop_assert_eq!(expected, Some(activation.sequence));
                 }
                 _ => {}
             }
@@ -69,7 +75,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     // In whatever order they come: the border is one place in the recording, so no thread has a gap there.
     #[test]
-    fn a_stretch_is_one_piece_of_the_recording(records in vec(record(), 1..300), from in instant(), until in instant()) {
+    fn a_stretch_is_one_piece_of_the_recording(
+        records in vec(record(), 1..300), from in instant(), until in instant(),
+    ) {
         let scratch = tempfile::tempdir()?;
         let folder = scratch.path().join("recording");
         make(&folder, &some_about(), &Options { packet_bytes: 0, ..Options::default() }, &records);

@@ -164,7 +164,9 @@ proptest! {
     /// Each producer's events come in its own order, and all in the order of time.
     #[test]
     fn streams_are_merged_by_time(
-        steps in prop::collection::vec((0..3_u32, prop_oneof![Just(0), 0..5_u64, Just(1_u64 << 33)], 0..4_usize, 0..3_u16), 0..300),
+        steps in prop::collection::vec(
+            (0..3_u32, prop_oneof![Just(0), 0..5_u64, Just(1_u64 << 33)], 0..4_usize, 0..3_u16), 0..300,
+        ),
         packet in 7..40_usize,
         big in any::<bool>(),
     ) {
@@ -187,7 +189,9 @@ proptest! {
         prop_assert_eq!(totals.events, written.len() as u64);
         prop_assert!(found.windows(2).all(|pair| pair[0].at <= pair[1].at));
         for producer in 0..3 {
-            let of = |events: &[Event]| events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>();
+            let of = |events: &[Event]| {
+                events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>()
+            };
             prop_assert_eq!(of(&found), of(&written));
         }
     }

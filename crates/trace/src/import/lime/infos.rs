@@ -225,10 +225,9 @@ mod tests {
     #[test]
     fn infos_of_lime_s() {
         let read = |value: Value| serde_json::from_value::<Infos>(value).expect("infos");
-        let infos = read(
-            json!({"pid": 41, "tgid": 40, "ppid": null, "comm": null, "cmd": null, "policy": "SCHED_OTHER", "affinity_mask": null,
-            "first_event_time": {"boottime_ns": 1_000, "iso8601": "1970-01-01T00:00:01.000000000Z"}, "last_event_time": null}),
-        );
+        let infos = read(json!({"pid": 41, "tgid": 40, "ppid": null, "comm": null, "cmd": null,
+            "policy": "SCHED_OTHER", "affinity_mask": null, "last_event_time": null,
+            "first_event_time": {"boottime_ns": 1_000, "iso8601": "1970-01-01T00:00:01.000000000Z"}}));
         let task = infos.task(41, Instant::from_ns(5), None);
         let said = (task.pid, task.name.as_str(), task.command.as_str(), task.policy, task.affinity.as_str());
         assert_eq!(said, (40, UNKNOWN, UNKNOWN, Policy::Other, ""));

@@ -347,7 +347,8 @@ proptest! {
             thread.end(at(now), out);
         });
         // The first is the task, which `follow` sees alone.
-        let missing: u32 = std::iter::once(&0).chain(&numbers).zip(&numbers).map(|(before, number)| number - before - 1).sum();
+        let between = std::iter::once(&0).chain(&numbers).zip(&numbers).map(|(before, number)| number - before - 1);
+        let missing: u32 = between.sum();
         prop_assert!(missing == gaps, "{numbers:?} with {gaps} gaps");
         for pair in seen.windows(2) {
             prop_assert!(pair[0].cpu <= pair[1].cpu && pair[0].stop <= pair[1].stop, "{pair:?}");
@@ -357,7 +358,8 @@ proptest! {
                 if let Some(release) = resumed.release {
                     prop_assert!(activation.stop <= release.earliest() && release.latest() <= resumed.start);
                 }
-                prop_assert!(activation.stop <= resumed.start && activation.slept == resumed.release.is_some());
+                prop_assert!(activation.stop <= resumed.start);
+                prop_assert_eq!(activation.slept, resumed.release.is_some());
             }
         }
     }
