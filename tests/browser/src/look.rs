@@ -204,10 +204,10 @@ fn keyboard(page: &Opened) -> Result {
 
 fn contents(page: &Opened) -> Result {
     page.expect("document.querySelectorAll('.contents .threads a').length === 7")?;
-    let last = "[...document.querySelectorAll('section.task')].at(-1)";
-    page.ask(&format!("{last}.scrollIntoView({{ block: 'start', behavior: 'instant' }})"))?;
+    let random = "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'random')";
+    page.ask(&format!("{random}.scrollIntoView({{ block: 'start', behavior: 'instant' }})"))?;
     page.until(
-        "document.querySelector('.contents [aria-current]')?.querySelector('bdi')?.textContent === 'once'",
+        "document.querySelector('.contents [aria-current]')?.querySelector('bdi')?.textContent === 'random'",
     )?;
     page.expect("document.querySelector('.contents').getBoundingClientRect().top >= 0")?;
     page.expect("document.querySelector('.contents').getBoundingClientRect().bottom <= innerHeight")?;
@@ -219,7 +219,7 @@ fn over_time(page: &Opened) -> Result {
     page.expect("document.querySelectorAll('#time li').length === 7")?;
     page.expect("document.querySelectorAll('#time path.busy').length >= 7")?;
     page.expect(
-        "[...document.querySelectorAll('#time path.busy')].every((area) => area.getBBox().height > 1)",
+        "[...document.querySelectorAll('#time path.busy')].every((area) => area.getBBox().height >= 1)",
     )?;
     page.scroll_to("#time li:nth-child(4)")?;
     page.click("#time li:nth-child(4) svg a .worst")?;
