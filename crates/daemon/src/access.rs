@@ -1,10 +1,10 @@
-//! The question "may they?": what the registry asks, and what the rules (`rules.rs`) answer from. What the
-//! rules say is not this file's business.
+//! Access control: the question that the registry asks, and the types of its answer. The rules (`rules.rs`)
+//! answer it.
 
 use punctual_model::Duration;
 use punctual_schedule::Parameters;
 
-/// Who asks, as the socket says: effective user and group, and the supplementary groups.
+/// The user who asks, according to the socket: effective user and group, and the supplementary groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
     /// Effective user.
@@ -16,12 +16,12 @@ pub struct Who {
 }
 
 impl Who {
-    /// Whether rules do not hold for them.
+    /// Whether this is root, to whom no rules apply.
     pub fn is_root(&self) -> bool {
         self.user == 0
     }
 
-    /// Whether a rule for that domain is a rule for them.
+    /// Whether rules for that domain apply.
     pub fn is_in(&self, domain: Domain) -> bool {
         match domain {
             Domain::Everyone => true,
@@ -30,7 +30,7 @@ impl Who {
         }
     }
 
-    /// All domains that they are in, each once.
+    /// All domains of this user, each once.
     pub fn domains(&self) -> impl Iterator<Item = Domain> + '_ {
         let other = self
             .groups
@@ -43,7 +43,7 @@ impl Who {
     }
 }
 
-/// Whom a rule is for (ReTiF, Section 4.2).
+/// Those to whom a rule applies (ReTiF, Section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Domain {
     /// `-`
@@ -64,7 +64,7 @@ impl Share {
 
     /// `runtime` / min(period, deadline), rounded up once; nothing where no period or deadline is declared
     /// (ReTiF, Equation 1).
-    pub fn of(runtime: Option<Duration>, parameters: &Parameters) -> Share {
+    pub fn new(runtime: Option<Duration>, parameters: &Parameters) -> Share {
         match (runtime, window(parameters)) {
             (Some(runtime), Some(window)) if window > Duration::ZERO => {
                 let (runtime, window) = (u128::from(runtime.ns()) << 64, u128::from(window.ns()));
@@ -92,7 +92,7 @@ fn window(parameters: &Parameters) -> Option<Duration> {
     parameters.period.into_iter().chain(parameters.deadline).min()
 }
 
-/// How much is in use now, as far as rules have to know. The spec that is to be replaced counts as gone.
+/// How much is in use now. The spec that is being replaced does not count.
 pub trait Usage {
     /// The sum of accepted shares of all specs of a domain, under that plugin or under any. O(1).
     fn share(&self, domain: Domain, plugin: Option<&str>) -> Share;
@@ -101,11 +101,11 @@ pub trait Usage {
 /// What is allowed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
-    /// A runtime may not be accepted beyond this, whatever is desired; `None`: no rule limits it.
+    /// The longest runtime to accept, whatever is desired; `None` without a limit.
     pub greatest_runtime: Option<Duration>,
 }
 
-/// What is not, and why.
+/// Why something is denied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denied {
     /// What was asked, what is allowed: a sentence.
@@ -114,7 +114,7 @@ pub struct Denied {
     pub rule: Option<String>,
 }
 
-/// The rules. They are not asked about root.
+/// Access control. Not asked about root.
 pub trait Access: std::fmt::Debug {
     /// Whether a spec of these parameters may go to that plugin. All rules that match must allow it; where
     /// none matches, it is denied. A runtime that is declared is within the grant; the desired one may be
@@ -151,9 +151,9 @@ mod tests {
             let parameters = Parameters { period: Some(Duration::from_ns(period)), ..Parameters::default() };
             prop_assume!(share >> 64 <= 3);
             let greatest = Share(share).runtime(&parameters).unwrap();
-            prop_assert!(Share::of(Some(greatest), &parameters) <= Share(share));
+            prop_assert!(Share::new(Some(greatest), &parameters) <= Share(share));
             let runtime = Duration::from_ns(runtime);
-            prop_assert_eq!(runtime <= greatest || greatest.ns() == u64::MAX, Share::of(Some(runtime), &parameters) <= Share(share) || greatest.ns() == u64::MAX);
+            prop_assert_eq!(runtime <= greatest || greatest.ns() == u64::MAX, Share::new(Some(runtime), &parameters) <= Share(share) || greatest.ns() == u64::MAX);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! How much of the processors each user, each group and everybody has, under each plugin and under all: what
-//! rules about the sum have to know.
+//! Utilization per user, per group and in total, under each plugin and under all: what rules about sums need.
 
 use crate::access::{Domain, Share, Usage, Who};
 use rustc_hash::FxHashMap as HashMap;
@@ -7,17 +6,17 @@ use rustc_hash::FxHashMap as HashMap;
 /// Sums of accepted shares.
 #[derive(Debug, Default)]
 pub struct Books {
-    /// By domain, and plugin or all plugins. Without entries that are zero.
+    /// By domain, and by plugin or for all. Zero sums have no entry.
     sums: HashMap<(Domain, Option<usize>), u128>,
 }
 
 impl Books {
-    /// Enters a spec.
+    /// Adds a spec.
     pub fn add(&mut self, who: &Who, plugin: usize, share: Share) {
         self.each(who, plugin, share, |sum, share| sum + share);
     }
 
-    /// Takes it out again.
+    /// Removes a spec.
     pub fn remove(&mut self, who: &Who, plugin: usize, share: Share) {
         self.each(who, plugin, share, |sum, share| sum - share);
     }
@@ -37,19 +36,19 @@ impl Books {
         }
     }
 
-    /// Whether nothing is entered.
+    /// Whether there are no specs.
     pub fn is_empty(&self) -> bool {
         self.sums.is_empty()
     }
 }
 
-/// The books as one request sees them.
+/// The books as one request sees them, without the spec that it replaces.
 pub struct View<'a> {
     /// All of it.
     pub books: &'a Books,
     /// Which plugin has which number.
     pub plugin: &'a dyn Fn(&str) -> Option<usize>,
-    /// What counts as gone.
+    /// The replaced spec.
     pub without: Option<(&'a Who, usize, Share)>,
 }
 

@@ -4,10 +4,10 @@
 //! What a plugin decides is in `punctual_schedule`, who may ask it in the rules.
 
 mod file;
-mod machine;
 mod plugins;
 
-pub use machine::{Machine, processor_list};
+pub use crate::machine::{Machine, processor_list};
+pub use crate::text::Error;
 pub use plugins::{Kind, PluginConfig};
 
 use crate::rules::Rules;
@@ -97,7 +97,7 @@ impl Config {
     /// Where the file of rules is not there, there are none, which is safe: what is to be told of it.
     pub fn do_without_rules(&mut self) -> Option<Problem> {
         let path = self.rules.take_if(|path| !path.exists())?;
-        Some(Problem::of_file(&path, "is not there, so nobody but root may do anything"))
+        Some(Problem::in_file(&path, "is not there, so nobody but root may do anything"))
     }
 
     /// A configuration from its text. `path` is for messages, and what relative paths in it are relative to.
@@ -118,18 +118,3 @@ impl Config {
         }
     }
 }
-
-/// Why a file cannot be used: everything that was found, in the file's order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(pub Vec<Problem>);
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (at, problem) in self.0.iter().enumerate() {
-            write!(f, "{}{problem}", if at == 0 { "" } else { "\n" })?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Error {}

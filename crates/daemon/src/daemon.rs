@@ -1,4 +1,4 @@
-//! `punctuald` from its start to its end: configuration, socket, journal, signals, the service manager.
+//! `punctuald` from start to end: configuration, socket, journal, signals, the service manager.
 
 use crate::config::Config;
 use crate::journal::Journal;
@@ -15,30 +15,30 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Admits real-time tasks by what they declare, and schedules them
+/// Admit real-time tasks by their declared needs, and schedule them
 #[derive(Debug, Parser)]
 #[command(name = "punctuald", version)]
 pub struct Options {
-    /// The configuration; /etc/punctual/punctuald.toml, if not given
+    /// The configuration [default: /etc/punctual/punctuald.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Only say what is wrong with configuration and rules; exit 0 if nothing is
+    /// Only check configuration and rules; exit 0 if they are right
     #[arg(long)]
     pub check_config: bool,
-    /// Where to listen, instead of where the configuration says
+    /// Listen here instead of where the configuration says
     #[arg(long, value_name = "PATH")]
     pub socket: Option<PathBuf>,
-    /// The folder for what survives the daemon, instead of what the configuration says
+    /// The folder of the journal, instead of the configured one
     #[arg(long, value_name = "FOLDER")]
     pub state: Option<PathBuf>,
 }
 
-/// Why the daemon does not run: a message for people, and the exit code.
+/// Why the daemon cannot run: a message for people, and the exit code.
 #[derive(Debug)]
 pub struct Failure {
     /// What failed, on what, why, what to do.
     pub message: String,
-    /// 2 for the configuration, 1 for all else.
+    /// 2 for the configuration, 1 otherwise.
     pub code: u8,
 }
 
@@ -66,7 +66,7 @@ impl Options {
             None => Config::load_default(),
         }
         .map_err(Failure::configuration)?;
-        // Rules that have gone since are a mistake: nobody is to lose what they have for it.
+        // At a reload, a missing file of rules is a mistake and must not cost anyone their specs.
         if when == When::Start {
             warnings.extend(config.do_without_rules());
         }
@@ -89,12 +89,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Ok(());
     }
     if !rustix::process::geteuid().is_root() {
-        log::warning("not running as root: without CAP_SYS_NICE the kernel refuses whatever is attached");
+        log::warning("not running as root: without CAP_SYS_NICE the kernel refuses to attach threads");
     }
     raise_descriptors();
     let signals = Signals::catch().map_err(|error| Failure::other(format!("catching signals: {error}")))?;
     let (journal, left) = Journal::open(&config.state).map_err(Failure::other)?;
-    // Kept until the end, when its file is taken away.
+    // Removes the socket's file at the end.
     let _file: Option<SocketFile>;
     let listener = match manager::listener()
         .map_err(|error| Failure::other(format!("the service manager's socket: {error}")))?
@@ -134,17 +134,17 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     manager::notify("STOPPING=1");
     server.registry.stop();
-    log::info("stopped; all threads are as they were before");
+    log::info("stopped; all threads have their earlier scheduling");
     ended
 }
 
-/// Takes another configuration, or stays with the one before.
+/// Loads the configuration again, or keeps the current one.
 fn reload(options: &Options, running: &Config, registry: &mut Registry) {
     manager::notify(&manager::reloading());
     match options.load(When::Reload) {
         Ok((config, setup)) => {
             if (&config.socket, &config.state) != (&running.socket, &running.state) {
-                log::warning("another socket or state folder is taken at the next start only");
+                log::warning("another socket or state folder takes effect at the next start only");
             }
             registry.reload(setup);
             registry.last_reload_error = None;
@@ -152,7 +152,7 @@ fn reload(options: &Options, running: &Config, registry: &mut Registry) {
         }
         Err(failure) => {
             log::error(&format!(
-                "the configuration stays as it was, since the new one is wrong:\n{}",
+                "keeping the current configuration, since the new one is wrong:\n{}",
                 failure.message
             ));
             registry.last_reload_error = Some(failure.message);
@@ -161,16 +161,16 @@ fn reload(options: &Options, running: &Config, registry: &mut Registry) {
     manager::notify("READY=1");
 }
 
-/// As many descriptors as may be: each connection, process and thread takes one.
+/// Raises the limit of open files: each connection, process and thread takes one.
 fn raise_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        log::warning(&format!("the limit of open files cannot be raised: {error}"));
+        log::warning(&format!("cannot raise the limit of open files: {error}"));
     }
 }
 
-/// What signals ask for.
+/// Flags that signals set.
 struct Signals {
     stop: Arc<AtomicBool>,
     reload: Arc<AtomicBool>,
@@ -184,7 +184,7 @@ impl Signals {
         let (pipe, write) = UnixStream::pair()?;
         pipe.set_nonblocking(true)?;
         let signals = Self { stop: Arc::default(), reload: Arc::default(), pipe };
-        // Flags first: whoever reads the pipe finds them set.
+        // Flags before the pipe, so that a reader of the pipe finds them set.
         for signal in [SIGTERM, SIGINT] {
             signal_hook::flag::register(signal, signals.stop.clone())?;
         }

@@ -1,13 +1,14 @@
-//! What survives the daemon: each spec, its thread, and what that was before, in a mapped file of fixed
-//! slots. What is written stays, at whatever instruction the daemon is killed; that costs no system call.
+//! The journal survives the daemon: each spec, its thread and the thread's earlier scheduling, in a mapped file
+//! of fixed slots. A record survives a kill at any instruction, and costs no system call.
 //!
-//! A slot has two cells, written in turns, each with a sequence number and a checksum. So one of them is
-//! always whole.
+//! A slot has two cells, written in turn, each with a sequence number and a checksum. So one of them is always
+//! intact.
 
 use crate::record::Record;
 use crate::text::trusted;
 use memmap2::MmapMut;
 use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -17,16 +18,16 @@ use std::path::{Path, PathBuf};
 pub(crate) const CELL: usize = 1024;
 const CONTENT: usize = 16;
 const SLOT: usize = 2 * CELL;
-/// Specs, at most.
+/// The most specs.
 pub const SLOTS: usize = 1 << 16;
-/// Slots for which memory is taken at once: a full `/run` is an error then, not a signal at the next write.
+/// Slots allocated at once, so that a full `/run` is an error and not a signal at a later write.
 const CHUNK: usize = 256;
 const MAGIC: &[u8; 8] = b"punctual";
-const VERSION: u32 = 1;
-/// Numbers of specs that are set aside at once.
+const VERSION: u32 = 2;
+/// Spec numbers reserved at once.
 const NUMBERS: u64 = 1024;
 
-/// What went wrong with the journal: what was done, on which file, and why.
+/// A failure of the journal: the operation, the file, the reason.
 #[derive(Debug)]
 pub struct Error {
     what: String,
@@ -46,7 +47,7 @@ fn failed(what: &str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |error| Error { what, error }
 }
 
-/// The journal of a running daemon. Nobody else has it.
+/// The journal of a running daemon, locked against others.
 #[derive(Debug)]
 pub struct Journal {
     map: MmapMut,
@@ -55,76 +56,62 @@ pub struct Journal {
     head: Head,
     /// Slots without a spec.
     free: Vec<usize>,
-    /// The sequence number of what was last written, for the head and each slot: both their cells are whole,
-    /// so they need not be read again.
+    /// The last sequence number written to the head and to each slot.
     sequences: Vec<u64>,
-    /// Numbers up to this one are not given again, killed or not.
+    /// The next spec number; lower ones are never given again.
     next_number: u64,
     /// Holds the lock.
     _lock: File,
 }
 
-/// What is known of all of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The head of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
-    boot: [u8; 36],
+    boot: u128,
     /// Chunks of slots in use.
     chunks: u64,
     /// Numbers of specs below it may have been given.
     numbers: u64,
-    /// What `sched_rt_runtime_us` was before it was set to −1.
+    /// The value of `sched_rt_runtime_us` before it was set to −1.
     rt_runtime: Option<i64>,
 }
 
 impl Head {
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(80);
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
-        bytes.extend_from_slice(&self.boot);
-        bytes.extend_from_slice(&self.chunks.to_le_bytes());
-        bytes.extend_from_slice(&self.numbers.to_le_bytes());
-        bytes.push(self.rt_runtime.is_some().into());
-        bytes.extend_from_slice(&self.rt_runtime.unwrap_or_default().to_le_bytes());
+        let mut bytes = vec![0; CELL - CONTENT];
+        let length = postcard::to_slice(&(MAGIC, VERSION, self), &mut bytes).expect("it is small").len();
+        bytes.truncate(length);
         bytes
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let (magic, bytes) = bytes.split_first_chunk()?;
-        let (version, bytes) = bytes.split_first_chunk()?;
-        let (boot, bytes) = bytes.split_first_chunk()?;
-        let (chunks, bytes) = bytes.split_first_chunk()?;
-        let (numbers, bytes) = bytes.split_first_chunk()?;
-        let (has, bytes) = bytes.split_first()?;
-        let rt_runtime = i64::from_le_bytes(*bytes.first_chunk()?);
-        (magic == MAGIC && u32::from_le_bytes(*version) == VERSION).then_some(Self {
-            boot: *boot,
-            chunks: u64::from_le_bytes(*chunks).min((SLOTS / CHUNK) as u64),
-            numbers: u64::from_le_bytes(*numbers),
-            rt_runtime: (*has == 1).then_some(rt_runtime),
-        })
+        let (magic, rest): ([u8; 8], _) = postcard::take_from_bytes(bytes).ok()?;
+        let (version, rest): (u32, _) = postcard::take_from_bytes(rest).ok()?;
+        let head: Head =
+            (magic == *MAGIC && version == VERSION).then(|| postcard::from_bytes(rest).ok())??;
+        Some(Self { chunks: head.chunks.min((SLOTS / CHUNK) as u64), ..head })
     }
 }
 
-/// What a daemon before left.
+/// What an earlier daemon left.
 #[derive(Debug, Default)]
 pub struct Left {
     /// Specs, with the slots that they are in.
     pub records: Vec<(usize, Record)>,
-    /// What is to be told of it: slots that cannot be read, a journal of another version.
-    pub remarks: Vec<String>,
+    /// Slots that cannot be read, a journal of another version.
+    pub warnings: Vec<String>,
 }
 
 impl Journal {
-    /// Opens the journal of a folder, or begins one, and says what is in it. Refuses a folder that another
-    /// daemon works with.
+    /// Opens the journal in a folder, or creates one, and returns its content. Refuses a folder that another
+    /// daemon uses.
     pub fn open(folder: &Path) -> Result<(Self, Left), Error> {
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o755)
             .create(folder)
             .map_err(failed("creating the state folder", folder))?;
-        // Whoever could write here could have this daemon undo what it never did.
+        // Anyone who could write here could make this daemon reschedule any thread.
         let about = fs::metadata(folder).map_err(failed("looking at the state folder", folder))?;
         trusted(&about).map_err(|why| failed("the state folder", folder)(io::Error::other(why)))?;
         let mut options = OpenOptions::new();
@@ -139,7 +126,7 @@ impl Journal {
         let lock = options.open(&lock_path).map_err(failed("opening", &lock_path))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
             rustix::io::Errno::AGAIN => failed("the state folder", folder)(io::Error::other(
-                "another punctuald is running with it; give this one another (--state)",
+                "another punctuald uses it; give this one another (--state)",
             )),
             _ => failed("locking", &lock_path)(error.into()),
         })?;
@@ -155,19 +142,19 @@ impl Journal {
         let mut left = Left::default();
         let head = match read(&map[..SLOT]).map(Head::decode) {
             Some(Some(head)) if head.boot == boot => head,
-            // The machine was started again: no thread of then is there.
+            // The machine was rebooted: its threads are gone.
             Some(Some(head)) => Head { boot, chunks: 0, numbers: head.numbers, rt_runtime: None },
             Some(None) => {
-                left.remarks.push(format!(
-                    "{} is of another version of punctuald: what that did is not undone",
+                left.warnings.push(format!(
+                    "{} belongs to another version of punctuald: what that did is not undone",
                     path.display()
                 ));
                 Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
             }
             None => {
                 if map[..SLOT].iter().any(|&byte| byte != 0) {
-                    left.remarks.push(format!(
-                        "{} is damaged: what the daemon before did is not undone",
+                    left.warnings.push(format!(
+                        "{} is damaged: what the earlier daemon did is not undone",
                         path.display()
                     ));
                 }
@@ -202,8 +189,8 @@ impl Journal {
                 content => match content.and_then(Record::decode) {
                     Some(record) => left.records.push((slot, record)),
                     None => {
-                        left.remarks.push(format!(
-                            "slot {slot} of {} is damaged: its spec is forgotten",
+                        left.warnings.push(format!(
+                            "slot {slot} of {} is damaged: its spec is lost",
                             self.path.display()
                         ));
                         self.free.push(slot);
@@ -228,7 +215,7 @@ impl Journal {
         write(&mut self.map[at * SLOT..][..SLOT], self.sequences[at], content);
     }
 
-    /// A number that no spec ever had.
+    /// A new spec number.
     pub fn number(&mut self) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
@@ -238,7 +225,7 @@ impl Journal {
         number
     }
 
-    /// A slot to write to. Fails when all are taken, or the file system is full.
+    /// A free slot. Fails if all are taken, or the file system is full.
     pub fn take(&mut self) -> Result<usize, Error> {
         if self.free.is_empty() {
             let chunk = self.head.chunks as usize;
@@ -253,7 +240,7 @@ impl Journal {
                 (SLOT * CHUNK) as u64,
             )
             .map_err(|error| failed("taking room for", &self.path)(error.into()))?;
-            // What is there is of a machine that was started again since, or of another version.
+            // It may hold records of an earlier boot or another version.
             self.map[from as usize..][..SLOT * CHUNK].fill(0);
             self.sequences.resize(1 + (chunk + 1) * CHUNK, 0);
             self.set_head(Head { chunks: chunk as u64 + 1, ..self.head });
@@ -262,14 +249,14 @@ impl Journal {
         Ok(self.free.pop().expect("a chunk was added just now"))
     }
 
-    /// Writes a slot. From the return on, it is there whatever happens to this process.
+    /// Writes a slot. Once this returns, the record survives this process.
     pub fn write(&mut self, slot: usize, record: &Record) {
         let mut content = [0; CELL - CONTENT];
         let length = record.encode(&mut content);
         self.put(1 + slot, &content[..length]);
     }
 
-    /// Forgets what is in a slot, and gives it back.
+    /// Frees a slot.
     pub fn clear(&mut self, slot: usize) {
         self.put(1 + slot, &[]);
         self.free.push(slot);
@@ -280,19 +267,20 @@ impl Journal {
         self.head.rt_runtime
     }
 
-    /// Sets that; to be done before it is changed, and after it is restored.
+    /// Notes it: call this before changing it, and after restoring it.
     pub fn set_rt_runtime(&mut self, before: Option<i64>) {
         self.set_head(Head { rt_runtime: before, ..self.head });
     }
 }
 
-fn boot_id() -> Result<[u8; 36], Error> {
+fn boot_id() -> Result<u128, Error> {
     let path = Path::new("/proc/sys/kernel/random/boot_id");
-    let text = fs::read(path).map_err(failed("reading", path))?;
-    text.first_chunk().copied().ok_or_else(|| failed("reading", path)(io::ErrorKind::InvalidData.into()))
+    let text = fs::read_to_string(path).map_err(failed("reading", path))?;
+    u128::from_str_radix(&text.trim_end().replace('-', ""), 16)
+        .map_err(|_| failed("reading", path)(io::ErrorKind::InvalidData.into()))
 }
 
-/// The sequence number and content of a cell that is whole.
+/// The sequence number and content of an intact cell.
 fn whole(cell: &[u8]) -> Option<(u64, &[u8])> {
     let checksum = u32::from_le_bytes(*cell.first_chunk()?);
     let length = u32::from_le_bytes(*cell.get(4..)?.first_chunk()?) as usize;
@@ -302,7 +290,7 @@ fn whole(cell: &[u8]) -> Option<(u64, &[u8])> {
         .then_some((sequence, &cell[CONTENT..CONTENT + length]))
 }
 
-/// What was last written to a slot.
+/// The last content of a slot.
 fn read(slot: &[u8]) -> Option<&[u8]> {
     let (first, second) = slot.split_at(CELL);
     match (whole(first), whole(second)) {
@@ -312,17 +300,17 @@ fn read(slot: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The greatest sequence number of cells that are whole. The next one goes to the other cell.
+/// The greatest sequence number of the intact cells. The next one goes to the other cell.
 fn last(slot: &[u8]) -> u64 {
     let (first, second) = slot.split_at(CELL);
     let [a, b] = [first, second].map(|cell| whole(cell).map_or(0, |it| it.0));
-    // Numbers have their cells: odd ones the first, even ones the second. Damage may have left one in the
-    // wrong cell; it is passed over then.
+    // Odd numbers belong to the first cell, even ones to the second. Skip a number that damage left in the
+    // wrong cell.
     let greatest = a.max(b);
     if greatest > 0 && (greatest % 2 == 1) != (a > b) { greatest + 1 } else { greatest }
 }
 
-/// Writes the cell that does not hold the last content, so that this stays until the new one is whole.
+/// Writes the cell that does not hold the last content, which stays until the new one is complete.
 fn write(slot: &mut [u8], sequence: u64, content: &[u8]) {
     let (first, second) = slot.split_at_mut(CELL);
     let cell = if sequence % 2 == 1 { first } else { second };
@@ -335,7 +323,7 @@ fn write(slot: &mut [u8], sequence: u64, content: &[u8]) {
     head[..4].copy_from_slice(&checksum.finalize().to_le_bytes());
     cell[CONTENT..][..content.len()].copy_from_slice(content);
     cell[..CONTENT].copy_from_slice(&head);
-    // The kernel is told next: not before this is in the map.
+    // The kernel is called next, but not before this is in the map.
     std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
 }
 
@@ -349,7 +337,7 @@ mod tests {
     fn what_was_written_is_there_when_it_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, left) = Journal::open(folder.path()).unwrap();
-        assert!(left.records.is_empty() && left.remarks.is_empty());
+        assert!(left.records.is_empty() && left.warnings.is_empty());
         let mut slots = Vec::new();
         let mut last = 0;
         for _ in 0..CHUNK + 3 {
@@ -362,7 +350,7 @@ mod tests {
         journal.set_rt_runtime(Some(950_000));
         drop(journal);
         let (mut journal, left) = Journal::open(folder.path()).unwrap();
-        assert_eq!(left.remarks, [""; 0]);
+        assert_eq!(left.warnings, [""; 0]);
         assert_eq!(left.records.len(), CHUNK + 2);
         assert!(left.records.iter().all(|(slot, _)| slots.contains(slot) && *slot != slots[1]));
         assert_eq!(left.records[0].1, Record { spec: left.records[0].1.spec, ..example() });
@@ -377,8 +365,8 @@ mod tests {
         let file = OpenOptions::new().write(true).open(folder.path().join("journal")).unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, &[0x5a; SLOT], 0).unwrap();
         let (_, left) = Journal::open(folder.path()).unwrap();
-        assert_eq!(left.remarks.len(), 1, "{:?}", left.remarks);
-        assert!(left.remarks[0].contains("journal is damaged"), "{:?}", left.remarks);
+        assert_eq!(left.warnings.len(), 1, "{:?}", left.warnings);
+        assert!(left.warnings[0].contains("journal is damaged"), "{:?}", left.warnings);
     }
 
     #[test]
@@ -388,7 +376,7 @@ mod tests {
         let state = folder.path().join("state");
         fs::create_dir(&state).unwrap();
         fs::set_permissions(&state, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(Journal::open(&state).unwrap_err().to_string().contains("may be written by others"));
+        assert!(Journal::open(&state).unwrap_err().to_string().contains("is writable by others"));
         fs::set_permissions(&state, fs::Permissions::from_mode(0o755)).unwrap();
         let precious = folder.path().join("precious");
         fs::write(&precious, "precious").unwrap();
@@ -403,7 +391,7 @@ mod tests {
         let _first = Journal::open(folder.path()).unwrap();
         let error = Journal::open(folder.path()).unwrap_err().to_string();
         assert!(
-            error.starts_with("the state folder") && error.contains(": another punctuald is running with it"),
+            error.starts_with("the state folder") && error.contains(": another punctuald uses it"),
             "{error}"
         );
     }
@@ -415,7 +403,7 @@ mod tests {
         let slot = journal.take().unwrap();
         journal.write(slot, &example());
         let number = journal.number();
-        journal.set_head(Head { boot: [b'0'; 36], ..journal.head });
+        journal.set_head(Head { boot: 0, ..journal.head });
         drop(journal);
         let (mut journal, left) = Journal::open(folder.path()).unwrap();
         assert!(left.records.is_empty());

@@ -2,7 +2,8 @@
 //! processor needs.
 
 use punctual_model::Duration;
-use punctual_schedule::{Limits, Policy};
+use punctual_schedule::{AssignedPolicy, Limits};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,7 +12,7 @@ use std::os::unix::fs::FileExt;
 /// How a thread is scheduled: `struct sched_attr` as of Linux 3.14. Utilization clamps, which came later, are
 /// never touched.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scheduling {
     size: u32,
     /// `SCHED_OTHER`, …
@@ -34,7 +35,7 @@ const SCHEDULING_SIZE: u32 = 48;
 const RESET_ON_FORK: u64 = libc::SCHED_FLAG_RESET_ON_FORK as u64;
 
 /// The processors that a thread may run on.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Processors([u64; Processors::MOST / 64]);
 
 impl Processors {
@@ -78,29 +79,29 @@ impl fmt::Debug for Processors {
 
 impl Scheduling {
     /// What a policy is to the kernel. What the thread starts does not inherit it.
-    pub fn of(policy: Policy) -> Self {
+    pub fn from_policy(policy: AssignedPolicy) -> Self {
         let none = Self { size: SCHEDULING_SIZE, flags: RESET_ON_FORK, ..Self::default() };
         match policy {
-            Policy::Deadline { runtime, deadline, period } => Self {
+            AssignedPolicy::Deadline { runtime, deadline, period } => Self {
                 policy: libc::SCHED_DEADLINE as u32,
                 runtime_ns: runtime.ns(),
                 deadline_ns: deadline.ns(),
                 period_ns: period.ns(),
                 ..none
             },
-            Policy::Fifo(priority) => Self { policy: libc::SCHED_FIFO as u32, priority, ..none },
-            Policy::RoundRobin(priority) => Self { policy: libc::SCHED_RR as u32, priority, ..none },
+            AssignedPolicy::Fifo(priority) => Self { policy: libc::SCHED_FIFO as u32, priority, ..none },
+            AssignedPolicy::RoundRobin(priority) => Self { policy: libc::SCHED_RR as u32, priority, ..none },
         }
     }
 
     /// The policy that it was made of.
-    pub fn assigned(&self) -> Option<Policy> {
+    pub fn assigned(&self) -> Option<AssignedPolicy> {
         let [runtime, deadline, period] =
             [self.runtime_ns, self.deadline_ns, self.period_ns].map(Duration::from_ns);
         match self.policy as i32 {
-            libc::SCHED_DEADLINE => Some(Policy::Deadline { runtime, deadline, period }),
-            libc::SCHED_FIFO => Some(Policy::Fifo(self.priority)),
-            libc::SCHED_RR => Some(Policy::RoundRobin(self.priority)),
+            libc::SCHED_DEADLINE => Some(AssignedPolicy::Deadline { runtime, deadline, period }),
+            libc::SCHED_FIFO => Some(AssignedPolicy::Fifo(self.priority)),
+            libc::SCHED_RR => Some(AssignedPolicy::RoundRobin(self.priority)),
             _ => None,
         }
     }
@@ -111,15 +112,15 @@ impl Scheduling {
     }
 
     /// Whether a thread that is scheduled like that is scheduled as was told here.
-    pub fn is_as_told(&self, told: &Scheduling) -> bool {
-        self.policy == told.policy
+    pub fn matches(&self, other: &Scheduling) -> bool {
+        self.policy == other.policy
             && match self.policy as i32 {
                 libc::SCHED_DEADLINE => {
                     (self.runtime_ns, self.deadline_ns, self.period_ns)
-                        == (told.runtime_ns, told.deadline_ns, told.period_ns)
+                        == (other.runtime_ns, other.deadline_ns, other.period_ns)
                 }
-                libc::SCHED_FIFO | libc::SCHED_RR => self.priority == told.priority,
-                _ => self.nice == told.nice,
+                libc::SCHED_FIFO | libc::SCHED_RR => self.priority == other.priority,
+                _ => self.nice == other.nice,
             }
     }
 
@@ -188,21 +189,21 @@ impl std::error::Error for Refused {}
 
 /// How a thread is scheduled; 0 is the caller.
 pub fn scheduling(thread: u32) -> Result<Scheduling, Refused> {
-    let mut told = Scheduling::default();
+    let mut found = Scheduling::default();
     // SAFETY: the kernel writes at most the size that is said, which is that of the struct.
-    match unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut told, SCHEDULING_SIZE, 0) } {
-        0 => Ok(told),
+    match unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut found, SCHEDULING_SIZE, 0) } {
+        0 => Ok(found),
         _ => Err(Refused::last(format!("sched_getattr of thread {thread}"))),
     }
 }
 
 /// Tells how a thread is scheduled from now on.
-pub fn schedule(thread: u32, told: &Scheduling) -> Result<(), Refused> {
-    let told = Scheduling { size: SCHEDULING_SIZE, ..*told };
+pub fn schedule(thread: u32, scheduling: &Scheduling) -> Result<(), Refused> {
+    let scheduling = Scheduling { size: SCHEDULING_SIZE, ..*scheduling };
     // SAFETY: the kernel reads as much as `size` says, which is that of the struct.
-    match unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const told, 0) } {
+    match unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const scheduling, 0) } {
         0 => Ok(()),
-        _ => Err(Refused::last(format!("sched_setattr({told}) of thread {thread}"))),
+        _ => Err(Refused::last(format!("sched_setattr({scheduling}) of thread {thread}"))),
     }
 }
 
@@ -228,7 +229,7 @@ pub fn pin(thread: u32, to: &Processors) -> Result<(), Refused> {
 }
 
 /// A thread's whole scheduling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
     /// How.
     pub scheduling: Scheduling,
@@ -238,7 +239,7 @@ pub struct State {
 
 impl State {
     /// As it is now.
-    pub fn of(thread: u32) -> Result<Self, Refused> {
+    pub fn read(thread: u32) -> Result<Self, Refused> {
         Ok(Self { scheduling: scheduling(thread)?, processors: processors(thread)? })
     }
 
@@ -260,9 +261,9 @@ impl State {
     /// Puts a thread back to what it was, part by part, as far as each part is still one of `made`. Whoever
     /// changed it since had the right to.
     pub fn restore(&self, thread: u32, made: &[State]) -> Result<(), Refused> {
-        let now = State::of(thread)?;
+        let now = State::read(thread)?;
         let scheduling =
-            made.iter().any(|made| now.scheduling.is_as_told(&made.scheduling)).then_some(self.scheduling);
+            made.iter().any(|made| now.scheduling.matches(&made.scheduling)).then_some(self.scheduling);
         let moved =
             now.processors != self.processors && made.iter().any(|made| now.processors == made.processors);
         let processors = moved.then_some(self.processors);
@@ -363,8 +364,8 @@ mod tests {
 
     #[test]
     fn this_thread_can_be_read() {
-        let state = State::of(0).unwrap();
-        assert!(state.scheduling.is_as_told(&state.scheduling));
+        let state = State::read(0).unwrap();
+        assert!(state.scheduling.matches(&state.scheduling));
         assert_ne!(state.processors.words(), [0; 32]);
     }
 
@@ -379,7 +380,7 @@ mod tests {
 
     #[test]
     fn messages_say_what_was_refused() {
-        let error = schedule(u32::MAX >> 1, &Scheduling::of(Policy::Fifo(7))).unwrap_err();
+        let error = schedule(u32::MAX >> 1, &Scheduling::from_policy(AssignedPolicy::Fifo(7))).unwrap_err();
         assert!(error.is_gone());
         assert!(
             error

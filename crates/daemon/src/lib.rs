@@ -8,6 +8,7 @@ pub mod error;
 pub mod journal;
 pub mod kernel;
 pub mod log;
+pub mod machine;
 mod manager;
 pub mod poll;
 pub mod protocol;

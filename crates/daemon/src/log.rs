@@ -1,21 +1,20 @@
-//! What the administrator is told: one line for each event on standard error, with the priority that journald
-//! reads where that listens.
+//! The log: one line per event on standard error, with a priority for journald if that is listening.
 
 use std::io::Write;
 use std::sync::OnceLock;
 
-/// How much it matters; the numbers are syslog's.
+/// Priorities; the numbers are syslog's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// Something does not work.
     Error = 3,
-    /// Something is not as it should be.
+    /// Something is not as expected.
     Warning = 4,
     /// The daemon started, stopped, read its configuration.
     Info = 6,
 }
 
-/// Writes a line. What comes from clients is in it only escaped.
+/// Writes a message, each of its lines with the prefix. Control characters are replaced.
 pub fn log(level: Level, message: &str) {
     static JOURNALD: OnceLock<bool> = OnceLock::new();
     let journald = *JOURNALD.get_or_init(|| std::env::var_os("JOURNAL_STREAM").is_some());
@@ -26,7 +25,7 @@ pub fn log(level: Level, message: &str) {
         text.extend(line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }));
         text.push('\n');
     }
-    // Where nobody can be told, nobody can be told of that either.
+    // There is nowhere left to report a failure to.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 

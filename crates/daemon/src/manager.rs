@@ -1,5 +1,4 @@
-//! The service manager: what it is told (`sd_notify(3)`), and the socket that it may hand over
-//! (`sd_listen_fds(3)`).
+//! The service manager: notifications (`sd_notify(3)`) and the socket that it may pass (`sd_listen_fds(3)`).
 
 use crate::log;
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -12,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 
-/// Tells the manager, if there is one.
+/// Notifies the manager, if there is one.
 pub fn notify(state: &str) {
     let Some(address) = env::var_os("NOTIFY_SOCKET") else { return };
     let sent = match address.as_bytes() {
@@ -22,13 +21,13 @@ pub fn notify(state: &str) {
     .and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
     if let Err(error) = sent {
         log::warning(&format!(
-            "the service manager at {} cannot be told {state:?}: {error}",
+            "cannot send {state:?} to the service manager at {}: {error}",
             Path::new(&address).display()
         ));
     }
 }
 
-/// What `RELOADING=1` has to come with.
+/// `RELOADING=1` with its time stamp.
 pub fn reloading() -> String {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     format!(
@@ -37,7 +36,7 @@ pub fn reloading() -> String {
     )
 }
 
-/// The socket that was handed over, if one was. Another kind of socket, or more than one, is an error.
+/// The socket that was passed, if any. Another kind of socket, or more than one, is an error.
 pub fn listener() -> io::Result<Option<OwnedFd>> {
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
     if number("LISTEN_PID") != Some(std::process::id()) {
@@ -47,7 +46,7 @@ pub fn listener() -> io::Result<Option<OwnedFd>> {
     match number("LISTEN_FDS") {
         None | Some(0) => return Ok(None),
         Some(1) => {}
-        Some(more) => return wrong(format!("{more} sockets were handed over, but punctuald takes one")),
+        Some(more) => return wrong(format!("{more} sockets were passed, but punctuald takes one")),
     }
     // SAFETY: by the protocol it is open, and this process's; it is asked for once, at the start.
     let socket = unsafe { OwnedFd::from_raw_fd(3) };
@@ -55,7 +54,7 @@ pub fn listener() -> io::Result<Option<OwnedFd>> {
     let is_stream = sockopt::socket_domain(&socket)? == AddressFamily::UNIX
         && sockopt::socket_type(&socket)? == SocketType::STREAM;
     if !is_stream || !sockopt::socket_acceptconn(&socket)? {
-        return wrong("the socket that was handed over is no listening Unix stream socket".into());
+        return wrong("the socket that was passed is not a listening Unix stream socket".into());
     }
     rustix::io::ioctl_fionbio(&socket, true)?;
     Ok(Some(socket))

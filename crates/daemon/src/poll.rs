@@ -1,4 +1,4 @@
-//! The one `epoll` of the daemon, and what its events are about.
+//! The daemon's one `epoll`, and the sources of its events.
 
 use rustix::event::{Timespec, epoll};
 use std::io;
@@ -7,16 +7,16 @@ use std::rc::Rc;
 
 pub use rustix::event::epoll::EventFlags as Ready;
 
-/// Whom an event is about. Numbers are never used again, so an event that comes late is about nobody.
+/// The source of an event. Numbers are never used again, so a late event matches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
-    /// Somebody wants to connect.
+    /// A client wants to connect.
     Listener,
     /// A signal came.
     Signal,
     /// A connection, by its number.
     Connection(u64),
-    /// A process ended, by its number here.
+    /// A process ended, by its key in the registry.
     Process(u64),
     /// The thread of a spec ended.
     Thread(u64),
@@ -36,7 +36,7 @@ impl Token {
         kind << Self::KIND | number & ((1 << Self::KIND) - 1)
     }
 
-    fn of(number: u64) -> Self {
+    fn from_number(number: u64) -> Self {
         let (kind, number) = (number >> Self::KIND, number & ((1 << Self::KIND) - 1));
         match kind {
             0 => Token::Listener,
@@ -63,12 +63,12 @@ impl Poll {
         Ok(epoll::add(&*self.0, fd, epoll::EventData::new_u64(token.number()), Ready::IN)?)
     }
 
-    /// Watches it for something else.
+    /// Changes what to watch for.
     pub fn modify(&self, fd: impl AsFd, token: Token, ready: Ready) -> io::Result<()> {
         Ok(epoll::modify(&*self.0, fd, epoll::EventData::new_u64(token.number()), ready)?)
     }
 
-    /// Waits until something happens, at most for `timeout`. An empty answer is one too.
+    /// Waits for events, at most for `timeout`; there may be none.
     pub fn wait(&self, events: &mut Events, timeout: Option<Timespec>) -> io::Result<()> {
         events.buffer.clear();
         match epoll::wait(&*self.0, rustix::buffer::spare_capacity(&mut events.buffer), timeout.as_ref()) {
@@ -78,7 +78,7 @@ impl Poll {
     }
 }
 
-/// What happened; the room for it is used again.
+/// A buffer of events, to be reused.
 pub struct Events {
     buffer: Vec<epoll::Event>,
 }
@@ -90,13 +90,13 @@ impl Default for Events {
 }
 
 impl Events {
-    /// Whom it is about, and what they are ready for.
+    /// The sources, and what they are ready for.
     pub fn iter(&self) -> impl Iterator<Item = (Token, Ready)> + '_ {
         // The struct is packed: its fields are copied, not borrowed.
-        self.buffer.iter().map(|event| (Token::of({ event.data }.u64()), { event.flags }))
+        self.buffer.iter().map(|event| (Token::from_number({ event.data }.u64()), { event.flags }))
     }
 
-    /// Whether nothing happened.
+    /// Whether there are no events.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
@@ -111,7 +111,7 @@ mod tests {
         for token in
             [Token::Listener, Token::Signal, Token::Connection(7), Token::Process(1 << 40), Token::Thread(0)]
         {
-            assert_eq!(Token::of(token.number()), token);
+            assert_eq!(Token::from_number(token.number()), token);
         }
     }
 }

@@ -5,14 +5,14 @@ mod message;
 mod service;
 
 use crate::error::Error;
-use crate::registry::{Caller, Held, Loaded, Registry, Spec};
+use crate::registry::{AttachedThread, Caller, Loaded, Registry, Spec};
 use crate::thread;
 use punctual_model::Instant;
 use punctual_protocol::{
     Admission, Admitted, Answer, AttachThread, ChangeSpec, ClientInfo, ClientList, CreateSpec, METHOD_PREFIX,
     NoParameters, Plugin, PluginList, Processor, SpecList, SpecNumber, SpecReply, Status,
 };
-use punctual_schedule::{Load, Policy, SpecId};
+use punctual_schedule::{AssignedPolicy, Load, SpecId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -204,9 +204,9 @@ fn number(count: usize) -> u32 {
 
 fn admission(spec: &Spec, registry: &Registry) -> Admission {
     let (policy, policy_priority) = match registry.assignment(spec).map(|assignment| assignment.policy) {
-        Some(Policy::Fifo(priority)) => (punctual_protocol::Policy::Fifo, Some(priority)),
-        Some(Policy::RoundRobin(priority)) => (punctual_protocol::Policy::Rr, Some(priority)),
-        Some(Policy::Deadline { .. }) | None => (punctual_protocol::Policy::Deadline, None),
+        Some(AssignedPolicy::Fifo(priority)) => (punctual_protocol::Policy::Fifo, Some(priority)),
+        Some(AssignedPolicy::RoundRobin(priority)) => (punctual_protocol::Policy::Rr, Some(priority)),
+        Some(AssignedPolicy::Deadline { .. }) | None => (punctual_protocol::Policy::Deadline, None),
     };
     Admission {
         spec: spec.id.0,
@@ -228,7 +228,7 @@ fn shown(spec: &Spec, registry: &Registry) -> punctual_protocol::Spec {
         user: spec.who.user,
         process: registry.client(spec.process).map_or(0, |process| process.number),
         thread: spec.thread.as_ref().map(|held| held.named),
-        thread_is: spec.thread.as_ref().and_then(Held::otherwise),
+        thread_is: spec.thread.as_ref().and_then(AttachedThread::otherwise),
     }
 }
 

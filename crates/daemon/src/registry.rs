@@ -1,12 +1,12 @@
-//! Specs: whose they are, who takes them, how they end. What follows for threads is in `attachment.rs`, for
-//! processes in `clients.rs`.
+//! Specs: their owners, their plugins, their ends. `attachment.rs` has their threads, `clients.rs` the processes
+//! that they live with.
 
 mod attachment;
 mod clients;
 mod recovery;
 mod reload;
 
-pub use attachment::Held;
+pub use attachment::AttachedThread;
 pub use clients::{Caller, Process};
 
 use crate::access::{Access, Share, Who};
@@ -16,39 +16,39 @@ use crate::error::Error;
 use crate::journal::Journal;
 use crate::log;
 use crate::poll::Poll;
-use crate::record::{Attached, LONGEST_NAME, Record, Told};
+use crate::record::{Applied, Attached, LONGEST_NAME, Record};
 use crate::text::Problem;
 use punctual_model::Duration;
 use punctual_schedule::{Answer, Assignment, Limits, Offer, Parameters, Plugin, Refusal, SpecId};
 use rustc_hash::FxHashMap as HashMap;
 use std::rc::Rc;
 
-/// A plugin, and how it was configured.
+/// A plugin and its configuration.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Decides.
+    /// The plugin.
     pub plugin: Box<dyn Plugin>,
-    /// As it is called.
+    /// Its name.
     pub name: Rc<str>,
-    /// Shows at a reload whether it is still the same.
+    /// Compared at a reload: a plugin with the same configuration continues.
     pub config: PluginConfig,
 }
 
-/// What an administrator decides; a reload exchanges all of it at once.
+/// What an administrator decides; a reload replaces all of it at once.
 #[derive(Debug)]
 pub struct Setup {
     /// In the order in which they are asked.
     pub plugins: Vec<Loaded>,
     /// The rules.
     pub access: Box<dyn Access>,
-    /// See there.
+    /// What each user may have of the daemon.
     pub quotas: Quotas,
     /// Whether `sched_rt_runtime_us` may be set to −1.
     pub may_lift_limit: bool,
 }
 
 impl Setup {
-    /// What a configuration and its rules come to, with all plugins made; and what is to be told of it.
+    /// Loads the plugins and rules of a configuration; also returns warnings.
     pub fn load(config: &Config, limits: Limits) -> Result<(Self, Vec<Problem>), config::Error> {
         let plugins = config.plugins(limits)?;
         let (rules, problems) = config.load_rules()?;
@@ -75,18 +75,18 @@ impl Setup {
 pub struct Spec {
     /// Its number.
     pub id: SpecId,
-    /// As the client calls it.
+    /// The name that its client gave it.
     pub name: Option<Rc<str>>,
-    /// Whose it is.
+    /// Its owner.
     pub who: Rc<Who>,
-    /// The process that it ends with, by its number here.
+    /// The process that it ends with, as a key of `processes`.
     pub process: u64,
     /// What was declared.
     pub parameters: Parameters,
-    /// What was offered for it, and taken.
+    /// The offer that was taken.
     pub admission: Admission,
     /// Its thread.
-    pub thread: Option<Held>,
+    pub thread: Option<AttachedThread>,
     slot: usize,
 }
 
@@ -103,14 +103,13 @@ pub struct Admission {
     pub share: Share,
 }
 
-/// An offer that can be taken, with the parameters as the plugin is to see them: rules may have cut the
-/// desired runtime.
+/// An offer that can be taken, with the parameters that the plugin sees: rules may have cut the desired runtime.
 struct Choice {
     admission: Admission,
     parameters: Parameters,
 }
 
-/// All there is.
+/// All specs, processes and plugins.
 #[derive(Debug)]
 pub struct Registry {
     setup: Setup,
@@ -119,7 +118,7 @@ pub struct Registry {
     poll: Poll,
     specs: HashMap<SpecId, Spec>,
     processes: HashMap<u64, Process>,
-    /// The process that has a number of the kernel's now.
+    /// The process that has a PID now.
     by_number: HashMap<u32, u64>,
     next_process: u64,
     /// The spec of each thread.
@@ -131,7 +130,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Nothing yet.
+    /// Without any specs.
     pub fn new(setup: Setup, limits: Limits, journal: Journal, poll: Poll) -> Self {
         Self {
             setup,
@@ -154,7 +153,7 @@ impl Registry {
         &self.setup.plugins
     }
 
-    /// See there.
+    /// What each user may have of the daemon.
     pub fn quotas(&self) -> &Quotas {
         &self.setup.quotas
     }
@@ -177,13 +176,13 @@ impl Registry {
         specs
     }
 
-    /// A spec that the caller may see, which are those that they may change.
+    /// A spec that the caller may see and change.
     pub fn get(&self, who: &Who, id: SpecId) -> Result<&Spec, Error> {
         let spec = self.specs.get(&id).ok_or(Error::NoSuchSpec { spec: id.0 })?;
         if who.is_root() || spec.who.user == who.user {
             Ok(spec)
         } else {
-            Err(Error::NotOwner { what: format!("spec {} is another user's", id.0) })
+            Err(Error::NotOwner { what: format!("spec {} belongs to another user", id.0) })
         }
     }
 
@@ -197,7 +196,7 @@ impl Registry {
         if name.as_ref().is_some_and(|name| name.len() > LONGEST_NAME) {
             return Err(Error::InvalidParameter { parameter: "name".into() });
         }
-        let process = self.living(caller)?;
+        let process = self.live_process(caller)?;
         let user = caller.who.user;
         let theirs = self.specs_of_user.get(&user).copied().unwrap_or_default();
         if !caller.who.is_root() && theirs >= self.setup.quotas.specs_per_user {
@@ -232,31 +231,33 @@ impl Registry {
         );
         self.journal.write(slot, &self.record(&spec));
         self.enter(spec);
-        if let Err(error) = self.enactable(id).and_then(|()| self.settle(choice.admission.plugin)) {
-            self.forget(&[id]);
+        if let Err(error) =
+            self.check_enactable(id).and_then(|()| self.apply_shifted(choice.admission.plugin))
+        {
+            self.end_specs(&[id]);
             return Err(error);
         }
         Ok(&self.specs[&id])
     }
 
-    /// All new parameters, or after an error all old ones.
+    /// Replaces all parameters, or none after an error.
     pub fn change(&mut self, caller: &Caller, id: SpecId, parameters: Parameters) -> Result<&Spec, Error> {
-        self.living(caller)?;
+        self.live_process(caller)?;
         let spec = self.get(&caller.who, id)?;
         let (old, old_parameters, was) = (spec.admission, spec.parameters.clone(), self.assignment(spec));
         let choice = self.choose(&caller.who, &parameters, Some(spec))?;
         let new = choice.admission;
         self.readmit(id, parameters, &choice.parameters, new, None);
         let enacted = self
-            .enactable(id)
-            .and_then(|()| self.tell(id))
-            .and_then(|()| self.settle(old.plugin))
-            .and_then(|()| self.settle(new.plugin));
+            .check_enactable(id)
+            .and_then(|()| self.apply(id))
+            .and_then(|()| self.apply_shifted(old.plugin))
+            .and_then(|()| self.apply_shifted(new.plugin));
         if let Err(error) = enacted {
-            // The books had room for the old one, as nothing came between; so its offer holds.
+            // Nothing came in between, so there is still room for the old offer.
             let as_offered = cut(&old_parameters, old.offer.accepted_runtime);
             self.readmit(id, old_parameters, &as_offered, old, was);
-            for done in [self.tell(id), self.settle(new.plugin), self.settle(old.plugin)] {
+            for done in [self.apply(id), self.apply_shifted(new.plugin), self.apply_shifted(old.plugin)] {
                 if let Err(Error::KernelRefused { reason }) = done {
                     log::error(&format!("undoing the change of spec {}: {reason}", id.0));
                 }
@@ -268,7 +269,7 @@ impl Registry {
         Ok(&self.specs[&id])
     }
 
-    /// Exchanges a spec's admission in all books. Where it goes back, it is to be as it `was`.
+    /// Replaces a spec's admission everywhere. `was` restores an earlier assignment.
     fn readmit(
         &mut self,
         id: SpecId,
@@ -294,37 +295,37 @@ impl Registry {
         }
         self.books.remove(&spec.who, old.plugin, old.share);
         self.books.add(&spec.who, new.plugin, new.share);
-        self.note(id);
+        self.write_record(id);
     }
 
     /// Detaches a spec's thread and forgets it.
     pub fn release(&mut self, caller: &Caller, id: SpecId) -> Result<(), Error> {
-        self.living(caller)?;
+        self.live_process(caller)?;
         self.get(&caller.who, id)?;
-        self.forget(&[id]);
+        self.end_specs(&[id]);
         Ok(())
     }
 
-    /// Ends specs: threads are put back, plugins and books are told, those who stay get what they now may.
-    fn forget(&mut self, ids: &[SpecId]) {
-        let mut told = Vec::new();
+    /// Ends specs: restores their threads, and applies what shifted for the specs that stay.
+    fn end_specs(&mut self, ids: &[SpecId]) {
+        let mut plugins = Vec::new();
         for &id in ids {
-            self.put_back(id);
+            self.restore_thread(id);
             let Some(spec) = self.specs.remove(&id) else { continue };
             self.setup.plugins[spec.admission.plugin].plugin.release(id);
-            if !told.contains(&spec.admission.plugin) {
-                told.push(spec.admission.plugin);
+            if !plugins.contains(&spec.admission.plugin) {
+                plugins.push(spec.admission.plugin);
             }
             self.books.remove(&spec.who, spec.admission.plugin, spec.admission.share);
-            self.leave_everywhere(spec);
+            self.remove_from_indexes(spec);
         }
-        for plugin in told {
-            self.settle_anyhow(plugin);
+        for plugin in plugins {
+            self.apply_shifted_or_log(plugin);
         }
         self.restore_limit();
     }
 
-    /// Enters an admitted spec everywhere but in its plugin and the journal.
+    /// Adds an admitted spec everywhere except to its plugin and the journal.
     fn enter(&mut self, spec: Spec) {
         self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
         *self.specs_of_user.entry(spec.who.user).or_default() += 1;
@@ -334,8 +335,8 @@ impl Registry {
         self.specs.insert(spec.id, spec);
     }
 
-    /// Takes a spec that ended out of everything but its plugin and the books.
-    fn leave_everywhere(&mut self, spec: Spec) {
+    /// Removes an ended spec from everything except its plugin and the books.
+    fn remove_from_indexes(&mut self, spec: Spec) {
         if let Some(count) = self.specs_of_user.get_mut(&spec.who.user) {
             *count -= 1;
             if *count == 0 {
@@ -346,7 +347,7 @@ impl Registry {
         if let Some(process) = self.processes.get_mut(&spec.process) {
             process.specs.remove(&spec.id);
         }
-        self.leave_if_idle(spec.process);
+        self.drop_if_idle(spec.process);
     }
 
     /// Asks the plugins in their order: the first that says OK, else the first that says PARTIAL (ReTiF,
@@ -364,7 +365,7 @@ impl Registry {
                 Ok(seen) => seen,
                 Err((reason, rule)) => {
                     reasons.push(format!("{name}: not permitted: {reason}"));
-                    // The one that a rule decided tells more than those that no rule is about.
+                    // A denial by a rule says more than "no rule matches".
                     if denied
                         .as_ref()
                         .is_none_or(|(_, other): &(String, Option<String>)| other.is_none() && rule.is_some())
@@ -383,7 +384,7 @@ impl Registry {
                 plugin: at,
                 offer,
                 partial,
-                share: Share::of(offer.accepted_runtime, parameters),
+                share: Share::new(offer.accepted_runtime, parameters),
             };
             match loaded
                 .plugin
@@ -406,7 +407,7 @@ impl Registry {
         match (partial, denied, bound) {
             (Some(choice), _, _) => Ok(choice),
             (None, Some((reason, rule)), _) if refused == 0 => {
-                // Which of the plugins was meant, only the caller knows.
+                // Only the caller knows which plugin they meant.
                 let reason = if reasons.len() == 1 {
                     reason
                 } else {
@@ -422,7 +423,7 @@ impl Registry {
         }
     }
 
-    /// Whether the rules let a spec go to a plugin, and with which parameters.
+    /// Whether the rules permit a spec for a plugin, and with which parameters.
     #[allow(clippy::type_complexity, reason = "a reason and a rule, for one caller")]
     fn permitted(
         &self,
@@ -450,13 +451,13 @@ impl Registry {
 
     fn record(&self, spec: &Spec) -> Record {
         let process = self.processes.get(&spec.process);
-        // During a reload a spec may have no plugin any more, for a moment.
+        // During a reload a spec may briefly have no plugin.
         let loaded = self.setup.plugins.get(spec.admission.plugin);
         let assigned = spec
             .thread
             .as_ref()
-            .map(|held| held.told)
-            .or_else(|| loaded?.plugin.assignment(spec.id).map(Told::of));
+            .map(|held| held.applied)
+            .or_else(|| loaded?.plugin.assignment(spec.id).map(Applied::new));
         Record {
             spec: spec.id.0,
             user: spec.who.user,
@@ -476,14 +477,14 @@ impl Registry {
                 named: held.named,
                 identity: held.thread.identity,
                 before: held.before,
-                told: held.told,
-                told_before: held.told_before,
+                applied: held.applied,
+                previous: held.previous,
             }),
         }
     }
 
-    /// Writes a spec's slot anew.
-    fn note(&mut self, id: SpecId) {
+    /// Writes a spec's record to its slot.
+    fn write_record(&mut self, id: SpecId) {
         if let Some(spec) = self.specs.get(&id) {
             let record = self.record(spec);
             self.journal.write(spec.slot, &record);
@@ -491,11 +492,11 @@ impl Registry {
     }
 }
 
-/// Parameters whose desired runtime is not beyond `greatest`.
+/// Parameters with a desired runtime of at most `greatest`.
 fn cut(parameters: &Parameters, greatest: Option<Duration>) -> Parameters {
     let desired =
         parameters.desired_runtime.map(|desired| greatest.map_or(desired, |greatest| desired.min(greatest)));
-    // Less than what is needed cannot be desired: the plugin then says what it needs.
+    // Never below the runtime, so that the plugin's refusal is about the runtime.
     let desired = desired.map(|desired| parameters.runtime.map_or(desired, |runtime| desired.max(runtime)));
     Parameters { desired_runtime: desired, ..parameters.clone() }
 }

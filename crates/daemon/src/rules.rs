@@ -1,19 +1,21 @@
-//! Who may have what: the rules that administrators write (ReTiF, Section 4). Denied is what no rule allows;
-//! of all rules that match, all must hold.
+//! Who may have what: the rules that administrators write (ReTiF, Section 4). Default deny; a request must
+//! satisfy every matching rule.
 //!
-//! Who asks, and how much is in use, is said by others.
+//! Who asks and how much is in use comes from the caller.
 
 mod explain;
 mod file;
+mod property;
 mod rule;
 
 pub use explain::{Explanation, Limit};
 pub use file::{Names, SystemNames};
-pub use rule::{Property, Rule};
+pub use property::{CONDITIONS, Condition, Property, Side, Value};
+pub use rule::Rule;
 
 use crate::access::{Access, Denied, Domain, Grant, Usage, Who};
-use crate::config::{Error, Machine};
-use crate::text::{self, Problem};
+use crate::machine::Machine;
+use crate::text::{self, Error, Problem};
 use punctual_schedule::Parameters;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
-//! The loop: who connects, what comes, in fair turns. One request of each connection a round, and nobody is
-//! waited for.
+//! The server loop: accepts connections and answers one request of each per round. It never blocks on a client.
 
 pub mod connection;
 pub mod peer;
@@ -9,7 +8,7 @@ use crate::log;
 use crate::poll::{Events, Poll, Ready, Token};
 use crate::protocol::{self, About};
 use crate::registry::{Caller, Registry};
-use connection::{Connection, LONGEST_MESSAGE, Went};
+use connection::{Connection, LONGEST_MESSAGE, Outcome};
 use peer::Peer;
 use rustc_hash::FxHashMap as HashMap;
 use rustix::event::Timespec;
@@ -22,25 +21,25 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Bytes that all connections of a user may keep waiting, in and out; and of root.
+/// Buffered bytes allowed over all connections of a user, in and out; the second number is root's.
 const MOST_BYTES: (usize, usize) = (16 << 20, 256 << 20);
-/// Connections taken in a round, so that those who have one are not kept waiting.
+/// Connections accepted per round, so that connected clients do not wait long.
 const ACCEPTED_AT_ONCE: usize = 32;
-/// How often threads are looked at that the kernel says nothing of.
+/// How often to check threads whose end the kernel does not report.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Refused connections that stay open until so many others were refused: whoever has not asked yet would else
-/// find the connection broken, and not read why.
+/// Refused connections stay open until this many later ones were refused: otherwise a client that has not sent
+/// its request yet would find the connection broken, and not read the reason.
 const REFUSED: usize = 64;
 
-/// What a user has of the server.
+/// A user's share of the server.
 #[derive(Debug, Default)]
 struct Account {
     connections: usize,
     bytes: usize,
 }
 
-/// Serves until it is told not to.
+/// The server.
 #[derive(Debug)]
 pub struct Server {
     poll: Poll,
@@ -50,16 +49,15 @@ pub struct Server {
     connections: HashMap<u64, Connection>,
     next: u64,
     accounts: HashMap<u32, Account>,
-    /// Connections with a whole message that waits for its turn.
+    /// Connections with a complete message that waits for its turn.
     backlog: VecDeque<u64>,
-    /// Those who were told why there is no room for them. Nothing is read from them.
+    /// Refused connections. Nothing is read from them.
     refused: VecDeque<Connection>,
     about: About,
-    /// For when there are no more descriptors: given up to take a connection and close it, as it would else
-    /// be there for ever.
+    /// Spare descriptor: closed on EMFILE to accept and refuse one connection.
     reserve: Option<OwnedFd>,
-    told_of_descriptors: Option<Instant>,
-    /// When such threads were last looked at.
+    warned_at: Option<Instant>,
+    /// When unwatched threads were last checked.
     swept: Instant,
     buffer: Box<[u8]>,
     reply: Vec<u8>,
@@ -81,14 +79,14 @@ impl Server {
             refused: VecDeque::new(),
             about: About::now(),
             reserve: reserve(),
-            told_of_descriptors: None,
+            warned_at: None,
             swept: Instant::now(),
             buffer: vec![0; LONGEST_MESSAGE + 1].into(),
             reply: Vec::new(),
         })
     }
 
-    /// One round. Whether a signal came.
+    /// Serves one round. Returns whether a signal came.
     pub fn round(&mut self, events: &mut Events) -> io::Result<bool> {
         let has_unwatched = self.registry.has_unwatched();
         let timeout = match (self.backlog.is_empty(), has_unwatched) {
@@ -97,13 +95,13 @@ impl Server {
             (true, false) => None,
         };
         self.poll.wait(events, timeout)?;
-        // By the clock: where somebody asks all the time, there is no round without events.
+        // By the clock: under constant load there is no round without events.
         if has_unwatched && self.swept.elapsed() >= SWEEP {
-            self.registry.sweep();
+            self.registry.check_unwatched();
             self.swept = Instant::now();
         }
         let (mut listener, mut signal) = (false, false);
-        // Who ended, before who asks: a connection speaks for nobody then.
+        // Ends before requests: a connection of an ended process speaks for no one.
         for (token, _) in events.iter() {
             match token {
                 Token::Process(process) => self.registry.process_ended(process),
@@ -113,7 +111,7 @@ impl Server {
                 Token::Connection(_) => {}
             }
         }
-        // Those with a message already, once each; who is put back to the end now has had its turn.
+        // The backlog once: a connection that goes back to its end has had its turn.
         for _ in 0..self.backlog.len() {
             let Some(number) = self.backlog.pop_front() else { break };
             self.serve_waiting(number);
@@ -145,28 +143,25 @@ impl Server {
                 Err(Errno::CONNABORTED | Errno::INTR) => continue,
                 Err(_) => return,
             };
-            if let Err(error) = peer::of(socket.as_fd()).and_then(|peer| self.admit(socket, peer)) {
-                self.tell_of_descriptors(&error);
+            if let Err(error) = peer::identify(socket.as_fd()).and_then(|peer| self.admit(socket, peer)) {
+                self.warn_of_descriptors(&error);
             }
         }
     }
 
-    /// Takes a connection and closes it, since there is no descriptor for it.
+    /// Accepts and closes a connection for which there is no descriptor.
     fn turn_away(&mut self) {
         self.reserve = None;
         drop(accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK));
         self.reserve = reserve();
-        self.tell_of_descriptors(&Errno::MFILE.into());
+        self.warn_of_descriptors(&Errno::MFILE.into());
     }
 
-    /// Once a minute at most: who can make it happen can do so very often.
-    fn tell_of_descriptors(&mut self, error: &io::Error) {
-        if self.told_of_descriptors.is_none_or(|told| told.elapsed() > Duration::from_secs(60)) {
-            self.told_of_descriptors = Some(Instant::now());
-            log::warning(&format!(
-                "a connection was turned away: {error} ({} are open)",
-                self.connections.len()
-            ));
+    /// At most once a minute: clients could fill the log otherwise.
+    fn warn_of_descriptors(&mut self, error: &io::Error) {
+        if self.warned_at.is_none_or(|told| told.elapsed() > Duration::from_secs(60)) {
+            self.warned_at = Some(Instant::now());
+            log::warning(&format!("refused a connection: {error} ({} are open)", self.connections.len()));
         }
     }
 
@@ -186,7 +181,7 @@ impl Server {
             let mut connection = Connection::new(socket, Caller { who: Rc::new(peer.who), process: None });
             self.reply.clear();
             protocol::refuse(&Error::TooMany { what, limit: limit as u64 }, &mut self.reply);
-            // Whoever does not take it at once is not told.
+            // Not kept for a client that does not read at once.
             connection.send(&self.reply);
             self.refused.truncate(REFUSED - 1);
             self.refused.push_front(connection);
@@ -218,7 +213,7 @@ impl Server {
         Ok(())
     }
 
-    /// A message that came with another one has its turn.
+    /// Answers a message that came together with an earlier one.
     fn serve_waiting(&mut self, number: u64) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.queued = false;
@@ -226,7 +221,7 @@ impl Server {
             return;
         }
         let (registry, about, reply) = (&mut self.registry, &self.about, &mut self.reply);
-        let mut went = Went::On;
+        let mut went = Outcome::Open;
         if connection.is_too_long() {
             went = refuse_length(connection, reply);
         } else {
@@ -247,11 +242,11 @@ impl Server {
             return;
         }
         let (registry, about, reply) = (&mut self.registry, &self.about, &mut self.reply);
-        let mut went = Went::On;
+        let mut went = Outcome::Open;
         let received = connection.receive(&mut self.buffer, |connection, message| {
             went = answer(connection, message, about, registry, reply)
         });
-        if received == Went::Over {
+        if received == Outcome::Closed {
             connection.closing = true;
             connection.drop_input();
         } else if connection.is_too_long() && !connection.closing {
@@ -261,9 +256,9 @@ impl Server {
     }
 
     /// After whatever happened to a connection: closes it, waits to send, or puts it into the backlog.
-    fn settle(&mut self, number: u64, went: Went) {
+    fn settle(&mut self, number: u64, went: Outcome) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
-        if went == Went::Over || connection.closing && !connection.has_output() {
+        if went == Outcome::Closed || connection.closing && !connection.has_output() {
             return self.close(number);
         }
         let account = self.accounts.entry(connection.caller.who.user).or_default();
@@ -315,7 +310,7 @@ fn answer(
     about: &About,
     registry: &mut Registry,
     reply: &mut Vec<u8>,
-) -> Went {
+) -> Outcome {
     reply.clear();
     if message.len() > LONGEST_MESSAGE {
         return refuse_length(connection, reply);
@@ -325,14 +320,14 @@ fn answer(
         connection.drop_input();
     }
     let went = connection.send(reply);
-    // One long list is no reason to keep that much for ever.
+    // Do not keep the memory of one long list.
     if reply.capacity() > 1 << 20 {
         *reply = Vec::new();
     }
     went
 }
 
-fn refuse_length(connection: &mut Connection, reply: &mut Vec<u8>) -> Went {
+fn refuse_length(connection: &mut Connection, reply: &mut Vec<u8>) -> Outcome {
     reply.clear();
     let limit = LONGEST_MESSAGE as u64;
     protocol::refuse(&Error::TooMany { what: "bytes in a message".into(), limit }, reply);

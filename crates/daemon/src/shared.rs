@@ -11,7 +11,7 @@ use abi::{CAssignment, CConfiguration, CLoad, COffer, CParameters};
 use object::Object;
 use punctual_model::Duration;
 use punctual_schedule::{
-    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test,
+    Answer, AssignedPolicy, Assignment, Load, Offer, Parameters, Plugin, Refusal, Settings, SpecId, Test,
 };
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -103,15 +103,15 @@ impl Shared {
         Ok(Offer { processor: offer.processor, accepted_runtime, ignored })
     }
 
-    fn policy(&self, assignment: &CAssignment) -> Option<Policy> {
+    fn policy(&self, assignment: &CAssignment) -> Option<AssignedPolicy> {
         let (least, greatest) = self.settings.priorities;
         let limits = &self.settings.limits;
         match assignment.policy {
             abi::POLICY_FIFO if (least..=greatest).contains(&assignment.priority) => {
-                Some(Policy::Fifo(assignment.priority))
+                Some(AssignedPolicy::Fifo(assignment.priority))
             }
             abi::POLICY_RR if (least..=greatest).contains(&assignment.priority) => {
-                Some(Policy::RoundRobin(assignment.priority))
+                Some(AssignedPolicy::RoundRobin(assignment.priority))
             }
             abi::POLICY_DEADLINE => {
                 let [runtime, deadline, period] =
@@ -119,7 +119,7 @@ impl Shared {
                         .map(Duration::from_ns);
                 let fits = limits.least_runtime <= runtime && runtime <= deadline && deadline <= period;
                 let kernels = limits.least_period <= period && period <= limits.greatest_period;
-                (fits && kernels).then_some(Policy::Deadline { runtime, deadline, period })
+                (fits && kernels).then_some(AssignedPolicy::Deadline { runtime, deadline, period })
             }
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! The socket's file: a stale one is replaced, one that somebody answers at is not.
+//! The socket's file. A stale one is replaced, one with a living server is not.
 
 use crate::config;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
@@ -59,17 +59,17 @@ fn remove_stale(path: &Path) -> Result<(), String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(format!("looking at {name}: {error}")),
         Ok(file) if !file.file_type().is_socket() => {
-            return Err(format!("{name} is there and no socket; it is not replaced"));
+            return Err(format!("{name} exists and is not a socket; not replacing it"));
         }
         Ok(_) => {}
     }
     match UnixStream::connect(path) {
         Ok(_) => Err(format!(
-            "somebody answers at {name} already: another punctuald? Stop it, or use another socket (--socket)"
+            "another server, perhaps another punctuald, answers at {name}; stop it, or use another socket (--socket)"
         )),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(|error| format!("removing the stale socket {name}: {error}"))
         }
-        Err(error) => Err(format!("trying whether somebody answers at {name}: {error}")),
+        Err(error) => Err(format!("checking for a server at {name}: {error}")),
     }
 }

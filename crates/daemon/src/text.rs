@@ -1,4 +1,4 @@
-//! Files that administrators write: read safely, and problems in them that say where.
+//! Files of an administrator: reading them safely, and reporting problems with their places.
 
 use punctual_protocol::one_line;
 use std::fmt;
@@ -7,10 +7,10 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Nobody writes this much by hand.
+/// More than anyone writes by hand.
 const GREATEST: u64 = 1 << 20;
 
-/// Something about a file that is wrong, or may be.
+/// An error or a warning about a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The file.
@@ -18,18 +18,18 @@ pub struct Problem {
     /// Line and column, both from 1; the column in characters, 0 if the whole line is meant. `None` if the
     /// whole file is.
     pub at: Option<(usize, usize)>,
-    /// What, and what would be right: one line, whatever it quotes.
+    /// What is wrong, and what would be right: one line, whatever it quotes.
     pub message: String,
 }
 
 impl Problem {
     /// About a whole file.
-    pub fn of_file(path: &Path, message: impl Into<String>) -> Problem {
+    pub fn in_file(path: &Path, message: impl Into<String>) -> Problem {
         Problem { path: path.to_owned(), at: None, message: one_line(&message.into()) }
     }
 
     /// About a line of it.
-    pub fn of_line(path: &Path, line: usize, message: impl Into<String>) -> Problem {
+    pub fn in_line(path: &Path, line: usize, message: impl Into<String>) -> Problem {
         Problem { path: path.to_owned(), at: Some((line, 0)), message: one_line(&message.into()) }
     }
 
@@ -58,24 +58,35 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The text of a file that only root, or whoever runs this, can have written (ReTiF, Section 4.1: only
-/// administrators administer).
+/// Why a file cannot be used: everything that is wrong with it, in the file's order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(pub Vec<Problem>);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, problem) in self.0.iter().enumerate() {
+            write!(f, "{}{problem}", if at == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Reads a file that only root, or the user of this process, can have written (ReTiF, Section 4.1).
 pub fn read(path: &Path) -> Result<String, Problem> {
     let cannot =
-        |error: std::io::Error| Problem::of_file(path, format!("cannot be read: {}", reason(&error)));
+        |error: std::io::Error| Problem::in_file(path, format!("cannot be read: {}", reason(&error)));
     let file = File::open(path).map_err(cannot)?;
     let about = file.metadata().map_err(cannot)?;
     if !about.is_file() {
-        return Err(Problem::of_file(path, "is no regular file"));
+        return Err(Problem::in_file(path, "is not a regular file"));
     }
-    trusted(&about).map_err(|why| Problem::of_file(path, why))?;
+    trusted(&about).map_err(|why| Problem::in_file(path, why))?;
     let mut bytes = Vec::new();
     file.take(GREATEST + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > GREATEST {
-        return Err(Problem::of_file(
-            path,
-            format!("has more than {GREATEST} bytes, which nobody writes by hand"),
-        ));
+        return Err(Problem::in_file(path, format!("is longer than {GREATEST} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -88,15 +99,15 @@ pub fn read(path: &Path) -> Result<String, Problem> {
 pub fn trusted(about: &std::fs::Metadata) -> Result<(), String> {
     let me = nix::unistd::geteuid().as_raw();
     if about.uid() != 0 && about.uid() != me {
-        return Err(format!("belongs to user {}; it must be root's, or the daemon's own", about.uid()));
+        return Err(format!("belongs to user {}; it must belong to root or the daemon's user", about.uid()));
     }
     if about.mode() & 0o022 != 0 {
-        return Err(format!("may be written by others (mode {:03o}); chmod go-w it", about.mode() & 0o777));
+        return Err(format!("is writable by others (mode {:03o}); use chmod go-w", about.mode() & 0o777));
     }
     Ok(())
 }
 
-/// An operating system's error without its number, which says nothing to most readers.
+/// An operating system's error without its number.
 pub fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
@@ -118,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_message_is_one_line_whatever_it_quotes() {
-        let problem = Problem::of_file(Path::new("/a\nb"), "there is no plugin 'R\nM\u{1b}[1m', nor 'ä'");
+        let problem = Problem::in_file(Path::new("/a\nb"), "there is no plugin 'R\nM\u{1b}[1m', nor 'ä'");
         assert_eq!(problem.to_string(), "/a\\nb: there is no plugin 'R\\nM\\u{1b}[1m', nor 'ä'");
     }
 
@@ -141,10 +152,10 @@ mod tests {
         assert!(
             said(&folder.path().join("none")).ends_with("none: cannot be read: no such file or directory")
         );
-        assert!(said(folder.path()).ends_with("is no regular file"));
+        assert!(said(folder.path()).ends_with("is not a regular file"));
         let path = folder.path().join("much");
         std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
-        assert!(said(&path).contains("more than 1048576 bytes"));
+        assert!(said(&path).contains("longer than 1048576 bytes"));
         std::fs::write(&path, b"# \xff").unwrap();
         assert!(said(&path).ends_with("much:1:3: is not UTF-8 from here on"), "{}", said(&path));
     }

@@ -1,4 +1,4 @@
-//! Threads and processes, pinned: a number that is used again is never taken for who had it before.
+//! Threads and processes, pinned: a number that is used again never stands for its earlier owner.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// `pidfd_open(2)` of one thread, since Linux 6.9.
 const PIDFD_THREAD: libc::c_int = libc::O_EXCL;
 
-/// Whether a pidfd says that whom it is for has ended.
+/// Whether the process or thread of a pidfd has ended.
 pub fn has_ended(pidfd: BorrowedFd<'_>) -> bool {
     let mut watched = [PollFd::new(&pidfd, PollFlags::IN)];
     matches!(poll(&mut watched, Some(&rustix::event::Timespec::default())), Ok(1..))
@@ -21,7 +21,7 @@ fn pidfd_open(number: u32, flags: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: no memory is involved.
     match unsafe { libc::syscall(libc::SYS_pidfd_open, number, flags) } {
         -1 => Err(io::Error::last_os_error()),
-        // SAFETY: it was opened just now, and is nobody else's.
+        // SAFETY: it was just opened here.
         fd => Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) }),
     }
 }
@@ -30,11 +30,11 @@ fn pidfd_open(number: u32, flags: libc::c_int) -> io::Result<OwnedFd> {
 pub fn pin_process(process: u32) -> io::Result<(OwnedFd, u64)> {
     let pidfd = pidfd_open(process, 0)?;
     let start = start_of(&mut File::open(format!("/proc/{process}/stat"))?)?;
-    // Who is alive now had that number all the time.
+    // It is alive now, so the number was its own all the time.
     if has_ended(pidfd.as_fd()) { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok((pidfd, start)) }
 }
 
-/// Since when a process runs whose pidfd the caller holds, and who it is then proven to be.
+/// When a process started. The caller holds its pidfd, which proves whose number it is.
 pub fn process_start(process: u32) -> io::Result<u64> {
     start_of(&mut File::open(format!("/proc/{process}/stat"))?)
 }
@@ -52,12 +52,12 @@ fn parse_start(stat: &[u8]) -> Option<u64> {
     field.parse().ok()
 }
 
-/// What holds a thread.
+/// What pins a thread.
 #[derive(Debug)]
 enum Anchor {
-    /// Becomes readable when it ends.
+    /// Becomes readable when the thread ends.
     Pidfd(OwnedFd),
-    /// Its `stat`, on kernels without pidfds of threads: reading fails when it has ended.
+    /// Its `stat`, on kernels without pidfds of threads: reading fails once it has ended.
     Stat(File),
 }
 
@@ -94,7 +94,7 @@ fn inode(pidfd: &OwnedFd) -> io::Result<Option<u64>> {
     Ok(if has { Some(rustix::fs::fstat(pidfd)?.st_ino) } else { None })
 }
 
-/// Whose a thread is.
+/// The owner of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Real user.
@@ -106,7 +106,7 @@ pub struct Owner {
 }
 
 impl Thread {
-    /// Pins a thread, and says whose it is. ESRCH where there is none; one that has just ended may still be
+    /// Pins a thread, and returns its owner. ESRCH if there is none; one that has just ended may still be
     /// found.
     pub fn pin(number: u32) -> io::Result<(Self, Owner)> {
         static WITHOUT: AtomicBool = AtomicBool::new(false);
@@ -149,7 +149,7 @@ impl Thread {
         }
     }
 
-    /// Whose it is now. ESRCH where it does not live any more.
+    /// Its owner now. ESRCH if it has ended.
     pub fn owner(&self) -> io::Result<Owner> {
         if let Some(owner) = self.pidfd().map_or(Ok(None), owner_by_pidfd)? {
             return Ok(owner);
@@ -187,7 +187,7 @@ struct PidfdInfo {
     exit_code: i32,
 }
 
-/// Whose a thread is, without the detour by text; `None` on kernels before 6.13. ESRCH where it has ended.
+/// The owner of a thread, without parsing text; `None` on kernels before 6.13. ESRCH if it has ended.
 fn owner_by_pidfd(pidfd: BorrowedFd<'_>) -> io::Result<Option<Owner>> {
     const NUMBERS: u64 = 1;
     const CREDENTIALS: u64 = 1 << 1;
@@ -228,7 +228,7 @@ pub fn process_user(process: u32) -> io::Result<u32> {
     user.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
 }
 
-/// What a process calls itself.
+/// The name of a process.
 pub fn command(process: u32) -> String {
     let name = fs::read(format!("/proc/{process}/comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned()
@@ -242,8 +242,7 @@ pub fn shares_namespace(process: u32) -> io::Result<bool> {
     Ok(of(format!("/proc/{process}/ns/pid"))? == of("/proc/self/ns/pid".to_owned())?)
 }
 
-/// The number here of a thread that a process names by a PID namespace of its own. A number that cannot be
-/// translated is an error that says why.
+/// Translates a TID of a process's PID namespace to this one. An error says why it cannot be translated.
 pub fn translate(process: u32, thread: u32) -> Result<u32, String> {
     let theirs = File::open(format!("/proc/{process}/ns/pid"))
         .map_err(|error| format!("the PID namespace of process {process}: {error}"))?;
@@ -260,7 +259,7 @@ pub fn translate(process: u32, thread: u32) -> Result<u32, String> {
     }
 }
 
-/// How many threads of a process are looked at, at most, for one of a number in another namespace.
+/// How many threads of a process to search for a TID of another namespace.
 const LOOKED_AT: usize = 1024;
 
 /// The same on kernels that do not translate: among the threads of the process itself.
@@ -281,7 +280,8 @@ fn translate_among(process: u32, thread: u32) -> Result<u32, String> {
         }
     }
     Err(format!(
-        "process {process} is in a PID namespace of its own, and this kernel translates just the numbers of its own threads (the first {LOOKED_AT}): {thread} is none"
+        "process {process} is in another PID namespace, and this kernel translates only the TIDs of its own \
+         threads (the first {LOOKED_AT}), of which {thread} is none"
     ))
 }
 

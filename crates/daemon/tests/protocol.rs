@@ -10,6 +10,7 @@ use punctual_daemon::poll::Poll;
 use punctual_daemon::protocol::{About, answer};
 use punctual_daemon::registry::{Caller, Registry, Setup};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::rc::Rc;
 
@@ -39,17 +40,24 @@ struct Rig {
     caller: Caller,
     about: About,
     process: Child,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
+}
+
+fn setup(config: &str, folder: &Path, machine: &Machine) -> Setup {
+    let (config, _) = Config::parse(config, &folder.join("punctuald.toml"), machine).unwrap();
+    Setup::load(&config, kernel::limits()).unwrap().0
 }
 
 impl Rig {
     fn new() -> Self {
+        Self::with(CONFIG, &Machine::here())
+    }
+
+    fn with(config: &str, machine: &Machine) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("rules.conf"), "- - max_priority 99\n- - ignore_adm_test true\n")
             .unwrap();
-        let (config, _) =
-            Config::parse(CONFIG, &folder.path().join("punctuald.toml"), &Machine::here()).unwrap();
-        let (setup, _) = Setup::load(&config, kernel::limits()).unwrap();
+        let setup = setup(config, folder.path(), machine);
         let (journal, _) = Journal::open(&folder.path().join("state")).unwrap();
         let mut registry = Registry::new(setup, kernel::limits(), journal, Poll::new().unwrap());
         let process = Command::new("sleep").arg("1000").spawn().unwrap();
@@ -57,7 +65,7 @@ impl Rig {
         let key = registry.connected(process.id(), pidfd, NOBODY).unwrap();
         let caller =
             Caller { who: Rc::new(Who { user: NOBODY, group: NOBODY, groups: vec![] }), process: Some(key) };
-        Self { registry, caller, about: About::now(), process, _folder: folder }
+        Self { registry, caller, about: About::now(), process, folder }
     }
 
     /// One message in; the reply, if there is one.
@@ -79,6 +87,59 @@ impl Drop for Rig {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Who keeps a place is there before anybody else asks for one, whatever their numbers; and a lower threshold
+/// takes nothing back.
+#[test]
+fn a_reload_takes_no_room_from_those_who_stay() {
+    let machine = Machine { processors: vec![0, 1], priorities: (1, 99) };
+    let config = |more: &str| {
+        format!("[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"RM\"\nkind = \"RM\"\n{more}\n")
+    };
+    let mut rig = Rig::with(&config("processors = [0, 1]"), &machine);
+    let parameters = json!({ "runtime_ns": 9_000_000, "period_ns": 10_000_000 });
+    let call = json!({
+        "method": "io.punctual.Scheduler1.CreateSpec",
+        "parameters": { "parameters": parameters }
+    });
+    let mut create = || {
+        let admission = &rig.tell(call.to_string().as_bytes()).unwrap()["parameters"]["admission"];
+        (admission["spec"].as_u64().unwrap(), admission["processor"].as_u64().unwrap())
+    };
+    let ((_, first), (second, other)) = (create(), create());
+    assert_eq!((first, other), (0, 1));
+    rig.registry.reload(setup(&config("processors = [1]\nutilization = 0.5"), rig.folder.path(), &machine));
+    let specs = rig.tell(br#"{"method":"io.punctual.Scheduler1.ListSpecs"}"#).unwrap();
+    let specs = specs["parameters"]["specs"].as_array().unwrap();
+    let numbers: Vec<_> = specs.iter().map(|spec| spec["admission"]["spec"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, [second]);
+}
+
+/// An unprivileged user once reached 1.60 of 0.95 in this way.
+#[test]
+fn a_spec_without_a_runtime_does_not_switch_the_test_off() {
+    let machine = Machine { processors: vec![0], priorities: (1, 99) };
+    let config = "[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"FP\"\nkind = \"FP\"\n";
+    let mut rig = Rig::with(config, &machine);
+    let mut create = |parameters: Value| {
+        let call = json!({
+            "method": "io.punctual.Scheduler1.CreateSpec",
+            "parameters": { "parameters": parameters }
+        });
+        rig.tell(call.to_string().as_bytes()).unwrap()
+    };
+    let heavy = |priority| json!({ "runtime_ns": 8_000_000, "period_ns": 10_000_000, "priority": priority });
+    assert!(create(json!({ "priority": 1 })).get("error").is_none());
+    assert!(create(heavy(20)).get("error").is_none());
+    let refused = create(heavy(30));
+    assert_eq!(refused["error"], json!("io.punctual.Scheduler1.NotAdmitted"));
+    assert_eq!(
+        refused["parameters"]["reasons"],
+        json!([
+            "FP: utilization, processor 0: 80.00 % are needed, 80.00 % are taken, and the threshold is 95.00 %"
+        ])
+    );
 }
 
 fn number() -> impl Strategy<Value = Value> {

@@ -131,7 +131,7 @@ fn the_papers_listing_3_does_what_its_comments_say() {
     assert_eq!(seventy(&books, 701), Err(3));
     for _ in 0..7 {
         assert!(seventy(&books, 100).is_ok());
-        books.add(&user(1), "EDF", Share::of(Some(Duration::from_us(100)), &needs(None, Some(1000))));
+        books.add(&user(1), "EDF", Share::new(Some(Duration::from_us(100)), &needs(None, Some(1000))));
     }
     assert_eq!(seventy(&books, 1), Err(3));
     assert_eq!(line(&rules, &user(1), "RM", &needs(Some(1), Some(10))), Err(0), "the rule is about EDF");
@@ -258,7 +258,7 @@ fn what_is_wrong_is_said_with_its_line() {
             "\n# x\nuser1 XX max_period 1",
             "/r:3: there is no plugin 'XX'; the configuration has EDF, RM, FP, RR",
         ),
-        ("user1 - maxperiod 1", "'maxperiod' is no property; expected max_utilization, max_runtime,"),
+        ("user1 - maxperiod 1", "'maxperiod' is no property; expected one of max_utilization, max_runtime,"),
         ("user1 - max_period 0", "max_period is '0'; expected whole microseconds, 1 to 18446744073709551"),
         ("user1 - max_period -1", "max_period is '-1'"),
         ("user1 - max_period +1", "max_period is '+1'"),

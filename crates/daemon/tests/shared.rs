@@ -6,7 +6,8 @@ use punctual_daemon::config::{Config, Machine};
 use punctual_daemon::shared::Shared;
 use punctual_model::Duration;
 use punctual_schedule::{
-    Answer, Assignment, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test,
+    Answer, AssignedPolicy, Assignment, Kind, Limits, Offer, Parameters, Plugin, Refusal, Settings, SpecId,
+    Test,
 };
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -83,7 +84,7 @@ fn create(plugin: &mut dyn Plugin, spec: u64, parameters: &Parameters) -> bool {
 
 fn fifo(plugin: &dyn Plugin, spec: u64) -> (u32, u32) {
     match plugin.assignment(SpecId(spec)) {
-        Some(Assignment { processor, policy: Policy::Fifo(priority) }) => (processor, priority),
+        Some(Assignment { processor, policy: AssignedPolicy::Fifo(priority) }) => (processor, priority),
         other => panic!("{other:?}"),
     }
 }
@@ -151,14 +152,14 @@ fn objects_that_are_none_are_refused_with_the_reason() {
     std::fs::set_permissions(&writable, Permissions::from_mode(0o666)).unwrap();
     let cases = [
         (folder.join("none.so"), "none.so: cannot be opened: no such file or directory"),
-        (folder.to_owned(), "is no regular file"),
+        (folder.to_owned(), "is not a regular file"),
         (text, "text.so: cannot be loaded: it: "),
-        (writable, "writable.so: may be written by others (mode 666); chmod go-w it"),
+        (writable, "writable.so: is writable by others (mode 666); use chmod go-w"),
         (odd("symbol", "-DSYMBOL=another"), "symbol.so: does not export punctual_plugin"),
         (odd("nothing", "-DNOTHING"), "punctual_plugin() returned NULL"),
         (
             odd("version", "-DVERSION=2"),
-            "was made for version 2 of punctual-plugin.h, and this daemon speaks 1; compile it again",
+            "was compiled for version 2 of punctual-plugin.h, but this daemon has 1; compile it again",
         ),
         (odd("size", "-DSIZE=16"), "its description has 16 bytes, which is too few"),
         (odd("function", "-DCHANGE=0"), "function.so: has no function change"),
@@ -180,7 +181,7 @@ fn an_object_of_another_user_is_not_loaded() {
         return;
     }
     let said = Shared::load(&path, settings("odd")).unwrap_err();
-    assert!(said.contains("belongs to user 4711; it must be root's"), "{said}");
+    assert!(said.contains("belongs to user 4711; it must belong to root"), "{said}");
 }
 
 #[test]
@@ -232,9 +233,9 @@ fn wrong_answers_go_no_further() {
         assert!(create(&mut plugin, 1, &needs(2, 1000)));
         plugin.assignment(SpecId(1)).map(|assignment| assignment.policy)
     };
-    assert_eq!(assigned("fine"), Some(Policy::RoundRobin(15)));
+    assert_eq!(assigned("fine"), Some(AssignedPolicy::RoundRobin(15)));
     let [runtime, deadline] = [2, 1000].map(Duration::from_us);
-    assert_eq!(assigned("deadline"), Some(Policy::Deadline { runtime, deadline, period: deadline }));
+    assert_eq!(assigned("deadline"), Some(AssignedPolicy::Deadline { runtime, deadline, period: deadline }));
     for wrong in ["assigns-foreign", "unknown-policy", "too-urgent", "short-deadline"] {
         assert_eq!(assigned(wrong), None, "{wrong}");
     }

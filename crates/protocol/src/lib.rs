@@ -6,6 +6,7 @@
 mod error;
 mod messages;
 mod parameters;
+mod policy;
 mod text;
 
 pub use error::Error;

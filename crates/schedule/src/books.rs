@@ -20,7 +20,7 @@ impl Books {
         Self { processor, utilization: Utilization::ZERO, rate: Utilization::ZERO, specs: 0 }
     }
 
-    pub(crate) fn enter(&mut self, task: Option<&Task>) {
+    pub(crate) fn add(&mut self, task: Option<&Task>) {
         self.specs += 1;
         if let Some(task) = task {
             self.utilization += task.utilization();
@@ -28,7 +28,7 @@ impl Books {
         }
     }
 
-    pub(crate) fn strike(&mut self, task: Option<&Task>) {
+    pub(crate) fn remove(&mut self, task: Option<&Task>) {
         self.specs -= 1;
         if let Some(task) = task {
             self.utilization -= task.utilization();
@@ -42,7 +42,7 @@ impl Books {
 }
 
 /// The sentence for a processor that would be taken beyond the threshold (Equation 3).
-pub(crate) fn beyond(
+pub(crate) fn exceeds(
     threshold: Utilization,
     processor: u32,
     taken: Utilization,
@@ -62,7 +62,7 @@ pub(crate) fn least_loaded<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> 
 }
 
 /// The first place that passes a test, with what it found; else why the first of all does not pass.
-pub(crate) fn first_that<T>(
+pub(crate) fn first_fit<T>(
     places: &[usize],
     mut test: impl FnMut(usize) -> Result<T, String>,
 ) -> Result<(usize, T), String> {

@@ -1,11 +1,12 @@
 //! The plugin EDF: partitioned, worst fit, on SCHED_DEADLINE (ReTiF, Section 5.1).
 
-use crate::books::{Books, beyond, first_that, least_loaded};
+use crate::books::{Books, exceeds, first_fit, least_loaded};
 use crate::demand::longest_runtime;
 use crate::task::Task;
 use crate::work::Work;
 use crate::{
-    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization,
+    Answer, AssignedPolicy, Assignment, Load, Offer, Parameters, Plugin, Refusal, Settings, SpecId, Test,
+    Utilization,
 };
 use punctual_model::Duration;
 use rustc_hash::FxHashMap;
@@ -43,7 +44,7 @@ struct Request {
 }
 
 impl Request {
-    fn of(parameters: &Parameters, settings: &Settings) -> Result<Self, Refusal> {
+    fn from_parameters(parameters: &Parameters, settings: &Settings) -> Result<Self, Refusal> {
         let least = parameters.runtime.ok_or(Refusal::Lacks("runtime_ns"))?;
         let period = parameters.period.ok_or(Refusal::Lacks("period_ns"))?;
         parameters.check(&settings.limits).map_err(Refusal::Bound)?;
@@ -63,7 +64,7 @@ impl Edf {
     fn books_without(&self, replaced: Option<SpecId>) -> Vec<Books> {
         let mut books: Vec<_> = self.processors.iter().map(|processor| processor.books.clone()).collect();
         if let Some(admitted) = replaced.and_then(|spec| self.specs.get(&spec)) {
-            books[admitted.place].strike(Some(&admitted.task));
+            books[admitted.place].remove(Some(&admitted.task));
         }
         books
     }
@@ -86,10 +87,10 @@ impl Edf {
         taken: Utilization,
         processor: u32,
     ) -> Result<Duration, String> {
-        let needed = Utilization::of(request.least, window);
+        let needed = Utilization::new(request.least, window);
         let free = self.threshold - taken;
         if needed > free {
-            return Err(beyond(self.threshold, processor, taken, needed));
+            return Err(exceeds(self.threshold, processor, taken, needed));
         }
         Ok(request.most.min(free.runtime_in(window)))
     }
@@ -123,7 +124,7 @@ impl Plugin for Edf {
     }
 
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer {
-        let request = match Request::of(parameters, &self.settings) {
+        let request = match Request::from_parameters(parameters, &self.settings) {
             Ok(request) => request,
             Err(refusal) => return Answer::No(refusal),
         };
@@ -138,9 +139,9 @@ impl Plugin for Edf {
         let found = match self.settings.test {
             // No other processor can say yes where the least loaded one does not.
             Test::Utilization => {
-                first_that(&places[..1], |place| self.by_utilization(&request, &books[place]))
+                first_fit(&places[..1], |place| self.by_utilization(&request, &books[place]))
             }
-            Test::Exact => first_that(&places, |place| {
+            Test::Exact => first_fit(&places, |place| {
                 self.by_demand(&request, &books[place], place, replacing, &mut work)
             }),
         };
@@ -154,10 +155,11 @@ impl Plugin for Edf {
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer) {
         self.release(spec);
         let place = self.processors.iter().position(|processor| processor.books.processor == offer.processor);
-        let task = Task::of(parameters, offer.accepted_runtime.or(parameters.runtime), !offer.ignored);
+        let task =
+            Task::from_parameters(parameters, offer.accepted_runtime.or(parameters.runtime), !offer.ignored);
         if let (Some(place), Some(task)) = (place, task) {
             let processor = &mut self.processors[place];
-            processor.books.enter(Some(&task));
+            processor.books.add(Some(&task));
             processor.tasks.insert((task.deadline, spec), task);
             self.specs.insert(spec, Admitted { place, task });
         }
@@ -166,14 +168,15 @@ impl Plugin for Edf {
     fn release(&mut self, spec: SpecId) {
         if let Some(admitted) = self.specs.remove(&spec) {
             let processor = &mut self.processors[admitted.place];
-            processor.books.strike(Some(&admitted.task));
+            processor.books.remove(Some(&admitted.task));
             processor.tasks.remove(&(admitted.task.deadline, spec));
         }
     }
 
     fn assignment(&self, spec: SpecId) -> Option<Assignment> {
         let Admitted { place, task } = self.specs.get(&spec)?;
-        let policy = Policy::Deadline { runtime: task.runtime, deadline: task.deadline, period: task.period };
+        let policy =
+            AssignedPolicy::Deadline { runtime: task.runtime, deadline: task.deadline, period: task.period };
         Some(Assignment { processor: self.processors[*place].books.processor, policy })
     }
 

@@ -1,12 +1,13 @@
 //! The plugins FP and RR: priorities as requested, of SCHED_FIFO or SCHED_RR, on the processor with the
 //! fewest specs (ReTiF, Section 5.3).
 
-use crate::books::{Books, beyond, first_that, least_loaded};
+use crate::books::{Books, exceeds, first_fit, least_loaded};
 use crate::partitioned::{Partitioned, Urgency};
 use crate::task::Task;
 use crate::work::Work;
 use crate::{
-    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization,
+    Answer, AssignedPolicy, Assignment, Load, Offer, Parameters, Plugin, Refusal, Settings, SpecId, Test,
+    Utilization,
 };
 
 /// Fixed priorities. Their order is kept as long as the range allows (Equation 6), and they themselves where
@@ -21,15 +22,15 @@ pub(crate) struct Fixed {
 impl Fixed {
     /// FP.
     pub(crate) fn fifo(settings: Settings) -> Self {
-        Self::new(settings, Policy::Fifo)
+        Self::new(settings, AssignedPolicy::Fifo)
     }
 
     /// RR.
     pub(crate) fn round_robin(settings: Settings) -> Self {
-        Self::new(settings, Policy::RoundRobin)
+        Self::new(settings, AssignedPolicy::RoundRobin)
     }
 
-    fn new(settings: Settings, policy: fn(u32) -> Policy) -> Self {
+    fn new(settings: Settings, policy: fn(u32) -> AssignedPolicy) -> Self {
         Self { threshold: settings.limit(), partitioned: Partitioned::new(&settings, policy), settings }
     }
 
@@ -51,7 +52,7 @@ impl Fixed {
     ) -> Result<(), String> {
         if let Some(task) = task {
             if books.rate + task.rate > self.threshold {
-                return Err(beyond(self.threshold, books.processor, books.rate, task.rate));
+                return Err(exceeds(self.threshold, books.processor, books.rate, task.rate));
             }
         }
         self.partitioned.prove(place, task, urgency, replacing, work)
@@ -79,11 +80,10 @@ impl Plugin for Fixed {
             return Answer::Ok(offer(places[0], false));
         }
 
-        let task = Task::of(parameters, parameters.runtime, true);
+        let task = Task::from_parameters(parameters, parameters.runtime, true);
         let mut work = Work::default();
-        match first_that(&places, |place| {
-            self.test(place, &books[place], task, urgency, replacing, &mut work)
-        }) {
+        match first_fit(&places, |place| self.test(place, &books[place], task, urgency, replacing, &mut work))
+        {
             Ok((place, ())) => Answer::Ok(offer(place, false)),
             Err(_) if parameters.ignore_admission => Answer::Ok(offer(places[0], true)),
             Err(why) => Answer::No(Refusal::Unschedulable(why)),
@@ -98,7 +98,7 @@ impl Plugin for Fixed {
 
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
         match (Self::urgency(parameters), was.policy) {
-            (Some(urgency), Policy::Fifo(priority) | Policy::RoundRobin(priority)) => {
+            (Some(urgency), AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority)) => {
                 self.partitioned.restore(spec, parameters, urgency, offer, priority);
             }
             _ => self.admit(spec, parameters, offer),

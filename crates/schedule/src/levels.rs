@@ -25,7 +25,7 @@ struct Level {
 }
 
 impl Level {
-    fn of(priority: u32, key: u64) -> Self {
+    fn new(priority: u32, key: u64) -> Self {
         Self { priority, keys: vec![(key, 1)] }
     }
 
@@ -98,7 +98,7 @@ impl Levels {
         let moved = self.make_room(at);
         let (above, below) = self.bounds(at);
         let priority = wish.map_or(below + (above - below) / 2, |wish| wish.clamp(below + 1, above - 1));
-        self.levels.insert(at, Level::of(priority, key));
+        self.levels.insert(at, Level::new(priority, key));
         self.divide_shared() || moved
     }
 
@@ -119,7 +119,7 @@ impl Levels {
             }
             let (above, below) = self.bounds(at);
             if below < priority && priority < above {
-                self.levels.insert(at, Level::of(priority, key));
+                self.levels.insert(at, Level::new(priority, key));
                 return false;
             }
         }

@@ -35,7 +35,7 @@ mod task;
 mod utilization;
 mod work;
 
-pub use plugin::{Answer, Assignment, Load, Offer, Plugin, Policy, Refusal, SpecId};
+pub use plugin::{Answer, AssignedPolicy, Assignment, Load, Offer, Plugin, Refusal, SpecId};
 pub use punctual_protocol::{Bound, Limits, Parameters};
 pub use settings::{Kind, Settings, Test, plugin};
 pub use utilization::Utilization;

@@ -6,7 +6,7 @@ use crate::levels::Levels;
 use crate::response::FixedPriorities;
 use crate::task::Task;
 use crate::work::{Unproven, Work};
-use crate::{Assignment, Offer, Parameters, Policy, Settings, SpecId};
+use crate::{AssignedPolicy, Assignment, Offer, Parameters, Settings, SpecId};
 use punctual_model::Duration;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Partitioned {
     processors: Vec<Processor>,
     specs: FxHashMap<SpecId, Admitted>,
-    policy: fn(u32) -> Policy,
+    policy: fn(u32) -> AssignedPolicy,
     shifted: bool,
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Urgency {
 }
 
 impl Partitioned {
-    pub(crate) fn new(settings: &Settings, policy: fn(u32) -> Policy) -> Self {
+    pub(crate) fn new(settings: &Settings, policy: fn(u32) -> AssignedPolicy) -> Self {
         let (lowest, highest) = settings.priorities;
         let processor = |&number| Processor {
             books: Books::new(number),
@@ -66,7 +66,7 @@ impl Partitioned {
     pub(crate) fn books_without(&self, replaced: Option<SpecId>) -> Vec<Books> {
         let mut books: Vec<_> = self.processors.iter().map(|processor| processor.books.clone()).collect();
         if let Some(admitted) = replaced.and_then(|spec| self.specs.get(&spec)) {
-            books[admitted.place].strike(admitted.task.as_ref());
+            books[admitted.place].remove(admitted.task.as_ref());
         }
         books
     }
@@ -131,9 +131,9 @@ impl Partitioned {
         else {
             return;
         };
-        let task = Task::of(parameters, offer.accepted_runtime, !offer.ignored);
+        let task = Task::from_parameters(parameters, offer.accepted_runtime, !offer.ignored);
         let processor = &mut self.processors[place];
-        processor.books.enter(task.as_ref());
+        processor.books.add(task.as_ref());
         self.shifted |= insert(&mut processor.levels);
         match task {
             Some(task) => drop(processor.tasks.insert((key, spec), task)),
@@ -145,7 +145,7 @@ impl Partitioned {
     pub(crate) fn release(&mut self, spec: SpecId) {
         if let Some(admitted) = self.specs.remove(&spec) {
             let processor = &mut self.processors[admitted.place];
-            processor.books.strike(admitted.task.as_ref());
+            processor.books.remove(admitted.task.as_ref());
             processor.tasks.remove(&(admitted.key, spec));
             processor.unbounded.remove(&(admitted.key, spec));
             self.shifted |= processor.levels.remove(admitted.key);

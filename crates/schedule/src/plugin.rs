@@ -10,7 +10,7 @@ pub struct SpecId(pub u64);
 
 /// What the kernel is to be told of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
+pub enum AssignedPolicy {
     /// SCHED_DEADLINE.
     Deadline {
         /// Budget in each period.
@@ -32,7 +32,7 @@ pub struct Assignment {
     /// The one processor that it is pinned to.
     pub processor: u32,
     /// How.
-    pub policy: Policy,
+    pub policy: AssignedPolicy,
 }
 
 /// What a plugin would do for a spec. It binds nothing until [`Plugin::admit`].

@@ -1,11 +1,12 @@
 //! The plugin RM: partitioned, worst fit, rate-monotonic priorities of SCHED_FIFO (ReTiF, Section 5.2).
 
-use crate::books::{Books, beyond, first_that, least_loaded};
+use crate::books::{Books, exceeds, first_fit, least_loaded};
 use crate::partitioned::{Partitioned, Urgency};
 use crate::task::Task;
 use crate::work::Work;
 use crate::{
-    Answer, Assignment, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, Utilization,
+    Answer, AssignedPolicy, Assignment, Load, Offer, Parameters, Plugin, Refusal, Settings, SpecId, Test,
+    Utilization,
 };
 
 /// Rate monotonic: the shorter a period, the higher the priority.
@@ -18,7 +19,11 @@ pub(crate) struct RateMonotonic {
 
 impl RateMonotonic {
     pub(crate) fn new(settings: Settings) -> Self {
-        Self { threshold: settings.limit(), partitioned: Partitioned::new(&settings, Policy::Fifo), settings }
+        Self {
+            threshold: settings.limit(),
+            partitioned: Partitioned::new(&settings, AssignedPolicy::Fifo),
+            settings,
+        }
     }
 
     /// Equation 5, in its order; the priorities themselves only matter by that. With the exact test, specs
@@ -36,7 +41,7 @@ impl RateMonotonic {
         if taken + needed <= self.threshold {
             return Ok(());
         }
-        Err(beyond(self.threshold, books.processor, taken, needed))
+        Err(exceeds(self.threshold, books.processor, taken, needed))
     }
 }
 
@@ -57,16 +62,16 @@ impl Plugin for RateMonotonic {
             accepted_runtime: parameters.runtime,
             ignored,
         };
-        let task = Task::of(parameters, parameters.runtime, true);
+        let task = Task::from_parameters(parameters, parameters.runtime, true);
 
         let mut work = Work::default();
         let found = match (self.settings.test, task) {
             (Test::Utilization, None) => Ok((places[0], ())),
             // No other processor can say yes where the least loaded one does not.
-            (Test::Utilization, Some(task)) => first_that(&places[..1], |place| {
+            (Test::Utilization, Some(task)) => first_fit(&places[..1], |place| {
                 self.fits(&books[place], books[place].utilization, task.utilization())
             }),
-            (Test::Exact, task) => first_that(&places, |place| {
+            (Test::Exact, task) => first_fit(&places, |place| {
                 if let Some(task) = task {
                     self.fits(&books[place], books[place].rate, task.rate)?;
                 }
@@ -89,7 +94,7 @@ impl Plugin for RateMonotonic {
 
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
         match (self.urgency(parameters), was.policy) {
-            (Some(urgency), Policy::Fifo(priority)) => {
+            (Some(urgency), AssignedPolicy::Fifo(priority)) => {
                 self.partitioned.restore(spec, parameters, urgency, offer, priority)
             }
             _ => self.admit(spec, parameters, offer),

@@ -18,14 +18,18 @@ pub(crate) struct Task {
 
 impl Task {
     /// `None` where runtime or period was not declared.
-    pub(crate) fn of(parameters: &Parameters, runtime: Option<Duration>, guaranteed: bool) -> Option<Self> {
+    pub(crate) fn from_parameters(
+        parameters: &Parameters,
+        runtime: Option<Duration>,
+        guaranteed: bool,
+    ) -> Option<Self> {
         let (runtime, period) = (runtime?, parameters.period?);
         let deadline = parameters.deadline.unwrap_or(period);
         Some(Self::new(runtime, period, deadline, guaranteed))
     }
 
     pub(crate) fn new(runtime: Duration, period: Duration, deadline: Duration, guaranteed: bool) -> Self {
-        Self { runtime, period, deadline, guaranteed, rate: Utilization::of(runtime, period) }
+        Self { runtime, period, deadline, guaranteed, rate: Utilization::new(runtime, period) }
     }
 
     /// The same with another runtime.
@@ -35,6 +39,6 @@ impl Task {
 
     /// U = Q^a / min(T, D) (ReTiF, Equation 1).
     pub(crate) fn utilization(&self) -> Utilization {
-        if self.deadline >= self.period { self.rate } else { Utilization::of(self.runtime, self.deadline) }
+        if self.deadline >= self.period { self.rate } else { Utilization::new(self.runtime, self.deadline) }
     }
 }

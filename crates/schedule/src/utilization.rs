@@ -19,7 +19,7 @@ impl Utilization {
 
     /// `runtime` in every `window`, rounded up. With `window` = min(T, D) this is U of ReTiF's Equation 1.
     /// Windows of nothing count as 1 ns.
-    pub fn of(runtime: Duration, window: Duration) -> Self {
+    pub fn new(runtime: Duration, window: Duration) -> Self {
         Self((u128::from(runtime.ns()) << 64).div_ceil(u128::from(window.ns().max(1))))
     }
 
@@ -124,9 +124,9 @@ mod tests {
     fn what_is_written_in_decimals_fits() {
         for tenths in 1..=9u64 {
             let limit = Utilization::limit(tenths as f64 / 10.0).unwrap();
-            assert!(Utilization::of(MS(tenths), MS(10)) <= limit);
-            assert!((0..tenths).map(|_| Utilization::of(MS(1), MS(10))).sum::<Utilization>() <= limit);
-            assert!(Utilization::of(Duration::from_ns(tenths * 1_000_000 + 1), MS(10)) > limit);
+            assert!(Utilization::new(MS(tenths), MS(10)) <= limit);
+            assert!((0..tenths).map(|_| Utilization::new(MS(1), MS(10))).sum::<Utilization>() <= limit);
+            assert!(Utilization::new(Duration::from_ns(tenths * 1_000_000 + 1), MS(10)) > limit);
             assert_eq!(limit.runtime_in(MS(10)), MS(tenths));
         }
         assert_eq!(Utilization::limit(1.0), Some(Utilization::ONE));
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn one_processor_is_never_exceeded() {
         // Three thirds, each rounded up: the books may say more than is used, never less.
-        let third = Utilization::of(MS(1), MS(3));
+        let third = Utilization::new(MS(1), MS(3));
         assert!(third + third + third > Utilization::ONE);
         assert!(third + third + third - Utilization::ONE <= Utilization(3));
     }
@@ -150,7 +150,7 @@ mod tests {
     proptest! {
         #[test]
         fn rounding_is_up_and_by_less_than_one(runtime in 1..1u64 << 63, window in 1..1u64 << 63) {
-            let Utilization(u) = Utilization::of(Duration::from_ns(runtime), Duration::from_ns(window));
+            let Utilization(u) = Utilization::new(Duration::from_ns(runtime), Duration::from_ns(window));
             let window = u128::from(window);
             let exact = u128::from(runtime) << 64;
             // u · window may need more than 128 bits, so compare quotients.
@@ -162,13 +162,13 @@ mod tests {
         fn accepted_runtime_is_the_longest_that_fits(share in 1..1u128 << 64, window in 1..1u64 << 63) {
             let (share, window) = (Utilization(share), Duration::from_ns(window));
             let longest = share.runtime_in(window);
-            prop_assert!(Utilization::of(longest, window) <= share);
-            prop_assert!(Utilization::of(Duration::from_ns(longest.ns() + 1), window) > share);
+            prop_assert!(Utilization::new(longest, window) <= share);
+            prop_assert!(Utilization::new(Duration::from_ns(longest.ns() + 1), window) > share);
         }
 
         #[test]
         fn sums_are_reversible(parts in prop::collection::vec((1..1u64 << 63, 1..1u64 << 63), 0..50)) {
-            let parts: Vec<_> = parts.into_iter().map(|(q, t)| Utilization::of(Duration::from_ns(q.min(t)), Duration::from_ns(t))).collect();
+            let parts: Vec<_> = parts.into_iter().map(|(q, t)| Utilization::new(Duration::from_ns(q.min(t)), Duration::from_ns(t))).collect();
             let mut sum = parts.iter().copied().sum::<Utilization>();
             for part in &parts {
                 sum -= *part;

@@ -4,8 +4,8 @@
 use proptest::prelude::*;
 use punctual_model::Duration;
 use punctual_schedule::{
-    Answer, Assignment, Kind, Limits, Load, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId,
-    Test, Utilization, plugin,
+    Answer, AssignedPolicy, Assignment, Kind, Limits, Load, Offer, Parameters, Plugin, Refusal, Settings,
+    SpecId, Test, Utilization, plugin,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,7 +73,7 @@ fn sums(specs: &Specs) -> Vec<Load> {
         let here = || specs.values().filter(|(_, offer)| offer.processor == processor);
         let share = |(parameters, offer): &(Parameters, Offer)| {
             let (runtime, period) = (offer.accepted_runtime?, parameters.period?);
-            Some(Utilization::of(runtime, period.min(parameters.deadline.unwrap_or(period))))
+            Some(Utilization::new(runtime, period.min(parameters.deadline.unwrap_or(period))))
         };
         Load {
             processor,
@@ -87,7 +87,7 @@ fn sums(specs: &Specs) -> Vec<Load> {
 fn check_enactable(kind: Kind, parameters: &Parameters, offer: &Offer, assignment: Assignment, width: u32) {
     assert_eq!(assignment.processor, offer.processor);
     match (kind, assignment.policy) {
-        (Kind::Edf, Policy::Deadline { runtime, deadline, period }) => {
+        (Kind::Edf, AssignedPolicy::Deadline { runtime, deadline, period }) => {
             // kernel/sched/deadline.c, __checkparam_dl
             assert!(runtime.ns() >= 1 << 10 && runtime <= deadline && deadline <= period);
             assert!((Duration::from_us(100)..=Duration::from_us(1 << 22)).contains(&period));
@@ -98,7 +98,8 @@ fn check_enactable(kind: Kind, parameters: &Parameters, offer: &Offer, assignmen
                         || runtime <= parameters.desired_runtime.max(parameters.runtime).unwrap())
             );
         }
-        (Kind::Rm | Kind::Fp, Policy::Fifo(priority)) | (Kind::Rr, Policy::RoundRobin(priority)) => {
+        (Kind::Rm | Kind::Fp, AssignedPolicy::Fifo(priority))
+        | (Kind::Rr, AssignedPolicy::RoundRobin(priority)) => {
             assert!((10..=9 + width).contains(&priority))
         }
         (kind, policy) => panic!("{kind} assigned {policy:?}"),
@@ -112,7 +113,7 @@ fn check_order(kind: Kind, test: Test, plugin: &dyn Plugin, specs: &Specs, width
         for (&spec, (parameters, _)) in specs {
             let Some(Assignment {
                 processor: on,
-                policy: Policy::Fifo(priority) | Policy::RoundRobin(priority),
+                policy: AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority),
             }) = plugin.assignment(spec)
             else {
                 continue;

@@ -2,8 +2,8 @@
 
 use punctual_model::Duration;
 use punctual_schedule::{
-    Answer, Assignment, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test,
-    plugin,
+    Answer, AssignedPolicy, Assignment, Kind, Limits, Offer, Parameters, Plugin, Refusal, Settings, SpecId,
+    Test, plugin,
 };
 
 fn house(
@@ -56,7 +56,7 @@ fn take(plugin: &mut dyn Plugin, spec: u64, parameters: &Parameters) -> Offer {
 
 fn priority(plugin: &dyn Plugin, spec: u64) -> u32 {
     match plugin.assignment(SpecId(spec)).unwrap().policy {
-        Policy::Fifo(priority) | Policy::RoundRobin(priority) => priority,
+        AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority) => priority,
         other => panic!("{other:?}"),
     }
 }
@@ -83,7 +83,7 @@ fn edf_takes_the_least_loaded_processor() {
         "utilization, processor 5: 50.00 % are needed, 50.00 % are taken, and the threshold is 90.00 %"
     );
     let ms = Duration::from_ms;
-    let policy = Policy::Deadline { runtime: ms(2), deadline: ms(4), period: ms(10) };
+    let policy = AssignedPolicy::Deadline { runtime: ms(2), deadline: ms(4), period: ms(10) };
     assert_eq!(edf.assignment(SpecId(4)), Some(Assignment { processor: 4, policy }));
 }
 
@@ -153,7 +153,7 @@ fn rm_keeps_priorities_inverse_to_periods() {
         shifted.push(rm.shifted());
     }
     assert_eq!([1, 2, 5, 3, 4].map(|spec| priority(&*rm, spec)), [53, 52, 52, 51, 50]);
-    assert_eq!(rm.assignment(SpecId(4)).unwrap().policy, Policy::Fifo(50));
+    assert_eq!(rm.assignment(SpecId(4)).unwrap().policy, AssignedPolicy::Fifo(50));
     // The first is put in the middle, so the third has to move two, and the fourth three.
     assert_eq!(shifted, [false, false, true, true, false]);
 }
@@ -203,7 +203,10 @@ fn rm_proves_what_utilization_cannot() {
 
 #[test]
 fn fp_and_rr_take_the_processor_with_the_fewest_specs() {
-    for (kind, policy) in [(Kind::Fp, Policy::Fifo as fn(u32) -> Policy), (Kind::Rr, Policy::RoundRobin)] {
+    for (kind, policy) in [
+        (Kind::Fp, AssignedPolicy::Fifo as fn(u32) -> AssignedPolicy),
+        (Kind::Rr, AssignedPolicy::RoundRobin),
+    ] {
         let mut plugin = house(kind, Test::Exact, &[1, 2], (1, 99), 1.0);
         for spec in 0..4 {
             assert_eq!(

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use punctual_model::Duration;
 use punctual_schedule::{
-    Answer, Kind, Limits, Offer, Parameters, Plugin, Policy, Refusal, Settings, SpecId, Test, plugin,
+    Answer, AssignedPolicy, Kind, Limits, Offer, Parameters, Plugin, Refusal, Settings, SpecId, Test, plugin,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,7 +17,7 @@ struct Task {
     runtime: u64,
     period: u64,
     deadline: u64,
-    policy: Policy,
+    policy: AssignedPolicy,
 }
 
 const NOBODY: Vec<usize> = Vec::new();
@@ -54,8 +54,10 @@ fn late(tasks: &[Task], ties: Ties, horizon: u64, arrival: impl Fn(usize, u64) -
         let urgency = |task: usize| {
             let job = queues[task].front()?;
             let class = match tasks[task].policy {
-                Policy::Deadline { .. } => job.release + tasks[task].deadline,
-                Policy::Fifo(priority) | Policy::RoundRobin(priority) => u64::from(99 - priority),
+                AssignedPolicy::Deadline { .. } => job.release + tasks[task].deadline,
+                AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority) => {
+                    u64::from(99 - priority)
+                }
             };
             let tie = match ties {
                 Ties::FirstComeFirstServed => job.release,
@@ -102,7 +104,7 @@ fn the_simulation_sees_what_is_known() {
         runtime,
         period,
         deadline,
-        policy: Policy::Fifo(priority),
+        policy: AssignedPolicy::Fifo(priority),
     };
     let tasks = [task(1, 4, 3, 4), task(1, 5, 4, 3), task(2, 6, 5, 2), task(1, 12, 10, 1)];
     assert_eq!(late(&tasks, Ties::FirstComeFirstServed, HYPERPERIOD, all_at_once(&tasks)), NOBODY);

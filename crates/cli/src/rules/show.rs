@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 use nix::unistd::{Gid, Group, Uid, User};
 use punctual_daemon::access::{Domain, Who};
-use punctual_daemon::rules::{Explanation, Property, Rules};
+use punctual_daemon::rules::{self, Explanation, Property, Rules};
 use punctual_daemon::text::Problem;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -98,17 +98,13 @@ pub fn explain_json(who: &Who, explained: &[Explanation]) -> String {
 
 /// A value and the field for it: nanoseconds, processors, priorities.
 fn value(property: Property) -> (&'static str, Value) {
-    match property {
-        Property::MaxUtilization(_) => {
+    match property.value() {
+        rules::Value::Share(_) => {
             ("value", property.to_string().parse::<f64>().map_or(Value::Null, |number| json!(number)))
         }
-        Property::MaxRuntime(time)
-        | Property::MinPeriod(time)
-        | Property::MaxPeriod(time)
-        | Property::MinDeadline(time)
-        | Property::MaxDeadline(time) => ("value_ns", json!(time.ns())),
-        Property::MinPriority(priority) | Property::MaxPriority(priority) => ("value", json!(priority)),
-        Property::IgnoreAdmission(may) => ("value", json!(may)),
+        rules::Value::Time(time) => ("value_ns", json!(time.ns())),
+        rules::Value::Priority(priority) => ("value", json!(priority)),
+        rules::Value::Flag(flag) => ("value", json!(flag)),
     }
 }
 

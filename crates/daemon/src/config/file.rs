@@ -93,7 +93,7 @@ pub(super) fn parse(text: &str, path: &Path, machine: &Machine) -> Result<(Confi
         let message = error.message().trim().replace('\n', "; ");
         Error(vec![match error.span() {
             Some(span) => Problem::at(path, text, span.start, message),
-            None => Problem::of_file(path, message),
+            None => Problem::in_file(path, message),
         }])
     })?;
     let mut reader = Reader { text, path, machine, errors: Vec::new(), warnings: Vec::new() };
@@ -217,7 +217,7 @@ impl Reader<'_> {
 
     fn plugins(&mut self, tables: Vec<PluginTable>, lift_realtime_limit: bool) -> Vec<PluginConfig> {
         if tables.is_empty() {
-            self.errors.push(Problem::of_file(
+            self.errors.push(Problem::in_file(
                 self.path,
                 "names no plugin, so nothing could be admitted; expected at least one [[plugin]]",
             ));

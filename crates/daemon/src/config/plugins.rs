@@ -75,7 +75,7 @@ impl Config {
     pub fn plugins(&self, limits: Limits) -> Result<Vec<Box<dyn Plugin>>, Error> {
         let made = self.plugins.iter().map(|config| {
             config.plugin(limits).map_err(|why| {
-                Problem::of_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name))
+                Problem::in_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name))
             })
         });
         let (fine, wrong): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);

@@ -1,42 +1,46 @@
-//! Threads of specs: what the kernel is told, always after the journal; and how it is undone.
+//! Threads of specs: scheduling them, always after writing the journal, and undoing it.
 
 use super::{Caller, Registry};
 use crate::error::Error;
 use crate::kernel::{self, Refused, State};
 use crate::log;
 use crate::poll::Token;
-use crate::record::Told;
+use crate::record::Applied;
 use crate::thread::{self, Owner, Thread};
 use punctual_schedule::SpecId;
 use std::io;
 
-/// A thread that a spec has.
+/// The thread of a spec.
 #[derive(Debug)]
-pub struct Held {
+pub struct AttachedThread {
     /// Pinned.
     pub thread: Thread,
-    /// Its number as the client said it.
+    /// Its TID as the client named it.
     pub named: u32,
     /// The number of its process.
     pub(super) process: u32,
     pub(super) before: State,
-    pub(super) told: Told,
-    pub(super) told_before: Option<Told>,
+    pub(super) applied: Applied,
+    pub(super) previous: Option<Applied>,
 }
 
-impl Held {
-    /// How the thread is scheduled, if that is not what it was told: for people.
+impl AttachedThread {
+    /// How the thread is scheduled, if someone else changed that: for people.
     pub fn otherwise(&self) -> Option<String> {
-        let (is, told) = (State::of(self.thread.number).ok()?, self.told.state()?);
-        if !is.scheduling.is_as_told(&told.scheduling) {
+        let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state()?);
+        if !is.scheduling.matches(&applied.scheduling) {
             return Some(is.scheduling.to_string());
         }
-        (is.processors != told.processors).then(|| format!("on processors {:?}", is.processors))
+        (is.processors != applied.processors).then(|| format!("on processors {:?}", is.processors))
     }
 
-    /// What the thread may have been made by this daemon.
-    fn made(&self) -> Vec<State> {
-        [Some(self.told), self.told_before].into_iter().flatten().filter_map(|told| told.state()).collect()
+    /// The states that this daemon may have given the thread.
+    fn applied_states(&self) -> Vec<State> {
+        [Some(self.applied), self.previous]
+            .into_iter()
+            .flatten()
+            .filter_map(|applied| applied.state())
+            .collect()
     }
 }
 
@@ -47,7 +51,7 @@ fn refused(reason: impl ToString) -> Error {
 impl Registry {
     /// Schedules a thread as admitted.
     pub fn attach(&mut self, caller: &Caller, id: SpecId, named: u32) -> Result<(), Error> {
-        let process = self.living(caller)?;
+        let process = self.live_process(caller)?;
         let spec = self.get(&caller.who, id)?;
         let owner = spec.who.user;
         if let Some(held) = &spec.thread {
@@ -71,7 +75,7 @@ impl Registry {
         let (thread, is) = Thread::pin(number).map_err(failed)?;
         let theirs = |is: Owner| caller.who.is_root() || (is.real, is.effective) == (owner, owner);
         if !theirs(is) {
-            return Err(not_theirs(named));
+            return Err(not_owner(named));
         }
         if let Some(&other) = self.threads.get(&number) {
             if self.specs[&other].thread.as_ref().is_some_and(|held| held.thread.lives()) {
@@ -79,37 +83,40 @@ impl Registry {
             }
             self.thread_ended(other);
         }
-        let before = State::of(number).map_err(|error| fate(error, named))?;
-        let told = self.assigned(id)?;
+        let before = State::read(number).map_err(|error| kernel_error(error, named))?;
+        let applied = self.assigned(id)?;
         if let Some(pidfd) = thread.pidfd() {
             self.poll.add(pidfd, Token::Thread(id.0)).map_err(failed)?;
         }
-        if told.scheduling.is_deadline() {
+        if applied.scheduling.is_deadline() {
             self.lift_limit()?;
         }
-        self.hold(id, Held { thread, named, process: is.process, before, told, told_before: None });
-        let enacted = match told.state() {
-            Some(state) => state.enact(number, &before).map_err(|error| fate(error, named)),
-            None => Err(too_far(told.processor)),
+        self.set_thread(
+            id,
+            AttachedThread { thread, named, process: is.process, before, applied, previous: None },
+        );
+        let enacted = match applied.state() {
+            Some(state) => state.enact(number, &before).map_err(|error| kernel_error(error, named)),
+            None => Err(no_such_processor(applied.processor)),
         };
-        // Looked at again: it may have ended meanwhile, or become another user's.
-        let held = self.specs[&id].thread.as_ref().expect("it is held since the lines above");
+        // Check again: it may have ended meanwhile, or belong to another user now.
+        let held = self.specs[&id].thread.as_ref().expect("it was set above");
         let enacted = enacted.and_then(|()| match held.thread.owner() {
             Ok(is) if held.thread.lives() && theirs(is) => Ok(()),
-            Ok(_) if held.thread.lives() => Err(not_theirs(named)),
+            Ok(_) if held.thread.lives() => Err(not_owner(named)),
             _ => Err(no_such()),
         });
         match enacted {
-            Ok(()) => self.tell_plugin(id, number),
+            Ok(()) => self.notify_plugin(id, number),
             Err(_) => {
-                self.put_back(id);
+                self.restore_thread(id);
                 self.restore_limit();
             }
         }
         enacted
     }
 
-    /// The number here of a thread that a process names.
+    /// Translates a TID of a process's PID namespace to this one.
     fn translate(&mut self, process: u64, named: u32) -> Result<u32, Error> {
         let Some(process) = self.processes.get_mut(&process) else { return Ok(named) };
         if process.shares_namespace.is_none() {
@@ -125,81 +132,81 @@ impl Registry {
         }
     }
 
-    /// Puts a spec's thread back to how it was.
+    /// Restores the earlier scheduling of a spec's thread.
     pub fn detach(&mut self, caller: &Caller, id: SpecId) -> Result<(), Error> {
-        self.living(caller)?;
+        self.live_process(caller)?;
         if self.get(&caller.who, id)?.thread.is_none() {
             return Err(Error::NotAttached { spec: id.0 });
         }
-        self.put_back(id);
+        self.restore_thread(id);
         self.restore_limit();
         Ok(())
     }
 
-    /// Its plugin may look after threads itself.
-    pub(super) fn tell_plugin(&mut self, id: SpecId, thread: u32) {
+    /// Tells the plugin, which may look after threads itself.
+    pub(super) fn notify_plugin(&mut self, id: SpecId, thread: u32) {
         self.setup.plugins[self.specs[&id].admission.plugin].plugin.attached(id, thread);
     }
 
-    pub(super) fn hold(&mut self, id: SpecId, held: Held) {
+    pub(super) fn set_thread(&mut self, id: SpecId, held: AttachedThread) {
         self.threads.insert(held.thread.number, id);
         self.specs.get_mut(&id).expect("it was looked up").thread = Some(held);
-        self.note(id);
+        self.write_record(id);
     }
 
-    /// Undoes what was done to a spec's thread, and lets it go. The kernel first, then the journal.
-    pub(super) fn put_back(&mut self, id: SpecId) {
+    /// Restores a spec's thread and forgets it: the kernel first, then the journal.
+    pub(super) fn restore_thread(&mut self, id: SpecId) {
         let Some(held) = self.specs.get(&id).and_then(|spec| spec.thread.as_ref()) else { return };
         if held.thread.lives() {
-            match held.before.restore(held.thread.number, &held.made()) {
+            match held.before.restore(held.thread.number, &held.applied_states()) {
                 Err(error) if !error.is_gone() => {
                     let (number, before) = (held.thread.number, held.before.scheduling);
                     log::warning(&format!(
-                        "thread {number} of spec {} cannot be put back to {before}: {error}",
+                        "thread {number} of spec {} cannot be restored to {before}: {error}",
                         id.0
                     ));
                 }
                 _ => {}
             }
         }
-        self.let_go(id);
+        self.forget_thread(id);
     }
 
-    fn let_go(&mut self, id: SpecId) {
+    fn forget_thread(&mut self, id: SpecId) {
         let Some(spec) = self.specs.get_mut(&id) else { return };
         if let Some(held) = spec.thread.take() {
             self.threads.remove(&held.thread.number);
             if let Some(loaded) = self.setup.plugins.get_mut(spec.admission.plugin) {
                 loaded.plugin.detached(id);
             }
-            self.note(id);
+            self.write_record(id);
         }
     }
 
-    /// A spec's thread is gone; the spec stays. A late event about a thread that was let go is none about the
-    /// next one.
+    /// A spec's thread ended; the spec stays. Ignores a late event about an earlier thread.
     pub fn thread_ended(&mut self, id: SpecId) {
         let Some(held) =
             self.specs.get(&id).and_then(|spec| spec.thread.as_ref()).filter(|held| !held.thread.lives())
         else {
             return;
         };
-        let (process, number, before, made) = (held.process, held.thread.number, held.before, held.made());
-        self.let_go(id);
+        let (process, number, before, made) =
+            (held.process, held.thread.number, held.before, held.applied_states());
+        self.forget_thread(id);
         if process != number {
-            self.look_after_exec(process, &before, &made);
+            self.repair_after_exec(process, &before, &made);
         }
         self.restore_limit();
     }
 
-    /// A thread that is not its process's first takes that one's number with an exec, and its scheduling with
-    /// it: then the first is now what this daemon made of the other, and is put back, or told again what its
-    /// own spec says.
-    fn look_after_exec(&mut self, process: u32, before: &State, made: &[State]) {
-        let Ok(now) = State::of(process) else { return };
+    /// A thread that calls `exec` and is not its process's first takes over the first one's TID, and keeps its
+    /// own scheduling. So the first TID may now have a scheduling that this daemon gave to another thread:
+    /// restores it, or applies what the first thread's own spec says.
+    fn repair_after_exec(&mut self, process: u32, before: &State, made: &[State]) {
+        let Ok(now) = State::read(process) else { return };
         if !made
             .iter()
-            .any(|made| now.scheduling.is_as_told(&made.scheduling) && now.processors == made.processors)
+            .any(|made| now.scheduling.matches(&made.scheduling) && now.processors == made.processors)
         {
             return;
         }
@@ -207,9 +214,9 @@ impl Registry {
             .threads
             .get(&process)
             .and_then(|id| self.specs[id].thread.as_ref())
-            .and_then(|held| held.told.state());
+            .and_then(|held| held.applied.state());
         let done = match own {
-            Some(told) => told.enact(process, &now),
+            Some(applied) => applied.enact(process, &now),
             None => before.restore(process, made),
         };
         match done {
@@ -220,62 +227,62 @@ impl Registry {
         }
     }
 
-    /// Whether threads have to be looked at from time to time, since the kernel does not tell when they end.
+    /// Whether there are threads whose end the kernel does not report (before 6.9).
     pub fn has_unwatched(&self) -> bool {
         self.threads.values().next().is_some_and(|id| {
             self.specs[id].thread.as_ref().is_some_and(|held| held.thread.pidfd().is_none())
         })
     }
 
-    /// Looks at those.
-    pub fn sweep(&mut self) {
+    /// Checks whether those have ended.
+    pub fn check_unwatched(&mut self) {
         let held: Vec<SpecId> = self.threads.values().copied().collect();
         held.into_iter().for_each(|id| self.thread_ended(id));
     }
 
-    /// What the kernel is to be told of a spec's thread.
-    pub(super) fn assigned(&self, id: SpecId) -> Result<Told, Error> {
+    /// What a spec's thread should have.
+    pub(super) fn assigned(&self, id: SpecId) -> Result<Applied, Error> {
         let plugin = &self.setup.plugins[self.specs[&id].admission.plugin].plugin;
         plugin
             .assignment(id)
-            .map(Told::of)
+            .map(Applied::new)
             .ok_or_else(|| refused(format!("plugin {} has no assignment for spec {}", plugin.name(), id.0)))
     }
 
-    /// Whether what was admitted can be enacted at all, so that it is refused before it is asked for.
-    pub(super) fn enactable(&self, id: SpecId) -> Result<(), Error> {
-        let told = self.assigned(id)?;
-        told.state().ok_or_else(|| too_far(told.processor))?;
-        if told.scheduling.is_deadline() && !self.limit_can_be_lifted() {
+    /// Refuses what could not be enacted anyway.
+    pub(super) fn check_enactable(&self, id: SpecId) -> Result<(), Error> {
+        let applied = self.assigned(id)?;
+        applied.state().ok_or_else(|| no_such_processor(applied.processor))?;
+        if applied.scheduling.is_deadline() && !self.limit_can_be_lifted() {
             Err(refused(NOT_LIFTED))
         } else {
             Ok(())
         }
     }
 
-    /// Whether there can be SCHED_DEADLINE on one processor.
+    /// Whether SCHED_DEADLINE on one processor is possible.
     pub(super) fn limit_can_be_lifted(&self) -> bool {
         self.setup.may_lift_limit
             || self.journal.rt_runtime().is_some()
             || matches!(kernel::rt_runtime(), Ok(-1))
     }
 
-    /// Tells the kernel what a spec's thread is now, if that is something else than before. It is never
-    /// unscheduled between.
-    pub(super) fn tell(&mut self, id: SpecId) -> Result<(), Error> {
+    /// Applies a spec's assignment to its thread, if it changed. The thread is never without a policy in
+    /// between.
+    pub(super) fn apply(&mut self, id: SpecId) -> Result<(), Error> {
         let now = self.assigned(id)?;
         let Some(held) = self.specs[&id].thread.as_ref() else { return Ok(()) };
-        if held.told == now || !held.thread.lives() {
+        if held.applied == now || !held.thread.lives() {
             return Ok(());
         }
-        let (number, before) = (held.thread.number, held.told);
+        let (number, before) = (held.thread.number, held.applied);
         // Whoever changed it since had the right to.
-        let Ok(is) = State::of(number) else { return Ok(()) };
-        let as_told = is.scheduling.is_as_told(&before.scheduling);
+        let Ok(is) = State::read(number) else { return Ok(()) };
+        let as_told = is.scheduling.matches(&before.scheduling);
         if now.scheduling.is_deadline() && as_told {
             self.lift_limit()?;
         }
-        self.set_told(id, now, Some(before));
+        self.set_applied(id, now, Some(before));
         if !as_told {
             return Ok(());
         }
@@ -283,40 +290,39 @@ impl Registry {
             Some(Ok(())) => return Ok(()),
             Some(Err(error)) if error.is_gone() => return Ok(()),
             Some(Err(error)) => refused(error),
-            None => too_far(now.processor),
+            None => no_such_processor(now.processor),
         };
-        // Back to what it was told before; the caller puts the books back.
-        if let Err(again) =
-            State::of(number).and_then(|now| before.state().map_or(Ok(()), |state| state.enact(number, &now)))
+        // Back to the previous assignment; the caller restores the books.
+        if let Err(again) = State::read(number)
+            .and_then(|now| before.state().map_or(Ok(()), |state| state.enact(number, &now)))
         {
-            log::error(&format!("thread {number} of spec {} cannot be put back: {again}", id.0));
+            log::error(&format!("thread {number} of spec {} cannot be restored: {again}", id.0));
         }
-        self.set_told(id, before, None);
+        self.set_applied(id, before, None);
         Err(error)
     }
 
-    fn set_told(&mut self, id: SpecId, told: Told, told_before: Option<Told>) {
+    fn set_applied(&mut self, id: SpecId, applied: Applied, previous: Option<Applied>) {
         if let Some(held) = self.specs.get_mut(&id).and_then(|spec| spec.thread.as_mut()) {
-            (held.told, held.told_before) = (told, told_before);
-            self.note(id);
+            (held.applied, held.previous) = (applied, previous);
+            self.write_record(id);
         }
     }
 
-    /// Tells the threads of a plugin's other specs what has shifted for them. The first that the kernel
-    /// refuses ends it.
-    pub(super) fn settle(&mut self, plugin: usize) -> Result<(), Error> {
+    /// Applies what shifted for the plugin's other specs. Stops at the first that the kernel refuses.
+    pub(super) fn apply_shifted(&mut self, plugin: usize) -> Result<(), Error> {
         if !self.setup.plugins[plugin].plugin.shifted() {
             return Ok(());
         }
-        self.attached_under(plugin).into_iter().try_for_each(|id| self.tell(id))
+        self.attached_under(plugin).into_iter().try_for_each(|id| self.apply(id))
     }
 
-    /// The same where nothing can be taken back: what the kernel refuses is told to the administrator.
-    pub(super) fn settle_anyhow(&mut self, plugin: usize) {
+    /// The same where nothing can be undone: logs what the kernel refuses.
+    pub(super) fn apply_shifted_or_log(&mut self, plugin: usize) {
         self.setup.plugins[plugin].plugin.shifted();
         for id in self.attached_under(plugin) {
-            if let Err(Error::KernelRefused { reason }) = self.tell(id) {
-                log::error(&format!("spec {} is not scheduled as it should be now: {reason}", id.0));
+            if let Err(Error::KernelRefused { reason }) = self.apply(id) {
+                log::error(&format!("spec {} is not scheduled as it should be: {reason}", id.0));
             }
         }
     }
@@ -347,10 +353,10 @@ impl Registry {
         })
     }
 
-    /// Puts that back with the last thread that needs it, unless somebody else has changed it.
+    /// Restores it after the last thread that needs it, unless someone else changed it.
     pub(super) fn restore_limit(&mut self) {
         let Some(before) = self.journal.rt_runtime() else { return };
-        let needs = |held: &Held| held.told.scheduling.is_deadline();
+        let needs = |held: &AttachedThread| held.applied.scheduling.is_deadline();
         if self.threads.values().any(|id| self.specs[id].thread.as_ref().is_some_and(needs)) {
             return;
         }
@@ -368,21 +374,22 @@ impl Registry {
     }
 }
 
-fn not_theirs(thread: u32) -> Error {
-    Error::NotOwner { what: format!("thread {thread} is another user's, really or effectively") }
+fn not_owner(thread: u32) -> Error {
+    Error::NotOwner { what: format!("thread {thread} belongs to another user, really or effectively") }
 }
 
-fn fate(error: Refused, named: u32) -> Error {
+fn kernel_error(error: Refused, named: u32) -> Error {
     if error.is_gone() { Error::NoSuchThread { thread: named } } else { refused(error) }
 }
 
-fn too_far(processor: u32) -> Error {
+fn no_such_processor(processor: u32) -> Error {
     refused(format!(
-        "processor {processor} is beyond the {} that punctuald can name",
+        "processor {processor} is beyond the {} that punctuald supports",
         kernel::Processors::MOST
     ))
 }
 
-/// Why there is no SCHED_DEADLINE.
-pub(super) const NOT_LIFTED: &str = "SCHED_DEADLINE on one processor needs kernel.sched_rt_runtime_us = -1, which the configuration of punctuald forbids it to set \
-     (lift_realtime_limit); an administrator can set the one or allow the other";
+/// Why SCHED_DEADLINE is refused.
+pub(super) const NOT_LIFTED: &str = "SCHED_DEADLINE on one processor needs kernel.sched_rt_runtime_us = -1, \
+     which punctuald's configuration forbids it to set (lift_realtime_limit); an administrator can set the one \
+     or allow the other";

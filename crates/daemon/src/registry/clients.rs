@@ -1,4 +1,4 @@
-//! Processes: specs end with them.
+//! Client processes: specs end with them.
 
 use super::Registry;
 use crate::access::Who;
@@ -17,14 +17,14 @@ use std::rc::Rc;
 pub struct Caller {
     /// User and groups when they connected.
     pub who: Rc<Who>,
-    /// The process that connected, by its number here; `None` where the daemon cannot see it.
+    /// The process that connected, as a key of the registry; `None` if the daemon cannot see it.
     pub process: Option<u64>,
 }
 
 /// A process that is connected, or has specs.
 #[derive(Debug)]
 pub struct Process {
-    /// Its number in the daemon's PID namespace.
+    /// Its PID in the daemon's PID namespace.
     pub number: u32,
     /// When it started, in clock ticks since the machine did.
     pub start: u64,
@@ -34,13 +34,13 @@ pub struct Process {
     pub connections: usize,
     /// The user that it connected as.
     pub user: u32,
-    /// Whether its PID namespace is the daemon's; unknown until it is asked.
+    /// Whether its PID namespace is the daemon's; `None` until it matters.
     pub(super) shares_namespace: Option<bool>,
     pidfd: OwnedFd,
 }
 
 impl Registry {
-    /// A process connected, which is held by `pidfd`. Its number here.
+    /// Adds a connection of a process, and returns the process's key.
     pub fn connected(&mut self, number: u32, pidfd: OwnedFd, user: u32) -> io::Result<u64> {
         let key = self.process(number, pidfd, user)?;
         self.processes.get_mut(&key).expect("it was looked up").connections += 1;
@@ -53,7 +53,7 @@ impl Registry {
             if !thread::has_ended(self.processes[&key].pidfd.as_fd()) {
                 return Ok(key);
             }
-            // Its number is another's already.
+            // The PID was used again.
             self.process_ended(key);
         }
         let start = thread::process_start(number)?;
@@ -83,12 +83,12 @@ impl Registry {
     pub fn disconnected(&mut self, process: u64) {
         if let Some(it) = self.processes.get_mut(&process) {
             it.connections -= 1;
-            self.leave_if_idle(process);
+            self.drop_if_idle(process);
         }
     }
 
-    /// Forgets a process that has nothing any more.
-    pub(super) fn leave_if_idle(&mut self, key: u64) {
+    /// Drops a process without specs and connections.
+    pub(super) fn drop_if_idle(&mut self, key: u64) {
         if self
             .processes
             .get(&key)
@@ -106,29 +106,29 @@ impl Registry {
         }
     }
 
-    /// A process is gone, and with it its specs. Who still holds its connections speaks for nobody.
+    /// Ends a process's specs. Connections that others inherited from it speak for no one.
     pub fn process_ended(&mut self, key: u64) {
         let Some(process) = self.processes.get_mut(&key) else { return };
         let specs: Vec<SpecId> = std::mem::take(&mut process.specs).into_iter().collect();
-        self.forget(&specs);
+        self.end_specs(&specs);
         self.drop_process(key);
     }
 
     /// The process that a caller speaks for, if it lives.
-    pub(super) fn living(&self, caller: &Caller) -> Result<u64, Error> {
+    pub(super) fn live_process(&self, caller: &Caller) -> Result<u64, Error> {
         let refused = |reason: &str| Error::NotPermitted { reason: reason.into(), rule: None };
         let process = caller.process.ok_or_else(|| {
             refused("punctuald cannot see the process that connected: it is in another PID namespace")
         })?;
         if !self.processes.contains_key(&process) {
             return Err(refused(
-                "the process that connected has ended; who inherited the connection has to connect by itself",
+                "the process that connected has ended; a process that inherited the connection must connect itself",
             ));
         }
         Ok(process)
     }
 
-    /// A process, by its number here.
+    /// A process by its key.
     pub fn client(&self, key: u64) -> Option<&Process> {
         self.processes.get(&key)
     }
@@ -150,11 +150,11 @@ impl Registry {
     pub fn stop(&mut self) {
         let mut specs: Vec<SpecId> = self.specs.keys().copied().collect();
         specs.sort_unstable();
-        // All threads first: so nobody is told anything more while others go.
+        // All threads first, so that none is rescheduled while others go.
         for &id in &specs {
-            self.put_back(id);
+            self.restore_thread(id);
         }
-        self.forget(&specs);
+        self.end_specs(&specs);
         if !self.books.is_empty() {
             log::error("the books are not empty after all specs were released; please report this");
         }

@@ -1,7 +1,7 @@
-//! After a daemon that was killed: whoever still lives is admitted exactly as before, everything else is
-//! undone.
+//! Recovery after a crash: specs of processes that still live are admitted exactly as before, everything else
+//! is undone.
 
-use super::{Admission, Held, Registry, Spec, cut, reason};
+use super::{Admission, AttachedThread, Registry, Spec, cut, reason};
 use crate::access::{Share, Who};
 use crate::journal::Left;
 use crate::kernel::State;
@@ -14,13 +14,13 @@ use std::mem::discriminant;
 use std::rc::Rc;
 
 impl Registry {
-    /// Takes over what a daemon before left.
+    /// Takes over what an earlier daemon left.
     pub fn recover(&mut self, left: Left) {
-        left.remarks.iter().for_each(|remark| log::warning(remark));
+        left.warnings.iter().for_each(|warning| log::warning(warning));
         let found = left.records.len();
         let mut kept = Vec::new();
         let mut records = left.records;
-        // Who keeps a place is there before anybody else asks for one.
+        // Specs that keep their places come first, so that no other takes their room.
         records.sort_unstable_by_key(|(_, record)| {
             let there =
                 self.place_of(&record.plugin).is_some_and(|at| self.has_processor(at, record.processor));
@@ -32,7 +32,7 @@ impl Registry {
                 Ok(()) => kept.push((id, attached)),
                 Err(why) => {
                     if let Some(why) = why {
-                        log::warning(&format!("spec {} of a punctuald before is undone: {why}", id.0));
+                        log::warning(&format!("spec {} of an earlier punctuald is undone: {why}", id.0));
                     }
                     if let Some(attached) = attached {
                         undo(id, &attached);
@@ -41,7 +41,7 @@ impl Registry {
                 }
             }
         }
-        // What each is assigned is known when all are there.
+        // Assignments are known once all specs are there.
         for loaded in &mut self.setup.plugins {
             loaded.plugin.shifted();
         }
@@ -50,27 +50,26 @@ impl Registry {
             if let Err(why) = taken_over {
                 log::warning(&format!("spec {} has lost its thread: {why}", id.0));
             }
-            self.note(id);
+            self.write_record(id);
         }
         self.restore_limit();
         if found > 0 {
             log::info(&format!(
-                "{} of {found} specs of a punctuald before are kept; the others are undone",
+                "{} of {found} specs of an earlier punctuald are kept; the others are undone",
                 kept.len()
             ));
         }
     }
 
-    /// Admits a spec again: as it was, or as it can be now if the configuration is another. Without a reason,
-    /// it is just that its process has ended.
+    /// Admits a spec again: as it was or, if the configuration changed, as it can be now. An error without a
+    /// reason means that its process has ended.
     fn readmit_record(&mut self, slot: usize, record: Record) -> Result<(), Option<String>> {
         let (pidfd, start) = thread::pin_process(record.process).map_err(|_| None)?;
         if start != record.process_start {
             return Err(None);
         }
-        let plugin = self
-            .place_of(&record.plugin)
-            .ok_or_else(|| format!("there is no plugin {} any more", record.plugin))?;
+        let plugin =
+            self.place_of(&record.plugin).ok_or_else(|| format!("plugin {} is gone", record.plugin))?;
         let groups = thread::groups(record.process).map_err(|_| None)?;
         let process = self
             .process(record.process, pidfd, record.user)
@@ -81,10 +80,10 @@ impl Registry {
             accepted_runtime: record.accepted_runtime,
             ignored: record.ignored,
         };
-        let was = record.thread.map_or(record.assigned, |attached| attached.told);
+        let was = record.thread.map_or(record.assigned, |attached| attached.applied);
         let was = was.assignment().filter(|_| self.has_processor(plugin, record.processor));
         let admission = self.admit_again(plugin, id, &record.parameters, offer, record.partial, was);
-        let admission = admission.inspect_err(|_| self.leave_if_idle(process))?;
+        let admission = admission.inspect_err(|_| self.drop_if_idle(process))?;
         let who = Rc::new(Who { user: record.user, group: record.group, groups });
         self.enter(Spec {
             id,
@@ -122,7 +121,7 @@ impl Registry {
     ) -> Result<Admission, String> {
         let plugins = &mut self.setup.plugins[plugin].plugin;
         let as_offered = cut(declared, offer.accepted_runtime);
-        let share = |offer: &Offer| Share::of(offer.accepted_runtime, declared);
+        let share = |offer: &Offer| Share::new(offer.accepted_runtime, declared);
         if let Some(was) = was {
             plugins.restore(id, &as_offered, offer, was);
             let is = plugins.assignment(id);
@@ -140,70 +139,71 @@ impl Registry {
         Ok(Admission { plugin, offer, partial, share: share(&offer) })
     }
 
-    /// Schedules a thread again that was attached.
+    /// Schedules an attached thread again.
     fn take_over(&mut self, id: SpecId, attached: &Attached) -> Result<(), String> {
         let (thread, is) = pin(attached).ok_or_else(|| format!("thread {} has ended", attached.number))?;
-        let now = State::of(attached.number).map_err(|error| error.to_string())?;
-        // Killed before the kernel was told, it is as it was before.
-        let mut known = made(attached);
+        let now = State::read(attached.number).map_err(|error| error.to_string())?;
+        // If the daemon was killed before it called the kernel, the thread is as it was before.
+        let mut known = applied_states(attached);
         known.push(attached.before);
-        if !known.iter().any(|known| now.scheduling.is_as_told(&known.scheduling)) {
-            return Err(format!("somebody else made thread {} {} since", attached.number, now.scheduling));
+        if !known.iter().any(|known| now.scheduling.matches(&known.scheduling)) {
+            return Err(format!("someone else changed thread {} to {}", attached.number, now.scheduling));
         }
-        let told = self.assigned(id).map_err(|error| format!("{error:?}"))?;
+        let applied = self.assigned(id).map_err(|error| format!("{error:?}"))?;
         if let Some(pidfd) = thread.pidfd() {
             self.poll.add(pidfd, Token::Thread(id.0)).map_err(|error| error.to_string())?;
         }
-        // Until it is told anew it may be either of two, or is as before.
-        let told_before = [Some(attached.told), attached.told_before].into_iter().flatten().find(|before| {
-            let as_before = before.state().is_some_and(|state| now.scheduling.is_as_told(&state.scheduling));
-            *before != told && as_before
+        // Until the assignment is applied, the thread may have either of two.
+        let previous = [Some(attached.applied), attached.previous].into_iter().flatten().find(|before| {
+            let as_before = before.state().is_some_and(|state| now.scheduling.matches(&state.scheduling));
+            *before != applied && as_before
         });
-        self.hold(
+        self.set_thread(
             id,
-            Held {
+            AttachedThread {
                 thread,
                 named: attached.named,
                 process: is.process,
                 before: attached.before,
-                told,
-                told_before,
+                applied,
+                previous,
             },
         );
-        let lifted = if told.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
+        let lifted = if applied.scheduling.is_deadline() { self.lift_limit() } else { Ok(()) };
         let enacted = lifted.map_err(|error| format!("{error:?}")).and_then(|()| {
-            let state = told.state().ok_or_else(|| format!("there is no processor {}", told.processor))?;
+            let state =
+                applied.state().ok_or_else(|| format!("there is no processor {}", applied.processor))?;
             state.enact(attached.number, &now).map_err(|error| error.to_string())
         });
         match enacted {
-            Ok(()) => self.tell_plugin(id, attached.number),
-            Err(_) => self.put_back(id),
+            Ok(()) => self.notify_plugin(id, attached.number),
+            Err(_) => self.restore_thread(id),
         }
         enacted
     }
 }
 
-/// The thread that was attached, if it lives.
+/// The attached thread, if it lives.
 fn pin(attached: &Attached) -> Option<(Thread, Owner)> {
     Thread::pin(attached.number)
         .ok()
         .filter(|(thread, _)| thread.identity == attached.identity && thread.lives())
 }
 
-fn made(attached: &Attached) -> Vec<State> {
-    [Some(attached.told), attached.told_before]
+fn applied_states(attached: &Attached) -> Vec<State> {
+    [Some(attached.applied), attached.previous]
         .into_iter()
         .flatten()
-        .filter_map(|told| told.state())
+        .filter_map(|applied| applied.state())
         .collect()
 }
 
-/// Puts a thread back whose spec is not kept.
+/// Restores a thread whose spec is not kept.
 fn undo(id: SpecId, attached: &Attached) {
     let Some((thread, _)) = pin(attached) else { return };
-    match attached.before.restore(thread.number, &made(attached)) {
+    match attached.before.restore(thread.number, &applied_states(attached)) {
         Err(error) if !error.is_gone() => {
-            log::warning(&format!("thread {} of spec {} cannot be put back: {error}", thread.number, id.0))
+            log::warning(&format!("thread {} of spec {} cannot be restored: {error}", thread.number, id.0))
         }
         _ => {}
     }

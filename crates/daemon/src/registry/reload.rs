@@ -1,4 +1,4 @@
-//! Another configuration, at once. Who can stay stays; what cannot is released.
+//! Replaces the configuration. Specs that can stay do; the others are released.
 
 use super::{Registry, Setup};
 use crate::books::Books;
@@ -6,14 +6,14 @@ use crate::log;
 use punctual_schedule::SpecId;
 
 impl Registry {
-    /// Works with `setup` from now on. Plugins whose settings are the same go on as they are; specs of others
-    /// are admitted again if they can be, and those of plugins that are gone end. Rules and quotas hold for
-    /// what is asked from now on.
+    /// Replaces the setup. Plugins with unchanged settings continue; specs of changed plugins keep their places
+    /// or are admitted anew, else they end, as do those of removed plugins. Rules and quotas apply to later
+    /// requests.
     pub fn reload(&mut self, setup: Setup) {
         let mut old = std::mem::replace(&mut self.setup, setup);
         let mut ids: Vec<SpecId> = self.specs.keys().copied().collect();
         ids.sort_unstable();
-        // Where each plugin of before is now, and whether it is still the same.
+        // The new place of each old plugin, and whether it is unchanged.
         let mut now = Vec::new();
         for loaded in &mut old.plugins {
             let place = self.setup.plugins.iter().position(|new| new.plugin.name() == loaded.plugin.name());
@@ -23,7 +23,7 @@ impl Registry {
             }
             now.push((place, same.is_some()));
         }
-        // Who keeps a place is there before anybody else asks for one.
+        // Specs that keep their places come first, so that no other takes their room.
         let keeps_place = |id: &SpecId| {
             let was = self.specs[id].admission;
             let (place, same) = now[was.plugin];
@@ -42,7 +42,7 @@ impl Registry {
                 (Some(at), false) => {
                     let parameters = spec.parameters.clone();
                     let assigned = match &spec.thread {
-                        Some(held) => held.told.assignment(),
+                        Some(held) => held.applied.assignment(),
                         None => old.plugins[was.plugin].plugin.assignment(id),
                     };
                     let thread = spec.thread.as_ref().map(|held| held.thread.number);
@@ -53,7 +53,7 @@ impl Registry {
                         }
                     })
                 }
-                (None, _) => Err("its plugin is not configured any more".to_owned()),
+                (None, _) => Err("its plugin was removed".to_owned()),
             };
             match stays {
                 Ok(admission) => self.specs.get_mut(&id).expect("it was listed").admission = admission,
@@ -71,20 +71,19 @@ impl Registry {
             loaded.plugin.shifted();
         }
         for id in ids.into_iter().filter(|id| self.specs.contains_key(id)).collect::<Vec<_>>() {
-            self.note(id);
-            if let Err(error) = self.tell(id) {
-                log::error(&format!("spec {} is not scheduled as it should be now: {error:?}", id.0));
+            self.write_record(id);
+            if let Err(error) = self.apply(id) {
+                log::error(&format!("spec {} is not scheduled as it should be: {error}", id.0));
             }
         }
         self.restore_limit();
     }
 
-    /// Puts a spec's thread back, and forgets the spec, which no plugin has any more; the books are written
-    /// anew after that.
+    /// Restores the thread of a spec whose plugin is gone, and forgets the spec. The caller rebuilds the books.
     fn end_without_plugin(&mut self, id: SpecId) {
         self.specs.get_mut(&id).expect("it was listed").admission.plugin = usize::MAX;
-        self.put_back(id);
+        self.restore_thread(id);
         let Some(spec) = self.specs.remove(&id) else { return };
-        self.leave_everywhere(spec);
+        self.remove_from_indexes(spec);
     }
 }

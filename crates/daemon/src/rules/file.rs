@@ -1,9 +1,9 @@
 //! The file of rules: four columns, as in `limits.conf` (ReTiF, Listing 3).
 
-use super::{Property, Rule};
+use super::property::{CONDITIONS, Make, Property};
+use super::rule::Rule;
 use crate::access::{Domain, Share};
-use crate::config::Error;
-use crate::text::Problem;
+use crate::text::{Error, Problem};
 use punctual_model::Duration;
 use std::path::Path;
 
@@ -47,14 +47,14 @@ pub(super) fn parse(
             Ok(Ok((domain, plugin, property))) => {
                 rules.push(Rule { line, text: columns.join(" "), domain, plugin, property })
             }
-            Ok(Err(nobody)) => warnings.push(Problem::of_line(path, line, nobody)),
-            Err(why) => errors.push(Problem::of_line(path, line, why)),
+            Ok(Err(nobody)) => warnings.push(Problem::in_line(path, line, nobody)),
+            Err(why) => errors.push(Problem::in_line(path, line, why)),
         }
     }
     if !errors.is_empty() {
         return Err(Error(errors));
     }
-    warnings.extend(doubtful(&rules).into_iter().map(|(line, why)| Problem::of_line(path, line, why)));
+    warnings.extend(suspicious(&rules).into_iter().map(|(line, why)| Problem::in_line(path, line, why)));
     warnings.sort_by_key(|problem| problem.at);
     Ok((rules, warnings))
 }
@@ -118,32 +118,26 @@ fn property(key: &str, value: &str, priorities: (u32, u32)) -> Result<Property, 
             priorities.0, priorities.1
         )),
     };
-    match key {
-        "max_utilization" => share(value).map(Property::MaxUtilization),
-        "max_runtime" => time().map(Property::MaxRuntime),
-        "min_period" => time().map(Property::MinPeriod),
-        "max_period" => time().map(Property::MaxPeriod),
-        "min_deadline" => time().map(Property::MinDeadline),
-        "max_deadline" => time().map(Property::MaxDeadline),
-        "min_priority" => priority().map(Property::MinPriority),
-        "max_priority" => priority().map(Property::MaxPriority),
-        "ignore_adm_test" => match value {
-            "true" => Ok(Property::IgnoreAdmission(true)),
-            "false" => Ok(Property::IgnoreAdmission(false)),
-            _ => Err(format!("ignore_adm_test is '{value}'; expected true or false")),
-        },
-        _ => Err(format!(
-            "'{key}' is no property; expected max_utilization, max_runtime, min_period, max_period, min_deadline, max_deadline, min_priority, \
-             max_priority or ignore_adm_test"
-        )),
+    let Some(condition) = CONDITIONS.iter().find(|condition| condition.key == key) else {
+        let keys: Vec<&str> = CONDITIONS.iter().map(|condition| condition.key).collect();
+        return Err(format!("'{key}' is no property; expected one of {}", keys.join(", ")));
+    };
+    match condition.make {
+        Make::Share(make) => share(key, value).map(make),
+        Make::Time(make) => time().map(make),
+        Make::Priority(make) => priority().map(make),
+        Make::Flag(make) => {
+            value.parse().map(make).map_err(|_| format!("{key} is '{value}'; expected true or false"))
+        }
     }
 }
 
 /// A decimal number of processors, exactly, rounded up to 2⁻⁶⁴.
-fn share(value: &str) -> Result<Share, String> {
+fn share(key: &str, value: &str) -> Result<Share, String> {
     let wrong = || {
         format!(
-            "max_utilization is '{value}'; expected a number of processors above 0, such as 0.7 (at most 65536, and 12 decimals)"
+            "{key} is '{value}'; expected a number of processors above 0, such as 0.7 (at most 65536, and \
+             12 decimals)"
         )
     };
     let (whole, part) = value.split_once('.').unwrap_or((value, ""));
@@ -164,7 +158,7 @@ fn share(value: &str) -> Result<Share, String> {
 }
 
 /// What is allowed to be written, and hardly meant: properties said twice, and bounds that leave nothing.
-fn doubtful(rules: &[Rule]) -> Vec<(usize, String)> {
+fn suspicious(rules: &[Rule]) -> Vec<(usize, String)> {
     let mut said: std::collections::HashMap<(Domain, Option<&str>, &str), &Rule> =
         std::collections::HashMap::new();
     let mut found = Vec::new();
@@ -180,11 +174,9 @@ fn doubtful(rules: &[Rule]) -> Vec<(usize, String)> {
                 ),
             ));
         }
-        for other in
-            ["min_period", "max_period", "min_deadline", "max_deadline", "min_priority", "max_priority"]
-        {
-            if let Some(other) = said.get(&(subject.0, subject.1, other)) {
-                if nothing_between(rule.property, other.property) {
+        for other in &CONDITIONS {
+            if let Some(other) = said.get(&(subject.0, subject.1, other.key)) {
+                if rule.property.excludes(other.property) {
                     found.push((
                         rule.line,
                         format!(
@@ -199,18 +191,4 @@ fn doubtful(rules: &[Rule]) -> Vec<(usize, String)> {
         }
     }
     found
-}
-
-fn nothing_between(one: Property, other: Property) -> bool {
-    use Property::{MaxDeadline, MaxPeriod, MaxPriority, MinDeadline, MinPeriod, MinPriority};
-    match (one, other) {
-        (MinPeriod(least), MaxPeriod(greatest)) | (MaxPeriod(greatest), MinPeriod(least)) => least > greatest,
-        (MinDeadline(least), MaxDeadline(greatest)) | (MaxDeadline(greatest), MinDeadline(least)) => {
-            least > greatest
-        }
-        (MinPriority(least), MaxPriority(greatest)) | (MaxPriority(greatest), MinPriority(least)) => {
-            least > greatest
-        }
-        _ => false,
-    }
 }

@@ -1,4 +1,4 @@
-//! One connection: bytes into messages, replies into bytes. Bounded both ways, and never waited for.
+//! One connection: bytes into messages, replies into bytes, both bounded and without blocking.
 
 use crate::registry::Caller;
 use memchr::memchr;
@@ -9,15 +9,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Bytes of a message at most, without its NUL.
 pub const LONGEST_MESSAGE: usize = 64 * 1024;
 
-/// A client's.
+/// A client's connection.
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
-    /// Who is at its other end.
+    /// The client.
     pub caller: Caller,
-    /// What came and was not a whole message then, or was more than one.
+    /// Received bytes that are not answered yet.
     input: Vec<u8>,
-    /// How much of it is known to have no NUL.
+    /// How much of the input was searched for NUL already.
     searched: usize,
     /// What could not be sent yet.
     output: Vec<u8>,
@@ -27,21 +27,21 @@ pub struct Connection {
     pub waits_to_send: bool,
     /// Whether it is in the backlog.
     pub queued: bool,
-    /// What its user was charged for it.
+    /// Bytes counted against its user.
     pub charged: usize,
 }
 
-/// How reading or sending went.
+/// The outcome of reading or sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Went {
-    /// As far as it goes now.
-    On,
-    /// The other end is not there any more.
-    Over,
+pub enum Outcome {
+    /// The connection is still open.
+    Open,
+    /// The other end is closed.
+    Closed,
 }
 
 impl Connection {
-    /// A connection that was accepted just now.
+    /// A new connection.
     pub fn new(socket: OwnedFd, caller: Caller) -> Self {
         Self {
             socket,
@@ -71,36 +71,36 @@ impl Connection {
         !self.output.is_empty()
     }
 
-    /// Receives once, and hands over the first message that is whole, if one is. `buffer` is anybody's; it
-    /// holds a message and its NUL.
-    pub fn receive(&mut self, buffer: &mut [u8], mut message: impl FnMut(&mut Self, &[u8])) -> Went {
+    /// Receives once, and hands over the first complete message, if there is one. `buffer` is scratch space for
+    /// a message and its NUL.
+    pub fn receive(&mut self, buffer: &mut [u8], mut message: impl FnMut(&mut Self, &[u8])) -> Outcome {
         let received = match recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return Went::Over,
+            Ok((0, _)) => return Outcome::Closed,
             Ok((received, _)) => &buffer[..received],
-            Err(Errno::AGAIN | Errno::INTR) => return Went::On,
-            Err(_) => return Went::Over,
+            Err(Errno::AGAIN | Errno::INTR) => return Outcome::Open,
+            Err(_) => return Outcome::Closed,
         };
-        // Nearly always one whole message comes, and nothing is copied.
+        // The usual case is one complete message, which is not copied.
         if self.input.is_empty() {
             if let Some(end) = memchr(0, received) {
                 self.keep(&received[end + 1..]);
                 message(self, &received[..end]);
-                return Went::On;
+                return Outcome::Open;
             }
         }
         self.keep(received);
         self.next(message);
-        Went::On
+        Outcome::Open
     }
 
     fn keep(&mut self, bytes: &[u8]) {
         self.input.extend_from_slice(bytes);
     }
 
-    /// Hands over the next message of those that came already.
+    /// Hands over the next buffered message.
     pub fn next(&mut self, mut message: impl FnMut(&mut Self, &[u8])) {
         let Some(end) = self.end() else { return };
-        // Taken out, so that the callee may keep what it sends.
+        // Taken out, so that the callee may buffer its reply.
         let mut input = std::mem::take(&mut self.input);
         message(self, &input[..end]);
         input.drain(..=end);
@@ -110,12 +110,12 @@ impl Connection {
         }
     }
 
-    /// Whether a whole message came already.
+    /// Whether a complete message is buffered.
     pub fn has_message(&mut self) -> bool {
         self.end().is_some()
     }
 
-    /// Whether a message came that is too long, whole or not.
+    /// Whether the next message is too long, complete or not.
     pub fn is_too_long(&mut self) -> bool {
         self.end().unwrap_or(self.input.len()) > LONGEST_MESSAGE
     }
@@ -130,38 +130,38 @@ impl Connection {
         }
     }
 
-    /// Forgets what came.
+    /// Discards the input.
     pub fn drop_input(&mut self) {
         (self.input, self.searched) = (Vec::new(), 0);
     }
 
-    /// Sends a reply, after what waits already; keeps what the other end does not take yet.
-    pub fn send(&mut self, reply: &[u8]) -> Went {
+    /// Sends a reply after the buffered output; buffers what the other end does not take yet.
+    pub fn send(&mut self, reply: &[u8]) -> Outcome {
         if self.has_output() {
             self.output.extend_from_slice(reply);
-            return Went::On;
+            return Outcome::Open;
         }
         match self.push(reply) {
             Ok(sent) => {
                 self.output.extend_from_slice(&reply[sent..]);
-                Went::On
+                Outcome::Open
             }
-            Err(_) => Went::Over,
+            Err(_) => Outcome::Closed,
         }
     }
 
-    /// Sends what waits.
-    pub fn flush(&mut self) -> Went {
+    /// Sends buffered output.
+    pub fn flush(&mut self) -> Outcome {
         match self.push(&self.output) {
             Ok(sent) if sent == self.output.len() => {
                 self.output = Vec::new();
-                Went::On
+                Outcome::Open
             }
             Ok(sent) => {
                 self.output.drain(..sent);
-                Went::On
+                Outcome::Open
             }
-            Err(_) => Went::Over,
+            Err(_) => Outcome::Closed,
         }
     }
 

@@ -1,4 +1,4 @@
-//! Who is at the other end of a connection, as the kernel says.
+//! The other end of a connection, according to the kernel.
 
 use crate::access::Who;
 use crate::thread;
@@ -16,7 +16,7 @@ pub struct Peer {
 }
 
 /// Asks the kernel.
-pub fn of(connection: BorrowedFd<'_>) -> io::Result<Peer> {
+pub fn identify(connection: BorrowedFd<'_>) -> io::Result<Peer> {
     let credentials = sockopt::socket_peercred(connection)?;
     let who =
         Who { user: credentials.uid.as_raw(), group: credentials.gid.as_raw(), groups: groups(connection)? };
@@ -67,13 +67,13 @@ fn groups(connection: BorrowedFd<'_>) -> io::Result<Vec<u32>> {
     Ok(groups)
 }
 
-/// The process that connected, whatever has its number since. `None` if it has ended.
+/// A pidfd of the process that connected, even if its PID was used again. `None` if it has ended.
 fn pidfd(connection: BorrowedFd<'_>, number: u32, who: &Who) -> io::Result<Option<OwnedFd>> {
     const SO_PEERPIDFD: libc::c_int = 77;
     let mut fd = [-1i32];
     match option(connection, SO_PEERPIDFD, &mut fd) {
         Ok(_) => {
-            // SAFETY: the kernel opened it just now, and it is nobody else's.
+            // SAFETY: the kernel just opened it for this process.
             let pidfd = unsafe { OwnedFd::from_raw_fd(fd[0]) };
             return Ok((!thread::has_ended(pidfd.as_fd())).then_some(pidfd));
         }
@@ -84,8 +84,8 @@ fn pidfd(connection: BorrowedFd<'_>, number: u32, who: &Who) -> io::Result<Optio
             _ => return Err(error),
         },
     }
-    // Kernels before 6.5. Who has the number now is taken for who connected if it is the same user's: the
-    // most that can be known.
+    // Before 6.5: assume that the process that has the PID now is the one that connected, if it belongs to the
+    // same user. More cannot be known.
     let Ok((pidfd, _)) = thread::pin_process(number) else { return Ok(None) };
     Ok((thread::process_user(number).ok() == Some(who.user)).then_some(pidfd))
 }
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn the_peer_of_a_pair_is_this_process() {
         let (one, _other) = UnixStream::pair().unwrap();
-        let peer = of(one.as_fd()).unwrap();
+        let peer = identify(one.as_fd()).unwrap();
         assert_eq!(peer.who.user, rustix::process::geteuid().as_raw());
         assert_eq!(peer.who.group, rustix::process::getegid().as_raw());
         let groups: Vec<u32> =

@@ -118,7 +118,7 @@ pub struct Functions {
 
 impl Functions {
     /// The functions of a plugin, or the name of the first that is missing.
-    pub fn of(plugin: &CPlugin) -> Result<Functions, &'static str> {
+    pub fn from_description(plugin: &CPlugin) -> Result<Functions, &'static str> {
         Ok(Functions {
             init: plugin.init.ok_or("init")?,
             destroy: plugin.destroy.ok_or("destroy")?,

@@ -1,5 +1,5 @@
-//! Opening a shared object: only what nobody but its owner can have changed, and only what speaks this
-//! version.
+//! Opening a shared object, if no one but root or the daemon's user can have changed it, and it has this version
+//! of the interface.
 
 use super::abi::{CPlugin, Functions, VERSION};
 use crate::text;
@@ -23,7 +23,7 @@ impl Object {
             File::open(path).map_err(|error| said(format!("cannot be opened: {}", text::reason(&error))))?;
         let about = file.metadata().map_err(|error| said(text::reason(&error)))?;
         if !about.is_file() {
-            return Err(said("is no regular file".into()));
+            return Err(said("is not a regular file".into()));
         }
         text::trusted(&about).map_err(&said)?;
         // By descriptor, so that what was looked at is what is loaded.
@@ -35,7 +35,7 @@ impl Object {
         // SAFETY: by punctual-plugin.h, the symbol is such a function.
         let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const CPlugin>(b"punctual_plugin\0") }
             .map_err(|_| {
-                said("does not export punctual_plugin (punctual-plugin.h), so it is no plugin".into())
+                said("does not export punctual_plugin (punctual-plugin.h), so it is not a plugin".into())
             })?;
         // SAFETY: as above; it takes nothing.
         let plugin = unsafe { symbol() };
@@ -72,7 +72,7 @@ unsafe fn functions(plugin: *const CPlugin) -> Result<Functions, String> {
         unsafe { ((&raw const (*plugin).abi_version).read(), (&raw const (*plugin).size).read()) };
     if version != VERSION {
         return Err(format!(
-            "was made for version {version} of punctual-plugin.h, and this daemon speaks {VERSION}; compile it again"
+            "was compiled for version {version} of punctual-plugin.h, but this daemon has {VERSION}; compile it again"
         ));
     }
     let size = usize::try_from(size).unwrap_or(0);
@@ -89,7 +89,7 @@ unsafe fn functions(plugin: *const CPlugin) -> Result<Functions, String> {
         plugin.cast::<u8>().copy_to_nonoverlapping(known.as_mut_ptr().cast(), size.min(size_of::<CPlugin>()));
         known.assume_init()
     };
-    Functions::of(&known).map_err(|missing| format!("has no function {missing}"))
+    Functions::from_description(&known).map_err(|missing| format!("has no function {missing}"))
 }
 
 /// What the loader says, which libloading keeps as the source.

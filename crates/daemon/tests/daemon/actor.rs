@@ -135,7 +135,7 @@ impl Actor {
     }
 
     /// One of a user, connected.
-    pub fn of_user(user: u32, socket: &Path) -> Self {
+    pub fn as_user(user: u32, socket: &Path) -> Self {
         let mut actor = Self::start();
         assert_eq!(actor.tell(&format!("become {user} {user}")), "true");
         actor.tell(&format!("connect {}", socket.display()));

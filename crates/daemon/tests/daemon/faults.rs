@@ -107,7 +107,7 @@ fn parameters(dice: &mut Dice) -> Value {
 
 fn work(partner: u32, socket: &Path) -> Result<(), String> {
     let Ok(stream) = UnixStream::connect(socket) else { return Ok(()) };
-    let mut client = Client::of(stream);
+    let mut client = Client::from_stream(stream);
     let mut dice = Dice::new();
     let mut specs: Vec<u64> = Vec::new();
     loop {

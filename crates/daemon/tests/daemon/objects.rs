@@ -104,7 +104,7 @@ fn an_object_that_cannot_be_loaded_changes_nothing() {
         client.ask("GetStatus", json!({}))["last_reload_error"].as_str().unwrap_or_default().to_owned();
     assert!(
         said.contains("plugin 'harmonic' cannot be made")
-            && said.contains("may be written by others (mode 666)"),
+            && said.contains("is writable by others (mode 666)"),
         "{said}"
     );
     assert_eq!(seen(sleeper.tid()).1, 9);

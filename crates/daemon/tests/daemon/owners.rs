@@ -19,7 +19,7 @@ pub const TESTS: &[(&str, fn())] = &[
 
 fn nothing_is_allowed_without_a_rule() {
     let daemon = Daemon::with_rules(PLUGINS, "");
-    let mut user = Actor::of_user(4001, &daemon.socket());
+    let mut user = Actor::as_user(4001, &daemon.socket());
     let reply = user.call("CreateSpec", json!({ "parameters": { "priority": 1 } }));
     assert_eq!(reply["error"], json!("io.punctual.Scheduler1.NotPermitted"));
     assert_eq!(reply["parameters"].get("rule").unwrap_or(&json!(null)), &json!(null));
@@ -30,7 +30,7 @@ fn nothing_is_allowed_without_a_rule() {
 fn specs_are_their_users() {
     let daemon = Daemon::start(PLUGINS);
     let (mut one, mut two, mut root) =
-        (Actor::of_user(4001, &daemon.socket()), Actor::of_user(4002, &daemon.socket()), daemon.connect());
+        (Actor::as_user(4001, &daemon.socket()), Actor::as_user(4002, &daemon.socket()), daemon.connect());
     let spec = one.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"]
         .as_u64()
         .unwrap();
@@ -45,7 +45,7 @@ fn specs_are_their_users() {
     assert_eq!(root.ask("GetSpec", mine())["spec"]["user"], json!(4001));
     assert_eq!(root.ask("ListClients", json!({}))["clients"].as_array().unwrap().len(), 3);
     // Another process of the same user may.
-    let mut again = Actor::of_user(4001, &daemon.socket());
+    let mut again = Actor::as_user(4001, &daemon.socket());
     again.ask("ChangeSpec", json!({ "spec": spec, "parameters": { "priority": 3 } }));
     assert_eq!(root.ask("GetSpec", mine())["spec"]["parameters"], json!({ "priority": 3 }));
     root.ask("ReleaseSpec", mine());
@@ -54,7 +54,7 @@ fn specs_are_their_users() {
 
 fn threads_are_their_users() {
     let daemon = Daemon::start(PLUGINS);
-    let mut user = Actor::of_user(4001, &daemon.socket());
+    let mut user = Actor::as_user(4001, &daemon.socket());
     let spec = user.ask("CreateSpec", json!({ "parameters": { "priority": 1 } }))["admission"]["spec"]
         .as_u64()
         .unwrap();
@@ -90,7 +90,7 @@ fn a_user_may_use_what_rules_allow_and_no_more() {
         PLUGINS,
         "#4001 RM max_utilization 0.5\n#4001 RM max_runtime 4000\n".replace('#', "").as_str(),
     );
-    let mut user = Actor::of_user(4001, &daemon.socket());
+    let mut user = Actor::as_user(4001, &daemon.socket());
     let create =
         |runtime: u64| json!({ "parameters": { "runtime_ns": runtime * 1000, "period_ns": 10_000_000 } });
     assert_eq!(user.fail("CreateSpec", create(4_001)), "NotPermitted");

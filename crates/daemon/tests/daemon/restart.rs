@@ -60,7 +60,7 @@ fn who_ended_is_undone() {
     let mut daemon = Daemon::start(PLUGINS);
     let sleeper = Sleeper::start();
     let before = seen(sleeper.tid());
-    let mut actor = Actor::of_user(4001, &daemon.socket());
+    let mut actor = Actor::as_user(4001, &daemon.socket());
     let mine =
         actor.ask("CreateSpec", json!({ "parameters": { "priority": 30 } }))["admission"]["spec"].clone();
     let pid = actor.pid();
@@ -85,7 +85,11 @@ fn threads_that_somebody_changed_are_left_so() {
     let spec = client.schedule(json!({ "priority": 30 }), changed.tid());
     client.schedule(json!({ "priority": 31 }), detached.tid());
     daemon.kill();
-    kernel::schedule(changed.tid(), &Scheduling::of(punctual_schedule::Policy::RoundRobin(3))).unwrap();
+    kernel::schedule(
+        changed.tid(),
+        &Scheduling::from_policy(punctual_schedule::AssignedPolicy::RoundRobin(3)),
+    )
+    .unwrap();
     // As it is when the daemon is killed before it tells the kernel, or after it took back what it told.
     kernel::schedule(detached.tid(), &before).unwrap();
     let now = seen(changed.tid());

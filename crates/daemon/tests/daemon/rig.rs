@@ -214,10 +214,10 @@ pub struct Client {
 
 impl Client {
     pub fn connect(path: &std::path::Path) -> Self {
-        Self::of(UnixStream::connect(path).unwrap())
+        Self::from_stream(UnixStream::connect(path).unwrap())
     }
 
-    pub fn of(stream: UnixStream) -> Self {
+    pub fn from_stream(stream: UnixStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { stream, received: Vec::new() }
     }

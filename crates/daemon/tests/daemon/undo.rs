@@ -51,8 +51,8 @@ fn what_a_thread_was_before_is_what_it_is_after() {
     let tid = sleeper.tid();
     let processors = kernel::Processors::one(1).unwrap_or_else(|| kernel::Processors::one(0).unwrap());
     let mut states = vec![
-        Scheduling::of(punctual_schedule::Policy::Fifo(7)),
-        Scheduling::of(punctual_schedule::Policy::RoundRobin(8)),
+        Scheduling::from_policy(punctual_schedule::AssignedPolicy::Fifo(7)),
+        Scheduling::from_policy(punctual_schedule::AssignedPolicy::RoundRobin(8)),
     ];
     for (policy, nice, flags) in
         [(libc::SCHED_OTHER, -7, 0), (libc::SCHED_BATCH, 5, 1), (libc::SCHED_IDLE, 0, 0)]
@@ -77,7 +77,11 @@ fn who_was_changed_by_somebody_else_is_left_so() {
     let mut client = daemon.connect();
     let sleeper = Sleeper::start();
     let spec = client.schedule(json!({ "priority": 30 }), sleeper.tid());
-    kernel::schedule(sleeper.tid(), &Scheduling::of(punctual_schedule::Policy::RoundRobin(3))).unwrap();
+    kernel::schedule(
+        sleeper.tid(),
+        &Scheduling::from_policy(punctual_schedule::AssignedPolicy::RoundRobin(3)),
+    )
+    .unwrap();
     let now = seen(sleeper.tid());
     client.ask("ChangeSpec", json!({ "spec": spec, "parameters": { "priority": 31 } }));
     assert_eq!(seen(sleeper.tid()), now);
@@ -408,8 +412,9 @@ fn a_deadline_thread_of_before_is_one_after() {
     let mut client = daemon.connect();
     let sleeper = Sleeper::start();
     let ms = punctual_model::Duration::from_ms;
-    let deadline = punctual_schedule::Policy::Deadline { runtime: ms(1), deadline: ms(100), period: ms(100) };
-    kernel::schedule(sleeper.tid(), &Scheduling::of(deadline)).unwrap();
+    let deadline =
+        punctual_schedule::AssignedPolicy::Deadline { runtime: ms(1), deadline: ms(100), period: ms(100) };
+    kernel::schedule(sleeper.tid(), &Scheduling::from_policy(deadline)).unwrap();
     let before = (kernel::scheduling(sleeper.tid()).unwrap(), seen(sleeper.tid()).3);
     let spec = client.schedule(json!({ "priority": 30 }), sleeper.tid());
     assert_eq!(seen(sleeper.tid()).0, FIFO);

@@ -249,14 +249,14 @@ fn connections_have_a_limit_for_each_user() {
             .replace("connections_per_user = 3000", "connections_per_user = 2")
             .replace("specs_per_user = 2000", "specs_per_user = 3"),
     );
-    let (mut one, mut two) = (Actor::of_user(4001, &daemon.socket()), Actor::of_user(4001, &daemon.socket()));
-    let mut three = Actor::of_user(4001, &daemon.socket());
+    let (mut one, mut two) = (Actor::as_user(4001, &daemon.socket()), Actor::as_user(4001, &daemon.socket()));
+    let mut three = Actor::as_user(4001, &daemon.socket());
     // By then it has been refused: it is told so all the same, and finds no broken connection.
     one.ask("Ping", json!({}));
     one.ask("Ping", json!({}));
     assert_eq!(three.fail("Ping", json!({})), "TooMany");
     // Others are not touched by that, and there is room again when one goes.
-    Actor::of_user(4002, &daemon.socket()).ask("Ping", json!({}));
+    Actor::as_user(4002, &daemon.socket()).ask("Ping", json!({}));
     let create = || json!({ "parameters": { "priority": 1 } });
     one.ask("CreateSpec", create());
     two.ask("CreateSpec", create());
@@ -266,7 +266,7 @@ fn connections_have_a_limit_for_each_user() {
     let mut root = daemon.connect();
     until("the end of a client", || root.ask("GetStatus", json!({}))["specs"] == json!(1));
     two.ask("CreateSpec", create());
-    Actor::of_user(4001, &daemon.socket()).ask("Ping", json!({}));
+    Actor::as_user(4001, &daemon.socket()).ask("Ping", json!({}));
 }
 
 fn without_descriptors_it_goes_on() {

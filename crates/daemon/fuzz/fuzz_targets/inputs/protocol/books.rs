@@ -4,7 +4,8 @@ use super::setup::SPECS_PER_USER;
 use punctual_daemon::access::Who;
 use punctual_daemon::config::Kind::BuiltIn;
 use punctual_daemon::registry::{Admission, Loaded, Registry, Spec};
-use punctual_schedule::{Assignment, Kind, Limits, Load, Parameters, Policy, SpecId, Test};
+use punctual_schedule::{AssignedPolicy, Assignment, Kind, Limits, Load, Parameters, SpecId, Test};
+use std::collections::BTreeMap;
 
 pub const ROOT: Who = Who { user: 0, group: 0, groups: Vec::new() };
 
@@ -17,7 +18,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn of(registry: &Registry) -> Self {
+    pub fn new(registry: &Registry) -> Self {
         let specs = registry.list(&ROOT).into_iter();
         let of = |spec: &Spec| {
             (
@@ -45,7 +46,7 @@ fn kind(loaded: &Loaded) -> Kind {
 }
 
 /// Specs, plugins and what threads are to be told agree.
-pub fn add_up(registry: &Registry) {
+pub fn add_up(registry: &Registry, thresholds: &Thresholds) {
     let specs = registry.list(&ROOT);
     assert_eq!(registry.counts(), (specs.len(), 0));
     for user in super::setup::USERS {
@@ -63,25 +64,42 @@ pub fn add_up(registry: &Registry) {
                 .filter(|spec| spec.admission.offer.processor == load.processor)
                 .collect();
             assert_eq!(load.specs, theirs.len());
-            within_threshold(loaded, &theirs);
+            within_threshold(loaded, &theirs, thresholds);
             in_order(registry, loaded, &theirs);
             theirs.iter().for_each(|spec| as_offered(registry, loaded, spec));
         }
     }
 }
 
-/// EDF and RM give out no more of a processor than they may. (FP and RR take specs of which they know
-/// nothing.)
-fn within_threshold(loaded: &Loaded, specs: &[&Spec]) {
-    if !matches!(kind(loaded), Kind::Edf | Kind::Rm) || specs.iter().any(|spec| spec.admission.offer.ignored)
-    {
+/// How much of a processor each plugin may have given out, by its name. A reload with a lower threshold does
+/// not take back what was admitted before it.
+#[derive(Default)]
+pub struct Thresholds(BTreeMap<String, f64>);
+
+impl Thresholds {
+    /// Notes the thresholds that hold from now on.
+    pub fn note(&mut self, registry: &Registry) {
+        for loaded in registry.plugins() {
+            // FP and RR test nothing by utilization.
+            let tested = matches!(kind(loaded), Kind::Edf | Kind::Rm) || loaded.config.test == Test::Exact;
+            let threshold = if tested { loaded.config.threshold } else { f64::INFINITY };
+            let greatest = self.0.entry(loaded.name.to_string()).or_default();
+            *greatest = greatest.max(threshold);
+        }
+    }
+}
+
+/// No plugin gives out more of a processor than it may, unless it was told to ignore its test.
+fn within_threshold(loaded: &Loaded, specs: &[&Spec], thresholds: &Thresholds) {
+    if specs.iter().any(|spec| spec.admission.offer.ignored) {
         return;
     }
     let rate = |spec: &&Spec| {
         Some(spec.admission.offer.accepted_runtime?.ns() as f64 / spec.parameters.period?.ns() as f64)
     };
     let sum: f64 = specs.iter().filter_map(rate).sum();
-    assert!(sum <= loaded.config.threshold + 1e-9, "{sum} of a processor is given out by {loaded:?}");
+    let threshold = thresholds.0[&*loaded.name];
+    assert!(sum <= threshold + 1e-9, "{sum} of a processor is given out by {loaded:?}");
 }
 
 /// Priorities are in the order of periods, or of priorities that were asked for.
@@ -95,15 +113,17 @@ fn in_order(registry: &Registry, loaded: &Loaded, specs: &[&Spec]) {
         }
         Kind::Fp | Kind::Rr => spec.parameters.priority.unwrap_or(0).into(),
     };
-    let mut told: Vec<(u64, u32)> = specs
+    let mut assigned: Vec<(u64, u32)> = specs
         .iter()
         .filter_map(|spec| match registry.assignment(spec)?.policy {
-            Policy::Fifo(priority) | Policy::RoundRobin(priority) => Some((urgency(spec), priority)),
-            Policy::Deadline { .. } => None,
+            AssignedPolicy::Fifo(priority) | AssignedPolicy::RoundRobin(priority) => {
+                Some((urgency(spec), priority))
+            }
+            AssignedPolicy::Deadline { .. } => None,
         })
         .collect();
-    told.sort_unstable();
-    assert!(told.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{told:?} is not in order");
+    assigned.sort_unstable();
+    assert!(assigned.windows(2).all(|pair| pair[0].1 <= pair[1].1), "{assigned:?} is not in order");
 }
 
 /// What was offered is what was declared, and the kernel would take it.
@@ -118,20 +138,24 @@ fn as_offered(registry: &Registry, loaded: &Loaded, spec: &Spec) {
     }
     assert!(!offer.ignored || declared.ignore_admission);
     assert!(declared.plugin.as_deref().is_none_or(|name| *name == *loaded.name));
-    let told = registry.assignment(spec).expect("what is admitted is assigned");
-    assert_eq!(told.processor, offer.processor);
+    let assigned = registry.assignment(spec).expect("what is admitted is assigned");
+    assert_eq!(assigned.processor, offer.processor);
     let (least, greatest) = loaded.config.priorities;
     let limits = Limits::default();
-    match (kind(loaded), told.policy) {
-        (Kind::Edf, Policy::Deadline { runtime, deadline, period }) => {
-            assert!(limits.least_runtime <= runtime && runtime <= deadline && deadline <= period, "{told:?}");
-            assert!(limits.least_period <= period && period <= limits.greatest_period, "{told:?}");
+    match (kind(loaded), assigned.policy) {
+        (Kind::Edf, AssignedPolicy::Deadline { runtime, deadline, period }) => {
+            assert!(
+                limits.least_runtime <= runtime && runtime <= deadline && deadline <= period,
+                "{assigned:?}"
+            );
+            assert!(limits.least_period <= period && period <= limits.greatest_period, "{assigned:?}");
             assert_eq!(Some(runtime), offer.accepted_runtime);
         }
-        (Kind::Rm | Kind::Fp, Policy::Fifo(priority)) | (Kind::Rr, Policy::RoundRobin(priority)) => {
-            assert!((least..=greatest).contains(&priority), "{told:?}");
+        (Kind::Rm | Kind::Fp, AssignedPolicy::Fifo(priority))
+        | (Kind::Rr, AssignedPolicy::RoundRobin(priority)) => {
+            assert!((least..=greatest).contains(&priority), "{assigned:?}");
         }
-        (kind, told) => panic!("{kind} does not tell {told:?}"),
+        (kind, assigned) => panic!("{kind} does not tell {assigned:?}"),
     }
 }
 

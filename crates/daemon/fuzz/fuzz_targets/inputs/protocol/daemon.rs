@@ -1,6 +1,6 @@
 //! The daemon's server, with the other ends of its connections.
 
-use super::books::{self, Seen};
+use super::books::{self, Seen, Thresholds};
 use super::setup;
 use punctual_daemon::journal::Journal;
 use punctual_daemon::poll::{Events, Poll};
@@ -43,6 +43,7 @@ pub struct Daemon {
     /// Somebody did not read: then more may happen in a round than one reply tells.
     blurred: bool,
     reloaded: bool,
+    thresholds: Thresholds,
     _open: (UnixStream, OwnedFd),
 }
 
@@ -62,8 +63,10 @@ impl Daemon {
             setup: number,
             blurred: false,
             reloaded: false,
+            thresholds: Thresholds::default(),
             _open: (theirs, signal),
         };
+        daemon.thresholds.note(&daemon.server.registry);
         for at in 0..CLIENTS {
             let client = daemon.connect(at);
             daemon.clients.push(client);
@@ -98,14 +101,18 @@ impl Daemon {
 
     fn rounds(&mut self, count: usize) {
         for _ in 0..count {
-            let before = Seen::of(&self.server.registry);
+            let before = Seen::new(&self.server.registry);
             self.server.round(&mut self.events).expect("a round");
             let refused: usize = (0..self.clients.len()).map(|at| self.read(at)).sum();
             if refused > 0 && !self.blurred {
-                assert_eq!(before, Seen::of(&self.server.registry), "what was refused has changed something");
+                assert_eq!(
+                    before,
+                    Seen::new(&self.server.registry),
+                    "what was refused has changed something"
+                );
             }
         }
-        books::add_up(&self.server.registry);
+        books::add_up(&self.server.registry, &self.thresholds);
     }
 
     /// Takes the replies to a client; how many of them were errors.
@@ -198,7 +205,8 @@ impl Daemon {
         self.setup = self.setup.wrapping_add(1);
         self.reloaded = true;
         self.server.registry.reload(setup::setup(self.setup));
-        books::add_up(&self.server.registry);
+        self.thresholds.note(&self.server.registry);
+        books::add_up(&self.server.registry, &self.thresholds);
     }
 
     /// The process of the first spec ends, but for its connections.
@@ -206,7 +214,7 @@ impl Daemon {
         let first = self.server.registry.list(&books::ROOT).first().map(|spec| spec.process);
         if let Some(process) = first {
             self.server.registry.process_ended(process);
-            books::add_up(&self.server.registry);
+            books::add_up(&self.server.registry, &self.thresholds);
             assert!(self.server.registry.list(&books::ROOT).iter().all(|spec| spec.process != process));
         }
     }
@@ -259,7 +267,7 @@ impl Daemon {
                 self.server.registry.get(&books::ROOT, id).expect("it was changed").parameters,
                 declared
             );
-            books::add_up(&self.server.registry);
+            books::add_up(&self.server.registry, &self.thresholds);
         }
     }
 
