@@ -54,7 +54,7 @@ fn a_stale_socket_is_replaced_and_a_file_is_not() {
     std::fs::write(daemon.socket(), "mine").unwrap();
     let (refused, said) = output(daemon.command());
     assert_eq!(refused.status.code(), Some(1));
-    assert!(said.contains("no socket; it is not replaced"), "{said}");
+    assert!(said.contains("is not a socket; not replacing it"), "{said}");
     assert_eq!(std::fs::read_to_string(daemon.socket()).unwrap(), "mine");
 }
 
