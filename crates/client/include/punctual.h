@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * libpunctual: declare what a thread needs in time, be admitted, be scheduled.
+ * libpunctual: declare a thread's timing needs, have them admitted, have it scheduled.
  *
  * A program connects to punctuald(8), creates a spec from the parameters that it declares, and
  * attaches a thread to it. From then on that thread runs under a real-time policy of the kernel, as
@@ -10,26 +10,24 @@
  *
  * Times are nanoseconds. Instants are those of CLOCK_MONOTONIC.
  *
- * Results: unless said otherwise, functions return PUNCTUAL_OK (0) or what they are asked for (0
- * and greater), and a negative enum punctual_error where they fail; punctual_last_error_message()
- * then says what failed and why, for people. Functions that fail change nothing, also not where a
- * result was to be stored.
+ * Results: unless stated otherwise, functions return PUNCTUAL_OK (0) or their result (0 or
+ * greater), and a negative enum punctual_error on failure; punctual_last_error_message() then
+ * explains it for people. A function that fails changes nothing, not even the place for its result.
  *
  * Threads: every function may be called from any thread at any time, with these exceptions. A
- * handle must not be used any more, by any thread, once it is given to the function that ends it
+ * handle must not be used by any thread once it is passed to the function that ends it
  * (punctual_disconnect, punctual_params_free, punctual_spec_release, punctual_spec_free).
  * Parameters have no lock: while one thread sets them, no other uses them. The loop of a spec
  * (punctual_spec_start, punctual_spec_wait_period) is for one thread at a time. Calls over one
- * connection wait for one another; a thread that must not wait for others has a connection of its
- * own.
+ * connection wait for one another; a thread that must not wait for others needs its own connection.
  *
  * Real time: punctual_spec_wait_period, punctual_spec_get_accepted_runtime,
  * punctual_spec_get_release and punctual_spec_get_deadline_misses take no lock, allocate nothing
- * and do not ask the daemon: they are for the inside of a loop. All that take a connection or say
- * "asks the daemon" block until it has answered or the time limit is over. No function is
+ * and do not ask the daemon: use them inside the loop. All functions that take a connection or say
+ * "asks the daemon" block until it answers or the time limit is over. No function is
  * async-signal-safe.
  *
- * fork: a child must not use its parent's connections and specs; functions that would need to fail
+ * fork: a child must not use its parent's connections and specs; functions that need them fail
  * with PUNCTUAL_ERROR_FORKED. It may end the handles (which has no effect on the parent), and may
  * connect anew.
  */
@@ -45,27 +43,27 @@
 extern "C" {
 #endif
 
-/* Why something failed. Later versions may add to it. */
+/* Errors. Later versions may add some. */
 enum punctual_error {
 	PUNCTUAL_OK = 0,
 	/* An argument is NULL or makes no sense; nothing was sent. */
 	PUNCTUAL_ERROR_INVALID = -1,
 	/* There is no daemon at the socket; nothing was done. */
 	PUNCTUAL_ERROR_UNREACHABLE = -2,
-	/* No answer came within the time limit. Whether it was done is not known:
+	/* No answer came within the time limit. It may have been done:
 	   punctual_list_specs tells. */
 	PUNCTUAL_ERROR_TIMED_OUT = -3,
-	/* The daemon went away before it answered. Whether it was done is not known:
+	/* The daemon went away before it answered. It may have been done:
 	   punctual_list_specs tells. */
 	PUNCTUAL_ERROR_LOST = -4,
-	/* What came back is no answer that this version understands. */
+	/* This version does not understand the answer. */
 	PUNCTUAL_ERROR_PROTOCOL = -5,
 	/* The handle belongs to the parent process. */
 	PUNCTUAL_ERROR_FORKED = -6,
-	/* No plugin takes it: parameters are missing, or the admission test says no. Less may be
-	   admitted, or later. */
+	/* No plugin takes it: parameters are missing, or the admission test fails. Ask for less,
+	   or later. */
 	PUNCTUAL_ERROR_NOT_ADMITTED = -7,
-	/* The administrator's rules say no. */
+	/* The administrator's rules deny it. */
 	PUNCTUAL_ERROR_NOT_PERMITTED = -8,
 	/* A parameter is beyond a bound that nothing can lift. */
 	PUNCTUAL_ERROR_OUT_OF_BOUNDS = -9,
@@ -75,7 +73,7 @@ enum punctual_error {
 	PUNCTUAL_ERROR_NO_SUCH_THREAD = -11,
 	/* There is no plugin of that name. */
 	PUNCTUAL_ERROR_NO_SUCH_PLUGIN = -12,
-	/* The spec or the thread is another user's or process's. */
+	/* The spec or the thread belongs to another user or process. */
 	PUNCTUAL_ERROR_NOT_OWNER = -13,
 	/* The spec has a thread already, or the thread a spec. */
 	PUNCTUAL_ERROR_ALREADY_ATTACHED = -14,
@@ -83,13 +81,13 @@ enum punctual_error {
 	PUNCTUAL_ERROR_NOT_ATTACHED = -15,
 	/* The kernel refused what was admitted. */
 	PUNCTUAL_ERROR_KERNEL_REFUSED = -16,
-	/* The user or process has as many connections or specs as it may have. */
+	/* The user has reached a limit of connections or specs. */
 	PUNCTUAL_ERROR_TOO_MANY = -17,
 	/* A bug in libpunctual. */
 	PUNCTUAL_ERROR_INTERNAL = -18
 };
 
-/* How a thread is scheduled: the numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE in <sched.h>.
+/* Scheduling policies: the numbers of SCHED_FIFO, SCHED_RR and SCHED_DEADLINE in <sched.h>.
  */
 enum punctual_policy {
 	PUNCTUAL_POLICY_FIFO = 1,
@@ -99,7 +97,7 @@ enum punctual_policy {
 
 /* A connection to the daemon. */
 struct punctual;
-/* What is declared of a task. */
+/* The declared parameters of a task. */
 struct punctual_params;
 /* A spec of this process. */
 struct punctual_spec;
@@ -129,8 +127,8 @@ const char *punctual_error_name(int error);
  * variable PUNCTUALD_SOCKET (which programs with more privileges than their caller ignore), else
  * /run/punctual/io.punctual.Scheduler1.
  *
- * Should the daemon be started again later, the next call connects anew by itself and finds the
- * specs of this process as they were.
+ * If the daemon is restarted later, the next call reconnects by itself and finds the specs of this
+ * process as they were.
  *
  * PUNCTUAL_ERROR_UNREACHABLE: there is none. PUNCTUAL_ERROR_INVALID: `connection` is NULL.
  */
@@ -149,25 +147,25 @@ void punctual_disconnect(struct punctual *connection);
 int punctual_set_timeout(struct punctual *connection, uint64_t timeout_ns);
 
 /*
- * Asks the daemon for nothing: whether it is there and answers.
+ * Asks the daemon for nothing: checks whether it is there and answers.
  */
 int punctual_ping(struct punctual *connection);
 
 /*
- * Parameters of which none is declared. The caller owns them and ends them with
- * punctual_params_free. They are this program's own: setting them asks nobody, and a spec keeps
- * what they were when it was created or changed. Never NULL.
+ * Parameters, none of them declared yet. The caller owns them and ends them with
+ * punctual_params_free. Setting them does not involve the daemon, and a spec keeps the values
+ * that they had when it was created or changed. Never NULL.
  */
 struct punctual_params *punctual_params_new(void);
 
 /* Ends the handle. NULL is ignored. Never fails. */
 void punctual_params_free(struct punctual_params *params);
 
-/* Nothing is declared any more. */
+/* Undeclares all of them. */
 int punctual_params_clear(struct punctual_params *params);
 
 /*
- * Setters declare a parameter; which of them are needed depends on the plugins (punctuald(8)).
+ * Setters declare a parameter; which ones are required depends on the plugin (punctuald(8)).
  * Values are checked when a spec is created or changed: zero is a value, and out of bounds.
  *
  * Getters return 1 and store the value where the parameter is declared, else 0, storing nothing.
@@ -176,11 +174,12 @@ int punctual_params_clear(struct punctual_params *params);
  * All return PUNCTUAL_ERROR_INVALID where `params` is NULL.
  */
 
-/* Q: what a job takes at most, in nanoseconds of processor time. */
+/* Q: the longest processor time of a job. */
 int punctual_params_set_runtime(struct punctual_params *params, uint64_t ns);
 int punctual_params_get_runtime(const struct punctual_params *params, uint64_t *ns);
 
-/* Q^d, no less than Q: what a job would like to have. What is accepted lies between. */
+/* Q^d, at least Q: the processor time that a job can make use of. The accepted runtime lies between
+ * the two. */
 int punctual_params_set_desired_runtime(struct punctual_params *params, uint64_t ns);
 int punctual_params_get_desired_runtime(const struct punctual_params *params, uint64_t *ns);
 
@@ -188,7 +187,7 @@ int punctual_params_get_desired_runtime(const struct punctual_params *params, ui
 int punctual_params_set_period(struct punctual_params *params, uint64_t ns);
 int punctual_params_get_period(const struct punctual_params *params, uint64_t *ns);
 
-/* D: how long after its release a job has to be done; the period, if not declared. */
+/* D: the time from its release in which a job must end; the period, if not declared. */
 int punctual_params_set_deadline(struct punctual_params *params, uint64_t ns);
 int punctual_params_get_deadline(const struct punctual_params *params, uint64_t *ns);
 
@@ -198,35 +197,35 @@ int punctual_params_set_priority(struct punctual_params *params, uint32_t priori
 int punctual_params_get_priority(const struct punctual_params *params, uint32_t *priority);
 
 /*
- * The one plugin to ask, by its name in the daemon's configuration; NULL (as at first): all, in
+ * The only plugin to ask, by its name in the daemon's configuration; NULL (as at first): all, in
  * their order. The name is copied; it has 256 bytes at most. The getter copies it to `plugin`,
  * which has room for `size` bytes: as much as fits, always ended.
  */
 int punctual_params_set_plugin(struct punctual_params *params, const char *plugin);
 int punctual_params_get_plugin(const struct punctual_params *params, char *plugin, size_t size);
 
-/* Take the spec even if the admission test says no, where the rules allow that. The getter returns
+/* Admit the spec even if the admission test fails, where the rules allow that. The getter returns
  * 1 or 0. */
 int punctual_params_set_ignore_admission(struct punctual_params *params, bool ignore);
 int punctual_params_get_ignore_admission(const struct punctual_params *params);
 
 /*
  * Asks the daemon to admit a spec, and puts a handle at `spec`, which the caller owns and ends with
- * punctual_spec_release or punctual_spec_free. No thread is scheduled by it yet. `name` is for
- * people who look at lists; NULL: none; 256 bytes at most. `params` and `name` are copied.
+ * punctual_spec_release or punctual_spec_free. No thread is scheduled by it yet. `name` appears
+ * in lists; NULL for none; at most 256 bytes. `params` and `name` are copied.
  *
  * PUNCTUAL_ERROR_NOT_ADMITTED, NOT_PERMITTED, OUT_OF_BOUNDS, NO_SUCH_PLUGIN, TOO_MANY: the daemon
- * says no; the message says which plugin, rule or bound. PUNCTUAL_ERROR_UNREACHABLE: it cannot be
- * asked. TIMED_OUT, LOST: it may have been created nevertheless.
+ * refuses; the message names the plugin, rule or bound. PUNCTUAL_ERROR_UNREACHABLE: it cannot be
+ * reached. TIMED_OUT, LOST: it may have been created nevertheless.
  */
 int punctual_spec_create(struct punctual *connection, const struct punctual_params *params,
 	const char *name, struct punctual_spec **spec);
 
 /*
- * Asks the daemon to put all of `params` in place of all that was declared: after success it is
- * scheduled by the new ones, perhaps by another plugin on another processor, and an attached thread
- * goes over without being unscheduled between; after an error all is as it was. A loop that has
- * begun goes on, with the new period from the next release on. Errors as of punctual_spec_create,
+ * Asks the daemon to replace all parameters by `params`: on success the spec is scheduled by the
+ * new ones, possibly by another plugin on another processor, and an attached thread switches
+ * without losing its policy in between; after an error everything is as it was. A loop that has
+ * begun continues, with the new period from the next release on. Errors as of punctual_spec_create,
  * and PUNCTUAL_ERROR_NO_SUCH_SPEC.
  */
 int punctual_spec_change(struct punctual_spec *spec, const struct punctual_params *params);
@@ -241,13 +240,13 @@ int punctual_spec_change(struct punctual_spec *spec, const struct punctual_param
 int punctual_spec_attach(struct punctual_spec *spec, pid_t thread);
 
 /*
- * Asks the daemon to put the spec's thread back to how it was scheduled before. The spec stays, and
- * may be attached again. PUNCTUAL_ERROR_NOT_ATTACHED, NO_SUCH_SPEC.
+ * Asks the daemon to restore the earlier scheduling of the spec's thread. The spec stays, and may
+ * be attached again. PUNCTUAL_ERROR_NOT_ATTACHED, NO_SUCH_SPEC.
  */
 int punctual_spec_detach(struct punctual_spec *spec);
 
 /*
- * Asks the daemon to forget the spec, which puts its thread back first. Ends the handle where it
+ * Asks the daemon to forget the spec, which first restores its thread. Ends the handle where it
  * returns PUNCTUAL_OK or PUNCTUAL_ERROR_NO_SUCH_SPEC; after any other error the handle stays valid,
  * to try again or for punctual_spec_free.
  */
@@ -264,17 +263,17 @@ uint64_t punctual_spec_get_id(const struct punctual_spec *spec);
 
 /*
  * Returns 1 and stores at `ns` the runtime that was accepted when the spec was created or changed:
- * between the runtime and the desired one. Returns 0 where no runtime was declared.
+ * between the runtime and the desired one. Returns 0 if no runtime was declared.
  */
 int punctual_spec_get_accepted_runtime(const struct punctual_spec *spec, uint64_t *ns);
 
 /*
- * What the daemon answered when the spec was created, changed or attached: the plugin that took it
+ * The daemon's answer when the spec was created, changed or attached: the plugin that took it
  * (its name, as much as fits into `size` bytes, always ended), the processor that its thread is
  * pinned to, the policy (enum punctual_policy), its priority (0 under PUNCTUAL_POLICY_DEADLINE;
  * later specs of others may shift it: punctual_list_specs asks), 1 or 0 for whether a recommended
- * parameter was missing, and for whether the admission test said no and was ignored. They do not
- * ask the daemon.
+ * parameter was missing, and for whether the admission test failed and was ignored. None of them
+ * asks the daemon.
  */
 int punctual_spec_get_plugin(const struct punctual_spec *spec, char *plugin, size_t size);
 int punctual_spec_get_processor(const struct punctual_spec *spec);
@@ -291,7 +290,7 @@ int punctual_spec_is_admission_ignored(const struct punctual_spec *spec);
 int punctual_spec_start(struct punctual_spec *spec);
 
 /*
- * Ends the job at hand, and sleeps until the release of the next one, a period after the last
+ * Ends the current job, and sleeps until the release of the next one, a period after the last
  * release; handled signals do not end the sleep. Releases never shift: after a job that took longer
  * than the period it returns at once, until the loop has caught up.
  *
@@ -300,11 +299,11 @@ int punctual_spec_start(struct punctual_spec *spec);
  */
 int punctual_spec_wait_period(struct punctual_spec *spec);
 
-/* Returns 1 and stores at `ns` when the job at hand was released; 0 where the loop has not begun.
+/* Returns 1 and stores at `ns` the release of the current job; 0 if the loop has not begun.
  */
 int punctual_spec_get_release(const struct punctual_spec *spec, uint64_t *ns);
 
-/* How many jobs of the loop have missed their deadlines since it began. Any thread may ask. */
+/* The number of jobs that missed their deadlines since the loop began. Any thread may ask. */
 uint64_t punctual_spec_get_deadline_misses(const struct punctual_spec *spec);
 
 /*
@@ -313,7 +312,7 @@ uint64_t punctual_spec_get_deadline_misses(const struct punctual_spec *spec);
  * items point to, so copy fields, not items.
  */
 
-/* What a processor carries on behalf of a plugin. No fields will be added. */
+/* The load of a processor under a plugin. No fields will be added. */
 struct punctual_processor {
 	uint32_t number;
 	/* How many specs. */
@@ -332,7 +331,7 @@ struct punctual_plugin {
 	/* The priorities that it gives. */
 	uint32_t priority_min;
 	uint32_t priority_max;
-	/* The utilization that it fills a processor to. */
+	/* The most utilization that it gives out per processor. */
 	double threshold;
 	size_t processor_count;
 	const struct punctual_processor *processors;
@@ -343,7 +342,7 @@ struct punctual_plugin_list {
 	const struct punctual_plugin *const *items;
 };
 
-/* A spec, of whatever process. */
+/* A spec of any process. */
 struct punctual_spec_info {
 	uint64_t id;
 	/* NULL if it has none. */

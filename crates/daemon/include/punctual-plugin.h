@@ -1,9 +1,9 @@
 /*
  * punctual-plugin.h: plugins of punctuald from shared objects.
  *
- * A plugin decides: whether a spec can be taken, on which processor its thread runs, and under
- * which policy. It does not tell the kernel anything: that is the daemon's, which also pins the
- * thread, remembers what to undo, and asks the rules first.
+ * A plugin decides whether a spec can be admitted, on which processor its thread runs, and under
+ * which policy. It does not call the kernel: the daemon does, which also pins the thread, remembers
+ * what to undo, and checks the rules first.
  *
  * A shared object exports one function, punctual_plugin(), which returns a description that stays
  * valid. Compile with
@@ -17,10 +17,10 @@
  *     object = "/usr/lib/punctual/mine.so"
  *
  * The object is opened only if root (or the user that the daemon runs as) owns it and nobody else
- * may write it. It is the daemon's own code from then on: a crash in it is the daemon's. The daemon
- * calls it from one thread, one call after another; a call must come back soon and must not change
- * signals, the working directory or the environment. The same object may be configured several
- * times: each has an instance of its own, made by init().
+ * may write it. It then runs inside the daemon: if it crashes, so does the daemon. The daemon calls
+ * it from one thread, one call after another; a call must return soon and must not change signals,
+ * the working directory or the environment. The same object may be configured several times, with
+ * one instance each, made by init().
  *
  * Times are nanoseconds. Strings are UTF-8 and end with a zero. What the daemon passes is valid
  * during the call only, but for the instance, which is the plugin's. SPDX-License-Identifier: MIT
@@ -37,9 +37,9 @@ extern "C" {
 #endif
 
 /*
- * The version of what is below. It changes when an old plugin would not work any more, and then the
- * daemon refuses it. What only grows, grows at the ends of structures: each begins with its size as
- * its writer knows it, and what lies beyond that is not there.
+ * The version of this interface. It changes when old plugins would not work any more, and the
+ * daemon then refuses them. Structures may grow at their ends: each begins with its size as its
+ * writer knows it, and fields beyond that size are absent.
  */
 #define PUNCTUAL_PLUGIN_ABI 1u
 
@@ -52,19 +52,18 @@ extern "C" {
 #define PUNCTUAL_PLUGIN_PRIORITY	(1u << 4)
 
 /*
- * What a client declares. What holds of it whatever plugin is asked (no zero times, runtime at most
- * desired runtime, priority in the kernel's range) was looked at before.
+ * What a client declares. Bounds that hold for every plugin (no zero times, runtime at most desired
+ * runtime, priority in the kernel's range) were checked before.
  */
 struct punctual_parameters {
 	uint32_t size;
 	uint32_t declared;	     /* bits, see above */
-	uint64_t runtime_ns;	     /* Q: what a job takes at most */
+	uint64_t runtime_ns;	     /* Q: longest processor time of a job */
 	uint64_t desired_runtime_ns; /* Q^d, at least Q */
 	uint64_t period_ns;	     /* T */
 	uint64_t deadline_ns;	     /* D, relative; T where it is not declared */
 	uint32_t priority;	     /* higher is more urgent */
-	uint32_t ignore_admission; /* 1: take it even if the admission test says no; the rules allow
-				      that */
+	uint32_t ignore_admission;   /* 1: admit it even if the test fails; the rules allow it */
 };
 
 /* How the administrator configures the plugin, and what the kernel accepts at all. */
@@ -84,16 +83,16 @@ struct punctual_configuration {
 	uint64_t greatest_period_ns;
 };
 
-/* What a plugin would do for a spec. It binds nothing until schedule(). */
+/* A plugin's offer for a spec. Not binding until schedule(). */
 struct punctual_offer {
 	uint32_t size;
 	uint32_t processor;	      /* one of its processors */
 	uint64_t accepted_runtime_ns; /* Q^a: from Q to Q^d. 0 where no runtime was declared */
-	uint32_t ignored; /* 1: the admission test said no, and that was ignored as asked */
+	uint32_t ignored;	      /* 1: the admission test failed, and was ignored as asked */
 	uint32_t reserved;
 };
 
-/* What the kernel is to be told of a spec's thread. */
+/* The policies of a spec's thread. */
 #define PUNCTUAL_PLUGIN_POLICY_FIFO	1u
 #define PUNCTUAL_PLUGIN_POLICY_RR	2u
 #define PUNCTUAL_PLUGIN_POLICY_DEADLINE 6u
