@@ -6,7 +6,6 @@
 mod error;
 mod messages;
 mod parameters;
-mod policy;
 mod text;
 
 pub use error::Error;
