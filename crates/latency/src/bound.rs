@@ -1,0 +1,132 @@
+//! The bound itself: the least fixed point of L = L_IF + I_NMI(L) + I_IRQ(L) (paper, Theorem 8), under six
+//! models of interrupts (paper, Section 5).
+
+use crate::source::Interrupts;
+use crate::variables::Variables;
+use punctual_model::Duration;
+
+/// How interrupts are taken to interfere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum InterruptModel {
+    /// Not at all: the interference-free latency.
+    None,
+    /// The longest interrupt of all sources once, and the longest NMI once.
+    WorstSingle,
+    /// The longest interrupt of each source once.
+    WorstOfEach,
+    /// As often as the least observed separation allows, each as long as the longest.
+    Sporadic,
+    /// As in the worst observed window, with the observed execution times.
+    SlidingWindow,
+    /// As often as in the worst observed window, each as long as the longest.
+    SlidingWindowWcet,
+}
+
+impl InterruptModel {
+    /// All models, in the paper's order.
+    pub const ALL: [InterruptModel; 6] = [
+        InterruptModel::None,
+        InterruptModel::WorstSingle,
+        InterruptModel::WorstOfEach,
+        InterruptModel::Sporadic,
+        InterruptModel::SlidingWindow,
+        InterruptModel::SlidingWindowWcet,
+    ];
+}
+
+/// What one source adds to the bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Index of the source among those given.
+    pub source: usize,
+    /// Its interference.
+    pub interference: Duration,
+}
+
+/// Whether there is a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The latency is never above this.
+    Converged(Duration),
+    /// No window up to the horizon is long enough for the interrupts that it may hold.
+    DoesNotConverge,
+}
+
+/// A bound under one model of interrupts, and what it is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// How interrupts were taken to interfere.
+    pub model: InterruptModel,
+    /// The bound, or that there is none.
+    pub outcome: Outcome,
+    /// What each source adds in the last window that was tried; sources that add nothing are left out.
+    pub terms: Vec<Term>,
+    /// The windows that were tried, in ascending order.
+    pub windows: Vec<Duration>,
+}
+
+/// The bound for one processor under `model`: of its thread variables, and of its interrupt sources with
+/// whether each is the NMI. Windows up to `horizon` are tried, which must not exceed the horizon that the
+/// sources were observed with.
+pub fn bound(
+    variables: &Variables,
+    sources: &[(bool, &Interrupts)],
+    model: InterruptModel,
+    horizon: Duration,
+) -> Bound {
+    let alone = variables.interference_free();
+    let mut window = alone.max(Duration::from_ns(1));
+    let mut windows = vec![window];
+    loop {
+        let terms = terms(sources, model, window);
+        let next = terms.iter().fold(alone, |sum, term| sum + term.interference).max(window);
+        if next == window {
+            return Bound { model, outcome: Outcome::Converged(window), terms, windows };
+        }
+        if next > horizon {
+            return Bound { model, outcome: Outcome::DoesNotConverge, terms, windows };
+        }
+        window = next;
+        windows.push(window);
+    }
+}
+
+fn terms(sources: &[(bool, &Interrupts)], model: InterruptModel, window: Duration) -> Vec<Term> {
+    let term = |source: usize| Term { source, interference: interference(sources[source].1, model, window) };
+    let all = (0..sources.len()).map(term).filter(|term| !term.interference.is_zero());
+    if model != InterruptModel::WorstSingle {
+        return all.collect();
+    }
+    let mut longest: [Option<Term>; 2] = [None; 2];
+    for term in all {
+        let kind = &mut longest[usize::from(sources[term.source].0)];
+        if kind.is_none_or(|other| other.interference < term.interference) {
+            *kind = Some(term);
+        }
+    }
+    longest.into_iter().flatten().collect()
+}
+
+/// I(L) of one source.
+fn interference(source: &Interrupts, model: InterruptModel, window: Duration) -> Duration {
+    let repeated = |count: u64| Duration::from_ns(source.wcet.ns().saturating_mul(count));
+    match model {
+        InterruptModel::None => Duration::ZERO,
+        InterruptModel::WorstSingle | InterruptModel::WorstOfEach => source.wcet,
+        InterruptModel::Sporadic => repeated(sporadic(source, window)),
+        InterruptModel::SlidingWindow => Duration::from_ns(source.execution.sum(window)),
+        InterruptModel::SlidingWindowWcet => repeated(source.arrivals.sum(window)),
+    }
+}
+
+/// How many interrupts with the least separation a window holds that begins at the exit of the first:
+/// ⌈(L + C) / T⌉, one at least.
+fn sporadic(source: &Interrupts, window: Duration) -> u64 {
+    match source.separation {
+        Some(separation) if !separation.is_zero() => {
+            (window + source.wcet).ns().div_ceil(separation.ns()).max(source.count.min(1))
+        }
+        Some(_) => u64::MAX,
+        None => source.count,
+    }
+}

@@ -1,0 +1,195 @@
+//! The bound against the paper's example, and against brute force.
+
+use proptest::prelude::*;
+use punctual_latency::{
+    Bound, InterruptModel, Interrupts, Occurrence, Outcome, Staircase, Step, Tracker, Variables, bound,
+};
+use punctual_model::{Duration, Instant};
+
+const HORIZON: Duration = Duration::from_ms(10);
+
+fn ns(ns: u64) -> Duration {
+    Duration::from_ns(ns)
+}
+
+/// An interrupt source with these steps of execution time.
+fn source(steps: &[(u64, u64)], separation: u64) -> Interrupts {
+    let execution: Staircase = steps.iter().map(|&(span, sum)| Step { span: ns(span), sum }).collect();
+    Interrupts {
+        count: 1_000,
+        wcet: ns(steps[0].1),
+        separation: Some(ns(separation)),
+        arrivals: steps.iter().zip(1..).map(|(&(span, _), sum)| Step { span: ns(span), sum }).collect(),
+        execution,
+    }
+}
+
+/// Paper, Figure 24: variables and interrupts by number.
+fn figure_24() -> (Variables, Vec<Interrupts>) {
+    let variables = Variables { poid: ns(22_510), psd: ns(19_702), st: ns(19_312), paie: Duration::ZERO };
+    let sources = vec![
+        Interrupts::default(),                           // NMI
+        source(&[(0, 16_914)], 1_000_000),               // 33
+        source(&[(0, 14_588)], 1_000_000),               // 35
+        source(&[(0, 20_728), (60_000, 21_029)], 5_000), // 236
+        source(&[(0, 3_299)], 1_000_000),                // 246
+    ];
+    (variables, sources)
+}
+
+fn bound_of(variables: &Variables, sources: &[Interrupts], model: InterruptModel) -> Bound {
+    let sources: Vec<_> = sources.iter().enumerate().map(|(at, source)| (at == 0, source)).collect();
+    bound(variables, &sources, model, HORIZON)
+}
+
+#[test]
+fn figure_24_without_interrupts() {
+    let (variables, sources) = figure_24();
+    let bound = bound_of(&variables, &sources, InterruptModel::None);
+    assert_eq!(bound.outcome, Outcome::Converged(ns(42_212)));
+    assert!(bound.terms.is_empty());
+}
+
+#[test]
+fn figure_24_with_a_sliding_window() {
+    let (variables, sources) = figure_24();
+    let bound = bound_of(&variables, &sources, InterruptModel::SlidingWindow);
+    assert_eq!(bound.windows, [ns(42_212), ns(97_741), ns(98_042)]);
+    assert_eq!(bound.outcome, Outcome::Converged(ns(98_042)));
+    let terms: Vec<_> = bound.terms.iter().map(|term| (term.source, term.interference.ns())).collect();
+    assert_eq!(terms, [(1, 16_914), (2, 14_588), (3, 21_029), (4, 3_299)]);
+}
+
+#[test]
+fn figure_24_sporadic_does_not_converge() {
+    let (variables, sources) = figure_24();
+    let bound = bound_of(&variables, &sources, InterruptModel::Sporadic);
+    assert_eq!(bound.outcome, Outcome::DoesNotConverge);
+}
+
+#[test]
+fn single_interrupts_count_once() {
+    let (variables, mut sources) = figure_24();
+    sources[0].wcet = ns(500);
+    let single = bound_of(&variables, &sources, InterruptModel::WorstSingle);
+    assert_eq!(single.outcome, Outcome::Converged(ns(42_212 + 20_728 + 500)));
+    let each = bound_of(&variables, &sources, InterruptModel::WorstOfEach);
+    assert_eq!(each.outcome, Outcome::Converged(ns(42_212 + 16_914 + 14_588 + 20_728 + 3_299 + 500)));
+}
+
+/// Occurrences of one source: gaps before each, and execution times.
+fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
+    let gap = prop_oneof![3 => 0..2_000_u64, 2 => 0..400_000_u64, 1 => 0..20_000_000_u64];
+    prop::collection::vec((gap, 1..5_000_u64, 0..300_u64), 1..60).prop_map(|raw| {
+        let mut now = 1_000;
+        raw.into_iter()
+            .map(|(gap, execution, nmi)| {
+                let entry = now + gap;
+                now = entry + execution + nmi;
+                Occurrence {
+                    entry: Instant::from_ns(entry),
+                    exit: Instant::from_ns(now),
+                    execution: ns(execution),
+                }
+            })
+            .collect()
+    })
+}
+
+fn tracked(occurrences: &[Occurrence]) -> Interrupts {
+    let mut tracker = Tracker::new(HORIZON);
+    for &occurrence in occurrences {
+        tracker.add(occurrence);
+    }
+    tracker.interrupts().clone()
+}
+
+/// Sum and number of all that is served, whole or in part, in a window of this length, of all windows that
+/// begin while an interrupt is served.
+fn brute_force(occurrences: &[Occurrence], length: u64) -> (u64, u64) {
+    let mut greatest = (0, 0);
+    for first in occurrences {
+        // Just before its exit: the window reaches furthest, and the interrupt counts whole.
+        let begin = first.exit.ns() - 1;
+        let inside = || {
+            occurrences.iter().filter(|it| it.exit.ns() > begin && it.entry.ns() < first.exit.ns() + length)
+        };
+        greatest.0 = greatest.0.max(inside().map(|it| it.execution.ns()).sum());
+        greatest.1 = greatest.1.max(inside().count() as u64);
+    }
+    greatest
+}
+
+proptest! {
+    #[test]
+    fn windows_are_those_of_brute_force(occurrences in occurrences(), lengths in prop::collection::vec(1..10_000_000_u64, 20)) {
+        let interrupts = tracked(&occurrences);
+        let ends = occurrences.iter().flat_map(|it| {
+            occurrences.iter().map(|other| other.entry.since(it.exit).ns()).filter(|&span| span < HORIZON.ns())
+        });
+        for length in ends.flat_map(|span| [span, span + 1]).filter(|&length| length > 0).chain(lengths) {
+            let (sum, count) = brute_force(&occurrences, length);
+            prop_assert_eq!(interrupts.execution.sum(ns(length)), sum, "in {}", length);
+            prop_assert_eq!(interrupts.arrivals.sum(ns(length)), count, "in {}", length);
+        }
+        prop_assert_eq!(interrupts.wcet, occurrences.iter().map(|it| it.execution).max().unwrap());
+        let separation = occurrences.windows(2).map(|pair| pair[1].entry.since(pair[0].entry)).min();
+        prop_assert_eq!(interrupts.separation, separation);
+    }
+
+    #[test]
+    fn observations_merge_in_any_order(a in occurrences(), b in occurrences(), c in occurrences()) {
+        let [a, b, c] = [tracked(&a), tracked(&b), tracked(&c)];
+        let merged = |parts: [&Interrupts; 3]| {
+            let mut sum = Interrupts::default();
+            parts.into_iter().for_each(|part| sum.merge(part));
+            sum
+        };
+        let forward = merged([&a, &b, &c]);
+        prop_assert_eq!(&forward, &merged([&c, &a, &b]));
+        for length in [1, 1_000, 100_000, 9_000_000] {
+            let greatest = [&a, &b, &c].map(|part| part.execution.sum(ns(length))).into_iter().max();
+            prop_assert_eq!(Some(forward.execution.sum(ns(length))), greatest);
+        }
+    }
+
+    #[test]
+    fn no_window_spans_a_gap(before in occurrences(), after in occurrences()) {
+        let mut tracker = Tracker::new(HORIZON);
+        before.iter().for_each(|&it| tracker.add(it));
+        tracker.gap();
+        after.iter().for_each(|&it| tracker.add(it));
+        let mut apart = tracked(&before);
+        apart.merge(&tracked(&after));
+        prop_assert_eq!(tracker.interrupts(), &apart);
+    }
+
+    /// The bound is a fixed point, the least one, and each model covers the less pessimistic ones.
+    #[test]
+    fn bounds_are_least_fixed_points(
+        sources in prop::collection::vec(occurrences(), 0..4),
+        durations in prop::array::uniform4(0..30_000_u64),
+    ) {
+        let [poid, psd, st, paie] = durations.map(ns);
+        let variables = Variables { poid, psd, st, paie };
+        let sources: Vec<_> = sources.iter().map(|source| tracked(source)).collect();
+        let found = |model| bound_of(&variables, &sources, model).outcome;
+        if let Outcome::Converged(length) = found(InterruptModel::SlidingWindow) {
+            let right = |window: u64| {
+                variables.interference_free().ns() + sources.iter().map(|source| source.execution.sum(ns(window))).sum::<u64>()
+            };
+            prop_assert_eq!(right(length.ns()).max(1), length.ns());
+            let lesser = (1..length.ns()).step_by(97).find(|&window| right(window) <= window);
+            prop_assert_eq!(lesser, None, "a shorter window is enough");
+        }
+        let value = |model| match found(model) {
+            Outcome::Converged(length) => length,
+            Outcome::DoesNotConverge => ns(u64::MAX),
+        };
+        prop_assert!(value(InterruptModel::None) <= value(InterruptModel::WorstSingle));
+        prop_assert!(value(InterruptModel::WorstSingle) <= value(InterruptModel::WorstOfEach));
+        prop_assert!(value(InterruptModel::WorstOfEach) <= value(InterruptModel::SlidingWindowWcet));
+        prop_assert!(value(InterruptModel::SlidingWindow) <= value(InterruptModel::SlidingWindowWcet));
+        prop_assert!(value(InterruptModel::SlidingWindowWcet) <= value(InterruptModel::Sporadic));
+    }
+}

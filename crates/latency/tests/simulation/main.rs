@@ -1,0 +1,201 @@
+//! Soundness: kernels that obey the rules, simulated, seen by the state machine that runs in the kernel
+//! (compiled for user space). No simulated latency is above the bound of the same run.
+
+mod kernel;
+
+use kernel::{Arrival, Case, Effect, Kernel, Latency, Random, Scheduler};
+use punctual_latency::{InterruptModel, Interrupts, Occurrence, Outcome, Tracker, Variables, bound};
+use punctual_model::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const HORIZON: Duration = Duration::from_ms(10);
+
+/// What was measured in one run.
+struct Measured {
+    variables: Variables,
+    sources: BTreeMap<u32, Interrupts>,
+    negative: u64,
+}
+
+fn compiled() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("machine");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/simulation/machine.c");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"]).arg(&program).arg(source);
+    assert!(compiler.status().unwrap().success(), "{compiler:?}");
+    (folder, program)
+}
+
+/// What the state machine makes of the events of all runs.
+fn measure(events: String) -> Vec<Measured> {
+    let (_folder, program) = compiled();
+    let mut machine = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = machine.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(events.as_bytes()).unwrap());
+    let output = machine.wait_with_output().unwrap();
+    writer.join().unwrap();
+    assert!(output.status.success());
+    let mut runs = Vec::new();
+    let mut trackers: BTreeMap<u32, Tracker> = BTreeMap::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let mut numbers = line[2..].split(' ').map(|word| word.parse::<u64>().unwrap());
+        let mut number = || numbers.next().unwrap();
+        if line.starts_with('i') {
+            let source = u32::try_from(number()).unwrap();
+            let (entry, exit) = (Instant::from_ns(number()), Instant::from_ns(number()));
+            let execution = Duration::from_ns(number());
+            let tracker = trackers.entry(source).or_insert_with(|| Tracker::new(HORIZON));
+            tracker.add(Occurrence { entry, exit, execution });
+            continue;
+        }
+        let [poid, psd, st, paie] = [(); 4].map(|()| Duration::from_ns(number()));
+        let sources = std::mem::take(&mut trackers);
+        runs.push(Measured {
+            variables: Variables { poid, psd, st, paie },
+            sources: sources.into_iter().map(|(name, it)| (name, it.interrupts().clone())).collect(),
+            negative: number(),
+        });
+    }
+    runs
+}
+
+fn bound_of(measured: &Measured, model: InterruptModel) -> Outcome {
+    let sources: Vec<_> = measured.sources.iter().map(|(name, source)| (*name == 1, source)).collect();
+    bound(&measured.variables, &sources, model, HORIZON).outcome
+}
+
+/// A random schedule: how busy with interrupts, how long sections and the scheduler are, differs from run to
+/// run.
+fn random_schedule(seed: u64) -> Kernel {
+    let mut random = Random(seed);
+    let end = 400_000 + random.below(400_000);
+    let mut arrivals = Vec::new();
+    for source in 1..=1 + random.below(5) as u32 {
+        let greatest = 1 + random.below(if source == 1 { 800 } else { 4_000 });
+        let (gap, burst) = (2_000 + random.below(100_000), random.below(3));
+        let wakes = random.below(3);
+        let mut at = random.below(gap);
+        while at < end {
+            let effect = match (source, wakes, random.below(3)) {
+                (1, ..) => Effect::Nothing,
+                (_, 0, 0 | 1) => Effect::Wakes,
+                (_, 1, 0) => Effect::WakesOther,
+                _ => Effect::Nothing,
+            };
+            arrivals.push(Arrival { at, source, execution: random.span(greatest), effect });
+            at += if random.below(4) < burst {
+                1 + random.below(greatest * 2)
+            } else {
+                gap / 2 + random.below(gap)
+            };
+        }
+    }
+    let stretch = 1 + random.below(4_000);
+    let enabled = 1 + random.below(1_000);
+    let mut timing = Random(random.next());
+    let scheduler = move || Scheduler {
+        stretches: [(); 6].map(|()| timing.span(stretch)),
+        enabled: timing.span(enabled),
+    };
+    let mut kernel = Kernel::new(arrivals, Box::new(scheduler));
+    let section = 1 + random.below(15_000);
+    while kernel.now < end {
+        let (first, second, third) = (random.span(section), random.span(section), random.span(section));
+        match random.below(8) {
+            0 => {
+                kernel.disable_preemption();
+                kernel.run(first);
+                kernel.enable_preemption();
+            }
+            1 => {
+                kernel.disable_interrupts();
+                kernel.run(first);
+                kernel.enable_interrupts();
+            }
+            2 => {
+                kernel.disable_interrupts();
+                kernel.run(first);
+                kernel.disable_preemption();
+                kernel.run(second);
+                kernel.enable_interrupts();
+                kernel.run(third);
+                kernel.enable_preemption();
+            }
+            3 => {
+                kernel.disable_preemption();
+                kernel.run(first);
+                kernel.disable_interrupts();
+                kernel.run(second);
+                kernel.enable_preemption();
+                kernel.run(third);
+                kernel.enable_interrupts();
+            }
+            4 => kernel.wake_from_thread(first / 2, second / 2),
+            5 => kernel.sleep(first * 4),
+            _ => kernel.run(first * 2),
+        }
+    }
+    kernel.events.push_str(". 0 0 0 0\n");
+    kernel
+}
+
+#[test]
+fn no_latency_is_above_the_bound() {
+    let seeds = 0..4_000_u64;
+    let mut events = String::new();
+    let mut latencies: Vec<Vec<Latency>> = Vec::new();
+    for seed in seeds.clone() {
+        let kernel = random_schedule(seed);
+        events.push_str(&kernel.events);
+        latencies.push(kernel.latencies);
+    }
+    let runs = measure(events);
+    assert_eq!(runs.len(), latencies.len());
+    let mut cases: BTreeMap<Case, u64> = BTreeMap::new();
+    let (mut bounded, mut closest) = (0_u64, 0.0_f64);
+    for (seed, (measured, latencies)) in seeds.zip(runs.iter().zip(&latencies)) {
+        assert_eq!(measured.negative, 0, "seed {seed}");
+        for latency in latencies {
+            *cases.entry(latency.case).or_default() += 1;
+        }
+        let Outcome::Converged(limit) = bound_of(measured, InterruptModel::SlidingWindow) else { continue };
+        bounded += 1;
+        for latency in latencies {
+            assert!(latency.from_ready <= limit.ns(), "seed {seed}: {latency:?} above {limit}");
+            assert!(latency.from_arrival <= limit.ns(), "seed {seed}: {latency:?} above {limit}");
+            closest = closest.max(latency.from_arrival as f64 / limit.ns() as f64);
+        }
+    }
+    for case in [Case::IA, Case::IB, Case::IC, Case::IIA, Case::IIB, Case::Idle] {
+        assert!(cases.get(&case).is_some_and(|&count| count >= 100), "{case:?} hardly occurs: {cases:?}");
+    }
+    assert!(bounded >= 3_000, "only {bounded} runs have a bound");
+    println!("{bounded} runs with a bound, {cases:?}, at most {closest:.3} of the bound");
+}
+
+/// A thread makes the other ready as soon as it has disabled preemption for the longest time; an interrupt
+/// comes; then the scheduler takes its longest.
+#[test]
+fn the_bound_is_reached() {
+    let arrival = Arrival { at: 30_000, source: 40, execution: 3_000, effect: Effect::Nothing };
+    let scheduler = || Scheduler { stretches: [500, 700, 900, 1_100, 1_300, 1_500], enabled: 250 };
+    let mut kernel = Kernel::new(vec![arrival], Box::new(scheduler));
+    kernel.run(20_000);
+    kernel.wake_from_thread(0, 25_000);
+    kernel.run(10_000);
+    kernel.events.push_str(". 0 0 0 0\n");
+    let latency = kernel.latencies[0];
+    assert_eq!(latency.case, Case::IIB);
+    let measured = &measure(kernel.events)[0];
+    assert_eq!(measured.variables.poid.ns(), 25_000);
+    assert_eq!(measured.variables.psd.ns(), 500 + 700 + 900 + 1_100 + 1_300 + 1_500);
+    assert_eq!(measured.variables.st.ns(), 900 + 1_100 + 1_300 + 1_500);
+    assert_eq!(measured.variables.paie.ns(), 250);
+    let limit = bound_of(measured, InterruptModel::SlidingWindow);
+    assert_eq!(limit, Outcome::Converged(Duration::from_ns(25_000 + 250 + 6_000 + 3_000)));
+    assert_eq!(limit, Outcome::Converged(Duration::from_ns(latency.from_ready)));
+}
