@@ -67,6 +67,8 @@ pub struct PeriodicSummary {
     base: u64,
     count: u64,
     known_arrivals: u64,
+    /// Activations between the last release and the next, already known.
+    owed: u64,
     /// The first releases, of which the first `REACH` are in no segment.
     head: Vec<Entry>,
     /// The last releases, not yet in a segment.
@@ -112,6 +114,7 @@ impl PeriodicSummary {
         // A release before its arrival: a signal ended the sleep, and the arrival means nothing.
         let arrival = release.arrival.map(model::Instant::ns).filter(|&arrival| arrival <= latest);
         let floor = arrival.map_or(earliest, |arrival| arrival.min(earliest));
+        let advance = advance.max(1).saturating_add(std::mem::take(&mut self.owed));
         self.count += 1;
         self.known_arrivals += u64::from(arrival.is_some());
         self.out_of_range |= self.base.abs_diff(floor).max(self.base.abs_diff(latest)) > LIMIT as u64;
@@ -129,7 +132,14 @@ impl PeriodicSummary {
         if let Some(disturbance) = disturbance {
             self.disturb((latest, disturbance));
         }
-        self.take(Entry { floor, evidence, latest, advance: advance.max(1) as i64 });
+        self.take(Entry { floor, evidence, latest, advance: advance as i64 });
+    }
+
+    /// The next release comes `activations` later than it would: so many more followed the last one without a
+    /// release of their own.
+    #[inline]
+    pub fn skip(&mut self, activations: u64) {
+        self.owed = self.owed.saturating_add(activations);
     }
 
     #[inline]
@@ -229,6 +239,8 @@ impl PeriodicSummary {
             return;
         }
         let y = later.base.wrapping_sub(self.base) as i64;
+        let owed = std::mem::replace(&mut self.owed, later.owed);
+        self.out_of_range |= owed > MOST_INDEX as u64;
         self.out_of_range |=
             later.out_of_range || self.count + later.count > MOST_INDEX as u64 || self.cannot_take(later);
         self.count += later.count;
@@ -241,7 +253,13 @@ impl PeriodicSummary {
             keep_wide(&mut self.wide, (width, floor + y, latest + y));
         }
         later.disturbed.iter().for_each(|&(at, disturbance)| self.disturb((at + y, disturbance)));
-        later.head.iter().for_each(|entry| self.take(entry.lifted(y)));
+        for (at, entry) in later.head.iter().enumerate() {
+            let mut entry = entry.lifted(y);
+            if at == 0 {
+                entry.advance += owed as i64;
+            }
+            self.take(entry);
+        }
         if later.segments.is_empty() {
             return;
         }

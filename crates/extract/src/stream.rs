@@ -81,7 +81,12 @@ impl Stream {
         self.releases += 1;
         self.uncertain += u64::from(uncertain);
         self.back_to_back += u64::from(uncertain && circumstances.back_to_back);
-        self.periodic.push_with(release, circumstances.expirations, circumstances.disturbance);
+        // A call that slept was woken by the first of its expirations; one that did not wait finds the last.
+        let expirations = circumstances.expirations.max(1);
+        let (before, behind) =
+            if circumstances.back_to_back { (expirations, 0) } else { (1, expirations - 1) };
+        self.periodic.push_with(release, before, circumstances.disturbance);
+        self.periodic.skip(behind);
         self.distances.push(release.window);
     }
 

@@ -6,8 +6,9 @@ use common::noise::Random;
 use common::{exact, window};
 use proptest::prelude::*;
 use punctual_extract::periodic::PeriodicSummary;
+use punctual_extract::stream::{Circumstances, Options, Stream};
 use punctual_model::check::periodic as check;
-use punctual_model::{Choice, Duration, Fraction, Instant, Periodic, PeriodicOn, Release, Window};
+use punctual_model::{Choice, Duration, Fraction, Instant, Periodic, PeriodicOn, Release, Separator, Window};
 
 fn summary(releases: &[Release]) -> PeriodicSummary {
     let mut summary = PeriodicSummary::new();
@@ -254,5 +255,33 @@ proptest! {
         let mut merged = summary(&releases[..cut]);
         merged.merge(&summary(&releases[cut..]));
         prop_assert_eq!(merged.model(), model(&releases));
+    }
+}
+
+/// A thread that is woken by an expiration of its timer and gets its processor late finds several: its release
+/// is the first of them, and the next one comes after the last.
+#[test]
+fn a_woken_thread_was_released_by_the_first_of_its_expirations() {
+    const PERIOD: u64 = 4_000_000;
+    let mut random = Random(7);
+    let mut stream = Stream::new(&Options::default());
+    let mut pieces = [Stream::new(&Options::default()), Stream::new(&Options::default())];
+    let (mut expiration, mut skipped) = (0, 0);
+    for job in 0..1_200 {
+        let expirations = if job % 97 == 50 { 2 + random.below(6) } else { 1 };
+        let release = exact(1_000_000 + expiration * PERIOD + random.below(60_000));
+        let circumstances = Circumstances { expirations, ..Circumstances::default() };
+        stream.release(&release, circumstances);
+        pieces[usize::from(job > 50)].release(&release, circumstances);
+        expiration += expirations;
+        skipped += expirations - 1;
+    }
+    let [mut merged, later] = pieces;
+    merged.merge(&later);
+    for stream in [stream, merged] {
+        let model = stream.to_model(Separator::SUSPENSION).arrival.periodic.expect("a period");
+        assert_eq!((model.period_ns, model.period_exact), (Duration::from_ns(PERIOD), None));
+        assert_eq!((model.skipped, model.extra), (skipped, 0));
+        assert!(model.jitter_ns < Duration::from_us(61), "{model:?}");
     }
 }
