@@ -2,7 +2,7 @@
 //! Rosier and Howell 1990), by Quick Processor-demand Analysis (Zhang and Burns 2009).
 //!
 //! > All deadlines are kept if and only if h(t) = Σ (⌊(t − D_i) / T_i⌋ + 1) · Q_i over all tasks with D_i ≤ t
-//! never exceeds t.
+//! > never exceeds t.
 //!
 //! The runtime of the task that is to be admitted may be open. QPA goes from long intervals to short ones,
 //! and where an interval has too much demand, the runtime is cut until it has not; what was passed before

@@ -25,7 +25,7 @@ impl Random {
     /// In `1..=greatest`, mostly far below.
     pub fn span(&mut self, greatest: u64) -> u64 {
         let shift = self.below(4);
-        1 + self.below(greatest.max(1)) >> shift
+        1 + (self.below(greatest.max(1)) >> shift)
     }
 }
 
@@ -73,11 +73,11 @@ pub struct Latency {
 /// Where the event came that made the thread ready: the paper's cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Case {
-    IA,
-    IB,
-    IC,
-    IIA,
-    IIB,
+    Ia,
+    Ib,
+    Ic,
+    Iia,
+    Iib,
     /// In the idle thread, which the paper treats as any other.
     Idle,
 }
@@ -240,12 +240,12 @@ impl Kernel {
         self.high_is_ready = true;
         self.need_resched = true;
         let case = match (self.running, self.stage) {
-            (_, Stage::Called) => Case::IA,
-            (_, Stage::Entered) => Case::IB,
-            (_, Stage::Masked) => Case::IC,
+            (_, Stage::Called) => Case::Ia,
+            (_, Stage::Entered) => Case::Ib,
+            (_, Stage::Masked) => Case::Ic,
             (Running::Idle, Stage::Outside) => Case::Idle,
-            (_, Stage::Outside) if arrival.is_some() && !self.preempt_off => Case::IIA,
-            (_, Stage::Outside) => Case::IIB,
+            (_, Stage::Outside) if arrival.is_some() && !self.preempt_off => Case::Iia,
+            (_, Stage::Outside) => Case::Iib,
         };
         let arrived = if case == Case::Idle { self.now } else { arrival.unwrap_or(self.now) };
         self.woken = Some((self.now, arrived, case));

@@ -170,7 +170,7 @@ fn no_latency_is_above_the_bound() {
             closest = closest.max(latency.from_arrival as f64 / limit.ns() as f64);
         }
     }
-    for case in [Case::IA, Case::IB, Case::IC, Case::IIA, Case::IIB, Case::Idle] {
+    for case in [Case::Ia, Case::Ib, Case::Ic, Case::Iia, Case::Iib, Case::Idle] {
         assert!(cases.get(&case).is_some_and(|&count| count >= 100), "{case:?} hardly occurs: {cases:?}");
     }
     assert!(bounded >= 3_000, "only {bounded} runs have a bound");
@@ -189,7 +189,7 @@ fn the_bound_is_reached() {
     kernel.run(10_000);
     kernel.events.push_str(". 0 0 0 0\n");
     let latency = kernel.latencies[0];
-    assert_eq!(latency.case, Case::IIB);
+    assert_eq!(latency.case, Case::Iib);
     let measured = &measure(kernel.events)[0];
     assert_eq!(measured.variables.poid.ns(), 25_000);
     assert_eq!(measured.variables.psd.ns(), 500 + 700 + 900 + 1_100 + 1_300 + 1_500);
