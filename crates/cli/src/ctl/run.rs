@@ -86,7 +86,7 @@ pub fn run(plan: Plan, client: Client) -> Result<(), Failure> {
         How::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
         How::Model(Needs { needs, remarks }) => {
             for remark in &remarks {
-                console::message(&remark);
+                console::message(remark);
             }
             accompany(&plan.command, needs, client, plan.quiet)
         }
