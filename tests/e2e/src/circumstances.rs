@@ -291,8 +291,8 @@ fn show_truncated() -> Result<Outcome> {
 
 fn show_other_version() -> Result<Outcome> {
     let mut model: serde_json::Value = serde_json::from_str(&good_model()?)?;
-    model["version"] = 2.into();
-    show_fails(model.to_string().as_bytes(), &["version", "2"])?;
+    model["version"] = 3.into();
+    show_fails(model.to_string().as_bytes(), &["version", "3"])?;
     Ok(Outcome::Completed)
 }
 

@@ -192,7 +192,7 @@ fn plausible_offsets() -> Result<Outcome> {
         (
             &without_names,
             "u16 at arg0+2",
-            "all 300 pushes are of one channel, though its id was read at 3 places of memory",
+            "all 300 pushes are of one channel, although its id was read at 3 places of memory",
         ),
         (
             &without_names,
@@ -299,7 +299,7 @@ fn join() -> Result<Outcome> {
     for (probes, expected) in [(&["punctual-flow"][..], false), (&["punctual-flow", &of_program][..], true)] {
         let (folder, ended) = record(directory.path(), probes, &["--force"], &[&program, "100"])?;
         ended.expect_code(0)?;
-        let said = "declared and not in the trace: imgae ─► navi (no such channel); channels that were seen: map, image, pose\n";
+        let said = "declared but not in the trace: imgae ─► navi (no such channel); channels seen: map, image, pose\n";
         ensure!(ended.stderr.contains(said) == expected, "{}", ended.all());
         let mut chains = punctual(["chains", "--json"]);
         chains.arg(&folder);
@@ -371,7 +371,7 @@ fn files() -> Result<Outcome> {
         (
             ["tasking-framework-1.2.toml", "/there/is/none"],
             4,
-            "cannot look for functions in /there/is/none: there is no such program",
+            "there is no program /there/is/none; give its path, or check PATH",
         ),
         (
             ["tasking", &program],
