@@ -176,11 +176,11 @@ fn refused() -> Result<Outcome> {
     let mut of_another_clock: serde_json::Value = serde_json::from_str(&fs::read_to_string(&alone)?)?;
     of_another_clock["clock"] = "CLOCK_BOOTTIME".into();
     fs::write(&alone, of_another_clock.to_string())?;
-    expect_error(&chains(&["--model".as_ref(), alone.as_os_str()])?, 2, &["its clock is CLOCK_BOOTTIME"])?;
+    expect_error(&chains(&["--model".as_ref(), alone.as_os_str()])?, 2, &["uses CLOCK_BOOTTIME, the trace CLOCK_MONOTONIC"])?;
     expect_error(
         &chains(&["--chain".as_ref(), "cam,,moto".as_ref()])?,
         2,
-        &["--chain \"cam,,moto\": a task has no name"],
+        &["--chain \"cam,,moto\" has an empty task name"],
     )?;
     expect_error(&chains(&["--no-such-option".as_ref()])?, 2, &["see punctual chains --help"])?;
     let elsewhere = crate::run::directory()?;
@@ -188,7 +188,7 @@ fn refused() -> Result<Outcome> {
     for command in ["report", "timeline"] {
         let mut two = punctual([command, "-o", "-"]);
         two.arg(&other).arg(&trace);
-        expect_error(&run(two)?, 2, &["two traces of dataflow programs"])?;
+        expect_error(&run(two)?, 2, &["are both traces of dataflow programs"])?;
     }
     let (file, other) =
         (directory.path().join("one.timing.json"), directory.path().join("other.timing.json"));
@@ -196,7 +196,7 @@ fn refused() -> Result<Outcome> {
     fs::copy(&file, &other)?;
     let mut report = punctual(["report", "-o", "-"]);
     report.arg(&file).arg(&trace).arg(&other);
-    expect_error(&run(report)?, 2, &["are two files; a page shows one timing model"])?;
+    expect_error(&run(report)?, 2, &["are both files; a page shows one timing model"])?;
     let mut timeline = punctual(["timeline", "-o", "-"]);
     timeline.arg(&trace).arg(&file);
     expect_error(&run(timeline)?, 5, &["is a timing model; a timeline is made of recordings and traces"])?;
