@@ -85,7 +85,7 @@ pub fn no_command() -> Error {
 /// The error where a command cannot be started.
 pub fn cannot_start(name: &OsStr, error: &std::io::Error) -> Error {
     let why = match error.kind() {
-        std::io::ErrorKind::NotFound => "no such command; give its path, or look at PATH".to_owned(),
+        std::io::ErrorKind::NotFound => "there is no such program; give its path, or check PATH".to_owned(),
         std::io::ErrorKind::PermissionDenied => "it may not be executed; is it a program?".to_owned(),
         _ => error.to_string(),
     };

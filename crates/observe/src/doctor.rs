@@ -67,7 +67,7 @@ pub fn doctor() -> Vec<Check> {
 
 const TRACEPOINTS: &str = "tracepoints";
 const FUNCTIONS: &str = "function tracing (fentry)";
-const FULL_SPEED: &str = "leaving system calls that are not observed at full speed";
+const FULL_SPEED: &str = "keeping unobserved system calls at full speed";
 
 fn without_advice(error: &Error) -> String {
     let text = error.to_string();
@@ -149,7 +149,7 @@ fn functions() -> Check {
             needed_for,
             Verdict::Degraded,
             without_advice(&error),
-            "nothing need be done: tracepoints take its place, and every system call on the machine takes a little longer meanwhile",
+            "nothing: tracepoints are used instead, which makes every system call a little slower while observing",
         ),
     }
 }

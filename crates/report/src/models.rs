@@ -51,7 +51,7 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
             });
             if let Some(periodic) = periodic {
                 text.push(format!(
-                    "A periodic model holds too, but is weak: every {} (period T), up to {} late (release jitter \
+                    "A periodic model holds too, but says little: every {} (period T), up to {} late (release jitter \
                      J = {}).",
                     exact(periodic),
                     at_most(periodic.jitter_ns),
@@ -69,7 +69,12 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
         };
         let _ = write!(line, " (minimum separation, δ⁻(2) = {})", ns(least));
         if let Some(most) = curve.and_then(|curve| curve.delta_max_ns.first()) {
-            let _ = write!(line, ", and never further apart than {} (δ⁺(2) = {})", at_most(*most), ns(*most));
+            let _ = write!(
+                line,
+                "; they are never further apart than {} (δ⁺(2) = {})",
+                at_most(*most),
+                ns(*most)
+            );
         }
         text.push(line + ".");
     }
@@ -303,7 +308,7 @@ fn ns(duration: Duration) -> String {
     format!("{} ns", count(duration.ns()))
 }
 
-/// An instant of the clock, counted from the begin of the observation: `+0.005000 s`, `−12 µs`.
+/// An instant of the clock, counted from the beginning of the observation: `+0.005000 s`, `−12 µs`.
 fn relative(ns: i64, begin: Instant) -> String {
     let distance = i128::from(ns) - i128::from(begin.ns());
     let span = Duration::from_ns(u64::try_from(distance.unsigned_abs()).unwrap_or(u64::MAX));

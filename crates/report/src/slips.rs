@@ -1,5 +1,5 @@
 //! What a periodic model has beside its period: skipped activations, extra releases, the typical jitter and
-//! the releases that it leaves out. Instants are displayed relative to the begin of the observation.
+//! the releases that it leaves out. Instants are displayed relative to the beginning of the observation.
 
 use crate::number::{agreeing, at_most, count, counted, period};
 use crate::text::since;

@@ -176,7 +176,11 @@ fn refused() -> Result<Outcome> {
     let mut of_another_clock: serde_json::Value = serde_json::from_str(&fs::read_to_string(&alone)?)?;
     of_another_clock["clock"] = "CLOCK_BOOTTIME".into();
     fs::write(&alone, of_another_clock.to_string())?;
-    expect_error(&chains(&["--model".as_ref(), alone.as_os_str()])?, 2, &["uses CLOCK_BOOTTIME, the trace CLOCK_MONOTONIC"])?;
+    expect_error(
+        &chains(&["--model".as_ref(), alone.as_os_str()])?,
+        2,
+        &["uses CLOCK_BOOTTIME, the trace CLOCK_MONOTONIC"],
+    )?;
     expect_error(
         &chains(&["--chain".as_ref(), "cam,,moto".as_ref()])?,
         2,

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 /// Ask punctuald: what is admitted, and have commands scheduled
 ///
-/// Programs declare their timing needs to the daemon punctuald, which admits and schedules them. This looks
-/// at what it does, and does the same for programs that know nothing of it.
+/// Programs declare their timing needs to the daemon punctuald, which admits and schedules them. These commands
+/// show what it does, and run programs under it that do not use its library.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes(), arg_required_else_help = true)]
 pub struct Ctl {
@@ -24,14 +24,14 @@ pub struct Ctl {
 
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Say how the daemon is, and who its clients are
+    /// Show the daemon's status and its clients
     #[command(after_long_help = crate::failure::codes())]
     Status {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the specs of this user; as root, those of all
+    /// List your specs; as root, those of all users
     #[command(after_long_help = crate::failure::codes())]
     List {
         /// Print JSON
@@ -61,18 +61,16 @@ const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline",
 
 /// Run a command under admitted specs
 ///
-/// With --period, --priority and the like, COMMAND's first thread is scheduled by one spec; threads and
-/// processes that it starts are not. Nothing is run that is not admitted.
+/// With --period, --priority and the like, one spec schedules COMMAND's first thread; threads and processes
+/// that it starts are not affected. COMMAND does not run unless the spec is admitted.
 ///
-/// With --model, each thread of COMMAND (and of the processes that it starts) that has the name of one in the
-/// timing model is scheduled by a spec of its own, with the period and the runtime of the task that tells
-/// most of that thread: of those in which it was real-time, or else of all, the one with the most jobs; of a
-/// task that was sometimes released more than once in a period, the runtime is that of as many jobs. One
-/// exceptionally long job can make a program inadmissible: --runtime-quantile leaves such jobs out. All
-/// specs are admitted before COMMAND is started. Threads of one name get theirs in the order in which they
-/// start. What gets no spec is told, and stays as it is. The model of a program that is not real-time yet
-/// comes from punctual extract --include-best-effort -o FILE -- COMMAND: without that option a model has just
-/// the threads that were real-time already.
+/// With --model, each thread of COMMAND and of its child processes gets a spec of its own if the timing model
+/// has a thread of the same name. Period and runtime come from the task of that thread with the most jobs
+/// (real-time tasks first). If the task was sometimes released several times in a period, the runtime covers
+/// that many jobs. One exceptionally long job can make a program inadmissible: --runtime-quantile leaves such
+/// jobs out. All specs are admitted before COMMAND starts. Threads of the same name get their specs in the
+/// order in which they start. Threads without a spec are listed and keep their scheduling. If the program is
+/// not real-time yet, make its model with punctual extract --include-best-effort -o FILE -- COMMAND.
 ///
 /// Ends with COMMAND's exit code, or 128 and the number of the signal that ended it. With --model, signals
 /// are passed on to it.

@@ -4,9 +4,9 @@ use crate::ctl::declared::Declared;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
-/// Say what the daemon's rules allow, and which line decides
+/// Check the daemon's rules, and show which line decides
 ///
-/// Reads the files that punctuald reads, and asks no daemon: so rules can be tried before they hold.
+/// Reads the same files as punctuald without asking it, so that rules can be tried before they take effect.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes(), arg_required_else_help = true)]
 pub struct Arguments {
@@ -20,10 +20,9 @@ pub enum Action {
     Explain(Explain),
 }
 
-/// Look whether rules are right, and show whom they let in
+/// Check rules for errors, and show whom they admit
 ///
-/// The exit code is 0 if the daemon would take them. What it would take and warn of is told on standard
-/// error.
+/// The exit code is 0 if the daemon would accept them. Its warnings go to standard error.
 #[derive(Args, Debug)]
 #[command(after_long_help = crate::failure::codes())]
 pub struct Check {
@@ -32,7 +31,7 @@ pub struct Check {
     pub file: Option<PathBuf>,
 
     /// The configuration, which says which plugins there are [default: /etc/punctual/punctuald.toml; without
-    /// it, any name is taken for a plugin]
+    /// it, every name counts as a plugin]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub config: Option<PathBuf>,
 

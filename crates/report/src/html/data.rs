@@ -68,7 +68,7 @@ struct PeriodicData {
 struct RasterData {
     /// Differences.
     number: Vec<u64>,
-    /// Differences, in microseconds since the begin of the observation: a screen shows no more.
+    /// Differences, in microseconds since the beginning of the observation: a screen shows no more.
     at_us: Vec<i64>,
     low: Vec<i64>,
     /// Where some are not zero.
@@ -90,7 +90,7 @@ struct RasterData {
 
 #[derive(Serialize)]
 struct Mark {
-    /// Since the begin of the observation.
+    /// Since the beginning of the observation.
     at_us: i64,
     value: i64,
 }

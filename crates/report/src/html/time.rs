@@ -87,10 +87,10 @@ pub(crate) fn section(model: &TimingModel, order: &[usize], jobs: Option<&Jobs>)
                 }
                 @if rows.len() > MOST_ROWS { p.missing { (counted((rows.len() - MOST_ROWS) as u64, "thread")) " more in the table." } }
                 figcaption {
-                    "A grey bar is the time in which a thread was observed, from the begin of the \
+                    "A grey bar is the time in which a thread was observed, from the beginning of the \
                      observation. "
                     @if jobs.is_some() {
-                        "The height of the blue area is its share of a processor; full height is " (most.div_ceil(10)) " %. A triangle marks the job with the longest response; it leads to that job."
+                        "The height of the blue area is its share of a processor; full height is " (most.div_ceil(10)) " %. A triangle marks the job with the longest response: click it to see the job."
                     } @else {
                         "What its jobs did is drawn with " a href="#recording" { "a recording" } "."
                     }
