@@ -69,12 +69,9 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
         };
         let _ = write!(line, " (minimum separation, δ⁻(2) = {})", ns(least));
         if let Some(most) = curve.and_then(|curve| curve.delta_max_ns.first()) {
-            let _ = write!(
-                line,
-                "; they are never further apart than {} (δ⁺(2) = {})",
-                at_most(*most),
-                ns(*most)
-            );
+            let and = if least.is_zero() { "and are" } else { "and" };
+            let _ =
+                write!(line, ", {and} never further apart than {} (δ⁺(2) = {})", at_most(*most), ns(*most));
         }
         text.push(line + ".");
     }
