@@ -128,8 +128,8 @@ void *bpf_this_cpu_ptr(const void *variable)
 #if defined(__TARGET_ARCH_x86)
 enum { READ = 0, CLOCK_NANOSLEEP = 230 };
 #define SET_CALL(number, a, b, c) \
-	(registers.orig_ax = (number), registers.di = (a), registers.si = (b), \
-		registers.dx = (c), registers.ax = (unsigned long)-ENOSYS)
+	(registers.orig_ax = (number), registers.di = (a), registers.si = (b), registers.dx = (c), \
+		registers.ax = (unsigned long)-ENOSYS)
 #define SET_RESULT(result) (registers.ax = (result))
 #else
 enum { READ = 63, CLOCK_NANOSLEEP = 115 };
@@ -156,7 +156,6 @@ int main(void)
 {
 	char event[16];
 	long long account, last;
-
 
 	*(volatile bool *)&active = true;
 	task.se.cfs_rq = &group;
