@@ -1,9 +1,9 @@
 //! The bound itself: the least fixed point of L = L_IF + I_NMI(L) + I_IRQ(L) (paper, Theorem 8), under six
 //! models of interrupts (paper, Section 5).
 
-use crate::source::Interrupts;
 use crate::variables::Variables;
 use punctual_model::Duration;
+use punctual_model::latency::InterruptCurves;
 
 /// How interrupts are taken to interfere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,7 +70,7 @@ pub struct Bound {
 /// sources were observed with.
 pub fn bound(
     variables: &Variables,
-    sources: &[(bool, &Interrupts)],
+    sources: &[(bool, &InterruptCurves)],
     model: InterruptModel,
     horizon: Duration,
 ) -> Bound {
@@ -91,7 +91,7 @@ pub fn bound(
     }
 }
 
-fn terms(sources: &[(bool, &Interrupts)], model: InterruptModel, window: Duration) -> Vec<Term> {
+fn terms(sources: &[(bool, &InterruptCurves)], model: InterruptModel, window: Duration) -> Vec<Term> {
     let term = |source: usize| Term { source, interference: interference(sources[source].1, model, window) };
     let all = (0..sources.len()).map(term).filter(|term| !term.interference.is_zero());
     if model != InterruptModel::WorstSingle {
@@ -108,23 +108,23 @@ fn terms(sources: &[(bool, &Interrupts)], model: InterruptModel, window: Duratio
 }
 
 /// I(L) of one source.
-fn interference(source: &Interrupts, model: InterruptModel, window: Duration) -> Duration {
-    let repeated = |count: u64| Duration::from_ns(source.wcet.ns().saturating_mul(count));
+fn interference(source: &InterruptCurves, model: InterruptModel, window: Duration) -> Duration {
+    let repeated = |count: u64| Duration::from_ns(source.wcet().ns().saturating_mul(count));
     match model {
         InterruptModel::None => Duration::ZERO,
-        InterruptModel::WorstSingle | InterruptModel::WorstOfEach => source.wcet,
+        InterruptModel::WorstSingle | InterruptModel::WorstOfEach => source.wcet(),
         InterruptModel::Sporadic => repeated(sporadic(source, window)),
-        InterruptModel::SlidingWindow => Duration::from_ns(source.execution.sum(window)),
-        InterruptModel::SlidingWindowWcet => repeated(source.arrivals.sum(window)),
+        InterruptModel::SlidingWindow => source.execution.sum(window),
+        InterruptModel::SlidingWindowWcet => repeated(source.arrivals(window)),
     }
 }
 
 /// How many interrupts with the least separation a window holds that begins at the exit of the first:
 /// ⌈(L + C) / T⌉, one at least.
-fn sporadic(source: &Interrupts, window: Duration) -> u64 {
-    match source.separation {
+fn sporadic(source: &InterruptCurves, window: Duration) -> u64 {
+    match source.min_separation_ns {
         Some(separation) if !separation.is_zero() => {
-            (window + source.wcet).ns().div_ceil(separation.ns()).max(source.count.min(1))
+            (window + source.wcet()).ns().div_ceil(separation.ns()).max(source.count.min(1))
         }
         Some(_) => u64::MAX,
         None => source.count,

@@ -6,11 +6,9 @@
 //! rules R1 to R14 (Section 3) is an assumption of every bound made here.
 
 mod bound;
-mod source;
-mod staircase;
+mod tracker;
 mod variables;
 
 pub use bound::{Bound, InterruptModel, Outcome, Term, bound};
-pub use source::{Interrupts, Occurrence, Tracker};
-pub use staircase::{Staircase, Step};
+pub use tracker::{HORIZON, Occurrence, Tracker};
 pub use variables::Variables;

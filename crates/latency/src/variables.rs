@@ -1,6 +1,6 @@
 //! The variables of threads (paper, Table 1): greatest durations, less the time of interrupts inside.
 
-use punctual_model::Duration;
+use punctual_model::{Duration, latency};
 
 /// Greatest observed durations on one processor, with the time of interrupts and NMIs taken out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,13 @@ impl Variables {
         self.psd = self.psd.max(other.psd);
         self.st = self.st.max(other.st);
         self.paie = self.paie.max(other.paie);
+    }
+}
+
+impl From<&latency::Variables> for Variables {
+    fn from(of: &latency::Variables) -> Variables {
+        let latency::Variables { poid, psd, st, paie } = of;
+        Variables { poid: poid.max_ns, psd: psd.max_ns, st: st.max_ns, paie: paie.max_ns }
     }
 }
 

@@ -1,34 +1,32 @@
 //! The bound against the paper's example, and against brute force.
 
 use proptest::prelude::*;
-use punctual_latency::{
-    Bound, InterruptModel, Interrupts, Occurrence, Outcome, Staircase, Step, Tracker, Variables, bound,
-};
+use punctual_latency::{Bound, HORIZON, InterruptModel, Occurrence, Outcome, Tracker, Variables, bound};
+use punctual_model::latency::{InterruptCurves, Staircase, Step};
 use punctual_model::{Duration, Instant};
-
-const HORIZON: Duration = Duration::from_ms(10);
 
 fn ns(ns: u64) -> Duration {
     Duration::from_ns(ns)
 }
 
 /// An interrupt source with these steps of execution time.
-fn source(steps: &[(u64, u64)], separation: u64) -> Interrupts {
-    let execution: Staircase = steps.iter().map(|&(span, sum)| Step { span: ns(span), sum }).collect();
-    Interrupts {
+fn source(steps: &[(u64, u64)], separation: u64) -> InterruptCurves {
+    let execution: Staircase =
+        steps.iter().map(|&(span, sum)| Step { span: ns(span), sum: ns(sum) }).collect();
+    InterruptCurves {
         count: 1_000,
-        wcet: ns(steps[0].1),
-        separation: Some(ns(separation)),
-        arrivals: steps.iter().zip(1..).map(|(&(span, _), sum)| Step { span: ns(span), sum }).collect(),
+        min_separation_ns: Some(ns(separation)),
+        delta_min_ns: steps[1..].iter().map(|&(span, _)| ns(span)).collect(),
+        wcet_ns: steps.iter().map(|&(_, sum)| ns(sum)).collect(),
         execution,
     }
 }
 
 /// Paper, Figure 24: variables and interrupts by number.
-fn figure_24() -> (Variables, Vec<Interrupts>) {
+fn figure_24() -> (Variables, Vec<InterruptCurves>) {
     let variables = Variables { poid: ns(22_510), psd: ns(19_702), st: ns(19_312), paie: Duration::ZERO };
     let sources = vec![
-        Interrupts::default(),                           // NMI
+        InterruptCurves::default(),                      // NMI
         source(&[(0, 16_914)], 1_000_000),               // 33
         source(&[(0, 14_588)], 1_000_000),               // 35
         source(&[(0, 20_728), (60_000, 21_029)], 5_000), // 236
@@ -37,7 +35,7 @@ fn figure_24() -> (Variables, Vec<Interrupts>) {
     (variables, sources)
 }
 
-fn bound_of(variables: &Variables, sources: &[Interrupts], model: InterruptModel) -> Bound {
+fn bound_of(variables: &Variables, sources: &[InterruptCurves], model: InterruptModel) -> Bound {
     let sources: Vec<_> = sources.iter().enumerate().map(|(at, source)| (at == 0, source)).collect();
     bound(variables, &sources, model, HORIZON)
 }
@@ -70,7 +68,7 @@ fn figure_24_sporadic_does_not_converge() {
 #[test]
 fn single_interrupts_count_once() {
     let (variables, mut sources) = figure_24();
-    sources[0].wcet = ns(500);
+    sources[0].wcet_ns = vec![ns(500)];
     let single = bound_of(&variables, &sources, InterruptModel::WorstSingle);
     assert_eq!(single.outcome, Outcome::Converged(ns(42_212 + 20_728 + 500)));
     let each = bound_of(&variables, &sources, InterruptModel::WorstOfEach);
@@ -96,12 +94,12 @@ fn occurrences() -> impl Strategy<Value = Vec<Occurrence>> {
     })
 }
 
-fn tracked(occurrences: &[Occurrence]) -> Interrupts {
+fn tracked(occurrences: &[Occurrence]) -> InterruptCurves {
     let mut tracker = Tracker::new(HORIZON);
     for &occurrence in occurrences {
         tracker.add(occurrence);
     }
-    tracker.interrupts().clone()
+    tracker.curves().clone()
 }
 
 /// Sum and number of all that is served, whole or in part, in a window of this length, of all windows that
@@ -129,19 +127,31 @@ proptest! {
         });
         for length in ends.flat_map(|span| [span, span + 1]).filter(|&length| length > 0).chain(lengths) {
             let (sum, count) = brute_force(&occurrences, length);
-            prop_assert_eq!(interrupts.execution.sum(ns(length)), sum, "in {}", length);
-            prop_assert_eq!(interrupts.arrivals.sum(ns(length)), count, "in {}", length);
+            prop_assert_eq!(interrupts.execution.sum(ns(length)).ns(), sum, "in {}", length);
+            prop_assert_eq!(interrupts.arrivals(ns(length)), count, "in {}", length);
         }
-        prop_assert_eq!(interrupts.wcet, occurrences.iter().map(|it| it.execution).max().unwrap());
+        prop_assert_eq!(interrupts.wcet(), occurrences.iter().map(|it| it.execution).max().unwrap());
         let separation = occurrences.windows(2).map(|pair| pair[1].entry.since(pair[0].entry)).min();
-        prop_assert_eq!(interrupts.separation, separation);
+        prop_assert_eq!(interrupts.min_separation_ns, separation);
+    }
+
+    /// WCET(n) is that of up to n consecutive interrupts, and never more than the window's sum.
+    #[test]
+    fn consecutive_execution_is_that_of_brute_force(occurrences in occurrences()) {
+        let curves = tracked(&occurrences);
+        for (index, wcet) in curves.wcet_ns.iter().enumerate() {
+            let runs = (1..=index + 1).flat_map(|n| occurrences.windows(n));
+            let held = runs.filter(|run| run[run.len() - 1].entry.since(run[0].exit) < HORIZON);
+            let greatest = held.map(|run| run.iter().map(|it| it.execution.ns()).sum()).max();
+            prop_assert_eq!(Some(wcet.ns()), greatest, "of {}", index + 1);
+        }
     }
 
     #[test]
     fn observations_merge_in_any_order(a in occurrences(), b in occurrences(), c in occurrences()) {
         let [a, b, c] = [tracked(&a), tracked(&b), tracked(&c)];
-        let merged = |parts: [&Interrupts; 3]| {
-            let mut sum = Interrupts::default();
+        let merged = |parts: [&InterruptCurves; 3]| {
+            let mut sum = InterruptCurves::default();
             parts.into_iter().for_each(|part| sum.merge(part));
             sum
         };
@@ -161,7 +171,7 @@ proptest! {
         after.iter().for_each(|&it| tracker.add(it));
         let mut apart = tracked(&before);
         apart.merge(&tracked(&after));
-        prop_assert_eq!(tracker.interrupts(), &apart);
+        prop_assert_eq!(tracker.curves(), &apart);
     }
 
     /// The bound is a fixed point, the least one, and each model covers the less pessimistic ones.
@@ -176,7 +186,7 @@ proptest! {
         let found = |model| bound_of(&variables, &sources, model).outcome;
         if let Outcome::Converged(length) = found(InterruptModel::SlidingWindow) {
             let right = |window: u64| {
-                variables.interference_free().ns() + sources.iter().map(|source| source.execution.sum(ns(window))).sum::<u64>()
+                variables.interference_free().ns() + sources.iter().map(|source| source.execution.sum(ns(window)).ns()).sum::<u64>()
             };
             prop_assert_eq!(right(length.ns()).max(1), length.ns());
             let lesser = (1..length.ns()).step_by(97).find(|&window| right(window) <= window);

@@ -4,6 +4,7 @@
 //! [`crate::check`] checks streams of jobs against it.
 
 use crate::dataflow::Dataflow;
+use crate::latency::SchedulingLatency;
 use crate::read::ReadError;
 use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::threads::{Task, Threads};
@@ -99,6 +100,8 @@ sections! {
     threads: Threads,
     /// A dataflow program: its graph, tasks and chains.
     dataflow: Dataflow,
+    /// How late the kernel can make a thread, by processor.
+    latency: SchedulingLatency,
 }
 
 impl TimingModel {

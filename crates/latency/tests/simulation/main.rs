@@ -4,19 +4,18 @@
 mod kernel;
 
 use kernel::{Arrival, Case, Effect, Kernel, Latency, Random, Scheduler};
-use punctual_latency::{InterruptModel, Interrupts, Occurrence, Outcome, Tracker, Variables, bound};
+use punctual_latency::{HORIZON, InterruptModel, Occurrence, Outcome, Tracker, Variables, bound};
+use punctual_model::latency::InterruptCurves;
 use punctual_model::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const HORIZON: Duration = Duration::from_ms(10);
-
 /// What was measured in one run.
 struct Measured {
     variables: Variables,
-    sources: BTreeMap<u32, Interrupts>,
+    sources: BTreeMap<u32, InterruptCurves>,
     negative: u64,
 }
 
@@ -56,7 +55,7 @@ fn measure(events: String) -> Vec<Measured> {
         let sources = std::mem::take(&mut trackers);
         runs.push(Measured {
             variables: Variables { poid, psd, st, paie },
-            sources: sources.into_iter().map(|(name, it)| (name, it.interrupts().clone())).collect(),
+            sources: sources.into_iter().map(|(name, it)| (name, it.curves().clone())).collect(),
             negative: number(),
         });
     }
