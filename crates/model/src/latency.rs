@@ -159,6 +159,20 @@ pub struct Monitor {
     pub violations: u64,
 }
 
+impl Preemption {
+    /// Its name in kernel configurations.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Preemption::None => "PREEMPT_NONE",
+            Preemption::Voluntary => "PREEMPT_VOLUNTARY",
+            Preemption::Full => "PREEMPT",
+            Preemption::Lazy => "PREEMPT_LAZY",
+            Preemption::Rt => "PREEMPT_RT",
+            Preemption::Unknown => "an unknown preemption model",
+        }
+    }
+}
+
 impl Section for SchedulingLatency {
     fn span(&self) -> Span {
         Span { from_ns: self.from_ns, until_ns: self.until_ns }

@@ -7,14 +7,16 @@ use crate::section::MergeError;
 use crate::time::Instant;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt::Display;
 use std::mem;
 
 pub(super) fn latency(
     one: SchedulingLatency,
     other: SchedulingLatency,
 ) -> Result<SchedulingLatency, MergeError> {
-    same("kernel", (&one.kernel, &one.preemption), (&other.kernel, &other.preemption))?;
-    same("horizon", one.horizon_ns, other.horizon_ns)?;
+    let kernel = |of: &SchedulingLatency| format!("{}, {}", of.kernel, of.preemption.name());
+    same("kernels", kernel(&one), kernel(&other))?;
+    same("horizons", one.horizon_ns, other.horizon_ns)?;
     Ok(SchedulingLatency {
         from_ns: one.from_ns.min(other.from_ns),
         until_ns: one.until_ns.max(other.until_ns),
@@ -24,12 +26,11 @@ pub(super) fn latency(
     })
 }
 
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, one: T, other: T) -> Result<(), MergeError> {
+fn same<T: PartialEq + Display>(what: &str, one: T, other: T) -> Result<(), MergeError> {
     match one == other {
         true => Ok(()),
         false => Err(MergeError(format!(
-            "the latencies were observed with different {what}s ({one:?} and {other:?}), and no bound holds \
-             for both"
+            "the latencies were observed with different {what} ({one}; {other}), and no bound holds for both"
         ))),
     }
 }

@@ -274,7 +274,7 @@ fn task() -> impl Strategy<Value = Task> {
         )
 }
 
-fn span() -> impl Strategy<Value = (Instant, Instant)> {
+pub fn span() -> impl Strategy<Value = (Instant, Instant)> {
     let instants = (any::<u64>(), any::<u64>());
     instants.prop_map(|(one, other)| (Instant::from_ns(one.min(other)), Instant::from_ns(one.max(other))))
 }
@@ -297,15 +297,20 @@ fn threads() -> impl Strategy<Value = Threads> {
 
 /// Whatever is valid: any section, and at least one.
 pub fn model() -> impl Strategy<Value = TimingModel> {
-    let sections = (option::of(threads().boxed()), option::of(dataflow().boxed()));
-    let sections =
-        sections.prop_filter("a section", |(threads, dataflow)| threads.is_some() || dataflow.is_some());
-    (sections, option::of(any::<u32>())).prop_map(|((threads, dataflow), cpus)| TimingModel {
-        platform: cpus.map(|cpus| Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus }),
-        threads,
-        dataflow,
-        ..TimingModel::new("CLOCK_MONOTONIC")
-    })
+    let sections = (
+        option::of(threads().boxed()),
+        option::of(dataflow().boxed()),
+        option::of(crate::latency::section().boxed()),
+    );
+    (sections, option::of(any::<u32>()))
+        .prop_map(|((threads, dataflow, latency), cpus)| TimingModel {
+            platform: cpus.map(|cpus| Platform { kernel: "6.18.44".into(), machine: "x86_64".into(), cpus }),
+            threads,
+            dataflow,
+            latency,
+            ..TimingModel::new("CLOCK_MONOTONIC")
+        })
+        .prop_filter("a section", |model| !model.spans().is_empty())
 }
 
 /// Five numbers that never decrease, as a distribution.

@@ -5,6 +5,7 @@ mod curves;
 mod dataflow;
 mod generate;
 mod jobs;
+mod latency;
 mod periodic;
 mod policy;
 mod read;

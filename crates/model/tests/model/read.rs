@@ -476,7 +476,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         ".{0,8}".prop_map(Value::from),
     ];
     let name = prop_oneof![
-        "format|version|clock|tasks|platform|threads|dataflow|streams|separator|arrival",
+        "format|version|clock|tasks|platform|threads|dataflow|latency|streams|separator|arrival",
         ".{0,4}"
     ];
     leaf.prop_recursive(4, 32, 6, move |inner| {
