@@ -321,9 +321,27 @@ fn keep_wide(wide: &mut Vec<(i64, i64, i64)>, window: (i64, i64, i64)) {
     wide.truncate(MOST_WIDE);
 }
 
-/// Keeps the first slips.
+/// Keeps the first slips. Those at one instant are ordered by size, so that the order in which pieces merge does
+/// not show.
 fn keep_slip(slips: &mut Vec<(i64, i64)>, at: i64, activations: i64) {
-    let place = slips.partition_point(|slip| slip.0 <= at);
+    let place = slips.partition_point(|slip| *slip <= (at, activations));
     slips.insert(place, (at, activations));
     slips.truncate(MAX_SLIPS);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_the_same_whatever_the_order_of_merges() {
+        let mut given: Vec<(i64, i64)> = (0..2 * MAX_SLIPS as i64).map(|slip| (slip / 4, slip % 4)).collect();
+        let mut forwards = Vec::new();
+        given.iter().for_each(|&(at, activations)| keep_slip(&mut forwards, at, activations));
+        assert_eq!(forwards, given[..MAX_SLIPS]);
+        given.reverse();
+        let mut backwards = Vec::new();
+        given.iter().for_each(|&(at, activations)| keep_slip(&mut backwards, at, activations));
+        assert_eq!(backwards, forwards);
+    }
 }
