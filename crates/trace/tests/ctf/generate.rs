@@ -68,8 +68,8 @@ fn separator() -> impl Strategy<Value = Separator> {
     prop_oneof![3 => Just(usual), 1 => Just(Separator::SUSPENSION), 2 => any]
 }
 
-fn activation() -> impl Strategy<Value = Activation> {
-    prop_oneof![3 => usual_activation(), 1 => odd_activation()]
+fn activation() -> BoxedStrategy<Activation> {
+    prop_oneof![3 => usual_activation(), 1 => odd_activation()].boxed()
 }
 
 /// Around the sizes of the fields of the compact layouts.
@@ -79,45 +79,47 @@ fn length() -> impl Strategy<Value = u64> {
 }
 
 /// What the kernel side sends: released after the stop, started after the release.
-pub fn usual_activation() -> impl Strategy<Value = Activation> {
+pub fn usual_activation() -> BoxedStrategy<Activation> {
     let times =
         ((1_u64 << 58)..(1 << 58) + (1 << 33), length(), length(), option::of((length(), any::<bool>())));
     let kinds =
         (any::<bool>(), prop::bool::weighted(0.1), prop_oneof![4 => Just(Duration::ZERO), 1 => duration()]);
     let more = (expirations(), disturbance());
-    ((1..6_u32, any::<u32>(), separator()), times, length(), kinds, more).prop_map(
-        |(
-            of,
-            (start, slept, latency, arrival),
-            cpu,
-            (is_asleep, is_window, suspended_after),
-            (expirations, disturbance),
-        )| {
-            let (tid, sequence, separator) = of;
-            let (stop, release) = (start - slept, start - latency);
-            let window =
-                Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release))
-                    .expect("in order");
-            let since = if is_asleep { release } else { stop };
-            let arrival =
-                arrival.map(|(distance, is_late)| if is_late { since + distance } else { since - distance });
-            Activation {
-                tid,
-                sequence,
-                separator,
-                slept: is_asleep,
-                stop: Instant::from_ns(stop),
-                cpu: Duration::from_ns(cpu),
-                arrival: arrival.map(Instant::from_ns),
-                resumed: Some(Resumed {
-                    suspended_after,
-                    expirations,
-                    disturbance,
-                    ..Resumed::new(is_asleep.then_some(window), Instant::from_ns(start))
-                }),
-            }
-        },
-    )
+    ((1..6_u32, any::<u32>(), separator()), times, length(), kinds, more)
+        .prop_map(
+            |(
+                of,
+                (start, slept, latency, arrival),
+                cpu,
+                (is_asleep, is_window, suspended_after),
+                (expirations, disturbance),
+            )| {
+                let (tid, sequence, separator) = of;
+                let (stop, release) = (start - slept, start - latency);
+                let window =
+                    Window::new(Instant::from_ns(release - u64::from(is_window)), Instant::from_ns(release))
+                        .expect("in order");
+                let since = if is_asleep { release } else { stop };
+                let arrival = arrival
+                    .map(|(distance, is_late)| if is_late { since + distance } else { since - distance });
+                Activation {
+                    tid,
+                    sequence,
+                    separator,
+                    slept: is_asleep,
+                    stop: Instant::from_ns(stop),
+                    cpu: Duration::from_ns(cpu),
+                    arrival: arrival.map(Instant::from_ns),
+                    resumed: Some(Resumed {
+                        suspended_after,
+                        expirations,
+                        disturbance,
+                        ..Resumed::new(is_asleep.then_some(window), Instant::from_ns(start))
+                    }),
+                }
+            },
+        )
+        .boxed()
 }
 
 /// Mostly nothing is known, or that there was one.
@@ -130,7 +132,7 @@ fn disturbance() -> impl Strategy<Value = Option<Disturbance>> {
     prop_oneof![6 => Just(None), 1 => select(&[Disturbance::Signal, Disturbance::Ending, Disturbance::Stall][..]).prop_map(Some)]
 }
 
-fn odd_activation() -> impl Strategy<Value = Activation> {
+fn odd_activation() -> BoxedStrategy<Activation> {
     let release = option::of((instant(), option::of(instant()))).prop_map(|given| {
         given.map(|(one, other)| {
             let other = other.unwrap_or(one);
@@ -167,9 +169,10 @@ fn odd_activation() -> impl Strategy<Value = Activation> {
             arrival,
             resumed,
         })
+        .boxed()
 }
 
-fn task() -> impl Strategy<Value = TaskRecord> {
+fn task() -> BoxedStrategy<TaskRecord> {
     let begin = select(&[Begin::Seen, Begin::Policy, Begin::Priority, Begin::Affinity, Begin::Exec]);
     let policy = select(&[
         Policy::Other,
@@ -182,32 +185,34 @@ fn task() -> impl Strategy<Value = TaskRecord> {
     ]);
     let reservation = option::of((any::<u64>(), any::<u64>(), any::<u64>()));
     let scheduling = (begin, policy, any::<u32>(), option::of(any::<i32>()), reservation);
-    (1..6_u32, any::<(u32, u32)>(), instant(), scheduling, (text(), text(), text())).prop_map(
-        |(
-            tid,
-            (pid, sequence),
-            at,
-            (begin, policy, priority, nice, reservation),
-            (name, command, affinity),
-        )| TaskRecord {
-            tid,
-            pid,
-            sequence,
-            at,
-            begin,
-            name,
-            command,
-            policy,
-            priority,
-            nice,
-            reservation: reservation.map(|(runtime, deadline, period)| Reservation {
-                runtime_ns: Duration::from_ns(runtime),
-                deadline_ns: Duration::from_ns(deadline),
-                period_ns: Duration::from_ns(period),
-            }),
-            affinity,
-        },
-    )
+    (1..6_u32, any::<(u32, u32)>(), instant(), scheduling, (text(), text(), text()))
+        .prop_map(
+            |(
+                tid,
+                (pid, sequence),
+                at,
+                (begin, policy, priority, nice, reservation),
+                (name, command, affinity),
+            )| TaskRecord {
+                tid,
+                pid,
+                sequence,
+                at,
+                begin,
+                name,
+                command,
+                policy,
+                priority,
+                nice,
+                reservation: reservation.map(|(runtime, deadline, period)| Reservation {
+                    runtime_ns: Duration::from_ns(runtime),
+                    deadline_ns: Duration::from_ns(deadline),
+                    period_ns: Duration::from_ns(period),
+                }),
+                affinity,
+            },
+        )
+        .boxed()
 }
 
 /// Whatever can be true of a recording.
