@@ -59,6 +59,7 @@ help:
 	@echo 'Check and test'
 	@echo '  make check            formatting, lints, compiler warnings, shell scripts, documents'
 	@echo '  make test             all tests, end-to-end ones on this kernel'
+	@echo '  make test-random      property tests, with other random cases each time'
 	@echo '  make test-faults      kill the daemon 100 times under 200 clients (make test: 5 times)'
 	@echo '  make stress-flow      10 million pushes on 1 to 8 executors under ThreadSanitizer (make flow: half a million)'
 	@echo '  make fuzz             all readers of foreign input, SECONDS ($(SECONDS)) each; TARGETS="…" (scripts/fuzz list)'
@@ -102,6 +103,9 @@ test: build workloads
 	@scripts/setup test
 	@scripts/setup observe
 	@SUDO='$(SUDO)' PUNCTUAL=$(PUNCTUAL) PUNCTUALD=$(PUNCTUALD) LIBPUNCTUAL=$(LIBRARY) scripts/test
+
+test-random: setup
+	$(CARGO) test --workspace --no-fail-fast --quiet --exclude punctual-e2e --exclude punctual-daemon --exclude punctual-daemon-tests
 
 # A variable, because a comma would end an argument of $(if).
 AS_ROOT := "$(SUDO)", "-E", "env", "PUNCTUAL_FAULT_ROUNDS=100"
@@ -258,5 +262,5 @@ vm-kernels: lab
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
+.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif
