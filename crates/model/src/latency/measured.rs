@@ -25,6 +25,10 @@ pub struct Measured {
     pub total_ns: Duration,
     /// The greatest.
     pub max_ns: Duration,
+    /// The greatest of those that the bound is for: wake-ups during which no thread ran that the scheduler
+    /// preferred. Absent without one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bounded_max_ns: Option<Duration>,
     /// The wake-ups with the greatest latencies, the greatest first; at most [`MAX_WORST`].
     pub worst: Vec<Wakeup>,
 }
@@ -117,11 +121,15 @@ impl Measured {
         self.total_ns.ns().checked_div(self.wakeups).map(Duration::from_ns)
     }
 
-    /// Takes in one wake-up. Only a latency among the greatest asks for what happened.
-    pub fn add(&mut self, latency: Duration, wakeup: impl FnOnce() -> Wakeup) {
+    /// Takes in one wake-up, and whether a thread that the scheduler preferred ran meanwhile. Only a latency
+    /// among the greatest asks for what happened.
+    pub fn add(&mut self, latency: Duration, was_delayed_by_threads: bool, wakeup: impl FnOnce() -> Wakeup) {
         self.wakeups += 1;
         self.total_ns += latency;
         self.max_ns = self.max_ns.max(latency);
+        if !was_delayed_by_threads {
+            self.bounded_max_ns = self.bounded_max_ns.max(Some(latency));
+        }
         if self.worst.len() < MAX_WORST || self.worst.last().is_some_and(|last| last.latency_ns < latency) {
             self.worst.push(wakeup());
             self.rank();
@@ -134,6 +142,7 @@ impl Measured {
         self.unmeasured = self.unmeasured.saturating_add(other.unmeasured);
         self.total_ns += other.total_ns;
         self.max_ns = self.max_ns.max(other.max_ns);
+        self.bounded_max_ns = self.bounded_max_ns.max(other.bounded_max_ns);
         self.worst.extend(other.worst);
         self.rank();
     }

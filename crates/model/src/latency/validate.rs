@@ -69,6 +69,10 @@ fn latencies(path: &str, measured: &Measured) -> Valid {
     if measured.worst.len() as u64 > measured.wakeups {
         return Err(ReadError::value(worst, "no more than `wakeups`", measured.worst.len()));
     }
+    if measured.bounded_max_ns > Some(measured.max_ns) {
+        let expected = format!("no more than `max_ns` ({})", measured.max_ns.ns());
+        return Err(ReadError::value(format!("{path}.bounded_max_ns"), expected, "more"));
+    }
     if let Some(first) = measured.worst.first().filter(|first| first.latency_ns != measured.max_ns) {
         let expected = format!("`max_ns` ({})", measured.max_ns.ns());
         return Err(ReadError::value(format!("{worst}[0].latency_ns"), expected, first.latency_ns.ns()));

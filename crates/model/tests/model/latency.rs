@@ -112,7 +112,9 @@ fn measured() -> impl Strategy<Value = Measured> {
     let thread = thread.prop_map(|(id, policy, priority)| RealTimeThread { id, policy, priority });
     (option::of(thread), vec(wakeup(), 0..9), any::<u8>()).prop_map(|(thread, wakeups, unmeasured)| {
         let mut measured = Measured { thread, unmeasured: unmeasured.into(), ..Measured::default() };
-        wakeups.into_iter().for_each(|wakeup| measured.add(wakeup.latency_ns, || wakeup));
+        wakeups
+            .into_iter()
+            .for_each(|wakeup| measured.add(wakeup.latency_ns, wakeup.split.is_some(), || wakeup));
         measured
     })
 }
@@ -253,7 +255,7 @@ fn document() -> Value {
                     },
                 }],
                 "measured": [{
-                    "wakeups": 2, "total_ns": 7, "max_ns": 5,
+                    "wakeups": 2, "total_ns": 7, "max_ns": 5, "bounded_max_ns": 5,
                     "worst": [
                         {"at_ns": 1, "latency_ns": 5, "split": {"interrupts_ns": 1, "threads_ns": 1, "rest_ns": 3}},
                         {"at_ns": 2, "latency_ns": 2},
@@ -281,6 +283,11 @@ fn values_that_cannot_be_are_refused() {
         (&format!("{curves}/execution/sum_ns"), json!([5]), "execution: expected as many entries"),
         (&format!("{curves}/execution/sum_ns"), json!([6, 5]), "execution: expected both"),
         (&format!("{measured}/max_ns"), json!(6), "worst[0].latency_ns: expected `max_ns` (6), found 5"),
+        (
+            &format!("{measured}/bounded_max_ns"),
+            json!(6),
+            "measured[0].bounded_max_ns: expected no more than `max_ns` (5), found more",
+        ),
         (&format!("{measured}/wakeups"), json!(1), "measured[0].worst: expected no more than `wakeups`"),
         (
             &format!("{measured}/worst/0/split/rest_ns"),
