@@ -32,6 +32,30 @@ impl InterruptModel {
         InterruptModel::SlidingWindow,
         InterruptModel::SlidingWindowWcet,
     ];
+
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            InterruptModel::None => "no interrupts",
+            InterruptModel::WorstSingle => "worst single interrupt",
+            InterruptModel::WorstOfEach => "worst of each interrupt",
+            InterruptModel::Sporadic => "sporadic",
+            InterruptModel::SlidingWindow => "sliding window",
+            InterruptModel::SlidingWindowWcet => "sliding window with worst execution times",
+        }
+    }
+
+    /// Its name in JSON.
+    pub const fn field(self) -> &'static str {
+        match self {
+            InterruptModel::None => "none",
+            InterruptModel::WorstSingle => "worst_single",
+            InterruptModel::WorstOfEach => "worst_of_each",
+            InterruptModel::Sporadic => "sporadic",
+            InterruptModel::SlidingWindow => "sliding_window",
+            InterruptModel::SlidingWindowWcet => "sliding_window_wcet",
+        }
+    }
 }
 
 /// What one source adds to the bound.

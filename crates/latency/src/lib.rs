@@ -5,10 +5,12 @@
 //! Pure: no I/O, no clock, no kernel. What the variables are is measured elsewhere; that the kernel obeys the
 //! rules R1 to R14 (Section 3) is an assumption of every bound made here.
 
+mod analysis;
 mod bound;
 mod tracker;
 mod variables;
 
+pub use analysis::{Bounds, Cause, NoBound, Part, all_bounds, worst};
 pub use bound::{Bound, InterruptModel, Outcome, Term, bound};
 pub use tracker::{HORIZON, Occurrence, Tracker};
 pub use variables::Variables;

@@ -1,0 +1,158 @@
+//! The bounds of a whole processor, what they are made of, and whether a measured latency exceeds them.
+
+use crate::bound::{Bound, InterruptModel, Outcome, bound};
+use crate::variables::Variables;
+use punctual_model::latency::{
+    Culprit, Interrupt, InterruptKind, Measured, Preemption, Processor, SchedulingLatency, Variable,
+};
+use punctual_model::{Duration, latency};
+use std::fmt;
+
+/// Why there is no bound for a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoBound {
+    /// The rules that it rests on are those of PREEMPT_RT, and the kernel has another preemption model.
+    Preemption(Preemption),
+    /// The kernel does not show the variables.
+    NoVariables,
+}
+
+impl fmt::Display for NoBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoBound::Preemption(model) => write!(
+                f,
+                "the rules that it rests on are those of PREEMPT_RT kernels, and this one is built with {}",
+                model.name()
+            ),
+            NoBound::NoVariables => f.write_str(
+                "the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS, which \
+                 CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER switch on)",
+            ),
+        }
+    }
+}
+
+/// The bounds of one processor, one for each model of interrupts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bounds<'a> {
+    /// The processor.
+    pub processor: &'a Processor,
+    /// In the order of [`InterruptModel::ALL`]. Sources of terms are indices into the processor's interrupts.
+    pub all: [Bound; 6],
+    variables: &'a latency::Variables,
+}
+
+/// A part of a bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part<'a> {
+    /// What it is for.
+    pub cause: Cause<'a>,
+    /// How much of the bound it is.
+    pub duration: Duration,
+}
+
+/// What a part of a bound is for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cause<'a> {
+    /// A variable: its symbol, and its greatest value.
+    Variable(&'static str, &'a Variable),
+    /// A source of interrupts.
+    Interrupt(&'a Interrupt),
+}
+
+impl<'a> Cause<'a> {
+    /// Who caused the greatest value of a variable.
+    pub fn culprit(&self) -> Option<&'a Culprit> {
+        match self {
+            Cause::Variable(_, variable) => variable.culprit.as_ref(),
+            Cause::Interrupt(_) => None,
+        }
+    }
+}
+
+impl<'a> Bounds<'a> {
+    /// The bounds of a processor of `section`, where there can be any.
+    pub fn new(section: &SchedulingLatency, processor: &'a Processor) -> Result<Bounds<'a>, NoBound> {
+        let variables = processor.variables.as_ref().ok_or(NoBound::NoVariables)?;
+        if section.preemption != Preemption::Rt {
+            return Err(NoBound::Preemption(section.preemption));
+        }
+        let all = InterruptModel::ALL.map(|model| {
+            // Under PREEMPT_RT, softirqs run in threads.
+            let indexed = processor.interrupts.iter().enumerate();
+            let (indices, sources): (Vec<_>, Vec<_>) = indexed
+                .filter(|(_, it)| it.source.kind != InterruptKind::Softirq)
+                .map(|(index, it)| (index, (it.source.kind == InterruptKind::Nmi, &it.curves)))
+                .unzip();
+            let mut bound = bound(&Variables::from(variables), &sources, model, section.horizon_ns);
+            bound.terms.iter_mut().for_each(|term| term.source = indices[term.source]);
+            bound
+        });
+        Ok(Bounds { processor, all, variables })
+    }
+
+    /// The bound under one model of interrupts.
+    pub fn under(&self, model: InterruptModel) -> &Bound {
+        &self.all[model as usize]
+    }
+
+    /// The bound itself: with interrupts as observed in the worst window of its length.
+    pub fn latency(&self) -> Outcome {
+        self.under(InterruptModel::SlidingWindow).outcome
+    }
+
+    /// Whether something was missed that may have made the bound greater.
+    pub fn is_at_least(&self) -> bool {
+        self.variables.each().iter().any(|(_, variable)| variable.at_least)
+            || self.processor.interrupts.iter().any(|it| it.at_least)
+    }
+
+    /// What a bound is made of: the variables in it, then its interrupts. The durations sum up to the last
+    /// window that was tried, or where it does not converge, to more than the horizon.
+    pub fn parts(&self, model: InterruptModel) -> Vec<Part<'a>> {
+        let latency::Variables { poid, psd, st, paie } = self.variables;
+        let first = if poid.max_ns >= st.max_ns { ("D_POID", poid) } else { ("D_ST", st) };
+        let variables = [first, ("D_PAIE", paie), ("D_PSD", psd)];
+        let variables = variables.into_iter().map(|(symbol, variable)| Part {
+            cause: Cause::Variable(symbol, variable),
+            duration: variable.max_ns,
+        });
+        let interrupts = self.under(model).terms.iter().map(|term| Part {
+            cause: Cause::Interrupt(&self.processor.interrupts[term.source]),
+            duration: term.interference,
+        });
+        variables.chain(interrupts).collect()
+    }
+
+    /// The largest part of the bound; of equal ones the first.
+    pub fn largest(&self) -> Part<'a> {
+        let parts = self.parts(InterruptModel::SlidingWindow);
+        let larger = |one: Part<'a>, other: Part<'a>| if other.duration > one.duration { other } else { one };
+        parts.into_iter().reduce(larger).expect("the variables are always parts")
+    }
+
+    /// Measured latencies above the bound: a defect of the observation, or the kernel broke a rule.
+    pub fn exceeded(&self) -> impl Iterator<Item = &'a Measured> + use<'a> {
+        let limit = match self.latency() {
+            Outcome::Converged(limit) => Some(limit),
+            Outcome::DoesNotConverge => None,
+        };
+        let measured = self.processor.measured.iter();
+        measured.filter(move |it| limit.is_some_and(|limit| it.bounded_max_ns > Some(limit)))
+    }
+}
+
+/// The bounds of all processors that have any.
+pub fn all_bounds(section: &SchedulingLatency) -> Vec<Bounds<'_>> {
+    section.processors.iter().filter_map(|cpu| Bounds::new(section, cpu).ok()).collect()
+}
+
+/// Of these, the ones with the greatest bound: the first that does not converge, else the greatest.
+pub fn worst<'a, 'b>(bounds: &'b [Bounds<'a>]) -> Option<&'b Bounds<'a>> {
+    let rank = |bounds: &Bounds<'_>| match bounds.latency() {
+        Outcome::Converged(latency) => latency,
+        Outcome::DoesNotConverge => Duration::from_ns(u64::MAX),
+    };
+    bounds.iter().reduce(|one, other| if rank(other) > rank(one) { other } else { one })
+}
