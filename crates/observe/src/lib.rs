@@ -1,7 +1,7 @@
 //! Observes live threads: eBPF programs, what loads them, and the records that come out.
 //!
 //! Each eBPF object has a module and a folder: [`jobs`] records the activations of real-time threads, [`flow`]
-//! the events of dataflow programs. What they share stands beside them: loading, the ring buffer, the command
+//! the events of dataflow programs, [`latency`] what the scheduling-latency bound is made of. What they share stands beside them: loading, the ring buffer, the command
 //! under observation, what must be known of the machine.
 //!
 //! Needs Linux 5.15 or newer with type information (BTF), CAP_BPF and CAP_PERFMON. Not for interpreting the
@@ -12,6 +12,7 @@ mod doctor;
 mod error;
 pub mod flow;
 mod jobs;
+pub mod latency;
 mod loader;
 mod ring;
 mod system;

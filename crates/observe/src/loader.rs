@@ -1,8 +1,9 @@
 //! What loading an eBPF object takes, whichever it is: libbpf's log, errors, shared memory, detaching.
 
 use crate::error::{Error, ErrorKind};
-use libbpf_rs::{Link, OpenObject, PrintLevel};
+use libbpf_rs::{Link, OpenObject, PrintLevel, libbpf_sys};
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Where to look further; left out in `doctor` itself.
 pub const ADVICE: &str = "; `punctual doctor` says what is missing";
@@ -38,6 +39,15 @@ impl std::fmt::Debug for Attached {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{} programs", self.0.len())
     }
+}
+
+/// The kernel's information about a program; zeros if it gives none.
+pub fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
+    let mut about = libbpf_sys::bpf_prog_info::default();
+    let mut length = size_of_val(&about) as u32;
+    // SAFETY: `about` has room for `length` bytes, and all its pointers and their counts are zero.
+    unsafe { libbpf_sys::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut about).cast(), &mut length) };
+    about
 }
 
 /// A counter in memory shared with the programs; 0 if there is none at `which`.

@@ -17,42 +17,57 @@ typedef unsigned int __u32;
 typedef unsigned long long __u64;
 #include "../../../observe/src/latency/bpf/machine.h"
 
+static unsigned long long now;
+static unsigned idle, need_resched;
+
+static __u64 latency_clock(void)
+{
+	return now;
+}
+
+static int latency_is_idle(void)
+{
+	return idle;
+}
+
+static int latency_need_resched(void)
+{
+	return need_resched;
+}
+
 int main(void)
 {
 	static struct latency_cpu cpu;
 	struct latency_interrupt ended = {0};
-	unsigned long long now, extra;
-	unsigned idle, need_resched;
+	unsigned long long extra;
 	char what;
 
 	while (scanf(" %c %llu %u %u %llu", &what, &now, &idle, &need_resched, &extra) == 5) {
-		struct latency_current current = {idle, need_resched};
-
 		switch (what) {
 		case 'd':
-			latency_irqs_off(&cpu, now, 0, current);
+			latency_irqs_off(&cpu, 0);
 			break;
 		case 'e':
-			latency_irqs_on(&cpu, now, 0, current);
+			latency_irqs_on(&cpu, 0);
 			break;
 		case 'D':
-			latency_preempt_off(&cpu, now, 0, current);
+			latency_preempt_off(&cpu, 0);
 			break;
 		case 'E':
-			latency_preempt_on(&cpu, now, 0, current);
+			latency_preempt_on(&cpu, 0);
 			break;
 		case 's':
-			latency_schedule(&cpu, now, 0, current);
+			latency_schedule(&cpu, 0);
 			break;
 		case 'x':
-			latency_scheduled(&cpu, now, 0, current);
+			latency_scheduled(&cpu, 0);
 			break;
 		case 'i':
-			latency_entry(&cpu, now, 0);
+			latency_entry(&cpu, 0);
 			latency_source(&cpu, extra);
 			break;
 		case 'o':
-			latency_exit(&cpu, now, 0, current, &ended);
+			latency_exit(&cpu, 0, &ended);
 			if (ended.source)
 				printf("i %u %llu %llu %llu\n", ended.source, ended.entry,
 					ended.exit, ended.execution);

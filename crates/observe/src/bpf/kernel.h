@@ -31,6 +31,7 @@ enum {
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_RB_NO_WAKEUP = 1 };
+enum { BPF_F_MMAPABLE = 1024 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -175,6 +176,7 @@ struct kernel_siginfo;
 struct thread_info {
 	unsigned long flags;
 	__u32 status;
+	__u32 cpu;
 	struct {
 		__u32 count;
 	} preempt; /* on arm64 */
@@ -185,7 +187,7 @@ struct task_struct {
 	int pid, tgid;
 	unsigned int __state;
 	unsigned int policy, rt_priority, flags;
-	int static_prio;
+	int prio, static_prio;
 	__u64 start_time;
 	int nr_cpus_allowed;
 	unsigned long nvcsw;

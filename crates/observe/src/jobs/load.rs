@@ -3,13 +3,13 @@
 use super::calls;
 use super::skeleton::{JobsSkel, JobsSkelBuilder, OpenJobsSkel, types::target};
 use crate::error::{Error, ErrorKind};
-use crate::loader::{Attached, lacks_settings, read_counter, refused, silence_libbpf, storage};
+use crate::loader::{Attached, information, lacks_settings, read_counter, refused, silence_libbpf, storage};
 use crate::system;
 use libbpf_rs::btf::types::{Func, Struct};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Btf, Link, libbpf_sys};
 use punctual_model::Instant;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 /// How system calls are seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,15 +106,6 @@ fn run_so_far(skeleton: &JobsSkel<'static>) -> (u64, u64) {
         let about = information(program.as_fd());
         (missed + about.recursion_misses, spent + about.run_time_ns)
     })
-}
-
-/// The kernel's information about a program; zeros if it gives none.
-fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
-    let mut about = libbpf_sys::bpf_prog_info::default();
-    let mut length = size_of_val(&about) as u32;
-    // SAFETY: `about` has room for `length` bytes, and all its pointers and their counts are zero.
-    unsafe { libbpf_sys::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut about).cast(), &mut length) };
-    about
 }
 
 /// Where the programs see system calls.

@@ -8,9 +8,18 @@
  * Durations of threads are differences of the processor's thread time: the clock, less all time
  * that interrupts and NMIs have taken so far. So no interference is subtracted twice or forgotten,
  * and none of it can make a duration negative.
+ *
+ * Whoever includes this defines what is asked for only where it is needed, since it takes time:
  */
 #ifndef PUNCTUAL_LATENCY_MACHINE_H
 #define PUNCTUAL_LATENCY_MACHINE_H
+
+/* Nanoseconds. */
+static __always_inline __u64 latency_clock(void);
+/* Whether the idle thread runs. */
+static __always_inline int latency_is_idle(void);
+/* Whether the processor knows that the scheduler is to be called. */
+static __always_inline int latency_need_resched(void);
 
 /* Durations of which the greatest is kept. */
 enum latency_variable {
@@ -44,7 +53,7 @@ struct latency_interrupt {
 };
 
 struct latency_cpu {
-	/* Taken by interrupts and NMIs so far, and by NMIs alone. */
+	/* Taken by interrupts, NMIs and the observer so far, and by NMIs alone. */
 	__u64 interference;
 	__u64 nmi;
 	/* The interrupt, or exception, being served: when it began, in thread time too, and `nmi`
@@ -60,6 +69,8 @@ struct latency_cpu {
 	__u8 preempt_off;
 	/* Preemption is off inside of the interrupt. */
 	__u8 inner_preempt_off;
+	/* An NMI has hidden the next masking of interrupts. */
+	__u8 blind;
 	/* Which of the thread times below are valid. */
 	__u8 poid_open;
 	__u8 st_open;
@@ -73,43 +84,57 @@ struct latency_cpu {
 	__u64 entry_address;
 	/* Durations that would have been negative: there must be none. */
 	__u64 negative;
+	/* Sections and interrupts of which the beginning was not seen. */
+	__u64 unseen;
 	struct latency_maximum greatest[LATENCY_VARIABLES];
 };
 
-/* What the running thread is. */
-struct latency_current {
-	__u8 is_idle;
-	__u8 need_resched;
+/* A point in time, and the processor's thread time then. */
+struct latency_moment {
+	__u64 now;
+	__u64 time;
 };
 
-static __always_inline __u64 thread_time(const struct latency_cpu *cpu, __u64 now)
+/* An interrupt between the two readings would falsify the difference, so they are repeated. */
+static __always_inline struct latency_moment latency_now(struct latency_cpu *cpu)
 {
-	return now - cpu->interference;
+	volatile __u64 *interference = &cpu->interference;
+	struct latency_moment at = {0};
+	__u64 taken;
+
+	for (int attempt = 0; attempt < 3; attempt++) {
+		taken = *interference;
+		at.now = latency_clock();
+		at.time = at.now - taken;
+		if (taken == *interference)
+			break;
+	}
+	return at;
 }
 
 /* Returns whether it is a new greatest. */
 static __always_inline int note(struct latency_cpu *cpu, enum latency_variable variable,
-	__u64 begin, __u64 end, __u64 now, __u64 opened, __u64 closed)
+	__u64 begin, struct latency_moment end, __u64 opened, __u64 closed)
 {
 	struct latency_maximum *greatest = &cpu->greatest[variable];
 
-	if (end < begin) {
+	if (end.time < begin) {
 		cpu->negative++;
 		return 0;
 	}
-	if (end - begin <= greatest->duration)
+	if (end.time - begin <= greatest->duration)
 		return 0;
-	greatest->duration = end - begin;
-	greatest->at = now;
+	greatest->duration = end.time - begin;
+	greatest->at = end.now;
 	greatest->opened = opened;
 	greatest->closed = closed;
 	return 1;
 }
 
 /* The idle thread delays nobody before the scheduler is to be called. */
-static __always_inline int delays(struct latency_current current)
+static __always_inline int delays(void)
 {
-	return !current.is_idle || current.need_resched;
+	return !latency_is_idle() || latency_need_resched();
 }
 
 static __always_inline void open_poid(struct latency_cpu *cpu, __u64 time, __u64 address)
@@ -126,48 +151,48 @@ static __always_inline void open_poid(struct latency_cpu *cpu, __u64 time, __u64
  * that takes until preemption is off to schedule.
  */
 static __always_inline int close_poid(
-	struct latency_cpu *cpu, __u64 now, __u64 address, struct latency_current current)
+	struct latency_cpu *cpu, struct latency_moment at, __u64 address)
 {
-	__u64 time = thread_time(cpu, now);
 	int greatest = 0;
 
 	if (cpu->poid_open)
-		greatest =
-			note(cpu, LATENCY_POID, cpu->poid, time, now, cpu->poid_address, address);
+		greatest = note(cpu, LATENCY_POID, cpu->poid, at, cpu->poid_address, address);
 	cpu->poid_open = 0;
-	if (current.need_resched && !cpu->paie_open) {
+	if (!cpu->paie_open && latency_need_resched()) {
 		cpu->paie_open = 1;
-		cpu->paie = time;
+		cpu->paie = at.time;
 	}
 	return greatest;
 }
 
-/* A thread masks interrupts. Returns a bit for each variable with a new greatest, as all below do.
- */
-static __always_inline int latency_irqs_off(
-	struct latency_cpu *cpu, __u64 now, __u64 address, struct latency_current current)
+/* A thread masks interrupts. */
+static __always_inline void latency_irqs_off(struct latency_cpu *cpu, __u64 address)
 {
 	if (cpu->serving)
-		return 0;
+		return;
 	cpu->irqs_off = 1;
-	if (cpu->phase == PHASE_THREAD && delays(current)) {
-		open_poid(cpu, thread_time(cpu, now), address);
+	cpu->blind = 0;
+	if (cpu->phase == PHASE_THREAD) {
+		if (!cpu->poid_open && delays())
+			open_poid(cpu, latency_now(cpu).time, address);
 	} else if (cpu->phase == PHASE_SCHEDULER && !cpu->st_open) {
 		cpu->st_open = 1;
-		cpu->st = thread_time(cpu, now);
+		cpu->st = latency_now(cpu).time;
 	}
-	return 0;
 }
 
 /*
  * The processor enters an interrupt or an exception. Which of the two, latency_source() says, if it
  * is called before the end: without it, this is a section of the thread with interrupts off.
  */
-static __always_inline void latency_entry(struct latency_cpu *cpu, __u64 now, __u64 address)
+static __always_inline void latency_entry(struct latency_cpu *cpu, __u64 address)
 {
+	struct latency_moment at = latency_now(cpu);
+
 	cpu->serving = 1;
-	cpu->entry = now;
-	cpu->entry_time = thread_time(cpu, now);
+	cpu->blind = 0;
+	cpu->entry = at.now;
+	cpu->entry_time = at.time;
 	cpu->entry_address = address;
 	cpu->nmi_at_entry = cpu->nmi;
 	cpu->source = 0;
@@ -177,40 +202,47 @@ static __always_inline void latency_entry(struct latency_cpu *cpu, __u64 now, __
 /* The interrupt being served is this one; the last that is named counts. */
 static __always_inline void latency_source(struct latency_cpu *cpu, __u32 source)
 {
-	if (cpu->serving)
-		cpu->source = source;
+	if (!cpu->serving) {
+		if (!cpu->blind)
+			return;
+		cpu->unseen++;
+		latency_entry(cpu, 0);
+	}
+	cpu->source = source;
 }
 
-/* The interrupt or exception ends; what has ended is put into `ended`. */
-static __always_inline int latency_exit(struct latency_cpu *cpu, __u64 now, __u64 address,
-	struct latency_current current, struct latency_interrupt *ended)
+/* The interrupt or exception ends; what has ended is put into `ended`. Returns a bit for each
+ * variable with a new greatest, as all below do. */
+static __always_inline int latency_exit(
+	struct latency_cpu *cpu, __u64 address, struct latency_interrupt *ended)
 {
-	int greatest = 0;
+	struct latency_moment at = latency_now(cpu);
 
 	cpu->serving = 0;
 	ended->source = cpu->source;
 	if (cpu->source) {
 		ended->entry = cpu->entry;
-		ended->exit = now;
-		ended->execution = now - cpu->entry - (cpu->nmi - cpu->nmi_at_entry);
+		ended->exit = at.now;
+		ended->execution = at.now - cpu->entry - (cpu->nmi - cpu->nmi_at_entry);
 		cpu->interference += ended->execution;
+		at.time = cpu->entry_time;
 	}
 	if (cpu->phase != PHASE_THREAD)
 		return 0;
-	if (!cpu->source && !current.is_idle)
+	if (!cpu->source && !latency_is_idle())
 		open_poid(cpu, cpu->entry_time, cpu->entry_address);
 	if (cpu->inner_preempt_off && !cpu->preempt_off) {
 		/* On its way out, the interrupt is about to call the scheduler. */
 		cpu->preempt_off = 1;
-		cpu->preempt_off_at = thread_time(cpu, now);
-		open_poid(cpu, cpu->preempt_off_at, address);
-	} else if (current.is_idle && current.need_resched) {
+		cpu->preempt_off_at = at.time;
+		open_poid(cpu, at.time, address);
+	} else if (latency_is_idle() && latency_need_resched()) {
 		/* The idle thread has preemption off always; from here on it delays a thread. */
-		open_poid(cpu, thread_time(cpu, now), address);
+		open_poid(cpu, at.time, address);
 	} else if (!cpu->preempt_off && !cpu->irqs_off) {
-		greatest = close_poid(cpu, now, address, current) << LATENCY_POID;
+		return close_poid(cpu, at, address) << LATENCY_POID;
 	}
-	return greatest;
+	return 0;
 }
 
 /* An NMI has taken `execution`. */
@@ -220,43 +252,62 @@ static __always_inline void latency_nmi(struct latency_cpu *cpu, __u64 execution
 	cpu->interference += execution;
 }
 
-/* A thread unmasks interrupts. */
-static __always_inline int latency_irqs_on(
-	struct latency_cpu *cpu, __u64 now, __u64 address, struct latency_current current)
+/* An NMI has come while interrupts were enabled: the kernel does not tell of the next masking. */
+static __always_inline void latency_nmi_entry(struct latency_cpu *cpu)
 {
+	if (!cpu->serving && !cpu->irqs_off)
+		cpu->blind = 1;
+}
+
+/*
+ * A thread has ended a section of its own. What seemed to be the way to the scheduler before it was
+ * none: an interrupt came between the thread's disabling of preemption and the event that tells it.
+ */
+static __always_inline int end_section(
+	struct latency_cpu *cpu, struct latency_moment at, __u64 address)
+{
+	cpu->paie_open = 0;
+	return close_poid(cpu, at, address) << LATENCY_POID;
+}
+
+/* A thread unmasks interrupts. */
+static __always_inline int latency_irqs_on(struct latency_cpu *cpu, __u64 address)
+{
+	if (cpu->blind) {
+		cpu->blind = 0;
+		cpu->unseen++;
+	}
 	cpu->irqs_off = 0;
 	if (cpu->phase != PHASE_THREAD || cpu->preempt_off)
 		return 0;
-	return close_poid(cpu, now, address, current) << LATENCY_POID;
+	return end_section(cpu, latency_now(cpu), address);
 }
 
 /* Preemption is disabled; whether to schedule, shows when the scheduler is called, or not. */
-static __always_inline void latency_preempt_off(
-	struct latency_cpu *cpu, __u64 now, __u64 address, struct latency_current current)
+static __always_inline void latency_preempt_off(struct latency_cpu *cpu, __u64 address)
 {
 	if (cpu->serving) {
 		cpu->inner_preempt_off = 1;
 		return;
 	}
 	cpu->preempt_off = 1;
-	cpu->preempt_off_at = thread_time(cpu, now);
-	if (cpu->phase == PHASE_THREAD && delays(current))
+	cpu->preempt_off_at = latency_now(cpu).time;
+	if (cpu->phase == PHASE_THREAD && !cpu->poid_open && delays())
 		open_poid(cpu, cpu->preempt_off_at, address);
 }
 
 /* The scheduler is called: preemption was disabled for it (EV1). */
-static __always_inline int latency_schedule(
-	struct latency_cpu *cpu, __u64 now, __u64 address, struct latency_current current)
+static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 address)
 {
-	__u64 time = thread_time(cpu, now);
+	struct latency_moment at = latency_now(cpu);
 	int greatest = 0;
 
 	/* The idle thread has had preemption off all along. */
-	cpu->psd = cpu->preempt_off && !current.is_idle ? cpu->preempt_off_at : time;
-	if (cpu->poid_open &&
-		note(cpu, LATENCY_POID, cpu->poid, cpu->psd, now, cpu->poid_address, address))
+	cpu->psd = cpu->preempt_off && !latency_is_idle() ? cpu->preempt_off_at : at.time;
+	at.time = cpu->psd;
+	if (cpu->poid_open && note(cpu, LATENCY_POID, cpu->poid, at, cpu->poid_address, address))
 		greatest |= 1 << LATENCY_POID;
-	if (cpu->paie_open && note(cpu, LATENCY_PAIE, cpu->paie, cpu->psd, now, 0, address))
+	if (cpu->paie_open && note(cpu, LATENCY_PAIE, cpu->paie, at, 0, address))
 		greatest |= 1 << LATENCY_PAIE;
 	cpu->poid_open = 0;
 	cpu->paie_open = 0;
@@ -266,43 +317,44 @@ static __always_inline int latency_schedule(
 }
 
 /* The scheduling context ends (EV7). */
-static __always_inline int end_schedule(struct latency_cpu *cpu, __u64 now, __u64 address)
+static __always_inline int end_schedule(
+	struct latency_cpu *cpu, struct latency_moment at, __u64 address)
 {
-	__u64 time = thread_time(cpu, now);
 	int greatest = 0;
 
-	if (note(cpu, LATENCY_PSD, cpu->psd, time, now, 0, address))
+	if (note(cpu, LATENCY_PSD, cpu->psd, at, 0, address))
 		greatest |= 1 << LATENCY_PSD;
-	if (cpu->st_open && note(cpu, LATENCY_ST, cpu->st, time, now, 0, address))
+	if (cpu->st_open && note(cpu, LATENCY_ST, cpu->st, at, 0, address))
 		greatest |= 1 << LATENCY_ST;
 	cpu->st_open = 0;
 	cpu->phase = PHASE_THREAD;
 	return greatest;
 }
 
-/* The scheduler returns, into `current` (EV6). */
-static __always_inline int latency_scheduled(
-	struct latency_cpu *cpu, __u64 now, __u64 address, struct latency_current current)
+/* The scheduler returns (EV6). */
+static __always_inline int latency_scheduled(struct latency_cpu *cpu, __u64 address)
 {
+	struct latency_moment at;
 	int greatest;
 
 	if (cpu->phase != PHASE_SCHEDULER)
 		return 0;
 	cpu->phase = PHASE_RETURNING;
-	if (!current.is_idle)
+	if (!latency_is_idle())
 		return 0;
 	/* The idle thread does not enable preemption. */
-	greatest = end_schedule(cpu, now, address);
+	at = latency_now(cpu);
+	greatest = end_schedule(cpu, at, address);
 	cpu->preempt_off = 1;
-	if (current.need_resched)
-		open_poid(cpu, thread_time(cpu, now), address);
+	if (latency_need_resched())
+		open_poid(cpu, at.time, address);
 	return greatest;
 }
 
 /* Preemption is enabled. */
-static __always_inline int latency_preempt_on(
-	struct latency_cpu *cpu, __u64 now, __u64 address, struct latency_current current)
+static __always_inline int latency_preempt_on(struct latency_cpu *cpu, __u64 address)
 {
+	struct latency_moment at;
 	int greatest = 0;
 
 	if (cpu->serving) {
@@ -310,15 +362,17 @@ static __always_inline int latency_preempt_on(
 		return 0;
 	}
 	cpu->preempt_off = 0;
-	if (cpu->phase == PHASE_RETURNING)
-		greatest = end_schedule(cpu, now, address);
-	if (cpu->phase != PHASE_THREAD)
-		return greatest;
-	if (cpu->irqs_off) {
-		open_poid(cpu, thread_time(cpu, now), address);
-		return greatest;
+	if (cpu->phase == PHASE_SCHEDULER || (cpu->phase == PHASE_THREAD && cpu->irqs_off))
+		return 0;
+	at = latency_now(cpu);
+	if (cpu->phase == PHASE_RETURNING) {
+		greatest = end_schedule(cpu, at, address);
+		if (cpu->irqs_off) {
+			open_poid(cpu, at.time, address);
+			return greatest;
+		}
 	}
-	return greatest | close_poid(cpu, now, address, current) << LATENCY_POID;
+	return greatest | end_section(cpu, at, address);
 }
 
 #endif

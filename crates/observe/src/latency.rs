@@ -1,0 +1,101 @@
+//! Measures what the scheduling-latency bound is made of, on every processor: the greatest durations of the
+//! paper's variables with their culprits, every interrupt, and the latency of every real-time thread that was
+//! woken. (paper: scheduling-latency, Table 1)
+//!
+//! Needs a kernel with the `preemptirq` tracepoints. Not for the bound itself: that is `punctual-latency`.
+
+mod load;
+mod processor;
+mod symbols;
+
+pub use processor::{Culprit, Event, Frame, Interrupt, Processor, Variable};
+
+use crate::error::Error;
+use load::Loaded;
+use processor::Shared;
+use punctual_model::Instant;
+use symbols::Symbols;
+
+#[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/latency.skel.rs"));
+}
+
+/// Why this kernel does not allow measuring these variables; `Ok` if it does.
+pub fn supported() -> Result<(), Error> {
+    load::require_tracepoints()
+}
+
+/// What was not seen on all processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Runs of the programs that the kernel skipped.
+    pub skipped: u64,
+    /// Runs of the programs, and the nanoseconds that they took (where the kernel counts them).
+    pub runs: u64,
+    /// See `runs`.
+    pub program_ns: u64,
+}
+
+/// A measurement under way. The programs leave the kernel when it is dropped.
+pub struct Meter {
+    loaded: Loaded,
+    shared: Vec<Shared>,
+    symbols: Symbols,
+    before: Losses,
+    /// When it began: all programs were attached by then.
+    pub from: Instant,
+}
+
+impl Meter {
+    /// Loads and attaches everything, then begins on `processors`.
+    pub fn start(processors: &[u32]) -> Result<Meter, Error> {
+        let symbols = Symbols::read()?;
+        let loaded = Loaded::new(&symbols)?;
+        let before = loaded.runs();
+        let mut shared = processors
+            .iter()
+            .map(|&number| Shared::map(&loaded.skeleton.maps.processors, number))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let from = crate::system::now();
+        shared.iter_mut().for_each(|processor| processor.set_active(true));
+        Ok(Meter { loaded, shared, symbols, before, from })
+    }
+
+    /// Hands on all interrupts since the last call, each processor's in order. At least once in 100 ms, or
+    /// interrupts are lost.
+    pub fn drain(&mut self, each: &mut dyn FnMut(u32, Event)) {
+        for shared in &mut self.shared {
+            let number = shared.number;
+            shared.drain(&mut |event| each(number, event));
+        }
+    }
+
+    /// What was measured on each processor so far.
+    pub fn processors(&self) -> Vec<Processor> {
+        self.shared.iter().map(|shared| shared.read(&self.symbols)).collect()
+    }
+
+    /// Ends the measurement, for good.
+    pub fn stop(&mut self) {
+        self.shared.iter_mut().for_each(|processor| processor.set_active(false));
+        // Programs that began before may be halfway; they take microseconds.
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+
+    /// What was not seen since the beginning.
+    pub fn losses(&self) -> Losses {
+        let now = self.loaded.runs();
+        Losses {
+            skipped: now.skipped.saturating_sub(self.before.skipped),
+            runs: now.runs.saturating_sub(self.before.runs),
+            program_ns: now.program_ns.saturating_sub(self.before.program_ns),
+        }
+    }
+}
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "latency of {} processors", self.shared.len())
+    }
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the latency programs and user space share: memory for each processor, which the programs
+ * write and user space reads at its leisure. Nothing waits for anybody, and nothing grows.
+ */
+#ifndef PUNCTUAL_LATENCY_INTERFACE_H
+#define PUNCTUAL_LATENCY_INTERFACE_H
+
+#include "machine.h"
+
+#define LATENCY_STACK	   32
+#define LATENCY_INTERRUPTS 16384 /* a power of two */
+#define LATENCY_NMIS	   256	 /* a power of two */
+
+/* Sources of interrupts: x86 vectors as they are, numbered interrupts from here on. */
+#define LATENCY_SOURCE_NMI   1
+#define LATENCY_SOURCE_IRQ   256
+#define LATENCY_SOURCE_LIMIT 4096
+
+/* Who was running when a variable grew. Being written while `sequence` is odd. */
+struct latency_culprit {
+	__u32 sequence;
+	__u32 tid;
+	__u32 depth; /* entries of the stack */
+	__s32 prio;
+	char comm[16];
+	struct latency_maximum maximum;
+	__u64 stack[LATENCY_STACK];
+};
+
+/*
+ * An interrupt in eight bytes: its source in the lowest 12 bits, its execution time in the next 22,
+ * and in the rest the time since the one before it ended. Where something does not fit, source 0
+ * says so, and the next four words have it all: source, entry, exit, execution.
+ */
+#define LATENCY_SOURCE_BITS    12
+#define LATENCY_EXECUTION_BITS 22
+#define LATENCY_GAP_BITS       30
+
+struct latency_nmi_entry {
+	__u64 exit;
+	__u64 execution;
+};
+
+/* The wake-up that a thread of high priority waits for, and its latency. */
+struct latency_wakeup {
+	__u64 ready;
+	__u64 overhead; /* the observer's own time until then */
+	__s32 prio;
+	__u32 tid;
+	__u8 is_pending;
+	__u8 is_running; /* the scheduler has chosen it */
+	__u8 is_remote;	 /* another processor woke it; nothing has happened here yet */
+};
+
+/* The greatest latency, and how many there were. */
+struct latency_measured {
+	__u64 count;
+	__u64 sum;
+};
+
+struct latency_shared {
+	struct latency_cpu cpu;
+	__u8 is_active;
+	/* The observer's own time, which durations do not contain. */
+	__u64 overhead;
+	__u64 previous_exit;
+	struct latency_culprit culprits[LATENCY_VARIABLES];
+	struct latency_wakeup wakeup;
+	struct latency_measured measured;
+	struct latency_culprit latest; /* of the greatest measured latency */
+	/* How many words have been written; they lie at this number modulo the size. */
+	__u64 interrupts_end;
+	__u64 nmis_end;
+	struct latency_nmi_entry nmis[LATENCY_NMIS];
+	__u64 interrupts[LATENCY_INTERRUPTS];
+};
+
+#endif

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Drives the latency parser with the kernel's tracepoints, and keeps what it finds where user space
+ * reads it. What the events mean is said in machine.h.
+ *
+ * Masking of interrupts comes by way of perf: a program that is attached to the tracepoint itself
+ * would be entered with preemption enabled, and to enter it the kernel disables preemption, which
+ * is an event too: five runs of programs instead of one.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "interface.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct range {
+	__u64 begin;
+	__u64 end;
+};
+
+/* Addresses in the kernel: its text, the functions in which an interrupt or an NMI begins, and those
+ * by which the kernel enters programs. */
+const volatile __u64 text = 0;
+const volatile struct range interrupt_entry = {0};
+const volatile struct range nmi_entry = {0};
+const volatile struct range program_entry = {0};
+const volatile __u32 need_resched_bit = 0;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct latency_shared);
+} processors SEC(".maps");
+
+/* The lowest byte is the number of sections with preemption disabled; the highest bit is clear if
+ * the processor knows that the scheduler is to be called. */
+extern const int __preempt_count __ksym __weak;
+#define PREEMPT_NEED_RESCHED 0x80000000
+
+static __always_inline __u64 latency_clock(void)
+{
+	return bpf_ktime_get_ns();
+}
+
+static __always_inline int latency_is_idle(void)
+{
+	return !bpf_get_current_task_btf()->pid;
+}
+
+static __always_inline int latency_need_resched(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	const int *count;
+
+	if (!(task->thread_info.flags >> need_resched_bit & 1))
+		return 0;
+	/* Nobody interrupts an idle processor that looks at the flag. */
+	if (!task->pid || !&__preempt_count)
+		return 1;
+	count = bpf_this_cpu_ptr(&__preempt_count);
+	return !(*count & PREEMPT_NEED_RESCHED);
+}
+
+static __always_inline struct latency_shared *here(void)
+{
+	__u32 number = bpf_get_smp_processor_id();
+	struct latency_shared *shared = bpf_map_lookup_elem(&processors, &number);
+
+	return shared && shared->is_active ? shared : NULL;
+}
+
+static __always_inline bool is_in(__u64 address, const volatile struct range *range)
+{
+	return address >= range->begin && address < range->end;
+}
+
+/* Notes who is running and how the kernel came here. */
+static __noinline int describe(void *context, struct latency_culprit *culprit)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	long bytes;
+
+	if (!culprit)
+		return 0;
+	culprit->tid = task->pid;
+	culprit->prio = task->prio;
+	bpf_get_current_comm(culprit->comm, sizeof(culprit->comm));
+	bytes = bpf_get_stack(context, culprit->stack, sizeof(culprit->stack), 0);
+	culprit->depth = bytes > 0 ? bytes / sizeof(culprit->stack[0]) : 0;
+	return 0;
+}
+
+/* Keeps the culprits of new maxima. The time that this takes is nobody's. */
+static __always_inline void keep(void *context, struct latency_shared *shared, int greatest)
+{
+	struct latency_moment began, ended;
+
+	if (!greatest)
+		return;
+	began = latency_now(&shared->cpu);
+	for (int variable = 0; variable < LATENCY_VARIABLES; variable++) {
+		struct latency_culprit *culprit = &shared->culprits[variable];
+
+		if (!(greatest & 1 << variable))
+			continue;
+		culprit->sequence++;
+		barrier();
+		culprit->maximum = shared->cpu.greatest[variable];
+		describe(context, culprit);
+		barrier();
+		culprit->sequence++;
+	}
+	ended = latency_now(&shared->cpu);
+	shared->cpu.interference += ended.time - began.time;
+	shared->overhead += ended.time - began.time;
+}
+
+static __always_inline void put(struct latency_shared *shared, __u64 *end, __u64 word)
+{
+	shared->interrupts[*end & (LATENCY_INTERRUPTS - 1)] = word;
+	*end += 1;
+}
+
+static __always_inline void record(
+	struct latency_shared *shared, const struct latency_interrupt *ended)
+{
+	__u64 gap = ended->entry - shared->previous_exit;
+	__u64 end = shared->interrupts_end;
+
+	if (gap >> LATENCY_GAP_BITS || ended->execution >> LATENCY_EXECUTION_BITS ||
+		ended->execution != ended->exit - ended->entry) {
+		put(shared, &end, 0);
+		put(shared, &end, ended->source);
+		put(shared, &end, ended->entry);
+		put(shared, &end, ended->exit);
+		put(shared, &end, ended->execution);
+	} else {
+		put(shared, &end,
+			ended->source | ended->execution << LATENCY_SOURCE_BITS |
+				gap << (LATENCY_SOURCE_BITS + LATENCY_EXECUTION_BITS));
+	}
+	shared->previous_exit = ended->exit;
+	barrier();
+	shared->interrupts_end = end;
+}
+
+/* As the tracepoint's format in tracefs has it: addresses relative to the kernel's text. */
+struct irqs_context {
+	__u64 common;
+	__s32 caller;
+	__s32 parent;
+};
+
+SEC("tp/preemptirq/irq_disable")
+int irqs_off(struct irqs_context *context)
+{
+	struct latency_shared *shared = here();
+	__u64 address;
+
+	if (!shared)
+		return 0;
+	address = text + context->caller;
+	if (is_in(address, &interrupt_entry)) {
+		latency_entry(&shared->cpu, address);
+		if (shared->wakeup.is_remote) {
+			shared->wakeup.is_remote = 0;
+			shared->wakeup.ready = shared->cpu.entry;
+			shared->wakeup.overhead = shared->overhead;
+		}
+	} else if (is_in(address, &nmi_entry)) {
+		latency_nmi_entry(&shared->cpu);
+	} else {
+		latency_irqs_off(&shared->cpu, address);
+	}
+	return 0;
+}
+
+SEC("tp/preemptirq/irq_enable")
+int irqs_on(struct irqs_context *context)
+{
+	struct latency_shared *shared = here();
+	struct latency_interrupt ended = {0};
+	int greatest;
+
+	if (!shared)
+		return 0;
+	if (shared->cpu.serving) {
+		greatest = latency_exit(&shared->cpu, text + context->caller, &ended);
+		if (ended.source)
+			record(shared, &ended);
+	} else {
+		greatest = latency_irqs_on(&shared->cpu, text + context->caller);
+	}
+	keep(context, shared, greatest);
+	return 0;
+}
+
+SEC("tp_btf/preempt_disable")
+int BPF_PROG(preempt_off, unsigned long ip, unsigned long parent)
+{
+	struct latency_shared *shared;
+
+	if (is_in(ip, &program_entry))
+		return 0;
+	shared = here();
+	if (shared)
+		latency_preempt_off(&shared->cpu, ip);
+	return 0;
+}
+
+/* The chosen thread is about to run its own code. */
+static __always_inline void measure(void *context, struct latency_shared *shared)
+{
+	struct latency_wakeup *wakeup = &shared->wakeup;
+	struct latency_culprit *latest = &shared->latest;
+	__u64 now = bpf_ktime_get_ns();
+	__u64 latency = now - wakeup->ready - (shared->overhead - wakeup->overhead);
+
+	wakeup->is_running = 0;
+	if (now < wakeup->ready)
+		return;
+	shared->measured.count++;
+	shared->measured.sum += latency;
+	if (latency <= latest->maximum.duration)
+		return;
+	latest->sequence++;
+	barrier();
+	latest->maximum.duration = latency;
+	latest->maximum.at = now;
+	describe(context, latest);
+	barrier();
+	latest->sequence++;
+}
+
+SEC("tp_btf/preempt_enable")
+int BPF_PROG(preempt_on, unsigned long ip, unsigned long parent)
+{
+	struct latency_shared *shared;
+	int greatest;
+
+	if (is_in(ip, &program_entry))
+		return 0;
+	shared = here();
+	if (!shared)
+		return 0;
+	greatest = latency_preempt_on(&shared->cpu, ip);
+	if (shared->wakeup.is_running && shared->cpu.phase == PHASE_THREAD)
+		measure(ctx, shared);
+	keep(ctx, shared, greatest);
+	return 0;
+}
+
+SEC("tp_btf/sched_entry_tp")
+int BPF_PROG(scheduler_entry, bool is_preemption)
+{
+	struct latency_shared *shared = here();
+
+	if (!shared)
+		return 0;
+	if (shared->wakeup.is_remote && latency_is_idle()) {
+		/* It woke by itself, from whatever sleep it was in. */
+		shared->wakeup.is_remote = 0;
+		shared->wakeup.ready = bpf_ktime_get_ns();
+	}
+	keep(ctx, shared, latency_schedule(&shared->cpu, 0));
+	return 0;
+}
+
+/* Whether the thread that now runs is the one that was woken, if one was. */
+static __always_inline void choose(struct latency_wakeup *wakeup)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if ((__u32)task->pid == wakeup->tid) {
+		wakeup->is_running = 1;
+		wakeup->is_pending = 0;
+	} else if (task->prio <= wakeup->prio) {
+		/* It was not the ready thread of highest priority. */
+		wakeup->is_pending = 0;
+	}
+}
+
+SEC("tp_btf/sched_exit_tp")
+int BPF_PROG(scheduler_exit, bool has_switched)
+{
+	struct latency_shared *shared = here();
+
+	if (!shared)
+		return 0;
+	if (shared->wakeup.is_pending)
+		choose(&shared->wakeup);
+	keep(ctx, shared, latency_scheduled(&shared->cpu, 0));
+	return 0;
+}
+
+#define LOWEST_REAL_TIME_PRIO 99
+
+/*
+ * A thread is made ready. It is the one of highest priority if the running one is lower; what other
+ * ready threads there are shows when the scheduler chooses.
+ */
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(woken, struct task_struct *task)
+{
+	__u32 number = task->thread_info.cpu;
+	struct latency_shared *shared;
+	struct latency_wakeup *wakeup;
+	bool is_remote;
+
+	if (task->prio > LOWEST_REAL_TIME_PRIO)
+		return 0;
+	shared = bpf_map_lookup_elem(&processors, &number);
+	if (!shared || !shared->is_active)
+		return 0;
+	wakeup = &shared->wakeup;
+	if (wakeup->is_pending && wakeup->prio <= task->prio)
+		return 0;
+	is_remote = number != bpf_get_smp_processor_id();
+	if (!is_remote && bpf_get_current_task_btf()->prio <= task->prio &&
+		shared->cpu.phase == PHASE_THREAD)
+		return 0;
+	wakeup->is_pending = 0;
+	barrier();
+	wakeup->is_remote = is_remote;
+	/* The interrupt that woke it is part of its latency. */
+	wakeup->ready = !is_remote && shared->cpu.serving && shared->cpu.source
+		? shared->cpu.entry
+		: bpf_ktime_get_ns();
+	wakeup->overhead = shared->overhead;
+	wakeup->prio = task->prio;
+	wakeup->tid = task->pid;
+	wakeup->is_running = 0;
+	barrier();
+	wakeup->is_pending = 1;
+	return 0;
+}
+
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(migrated, struct task_struct *task, int to)
+{
+	__u32 number = task->thread_info.cpu;
+	struct latency_shared *shared = bpf_map_lookup_elem(&processors, &number);
+
+	if (shared && shared->wakeup.is_pending && shared->wakeup.tid == (__u32)task->pid)
+		shared->wakeup.is_pending = 0;
+	return 0;
+}
+
+static __always_inline int name(__u32 source)
+{
+	struct latency_shared *shared = here();
+
+	if (shared)
+		latency_source(&shared->cpu, source);
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(handler, int irq)
+{
+	return name(LATENCY_SOURCE_IRQ + irq < LATENCY_SOURCE_LIMIT ? LATENCY_SOURCE_IRQ + irq
+								    : LATENCY_SOURCE_LIMIT - 1);
+}
+
+/* <asm/irq_vectors.h>, and the tracepoints' names. */
+#define VECTOR(NAME, NUMBER) \
+	SEC("tp_btf/" #NAME "_entry") \
+	int BPF_PROG(vector_##NAME, int vector) \
+	{ \
+		return name(NUMBER); \
+	}
+VECTOR(local_timer, 0xec)
+VECTOR(reschedule, 0xfd)
+VECTOR(call_function, 0xfc)
+VECTOR(call_function_single, 0xfb)
+VECTOR(irq_work, 0xf6)
+VECTOR(x86_platform_ipi, 0xf7)
+VECTOR(error_apic, 0xfe)
+VECTOR(spurious_apic, 0xff)
+VECTOR(thermal_apic, 0xfa)
+VECTOR(threshold_apic, 0xf9)
+VECTOR(deferred_error_apic, 0xf4)
+
+SEC("tp_btf/nmi_handler")
+int BPF_PROG(nmi, void *address, __s64 took, int handled)
+{
+	struct latency_shared *shared = here();
+	__u64 end;
+
+	if (!shared || took < 0)
+		return 0;
+	latency_nmi(&shared->cpu, took);
+	end = shared->nmis_end;
+	shared->nmis[end & (LATENCY_NMIS - 1)].exit = bpf_ktime_get_ns();
+	shared->nmis[end & (LATENCY_NMIS - 1)].execution = took;
+	barrier();
+	shared->nmis_end = end + 1;
+	return 0;
+}

@@ -1,0 +1,130 @@
+//! Loads and attaches the programs.
+
+use super::Losses;
+use super::skeleton::types::range;
+use super::skeleton::{LatencySkel, LatencySkelBuilder};
+use super::symbols::Symbols;
+use crate::error::{Error, ErrorKind};
+use crate::loader::{information, lacks_settings, refused, silence_libbpf, storage};
+use crate::system;
+use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Btf, Link};
+use std::os::fd::AsFd;
+use std::path::Path;
+
+/// The tracepoints without which nothing can be measured, and the kernel options that make them.
+const NEEDED: [(&str, &str); 4] = [
+    ("irq_disable", "CONFIG_IRQSOFF_TRACER"),
+    ("preempt_disable", "CONFIG_PREEMPT_TRACER"),
+    ("sched_entry_tp", "a kernel of version 6.12 or newer"),
+    ("sched_exit_tp", "a kernel of version 6.12 or newer"),
+];
+
+/// The programs in the kernel. They leave it when this is dropped.
+pub struct Loaded {
+    pub skeleton: LatencySkel<'static>,
+    links: Vec<Link>,
+}
+
+fn has_tracepoint(btf: &Btf<'_>, name: &str) -> bool {
+    btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}")).is_some()
+}
+
+/// An error that names what this kernel lacks.
+pub fn require_tracepoints() -> Result<(), Error> {
+    let lacking = |what: String| Err(Error::new(ErrorKind::Kernel, what));
+    if !cfg!(target_arch = "x86_64") {
+        return lacking("the scheduling latency is bounded on x86-64 only yet".into());
+    }
+    let btf = system::kernel_types()?;
+    for (tracepoint, option) in NEEDED {
+        if !has_tracepoint(&btf, tracepoint) {
+            return lacking(format!(
+                "this kernel has no tracepoint {tracepoint}, without which there is no bound of the scheduling \
+                 latency: it needs {option}"
+            ));
+        }
+    }
+    let events = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    if !events.iter().any(|folder| Path::new(folder).join("events/preemptirq").is_dir()) {
+        return lacking(
+            "tracefs is not mounted, or cannot be read: mount -t tracefs tracefs /sys/kernel/tracing".into(),
+        );
+    }
+    Ok(())
+}
+
+impl Loaded {
+    /// Loads and attaches all programs; none does anything yet.
+    pub fn new(symbols: &Symbols) -> Result<Loaded, Error> {
+        silence_libbpf();
+        system::require_privileges()?;
+        require_tracepoints()?;
+        let btf = system::kernel_types()?;
+        let mut open = LatencySkelBuilder::default()
+            .open(storage())
+            .map_err(|error| refused("reading the eBPF program", &error))?;
+        let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
+        let within = |range: (u64, u64)| range { begin: range.0, end: range.1 };
+        rodata.text = symbols.address("_stext")?;
+        rodata.interrupt_entry = within(symbols.function("irqentry_enter")?);
+        rodata.nmi_entry = within(symbols.function("irqentry_nmi_enter")?);
+        rodata.program_entry = within(symbols.functions("bpf_trace_run")?);
+        rodata.need_resched_bit = need_resched_bit();
+        for mut program in open.open_object_mut().progs_mut() {
+            let section = program.section().to_string_lossy().into_owned();
+            if let Some(tracepoint) = section.strip_prefix("tp_btf/") {
+                program.set_autoload(has_tracepoint(&btf, tracepoint));
+            }
+        }
+        open.maps
+            .processors
+            .set_max_entries(most_processors()?)
+            .map_err(|error| refused("setting the number of processors", &error))?;
+        let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
+        let links = attach(&skeleton)?;
+        Ok(Loaded { skeleton, links })
+    }
+
+    /// Skipped and other runs so far.
+    pub fn runs(&self) -> Losses {
+        let loaded = self.skeleton.object().progs().filter(|program| program.autoload());
+        loaded.fold(Losses::default(), |sum, program| {
+            let about = information(program.as_fd());
+            Losses {
+                skipped: sum.skipped + about.recursion_misses,
+                runs: sum.runs + about.run_cnt,
+                program_ns: sum.program_ns + about.run_time_ns,
+            }
+        })
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        self.links.clear();
+    }
+}
+
+fn attach(skeleton: &LatencySkel<'static>) -> Result<Vec<Link>, Error> {
+    let loaded = skeleton.object().progs_mut().filter(|program| program.autoload());
+    loaded
+        .map(|program| {
+            let section = program.section().to_string_lossy().into_owned();
+            program.attach().map_err(|error| refused(&format!("attaching to {section}"), &error))
+        })
+        .collect()
+}
+
+/// The bit of a thread's flags that says that the scheduler is to be called: since 6.18 the same on all
+/// machines with the generic ones.
+fn need_resched_bit() -> u32 {
+    if system::kernel_version() >= (6, 18) { 4 } else { 3 }
+}
+
+fn most_processors() -> Result<u32, Error> {
+    libbpf_rs::num_possible_cpus()
+        .map(|count| count as u32)
+        .map_err(|error| refused("counting the processors", &error))
+}

@@ -1,0 +1,327 @@
+//! The memory that the programs share with user space, one piece for each processor.
+
+use super::skeleton::types::{latency_culprit, latency_maximum, latency_nmi_entry, latency_shared};
+use super::symbols::Symbols;
+use crate::error::{Error, ErrorKind};
+use crate::loader::text;
+use memmap2::{MmapMut, MmapOptions};
+use punctual_model::{Duration, Instant};
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr::addr_of;
+
+/// As in interface.h.
+const SOURCE_BITS: u32 = 12;
+const EXECUTION_BITS: u32 = 22;
+const NMI: u32 = 1;
+
+/// One run of an interrupt's handler, or of the NMI's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interrupt {
+    /// 1 is the NMI, up to 255 a vector of the processor, from 256 on a number of the kernel's.
+    pub source: u32,
+    /// When the processor entered it.
+    pub entry: Instant,
+    /// When the processor left it.
+    pub exit: Instant,
+    /// Its execution time, without NMIs inside.
+    pub execution: Duration,
+}
+
+/// What happens on a processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// An interrupt.
+    Interrupt(Interrupt),
+    /// Interrupts were not read in time: so many words of the buffer were overwritten.
+    Lost(u64),
+}
+
+/// The variables, in the order of the state machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// D_POID.
+    Poid,
+    /// D_PSD.
+    Psd,
+    /// D_ST.
+    St,
+    /// D_PAIE.
+    Paie,
+}
+
+impl Variable {
+    /// All.
+    pub const ALL: [Variable; 4] = [Variable::Poid, Variable::Psd, Variable::St, Variable::Paie];
+}
+
+/// A place in the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The function; empty where it is unknown.
+    pub function: String,
+    /// Bytes into it, or the address where it is unknown.
+    pub offset: u64,
+}
+
+/// Where and in whom a variable was greatest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Culprit {
+    /// How long that was.
+    pub duration: Duration,
+    /// When it ended.
+    pub at: Instant,
+    /// The thread that ran then.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// What began it, where that is known.
+    pub opened: Option<Frame>,
+    /// What ended it.
+    pub closed: Option<Frame>,
+    /// The kernel stack at the end, innermost first.
+    pub stack: Vec<Frame>,
+}
+
+/// What was measured on a processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// Its number.
+    pub number: u32,
+    /// The greatest duration of each of [`Variable::ALL`].
+    pub durations: [Duration; 4],
+    /// Who that was; `None` where the variable is zero.
+    pub culprits: [Option<Culprit>; 4],
+    /// The greatest latency of a woken real-time thread, and which.
+    pub measured: Option<Culprit>,
+    /// How many such latencies there were.
+    pub wakeups: u64,
+    /// Durations that came out negative: there must be none.
+    pub negative: u64,
+    /// Sections and interrupts of which the beginning was not seen, because of an NMI.
+    pub unseen: u64,
+    /// The observer's own time for noting culprits, which no duration contains.
+    pub overhead: Duration,
+}
+
+/// The memory of one processor.
+pub struct Shared {
+    pub number: u32,
+    memory: MmapMut,
+    offset: usize,
+    read_interrupts: u64,
+    read_nmis: u64,
+    previous_exit: u64,
+    /// The previous exit is not known: it was lost.
+    is_adrift: bool,
+}
+
+impl Shared {
+    /// Maps the memory of processor `number`.
+    pub fn map(map: &impl AsFd, number: u32) -> Result<Shared, Error> {
+        let at = number as usize * size_of::<latency_shared>();
+        let page = 4096;
+        let begin = at / page * page;
+        let length = at - begin + size_of::<latency_shared>();
+        // SAFETY: the map is memory of the kernel's that only its programs and we write; nothing can shorten it.
+        let mapped =
+            unsafe { MmapOptions::new().offset(begin as u64).len(length).map_mut(map.as_fd().as_raw_fd()) };
+        let memory = mapped.map_err(|error| {
+            Error::new(ErrorKind::Kernel, format!("cannot map the memory of processor {number}: {error}"))
+        })?;
+        let offset = at - begin;
+        Ok(Shared {
+            number,
+            memory,
+            offset,
+            read_interrupts: 0,
+            read_nmis: 0,
+            previous_exit: 0,
+            is_adrift: false,
+        })
+    }
+
+    fn shared(&self) -> *const latency_shared {
+        // SAFETY: within the mapping, which is as long as the struct from here on.
+        unsafe { self.memory.as_ptr().add(self.offset).cast() }
+    }
+
+    pub fn set_active(&mut self, active: bool) {
+        let offset = self.offset;
+        // SAFETY: within the mapping; the programs only read this byte.
+        unsafe {
+            let shared = self.memory.as_mut_ptr().add(offset).cast::<latency_shared>();
+            (&raw mut (*shared).is_active).write_volatile(u8::from(active));
+        }
+    }
+
+    /// Hands on what has come since the last call, in the order of exits.
+    pub fn drain(&mut self, each: &mut dyn FnMut(Event)) {
+        let mut events = Vec::new();
+        self.drain_interrupts(&mut events);
+        self.drain_nmis(&mut events);
+        events.sort_by_key(|event| match event {
+            Event::Interrupt(interrupt) => interrupt.exit,
+            Event::Lost(_) => Instant::default(),
+        });
+        events.into_iter().for_each(each);
+    }
+
+    fn drain_interrupts(&mut self, events: &mut Vec<Event>) {
+        let shared = self.shared();
+        // SAFETY: within the mapping; the programs write whole words.
+        let end = unsafe { addr_of!((*shared).interrupts_end).read_volatile() };
+        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+        // SAFETY: as above.
+        let words = unsafe { &raw const (*shared).interrupts };
+        let room = unsafe { (*words).len() } as u64;
+        let from = self.read_interrupts.max(end.saturating_sub(room));
+        let copied: Vec<u64> = (from..end)
+            // SAFETY: as above; the index is below the length.
+            .map(|at| unsafe { words.cast::<u64>().add((at % room) as usize).read_volatile() })
+            .collect();
+        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
+        // SAFETY: as above.
+        let after = unsafe { addr_of!((*shared).interrupts_end).read_volatile() };
+        // What was overwritten while it was copied is no good either; one entry may be half written.
+        let good = after.saturating_sub(room - 8).max(from);
+        if good > self.read_interrupts && good > from || from > self.read_interrupts {
+            events.push(Event::Lost(good - self.read_interrupts));
+            self.is_adrift = true;
+        }
+        let skipped = usize::try_from(good - from).unwrap_or(usize::MAX).min(copied.len());
+        self.decode(&copied[skipped..], events);
+        self.read_interrupts = end.max(good);
+    }
+
+    fn decode(&mut self, words: &[u64], events: &mut Vec<Event>) {
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            let source = (word & ((1 << SOURCE_BITS) - 1)) as u32;
+            let (source, entry, exit, execution) = if source == 0 {
+                let mut next = || words.next().unwrap_or(0);
+                if word != 0 {
+                    continue;
+                }
+                (next() as u32, next(), next(), next())
+            } else {
+                let execution = word >> SOURCE_BITS & ((1 << EXECUTION_BITS) - 1);
+                let entry = self.previous_exit + (word >> (SOURCE_BITS + EXECUTION_BITS));
+                (source, entry, entry + execution, execution)
+            };
+            if word == 0 {
+                self.is_adrift = false;
+            }
+            self.previous_exit = exit;
+            if self.is_adrift {
+                continue;
+            }
+            events.push(Event::Interrupt(Interrupt {
+                source,
+                entry: Instant::from_ns(entry),
+                exit: Instant::from_ns(exit),
+                execution: Duration::from_ns(execution),
+            }));
+        }
+    }
+
+    fn drain_nmis(&mut self, events: &mut Vec<Event>) {
+        let shared = self.shared();
+        // SAFETY: within the mapping; the programs write whole words.
+        let (end, nmis) =
+            unsafe { (addr_of!((*shared).nmis_end).read_volatile(), &raw const (*shared).nmis) };
+        let room = unsafe { (*nmis).len() } as u64;
+        if end - self.read_nmis > room {
+            events.push(Event::Lost(end - self.read_nmis - room));
+        }
+        for at in self.read_nmis.max(end.saturating_sub(room))..end {
+            let place = nmis.cast::<latency_nmi_entry>();
+            // SAFETY: within the mapping; the index is below the length.
+            let entry = unsafe { place.add((at % room) as usize).read_volatile() };
+            events.push(Event::Interrupt(Interrupt {
+                source: NMI,
+                entry: Instant::from_ns(entry.exit.saturating_sub(entry.execution)),
+                exit: Instant::from_ns(entry.exit),
+                execution: Duration::from_ns(entry.execution),
+            }));
+        }
+        self.read_nmis = end;
+    }
+
+    /// What was measured so far.
+    pub fn read(&self, symbols: &Symbols) -> Processor {
+        let shared = self.shared();
+        // SAFETY: within the mapping; the programs write whole words, and culprits are read by their sequence.
+        unsafe {
+            let greatest = addr_of!((*shared).cpu.greatest).read_volatile();
+            let culprits = &raw const (*shared).culprits;
+            Processor {
+                number: self.number,
+                durations: greatest.map(|it| Duration::from_ns(it.duration)),
+                culprits: [0, 1, 2, 3].map(|at| culprit(culprits.cast::<latency_culprit>().add(at), symbols)),
+                measured: culprit(&raw const (*shared).latest, symbols),
+                wakeups: addr_of!((*shared).measured.count).read_volatile(),
+                negative: addr_of!((*shared).cpu.negative).read_volatile(),
+                unseen: addr_of!((*shared).cpu.unseen).read_volatile(),
+                overhead: Duration::from_ns(addr_of!((*shared).overhead).read_volatile()),
+            }
+        }
+    }
+}
+
+/// The culprit at `place`, once it is not being written.
+///
+/// # Safety
+/// `place` is valid for reading.
+unsafe fn culprit(place: *const latency_culprit, symbols: &Symbols) -> Option<Culprit> {
+    for _ in 0..1000 {
+        // SAFETY: as the caller says.
+        let (before, copy, after) = unsafe {
+            let before = addr_of!((*place).sequence).read_volatile();
+            let copy = place.read_volatile();
+            (before, copy, addr_of!((*place).sequence).read_volatile())
+        };
+        if before == after && before.is_multiple_of(2) {
+            return (copy.maximum.duration > 0).then(|| describe(&copy, symbols));
+        }
+        std::thread::yield_now();
+    }
+    None
+}
+
+fn describe(culprit: &latency_culprit, symbols: &Symbols) -> Culprit {
+    let latency_maximum { duration, at, opened, closed } = culprit.maximum;
+    let place = |address: u64| (address != 0).then(|| frame(address, symbols));
+    let depth = (culprit.depth as usize).min(culprit.stack.len());
+    let stack: Vec<Frame> = culprit.stack[..depth].iter().map(|address| frame(*address, symbols)).collect();
+    let own = stack.iter().rposition(is_own).map_or(0, |last| last + 1);
+    Culprit {
+        duration: Duration::from_ns(duration),
+        at: Instant::from_ns(at),
+        tid: culprit.tid,
+        comm: text(&culprit.comm.map(|byte| byte as u8)),
+        opened: place(opened),
+        closed: place(closed),
+        stack: stack[own..].to_vec(),
+    }
+}
+
+fn frame(address: u64, symbols: &Symbols) -> Frame {
+    match symbols.name(address) {
+        Some((function, offset)) => Frame { function: function.to_owned(), offset },
+        None => Frame { function: String::new(), offset: address },
+    }
+}
+
+/// Whether this is how the kernel comes to our programs.
+fn is_own(frame: &Frame) -> bool {
+    const OWN: [&str; 7] = [
+        "bpf_",
+        "__bpf_",
+        "__traceiter_",
+        "perf_trace_",
+        "do_perf_trace_",
+        "trace_preempt_",
+        "trace_hardirqs_",
+    ];
+    OWN.iter().any(|prefix| frame.function.starts_with(prefix))
+}
