@@ -128,6 +128,21 @@ fn stopped() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
+/// Of the workload's timer.
+const TIMER_PERIOD_NS: u64 = 5_000_000;
+
+/// Whether each arrival is the first or the last of its expirations: of the timer's, from this instant on, the
+/// calls took so many each.
+fn are_expirations(arrivals: &[u64], origin: u64, taken: &[u64]) -> bool {
+    let mut first = origin;
+    arrivals.iter().zip(taken).all(|(arrival, taken)| {
+        let last = first + TIMER_PERIOD_NS * (taken - 1);
+        let is_one = *arrival == first || *arrival == last;
+        first = last + TIMER_PERIOD_NS;
+        is_one
+    })
+}
+
 fn expirations(mode: &str, separator: &str) -> Result<Outcome> {
     let recorded = Recorded::of(mode, 40)?;
     let told = recorded.numbers("expirations");
@@ -137,6 +152,13 @@ fn expirations(mode: &str, separator: &str) -> Result<Outcome> {
     ensure!(
         listed.len() >= 39 && told[..].starts_with(&listed),
         "the reads told {told:?}, the list has {listed:?}"
+    );
+    let arrivals: Vec<u64> =
+        recorded.jobs_at(separator).iter().map(|row| number(row, "arrival_ns")).collect::<Result<_>>()?;
+    let origins = [arrivals[0], arrivals[0] - TIMER_PERIOD_NS * (told[0] - 1)];
+    ensure!(
+        origins.iter().any(|origin| are_expirations(&arrivals, *origin, &told)),
+        "after {told:?} expirations the arrivals were {arrivals:?}"
     );
     Ok(Outcome::Completed)
 }

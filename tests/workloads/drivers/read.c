@@ -93,15 +93,26 @@ static const char *make_terminal(struct run *run)
 	return NULL;
 }
 
-static const char *make_timerfd(struct run *run)
+static const char *make_timerfd_on(struct run *run, clockid_t clock)
 {
-	run->in = must(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC), "timerfd_create");
+	int64_t ahead = clock == CLOCK_MONOTONIC ? 0 : now_on(clock) - now_ns();
+	run->in = must(timerfd_create(clock, TFD_CLOEXEC), "timerfd_create");
 	struct itimerspec setting = {
-		.it_value = timespec_of(run->beginning_ns),
+		.it_value = timespec_of(run->beginning_ns + ahead),
 		.it_interval = timespec_of(run->period_ns),
 	};
 	must(timerfd_settime(run->in, TFD_TIMER_ABSTIME, &setting, NULL), "timerfd_settime");
 	return NULL;
+}
+
+static const char *make_timerfd(struct run *run)
+{
+	return make_timerfd_on(run, CLOCK_MONOTONIC);
+}
+
+static const char *make_timerfd_realtime(struct run *run)
+{
+	return make_timerfd_on(run, CLOCK_REALTIME);
 }
 
 static const char *make_signalfd(struct run *run)
@@ -248,6 +259,11 @@ const struct driver read_drivers[] = {
 		.call = "read",
 		.object = "timerfd",
 		.setup = make_timerfd,
+		.wait = wait_read_expirations},
+	{.name = "read_timerfd_realtime",
+		.call = "read",
+		.object = "timerfd",
+		.setup = make_timerfd_realtime,
 		.wait = wait_read_expirations},
 	{.name = "read_eventfd",
 		.call = "read",

@@ -54,6 +54,7 @@ typedef struct cpumask cpumask_t;
 
 struct rq {
 	__u64 clock;
+	__u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING */
 };
 struct cfs_rq {
 	struct rq *rq;
@@ -71,8 +72,33 @@ struct sched_info {
 struct timerqueue_node {
 	__s64 expires;
 };
+struct hrtimer_clock_base {
+	__s64 offset; /* how far its clock is ahead of CLOCK_MONOTONIC */
+};
 struct hrtimer {
 	struct timerqueue_node node;
+	struct hrtimer_clock_base *base;
+};
+struct timerfd_ctx {
+	union {
+		struct hrtimer tmr;
+	} t;
+	__s64 tintv;
+	int clockid;
+};
+/* A list's node, or its head, of either kind: what comes next is at the beginning. */
+struct hlist_node {
+	struct hlist_node *next;
+};
+struct k_itimer {
+	struct hlist_node list;
+	int it_id, it_clock;
+	__s64 it_interval;
+	union {
+		struct {
+			struct hrtimer timer;
+		} real;
+	} it;
 };
 struct sched_dl_entity {
 	__u64 dl_runtime, dl_deadline, dl_period;
@@ -157,6 +183,7 @@ typedef struct {
 } atomic_t;
 struct signal_struct {
 	atomic_t live;
+	struct hlist_node posix_timers;
 };
 typedef struct {
 	unsigned long sig[1];
@@ -272,6 +299,8 @@ struct task_struct {
 
 #define CLOCK_REALTIME	       0
 #define CLOCK_MONOTONIC	       1
+#define CLOCK_BOOTTIME	       7
+#define CLOCK_TAI	       11
 #define TIMER_ABSTIME	       1
 #define MSG_DONTWAIT	       0x40
 #define IPC_NOWAIT	       04000
@@ -312,7 +341,7 @@ struct sembuf {
 	__s16 sem_op;
 	__s16 sem_flg;
 };
-/* The beginning of siginfo_t as a timer's signal has it. */
+/* The beginning of siginfo_t as a timer's signal has it, in the kernel too. */
 struct timer_siginfo {
 	int si_signo, si_errno, si_code, padding;
 	int si_tid, si_overrun;

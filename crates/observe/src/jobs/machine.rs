@@ -5,7 +5,7 @@
 use super::records::{Entry, decode};
 use proptest::prelude::*;
 use punctual_extract::{Extractor, Options};
-use punctual_model::{Call, Instant};
+use punctual_model::{Call, Disturbance, Instant};
 use punctual_trace::{Activation, Record};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -391,4 +391,164 @@ fn a_restart_that_is_not_seen_leaves_the_arrival() {
 fn a_sleep_that_is_cut_short_has_no_arrival() {
     let activations = sleeps(&[("wake", 5_000_000, 0), ("in", 5_001_000, 0), ("exit", 5_002_000, -4)]);
     assert_eq!(activations[0].arrival, None);
+}
+
+/// What moved the release of a sleep until 10 ms, whose timer comes 2 ms late, if so much was taken from the
+/// processor before the thread stopped and by the time that it was woken.
+fn disturbance_if_stolen(before: i64, by_then: i64) -> Option<Disturbance> {
+    let text = format!(
+        "in 1000 0 0\nstolen 1500 0 {before}\nuntil 2000 0 10000000\nout 3000 0 1\nstolen 4000 0 {by_then}
+         wake 12000000 0 0\nin 12001000 0 0\nexit 12002000 0 0\n"
+    );
+    let records = records_of(&text);
+    let mut resumed = records.iter().filter_map(|record| match record {
+        Record::Activation(activation) => activation.resumed,
+        _ => None,
+    });
+    resumed.next().expect("it returned").disturbance
+}
+
+#[test]
+fn a_timer_is_late_because_of_a_stall_if_its_processor_was_taken() {
+    assert_eq!(disturbance_if_stolen(5_000_000, 6_900_000), Some(Disturbance::Stall));
+    assert_eq!(disturbance_if_stolen(5_000_000, 5_900_000), None);
+    assert_eq!(disturbance_if_stolen(0, 0), None);
+}
+
+/// A wait for a timer that expires each millisecond, and what its record says.
+#[derive(Debug, PartialEq)]
+struct TimerWait {
+    slept: bool,
+    expirations: u64,
+    arrival: Option<u64>,
+    /// Earliest and latest instant of the release; absent where the call did not sleep.
+    release: Option<(u64, u64)>,
+}
+
+/// What comes of these events, which begin 10 ms after the clock's zero: the same for reads of a timerfd and
+/// for the signals of a POSIX timer.
+fn timer_wait(events: &[(&str, u64, i64)]) -> TimerWait {
+    let read = timer_wait_by(Call::Read, "timer", 8, events);
+    assert_eq!(read, timer_wait_by(Call::RtSigtimedwait, "signal", 34, events));
+    read
+}
+
+fn timer_wait_by(call: Call, enter: &str, result: i64, events: &[(&str, u64, i64)]) -> TimerWait {
+    let mut text = "in 10000000 0 0\n".to_owned();
+    for (event, after, argument) in events {
+        let (event, argument) = match *event {
+            "wait" => (enter, 0),
+            "exit" => ("exit", result),
+            other => (other, *argument),
+        };
+        let _ = writeln!(text, "{event} {} 0 {argument}", 10_000_000 + after);
+    }
+    let records = records_of(&text);
+    let mut waits = records.iter().filter_map(|record| match record {
+        Record::Activation(activation) if activation.separator.call == call => Some(activation),
+        _ => None,
+    });
+    let (Some(wait), None) = (waits.next(), waits.next()) else { panic!("not one wait: {records:#?}") };
+    let resumed = wait.resumed.expect("it returned");
+    TimerWait {
+        slept: wait.slept,
+        expirations: resumed.expirations,
+        arrival: wait.arrival.map(Instant::ns),
+        release: resumed.release.map(|release| (release.earliest().ns(), release.latest().ns())),
+    }
+}
+
+/// The thread is woken by the first expiration; two more pass before it has a processor.
+#[test]
+fn a_wait_that_slept_was_due_at_the_first_expiration() {
+    let wait = timer_wait(&[
+        ("wait", 1_000, 0),
+        ("out", 2_000, 1),
+        ("wake", 503_000, 0),
+        ("in", 2_600_000, 0),
+        ("next", 2_601_000, 13_500_000),
+        ("taken", 2_601_000, 3),
+        ("exit", 2_602_000, 0),
+    ]);
+    let release = Some((10_503_000, 10_503_000));
+    assert_eq!(wait, TimerWait { slept: true, expirations: 3, arrival: Some(10_500_000), release });
+}
+
+/// A thread that is late finds what has expired meanwhile: the last of it is its arrival.
+#[test]
+fn a_call_that_did_not_wait_was_due_at_the_last_expiration() {
+    let wait = timer_wait(&[
+        ("wait", 2_600_000, 0),
+        ("next", 2_601_000, 13_500_000),
+        ("taken", 2_601_000, 3),
+        ("exit", 2_602_000, 0),
+    ]);
+    assert_eq!(wait, TimerWait { slept: false, expirations: 3, arrival: Some(12_500_000), release: None });
+}
+
+#[test]
+fn a_timer_that_expires_inside_of_the_call_ends_the_job_before() {
+    let wait = timer_wait(&[
+        ("wait", 499_000, 0),
+        ("next", 501_000, 11_500_000),
+        ("taken", 501_000, 1),
+        ("exit", 502_000, 0),
+    ]);
+    let release = Some((10_500_000, 10_500_000));
+    assert_eq!(wait, TimerWait { slept: true, expirations: 1, arrival: Some(10_500_000), release });
+}
+
+/// The wake-up was not seen: the thread was released between its arrival and when it ran.
+#[test]
+fn an_arrival_narrows_the_window_of_a_release() {
+    let wait = timer_wait(&[
+        ("wait", 1_000, 0),
+        ("out", 2_000, 1),
+        ("in", 600_000, 0),
+        ("next", 601_000, 11_500_000),
+        ("taken", 601_000, 1),
+        ("exit", 602_000, 0),
+    ]);
+    let release = Some((10_500_000, 10_600_000));
+    assert_eq!(wait, TimerWait { slept: true, expirations: 1, arrival: Some(10_500_000), release });
+}
+
+/// A signal wakes the thread, and the timer expires before it has a processor.
+#[test]
+fn a_timer_that_expires_after_the_wake_up_releases() {
+    let wait = timer_wait(&[
+        ("wait", 1_000, 0),
+        ("out", 2_000, 1),
+        ("wake", 400_000, 0),
+        ("in", 600_000, 0),
+        ("next", 601_000, 11_500_000),
+        ("taken", 601_000, 1),
+        ("exit", 602_000, 0),
+    ]);
+    let release = Some((10_500_000, 10_600_000));
+    assert_eq!(wait, TimerWait { slept: true, expirations: 1, arrival: Some(10_500_000), release });
+}
+
+#[test]
+fn a_timer_on_another_clock_says_when_it_was_on_ours() {
+    let wait = timer_wait(&[
+        ("ahead", 0, 1_700_000_000_000_000_000),
+        ("wait", 2_600_000, 0),
+        ("next", 2_601_000, 1_700_000_000_013_500_000),
+        ("taken", 2_601_000, 1),
+        ("exit", 2_602_000, 0),
+    ]);
+    assert_eq!(wait.arrival, Some(12_500_000));
+}
+
+/// Another thread has set the timer since: what it says is of no expiration that the call took.
+#[test]
+fn a_timer_that_was_set_anew_says_nothing() {
+    let wait = timer_wait(&[
+        ("wait", 2_600_000, 0),
+        ("next", 2_601_000, 93_500_000),
+        ("taken", 2_601_000, 2),
+        ("exit", 2_602_000, 0),
+    ]);
+    assert_eq!(wait, TimerWait { slept: false, expirations: 2, arrival: None, release: None });
 }

@@ -182,6 +182,7 @@ fn activation(raw: &RawActivation) -> Option<Activation> {
         ) {
             disturbance::DISTURBANCE_SIGNAL => Some(Disturbance::Signal),
             disturbance::DISTURBANCE_ENDING => Some(Disturbance::Ending),
+            disturbance::DISTURBANCE_STALL => Some(Disturbance::Stall),
             _ => None,
         },
     });

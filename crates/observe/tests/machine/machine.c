@@ -9,6 +9,12 @@
  *   sleep   it stops, and no program sees that
  *   wake    it is woken
  *   enter   it calls read on a pipe
+ *   timer   it calls read on a timerfd
+ *   signal  it calls rt_sigtimedwait for the signal of a POSIX timer
+ *   next    both timers, which expire each millisecond, expire next at ARGUMENT, of their clock
+ *   ahead   their clock is ahead of ours by ARGUMENT
+ *   stolen  a hypervisor has taken ARGUMENT in all from the processor
+ *   taken   the call, which returns next, takes as many expirations of its timer as ARGUMENT
  *   until   it calls clock_nanosleep; ARGUMENT is the absolute time
  *   exit    the call returns ARGUMENT
  *   leave   the call returns ARGUMENT, and no program sees that
@@ -30,10 +36,23 @@ static struct rq queue;
 static struct cfs_rq group = {.rq = &queue};
 static struct inode inode = {.i_mode = S_IFIFO, .i_ino = 7};
 static struct file pipe_file = {.f_inode = &inode};
-static struct file *descriptors[4] = {0, 0, 0, &pipe_file};
+static struct hrtimer_clock_base clock_base;
+static struct timerfd_ctx timer = {
+	.t.tmr.base = &clock_base, .tintv = 1000000, .clockid = CLOCK_MONOTONIC};
+static struct k_itimer posix_timer = {.it_id = 3,
+	.it_interval = 1000000,
+	.it_clock = CLOCK_MONOTONIC,
+	.it.real.timer.base = &clock_base};
+static struct k_itimer other_timer = {.list.next = &posix_timer.list, .it_id = 4};
+static struct super_block anonymous = {.s_magic = ANON_INODE_MAGIC};
+static struct inode timer_inode = {.i_sb = &anonymous};
+static struct dentry timer_name = {.d_name.name = (const unsigned char *)"[timerfd]  "};
+static struct file timer_file = {
+	.f_inode = &timer_inode, .f_path.dentry = &timer_name, .private_data = &timer};
+static struct file *descriptors[4] = {0, 0, &timer_file, &pipe_file};
 static struct fdtable table = {.max_fds = 4, .fd = descriptors};
 static struct files_struct files = {.fdt = &table};
-static struct signal_struct signals;
+static struct signal_struct signals = {.posix_timers.next = &other_timer.list};
 static struct task_struct task = {.pid = 9,
 	.tgid = 9,
 	.policy = SCHED_FIFO,
@@ -114,10 +133,14 @@ long bpf_probe_read_kernel_str(void *to, __u32 size, const void *from)
 
 /* All that user space has in memory. */
 static struct timespec sleep_until;
+static __u64 expirations;
+static struct timer_siginfo siginfo = {.si_code = SI_TIMER, .si_tid = 3};
 
 long bpf_probe_read_user(void *to, __u32 size, const void *from)
 {
-	return from == &sleep_until ? copy(to, size, from) : -1;
+	return from == &sleep_until || from == &expirations || from == &siginfo
+		       ? copy(to, size, from)
+		       : -1;
 }
 
 void *bpf_this_cpu_ptr(const void *variable)
@@ -126,13 +149,13 @@ void *bpf_this_cpu_ptr(const void *variable)
 }
 
 #if defined(__TARGET_ARCH_x86)
-enum { READ = 0, CLOCK_NANOSLEEP = 230 };
+enum { READ = 0, RT_SIGTIMEDWAIT = 128, CLOCK_NANOSLEEP = 230 };
 #define SET_CALL(number, a, b, c) \
 	(registers.orig_ax = (number), registers.di = (a), registers.si = (b), registers.dx = (c), \
 		registers.ax = (unsigned long)-ENOSYS)
 #define SET_RESULT(result) (registers.ax = (result))
 #else
-enum { READ = 63, CLOCK_NANOSLEEP = 115 };
+enum { READ = 63, CLOCK_NANOSLEEP = 115, RT_SIGTIMEDWAIT = 137 };
 #define SET_CALL(number, a, b, c) \
 	(registers.syscallno = (number), registers.orig_x0 = (a), registers.regs[1] = (b), \
 		registers.regs[2] = (c))
@@ -140,16 +163,44 @@ enum { READ = 63, CLOCK_NANOSLEEP = 115 };
 #endif
 
 static __u8 current_call;
+static int descriptor; /* that it reads */
 
-static void enter(bool is_sleep)
+static void read_from(int of)
 {
-	current_call = is_sleep ? CALL_CLOCK_NANOSLEEP : CALL_READ;
-	if (is_sleep)
-		SET_CALL(CLOCK_NANOSLEEP, CLOCK_MONOTONIC, TIMER_ABSTIME,
-			(unsigned long)&sleep_until);
-	else
-		SET_CALL(READ, 3, 0, 0);
+	current_call = CALL_READ;
+	descriptor = of;
+	SET_CALL(READ, of, (unsigned long)&expirations, 0);
 	on_enter(&registers, current_call);
+}
+
+static void begin_to_sleep(void)
+{
+	current_call = CALL_CLOCK_NANOSLEEP;
+	SET_CALL(CLOCK_NANOSLEEP, CLOCK_MONOTONIC, TIMER_ABSTIME, (unsigned long)&sleep_until);
+	on_enter(&registers, current_call);
+}
+
+static void wait_for_signal(void)
+{
+	current_call = CALL_RT_SIGTIMEDWAIT;
+	SET_CALL(RT_SIGTIMEDWAIT, 0, (unsigned long)&siginfo, 0);
+	on_enter(&registers, current_call);
+}
+
+/* What the kernel says; both kinds of timer say the same. */
+static void set_kernel(const char *what, long long argument)
+{
+	if (strcmp(what, "next") == 0) {
+		timer.t.tmr.node.expires = posix_timer.it.real.timer.node.expires = argument;
+	} else if (strcmp(what, "ahead") == 0) {
+		timer.clockid = posix_timer.it_clock = CLOCK_REALTIME;
+		clock_base.offset = argument;
+	} else if (strcmp(what, "taken") == 0) {
+		expirations = argument;
+		siginfo.si_overrun = argument - 1;
+	} else if (strcmp(what, "stolen") == 0) {
+		queue.prev_steal_time_rq = argument;
+	}
 }
 
 int main(void)
@@ -175,13 +226,20 @@ int main(void)
 		} else if (strcmp(event, "wake") == 0) {
 			waking(state, &task);
 		} else if (strcmp(event, "enter") == 0) {
-			enter(false);
+			read_from(3);
+		} else if (strcmp(event, "timer") == 0) {
+			read_from(2);
+		} else if (strcmp(event, "signal") == 0) {
+			wait_for_signal();
 		} else if (strcmp(event, "until") == 0) {
 			sleep_until.tv_sec = last / 1000000000;
 			sleep_until.tv_nsec = last % 1000000000;
-			enter(true);
+			begin_to_sleep();
 		} else if (strcmp(event, "again") == 0) {
-			enter(current_call == CALL_CLOCK_NANOSLEEP);
+			if (current_call == CALL_CLOCK_NANOSLEEP)
+				begin_to_sleep();
+			else
+				read_from(descriptor);
 		} else if (strcmp(event, "exit") == 0 || strcmp(event, "leave") == 0) {
 			SET_RESULT(last);
 			if (strcmp(event, "exit") == 0)
@@ -192,6 +250,8 @@ int main(void)
 		} else if (strcmp(event, "sleep") == 0) {
 			/* A stop that no program sees. */
 			task.nvcsw++;
+		} else {
+			set_kernel(event, last);
 		}
 	}
 	return 0;

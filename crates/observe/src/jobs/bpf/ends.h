@@ -58,35 +58,117 @@ static __always_inline __u8 disturbance_of(
 	return thread->disturbance;
 }
 
-/* How many expirations of a timer a call that returned `result` stands for; 0: not known. */
-static __always_inline __u64 expirations_of(
-	struct thread *thread, struct task_struct *task, long result)
+/* A timer that a call returned expirations of. */
+struct timer_report {
+	__u64 expirations; /* 0: the call said nothing of a timer */
+	__u64 next;	   /* when it expires next, of CLOCK_MONOTONIC; 0: not known */
+	__u64 interval;
+};
+
+/* When the timer expires, or did if it is not running. Its clock may be another; a clock that is
+ * set moves the offset and so the expiry, too. */
+static __always_inline __u64 expiry_of(struct hrtimer *timer)
+{
+	__s64 expires = BPF_CORE_READ(timer, node.expires);
+	__s64 offset = BPF_CORE_READ(timer, base, offset);
+
+	return expires > offset ? expires - offset : 0;
+}
+
+static __always_inline bool has_hrtimer(int clock)
+{
+	return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME || clock == CLOCK_BOOTTIME ||
+	       clock == CLOCK_TAI;
+}
+
+/* A read takes all expirations of a timerfd, and sets the timer to the first one that lies ahead.
+ */
+static __always_inline void ask_timerfd(struct thread *thread, struct timer_report *report)
+{
+	struct file *file = (struct file *)thread->known_file;
+	struct timerfd_ctx *context;
+
+	if (!bpf_core_field_exists(struct timerfd_ctx, tintv))
+		return;
+	context = BPF_CORE_READ(file, private_data);
+	if (!has_hrtimer(BPF_CORE_READ(context, clockid)))
+		return;
+	report->interval = BPF_CORE_READ(context, tintv);
+	report->next = expiry_of(
+		(struct hrtimer *)((void *)context + bpf_core_field_offset(struct timerfd_ctx, t)));
+}
+
+/* Of the most timers of a process that are looked through. */
+#define MOST_TIMERS 16
+
+/* A POSIX timer whose signal is taken is set to its first expiration that lies ahead. */
+static __always_inline void ask_posix_timer(
+	struct task_struct *task, int id, struct timer_report *report)
+{
+	struct signal_struct *process = task->signal;
+	void *head, *at;
+
+	if (!bpf_core_field_exists(struct signal_struct, posix_timers) ||
+		!bpf_core_field_exists(struct k_itimer, it.real.timer))
+		return;
+	at = head = (void *)process + bpf_core_field_offset(struct signal_struct, posix_timers);
+	for (int i = 0; i < MOST_TIMERS; i++) {
+		struct k_itimer *timer;
+
+		if (bpf_probe_read_kernel(&at, sizeof(at), at) || !at || at == head)
+			return;
+		timer = at - bpf_core_field_offset(struct k_itimer, list);
+		if (BPF_CORE_READ(timer, it_id) != id)
+			continue;
+		if (!has_hrtimer(BPF_CORE_READ(timer, it_clock)))
+			return;
+		report->interval = BPF_CORE_READ(timer, it_interval);
+		report->next = expiry_of(
+			(void *)timer + bpf_core_field_offset(struct k_itimer, it.real.timer));
+		return;
+	}
+}
+
+/* What a signal, as the thread took it, says of a timer. */
+static __always_inline void report_signal(
+	struct task_struct *task, const struct timer_siginfo *signal, struct timer_report *report)
+{
+	if (signal->si_code != SI_TIMER || signal->si_overrun < 0)
+		return;
+	report->expirations = 1 + (__u64)signal->si_overrun;
+	ask_posix_timer(task, signal->si_tid, report);
+}
+
+/* What a call that returned `result` says of a timer. */
+static __always_inline void report_timer(
+	struct thread *thread, struct task_struct *task, long result, struct timer_report *report)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	void *answer = (void *)ARGUMENT_2(regs);
+	struct timer_siginfo signal = {};
 
 	if (thread->call == CALL_READ && thread->object_class == OBJECT_TIMERFD &&
 		result == sizeof(__u64)) {
 		__u64 expirations;
 
-		return bpf_probe_read_user(&expirations, sizeof(expirations), answer) ? 0
-										      : expirations;
-	}
-	if (thread->call == CALL_READ && thread->object_class == OBJECT_SIGNALFD &&
-		result == SIGNALFD_SIGINFO_SIZE) {
+		if (bpf_probe_read_user(&expirations, sizeof(expirations), answer))
+			return;
+		report->expirations = expirations;
+		ask_timerfd(thread, report);
+	} else if (thread->call == CALL_READ && thread->object_class == OBJECT_SIGNALFD &&
+		   result == SIGNALFD_SIGINFO_SIZE) {
 		struct signalfd_siginfo info;
 
-		if (!bpf_probe_read_user(&info, sizeof(info), answer) && info.ssi_code == SI_TIMER)
-			return 1 + (__u64)info.ssi_overrun;
+		if (bpf_probe_read_user(&info, sizeof(info), answer))
+			return;
+		signal.si_code = info.ssi_code;
+		signal.si_tid = info.ssi_tid;
+		signal.si_overrun = info.ssi_overrun;
+		report_signal(task, &signal, report);
+	} else if (thread->call == CALL_RT_SIGTIMEDWAIT && result > 0 && answer &&
+		   !bpf_probe_read_user(&signal, sizeof(signal), answer)) {
+		report_signal(task, &signal, report);
 	}
-	if (thread->call == CALL_RT_SIGTIMEDWAIT && result > 0 && answer) {
-		struct timer_siginfo info;
-
-		if (!bpf_probe_read_user(&info, sizeof(info), answer) && info.si_code == SI_TIMER &&
-			info.si_overrun >= 0)
-			return 1 + (__u64)info.si_overrun;
-	}
-	return 0;
 }
 
 #endif

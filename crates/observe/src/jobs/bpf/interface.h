@@ -67,6 +67,7 @@ enum disturbance {
 	DISTURBANCE_SIGNAL =
 		1, /* of a suspension: the thread was stopped, which releases nothing */
 	DISTURBANCE_ENDING = 2, /* the thread is being ended, or what it waited for was shut down */
+	DISTURBANCE_STALL = 3,	/* a hypervisor had taken the processor when the timer expired */
 };
 
 enum begin {
@@ -207,6 +208,12 @@ struct thread {
 	__u64 arrivals;
 	__u64 clock_offset; /* 0: unknown */
 	__u64 clock_read_at;
+
+	/* What a hypervisor had taken from the processor that the thread stopped on, when it did;
+	 * and what it took in the sleep that the release comes from. */
+	__u64 stolen;
+	__u64 stolen_before_release;
+	__u32 stolen_cpu;
 
 	/* The task: a change of any of these is a transition. */
 	__u32 policy;

@@ -19,6 +19,7 @@
 #include "bystander.h"
 #include "calls.h"
 #include "ends.h"
+#include "steal.h"
 #include "thread.h"
 #include "interrupt.h"
 
@@ -101,6 +102,7 @@ static __noinline int on_exit(__u8 call, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = watched(task->pid);
+	struct timer_report timer = {};
 	__u8 interrupted;
 	__u64 now;
 
@@ -140,7 +142,9 @@ static __noinline int on_exit(__u8 call, long result)
 		thread->left = now;
 		return 0;
 	}
-	thread->expirations = expirations_of(thread, task, result);
+	report_timer(thread, task, result, &timer);
+	if (timer.expirations)
+		note_timer(thread, task, &timer);
 	finish_call(thread, task, task->nvcsw, result, now);
 	return 0;
 }
@@ -355,6 +359,13 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 		return 0;
 	}
 	if (waits_for_handler(thread)) {
+		struct timer_report timer = {};
+		struct timer_siginfo as_taken;
+
+		if (!bpf_probe_read_kernel(&as_taken, sizeof(as_taken), info))
+			report_signal(task, &as_taken, &timer);
+		if (timer.expirations)
+			note_timer(thread, task, &timer);
 		thread->disturbance = DISTURBANCE_NONE;
 		finish_call(thread, task, task->nvcsw, -ERESTARTNOHAND, bpf_ktime_get_ns());
 	} else {

@@ -144,6 +144,7 @@ static __always_inline void fall_asleep(
 	thread->stop = now;
 	end_turn(thread, task, now, thread->read_by_clock);
 	note_account(thread, task, now);
+	note_stolen(thread, task);
 	if (thread->call == CALL_NONE) {
 		thread->cpu_at_stop = accounted(thread, task);
 	} else if (!thread->first_stop || (kind >= thread->released && !thread->interrupted)) {
@@ -204,6 +205,7 @@ static __always_inline void wake_up(struct thread *thread, struct task_struct *t
 	} else if (thread->sleep >= thread->released) {
 		thread->released = thread->sleep;
 		thread->disturbance = DISTURBANCE_NONE;
+		thread->stolen_before_release = stolen_in_sleep(thread, task, earliest, now);
 		release(thread, earliest, latest, start);
 	} else {
 		thread->suspended_after += latest - thread->stop;
@@ -290,13 +292,19 @@ static __always_inline bool timed_out(struct thread *thread, long result, __u64 
 	return false;
 }
 
-/* The call is over, and the wake-up that was seen came before its time. */
-static __always_inline void settle_arrival(struct thread *thread, long result, __u64 now)
+/* The timer went off when the thread had been woken already, before it had a processor or after. */
+static __always_inline void release_at_arrival(struct thread *thread, __u64 now)
 {
 	__u64 start = thread->start >= thread->arrival ? thread->start : now;
 
+	release(thread, thread->arrival, start, start);
+}
+
+/* The call is over, and the wake-up that was seen came before its time. */
+static __always_inline void settle_arrival(struct thread *thread, long result, __u64 now)
+{
 	if (timed_out(thread, result, now)) {
-		release(thread, thread->arrival, start, start);
+		release_at_arrival(thread, now);
 	} else if (thread->restarted && thread->released == SLEEP_NONE && thread->arrival <= now) {
 		thread->latest = thread->start = now;
 	} else {
@@ -306,21 +314,65 @@ static __always_inline void settle_arrival(struct thread *thread, long result, _
 	}
 }
 
+/* Looks whether the call that is over slept, where its switch was not seen. */
+static __always_inline void settle_sleep(
+	struct thread *thread, struct task_struct *task, __u64 voluntary_switches, __u64 now)
+{
+	bool voluntary = voluntary_switches != thread->voluntary_switches;
+	bool woken = thread->waking > thread->entry;
+
+	if (!thread->first_stop && (woken || voluntary))
+		make_up_for_sleep(thread, task, woken, voluntary, now);
+}
+
+/*
+ * The call returned expirations of a timer, which knows when they were. A call that slept was woken
+ * by the first of them; one that did not wait finds the last. A time that cannot be is of a timer
+ * that another thread has set anew since.
+ */
+static __always_inline void note_timer(
+	struct thread *thread, struct task_struct *task, struct timer_report *timer)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 span = timer->expirations * timer->interval;
+	__u64 first = timer->next - span;
+	__u64 last = timer->next - timer->interval;
+
+	thread->expirations = timer->expirations;
+	if (timer->next <= span || last > now)
+		return;
+	settle_sleep(thread, task, task->nvcsw, now);
+	if (!thread->first_stop && last <= thread->entry) {
+		thread->arrival = last;
+		return;
+	}
+	thread->arrival = first;
+	if (!thread->first_stop) {
+		/* The timer expired inside of the call, which did not have to sleep. */
+		__u64 at = first > thread->entry ? first : thread->entry;
+
+		thread->first_stop = thread->entry;
+		thread->cpu_at_stop = thread->cpu_at_entry;
+		thread->read_by_clock = 1;
+		release(thread, at, at, at);
+	} else if (first > thread->latest) {
+		release_at_arrival(thread, now);
+	} else if (thread->earliest < first) {
+		thread->earliest = first;
+	}
+}
+
 /* The call is over, or is known to be: sends its record, unless it separated nothing. */
 static __always_inline void finish_call(struct thread *thread, struct task_struct *task,
 	__u64 voluntary_switches, long result, __u64 now)
 {
-	if (!thread->first_stop) {
-		bool voluntary = voluntary_switches != thread->voluntary_switches;
-		bool woken = thread->waking > thread->entry;
-
-		if (woken || voluntary)
-			make_up_for_sleep(thread, task, woken, voluntary, now);
-	}
+	settle_sleep(thread, task, voluntary_switches, now);
 	if (thread->first_stop) {
 		if (thread->arrival > thread->latest)
 			settle_arrival(thread, result, now);
 		thread->disturbance = disturbance_of(thread, task, result);
+		if (!thread->disturbance && is_stalled(thread))
+			thread->disturbance = DISTURBANCE_STALL;
 		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
 	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT ||
 		   waits_for_handler(thread)) {
@@ -371,6 +423,7 @@ static __always_inline void begin_call(
 	thread->disturbance = DISTURBANCE_NONE;
 	thread->latest = 0;
 	thread->expirations = 0;
+	thread->stolen_before_release = 0;
 	thread->unhooked = info->system_call < SYSTEM_CALLS
 				   ? unhooked[info->system_call & (SYSTEM_CALLS - 1)]
 				   : 0;
