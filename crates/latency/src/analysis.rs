@@ -40,7 +40,8 @@ pub struct Bounds<'a> {
     pub processor: &'a Processor,
     /// In the order of [`InterruptModel::ALL`]. Sources of terms are indices into the processor's interrupts.
     pub all: [Bound; 6],
-    variables: &'a latency::Variables,
+    /// The variables in them.
+    pub variables: &'a latency::Variables,
 }
 
 /// A part of a bound.
@@ -95,6 +96,11 @@ impl<'a> Bounds<'a> {
     /// The bound under one model of interrupts.
     pub fn under(&self, model: InterruptModel) -> &Bound {
         &self.all[model as usize]
+    }
+
+    /// L_IF: the bound without interrupts. (paper, Lemma 7)
+    pub fn interference_free(&self) -> Duration {
+        Variables::from(self.variables).interference_free()
     }
 
     /// The bound itself: with interrupts as observed in the worst window of its length.

@@ -5,10 +5,15 @@
 //! new column is one entry. Entries give values; [`crate::text`] and the page's cells make text of them.
 
 mod dataflow;
+mod latency;
 mod threads;
 
 pub(crate) use dataflow::some;
 pub use dataflow::{Chains, DataflowTasks, Kernel, KernelRow, LATENCY, LatencyRow, SPLIT, TIMES, TimesRow};
+pub use latency::{
+    BOUNDS, BoundRow, Bounds, INTERRUPTS, InterruptRow, Interrupts, MEASURED, MeasuredLatencies, MeasuredRow,
+    PROCESSORS, Processors, VARIABLES, VariableRow, Variables,
+};
 pub use threads::{Note, Phases, THREADS, ThreadRow, Threads};
 
 use punctual_model::{Duration, Instant, Periodic, Policy, Separator};
@@ -172,6 +177,8 @@ pub enum Group {
     Distribution,
     /// The same, of chains alone.
     Chains,
+    /// Bounds and measured latencies of processors.
+    SchedulingLatency,
 }
 
 /// One value.
@@ -181,6 +188,8 @@ pub enum Value {
     Time(Duration),
     /// A time within two others, as those are displayed.
     Between(Duration, Duration, Duration),
+    /// At least this time: something was missed that may have made it greater.
+    OrMore(Duration),
     /// A time to the nanosecond, whatever the figure's rounding.
     Exactly(Duration),
     /// An exact period.
@@ -219,6 +228,7 @@ impl Value {
         match self {
             Value::Time(time)
             | Value::Between(_, time, _)
+            | Value::OrMore(time)
             | Value::Exactly(time)
             | Value::Burst(_, time)
             | Value::Apart(time)
@@ -378,11 +388,16 @@ mod tests {
 
     /// The lists of figures, as `docs/report.md` has them.
     fn documented() -> String {
-        let lists: [(&str, Vec<Figure>); 4] = [
+        let lists: [(&str, Vec<Figure>); 9] = [
             ("Threads", THREADS.iter().map(|entry| entry.figure).collect()),
             ("Tasks of dataflow programs", TIMES.iter().map(|entry| entry.figure).collect()),
             ("Chains of dataflow programs", LATENCY.iter().map(|entry| entry.figure).collect()),
             ("Executions by what the kernel did", SPLIT.iter().map(|entry| entry.figure).collect()),
+            ("Scheduling latency of processors", PROCESSORS.iter().map(|entry| entry.figure).collect()),
+            ("Variables of the bound", VARIABLES.iter().map(|entry| entry.figure).collect()),
+            ("Interrupts", INTERRUPTS.iter().map(|entry| entry.figure).collect()),
+            ("Bounds by model of interrupts", BOUNDS.iter().map(|entry| entry.figure).collect()),
+            ("Measured latencies", MEASURED.iter().map(|entry| entry.figure).collect()),
         ];
         let mut text = String::new();
         for (title, list) in lists {
@@ -420,7 +435,12 @@ mod tests {
             .map(|entry| entry.figure)
             .chain(TIMES.iter().map(|entry| entry.figure))
             .chain(LATENCY.iter().map(|entry| entry.figure))
-            .chain(SPLIT.iter().map(|entry| entry.figure));
+            .chain(SPLIT.iter().map(|entry| entry.figure))
+            .chain(PROCESSORS.iter().map(|entry| entry.figure))
+            .chain(VARIABLES.iter().map(|entry| entry.figure))
+            .chain(INTERRUPTS.iter().map(|entry| entry.figure))
+            .chain(BOUNDS.iter().map(|entry| entry.figure))
+            .chain(MEASURED.iter().map(|entry| entry.figure));
         for figure in all {
             assert!(figure.meaning.ends_with('.') && !figure.title.is_empty(), "{}", figure.field);
             let is_time = figure.unit == Unit::Time && figure.field != "arrival";

@@ -14,6 +14,7 @@ pub mod figures;
 pub mod flow;
 pub mod html;
 pub mod jobs;
+pub mod latency;
 mod models;
 mod number;
 mod overview;

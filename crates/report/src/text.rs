@@ -14,6 +14,7 @@ pub(crate) fn value(value: &Value, rounding: Rounding) -> String {
             let (least, greatest) = (at_least(*least), at_most(*greatest));
             rounded(*time, rounding).clamp(least, greatest).to_string()
         }
+        Value::OrMore(time) => format!("≥ {}", rounded(*time, rounding)),
         Value::Exactly(time) => time.to_string(),
         Value::Period(periodic) => period(periodic),
         Value::Burst(jobs, span) => format!("≤ {jobs} in {}", at_least(*span)),
@@ -87,6 +88,7 @@ pub(crate) fn note(note: &Note) -> String {
         Note::Windows(number) => counted(*number, "window"),
         Note::BackToBack(number) => format!("{} back to back", count(*number)),
         Note::Approximate => "jitter approximate".into(),
+        Note::MayBeGreater => "may be greater".into(),
         Note::AtLeast(number, what) => format!("≥ {} {what}", count(*number)),
         Note::Some(number, what) => format!("{} {what}", count(*number)),
         Note::Of(task, note) => format!("of {} itself {}", visible(task), self::note(note)),

@@ -129,6 +129,8 @@ pub enum Note {
     BackToBack(u64),
     /// Jitter and offset are larger than necessary.
     Approximate,
+    /// Something was missed that may have been greater.
+    MayBeGreater,
     /// So many of something.
     Some(u64, &'static str),
     /// At least so many of something.

@@ -1,0 +1,385 @@
+//! Scheduling latency as text: the bound in one sentence, then each processor in tables.
+
+mod json;
+
+pub use json::json;
+
+use crate::figures::{
+    self, BOUNDS, BoundRow, INTERRUPTS, InterruptRow, MEASURED, MeasuredRow, Note, PROCESSORS, VARIABLES,
+    VariableRow,
+};
+use crate::number::{about, agreeing, counted};
+use crate::{Page, paragraph, visible};
+use punctual_latency::{Bounds, Cause, InterruptModel, NoBound, Outcome, Part};
+use punctual_model::latency::{
+    InterruptKind, InterruptSource, Processor, SchedulingLatency, ThreadId, Wakeup,
+};
+use punctual_model::{Duration, Instant, Section};
+
+/// A processor with its bounds, or why it has none.
+#[derive(Clone, Debug)]
+pub struct Analysed<'a> {
+    /// The section that it is of.
+    pub section: &'a SchedulingLatency,
+    /// The processor.
+    pub processor: &'a Processor,
+    /// Its bounds.
+    pub bounds: Result<Bounds<'a>, NoBound>,
+}
+
+impl<'a> Analysed<'a> {
+    /// All processors of a section.
+    pub fn all(section: &'a SchedulingLatency) -> Vec<Analysed<'a>> {
+        let analysed = |processor| Analysed { section, processor, bounds: Bounds::new(section, processor) };
+        section.processors.iter().map(analysed).collect()
+    }
+
+    /// The bound, where there is one.
+    pub fn bound(&self) -> Option<Duration> {
+        match self.bounds.as_ref().ok()?.latency() {
+            Outcome::Converged(latency) => Some(latency),
+            Outcome::DoesNotConverge => None,
+        }
+    }
+
+    /// The greatest measured latency that the bound is for.
+    pub fn measured_max(&self) -> Option<Duration> {
+        self.processor.measured.iter().filter_map(|measured| measured.bounded_max_ns).max()
+    }
+
+    /// What was missed on it.
+    pub fn losses(&self) -> Vec<Note> {
+        let cpu = self.processor;
+        figures::some(&[
+            (cpu.skipped_events, "runs of programs skipped"),
+            (cpu.lost_records, "records lost"),
+            (cpu.went_offline, "times offline"),
+            (cpu.negative_durations, "negative durations"),
+        ])
+    }
+
+    /// The variables, each with its row.
+    pub(crate) fn variables(&self) -> Vec<VariableRow<'a>> {
+        let begin = self.section.from_ns;
+        let Some(variables) = &self.processor.variables else { return Vec::new() };
+        let rows = variables.each().into_iter().zip(VARIABLE_NAMES);
+        rows.map(|((_, variable), (symbol, what))| VariableRow { symbol, what, variable, begin }).collect()
+    }
+
+    /// The interrupts, with how much of the bound each is.
+    pub(crate) fn interrupts(&self) -> Vec<InterruptRow<'a>> {
+        let begin = self.section.from_ns;
+        let bound = self.bounds.as_ref().ok().map(|bounds| bounds.under(InterruptModel::SlidingWindow));
+        let interference = |source: usize| {
+            let bound = bound.filter(|bound| bound.outcome != Outcome::DoesNotConverge)?;
+            let term = bound.terms.iter().find(|term| term.source == source);
+            Some(term.map_or(Duration::ZERO, |term| term.interference))
+        };
+        let row = |(index, interrupt)| InterruptRow { interrupt, interference: interference(index), begin };
+        self.processor.interrupts.iter().enumerate().map(row).collect()
+    }
+
+    /// The measured latencies.
+    pub(crate) fn measured(&self) -> Vec<MeasuredRow<'a>> {
+        let (begin, cpu, bound) = (self.section.from_ns, self.processor.cpu, self.bound());
+        let row = |measured| MeasuredRow { measured, cpu, bound, begin };
+        self.processor.measured.iter().map(row).collect()
+    }
+}
+
+/// Symbols of the variables, and what they stand for, in the order of
+/// [`Variables::each`](punctual_model::latency::Variables::each).
+const VARIABLE_NAMES: [(&str, &str); 4] = [
+    ("D_POID", "preemption or interrupts disabled by a thread"),
+    ("D_PSD", "preemption disabled to schedule"),
+    ("D_ST", "interrupts disabled by the scheduler, until it returns"),
+    ("D_PAIE", "all enabled, although the scheduler is to be called"),
+];
+
+/// A thread: `php (25708)`.
+pub(crate) fn thread_name(thread: &ThreadId) -> String {
+    format!("{} ({})", visible(&thread.name), thread.tid)
+}
+
+/// A source of interrupts: `irq 33 nvme0q1`.
+pub(crate) fn source_name(source: &InterruptSource) -> String {
+    let kind = match source.kind {
+        InterruptKind::Nmi => "NMI",
+        InterruptKind::Irq => "irq",
+        InterruptKind::Vector => "vector",
+        InterruptKind::Softirq => "softirq",
+    };
+    let number = source.number.map(|number| format!(" {number}")).unwrap_or_default();
+    match source.name.is_empty() || source.name == kind {
+        true => format!("{kind}{number}"),
+        false => format!("{kind}{number} {}", visible(&source.name)),
+    }
+}
+
+/// Why there is no bound, in a table.
+pub(crate) fn reason_in_short(reason: NoBound) -> &'static str {
+    match reason {
+        NoBound::Preemption(_) => "not a PREEMPT_RT kernel",
+        NoBound::NoVariables => "no preemptirq tracepoints",
+    }
+}
+
+/// Everything that is known of scheduling latency: how it was observed, the headline, each processor.
+pub fn latency(section: &SchedulingLatency, page: &Page) -> String {
+    let processors = Analysed::all(section);
+    let mut parts = vec![paragraph(&summary(section), page), paragraph(&headline(&processors), page)];
+    if processors.len() > 1 {
+        parts.push(figures::table(PROCESSORS, processors.iter()).text(page));
+    }
+    parts.extend(processors.iter().map(|processor| details(processor, page)));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// How it was observed, and what was missed.
+pub(crate) fn summary(section: &SchedulingLatency) -> String {
+    let span = section.processors.iter().map(|cpu| cpu.observed_ns).max().unwrap_or_default();
+    let losses = section.losses();
+    let lost = match losses.is_empty() {
+        true => "nothing lost".to_owned(),
+        false => {
+            let list = losses.iter().map(|loss| counted(loss.count, &loss.counter.replace('_', " ")));
+            format!("LOST: {}", list.collect::<Vec<_>>().join(", "))
+        }
+    };
+    format!(
+        "Scheduling latency on Linux {} ({}), {} for {}; {lost}. {}",
+        visible(&section.kernel),
+        section.preemption.name(),
+        counted(section.processors.len() as u64, "processor"),
+        about(span),
+        rules(section),
+    )
+}
+
+/// Which of the rules were watched.
+fn rules(section: &SchedulingLatency) -> String {
+    let violations: u64 = section.monitors.iter().map(|it| it.violations).fold(0, u64::saturating_add);
+    let watched = section.monitors.iter().filter(|it| !it.watched_ns.is_zero());
+    let watched: Vec<String> = watched
+        .map(|it| {
+            let rules: Vec<String> = it.rules.iter().map(|rule| visible(rule)).collect();
+            format!("{} ({}) for {}", rules.join(" "), visible(&it.name), about(it.watched_ns))
+        })
+        .collect();
+    match (watched.is_empty(), violations) {
+        (true, 0) => "The kernel's own monitors of the rules were not on.".into(),
+        (_, 0) => format!("Rules watched by the kernel, none violated: {}.", watched.join(", ")),
+        (_, number) => format!(
+            "The kernel's monitors found {} OF THE RULES that the bound rests on: it does not hold. Watched: \
+             {}.",
+            format!("{number} {}", agreeing(number, "VIOLATION", "VIOLATIONS")),
+            watched.join(", ")
+        ),
+    }
+}
+
+/// The bound of the worst processor, what most of it is, who caused that, and what was measured.
+pub fn headline(processors: &[Analysed<'_>]) -> String {
+    let bounds: Vec<Bounds<'_>> = processors.iter().filter_map(|it| it.bounds.clone().ok()).collect();
+    let Some(worst) = punctual_latency::worst(&bounds) else {
+        let reason = processors.iter().find_map(|it| it.bounds.as_ref().err());
+        return match reason {
+            Some(reason) => format!("No bound: {reason}. {}", measured_headline(processors)),
+            None => "No processor was observed.".into(),
+        };
+    };
+    let (cpu, largest) = (worst.processor.cpu, worst.largest());
+    let latency = match worst.latency() {
+        Outcome::Converged(latency) => {
+            let least = if worst.is_at_least() { "at least " } else { "" };
+            format!("Bound: {least}{latency}, on CPU {cpu}, with interrupts as observed.")
+        }
+        Outcome::DoesNotConverge => {
+            format!("No bound: on CPU {cpu}, interrupts leave no room for threads in any window.")
+        }
+    };
+    let missed = if worst.is_at_least() { " Something was missed that may have been longer." } else { "" };
+    format!("{latency} Largest part: {}.{missed} {}", part(&largest), measured_headline(processors))
+}
+
+/// A part of the bound, and who caused it.
+fn part(part: &Part<'_>) -> String {
+    match part.cause {
+        Cause::Interrupt(interrupt) => format!("{} of {}", part.duration, source_name(&interrupt.source)),
+        Cause::Variable(symbol, variable) => {
+            let by = variable.culprit.as_ref().map(|culprit| {
+                let place = culprit.stack.first().or(culprit.closed.as_ref());
+                let place = place.map(|place| format!(" in {}", visible(place))).unwrap_or_default();
+                format!(", by {}{place}", thread_name(&culprit.thread))
+            });
+            format!("{symbol}, {}{}", part.duration, by.unwrap_or_default())
+        }
+    }
+}
+
+/// The greatest measured latency, beside its bound; a latency above it loudly.
+fn measured_headline(processors: &[Analysed<'_>]) -> String {
+    let exceeded = exceeded(processors);
+    if !exceeded.is_empty() {
+        return exceeded;
+    }
+    let rank = |it: &&Analysed<'_>| it.processor.measured.iter().map(|measured| measured.max_ns).max();
+    let Some(worst) = processors.iter().filter(|it| rank(it).is_some()).max_by_key(rank) else {
+        return "No latency was measured.".into();
+    };
+    let (cpu, greatest) = (worst.processor.cpu, rank(&worst).unwrap_or_default());
+    match (worst.measured_max(), worst.bound()) {
+        (Some(measured), Some(bound)) => {
+            let percent = u128::from(measured.ns()) * 100 / u128::from(bound.ns().max(1));
+            format!("Measured: at most {measured} on CPU {cpu}, {percent} % of its bound.")
+        }
+        _ => format!("Measured: at most {greatest}, on CPU {cpu}."),
+    }
+}
+
+/// What to say of measured latencies above their bound; empty where there are none.
+pub fn exceeded(processors: &[Analysed<'_>]) -> String {
+    let mut lines = Vec::new();
+    for bounds in processors.iter().filter_map(|it| it.bounds.as_ref().ok()) {
+        for measured in bounds.exceeded() {
+            let thread =
+                measured.thread.as_ref().map_or_else(|| "(measuring)".into(), |it| thread_name(&it.id));
+            let latency = measured.bounded_max_ns.unwrap_or_default();
+            lines.push(format!("{thread} on CPU {}: {latency}", bounds.processor.cpu));
+        }
+    }
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!(
+            "MEASURED ABOVE THE BOUND: {}. This is a defect of Punctual, or the kernel broke a rule that the \
+             bound rests on.",
+            lines.join("; ")
+        ),
+    }
+}
+
+/// One processor in tables.
+fn details(of: &Analysed<'_>, page: &Page) -> String {
+    let mut parts = vec![title(of, page)];
+    let mut add = |heading: &str, text: String| parts.push(format!("{heading}\n{text}"));
+    let variables = of.variables();
+    if !variables.is_empty() {
+        let table = figures::table(VARIABLES, variables.into_iter()).text(page);
+        let equation = of.processor.variables.as_ref().map(|it| paragraph(&interference_free(it), page));
+        add("Kernel with preemption or interrupts disabled", table + &equation.unwrap_or_default());
+    }
+    let interrupts = of.interrupts();
+    if !interrupts.is_empty() {
+        add("Interrupts", figures::table(INTERRUPTS, interrupts.into_iter()).text(page));
+    }
+    if let Ok(bounds) = &of.bounds {
+        let rows = InterruptModel::ALL.map(|model| BoundRow { bounds, model });
+        let table = figures::table(BOUNDS, rows.into_iter()).text(page);
+        add("Bounds, by how interrupts are taken to interfere", table + &paragraph(&terms(bounds), page));
+    }
+    if let Some(timers) = &of.processor.timers {
+        add("Timers", paragraph(&lateness(timers, of.section.from_ns), page));
+    }
+    let measured = of.measured();
+    if !measured.is_empty() {
+        let table = figures::table(MEASURED, measured.into_iter()).text(page);
+        let worst =
+            of.processor.measured.iter().filter_map(|it| Some((it.thread.as_ref()?, it.worst.first()?)));
+        let worst = worst.max_by_key(|(_, wakeup)| wakeup.latency_ns);
+        let line = worst.map(|(thread, wakeup)| {
+            format!("{}: {}", thread_name(&thread.id), happened(wakeup, of.section.from_ns))
+        });
+        add("Measured latencies", table + &line.map(|line| paragraph(&line, page)).unwrap_or_default());
+    }
+    let stacks = stacks(of);
+    if !stacks.is_empty() {
+        add("Kernel stacks", stacks);
+    }
+    parts.join("\n")
+}
+
+fn title(of: &Analysed<'_>, page: &Page) -> String {
+    let title = format!("CPU {}", of.processor.cpu);
+    if page.colour { format!("\x1b[1m{title}\x1b[0m\n") } else { format!("{title}\n") }
+}
+
+/// L_IF with its terms. (paper, Lemma 7; Figure 24)
+pub(crate) fn interference_free(variables: &punctual_model::latency::Variables) -> String {
+    let plain = punctual_latency::Variables::from(variables);
+    format!(
+        "L_IF = max(D_ST, D_POID) + D_PAIE + D_PSD = max({}, {}) + {} + {} = {}",
+        plain.st,
+        plain.poid,
+        plain.paie,
+        plain.psd,
+        plain.interference_free()
+    )
+}
+
+/// The sliding window's terms: what makes the bound up.
+pub(crate) fn terms(bounds: &Bounds<'_>) -> String {
+    let parts = bounds.under(InterruptModel::SlidingWindow).terms.iter().map(|term| {
+        let interrupt = &bounds.processor.interrupts[term.source];
+        format!(" + {} {}", source_name(&interrupt.source), term.interference)
+    });
+    let parts: String = parts.collect();
+    let result = match bounds.latency() {
+        Outcome::Converged(latency) => format!(" = {latency}"),
+        Outcome::DoesNotConverge => {
+            let last =
+                bounds.under(InterruptModel::SlidingWindow).windows.last().copied().unwrap_or_default();
+            format!(", more than any window holds (last tried: {last})")
+        }
+    };
+    format!("Sliding window: L_IF {}{parts}{result}", bounds.interference_free())
+}
+
+fn lateness(timers: &punctual_model::latency::Timers, begin: Instant) -> String {
+    let mean = timers.total_ns.ns().checked_div(timers.expired).map(Duration::from_ns);
+    let latest = timers.lateness.culprit.as_ref().map(|culprit| {
+        let at = crate::text::since(culprit.at_ns.since(begin));
+        format!(", at {at} while {} ran", thread_name(&culprit.thread))
+    });
+    format!(
+        "{} expired; mean lateness {}, greatest {}{}.",
+        counted(timers.expired, "timer"),
+        about(mean.unwrap_or_default()),
+        timers.lateness.max_ns,
+        latest.unwrap_or_default()
+    )
+}
+
+/// What ran during a wake-up.
+pub(crate) fn happened(wakeup: &Wakeup, begin: Instant) -> String {
+    let ran = wakeup.ran.iter().map(|ran| format!("{} {}", ran_name(ran), ran.duration_ns));
+    let ran: Vec<String> = ran.collect();
+    let ran = if ran.is_empty() { "what ran is not known".to_owned() } else { ran.join(", ") };
+    format!("{} at {}: {ran}", wakeup.latency_ns, crate::text::since(wakeup.at_ns.since(begin)))
+}
+
+pub(crate) fn ran_name(ran: &punctual_model::latency::Ran) -> String {
+    use punctual_model::latency::RanKind;
+    let name = visible(&ran.name);
+    match ran.kind {
+        RanKind::Thread => format!("{name} ({})", ran.number),
+        RanKind::Interrupt => format!("interrupt {} {name}", ran.number),
+        RanKind::Softirq => format!("softirq {name}"),
+        RanKind::Nmi => "NMI".to_owned(),
+    }
+}
+
+/// The kernel stacks of those who caused the greatest variables.
+fn stacks(of: &Analysed<'_>) -> String {
+    let stacks = of.variables().into_iter().filter_map(|row| {
+        let culprit = row.variable.culprit.as_ref().filter(|culprit| !culprit.stack.is_empty())?;
+        let frames = culprit.stack.iter().map(|frame| format!("  {}\n", visible(frame)));
+        Some(format!("{}, {}:\n{}", row.symbol, thread_name(&culprit.thread), frames.collect::<String>()))
+    });
+    stacks.collect()
+}
+
+#[cfg(test)]
+pub(crate) mod example;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! What the tables of scheduling latency say of the examples.
+
+use super::example::{figure_24, measured_only};
+use super::*;
+use punctual_model::latency::Monitor;
+use punctual_model::latency::Preemption;
+
+fn text(section: &SchedulingLatency) -> String {
+    latency(section, &Page::default())
+}
+
+#[track_caller]
+fn says(text: &str, parts: &[&str]) {
+    // Cells are padded.
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in parts {
+        assert!(words.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn figure_24_is_shown_with_its_terms() {
+    says(
+        &text(&figure_24()),
+        &[
+            "Linux 5.2.21-rt14 (PREEMPT_RT), 1 processor for 60 s; nothing lost.",
+            "Bound: 98.042 µs, on CPU 1",
+            "Largest part: D_POID, 22.51 µs, by php (25708) in _raw_spin_unlock_irqrestore+0x2a.",
+            "Measured: at most 27 µs on CPU 1, 27 % of its bound.",
+            "= max(19.312 µs, 22.51 µs) + 0 ns + 19.702 µs = 42.212 µs",
+            "irq 33 nvme0q1 1,000 16.914 µs 1 ms",
+            "no interrupts 42.212 µs",
+            "worst single interrupt 62.94 µs",
+            "sporadic does not converge",
+            "sliding window 98.042 µs 42.212 µs 55.83 µs 42.212 µs → 97.741 µs → 98.042 µs",
+            "L_IF 42.212 µs + irq 33 nvme0q1 16.914 µs + irq 35 enp3s0 14.588 µs + vector 236 LOC 21.029 µs + \
+             vector 246 IWI 3.299 µs = 98.042 µs",
+            "wake_up_new_task+0x1c5",
+        ],
+    );
+}
+
+#[test]
+fn a_latency_above_the_bound_is_said_first() {
+    let mut section = figure_24();
+    let measured = &mut section.processors[0].measured[0];
+    measured.max_ns = Duration::from_ns(98_043);
+    measured.bounded_max_ns = Some(measured.max_ns);
+    measured.worst[0].latency_ns = measured.max_ns;
+    says(&text(&section), &["MEASURED ABOVE THE BOUND: (measuring) on CPU 1: 98.043 µs."]);
+    assert!(json(&section).contains("\"exceeded\": true"));
+    // The bound is for threads that no other delays.
+    section.processors[0].measured[0].bounded_max_ns = Some(Duration::from_ns(98_042));
+    assert!(!text(&section).contains("ABOVE"));
+}
+
+#[test]
+fn what_was_missed_makes_a_bound_at_least_that() {
+    let mut section = figure_24();
+    section.processors[0].interrupts[0].at_least = true;
+    section.processors[0].lost_records = 3;
+    says(
+        &text(&section),
+        &[
+            "LOST: 3 lost records",
+            "Bound: at least 98.042 µs",
+            "sliding window ≥ 98.042 µs",
+            "may be greater",
+        ],
+    );
+}
+
+#[test]
+fn rules_that_the_kernel_watched_are_named() {
+    let mut section = figure_24();
+    says(&text(&section), &["monitors of the rules were not on"]);
+    let rules = vec!["R6".to_owned()];
+    let watched_ns = Duration::from_ms(1_000);
+    section.monitors = vec![Monitor { name: "scpd".to_owned(), rules, watched_ns, violations: 0 }];
+    says(&text(&section), &["none violated: R6 (scpd) for 1 s"]);
+    section.monitors[0].violations = 2;
+    says(&text(&section), &["2 VIOLATIONS OF THE RULES"]);
+}
+
+#[test]
+fn without_the_tracepoints_there_is_no_bound_and_a_reason() {
+    let text = text(&measured_only());
+    says(
+        &text,
+        &[
+            "No bound: the kernel lacks the tracepoints preemptirq:* (CONFIG_PREEMPTIRQ_TRACEPOINTS",
+            "Measured: at most 2.01 ms, on CPU 1.",
+            "4,000 timers expired; mean lateness 3 µs, greatest 150 µs",
+            "control (71) 1 FIFO 80 1 2.01 ms 2.01 ms 4 µs 2 ms 6 µs",
+            "control (71): 2.01 ms at +1.000000 s: busy (72) 2 ms, interrupt 236 LOC 4 µs",
+        ],
+    );
+    assert!(!text.contains("L_IF"), "{text}");
+}
+
+#[test]
+fn other_preemption_models_have_no_bound() {
+    let mut section = figure_24();
+    section.preemption = Preemption::Voluntary;
+    let text = text(&section);
+    says(
+        &text,
+        &[
+            "No bound: the rules that it rests on are those of PREEMPT_RT",
+            "PREEMPT_VOLUNTARY",
+            "D_POID 22.51 µs",
+        ],
+    );
+    assert!(json(&section).contains("\"bound_ns\": null"));
+}
+
+#[test]
+fn json_has_every_bound_with_its_parts() {
+    let value: serde_json::Value = serde_json::from_str(&json(&figure_24())).expect("JSON");
+    let cpu = &value["processors"][0];
+    assert_eq!((&cpu["bound_ns"], &cpu["interference_free_ns"]), (&98_042.into(), &42_212.into()));
+    assert_eq!(cpu["largest"]["variable"], "D_POID");
+    assert_eq!(cpu["largest"]["culprit"]["thread"]["name"], "php");
+    let bounds = cpu["bounds"].as_array().expect("six");
+    assert_eq!(bounds.len(), 6);
+    for bound in bounds.iter().filter(|bound| !bound["bound_ns"].is_null()) {
+        let parts = bound["parts"].as_array().expect("parts");
+        let sum: u64 = parts.iter().filter_map(|part| part["duration_ns"].as_u64()).sum();
+        assert_eq!(Some(sum), bound["bound_ns"].as_u64(), "{bound}");
+    }
+    assert_eq!(bounds[4]["windows_ns"], serde_json::json!([42_212, 97_741, 98_042]));
+    assert!(bounds[3]["bound_ns"].is_null(), "sporadic does not converge");
+}
