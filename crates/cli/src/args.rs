@@ -38,6 +38,7 @@ pub enum Command {
     Timeline(Timeline),
     Chains(Chains),
     Compare(Compare),
+    Latency(Latency),
     Rules(crate::rules::Arguments),
     Ctl(crate::ctl::args::Ctl),
     /// Check what works on this kernel with your privileges
@@ -394,6 +395,45 @@ pub struct Compare {
     pub json: bool,
 
     /// Print warnings and errors only on standard error
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Bound the scheduling latency of each processor, and say who causes it
+///
+/// How late can the kernel make the ready thread of highest priority? Prints for each processor how long the
+/// kernel kept preemption or interrupts disabled, and who did; its interrupts; the bound of the latency that
+/// follows, under six models of interrupts; and measured latencies beside it.
+///
+/// The bound rests on rules that PREEMPT_RT kernels obey. On other kernels measured latencies are shown, and
+/// why there is no bound (docs/latency.md).
+#[derive(Args, Debug)]
+#[command(after_long_help = with_codes(
+    "  punctual latency monday.timing.json                    bound and causes from a timing model
+  punctual latency mon.timing.json tue.timing.json       of two runs together
+  punctual latency monday.timing.json --cpus 2-3 --json  of two processors, for programs"))]
+pub struct Latency {
+    /// Timing models with latencies (*.timing.json; - is standard input); several are merged
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    pub files: Vec<PathBuf>,
+
+    /// Only these processors, as a list: 0-1,4
+    #[arg(long, value_name = "LIST", value_parser = values::cpus)]
+    pub cpus: Option<values::Cpus>,
+
+    /// Write the timing model to FILE; - is standard output, which then has only the model
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub output: Option<PathBuf>,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    pub force: bool,
+
+    /// Print JSON (docs/latency.md) instead of tables
+    #[arg(long)]
+    pub json: bool,
+
+    /// Print warnings and errors only on standard error, and no table with -o
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod extract;
 pub mod flow_probes;
 pub mod import;
+pub mod latency;
 mod options;
 pub mod record;
 pub mod replay;

@@ -13,10 +13,11 @@ pub enum Code {
     File = 5,
     Refused = 6,
     Daemon = 7,
+    Exceeded = 8,
 }
 
 /// The exit codes for help and manual pages.
-pub const CODES: [(&str, &str); 8] = [
+pub const CODES: [(&str, &str); 9] = [
     (
         "0",
         "Success. If an observed COMMAND fails, that is only reported on standard error; punctual ctl run \
@@ -33,6 +34,11 @@ pub const CODES: [(&str, &str); 8] = [
     ("5", "A file or recording cannot be read or written, or is not what it should be."),
     ("6", "punctuald refused: not admitted, not permitted, or no such spec."),
     ("7", "punctuald cannot be reached, or did not answer."),
+    (
+        "8",
+        "A measured latency is above its bound: a defect of Punctual, or the kernel broke a rule that the \
+         bound rests on.",
+    ),
 ];
 
 /// The exit codes for the end of a help text.

@@ -61,6 +61,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Timeline(arguments) => commands::timeline::run(arguments),
         Command::Chains(arguments) => commands::chains::run(arguments),
         Command::Compare(arguments) => commands::compare::run(arguments),
+        Command::Latency(arguments) => commands::latency::run(arguments),
         Command::Report(arguments) => commands::report::run(arguments),
         Command::Show(arguments) => commands::show::run(&arguments),
         Command::Rules(arguments) => rules::run(&arguments),

@@ -1,7 +1,9 @@
 //! Values of options: times and sizes as people write them.
 
 use clap::builder::RangedI64ValueParser;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// A span longer than zero; a number without a unit is in seconds.
@@ -45,6 +47,26 @@ pub fn buffer(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "expected 64KiB to 1GiB".into())
 }
 
+/// Numbers of processors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub BTreeSet<u32>);
+
+/// A list of processors as the kernel writes them: `0-1,4`.
+pub fn cpus(text: &str) -> Result<Cpus, String> {
+    let number = |text: &str| text.trim().parse().ok().filter(|cpu| *cpu < MOST_CPUS);
+    let range = |part: &str| match part.split_once('-') {
+        Some((first, last)) => Some(number(first)?..=number(last)?),
+        None => number(part).map(|cpu| cpu..=cpu),
+    };
+    let ranges: Option<Vec<RangeInclusive<u32>>> = text.split(',').map(range).collect();
+    let ranges = ranges.filter(|ranges| ranges.iter().all(|range| !range.is_empty()));
+    let cpus = ranges.map(|ranges| Cpus(ranges.into_iter().flatten().collect()));
+    cpus.ok_or_else(|| "expected processors such as 0-1,4".into())
+}
+
+/// More than any kernel can have.
+const MOST_CPUS: u32 = 1 << 16;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,6 +80,15 @@ mod tests {
             assert!(time(nonsense).is_err(), "{nonsense}");
         }
         assert_eq!((offset("0"), offset("2s")), (Ok(Duration::ZERO), Ok(Duration::from_secs(2))));
+    }
+
+    #[test]
+    fn processors_are_listed_as_the_kernel_does() {
+        assert_eq!(cpus("0-1,4"), Ok(Cpus([0, 1, 4].into())));
+        assert_eq!(cpus("3"), Ok(Cpus([3].into())));
+        for nonsense in ["", "a", "2-1", "1-", "-1", "0,,1", "99999999"] {
+            assert!(cpus(nonsense).is_err(), "{nonsense}");
+        }
     }
 
     #[test]

@@ -224,3 +224,59 @@ fn a_reader_that_has_gone_is_no_failure() {
         assert_eq!(output.status.code(), normal.status.code(), "{arguments:?}");
     }
 }
+
+/// The numbers of the paper's Figure 24.
+fn figure_24() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/figure-24.timing.json").display().to_string()
+}
+
+#[test]
+fn a_bound_is_computed_from_a_timing_model() {
+    let (model, folder) = (figure_24(), tempfile::tempdir().expect("a directory"));
+    let output = run(&["latency", &model]);
+    assert!(output.status.success(), "{output:?}");
+    let table = text(&output.stdout);
+    assert!(
+        table.contains("Bound: 98.042 µs, on CPU 1") && table.contains("42.212 µs → 97.741 µs → 98.042 µs")
+    );
+    let shown = text(&run(&["show", &model]).stdout);
+    assert!(shown.contains("Bound: 98.042 µs"), "{shown}");
+    let json: serde_json::Value =
+        serde_json::from_slice(&run(&["latency", "--json", &model]).stdout).expect("JSON");
+    assert_eq!(json["processors"][0]["bound_ns"], 98_042);
+    // Another run, of another processor.
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let other = fs::read_to_string(&model).expect("read").replace("\"cpu\": 1", "\"cpu\": 3");
+    fs::write(path("other"), other).expect("written");
+    let output = run(&["latency", "-q", &model, &path("other"), "-o", &path("both")]);
+    assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+    let output = run(&["latency", &path("both"), "--cpus", "3"]);
+    let table = text(&output.stdout);
+    assert!(table.contains("on CPU 3") && !table.contains("CPU 1\n"), "{table}");
+    for (arguments, code, words) in [
+        (vec!["latency", &model, "--cpus", "2"], 4, "no latency of processor 2"),
+        (vec!["latency", &model, &model], 2, "is given twice"),
+        (vec!["latency", &model, "--json", "-o", "-"], 2, "both write to standard output"),
+        (vec!["latency", "--cpus", "1-0", &model], 2, "expected processors such as 0-1,4"),
+    ] {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(text(&output.stderr).contains(words), "{output:?}");
+    }
+    let fixture = Fixture::new();
+    let output = run(&["latency", &fixture.model]);
+    assert_eq!(output.status.code(), Some(5), "{output:?}");
+    assert!(text(&output.stderr).contains("has no section `latency`"), "{output:?}");
+}
+
+#[test]
+fn a_measured_latency_above_its_bound_has_its_own_exit_code() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("above.timing.json").display().to_string();
+    let above = fs::read_to_string(figure_24()).expect("read").replace(": 27000", ": 98043");
+    fs::write(&path, above).expect("written");
+    let output = run(&["latency", &path]);
+    assert_eq!(output.status.code(), Some(8), "{output:?}");
+    assert!(text(&output.stdout).contains("MEASURED ABOVE THE BOUND"), "{output:?}");
+    assert!(text(&output.stderr).contains("(measuring) on CPU 1: 98.043 µs"), "{output:?}");
+}

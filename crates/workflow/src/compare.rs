@@ -41,7 +41,7 @@ enum Source {
 impl Comparer {
     /// Opens the traces and checks the inputs.
     pub fn open(options: Options) -> Result<Comparer> {
-        refuse_duplicates(&options.runs)?;
+        refuse_duplicates(&options.runs, "the spread of runs needs different runs")?;
         // Curves are not compared; the shortest cost least.
         let open = |path: &Path| match path.is_dir() {
             true => Trace::open(path, &options.chains, FlowOptions { curve_horizon: 1 })
@@ -73,8 +73,8 @@ impl Comparer {
     }
 }
 
-/// A run that counts twice would make the spread look smaller than it is.
-fn refuse_duplicates(paths: &[PathBuf]) -> Result<()> {
+/// No input counts twice; `advice` says why that matters.
+pub(crate) fn refuse_duplicates(paths: &[PathBuf], advice: &str) -> Result<()> {
     let mut seen = HashMap::new();
     for path in paths {
         let real = if is_standard_stream(path) {
@@ -85,8 +85,7 @@ fn refuse_duplicates(paths: &[PathBuf]) -> Result<()> {
         if let Some(before) = seen.insert(real, path) {
             let other =
                 if before == path { String::new() } else { format!(", also as {}", display_name(before)) };
-            return Err(Error::usage(format!("{} is given twice{other}", display_name(path)))
-                .advise("the spread of runs needs different runs"));
+            return Err(Error::usage(format!("{} is given twice{other}", display_name(path))).advise(advice));
         }
     }
     Ok(())

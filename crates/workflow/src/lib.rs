@@ -23,6 +23,7 @@ pub mod chains;
 pub mod compare;
 pub mod extract;
 pub mod import;
+pub mod latency;
 pub mod page;
 pub mod platform;
 pub mod probes;

@@ -50,6 +50,7 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
 /// The part of a model about these threads and the dataflow task of this name. Channels and chains belong to
 /// several tasks and are left out.
 fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> TimingModel {
+    model.latency = None;
     let tasks: Vec<_> = selection.tasks(&model).into_iter().cloned().collect();
     match &mut model.threads {
         Some(threads) if !tasks.is_empty() => threads.tasks = tasks,
@@ -65,12 +66,13 @@ fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> Ti
     model
 }
 
-/// Threads, a dataflow program, or both.
+/// Every section of the model.
 pub fn overview(model: &TimingModel, page: &report::Page, rows: report::Rows) -> String {
-    let flow = report::flow::program(model, page);
-    if model.threads.is_none() {
-        return flow;
-    }
-    let threads = report::summary(model) + "\n" + &report::overview(model, page, rows);
-    if flow.is_empty() { threads } else { threads + "\n" + &flow }
+    let threads = match model.threads {
+        Some(_) => report::summary(model) + "\n" + &report::overview(model, page, rows),
+        None => String::new(),
+    };
+    let latency = model.latency.as_ref().map(|latency| report::latency::latency(latency, page));
+    let parts = [threads, report::flow::program(model, page), latency.unwrap_or_default()];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }

@@ -1,0 +1,62 @@
+//! `punctual latency`
+
+use crate::args;
+use crate::console::Console;
+use crate::failure::{Code, Failure};
+use crate::output::print;
+use crate::terminal;
+use punctual_model::{SchedulingLatency, TimingModel};
+use punctual_report::latency::{self as report, Analysed};
+use punctual_workflow::Destination;
+use punctual_workflow::latency::{self, Options, Processors};
+
+pub fn run(arguments: args::Latency) -> Result<(), Failure> {
+    let output = Output::new(&arguments)?;
+    let processors = arguments.cpus.map_or_else(Processors::default, |cpus| Processors::new(cpus.0));
+    let model = latency::read(&Options { files: arguments.files, processors })?;
+    output.deliver(&model)
+}
+
+/// Where the result goes.
+struct Output {
+    destination: Option<Destination>,
+    json: bool,
+    quiet: bool,
+}
+
+impl Output {
+    fn new(arguments: &args::Latency) -> Result<Output, Failure> {
+        let destination = arguments.output.as_deref();
+        let destination = destination.map(|path| Destination::new(path, arguments.force)).transpose()?;
+        if destination.as_ref().is_some_and(Destination::is_standard_output) && arguments.json {
+            let message = "-o - and --json both write to standard output; name a file for the timing model";
+            return Err(Failure::new(Code::Usage, message));
+        }
+        Ok(Output { destination, json: arguments.json, quiet: arguments.quiet })
+    }
+
+    /// Writes the model, prints the bounds, and fails if a measured latency is above its bound.
+    fn deliver(&self, model: &TimingModel) -> Result<(), Failure> {
+        let Some(section) = &model.latency else {
+            return Err(Failure::new(Code::Other, "there is no latency to show"));
+        };
+        match &self.destination {
+            Some(destination) if destination.is_standard_output() => print(&model.to_json())?,
+            Some(destination) => {
+                destination.write_or_rescue(model.to_json().as_bytes())?;
+                if !self.quiet || self.json {
+                    self.print(section)?;
+                }
+                let path = destination.path().display();
+                Console::new(self.quiet).note(&format!("Wrote {path}; punctual latency {path} shows it."));
+            }
+            None => self.print(section)?,
+        }
+        let exceeded = report::exceeded(&Analysed::all(section));
+        if exceeded.is_empty() { Ok(()) } else { Err(Failure::new(Code::Exceeded, exceeded)) }
+    }
+
+    fn print(&self, section: &SchedulingLatency) -> Result<(), Failure> {
+        print(&if self.json { report::json(section) } else { report::latency(section, &terminal::page()) })
+    }
+}
