@@ -18,13 +18,13 @@ const char *explanation(Error error) noexcept
 	case Error::not_running:
 		return "its scheduler is not running. Start that first";
 	case Error::by_task:
-		return "was told so by one of its own tasks, which cannot wait for the end. It "
-		       "stops; wait for it, or start it, from another thread";
+		return "was stopped by one of its own tasks, which cannot wait for the end. It is "
+		       "stopping; wait for it, or start it, from another thread";
 	case Error::name:
-		return "has a name that is empty, longer than 23 bytes, or has other than "
-		       "printable ASCII without space, comma, quotes, backslash";
+		return "has an invalid name. Use 1 to 23 bytes of printable ASCII without space, "
+		       "comma, quotes and backslash";
 	case Error::name_twice:
-		return "is the name of two. Give each its own";
+		return "is the name of two objects. Give each its own";
 	case Error::too_many:
 		return "there are more than 65,535, counting those that were destroyed";
 	case Error::built_while_running:
@@ -36,38 +36,37 @@ const char *explanation(Error error) noexcept
 		return "has no input, or one whose channel was destroyed, so nothing can activate "
 		       "it. Give it an Input";
 	case Error::threshold:
-		return "has the threshold 0. Make it 1 or more, and optional() where it is not to "
+		return "has the threshold 0. Make it 1 or more, and optional() if it is not to "
 		       "be waited for";
 	case Error::priority:
 		return "has a priority that is not from 1 (highest) to 255";
 	case Error::period:
-		return "has a period that is not above 0, an offset below 0, or either longer than "
+		return "has a period of 0 or less, a negative offset, or either is longer than "
 		       "a hundred years";
 	case Error::group_twice:
-		return "is in a group already";
+		return "is already in a group";
 	case Error::count:
 		return "the count of a barrier cannot be 0";
 	case Error::delay:
-		return "the delay is below 0, or longer than a hundred years";
+		return "the delay is negative, or longer than a hundred years";
 	case Error::executors:
 		return "there cannot be more than 64 executors";
 	case Error::affinity:
-		return "cannot have these processors: the machine or the container has none of "
-		       "them";
+		return "cannot run on these processors: the machine or container has none of them";
 	case Error::thread_policy:
 		return "cannot have this scheduling policy and priority. Real-time policies need "
 		       "CAP_SYS_NICE or a limit (ulimit -r) as high as the priority";
 	case Error::deadline:
-		return "cannot have this runtime, deadline and period: 1,024 ns <= runtime <= "
-		       "deadline <= period, and so much of the processors must be left";
+		return "cannot have this runtime, deadline and period. 1,024 ns <= runtime <= "
+		       "deadline <= period must hold, and the processors must have that much time "
+		       "left";
 	case Error::deadline_permission:
 		return "cannot be under SCHED_DEADLINE. That needs CAP_SYS_NICE, and all "
 		       "processors of its root domain: leave out on(), and start the program "
-		       "without taskset, in a "
-		       "cpuset of its own, or with the kernel's admission switched off (sysctl "
-		       "kernel.sched_rt_runtime_us=-1)";
+		       "without taskset, in a cpuset of its own, or with the kernel's admission "
+		       "test switched off (sysctl kernel.sched_rt_runtime_us=-1)";
 	case Error::thread:
-		return "cannot have a thread";
+		return "cannot create a thread";
 	case Error::memory:
 		return "there is too little memory";
 	case Error::trace:

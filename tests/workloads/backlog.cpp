@@ -1,9 +1,9 @@
-// A program of Punctual's executor whose inputs keep data, and which says by its own books what
-// each instance has read: `backlog TRACE MILLISECONDS`.
+// A dataflow program whose inputs buffer data, and which logs what each instance reads:
+// `backlog TRACE MILLISECONDS`.
 //
-// Each tick makes an instance of the source, which pushes one to eight values: on a queue, of which
-// the sink takes two at a time and slower than they come; and on a channel that holds the newest,
-// which the view reads. A value is the number of the instance that made it.
+// At each tick the source pushes one to eight values: to a queue, from which the sink takes two at
+// a time, more slowly than they arrive; and to a channel that holds the newest, which the view
+// reads. A value is the number of the instance that pushed it.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -23,7 +23,7 @@ static flow::Queue<std::uint32_t, 4096> values(scheduler, "values");
 static flow::Latest<std::uint32_t> newest(scheduler, "newest");
 static std::vector<Read> of_sink, of_view;
 
-// So that executors have something to be late with.
+// Gives executors something to be late with.
 static void work(std::chrono::microseconds span)
 {
 	const auto until = std::chrono::steady_clock::now() + span;

@@ -1,10 +1,10 @@
-// What disturbs others: a real-time thread on each processor, `burst`, that computes for a while,
-// now and then; all at the same time, so that nobody can go elsewhere.
+// A disturbance: a real-time thread `burst` on each processor computes for a while, now and then;
+// all at the same time, so that no other thread can move to a free processor.
 //
 //   bursts [--for SECONDS] [--priority N] [--least-us N] [--most-us N] [--gap-us N] [--seed N]
 //
-// Each burst takes from LEAST to MOST, the gaps between two are GAP on average, exponential. Prints
-// how many there were and how long they took.
+// A burst takes from LEAST to MOST; gaps are exponentially distributed with mean GAP. Prints the
+// number of bursts and how long they took.
 #include "workload.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static void *run(void *argument)
 		int64_t begins = ends - (int64_t)(log(unit(processor)) * (double)gap_ns);
 		ends = begins + least_ns +
 		       (int64_t)(unit(processor) * (double)(most_ns - least_ns));
-		// In steps, so that the end does not wait for a gap.
+		// In steps, so that the end need not wait for a whole gap.
 		for (int64_t now = now_ns(); now < begins && !stopping; now = now_ns())
 			sleep_until(begins - now < 100 * MS ? begins : now + 100 * MS);
 		if (stopping)
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	most_ns = (int64_t)number_option(argc, argv, "--most-us", 6000) * US;
 	gap_ns = (int64_t)number_option(argc, argv, "--gap-us", 20000) * US;
 	uint64_t seed = (uint64_t)number_option(argc, argv, "--seed", 1);
-	// Left alone, it would disturb for nothing.
+	// It must not outlive its parent.
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	block_stop_signals();
 	beginning = now_ns() + 10 * MS;

@@ -1,9 +1,7 @@
-// The demonstration workload: threads whose timing is known, each waiting in another way.
+// The demonstration workload: threads with known timing, each waiting in a different way (see
+// USAGE).
 //
-//   demo [--for SECONDS]   runs them until then, or until SIGINT or SIGTERM
-//   demo --truth           prints what is configured, as JSON
-//
-// One table says what is configured: threads are made from it, and it is what `--truth` prints.
+// One table has the configured timing: threads are made from it, and `--truth` prints it.
 #include "workload.h"
 
 #include <errno.h>
@@ -26,9 +24,9 @@
 
 struct row {
 	const char *thread; // at most 15 bytes: the kernel cuts longer names
-	const char *call;   // the primary separator's
+	const char *call;   // of the primary separator
 	const char *kind;
-	int64_t period_ns; // rounded, where `period_exact` is given
+	int64_t period_ns; // rounded, if `period_exact` is given
 	int64_t cost_ns;
 	int64_t suspension_ns;
 	struct {
@@ -36,8 +34,7 @@ struct row {
 	} period_exact;
 	int burst; // events per period
 	void (*body)(const struct row *row);
-	int (*make_channel)(
-		int ends[2]); // what leads from a sender to the receiver in the row behind it
+	int (*make_channel)(int ends[2]); // connects a sender with the receiver in the next row
 	int receiving, sending;
 	bool deadline; // SCHED_DEADLINE rather than SCHED_FIFO
 	int priority;
@@ -64,14 +61,13 @@ static void absolute_sleep(const struct row *row)
 	}
 }
 
-// Sleeps for what is left until the next arrival, so it does not drift although each sleep is
+// Sleeps for the time left until the next arrival, so it does not drift although each sleep is
 // relative.
 static void relative_sleep(const struct row *row)
 {
 	for (int64_t j = 0; !stopping; j++) {
 		int64_t left = arrival(row, j) - now_ns();
-		// Late, it sleeps all the same, if only for an instant: every job has its
-		// activation.
+		// Even if it is late, it sleeps for an instant: every job needs an activation.
 		struct timespec t = timespec_of(left > 0 ? left : 1);
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 		burn(row->cost_ns);
@@ -92,7 +88,7 @@ static void suspending(const struct row *row)
 	for (int64_t j = 0; !stopping; j++) {
 		sleep_until(arrival(row, j));
 		burn(row->cost_ns / 2);
-		// Not the C library's: that would make it clock_nanosleep, the call of the
+		// Not by the C library, which would use clock_nanosleep, the call of the
 		// activation.
 		syscall(SYS_nanosleep, &inside, NULL);
 		burn(row->cost_ns - row->cost_ns / 2);
@@ -152,8 +148,8 @@ static void sender(const struct row *row)
 	int64_t j = 0;
 	do {
 		sleep_until(arrival(row, j++));
-		// Asked before sending: the receiver, woken by the last message, must find that it
-		// shall stop.
+		// Read before sending: the receiver, woken by the last message, must see the
+		// request to stop.
 		last = stopping;
 		for (int i = 0; i < row->burst; i++)
 			must(write(row->sending, message, sizeof message), row->thread);
@@ -248,7 +244,7 @@ static struct row rows[] = {
 		.kind = "periodic",
 		.period_ns = 20 * MS,
 		.cost_ns = 300 * US,
-		.note = "sleeps for what is left of the period"},
+		.note = "sleeps for the rest of the period"},
 	{.thread = "timerfd-epoll",
 		.body = timer_descriptor,
 		.call = EPOLL_CALL,
@@ -356,7 +352,7 @@ static struct row rows[] = {
 		.period_ns = 16666667,
 		.period_exact = {50000000, 3},
 		.cost_ns = 300 * US,
-		.note = "60 Hz: the period is no whole number of nanoseconds"},
+		.note = "60 Hz: the period is not a whole number of nanoseconds"},
 	{.thread = "odd-period",
 		.body = absolute_sleep,
 		.call = "clock_nanosleep",
@@ -389,7 +385,7 @@ static void print_truth(void)
 	puts("]");
 }
 
-// Rate-monotonic: a shorter period has a higher priority; of equal ones the earlier in the table.
+// Rate-monotonic: a shorter period has a higher priority; ties go to the earlier row.
 static void assign_priorities(void)
 {
 	for (int i = 0; i < ROWS; i++) {
@@ -410,7 +406,8 @@ static void *run(void *argument)
 		int error = become_deadline(
 			row->thread, row->period_ns / 4, row->period_ns, row->period_ns);
 		if (error) {
-			fprintf(stderr, "demo: %s left out: SCHED_DEADLINE is refused: %s\n",
+			fprintf(stderr,
+				"demo: leaving out %s: the kernel refused SCHED_DEADLINE: %s\n",
 				row->thread, strerror(error));
 			return NULL;
 		}
@@ -421,8 +418,24 @@ static void *run(void *argument)
 	return NULL;
 }
 
+static const char USAGE[] =
+	"Usage: demo [--for SECONDS]   run the threads until then, or until SIGINT or SIGTERM\n"
+	"       demo --truth           print their configured timing as JSON\n";
+
+// Prints the usage and ends if it was asked for, or if the arguments are wrong.
+static void check_usage(int argc, char **argv)
+{
+	if (argc == 1 || (argc == 2 && !strcmp(argv[1], "--truth")) ||
+		(argc == 3 && !strcmp(argv[1], "--for")))
+		return;
+	bool asked = has_flag(argc, argv, "--help") || has_flag(argc, argv, "-h");
+	fputs(USAGE, asked ? stdout : stderr);
+	exit(asked ? 0 : 2);
+}
+
 int main(int argc, char **argv)
 {
+	check_usage(argc, argv);
 	assign_priorities();
 	if (has_flag(argc, argv, "--truth")) {
 		print_truth();

@@ -1,12 +1,11 @@
-// Threads that are disturbed, or whose timers expire more often than they look; and a thread that
-// knows what its jobs cost.
+// Threads that are disturbed, or whose timers expire more often than they check; and a thread that
+// measures the cost of its jobs.
 //
-// disturbed MODE [--jobs N] prints what was done as one line of JSON. MODE is one of
+// disturbed MODE [--jobs N] prints what it did as one line of JSON. MODE is one of
 //
 // - stopped: `drv` sleeps until absolute times; its process is stopped and continued, before and
 //   after them
-// - timerfd: `drv` reads a timerfd, now and then after several expirations; prints how many each
-//   time
+// - timerfd: `drv` reads a timerfd, now and then after several expirations; prints their numbers
 // - sigwait: the same with a POSIX timer and sigwaitinfo
 // - signalfd: the same with a POSIX timer and a signalfd
 // - interrupted: `drv` waits in epoll_wait, ppoll and a futex; a signal with a handler ends every
@@ -70,8 +69,8 @@ static pthread_t start(void *(*body)(void *), void *argument)
 
 // --- stopped
 
-// Ends by a signal that it looks for: killed between the two, it would leave its parent stopped for
-// ever.
+// Ends by a signal that it checks for: killed between the two, it would leave its parent stopped
+// forever.
 static void stop_and_continue(pid_t parent, const sigset_t *end)
 {
 	const struct timespec at_once = {0};
@@ -79,7 +78,7 @@ static void stop_and_continue(pid_t parent, const sigset_t *end)
 	for (int64_t n = 0; sigtimedwait(end, NULL, &at_once) < 0; n++) {
 		sleep_until(beginning_ns + (5 * n + 2) * period_ns + period_ns / 2);
 		kill(parent, SIGSTOP);
-		// Every other time two arrivals pass before it goes on.
+		// Every other time two arrivals pass before it continues.
 		if (n % 2)
 			sleep_until(beginning_ns + (5 * n + 4) * period_ns + period_ns / 4);
 		kill(parent, SIGCONT);
@@ -241,7 +240,7 @@ static void *interrupted_thread(void *unused)
 			syscall(SYS_futex, &never, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 		}
 		if (errno != EINTR)
-			die("a wait that nothing should have ended", errno);
+			die("a wait ended without a reason", errno);
 	}
 	return unused;
 }
@@ -404,8 +403,8 @@ static void *load(void *unused)
 	return unused;
 }
 
-// Jobs of 20 to 200 µs; what they cost is read by the thread itself, inside of what an observer
-// sees as the job.
+// Jobs of 20 to 200 µs. The thread measures their cost itself, within what an observer sees as the
+// job.
 static void *spin(void *unused)
 {
 	pin();

@@ -1,5 +1,5 @@
-// What a system call costs that nobody observes: the least of many rounds, since everything that
-// disturbs only adds.
+// The cost of a system call that separates nothing: the least of many rounds, since disturbances
+// only add to it.
 //
 //   getppid [--rounds N] [--calls N]
 #include "workload.h"

@@ -1,19 +1,20 @@
-// What events cost, on one processor: on a virtual one where an instruction takes a nanosecond, in
-// instructions.
+// The cost of events on one processor; in instructions, on a virtual one where each takes a
+// nanosecond.
 //
 //   instructions [--batches N] [--gap-ms MS]
 //
 // Prints for each kind of event the median over all batches, and the processor time that the
-// parent, if it observes, had for each. Whoever observes has time to read what it got between the
-// batches, and none within them, unless it stops the threads.
+// parent, if it is the observer, used for each. An observer has time to read its records between
+// batches, but not within them, unless it stops the threads.
 //
 //   getppid   a call that separates nothing
-//   write     a byte into an empty pipe that nobody reads
-//   read      that byte: a call that separates jobs and does not wait
-//   wake      a byte into an empty pipe that a thread of lower priority waits for: `write` and a
-//   wake-up yield     sched_yield() with nobody to yield to switch    sched_yield() to another
-//   thread: `yield` and a switch job       half a round of two threads that send each other a byte:
-//   write, wake-up, switch, a read that waits
+//   write     writing a byte to an empty pipe that no thread waits for
+//   read      reading that byte: a call that separates jobs and does not wait
+//   wake      `write` with a thread of lower priority waiting: a write and a wake-up
+//   yield     sched_yield() without another thread
+//   switch    sched_yield() to another thread: `yield` and a switch
+//   job       half a round of two threads that send each other a byte: a write, a wake-up, a
+//             switch, a read that waits
 #include "workload.h"
 
 #include <dirent.h>
@@ -30,7 +31,7 @@
 #define PIPES	    32
 #define CALLS	    200
 #define BATCHES_MAX 1000
-// Until all paths have been taken, memory has been allocated, and what patches itself has done so.
+// Warms up: until all paths have been taken, memory is allocated, and self-patching code is done.
 #define WARM_UP 3
 
 enum { FROM, TO };
@@ -42,7 +43,7 @@ static void send(int to)
 	must(write(to, &byte, 1), "write");
 }
 
-// Whether there was one: at the end of a pipe there is none.
+// Whether there was a byte: at the end of a pipe there is none.
 static bool receive(int from)
 {
 	char byte;
@@ -97,7 +98,7 @@ static int64_t yield_batch(void)
 static int64_t switch_batch(void)
 {
 	send(go[TO]);
-	sched_yield(); // The other one has now left its read() and yielded.
+	sched_yield(); // Now the other one has left its read() and yielded.
 	return yield_batch();
 }
 
@@ -144,7 +145,7 @@ static void start(pthread_t *thread, void *(*body)(void *), void *argument)
 		die("pthread_create", error);
 }
 
-// The time that all threads of a process have had; 0 if it has gone.
+// Processor time of all threads of a process; 0 if it has ended.
 static int64_t processor_time(pid_t pid)
 {
 	char path[64];
@@ -174,7 +175,7 @@ static int ascending(const void *a, const void *b)
 
 static int batches;
 static int64_t gap_ns;
-// Of the observer in as many gaps as a measurement has, with nothing to read.
+// Processor time of the observer in as many gaps as a measurement has, with nothing to read.
 static int64_t idle_ns;
 
 static int64_t nothing_batch(void)

@@ -1,6 +1,6 @@
-// A program of Punctual's executor with a join one input of which never comes last: each round
-// pushes the map, then the image, and the navigation needs both. The library is built without
-// tracing, so only probes see it; and they never see the map activate anything. `joined ROUNDS`.
+// A dataflow program with a join, one input of which never arrives last: each round pushes the map,
+// then the image, and the navigation needs both. The library is built without tracing, so only
+// probes see it, and they never see the map activate anything. `joined ROUNDS`.
 #include <cstdio>
 #include <cstdlib>
 #include <punctual/flow.hpp>

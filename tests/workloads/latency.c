@@ -1,9 +1,8 @@
-// A real-time thread, `latency`, that sleeps until absolute times, 1,000 of them in a second, and
-// sees how late it wakes.
+// A real-time thread `latency` that sleeps until absolute times, 1,000 per second, and measures how
+// late it wakes up.
 //
 //   latency [--for SECONDS] [--period-us N] [--priority N] [--cpu N]
-//   latency --tell-above-us N    says each time at once, until it is stopped, and nothing at the
-//   end
+//   latency --tell-above-us N    prints each greater latency at once, and no summary
 #include "workload.h"
 
 #include <errno.h>
@@ -15,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-// 100 ns each; the last holds all that is later.
+// 100 ns each; the last holds everything later.
 enum { BINS = 100000, BIN_NS = 100 };
 
 static int64_t bins[BINS];
@@ -43,15 +42,14 @@ static void *run(void *unused)
 			printf("{\"at_ns\": %lld, \"late_ns\": %lld}\n", (long long)arrival,
 				(long long)late);
 			fflush(stdout);
-			// One disturbance is told once: arrivals that it made late as well are left
-			// out.
+			// Report a disturbance once: skip further arrivals that it delayed.
 			arrival += late / period_ns * period_ns;
 		}
 	}
 	return unused;
 }
 
-// The upper edge of the bin that the sample at `share` of all lies in.
+// The upper edge of the bin with the sample at this share of all.
 static int64_t percentile(double share)
 {
 	int64_t seen = 0;
@@ -73,7 +71,7 @@ int main(int argc, char **argv)
 	tell_above_ns = (int64_t)number_option(argc, argv, "--tell-above-us", 0) * US;
 	if (tell_above_ns) {
 		seconds = -1;
-		// It has no end of its own, so it must not be left alone.
+		// It never ends by itself, so it must not outlive its parent.
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 	}
 	block_stop_signals();

@@ -1,9 +1,9 @@
-// The workload of the benchmarks: periodic threads in numbers.
+// The workload of benchmarks: many periodic threads.
 //
 //   periodic [--tasks N] [--rate N] [--cost-us N] [--for SECONDS] [PERIOD_US…]
 //
-// Without periods, N tasks (20) have round ones such that about RATE (6000) activations come in a
-// second. Prints how many jobs there were and what processor time they took.
+// Without PERIOD_US, N tasks (20) have round periods that add up to about RATE (6000) activations
+// per second. Prints the number of jobs and their processor time.
 #include "workload.h"
 
 #include <errno.h>
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 		int64_t period_us = atoll(argv[i]);
 		if (period_us <= 0 || given == MOST) {
 			fprintf(stderr,
-				"periodic: '%s' is no period in µs, or there are more than %d\n",
+				"periodic: '%s' is not a period in µs, or there are more than %d\n",
 				argv[i], MOST);
 			return 2;
 		}

@@ -1,10 +1,10 @@
-// Two real-time threads that send one byte back and forth over two pipes as fast as they can: more
-// records than any reader that has stopped can hold.
+// Two real-time threads that send a byte back and forth over two pipes as fast as they can: more
+// records than the buffer of a stopped reader can hold.
 //
-//   pingpong [--for SECONDS]     prints how many rounds there were
+//   pingpong [--for SECONDS]     prints the number of rounds
 //
-// On a machine with one processor they leave it to others now and then; else who ends them would
-// never run.
+// On a machine with one processor they pause now and then; otherwise no other thread could end
+// them.
 #include "workload.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
-// A program of Punctual's executor with a barrier whose count changes, and which says by its own
-// books what each instance has taken of it: `rounds TRACE`. Without executors, so each run is the
-// same.
+// A dataflow program with a barrier whose count changes, and which logs what each instance takes
+// from it: `rounds TRACE`. It has no executors, so every run is the same.
 #include <cstdio>
 #include <punctual/flow.hpp>
 
@@ -39,8 +38,8 @@ struct Sink : flow::Task {
 	flow::Input in;
 };
 
-// One that a command activates, whether a round has ended or not; one that a command activates in
-// place of a round; and one that needs two rounds.
+// One that a command activates, whether or not a round has ended; one that a command activates
+// instead of a round; and one that needs two rounds.
 static Sink with("with", flow::Arming().optional());
 static flow::Input with_command(with, command);
 static Sink instead("instead", flow::Arming());
@@ -61,7 +60,7 @@ int main(int count, char **arguments)
 		scheduler.run_ready();
 		if (round % 4 != 0)
 			command.push();
-		// Sometimes somebody is still busy in the next round.
+		// Sometimes a task is still busy in the next round.
 		scheduler.run_ready(round % 5 != 0 ? 100 : 1);
 	}
 	scheduler.run_ready();

@@ -1,11 +1,11 @@
-// A thread, `many`, that never waits on the same thing twice: what it is remembered by must not
-// grow with it.
+// A thread `many` that never waits on the same object twice: an observer's memory must not grow.
 //
 //   separators --kind fd|pipe|address [--jobs N] [--period-us N]
 //
-//   fd       a new descriptor number each time (the old ones stay open, up to the limit of the
-//   process; then from the start) pipe     a new pipe each time, under the same number address  a
-//   new futex word each time
+//   fd       a new descriptor number each time (old ones stay open up to the limit of the process;
+//            then it starts over)
+//   pipe     a new pipe each time, under the same number
+//   address  a new futex word each time
 //
 // Every job waits 200 µs in its call, for a timeout or for a timer.
 #include "workload.h"
@@ -30,7 +30,7 @@ static int new_timer(void)
 	return timer;
 }
 
-// Descriptors number `from` to `to - 1` in turn.
+// Descriptors `from` to `to - 1` in turn.
 static void new_descriptor(int64_t job)
 {
 	enum { FROM = 100, TO = 900 };

@@ -1,7 +1,7 @@
-// A program whose functions have the names, arguments and memory layout that probes of DLR's
-// Tasking Framework 1.2 look for, and nothing else of it: two tasks in a row, executed by two
-// threads in turns, or by one. Says how much of what happened: `tasking ROUNDS [alone]`; alone, how
-// long an activation took, too.
+// A program whose functions have the names, arguments and memory layout that the probes for DLR's
+// Tasking Framework 1.2 expect, and nothing else of it: two tasks in a row, executed by two threads
+// in turn, or by one. `tasking ROUNDS [alone]` prints counts of events; with `alone`, also the time
+// of an activation.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -9,7 +9,7 @@
 #include <ctime>
 #include <thread>
 
-// With an instruction at the beginning that a breakpoint costs least at.
+// Begins with an instruction at which a breakpoint is cheapest.
 #define KEPT \
 	__attribute__(( \
 		noinline, noclone, used, visibility("default"), patchable_function_entry(1, 0)))

@@ -1,4 +1,4 @@
-// Threads whose task changes, and what they did when, as JSON on standard output.
+// Threads with task transitions. Prints what they did and when as JSON.
 //
 //   transitions policy            FIFO, then OTHER, then FIFO
 //   transitions priority          by sched_setscheduler, sched_setparam and sched_setattr, in turn
@@ -10,8 +10,7 @@
 //   transitions outside           another process changes its priority, then its policy
 //   options: [--jobs N] jobs in each phase (20), [--period-us N] (5000)
 //
-// The thread is called `trans` and sleeps until absolute times; each phase is a line of its own in
-// `phases`.
+// The thread `trans` sleeps until absolute times. Each phase is a line in `phases`.
 #include "workload.h"
 
 #include <errno.h>
@@ -41,7 +40,7 @@ static void end_output(void)
 	puts("]}");
 }
 
-// Whole jobs from now on; says how it did them.
+// Runs whole jobs from now on, and prints the phase.
 static void phase(const char *name, const char *policy, int priority)
 {
 	int64_t began = now_ns();
@@ -129,7 +128,7 @@ static void rename_thread(void)
 	phase("second", "SCHED_FIFO", PRIORITY);
 }
 
-// The process's first thread, so that it keeps its identifier. The new program inherits the policy.
+// Done by the process's first thread, so that its TID stays. The new program inherits the policy.
 static void execute(int argc, char **argv)
 {
 	become_fifo("trans", PRIORITY);

@@ -59,8 +59,8 @@ void sleep_until(int64_t ns)
 void burn(int64_t ns)
 {
 	int64_t until = now_on(CLOCK_THREAD_CPUTIME_ID) + ns;
-	// Reading this clock is a system call; some microseconds between two readings keep the work
-	// in user space.
+	// Reading this clock is a system call; with some microseconds between two readings, most of
+	// the work stays in user space.
 	while (now_on(CLOCK_THREAD_CPUTIME_ID) < until)
 		for (volatile int i = 0; i < 4000; i++)
 			;
@@ -92,7 +92,8 @@ void become_fifo(const char *name, int priority)
 	struct sched_param param = {.sched_priority = priority};
 	if (sched_setscheduler(0, SCHED_FIFO, &param) < 0) {
 		fprintf(stderr,
-			"%s: SCHED_FIFO is refused (%s): run it as root or with CAP_SYS_NICE\n",
+			"%s: the kernel refused SCHED_FIFO (%s): run it as root or with "
+			"CAP_SYS_NICE\n",
 			program_invocation_short_name, strerror(errno));
 		exit(errno == EPERM ? EXIT_SKIPPED : 1);
 	}

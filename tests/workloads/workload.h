@@ -1,5 +1,5 @@
-// What all workloads share: time, processor time, real-time threads, options. Not for anything that
-// waits in a particular way: how a thread waits is what each workload is about.
+// What all workloads share: time, processor time, real-time threads, options. Not for ways of
+// waiting: those are what each workload is about.
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ int64_t now_ns(void);
 
 struct timespec timespec_of(int64_t ns);
 
-// Sleeps until `ns` on CLOCK_MONOTONIC by clock_nanosleep, whatever signals come meanwhile.
+// Sleeps until `ns` on CLOCK_MONOTONIC by clock_nanosleep, even if signals interrupt it.
 void sleep_until(int64_t ns);
 
 // Uses up `ns` of the calling thread's processor time.
@@ -33,19 +33,18 @@ _Noreturn void die(const char *what, int error);
 // The result of a call that must not fail; otherwise dies with errno.
 long must(long result, const char *what);
 
-// Sets the calling thread's name and then, so that an observer sees it from the first real-time
-// moment, its policy.
+// Sets the calling thread's name and then its policy, so that observers see the name as soon as the
+// thread is real-time.
 void become_fifo(const char *name, int priority);
 
-// The same for SCHED_DEADLINE. Returns an errno value where the kernel refuses the reservation,
-// else 0.
+// The same for SCHED_DEADLINE. Returns 0, or an errno value if the kernel refuses the reservation.
 int become_deadline(const char *name, int64_t runtime_ns, int64_t deadline_ns, int64_t period_ns);
 
 // sched_setattr(2) on `tid` (0: the caller) for the policies without a reservation. Returns an
 // errno value or 0.
 int set_attributes(int tid, int policy, int priority);
 
-// The value behind `name` in the arguments, or `fallback`; dies if it is no number.
+// The value after `name` in the arguments, or `fallback`; dies if it is not a number.
 double number_option(int argc, char **argv, const char *name, double fallback);
 
 // The same for text.
@@ -53,8 +52,8 @@ const char *text_option(int argc, char **argv, const char *name, const char *fal
 
 bool has_flag(int argc, char **argv, const char *name);
 
-// Blocks SIGINT and SIGTERM in the caller and in all threads that it makes afterwards.
+// Blocks SIGINT and SIGTERM in the caller and in all threads it creates later.
 void block_stop_signals(void);
 
-// Waits for SIGINT, SIGTERM or the end of `seconds` (for ever if negative).
+// Waits for SIGINT, SIGTERM or the end of `seconds` (forever if negative).
 void wait_for_stop(double seconds);

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// and no changes to the program.
 #[derive(Parser, Debug)]
 #[command(name = "punctual", version, arg_required_else_help = true, max_term_width = 100)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = top_level_help(
     "  punctual doctor                                        check that this machine can run it
   punctual extract -- ./robot                            the timing of every thread of a program
   punctual extract --for 10 --pid 1234 -o r.timing.json  keep the timing model of a running process
@@ -45,7 +45,6 @@ pub enum Command {
     ///
     /// Tries everything that observing needs and says what to do about what is missing. The exit code is 0
     /// only if extraction works.
-    #[command(after_long_help = codes())]
     Doctor {
         /// Print JSON
         #[arg(long)]
@@ -69,9 +68,14 @@ pub enum Command {
     },
 }
 
-/// The end of a help text: examples, then exit codes.
-fn with_codes(examples: &str) -> String {
-    format!("Examples:\n{examples}\n\n{}", codes())
+/// The end of a command's help: examples.
+fn examples(examples: &str) -> String {
+    format!("Examples:\n{examples}")
+}
+
+/// The end of the help of `punctual` itself: examples, and the exit codes of all commands.
+fn top_level_help(commands: &str) -> String {
+    format!("{}\n\n{}", examples(commands), codes())
 }
 
 /// Watch running threads and extract their timing models
@@ -82,7 +86,7 @@ fn with_codes(examples: &str) -> String {
 /// Extraction ends when the time is over, when the target has ended, or on SIGINT or SIGTERM. It always
 /// prints and writes what it has found by then.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual extract --for 10                              every real-time thread, for ten seconds
   punctual extract -o robot.timing.json -- ./robot -v    a program, from start to end
   punctual extract --pid 1234 --thread 'control*'        some threads of a running process
@@ -110,7 +114,7 @@ pub struct Extract {
 /// Recording ends when the time is over, when the target has ended, or on SIGINT or SIGTERM. What is on disk
 /// is a complete recording at any time, even after a crash.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual record --for 1min -o monday.recording                 every real-time thread
   punctual record --detail switches -o run.recording -- ./robot  a program, for a timeline
   punctual record --limit 500MiB                                 until Ctrl-C, the newest 500 MiB
@@ -157,7 +161,7 @@ pub struct Record {
 /// the timing model says which recording each task is from. A damaged or incomplete recording is replayed as
 /// far as possible, with a warning.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual replay monday.recording                               a table
   punctual replay monday.recording -o monday.timing.json         and a timing model
   punctual replay monday.recording --from 10 --until 20          ten seconds of it
@@ -197,7 +201,7 @@ pub struct Replay {
 /// Reads traces of LiME (a folder of *.events.json and *.infos.json) and perf.data files of perf sched
 /// record, or of perf record -e 'sched:*,raw_syscalls:*' -a. Reports what the source lacks.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  perf sched record -o run.data -- ./robot
   punctual import run.data && punctual replay run.recording"))]
 pub struct Import {
@@ -231,7 +235,7 @@ pub struct Import {
 /// from, the page also shows every job. With the trace of its dataflow program, it also shows the states of
 /// tasks around the worst case. Without a model, one is made of the recordings and the trace first.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual report robot.timing.json                      a page of the model
   punctual report robot.timing.json monday.recording     with every job
   punctual report monday.recording -o monday.html        straight from a recording"))]
@@ -270,7 +274,7 @@ pub struct Report {
 ///
 /// Open the file at https://ui.perfetto.dev. It stays in your browser.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual record --detail switches --all-threads -o run.recording -- ./robot
   punctual timeline run.recording
   punctual timeline run.recording --from 2s --until 2500ms --thread 'control*'"))]
@@ -312,7 +316,7 @@ pub struct Timeline {
 /// "What an input keeps"). If the trace does not say, an instance is assumed to read everything pushed since
 /// the activation before its own.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual chains run.trace
   punctual chains run.trace --chain camera,vision,control -o run.timing.json
   punctual chains run.trace --graph run.dot && dot -Tsvg run.dot -o run.svg"))]
@@ -361,7 +365,7 @@ pub struct Chains {
 /// configuration. A difference between configurations is marked only if it exceeds the spread of their runs,
 /// so give several runs of each.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual compare fifo-1 fifo-2 priority-1 priority-2 -o compare.html
   punctual compare before.timing.json after.timing.json --thread 'control*'"))]
 pub struct Compare {
@@ -408,7 +412,7 @@ pub struct Compare {
 /// The bound rests on rules that PREEMPT_RT kernels obey. On other kernels measured latencies are shown, and
 /// why there is no bound (docs/latency.md).
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual latency monday.timing.json                    bound and causes from a timing model
   punctual latency mon.timing.json tue.timing.json       of two runs together
   punctual latency monday.timing.json --cpus 2-3 --json  of two processors, for programs"))]
@@ -569,7 +573,7 @@ pub struct Target {
 /// Prints a table with one line per task, and the tables of a dataflow program; with --task everything about
 /// one task.
 #[derive(Args, Debug)]
-#[command(after_long_help = with_codes(
+#[command(after_long_help = examples(
     "  punctual show robot.timing.json
   punctual show robot.timing.json --task control
   ssh robot punctual extract --for 10 --json | punctual show -"))]
@@ -609,7 +613,7 @@ pub struct Show {
 /// With probes files, punctual record --flow-probes traces a program that cannot be rebuilt.
 /// docs/flow-probes.md describes them.
 #[derive(Args, Debug)]
-#[command(after_long_help = codes(), arg_required_else_help = true)]
+#[command(arg_required_else_help = true)]
 pub struct FlowProbes {
     #[command(subcommand)]
     pub command: FlowProbesCommand,
@@ -621,7 +625,7 @@ pub enum FlowProbesCommand {
     ///
     /// Looks in the program and the libraries it is linked to, without running anything. The exit code is 0
     /// only if there is a function for each of the four events.
-    #[command(after_long_help = with_codes(
+    #[command(after_long_help = examples(
         "  punctual flow-probes check tasking-framework-1.2 ./app"))]
     Check {
         /// Probes files (TOML), or names of those that come with Punctual: punctual-flow,
@@ -666,17 +670,12 @@ mod tests {
     }
 
     #[test]
-    fn every_command_that_can_fail_lists_the_exit_codes() {
-        for command in Arguments::command().get_subcommands() {
-            let lists =
-                command.get_after_long_help().is_some_and(|help| help.to_string().contains("Exit codes"));
-            assert_eq!(
-                lists,
-                !["completions", "man"].contains(&command.get_name()),
-                "{}",
-                command.get_name()
-            );
-        }
+    fn only_the_top_level_help_lists_exit_codes() {
+        let lists = |command: &clap::Command| {
+            command.get_after_long_help().is_some_and(|help| help.to_string().contains("Exit codes"))
+        };
+        let command = Arguments::command();
+        assert!(lists(&command) && !command.get_subcommands().any(lists));
     }
 
     fn extract(line: &str) -> Result<Extract, clap::Error> {

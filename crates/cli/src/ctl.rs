@@ -1,11 +1,11 @@
 //! `punctual ctl`: the daemon from a shell.
 
 pub mod args;
-mod beyond;
 pub mod declared;
 mod model;
 mod remarks;
 mod run;
+mod surplus;
 mod threads;
 
 use crate::failure::{Code, Failure};
@@ -19,7 +19,7 @@ use serde_json::json;
 
 pub fn run(arguments: Ctl) -> Result<(), Failure> {
     let socket = arguments.socket.unwrap_or_else(default_socket);
-    // What cannot be run need not ask the daemon.
+    // A plan that fails does not need the daemon.
     let plan = match arguments.command {
         Command::Run(arguments) => Plan::Run(run::Plan::new(*arguments)?),
         other => Plan::Ask(other),
@@ -54,17 +54,17 @@ fn ask(command: &Command, client: &mut Client) -> Result<(), Failure> {
         }
         Command::Plugins { json: false } => print(&daemon::plugins(&client.list_plugins()?, &page)),
         Command::Release { specs } => release(specs, client),
-        // It is planned before anybody is asked.
+        // Already made a plan by `run`.
         Command::Run(_) => Ok(()),
     }
 }
 
-/// Each that can be released is, whatever becomes of the others.
+/// Releases all specs that can be released, even if others cannot.
 fn release(specs: &[u64], client: &mut Client) -> Result<(), Failure> {
     let refused: Vec<Error> = specs.iter().filter_map(|&spec| client.release_spec(spec).err()).collect();
     let Some(worst) = refused.iter().map(code).max_by_key(|code| *code as u8) else { return Ok(()) };
-    let said: Vec<String> = refused.iter().map(Error::to_string).collect();
-    Err(Failure::new(worst, said.join("; ")))
+    let messages: Vec<String> = refused.iter().map(Error::to_string).collect();
+    Err(Failure::new(worst, messages.join("; ")))
 }
 
 fn now() -> punctual_model::Instant {

@@ -1,4 +1,4 @@
-//! `punctual rules`: what the daemon's rules say, and to whom. Asks no daemon.
+//! `punctual rules`: checks and explains access rules, without asking the daemon.
 
 mod args;
 mod show;
@@ -65,7 +65,7 @@ fn run_explain(arguments: &Explain) -> Result<(), Failure> {
     }
 }
 
-/// The configuration that was named, or the usual one; without any, the names of plugins are not known.
+/// The named configuration, or the default one; without any, plugin names are unknown.
 fn configuration(named: Option<&Path>) -> Result<Option<Config>, Failure> {
     let usual = Path::new(config::DEFAULT_PATH);
     let Some(path) = named.or_else(|| usual.exists().then_some(usual)) else { return Ok(None) };
@@ -90,8 +90,8 @@ fn warn(warnings: &[Problem]) {
     }
 }
 
-/// The one that was asked for, else all that there are: of the configuration, or where there is none, those
-/// that rules name.
+/// The requested plugin, otherwise all: those of the configuration or, without one, the built-in ones and
+/// those named in rules.
 fn plugins(named: Option<&str>, config: Option<&Config>, rules: &Rules) -> Result<Vec<String>, Failure> {
     if let Some(name) = named {
         return match config.filter(|config| !config.plugin_names().contains(&name)) {
@@ -115,7 +115,7 @@ fn plugins(named: Option<&str>, config: Option<&Config>, rules: &Rules) -> Resul
     Ok(names)
 }
 
-/// Who asks: as the socket would say it of a process of that user, started at a login.
+/// The credentials that a process of that user, started at login, would have.
 fn who(arguments: &Explain) -> Result<Who, Failure> {
     let user = match &arguments.user {
         None => User::from_uid(Uid::effective()).ok().flatten(),
@@ -152,7 +152,7 @@ fn group(name: &str) -> Result<u32, Failure> {
     found.ok_or_else(|| Failure::new(Code::Target, format!("there is no group '{name}' here")))
 }
 
-/// As if no spec had been admitted.
+/// No admitted specs.
 struct Nothing;
 
 impl Usage for Nothing {

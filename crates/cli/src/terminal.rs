@@ -1,6 +1,7 @@
 //! Standard output as a terminal: its width, and whether it shows colours.
 
 use punctual_report::Page;
+use rustix::termios::tcgetwinsize;
 use std::io::{IsTerminal, stdout};
 
 /// The page for text on standard output. Colours only on a terminal that is not dumb, and not if NO_COLOR is
@@ -13,7 +14,8 @@ pub fn page() -> Page {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
     Page {
-        width: terminal_size::terminal_size_of(&out).map(|(width, _)| width.0).filter(|width| *width > 0),
+        // A terminal may know its width but not its height (0 rows).
+        width: tcgetwinsize(&out).ok().map(|size| size.ws_col).filter(|width| *width > 0),
         colour: !refused && !dumb,
     }
 }

@@ -1,6 +1,11 @@
 //! The built command as people type it, where neither privileges nor a particular kernel are needed.
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -84,7 +89,7 @@ fn best_effort_threads_need_a_target() {
 }
 
 #[test]
-fn a_file_is_written_besides_the_table() {
+fn output_to_a_file_keeps_the_table() {
     let fixture = Fixture::new();
     let file = fixture.path("again.timing.json");
     let written = run(&["replay", &fixture.recording, "-o", &file]);
@@ -206,7 +211,7 @@ fn streams_that_cannot_be_written_cause_no_panic() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let fixture = Fixture::new();
     for arguments in talkative(&fixture) {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -279,4 +284,49 @@ fn a_measured_latency_above_its_bound_has_its_own_exit_code() {
     assert_eq!(output.status.code(), Some(8), "{output:?}");
     assert!(text(&output.stdout).contains("MEASURED ABOVE THE BOUND"), "{output:?}");
     assert!(text(&output.stderr).contains("(measuring) on CPU 1: 98.043 µs"), "{output:?}");
+}
+
+/// Some terminals know their width but not their height.
+#[test]
+fn tables_fit_a_terminal_with_zero_rows() {
+    let fixture = Fixture::new();
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a pseudo-terminal");
+    grantpt(&controller).expect("granted");
+    unlockpt(&controller).expect("unlocked");
+    let path = ptsname(&controller, Vec::new()).expect("a name");
+    let path = Path::new(OsStr::from_bytes(path.to_bytes()));
+    let terminal = OpenOptions::new().read(true).write(true).open(path).expect("its other end");
+    let size = Winsize { ws_row: 0, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).expect("a size");
+    // The table, without the sentence above it.
+    let widest =
+        |output: &[u8]| text(output).lines().skip(1).map(|line| line.trim_end().chars().count()).max();
+
+    let mut command = punctual(&["show", &fixture.model]);
+    let mut child = command.env("NO_COLOR", "1").stdout(terminal).spawn().expect("it runs");
+    drop(command);
+    let mut output = Vec::new();
+    // Reading fails once the other end is closed.
+    let _ = File::from(controller).read_to_end(&mut output);
+    assert!(child.wait().expect("ended").success());
+    assert!(widest(&output) <= Some(80), "{}", text(&output));
+    assert!(widest(&run(&["show", &fixture.model]).stdout) > Some(80), "without a terminal it is wider");
+}
+
+#[test]
+fn names_are_quoted_in_errors() {
+    let fixture = Fixture::new();
+    let output = run(&["show", "--task", "", &fixture.model]);
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("no thread named ''"), "{output:?}");
+}
+
+#[test]
+fn unreadable_files_are_reported_alike() {
+    for arguments in [&["show", "nope"][..], &["replay", "nope"], &["rules", "check", "nope"]] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(5), "{arguments:?}");
+        let message = "punctual: cannot read nope: no such file or directory\n";
+        assert_eq!(text(&output.stderr), message, "{arguments:?}");
+    }
 }

@@ -18,25 +18,25 @@ use std::time::Duration;
 pub const DEFAULT_SOCKET: &str = "/run/punctual/io.punctual.Scheduler1";
 /// The environment variable with the path of another socket.
 pub const SOCKET_VARIABLE: &str = "PUNCTUALD_SOCKET";
-/// How long a call waits for its answer, unless told otherwise.
+/// How long a call waits for its reply by default.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A client of the daemon. Its calls block until they are answered, or their time is up.
+/// A client of the daemon. Its calls block until the reply or the timeout.
 ///
-/// Specs live with the process, not with the connection: where the daemon was started again, the next call
-/// connects again and finds the process's specs as they were. A child of `fork(2)` speaks for itself: its
-/// first call makes a connection of its own.
+/// Specs belong to the process, not to the connection: after a restart of the daemon, the next call
+/// reconnects and finds the process's specs unchanged. The first call in a child of `fork(2)` makes a
+/// connection of its own.
 #[derive(Debug)]
 pub struct Client {
     socket: PathBuf,
     timeout: Option<Duration>,
     connection: Option<Connection>,
-    /// Who made the connection.
+    /// The process that made the connection.
     process: u32,
     message: Vec<u8>,
 }
 
-/// Whether asking twice is as good as asking once.
+/// Whether a request can be repeated without effect.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Question,
@@ -50,14 +50,14 @@ struct Call<'a, P> {
     parameters: P,
 }
 
-/// An answer that is no error.
+/// A reply that is not an error.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Success<R> {
     parameters: R,
 }
 
-/// Any answer.
+/// Any reply.
 #[derive(Deserialize)]
 struct Reply<'a> {
     #[serde(borrow, default)]
@@ -66,10 +66,10 @@ struct Reply<'a> {
     parameters: Option<&'a RawValue>,
 }
 
-/// The socket that [`Client::connect`] takes. A program with more privileges than who started it does not
-/// take one from the environment.
+/// The socket that [`Client::connect`] uses. A program with more privileges than its caller ignores the
+/// environment.
 pub fn default_socket() -> PathBuf {
-    // SAFETY: it reads a value that the kernel left to the process.
+    // SAFETY: reads a value that the kernel passed to the process.
     let privileged = unsafe { libc::getauxval(libc::AT_SECURE) } != 0;
     let other = std::env::var_os(SOCKET_VARIABLE).filter(|path| !privileged && !path.is_empty());
     other.map_or_else(|| DEFAULT_SOCKET.into(), PathBuf::from)
@@ -86,7 +86,8 @@ impl Client {
         Self::connect_within(socket, Some(DEFAULT_TIMEOUT))
     }
 
-    /// [`Client::connect_to`], with another time limit than [`DEFAULT_TIMEOUT`] for this and all calls; `None` waits for ever.
+    /// [`Client::connect_to`] with another timeout than [`DEFAULT_TIMEOUT`] for this and all calls; `None`
+    /// waits forever.
     pub fn connect_within(socket: &Path, timeout: Option<Duration>) -> Result<Client, Error> {
         let timeout = timeout.map(at_least_something);
         let mut client =
@@ -95,55 +96,55 @@ impl Client {
         Ok(client)
     }
 
-    /// Another time limit for the calls to come; `None` waits for ever.
+    /// Changes the timeout of later calls; `None` waits forever.
     pub fn set_timeout(&mut self, timeout: Option<Duration>) {
         self.timeout = timeout.map(at_least_something);
-        // The kernel keeps the limit with the socket.
+        // The kernel keeps the timeout with the socket.
         self.connection = None;
     }
 
-    /// Where the daemon is.
+    /// The daemon's socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Has a spec admitted. No thread is scheduled by it yet. The name is for people.
+    /// Creates a spec, if the daemon admits it. It schedules no thread yet. The name appears in lists.
     pub fn create_spec(&mut self, parameters: &Parameters, name: Option<&str>) -> Result<Admission, Error> {
         let (parameters, name) = (parameters.clone(), name.map(str::to_owned));
         let reply: Admitted = self.call("CreateSpec", CreateSpec { parameters, name }, Kind::Action)?;
         Ok(reply.admission)
     }
 
-    /// All new parameters or, after an error, all old ones. An attached thread goes over at once.
+    /// Replaces all parameters of a spec; after an error, none. An attached thread switches at once.
     pub fn change_spec(&mut self, spec: SpecId, parameters: &Parameters) -> Result<Admission, Error> {
         let parameters = parameters.clone();
         let reply: Admitted = self.call("ChangeSpec", ChangeSpec { spec, parameters }, Kind::Action)?;
         Ok(reply.admission)
     }
 
-    /// Detaches a spec's thread, if any, and forgets it.
+    /// Detaches a spec's thread, if any, and releases the spec.
     pub fn release_spec(&mut self, spec: SpecId) -> Result<(), Error> {
         self.call("ReleaseSpec", SpecNumber { spec }, Kind::Action).map(|NoParameters {}| ())
     }
 
-    /// Schedules a thread, by its TID in this PID namespace, as admitted.
+    /// Schedules a thread as admitted. `thread` is its TID in this PID namespace.
     pub fn attach_thread(&mut self, spec: SpecId, thread: u32) -> Result<Admission, Error> {
         let reply: Admitted = self.call("AttachThread", AttachThread { spec, thread }, Kind::Action)?;
         Ok(reply.admission)
     }
 
-    /// Puts a spec's thread back to how it was scheduled before.
+    /// Restores the original scheduling of a spec's thread.
     pub fn detach_thread(&mut self, spec: SpecId) -> Result<(), Error> {
         self.call("DetachThread", SpecNumber { spec }, Kind::Action).map(|NoParameters {}| ())
     }
 
-    /// A spec as it is now.
+    /// The current state of a spec.
     pub fn get_spec(&mut self, spec: SpecId) -> Result<Spec, Error> {
         let reply: SpecReply = self.call("GetSpec", SpecNumber { spec }, Kind::Question)?;
         Ok(reply.spec)
     }
 
-    /// The specs of this user; for root those of all.
+    /// The specs of this user; for root, of all users.
     pub fn list_specs(&mut self) -> Result<Vec<Spec>, Error> {
         let reply: SpecList = self.call("ListSpecs", NoParameters {}, Kind::Question)?;
         Ok(reply.specs)
@@ -155,24 +156,24 @@ impl Client {
         Ok(reply.plugins)
     }
 
-    /// The clients of this user; for root all.
+    /// The clients of this user; for root, of all users.
     pub fn list_clients(&mut self) -> Result<Vec<ClientInfo>, Error> {
         let reply: ClientList = self.call("ListClients", NoParameters {}, Kind::Question)?;
         Ok(reply.clients)
     }
 
-    /// How the daemon is.
+    /// The daemon's status.
     pub fn status(&mut self) -> Result<Status, Error> {
         self.call("GetStatus", NoParameters {}, Kind::Question)
     }
 
-    /// Does nothing; what an exchange costs.
+    /// An empty exchange, to measure its cost.
     pub fn ping(&mut self) -> Result<(), Error> {
         self.call("Ping", NoParameters {}, Kind::Question).map(|NoParameters {}| ())
     }
 
-    /// Asks, and where an old connection turns out to be dead, once more with a new one, if that cannot do
-    /// anything twice.
+    /// Sends a request. If the connection turns out to be dead, tries again with a new one, unless that could
+    /// repeat an action.
     fn call<P: Serialize, R: DeserializeOwned>(
         &mut self,
         method: &'static str,
@@ -220,7 +221,7 @@ impl Client {
         }
     }
 
-    /// Connects where there is no connection of this process; whether it did.
+    /// Connects if this process has no connection. Returns whether it did.
     fn open(&mut self) -> Result<bool, Error> {
         let process = std::process::id();
         if self.connection.is_some() && self.process == process {
@@ -234,15 +235,15 @@ impl Client {
     }
 }
 
-/// To the kernel, no time at all means all of it.
+/// To the kernel, a timeout of zero means none.
 fn at_least_something(limit: Duration) -> Duration {
     limit.max(Duration::from_micros(1))
 }
 
 fn read<R: DeserializeOwned>(method: &str, answer: &[u8]) -> Result<R, Error> {
     let nonsense =
-        |error: serde_json::Error| Error::Protocol(format!("the answer to {method} cannot be read: {error}"));
-    // Nearly every answer is one that can be read in one go.
+        |error: serde_json::Error| Error::Protocol(format!("cannot read the reply to {method}: {error}"));
+    // Nearly every reply can be read at once.
     if answer.starts_with(br#"{"parameters":"#) {
         if let Ok(Success { parameters }) = serde_json::from_slice(answer) {
             return Ok(parameters);

@@ -1,5 +1,5 @@
-//! One connection: a message out, a message in, each ended by a NUL. Knows time limits, and nothing of what
-//! is said.
+//! A connection: sends a message and receives one, each terminated by a NUL. Handles timeouts; not for the
+//! content of messages.
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -12,21 +12,21 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// No answer of the daemon is longer; what is, is none.
+/// Longer replies are errors.
 const LONGEST: usize = 16 << 20;
-/// What most answers fit into; a longer one's memory is given back.
+/// Most replies fit into this; memory for longer ones is freed.
 const USUAL: usize = 16 << 10;
 
-/// A connection that is of no use any more, and why.
+/// Why a connection can no longer be used.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The other side had gone before it read what was sent.
+    /// The other side closed it before reading the request.
     Unread,
-    /// The other side has read what was sent and has gone without an answer.
+    /// The other side closed it after reading the request, without a reply.
     Unanswered,
-    /// Time is up.
+    /// Timeout.
     TimedOut,
-    /// More came than an answer has.
+    /// The reply is malformed or too long.
     Nonsense(&'static str),
     /// Something else.
     Kernel(Errno),
@@ -40,7 +40,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects. A `limit` is for this, and for each exchange.
+    /// Connects. The timeout `limit` applies to this and to each exchange.
     pub fn open(path: &Path, limit: Option<Duration>) -> io::Result<Connection> {
         let address = SocketAddrUnix::new(path)?;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
@@ -52,7 +52,10 @@ impl Connection {
                 Ok(()) => break,
                 Err(Errno::INTR) if limit.is_none_or(|limit| begin.elapsed() < limit) => {}
                 Err(Errno::AGAIN) => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "too many wait to be let in"));
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "too many clients are waiting to connect",
+                    ));
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -60,19 +63,18 @@ impl Connection {
         Ok(Connection { socket, limit, received: vec![0; USUAL] })
     }
 
-    /// Sends `message`, which ends with its NUL, and waits for the answer, without its NUL.
+    /// Sends `message`, including its NUL, and waits for the reply, which is returned without it.
     pub fn exchange(&mut self, message: &[u8]) -> Result<&[u8], Fault> {
-        // Asking the clock costs; it is asked only where one system call each way does not do.
+        // Reading the clock is expensive, so it is read only if one system call each way is not enough.
         let mut begin = None;
         let length = match self.send(message, &mut begin) {
             Ok(()) => self.receive(&mut begin)?,
-            // Who is refused is told so without being asked; that may have come before the connection was
-            // closed.
+            // A refused client gets an unsolicited reply, possibly before the connection was closed.
             Err(Fault::Unread) => self.receive(&mut begin).map_err(|_| Fault::Unread)?,
             Err(fault) => return Err(fault),
         };
         if begin.is_some() {
-            // The next exchange has all of its time again.
+            // Restore the full timeout for the next exchange.
             set_socket_timeout(&self.socket, Timeout::Send, self.limit).map_err(Fault::Kernel)?;
             set_socket_timeout(&self.socket, Timeout::Recv, self.limit).map_err(Fault::Kernel)?;
         }
@@ -82,7 +84,7 @@ impl Connection {
     fn send(&self, message: &[u8], begin: &mut Option<Instant>) -> Result<(), Fault> {
         let mut sent = 0;
         loop {
-            // A program must not die of SIGPIPE because a daemon has ended.
+            // A program must not be killed by SIGPIPE because the daemon ended.
             match send(&self.socket, &message[sent..], SendFlags::NOSIGNAL) {
                 Ok(count) => sent += count,
                 Err(Errno::INTR) => {}
@@ -110,19 +112,19 @@ impl Connection {
                     filled += count;
                     match end {
                         Some(end) if end + 1 == count => return Ok(filled - 1),
-                        Some(_) => return Err(Fault::Nonsense("more than one message came for one")),
+                        Some(_) => return Err(Fault::Nonsense("more than one message in reply")),
                         None => {}
                     }
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Err(Fault::TimedOut),
-                // The kernel says so where the other side has closed with something of ours unread.
+                // The kernel reports this if the other side closed the socket with unread data.
                 Err(Errno::CONNRESET) => return Err(Fault::Unread),
                 Err(error) => return Err(Fault::Kernel(error)),
             }
             if filled == self.received.len() {
                 if filled >= LONGEST {
-                    return Err(Fault::Nonsense("it does not end within 16 MiB"));
+                    return Err(Fault::Nonsense("longer than 16 MiB"));
                 }
                 self.received.resize(filled * 2, 0);
             }
@@ -130,7 +132,7 @@ impl Connection {
         }
     }
 
-    /// Leaves to the next system call what is left of the time since the first one that did not do.
+    /// Limits the next system call to the remaining time.
     fn leave_the_rest(&self, begin: &mut Option<Instant>, which: Timeout) -> Result<(), Fault> {
         let begin = *begin.get_or_insert_with(Instant::now);
         let Some(limit) = self.limit else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Why a request was not done.
+//! Why a request failed.
 
 pub use punctual_protocol::Error as Refusal;
 use std::fmt;
@@ -6,32 +6,31 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum Error {
     /// There is no daemon at the socket; nothing was done.
     Unreachable {
-        /// Where it was looked for.
+        /// The path of the socket.
         socket: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// No answer came in time. Whether it was done is not known, unless it only asks something.
+    /// No reply within the timeout. The action may have been done.
     TimedOut {
-        /// What was asked.
+        /// The method.
         method: &'static str,
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
-    /// The daemon went away before it answered. Whether it was done is not known, unless it only asks
-    /// something.
+    /// The daemon ended before it replied. The action may have been done.
     Lost {
-        /// What was asked.
+        /// The method.
         method: &'static str,
     },
-    /// What came back is no answer of this interface.
+    /// The reply does not belong to this interface.
     Protocol(String),
-    /// The daemon said no.
+    /// The daemon refused the request.
     Refused(Refusal),
 }
 
@@ -39,33 +38,35 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Unreachable { socket, source } => {
-                let said = source.to_string();
-                let said = said.split(" (os error").next().unwrap_or(&said).to_lowercase();
+                let reason = source.to_string();
+                let reason = reason.split(" (os error").next().unwrap_or(&reason).to_lowercase();
                 let socket = socket.display();
-                write!(f, "punctuald cannot be reached at {socket}: {said}")?;
+                write!(f, "punctuald cannot be reached at {socket}: {reason}")?;
                 match source.kind() {
                     io::ErrorKind::PermissionDenied => {
                         write!(
                             f,
-                            "; whoever administers it says who may connect ([socket] in its configuration)"
+                            "; the administrator decides who may connect ([socket] in its configuration)"
                         )
                     }
-                    _ => write!(f, "; start it, or say in PUNCTUALD_SOCKET where its socket is"),
+                    _ => write!(f, "; start it, or set PUNCTUALD_SOCKET to the path of its socket"),
                 }
             }
             Error::TimedOut { method, after } => {
                 write!(
                     f,
-                    "punctuald did not answer {method} within {after:?}; whether it was done is not known"
+                    "punctuald did not answer {method} within {after:?}; it may have been done (see the list \
+                     of specs)"
                 )
             }
             Error::Lost { method } => {
                 write!(
                     f,
-                    "punctuald went away before it answered {method}; whether it was done is not known, the list of specs says"
+                    "punctuald ended before it answered {method}; it may have been done (see the list of \
+                     specs)"
                 )
             }
-            Error::Protocol(what) => write!(f, "what came from punctuald's socket is no answer: {what}"),
+            Error::Protocol(what) => write!(f, "the reply from punctuald's socket is not valid: {what}"),
             Error::Refused(refusal) => refusal.fmt(f),
         }
     }

@@ -1,7 +1,7 @@
-//! The daemon, from programs: in Rust ([`Client`]), and in C through `libpunctual` (`include/punctual.h`,
+//! Clients of the daemon: in Rust ([`Client`]), and in C through `libpunctual` (`include/punctual.h`,
 //! `include/retif.h`).
 //!
-//! Not for policy of any kind: what is asked is sent, what is answered is handed on.
+//! Decides nothing: sends requests and returns replies.
 
 mod c;
 mod client;

@@ -1,48 +1,47 @@
-//! A periodic loop: when the next job is released, and whether the last one ended in time.
+//! A periodic loop: when the next job is released, and whether the last one met its deadline.
 
 use punctual_model::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::thread::{ClockId, clock_nanosleep_absolute};
 use rustix::time::{Timespec, clock_gettime};
 
-/// How the job before ended.
+/// How the previous job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// No later than its deadline.
+    /// It met its deadline.
     InTime,
-    /// After it.
+    /// It missed its deadline.
     Late,
 }
 
-/// The releases of a periodic thread: one period apart, from the start on, however late a job ends. No
-/// release is left out: after a job that ended late the next ones follow without a pause until the thread has
-/// caught up.
+/// The releases of a periodic thread: one period apart from the start, however late a job ends. No release is
+/// skipped: after a late job the next ones follow without a pause until the thread has caught up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
     /// T.
     pub period: Duration,
-    /// D, from the release on.
+    /// D, relative to the release.
     pub deadline: Duration,
-    /// When the job at hand was released, on CLOCK_MONOTONIC.
+    /// Release of the current job, on CLOCK_MONOTONIC.
     pub release: Instant,
-    /// How many jobs ended after their deadlines.
+    /// Number of missed deadlines.
     pub misses: u64,
 }
 
 impl Pace {
-    /// The first job is released now. The deadline is the period, if not given.
+    /// Starts the loop: the first job is released now. Without a deadline, it is the period.
     pub fn start(period: Duration, deadline: Option<Duration>) -> Pace {
         Pace { period, deadline: deadline.unwrap_or(period), release: now(), misses: 0 }
     }
 
-    /// The job at hand is done: waits for the release of the next one.
+    /// Ends the current job and waits for the release of the next one.
     pub fn wait_period(&mut self) -> Ended {
         let ended = self.end(now());
         sleep_until(self.release);
         ended
     }
 
-    /// The job at hand ends at `now`; the next one is at hand then.
+    /// Ends the current job at `now` and moves on to the next.
     pub(crate) fn end(&mut self, now: Instant) -> Ended {
         let late = now > self.release + self.deadline;
         self.misses += u64::from(late);
@@ -51,13 +50,13 @@ impl Pace {
     }
 }
 
-/// CLOCK_MONOTONIC.
+/// The time of CLOCK_MONOTONIC.
 pub(crate) fn now() -> Instant {
     let now = clock_gettime(ClockId::Monotonic);
     Instant::from_ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// Sleeps until `instant`, whatever signals are handled meanwhile.
+/// Sleeps until `instant`, even if signals are handled meanwhile.
 pub(crate) fn sleep_until(instant: Instant) {
     let until = Timespec {
         tv_sec: (instant.ns() / 1_000_000_000) as _,
@@ -71,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_keep_their_distance_however_late_a_job_ends() {
+    fn releases_keep_their_distance_after_a_late_job() {
         let ms = Duration::from_ms;
         let at = |ns| Instant::from_ns(1_000_000_000) + ms(ns);
         let mut pace = Pace { period: ms(10), deadline: ms(8), release: at(0), misses: 0 };

@@ -1,5 +1,5 @@
-//! ReTiF's interface (`include/retif.h`) on that of the daemon: one connection for the process, microseconds,
-//! its codes. The names are those of its paper and those of its published code, which differ.
+//! ReTiF's interface (`include/retif.h`) on top of the daemon's: one connection per process, microseconds, its
+//! codes. It has the names of the paper and those of the published code, which differ.
 
 mod info;
 mod parameters;
@@ -15,18 +15,17 @@ use std::ffi::c_int;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// Done.
+/// Success.
 const OK: c_int = 1;
-/// It cannot be done as asked. To programs that know ReTiF's published code this is also RTF_PARTIAL, so what
-/// is admitted in part is [`OK`].
+/// Refused. In ReTiF's published code this number is also RTF_PARTIAL, so partial admission is [`OK`] here.
 const FAIL: c_int = 0;
-/// The daemon cannot be asked; the paper's RTF_CONNECTION_ERR.
+/// The daemon cannot be reached; the paper's RTF_CONNECTION_ERR.
 const ERROR: c_int = -1;
-/// The rules say no; only in answer to the paper's names, since programs that know the published code would
-/// not look for it.
+/// Denied by the rules. Returned only under the paper's names, since programs written for the published code
+/// do not know it.
 const ACL_FAIL: c_int = -2;
 
-/// `struct rtf_task`, also called `struct rtf_spec`. Plain data: it may be copied, and needs no freeing.
+/// `struct rtf_task`, also called `struct rtf_spec`. Plain data: may be copied, and needs no freeing.
 #[repr(C)]
 pub struct RtfTask {
     task_id: u32,
@@ -42,7 +41,7 @@ pub struct RtfTask {
     started: u64,
 }
 
-/// The connection of this process. A child of fork leaves its parent's alone and makes its own with
+/// The connection of this process. A child of fork must not use its parent's, and makes its own with
 /// `rtf_connect`.
 static CONNECTION: AtomicPtr<Shared> = AtomicPtr::new(ptr::null_mut());
 
@@ -50,7 +49,7 @@ fn connection() -> Result<&'static Shared, Failure> {
     // SAFETY: what is stored there is never freed.
     let shared = unsafe { CONNECTION.load(Ordering::Acquire).as_ref() };
     let unconnected =
-        || Failure { code: Code::Unreachable, message: "not connected: rtf_connect comes first".into() };
+        || Failure { code: Code::Unreachable, message: "not connected: call rtf_connect first".into() };
     shared.filter(|shared| shared.is_ours()).ok_or_else(unconnected)
 }
 
@@ -58,14 +57,14 @@ fn ask<T>(ask: impl FnOnce(&mut Client) -> Result<T, Error>) -> Result<T, Failur
     connection()?.with(ask)
 }
 
-/// Runs what a function does; what it gives is OK or as `codes` says.
+/// Runs the body of a function; errors become codes by `codes`.
 fn answered(codes: fn(Code) -> c_int, work: impl FnOnce() -> Result<(), Failure>) -> c_int {
     let mut code = ERROR;
     let done = guarded(|| work().map(|()| OK).inspect_err(|failure| code = codes(failure.code)));
     if done == OK { OK } else { code }
 }
 
-/// As the published code has them.
+/// The codes of the published code.
 fn published(code: Code) -> c_int {
     match code {
         Code::Unreachable | Code::TimedOut | Code::Lost | Code::Protocol | Code::Forked | Code::Internal => {
@@ -75,7 +74,7 @@ fn published(code: Code) -> c_int {
     }
 }
 
-/// As the paper has them.
+/// The codes of the paper.
 fn of_paper(code: Code) -> c_int {
     match code {
         Code::NotPermitted | Code::NotOwner => ACL_FAIL,
@@ -92,14 +91,13 @@ unsafe fn task<'a>(task: *mut RtfTask) -> Result<&'a mut RtfTask, Failure> {
 
 impl RtfTask {
     fn is_created(&self) -> Result<u64, Failure> {
-        let not =
-            || Failure::invalid("there is no such task: rtf_task_create or rtf_spec_create comes first");
+        let not = || Failure::invalid("there is no such task: call rtf_task_create or rtf_spec_create first");
         (self.spec != 0).then(|| self.spec - 1).ok_or_else(not)
     }
 
     fn admitted(&mut self, params: &RtfParams, admission: &Admission) -> Result<(), Failure> {
         let declared = params.declared()?;
-        // The daemon may begin to count at 0, which here is none.
+        // The daemon may count from 0, which here means none.
         self.spec = admission.spec.saturating_add(1);
         self.task_id = admission.spec as u32;
         self.acc_runtime = admission.accepted_runtime.map_or(0, Duration::ns) / 1_000;
@@ -149,8 +147,7 @@ unsafe fn attach(codes: fn(Code) -> c_int, place: *mut RtfTask, thread: libc::pi
             0 => rustix::thread::gettid().as_raw_nonzero().get(),
             thread => thread,
         };
-        let thread =
-            u32::try_from(thread).map_err(|_| Failure::invalid(format!("{thread} is no thread's number")))?;
+        let thread = u32::try_from(thread).map_err(|_| Failure::invalid(format!("{thread} is not a TID")))?;
         ask(|client| client.attach_thread(spec, thread)).map(|_| ())
     })
 }
@@ -181,8 +178,8 @@ extern "C" fn rtf_connect() -> c_int {
             return shared.with(Client::ping);
         }
         let new = Box::into_raw(Box::new(Shared::new(Client::connect()?)));
-        // What is replaced stays: another thread may be about to use it, and a child must not touch its
-        // parent's lock.
+        // The old connection is never freed: another thread may be about to use it, and a child must not
+        // touch its parent's lock.
         let old = CONNECTION.load(Ordering::Acquire);
         // SAFETY: what is stored there is never freed.
         let stale = unsafe { old.as_ref() }.is_none_or(|old| !old.is_ours());
@@ -260,7 +257,7 @@ unsafe extern "C" fn rtf_task_wait_period(place: *mut RtfTask) {
         let task = unsafe { task(place) }?;
         if task.started == 0 || task.period_ns == 0 {
             return Err(Failure::invalid(
-                "there is no period to wait for: it is declared, admitted, and begun with rtf_task_start",
+                "there is no period to wait for: declare one, create the task, and call rtf_task_start",
             ));
         }
         let mut pace = Pace {

@@ -127,7 +127,7 @@ fn parameters() -> Parameters {
 }
 
 #[test]
-fn every_method_is_asked_by_its_name_and_read() {
+fn every_method_sends_its_name_and_reads_the_reply() {
     let spec = json!({
         "admission": admission(), "name": null, "parameters": {"period_ns": 10_000_000, "ignore_admission": true}, "user": 1000, "process": 12,
         "thread": 13
@@ -211,7 +211,7 @@ fn every_method_is_asked_by_its_name_and_read() {
 }
 
 #[test]
-fn errors_keep_what_the_daemon_says() {
+fn errors_keep_the_details_of_the_daemon() {
     let cases = [
         ("NotAdmitted", json!({"reasons": ["EDF: full", "RM: full"]}), "not admitted: EDF: full; RM: full"),
         (
@@ -256,7 +256,7 @@ fn errors_keep_what_the_daemon_says() {
 }
 
 #[test]
-fn an_error_of_a_later_version_is_told_as_it_came() {
+fn an_unknown_error_is_passed_on_unchanged() {
     let unknown = json!({"error": "io.punctual.Scheduler1.Tired", "parameters": {"until": 5}});
     let daemon = Daemon::with(vec![
         Step::Say(unknown),
@@ -267,7 +267,7 @@ fn an_error_of_a_later_version_is_told_as_it_came() {
 }
 
 #[test]
-fn a_daemon_that_was_started_again_is_found_again() {
+fn the_client_reconnects_to_a_restarted_daemon() {
     let daemon = Daemon::with(vec![done(), Step::Close]);
     let mut client = daemon.client();
     client.ping().expect("there");
@@ -285,7 +285,7 @@ fn a_daemon_that_was_started_again_is_found_again() {
 }
 
 #[test]
-fn an_action_without_an_answer_is_not_done_twice() {
+fn an_unanswered_action_is_not_repeated() {
     let daemon = Daemon::with(vec![done(), Step::Close, done()]);
     let mut client = daemon.client();
     client.ping().expect("there");
@@ -297,7 +297,7 @@ fn an_action_without_an_answer_is_not_done_twice() {
 }
 
 #[test]
-fn a_connection_that_had_died_before_is_replaced_for_actions_too() {
+fn a_dead_connection_is_replaced_before_an_action() {
     let daemon = Daemon::with(vec![Step::SayAndClose(json!({})), admitted()]);
     let mut client = daemon.client();
     client.ping().expect("there");
@@ -306,7 +306,7 @@ fn a_connection_that_had_died_before_is_replaced_for_actions_too() {
 }
 
 #[test]
-fn what_comes_too_late_is_not_taken_for_the_next_answer() {
+fn a_late_reply_is_not_taken_for_the_next_one() {
     let daemon = Daemon::with(vec![Step::Nothing, Step::Say(json!({"parameters": {"specs": []}}))]);
     let limit = Some(std::time::Duration::from_millis(20));
     let mut client = Client::connect_within(&daemon.socket, limit).expect("connected");
@@ -317,7 +317,7 @@ fn what_comes_too_late_is_not_taken_for_the_next_answer() {
 }
 
 #[test]
-fn a_drip_of_bytes_does_not_extend_the_time() {
+fn a_trickle_of_bytes_does_not_extend_the_timeout() {
     let daemon = Daemon::with(vec![Step::Drip]);
     let mut client = Client::connect_within(&daemon.socket, Some(std::time::Duration::from_millis(20)))
         .expect("connected");
@@ -326,7 +326,7 @@ fn a_drip_of_bytes_does_not_extend_the_time() {
 }
 
 #[test]
-fn answers_may_be_long_but_not_endless() {
+fn the_length_of_replies_is_limited() {
     let many: Vec<Value> = (0..5_000)
         .map(|process| json!({"process": process, "user": 0, "specs": 1, "command": "x".repeat(50)}))
         .collect();
@@ -351,7 +351,7 @@ fn garbage_is_an_error_and_ends_the_connection() {
 }
 
 #[test]
-fn where_there_is_no_daemon_the_message_says_where_it_was_looked_for() {
+fn without_a_daemon_the_error_names_the_socket() {
     let folder = tempfile::tempdir().expect("a directory");
     let error = Client::connect_to(&folder.path().join("none")).expect_err("nobody there").to_string();
     assert!(

@@ -134,7 +134,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn domains_come_once() {
+    fn each_domain_is_listed_once() {
         let who = Who { user: 1000, group: 100, groups: vec![4, 100, 24, 4] };
         let domains: Vec<Domain> = who.domains().collect();
         assert_eq!(
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_runtime_within_a_share_is_never_more_than_it(runtime in 0u64.., period in 1u64.., share in 0u128..1 << 66) {
+        fn a_runtime_within_a_share_does_not_exceed_it(runtime in 0u64.., period in 1u64.., share in 0u128..1 << 66) {
             let parameters = Parameters { period: Some(Duration::from_ns(period)), ..Parameters::default() };
             prop_assume!(share >> 64 <= 3);
             let greatest = Share(share).runtime(&parameters).unwrap();

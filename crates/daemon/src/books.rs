@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_added_can_be_taken_out() {
+    fn additions_can_be_undone() {
         let one = Who { user: 1, group: 1, groups: vec![5] };
         let two = Who { user: 2, group: 5, groups: vec![] };
         let mut books = Books::default();

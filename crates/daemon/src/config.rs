@@ -30,7 +30,7 @@ pub struct Config {
     pub socket: Socket,
     /// The folder of the journal.
     pub state: PathBuf,
-    /// The file of rules; without one, nobody but root may do anything.
+    /// The file of rules; without one, only root may do anything.
     pub rules: Option<PathBuf>,
     /// How much of the daemon one may have.
     pub quotas: Quotas,
@@ -97,7 +97,7 @@ impl Config {
     /// Where the file of rules is not there, there are none, which is safe: what is to be told of it.
     pub fn do_without_rules(&mut self) -> Option<Problem> {
         let path = self.rules.take_if(|path| !path.exists())?;
-        Some(Problem::in_file(&path, "is not there, so nobody but root may do anything"))
+        Some(Problem::in_file(&path, "does not exist, so only root may do anything"))
     }
 
     /// A configuration from its text. `path` is for messages, and what relative paths in it are relative to.

@@ -334,7 +334,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_was_written_is_there_when_it_is_opened_again() {
+    fn records_survive_reopening() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, left) = Journal::open(folder.path()).unwrap();
         assert!(left.records.is_empty() && left.warnings.is_empty());
@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_head_is_told() {
+    fn a_damaged_header_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         drop(Journal::open(folder.path()).unwrap());
         let file = OpenOptions::new().write(true).open(folder.path().join("journal")).unwrap();
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_others_may_write_to_and_links_are_refused() {
+    fn links_and_folders_writable_by_others_are_refused() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn one_folder_has_one_daemon() {
+    fn a_folder_is_used_by_one_daemon_only() {
         let folder = tempfile::tempdir().unwrap();
         let _first = Journal::open(folder.path()).unwrap();
         let error = Journal::open(folder.path()).unwrap_err().to_string();
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn another_boot_begins_anew() {
+    fn a_reboot_starts_an_empty_journal() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(folder.path()).unwrap();
         let slot = journal.take().unwrap();
@@ -420,7 +420,7 @@ mod tests {
         /// Killed while a cell is written: what is read is the content before or the one after, never
         /// anything else.
         #[test]
-        fn a_torn_write_leaves_the_old_or_the_new(contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..6), torn in 0usize..220, order in any::<bool>()) {
+        fn a_torn_write_leaves_the_old_or_the_new_record(contents in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..6), torn in 0usize..220, order in any::<bool>()) {
             let mut slot = vec![0; SLOT];
             let (last, before) = contents.split_last().unwrap();
             for content in before {
@@ -443,7 +443,7 @@ mod tests {
         }
 
         #[test]
-        fn damage_is_never_a_panic(bytes in prop::collection::vec(any::<u8>(), SLOT)) {
+        fn damage_causes_no_panic(bytes in prop::collection::vec(any::<u8>(), SLOT)) {
             let _ = read(&bytes).and_then(Record::decode);
             let _ = Record::decode(&bytes);
             let _ = Head::decode(&bytes);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_of_processors_are_the_kernels() {
+    fn processor_lists_are_read_as_the_kernel_writes_them() {
         assert_eq!(processor_list("0,2-3"), Ok(vec![0, 2, 3]));
         assert_eq!(processor_list("3, 1 - 2,2"), Ok(vec![1, 2, 3]));
         for wrong in ["", "x", "1-", "-1", "3-1", "0,,1", "99999", "0-99999999999"] {

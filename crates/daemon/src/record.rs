@@ -188,7 +188,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_largest_record_has_room_and_is_read_back() {
+    fn the_largest_record_fits_and_is_read_back() {
         let mut bytes = [0; CELL - 16];
         for record in [example(), Record { thread: None, name: None, ..example() }] {
             let length = record.encode(&mut bytes);

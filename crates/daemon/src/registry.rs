@@ -503,7 +503,7 @@ fn cut(parameters: &Parameters, greatest: Option<Duration>) -> Parameters {
 
 fn reason(refusal: &Refusal) -> String {
     match refusal {
-        Refusal::Lacks(parameter) => format!("it needs {parameter}, which is not declared"),
+        Refusal::Lacks(parameter) => format!("needs a declared {parameter}"),
         Refusal::Bound(it) => format!("{} is {}, it must be {}", it.parameter, it.value, it.bound),
         Refusal::Unschedulable(why) => why.clone(),
     }

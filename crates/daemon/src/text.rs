@@ -18,14 +18,22 @@ pub struct Problem {
     /// Line and column, both from 1; the column in characters, 0 if the whole line is meant. `None` if the
     /// whole file is.
     pub at: Option<(usize, usize)>,
-    /// What is wrong, and what would be right: one line, whatever it quotes.
+    /// What is wrong, and what would be right: one line, whatever it quotes. Names the file if it is about the
+    /// whole file.
     pub message: String,
 }
 
 impl Problem {
     /// About a whole file.
     pub fn in_file(path: &Path, message: impl Into<String>) -> Problem {
-        Problem { path: path.to_owned(), at: None, message: one_line(&message.into()) }
+        let message = format!("{}: {}", path.display(), message.into());
+        Problem { path: path.to_owned(), at: None, message: one_line(&message) }
+    }
+
+    /// About a file that cannot be read.
+    pub fn unreadable(path: &Path, error: &std::io::Error) -> Problem {
+        let message = format!("cannot read {}: {}", path.display(), reason(error));
+        Problem { path: path.to_owned(), at: None, message: one_line(&message) }
     }
 
     /// About a line of it.
@@ -48,13 +56,12 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&one_line(&self.path.display().to_string()))?;
+        let (path, message) = (one_line(&self.path.display().to_string()), &self.message);
         match self.at {
-            Some((line, 0)) => write!(f, ":{line}")?,
-            Some((line, column)) => write!(f, ":{line}:{column}")?,
-            None => (),
+            Some((line, 0)) => write!(f, "{path}:{line}: {message}"),
+            Some((line, column)) => write!(f, "{path}:{line}:{column}: {message}"),
+            None => f.write_str(message),
         }
-        write!(f, ": {}", self.message)
     }
 }
 
@@ -75,8 +82,7 @@ impl std::error::Error for Error {}
 
 /// Reads a file that only root, or the user of this process, can have written (ReTiF, Section 4.1).
 pub fn read(path: &Path) -> Result<String, Problem> {
-    let cannot =
-        |error: std::io::Error| Problem::in_file(path, format!("cannot be read: {}", reason(&error)));
+    let cannot = |error: std::io::Error| Problem::unreadable(path, &error);
     let file = File::open(path).map_err(cannot)?;
     let about = file.metadata().map_err(cannot)?;
     if !about.is_file() {
@@ -134,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_write_is_not_believed() {
+    fn files_writable_by_others_are_refused() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rules.conf");
@@ -146,12 +152,10 @@ mod tests {
     }
 
     #[test]
-    fn no_file_no_text_and_too_much_are_said() {
+    fn missing_binary_and_oversized_files_are_refused_with_a_reason() {
         let folder = tempfile::tempdir().unwrap();
         let said = |path: &Path| read(path).unwrap_err().to_string();
-        assert!(
-            said(&folder.path().join("none")).ends_with("none: cannot be read: no such file or directory")
-        );
+        assert!(said(&folder.path().join("none")).ends_with("none: no such file or directory"));
         assert!(said(folder.path()).ends_with("is not a regular file"));
         let path = folder.path().join("much");
         std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_are_read_behind_any_name() {
+    fn start_times_are_read_whatever_the_thread_name() {
         let stat = b"7 (a) b) 1 2) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         assert_eq!(parse_start(stat), Some(4711));
         for cut in 0..stat.len() - 3 {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_this_namespace_are_themselves() {
+    fn tids_of_this_namespace_are_unchanged() {
         assert!(shares_namespace(std::process::id()).unwrap());
         assert_eq!(translate(std::process::id(), this_thread()), Ok(this_thread()));
         assert_eq!(translate_among(std::process::id(), this_thread()), Ok(this_thread()));

@@ -31,7 +31,7 @@ fn the_default_is_valid_without_a_warning_and_lifts_nothing() {
 }
 
 #[test]
-fn what_the_default_shows_as_comments_is_what_holds_without() {
+fn commented_defaults_are_the_actual_defaults() {
     // Uncomment all that is `#key = value` or `#[[plugin]]`; prose has a space after the sign.
     let uncommented: Vec<&str> = DEFAULT_TEXT
         .lines()
@@ -104,7 +104,7 @@ fn every_key_is_understood() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_name_the_place() {
     let plugin = |rest: &str| format!("[[plugin]]\nname = \"X\"\nkind = \"RM\"\n{rest}\n");
     let cases: Vec<(String, &str)> = vec![
         ("".into(), "p.toml: names no plugin"),
@@ -186,14 +186,14 @@ fn what_is_wrong_is_said_with_its_place() {
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once_and_in_order() {
+fn all_errors_are_reported_at_once_and_in_order() {
     let said = parse("[socket]\nmode = \"9\"\n[quotas]\nspecs = 0\n[[plugin]]\nname = \"X\"\nkind = \"Y\"\nutilization = 2\n").unwrap_err();
     let places: Vec<&str> = said.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(places, ["/etc/p/p.toml:2:8", "/etc/p/p.toml:4:9", "/etc/p/p.toml:7:8", "/etc/p/p.toml:8:15"]);
 }
 
 #[test]
-fn shared_processors_are_warned_of_with_who_comes_first() {
+fn shared_processors_are_warned_about_with_the_order_of_plugins() {
     let two = |one: &str, other: &str| {
         let (_, warnings) =
             parse(&format!("[[plugin]]\nname = \"A\"\n{one}\n[[plugin]]\nname = \"B\"\n{other}\n")).unwrap();
@@ -221,7 +221,7 @@ fn shared_processors_are_warned_of_with_who_comes_first() {
 }
 
 #[test]
-fn edf_that_cannot_be_is_warned_of() {
+fn unusable_edf_is_warned_about() {
     let text = "[kernel]\nlift_realtime_limit = false\n[[plugin]]\nname = \"EDF\"\nkind = \"EDF\"\npriorities = [1, 2]\n";
     let (_, warnings) = parse(text).unwrap();
     let said = ":4:8: plugin 'EDF' refuses every spec as long as sched_rt_runtime_us is not -1";
@@ -256,7 +256,7 @@ fn a_file_is_loaded_for_this_machine() {
 }
 
 #[test]
-fn deep_nesting_is_an_error_and_no_end() {
+fn deep_nesting_is_an_error() {
     let deep = 200_000;
     for text in [
         format!("a = {}{}", "[".repeat(deep), "]".repeat(deep)),
@@ -310,7 +310,7 @@ proptest! {
     }
 
     #[test]
-    fn a_byte_changed_in_the_default_is_refused_or_means_something(at in 0..DEFAULT_TEXT.len(), byte in any::<u8>()) {
+    fn a_changed_byte_in_the_default_is_refused_or_valid(at in 0..DEFAULT_TEXT.len(), byte in any::<u8>()) {
         let mut bytes = DEFAULT_TEXT.as_bytes().to_vec();
         bytes[at] = byte;
         if let Ok((config, _)) = Config::parse(&String::from_utf8_lossy(&bytes), Path::new("/f"), &machine()) {
@@ -323,7 +323,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_documents_show_is_understood() {
+fn examples_in_the_documents_are_valid() {
     let wide = Machine { processors: (0..8).collect(), priorities: (1, 99) };
     let mut shown = 0;
     for name in ["daemon.md", "from-rtkit.md"] {

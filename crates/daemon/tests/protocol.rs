@@ -92,7 +92,7 @@ impl Drop for Rig {
 /// Who keeps a place is there before anybody else asks for one, whatever their numbers; and a lower threshold
 /// takes nothing back.
 #[test]
-fn a_reload_takes_no_room_from_those_who_stay() {
+fn a_reload_takes_no_capacity_from_connected_clients() {
     let machine = Machine { processors: vec![0, 1], priorities: (1, 99) };
     let config = |more: &str| {
         format!("[rules]\nfile = \"rules.conf\"\n[[plugin]]\nname = \"RM\"\nkind = \"RM\"\n{more}\n")
@@ -137,7 +137,7 @@ fn a_spec_without_a_runtime_does_not_switch_the_test_off() {
     assert_eq!(
         refused["parameters"]["reasons"],
         json!([
-            "FP: utilization, processor 0: 80.00 % are needed, 80.00 % are taken, and the threshold is 95.00 %"
+            "FP: utilization, processor 0: 80.00 % needed, 80.00 % already taken, the threshold is 95.00 %"
         ])
     );
 }
@@ -206,7 +206,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_comes_is_answered_and_the_books_add_up(messages in prop::collection::vec(message(), 1..60)) {
+    fn every_message_is_answered_and_the_books_balance(messages in prop::collection::vec(message(), 1..60)) {
         let mut rig = Rig::new();
         for message in &messages {
             rig.tell(message);

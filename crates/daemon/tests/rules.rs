@@ -100,13 +100,13 @@ fn line_with(
 const FREE: Result<Grant, usize> = Ok(Grant { greatest_runtime: None });
 
 #[test]
-fn without_a_rule_all_is_denied() {
+fn without_rules_everything_is_denied() {
     let denied = rules("").check(&user(1), "RM", &needs(Some(1), Some(10)), &Books::default()).unwrap_err();
     assert_eq!((denied.reason.as_str(), denied.rule), ("no rule allows user 1001 plugin 'RM'", None));
 }
 
 #[test]
-fn the_installed_file_allows_nothing_and_its_examples_are_right() {
+fn the_installed_file_allows_nothing_and_its_examples_are_valid() {
     assert_eq!(rules(DEFAULT_TEXT).rules(), []);
     let uncommented: String = DEFAULT_TEXT
         .lines()
@@ -158,7 +158,7 @@ fn the_papers_example_of_intersection() {
 }
 
 #[test]
-fn each_property_bounds_what_it_says() {
+fn each_property_limits_its_parameter() {
     let deadline =
         |us| Parameters { deadline: Some(Duration::from_us(us)), ..needs(Some(10), Some(100_000)) };
     let cases = [
@@ -182,7 +182,7 @@ fn each_property_bounds_what_it_says() {
 }
 
 #[test]
-fn what_may_take_all_there_is_must_be_declared_where_it_is_limited() {
+fn limited_parameters_must_be_declared() {
     for property in ["max_utilization 64", "max_runtime 1000000"] {
         let rules = rules(&format!("user1 - {property}"));
         assert_eq!(line(&rules, &user(1), "FP", &priority(10)), Err(1), "{property}: of unknown runtime");
@@ -198,7 +198,7 @@ fn what_may_take_all_there_is_must_be_declared_where_it_is_limited() {
 }
 
 #[test]
-fn the_desired_runtime_is_cut_and_not_refused() {
+fn a_desired_runtime_is_reduced_not_refused() {
     let rules = rules("user1 - max_runtime 500\nuser1 - max_utilization 0.25");
     let wish = |period| Parameters {
         desired_runtime: Some(Duration::from_us(10_000)),
@@ -211,7 +211,7 @@ fn the_desired_runtime_is_cut_and_not_refused() {
 }
 
 #[test]
-fn ignoring_the_admission_test_needs_a_rule_that_says_so_and_none_that_forbids() {
+fn ignoring_the_admission_test_needs_a_rule_that_allows_it_and_none_that_forbids_it() {
     let ask = |text, ignore_admission| {
         line(&rules(text), &user(1), "RM", &Parameters { ignore_admission, ..needs(None, Some(1000)) })
     };
@@ -228,7 +228,7 @@ fn ignoring_the_admission_test_needs_a_rule_that_says_so_and_none_that_forbids()
 }
 
 #[test]
-fn all_groups_count_and_each_user_once() {
+fn all_groups_of_a_user_count_once() {
     let rules = rules("@group1 - max_period 1000\n@group2 - max_period 500\n");
     let member = |group, groups: &[u32]| Who { user: 1007, group, groups: groups.to_vec() };
     let ask = |who: &Who, us| line(&rules, who, "RM", &needs(None, Some(us)));
@@ -239,7 +239,7 @@ fn all_groups_count_and_each_user_once() {
 }
 
 #[test]
-fn numbers_stand_for_themselves() {
+fn users_and_groups_can_be_numbers() {
     let rules = rules("4711 - max_period 1000\n@4712 RM max_period 2000\n");
     let who = Who { user: 4711, group: 4712, groups: vec![] };
     assert_eq!(line(&rules, &who, "RM", &needs(None, Some(1001))), Err(1));
@@ -247,7 +247,7 @@ fn numbers_stand_for_themselves() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_the_line() {
     let cases = [
         (
             "user1 - max_period",
@@ -289,7 +289,7 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 #[test]
-fn doubtful_lines_are_warned_of() {
+fn doubtful_lines_are_warned_about() {
     let warned = |text| parse(text).unwrap().1;
     assert_eq!(
         warned("nobody - max_period 1"),
@@ -413,7 +413,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn a_request_is_allowed_exactly_where_all_matching_rules_hold(
+    fn a_request_is_allowed_if_and_only_if_it_satisfies_all_matching_rules(
         text in prop::collection::vec(a_rule(), 0..8), who in some_who(), parameters in some_parameters(), plugin in prop::sample::select(vec!["EDF", "RM", "FP"]),
         others in prop::collection::vec((some_who(), prop::sample::select(vec!["EDF", "RM"]), 0u64..1 << 63), 0..4),
     ) {
@@ -433,7 +433,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rule_more_allows_no_more_to_whom_something_was_allowed(
+    fn adding_a_rule_never_allows_more_to_a_user_with_rules(
         text in prop::collection::vec(a_rule(), 1..6), more in a_rule(), who in some_who(), parameters in some_parameters(),
     ) {
         let before = rules(&text.concat());

@@ -127,7 +127,7 @@ fn the_example_admits_schedules_changes_and_releases() {
 }
 
 #[test]
-fn one_object_makes_plugins_that_do_not_know_of_each_other() {
+fn plugins_of_one_object_are_independent() {
     let text = format!(
         "[[plugin]]\nname = \"one\"\nobject = \"{0}\"\nprocessors = [0]\n[[plugin]]\nname = \"two\"\nobject = \"{0}\"\nprocessors = [1]\n",
         HARMONIC.display()
@@ -142,7 +142,7 @@ fn one_object_makes_plugins_that_do_not_know_of_each_other() {
 }
 
 #[test]
-fn objects_that_are_none_are_refused_with_the_reason() {
+fn invalid_objects_are_refused_with_the_reason() {
     let folder = FOLDER.path();
     let odd = |name: &str, flag: &str| compile("tests/plugins/odd.c", name, &[flag]);
     let text = folder.join("text.so");
@@ -185,7 +185,7 @@ fn an_object_of_another_user_is_not_loaded() {
 }
 
 #[test]
-fn a_description_may_end_before_what_is_newer_than_it() {
+fn a_shorter_description_of_an_older_plugin_is_accepted() {
     let size = "-DSIZE=offsetof(struct punctual_plugin_description,attach)";
     let mut plugin =
         Shared::load(&compile("tests/plugins/odd.c", "short", &[size]), settings("short")).unwrap();
@@ -197,7 +197,7 @@ fn a_description_may_end_before_what_is_newer_than_it() {
 }
 
 #[test]
-fn what_a_plugin_is_told_is_what_was_configured_and_what_happened() {
+fn a_plugin_receives_its_configuration_and_events() {
     Shared::load(&ODD, settings("checks-configuration")).unwrap();
     let mut plugin = Shared::load(&ODD, settings("told")).unwrap();
     assert!(create(&mut plugin, 1, &needs(1, 1000)));
@@ -209,7 +209,7 @@ fn what_a_plugin_is_told_is_what_was_configured_and_what_happened() {
 }
 
 #[test]
-fn wrong_answers_go_no_further() {
+fn invalid_answers_of_a_plugin_are_refused() {
     let ask = |name: &str, parameters: &Parameters| {
         Shared::load(&ODD, settings(name)).unwrap().consider(parameters, None)
     };
@@ -250,7 +250,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn what_the_example_admits_the_exact_test_admits_too(
+    fn the_exact_test_admits_whatever_the_example_admits(
         specs in prop::collection::vec((1u64..300, 0u32..6, 0u64..1 << 40), 1..30), gone in prop::collection::vec(any::<prop::sample::Index>(), 0..10),
     ) {
         let one = Settings { processors: vec![0], threshold: 1.0, ..settings("one") };

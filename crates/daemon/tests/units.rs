@@ -40,7 +40,7 @@ fn systemd_understands_the_units() {
 }
 
 #[test]
-fn systemd_finds_little_exposed() {
+fn systemd_rates_the_exposure_low() {
     let folder = units();
     // Of 10 (unsafe) to 0. What is left is what the daemon is for; see the unit's comments.
     let arguments = ["security", "--offline=true", "--no-pager", "--threshold=20"];
@@ -109,7 +109,7 @@ fn call(socket: &mut UnixStream, method: &str, parameters: serde_json::Value) ->
 }
 
 #[test]
-fn the_capabilities_that_the_unit_leaves_are_enough_for_other_users() {
+fn the_capabilities_of_the_unit_suffice_to_serve_other_users() {
     if !nix::unistd::geteuid().is_root() {
         eprintln!("SKIPPED: to be other users takes root");
         return;

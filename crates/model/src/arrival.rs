@@ -1,4 +1,4 @@
-//! Arrival models: how often jobs of a thread, or activations of a dataflow task, come.
+//! Arrival models: how often a thread's jobs are released, or a dataflow task is activated.
 
 mod validate;
 
@@ -6,27 +6,27 @@ use crate::file::is_zero;
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// How often jobs come. Every model here allows every release that was observed.
+/// How often jobs are released. Every model allows every observed release.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Arrival {
-    /// Periodic with offset and jitter; from three releases on.
+    /// Periodic with offset and jitter; needs three releases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub periodic: Option<Periodic>,
-    /// Sporadic; from two releases on.
+    /// Sporadic; needs two releases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sporadic: Option<Sporadic>,
-    /// Arrival curves; from two releases on.
+    /// Arrival curves; needs two releases.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub curve: Option<Curve>,
 }
 
-/// What a periodic model's offset and jitter are measured on.
+/// What the offset and jitter of a periodic model are measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeriodicOn {
-    /// On known arrivals: jitter is how much later than its arrival a job was released.
+    /// Known arrivals: jitter is how much later than its arrival a job was released.
     Arrival,
-    /// On releases alone.
+    /// Releases alone.
     Release,
 }
 
@@ -36,7 +36,7 @@ pub enum PeriodicOn {
 pub enum Choice {
     /// A round number explains the releases well enough.
     Rounded,
-    /// The estimate itself; no rounder number does.
+    /// The estimate itself: no rounder number explains the releases.
     Estimated,
     /// The period of least jitter.
     LeastJitter,
@@ -46,52 +46,52 @@ pub enum Choice {
 /// `offset + k_j·P <= r_j <= offset + k_j·P + jitter`. The k_j begin at 0 and increase; they are never more
 /// than `skipped` above j. (papers: LiME, Eq. 1, where k_j = j.)
 ///
-/// What comes before a release that was extra counts as late, a period for each.
+/// Releases before an extra release count as late, by a period for each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Periodic {
     /// What it is measured on.
     pub on: PeriodicOn,
     /// The period, rounded to whole nanoseconds; greater than zero.
     pub period_ns: Duration,
-    /// The exact period, where it is no whole number of nanoseconds.
+    /// The exact period, if it is not a whole number of nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub period_exact: Option<Fraction>,
     /// Arrival of the first job, on the observation's clock (may lie before the clock's zero).
     pub offset_ns: i64,
-    /// Greatest distance from arrival to release.
+    /// Longest time from arrival to release.
     pub jitter_ns: Duration,
-    /// The least jitter that any period could have had.
+    /// The jitter of the period with the least jitter.
     pub least_jitter_ns: Duration,
-    /// Why this period.
+    /// Why this period was chosen.
     pub choice: Choice,
     /// Whether offset and jitter are over-approximated because the hulls reached their cap.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub approximate: bool,
-    /// Activations that were left out: the sum of k_j − k_{j−1} − 1 where that is above zero.
+    /// Activations without a release: the sum of k_j − k_{j−1} − 1 where that is positive.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub skipped: u64,
-    /// Releases beyond one per activation: the sum of 1 − (k_j − k_{j−1}) where that is above zero.
+    /// Releases in excess of one per activation: the sum of 1 − (k_j − k_{j−1}) where that is positive.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub extra: u64,
     /// Where activations were skipped and where releases were extra: the first [`MAX_SLIPS`] places.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub slips: Vec<Slip>,
-    /// The same period without the few releases that are far from all others.
+    /// The same period without the few releases that are outliers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub typical: Option<Typical>,
 }
 
 impl Periodic {
-    /// The jitter of nearly all releases: of all, where none are left out.
+    /// The jitter of all releases but the outliers of the typical model, if it has any.
     pub fn usual_jitter(&self) -> Duration {
         self.typical.as_ref().map_or(self.jitter_ns, |typical| typical.jitter_ns)
     }
 }
 
-/// Most places of skipped and extra activations that a model lists.
+/// Greatest number of slips that a model lists.
 pub const MAX_SLIPS: usize = 10;
 
-/// Most releases that a typical model leaves out on either side.
+/// Greatest number of releases that a typical model leaves out on either side.
 pub const MAX_LEFT_OUT: usize = 4;
 
 /// A place where activations were skipped, or where one was released more than once.
@@ -99,22 +99,22 @@ pub const MAX_LEFT_OUT: usize = 4;
 pub struct Slip {
     /// The latest bound of the first release after it.
     pub at_ns: Instant,
-    /// Activations skipped before that release; negative: releases that were extra.
+    /// Activations skipped before that release; if negative, extra releases.
     pub activations: i64,
 }
 
-/// The periodic model of all releases but those listed, with the period and the slips of the conservative
-/// one.
+/// The periodic model of all releases except those listed, with the period and slips of the conservative
+/// model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Typical {
-    /// Arrival of the first job, be it left out. Here k_j is one more than before, but for the slips; extra
-    /// releases share one.
+    /// Arrival of the first job, even if it is left out. Here k_j is one more than k_{j−1} except at slips;
+    /// extra releases share an activation.
     pub offset_ns: i64,
-    /// Greatest distance from arrival to release, of the releases that are not left out. In a long run with
-    /// many late ones that is more than usual, since few can be left out: `percentiles.lateness` has what
-    /// 99.9 % of the releases keep to.
+    /// Longest time from arrival to release, of the releases that are not left out. Only a few can be left
+    /// out, so in a long run with many late releases this is not typical; `percentiles.lateness` has the
+    /// value that 99.9 % of the releases do not exceed.
     pub jitter_ns: Duration,
-    /// The releases that are left out, in order of time: at most max(1, 0.1 %) of all.
+    /// The releases that are left out, in order: at most max(1, 0.1 %) of all.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub left_out: Vec<LeftOut>,
 }
@@ -122,25 +122,25 @@ pub struct Typical {
 /// A release that the typical model leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
-    /// Its latest bound, or its known arrival where that is early.
+    /// Its latest bound, or its known arrival if that is early.
     pub at_ns: Instant,
-    /// How far it is outside: negative from the first whole nanosecond allowed to its earliest bound,
-    /// positive from the last one to its latest.
+    /// How far it is outside: negative, from the first allowed nanosecond back to its earliest bound;
+    /// positive, from the last allowed one to its latest bound.
     pub off_ns: i64,
-    /// Why, where that is known.
+    /// The reason, if known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reason: Option<Disturbance>,
 }
 
-/// What can move a release away from where the program meant it to be.
+/// What can move a release away from the intended time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disturbance {
     /// A signal ended or interrupted the sleep.
     Signal,
-    /// The thread was being ended, or what it waited for was shut down.
+    /// The thread was being terminated, or what it waited for was shut down.
     Ending,
-    /// The machine stood still: a hypervisor took the processor.
+    /// The machine stalled: a hypervisor took the processor.
     Stall,
 }
 
@@ -153,10 +153,10 @@ pub struct Fraction {
     pub denominator: u64,
 }
 
-/// Any two consecutive releases are at least this far apart. (papers: LiME, Section II-B.)
+/// Least time between consecutive releases. (papers: LiME, Section II-B.)
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sporadic {
-    /// Least separation; zero where two releases may coincide.
+    /// Least separation; zero if two releases may coincide.
     pub min_separation_ns: Duration,
 }
 

@@ -1,11 +1,11 @@
 //! Independent checkers, one per model: does this job stream obey that model?
 //!
-//! They share no code with the inference and are written to be obviously right, not fast: brute force over
+//! They share no code with the inference and are written to be obviously correct, not fast: brute force over
 //! every run of consecutive jobs. A release is a window, so a checker asks whether *any* placement of the
-//! releases inside their windows, in their order, would break the model; if one does, the model is not
-//! conservative.
+//! releases inside their windows, in order, would violate the model; if so, the model is not conservative.
 //!
-//! Each returns what it found wrong, the worst case of each run length; an empty list is consent.
+//! Each checker returns its violations, the worst one of each run length; an empty list means the stream
+//! obeys the model.
 
 mod curve;
 mod grid;
@@ -25,17 +25,14 @@ pub use violation::{Bound, Model, Value, Violation};
 use crate::job::{Job, Release, Segment};
 use crate::threads::Stream;
 
-/// The greatest number of segments that a job is told apart into: of a job with more, the first ones count as
-/// one.
+/// Greatest number of segments of a job; if it has more, the first ones are merged into one.
 pub const MAX_SEGMENTS: usize = 16;
 
-/// A job and its segments as they were recorded. None recorded stands for a single one with all of its cost
-/// and suspension.
+/// A job and its segments as recorded. No segments means a single one with the whole cost and suspension.
 pub type RecordedJob = (Job, Vec<Segment>);
 
-/// Whether these releases and jobs, all of them consecutive, obey every model of this stream. What it says of
-/// single releases (slips, those left out) and its percentiles hold for those that they were taken from
-/// alone.
+/// Checks these consecutive releases and jobs against every model of the stream. Statements about single
+/// releases (slips, releases left out) and percentiles only hold for the data they were made from.
 pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = order(releases);
     let arrival = &stream.arrival;
@@ -51,8 +48,7 @@ pub fn check_stream(stream: &Stream, releases: &[Release], jobs: &[RecordedJob])
     found
 }
 
-/// Whether the releases can have happened in this order at all. Where they cannot, every model of them is
-/// vacuous.
+/// Whether the releases can have happened in this order. If not, every model of them is vacuous.
 pub fn order(releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
     let out_of_order = windows.iter().enumerate().filter(|(_, window)| window.latest < window.earliest);
@@ -67,15 +63,15 @@ pub fn order(releases: &[Release]) -> Vec<Violation> {
         .collect()
 }
 
-/// Where a release can lie given that its neighbours keep their order, in nanoseconds.
+/// Where a release can lie if its neighbours stay in order, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Placement {
     earliest: u64,
     latest: u64,
 }
 
-/// The window of each release less what no placement in order reaches: not before any earlier window opens,
-/// nor after any later closes.
+/// The window of each release without the parts that no ordered placement reaches: not before an earlier
+/// window opens, nor after a later one closes.
 fn placements(releases: &[Release]) -> Vec<Placement> {
     let mut windows: Vec<Placement> = releases
         .iter()

@@ -1,8 +1,8 @@
-//! What curves say of any number of jobs and any span of time: beyond their last entry, and as arrival
+//! Evaluates curves for any number of jobs and any span of time: past their last entry, and as arrival
 //! curves.
 //!
-//! The tables end at a horizon. Beyond it they extend soundly: a span of many gaps between releases is made
-//! of spans of fewer, so δ⁻ is superadditive and δ⁺ subadditive in the number of gaps, and WCET(n) is
+//! The tables end at a horizon. Past it they extend soundly: a span of many gaps between releases consists of
+//! spans of fewer, so δ⁻ is superadditive and δ⁺ subadditive in the number of gaps, and WCET(n) is
 //! subadditive in the number of jobs. Whatever obeys the table obeys its extension. (papers: LiME, Section
 //! II-B.)
 
@@ -11,25 +11,25 @@ use crate::threads::Execution;
 use crate::time::Duration;
 
 impl Curve {
-    /// δ⁻(n): any `n` consecutive releases span at least this. Beyond the horizon by superadditivity;
-    /// `u64::MAX` ns stands for that or more. O(1).
+    /// δ⁻(n): any `n` consecutive releases span at least this. Past the horizon by superadditivity;
+    /// `u64::MAX` ns means that or more. O(1).
     pub fn delta_min(&self, n: u64) -> Duration {
         let bound = extend(&self.delta_min_ns, n.saturating_sub(1)).unwrap_or(0);
         Duration::from_ns(bound.try_into().unwrap_or(u64::MAX))
     }
 
-    /// δ⁺(n): any `n` consecutive releases span at most this. Beyond the horizon by subadditivity. `None`
-    /// where no bound is known or it exceeds `u64::MAX` ns. O(1).
+    /// δ⁺(n): any `n` consecutive releases span at most this. Past the horizon by subadditivity. `None` if no
+    /// bound is known or it exceeds `u64::MAX` ns. O(1).
     pub fn delta_max(&self, n: u64) -> Option<Duration> {
         let bound = extend(&self.delta_max_ns, n.saturating_sub(1))?;
         Some(Duration::from_ns(bound.try_into().ok()?))
     }
 
-    /// η⁺(Δ): at most this many releases in any half-open interval `[t, t + Δ)`. `None` where nothing bounds
-    /// their number: the curve is empty, or any number that it covers may coincide. O(log horizon).
+    /// η⁺(Δ): at most this many releases in any half-open interval `[t, t + Δ)`. `None` if unbounded: the
+    /// curve is empty, or any number of releases it covers may coincide. O(log horizon).
     ///
-    /// `n` releases fit if and only if their span can be less than Δ: η⁺(Δ) is the greatest `n` with δ⁻(n) <
-    /// Δ.
+    /// `n` releases fit if and only if their span can be less than Δ, so η⁺(Δ) is the greatest `n` with
+    /// δ⁻(n) < Δ.
     pub fn eta_max(&self, span: Duration) -> Option<u64> {
         match span.ns().checked_sub(1) {
             None => Some(0),
@@ -40,8 +40,8 @@ impl Curve {
     /// η⁻(Δ): at least this many releases in any half-open interval `[t, t + Δ)` between the first release
     /// and the last. O(log horizon).
     ///
-    /// An interval with just `n` releases lies between two releases that have them between them: η⁻(Δ) is the
-    /// least `n` with Δ < δ⁺(n + 2). Zero where the curve says nothing.
+    /// An interval with exactly `n` releases lies between two more releases, with these `n` between them. So
+    /// η⁻(Δ) is the least `n` with Δ < δ⁺(n + 2). Zero if the curve is empty.
     pub fn eta_min(&self, span: Duration) -> u64 {
         match span {
             Duration::ZERO => 0,
@@ -50,20 +50,19 @@ impl Curve {
     }
 }
 
-/// A value of a curve, and whether it lies beyond what was observed.
+/// A value of a curve, and whether it is extrapolated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reach<T> {
     /// The value.
     pub value: T,
-    /// Whether it is extrapolated: it holds if no two releases ever are closer than the closest that were
-    /// observed.
+    /// Whether it is extrapolated: then it holds only if no two releases are ever closer than the closest
+    /// observed ones.
     pub extrapolated: bool,
 }
 
-/// The safe extrapolation, which trusts δ⁻(2) alone. (papers: Jungmann et al., ERTS 2024, Section V-C.)
+/// The safe extrapolation, which relies on δ⁻(2) alone. (papers: Jungmann et al., ERTS 2024, Section V-C.)
 impl Curve {
-    /// δ⁻(n), beyond the table by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) (Eq. 7). `u64::MAX` ns stands for that or more.
-    /// O(1).
+    /// δ⁻(n), past the table by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) (Eq. 7). `u64::MAX` ns means that or more. O(1).
     pub fn safe_delta_min(&self, n: u64) -> Reach<Duration> {
         let (table, gaps) = (&self.delta_min_ns, n.saturating_sub(1));
         let entries = table.len() as u64;
@@ -83,8 +82,8 @@ impl Curve {
         }
     }
 
-    /// η⁺(Δ), beyond the table by η⁺(Δ + δ⁻(2)) = η⁺(Δ) + 1 (Eq. 8 for Δ′ = δ⁻(2)): the pseudo-inverse of
-    /// [`Curve::safe_delta_min`]. `None` where nothing bounds it. O(log horizon).
+    /// η⁺(Δ), past the table by η⁺(Δ + δ⁻(2)) = η⁺(Δ) + 1 (Eq. 8 for Δ′ = δ⁻(2)): the pseudo-inverse of
+    /// [`Curve::safe_delta_min`]. `None` if unbounded. O(log horizon).
     pub fn safe_eta_max(&self, span: Duration) -> Option<Reach<u64>> {
         let Some(longest) = span.ns().checked_sub(1) else {
             return Some(Reach { value: 0, extrapolated: false });
@@ -101,16 +100,16 @@ impl Curve {
 }
 
 impl Execution {
-    /// WCET(n): any `n` consecutive jobs take at most this much processor time together. Beyond the horizon
-    /// by subadditivity. `None` where no bound is known or it exceeds `u64::MAX` ns. O(1).
+    /// WCET(n): any `n` consecutive jobs take at most this much processor time together. Past the horizon by
+    /// subadditivity. `None` if no bound is known or it exceeds `u64::MAX` ns. O(1).
     pub fn wcet(&self, n: u64) -> Option<Duration> {
         let bound = extend(&self.wcet_ns, n)?;
         Some(Duration::from_ns(bound.try_into().ok()?))
     }
 }
 
-/// The value for `n` of a table that holds those for 1, 2, … (and zero for 0): as many whole tables as fit,
-/// and the rest. `None` where the table is empty.
+/// The value for `n` of a table of those for 1, 2, … (zero for 0): as many whole tables as fit, plus the
+/// entry for the remainder. `None` if the table is empty.
 fn extend(table: &[Duration], n: u64) -> Option<u128> {
     if n == 0 {
         return Some(0);
@@ -125,8 +124,8 @@ fn extend(table: &[Duration], n: u64) -> Option<u128> {
     Some(u128::from(n / horizon) * u128::from(last.ns()) + u128::from(rest))
 }
 
-/// The greatest number whose extended value ([`extend`]) is at most `limit`. `None` where every number's is,
-/// the table is empty, or that number exceeds 64 bits.
+/// The greatest number whose extended value ([`extend`]) is at most `limit`. `None` if there is no greatest,
+/// the table is empty, or the number exceeds 64 bits.
 fn gaps_within(table: &[Duration], limit: u64) -> Option<u64> {
     let last = table.last()?.ns();
     let whole = limit.checked_div(last)?;

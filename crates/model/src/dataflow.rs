@@ -1,5 +1,4 @@
-//! What is known of a dataflow program, in the timing-model file beside the threads: its graph, its tasks,
-//! its chains.
+//! The section `dataflow`: the graph of a dataflow program, its tasks and its chains.
 //!
 //! Tasks and channels are named, and no two of a kind share a name. (papers: Jungmann et al., ERTS 2024,
 //! Section V.)
@@ -13,47 +12,47 @@ use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// A dataflow program as its trace shows it.
+/// A dataflow program, as seen in its trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dataflow {
-    /// When the first event of the trace was.
+    /// Time of the first event of the trace.
     pub from_ns: Instant,
-    /// When the last one was.
+    /// Time of its last event.
     pub until_ns: Instant,
     /// The program's name.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub program: Option<String>,
-    /// Operating system and processor, for people.
+    /// Operating system and processor, as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub platform: Option<String>,
     /// Scheduling policy: `fifo`, `lifo`, `priority`.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub policy: Option<String>,
-    /// Executors.
+    /// Number of executors.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub executors: Option<u32>,
     /// Events in the trace.
     pub events: u64,
-    /// Events for which the tracer had no room.
+    /// Events that the tracer discarded because its buffers were full.
     pub discarded_events: u64,
-    /// Packets of events that are missing from the trace.
+    /// Packets that are missing from the trace.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub missing_packets: u64,
-    /// Packets that are damaged, and were left out wholly or in part.
+    /// Damaged packets, left out wholly or in part.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub damaged_packets: u64,
     /// Channels, by number.
     pub channels: Vec<Channel>,
     /// Tasks, by number.
     pub tasks: Vec<FlowTask>,
-    /// Chains, as they were asked for or found.
+    /// Chains, as requested or found.
     pub chains: Vec<Chain>,
-    /// Whether there were too many paths from sources to sinks, so that chains have to be asked for.
+    /// Whether there are too many paths from sources to sinks to analyse all: chains must be requested.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub chains_omitted: bool,
 }
 
-/// A channel: who puts data on it, and whom data on it can activate.
+/// A channel: the tasks that push to it, and those that its data can activate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Channel {
     /// Its name; no other channel has it.
@@ -65,48 +64,48 @@ pub struct Channel {
     /// Pushes that are missing from the trace.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub missing_pushes: u64,
-    /// Of the pushes, those outside any task: by timers, or the program itself.
+    /// Pushes from outside any task: by timers, or the program itself.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub from_outside: u64,
-    /// Of the pushes, those of which it is not known who made them, because events before them are missing.
+    /// Pushes whose task is unknown, because earlier events are missing.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub from_unknown: u64,
-    /// Tasks that push on it.
+    /// Tasks that push to it.
     pub pushed_by: Vec<PushedBy>,
-    /// Tasks that data on it can activate.
+    /// Tasks that its data can activate.
     pub activates: Vec<Activates>,
 }
 
-/// A task that pushes on a channel.
+/// A task that pushes to a channel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PushedBy {
     /// The task.
     pub task: String,
-    /// How often it did.
+    /// Number of its pushes.
     pub pushes: u64,
 }
 
-/// A task that data on a channel can activate, alone or with others.
+/// A task that data on a channel can activate, alone or together with data on others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Activates {
     /// The task.
     pub task: String,
-    /// How many of its activations came in a push on this channel.
+    /// Number of its activations by a push to this channel.
     pub activations: u64,
-    /// Whether the program says so, not only the events.
+    /// Whether the program declares the connection; otherwise it is inferred from events.
     pub declared: bool,
-    /// What the input keeps for instances to come; absent where the trace does not say.
+    /// How the input buffers data; absent if the trace does not say.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub keeps: Option<Keeps>,
 }
 
-/// What an input keeps of what was pushed.
+/// How an input buffers data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keeps {
-    /// All, until as many as it needs are taken, the oldest first.
+    /// As a queue: instances take as many as they need, oldest first.
     Queue,
-    /// The newest, until there is another.
+    /// Only the newest datum.
     Newest,
 }
 
@@ -130,12 +129,12 @@ impl Section for Dataflow {
 
     /// Two programs cannot be merged: their tasks would share names and numbers.
     fn merge(self, _: Dataflow) -> Result<Dataflow, MergeError> {
-        Err(MergeError("both models have a dataflow program, and one file holds one".into()))
+        Err(MergeError("both models have a dataflow program, and a file can hold only one".into()))
     }
 }
 
 impl Dataflow {
-    /// Events that the trace lacks by the numbers of others; what comes after the last of its kind is unknown.
+    /// Missing events, as known from the numbers of other events. What is missing at the end is unknown.
     pub fn missing_events(&self) -> u64 {
         let pushes = self.channels.iter().map(|channel| channel.missing_pushes);
         // An incomplete instance lacks an event, which may be its activation.
@@ -143,8 +142,8 @@ impl Dataflow {
         pushes.chain(instances).fold(0, u64::saturating_add)
     }
 
-    /// Connections on chains of which the trace does not say what their inputs keep: channel and task, by
-    /// name.
+    /// Connections on chains for which the trace does not say how their inputs buffer data: channel and task,
+    /// by name.
     pub fn unknown_inputs(&self) -> Vec<(&str, &str)> {
         let is_on_chain = |from: &str, to: &str| {
             self.chains
@@ -172,17 +171,16 @@ pub struct FlowTask {
     pub id: u32,
     /// Activations in the trace.
     pub activations: u64,
-    /// Instances of which activation, start and stop are in the trace: what execution and queuing times are
-    /// about.
+    /// Instances with activation, start and stop in the trace: those with execution and queuing times.
     pub executions: u64,
-    /// Instances that had not ended when the trace did.
+    /// Instances that had not stopped when the trace ended.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub in_flight: u64,
-    /// Instances of which an event is missing that was before others.
+    /// Instances with a missing event that precedes others.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub incomplete: u64,
-    /// Activations for which the inputs that the task waits for had not enough pushes, as the trace says that
-    /// they count: the task has a condition of its own, or what the trace says of its inputs is wrong.
+    /// Activations for which the task's inputs did not have enough pushes by the rules in the trace: the task
+    /// has a condition of its own, or the trace describes its inputs wrongly.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub unexplained: u64,
     /// Activations that are missing from the trace.
@@ -194,44 +192,44 @@ pub struct FlowTask {
     /// Queuing times, from activation to start (Eq. 1).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub queuing: Option<Times>,
-    /// What the kernel did with the executor's thread meanwhile, where a recording of the same time says so.
+    /// What the kernel did with the executor's thread meanwhile, if there is a recording of the same time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub by_kernel: Option<ByKernel>,
-    /// When activations come. No curve spans one that is missing.
+    /// Arrival models of activations. No curve spans a missing one.
     pub arrival: Arrival,
-    /// Values of the distance functions, and how they go on; what the curves in `arrival` say.
+    /// Values of the distance functions in `arrival` and of their extrapolation.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub distances: Vec<Distance>,
-    /// Values of the arrival curves, and how they go on; what the curves in `arrival` say.
+    /// Values of the arrival curves that follow from `arrival`, and of their extrapolation.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub counts: Vec<Count>,
 }
 
-/// Execution times by what the kernel did with the thread that executed: the three parts of each sum up to
+/// Execution times split by what the kernel did with the executing thread: the three parts of each add up to
 /// it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ByKernel {
-    /// Executions that the recording says everything of.
+    /// Executions that the recording covers completely.
     pub executions: u64,
-    /// On a processor.
+    /// Time on a processor.
     pub running: Distribution,
-    /// Ready to run, without a processor.
+    /// Time ready to run, without a processor.
     pub preempted: Distribution,
-    /// Waiting for something.
+    /// Time blocked.
     pub suspended: Distribution,
 }
 
 /// δ⁻(n) and δ⁺(n): the least and the greatest span of n consecutive activations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Distance {
-    /// How many activations; at least two.
+    /// Number of activations; at least two.
     pub n: u64,
     /// δ⁻(n).
     pub min_ns: Duration,
-    /// δ⁺(n); absent where it is not known.
+    /// δ⁺(n); absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max_ns: Option<Duration>,
-    /// Whether δ⁻(n) goes beyond what was observed (Eq. 7).
+    /// Whether δ⁻(n) is extrapolated (Eq. 7).
     pub extrapolated: bool,
 }
 
@@ -240,13 +238,13 @@ pub struct Distance {
 pub struct Count {
     /// Δ; greater than zero.
     pub span_ns: Duration,
-    /// η⁻(Δ); absent where it is not known.
+    /// η⁻(Δ); absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub min: Option<u64>,
-    /// η⁺(Δ); absent where nothing bounds it.
+    /// η⁺(Δ); absent if unbounded.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub max: Option<u64>,
-    /// Whether η⁺(Δ) goes beyond what was observed (Eq. 8).
+    /// Whether η⁺(Δ) is extrapolated (Eq. 8).
     pub extrapolated: bool,
 }
 
@@ -273,7 +271,7 @@ pub struct Times {
     /// How they are distributed.
     #[serde(flatten)]
     pub distribution: Distribution,
-    /// The first instance that took the greatest.
+    /// The first instance with the greatest.
     pub worst: Worst,
 }
 
@@ -282,26 +280,26 @@ pub struct Times {
 pub struct Worst {
     /// The instance, from 0.
     pub instance: u64,
-    /// When that time began.
+    /// When its time began.
     pub at_ns: Instant,
 }
 
-/// A chain of tasks, each of which pushes on a channel that can activate the next.
+/// A chain of tasks, each of which pushes to a channel that can activate the next.
 ///
-/// Of the source's instances that put a datum on it, `sources` is the sum of those with a reaction time,
-/// `overtaken`, `lost`, `incomplete` and `in_flight`. Of the sink's instances that read one, `sinks` is the
-/// sum of those with a data age, `sinks_lost`, `sinks_incomplete` and `sinks_in_flight`.
+/// `sources` counts the instances of the source that pushed a datum: those with a reaction time plus
+/// `overtaken`, `lost`, `incomplete` and `in_flight`. `sinks` counts the instances of the sink that read one:
+/// those with a data age plus `sinks_lost`, `sinks_incomplete` and `sinks_in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chain {
     /// Its tasks by name, from source to sink; at least two.
     pub tasks: Vec<String>,
-    /// Instances of the source that put a datum on the chain.
+    /// Instances of the source that pushed a datum on the chain.
     pub sources: u64,
-    /// Of those with a reaction time, how many were not the newest that this sink instance had read: a later
-    /// datum ended their time, too or instead.
+    /// Data with a reaction time that was not ended by them alone: the sink instance also read, or read
+    /// instead, a later datum.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub overwritten: u64,
-    /// Instances of the source whose datum came after the sink had read a later one.
+    /// Instances of the source whose datum arrived after the sink had read a later one.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub overtaken: u64,
     /// Instances of the source that could not be followed, because events are missing.
@@ -311,12 +309,12 @@ pub struct Chain {
     /// trace.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub incomplete: u64,
-    /// Instances of the source whose datum was on its way when the trace ended.
+    /// Instances of the source whose datum was still on its way when the trace ended.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub in_flight: u64,
     /// Instances of the sink that read a datum of the chain, or may have.
     pub sinks: u64,
-    /// Instances of the sink of which it is not known what they read, because events are missing.
+    /// Instances of the sink whose reads are unknown, because events are missing.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub sinks_lost: u64,
     /// Instances of the sink without a start or stop in the trace.
@@ -341,12 +339,11 @@ pub struct Latency {
     /// How they are distributed.
     #[serde(flatten)]
     pub distribution: Distribution,
-    /// The first of the greatest.
+    /// The first path with the greatest latency.
     pub worst: WorstPath,
 }
 
-/// The way of a datum from source to sink, and what its time went into: the three parts sum up to the time
-/// between.
+/// The path of a datum from source to sink, and where its time went: the three parts add up to the latency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorstPath {
     /// The source's instance.
@@ -355,47 +352,46 @@ pub struct WorstPath {
     pub from_ns: Instant,
     /// The end of the sink's instance.
     pub until_ns: Instant,
-    /// Waiting for an executor, or for the task to end what it does with earlier data.
+    /// Waiting for an executor, or for the task to finish with earlier data.
     pub queuing_ns: Duration,
-    /// Being executed.
+    /// Executing.
     pub execution_ns: Duration,
-    /// Waiting on a channel: for another input, for more data, or because a later datum went ahead.
+    /// Waiting on a channel: for another input, for more data, or because a later datum overtook it.
     pub waiting_ns: Duration,
-    /// The instances, from the source's to the sink's. The first is a later one than `source_instance` where
-    /// that one's datum did not arrive.
+    /// The instances, from source to sink. The first is later than `source_instance` if that one's datum did
+    /// not arrive.
     pub path: Vec<PathStep>,
 }
 
-/// An instance on the way of a datum.
+/// An instance on the path of a datum.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PathStep {
     /// The task.
     pub task: String,
     /// The instance.
     pub instance: u64,
-    /// How long, between the arrival of the datum and the activation, the task was queued or executed with
-    /// earlier data; absent where it was not, or where that is not known.
+    /// How long the task was queued or executing with earlier data between the arrival of the datum and the
+    /// activation; absent if it was not, or if that is unknown.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub busy_ns: Option<Duration>,
-    /// When it was activated. An input that has the newest value may have got the datum after that, up to the
-    /// start.
+    /// When it was activated. An input that buffers only the newest datum may get it later, up to the start.
     pub activation_ns: Instant,
     /// When it started.
     pub start_ns: Instant,
-    /// When it pushed the datum; of the last, when it stopped.
+    /// When it pushed the datum; for the last instance, when it stopped.
     pub until_ns: Instant,
-    /// The channel that it pushed on; absent of the last.
+    /// The channel it pushed to; absent for the last instance.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub channel: Option<String>,
 }
 
 impl WorstPath {
-    /// All of it.
+    /// The latency.
     pub fn total(&self) -> Duration {
         self.until_ns.since(self.from_ns)
     }
 
-    /// What the time went into, step by step.
+    /// Where the time went, step by step.
     pub fn stages(&self) -> impl Iterator<Item = Stage<'_>> {
         let mut came = self.from_ns;
         self.path.iter().map(move |step| {
@@ -405,7 +401,7 @@ impl WorstPath {
         })
     }
 
-    /// The parts, from where the path goes: queuing, execution, waiting.
+    /// The parts, summed up from the path: queuing, execution, waiting.
     pub fn parts(&self) -> [Duration; 3] {
         let sum = |part: fn(&Stage<'_>) -> Duration| {
             self.stages().fold(Duration::ZERO, |sum, stage| sum + part(&stage))
@@ -418,31 +414,31 @@ impl WorstPath {
     }
 }
 
-/// What became of a datum at one step of its way. Times go on from each to the next.
+/// What happened to a datum at one step of its path. Each step begins where the previous one ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Stage<'a> {
     /// The instance.
     pub step: &'a PathStep,
-    /// When the datum came; at the source, when the time begins.
+    /// When the datum arrived; at the source, when the latency begins.
     pub came: Instant,
-    /// How long the task was busy with earlier data since: queuing.
+    /// How long the task was then busy with earlier data, which counts as queuing.
     pub busy: Duration,
-    /// When the instance had all that it needed, the datum included.
+    /// When the instance had all its inputs, this datum included.
     pub activation: Instant,
 }
 
 impl Stage<'_> {
-    /// For other inputs or more data, or at the source for the later datum that went ahead.
+    /// Time waiting for other inputs or more data; at the source, for the later datum that overtook it.
     pub fn waiting(&self) -> Duration {
         Duration::from_ns(self.activation.since(self.came).ns().saturating_sub(self.busy.ns()))
     }
 
-    /// For an executor.
+    /// Time waiting for an executor.
     pub fn queuing(&self) -> Duration {
         self.step.start_ns.since(self.activation)
     }
 
-    /// Until it pushed the datum; of the last, until its end.
+    /// Time executing, until it pushed the datum; for the last instance, until it stopped.
     pub fn execution(&self) -> Duration {
         self.step.until_ns.since(self.step.start_ns)
     }

@@ -18,7 +18,7 @@ pub const VERSION: u32 = 2;
 /// Declares the sections: a field of the file, and the type that holds it.
 macro_rules! sections {
     ($($(#[$attribute:meta])* $name:ident: $type:ty,)*) => {
-        /// A whole timing model.
+        /// A timing model.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         pub struct TimingModel {
             /// Always [`FORMAT`].
@@ -27,7 +27,7 @@ macro_rules! sections {
             pub version: u32,
             /// The clock of every instant in the file.
             pub clock: String,
-            /// The machine that was observed, where it is known.
+            /// The observed machine, if known.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub platform: Option<Platform>,
             $(
@@ -41,7 +41,7 @@ macro_rules! sections {
             /// The names of all sections that a file can have.
             pub const SECTIONS: &[&str] = &[$(stringify!($name)),*];
 
-            /// A model without sections, on this clock.
+            /// A model without sections.
             pub fn new(clock: impl Into<String>) -> TimingModel {
                 TimingModel {
                     format: FORMAT.into(),
@@ -65,11 +65,11 @@ macro_rules! sections {
                 losses.flat_map(|(name, losses)| losses.into_iter().map(move |loss| (name, loss))).collect()
             }
 
-            /// This model and another in one, section by section. Clock and platform stay this model's; the
-            /// caller decides whether the other's instants can stand beside its own.
+            /// Merges another model into this one, section by section. Keeps this model's clock and platform;
+            /// the caller decides whether the other's instants are comparable.
             ///
             /// # Errors
-            /// If both have a section of a kind that cannot be merged.
+            /// If both have a section that cannot be merged.
             pub fn merge(self, other: TimingModel) -> Result<TimingModel, MergeError> {
                 Ok(TimingModel {
                     platform: self.platform.or(other.platform),
@@ -105,7 +105,7 @@ sections! {
 }
 
 impl TimingModel {
-    /// The tasks of all threads; none without a section `threads`.
+    /// The tasks of all threads; empty without the section `threads`.
     pub fn tasks(&self) -> &[Task] {
         self.threads.as_ref().map_or(&[], |threads| &threads.tasks)
     }
@@ -118,7 +118,7 @@ fn merge<S: Section>(one: Option<S>, other: Option<S>) -> Result<Option<S>, Merg
     }
 }
 
-/// The machine that a model was observed on. Imported traces do not always say everything.
+/// The machine that a model was observed on. Imported traces may not have all of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Platform {
     /// Kernel release (`uname -r`); empty if unknown.

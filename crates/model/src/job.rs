@@ -1,11 +1,11 @@
-//! Jobs: what a stream of activations is made of, and what every model is checked against.
+//! Jobs: the elements of a stream, which every model is checked against.
 
 use crate::time::{Duration, Instant, Window};
 
 /// The release of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Release {
-    /// When the job should have come, where that is known (sleeps until a known time, deadline timers).
+    /// When the job should have been released, if known (sleeps until a known time, deadline timers).
     pub arrival: Option<Instant>,
     /// When it became ready to run.
     pub window: Window,
@@ -14,11 +14,11 @@ pub struct Release {
 /// One activation of a task, from its release to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// When it came.
+    /// Its release.
     pub release: Release,
     /// When it first ran; never before the earliest release.
     pub start: Instant,
-    /// When it was done: its thread stopped to wait for the next activation.
+    /// When it ended: its thread stopped to wait for the next activation.
     pub end: Instant,
     /// Processor time it took.
     pub cost: Duration,
@@ -27,13 +27,14 @@ pub struct Job {
 }
 
 impl Job {
-    /// From the arrival (from the earliest release where the arrival is unknown) to the end.
+    /// Time from the arrival (if unknown, from the earliest release) to the end.
     pub fn response(&self) -> Duration {
         self.end.since(self.release.arrival.unwrap_or(self.release.window.earliest()))
     }
 
-    /// How much of the cost was certainly had outside of `start` to `end`. The kernel charges a switch before it
-    /// can be seen, spurious wake-ups run after the end, and a start that was not seen itself is late.
+    /// The part of the cost that was certainly spent outside `start` to `end`. The kernel charges a switch
+    /// before it can be observed, spurious wake-ups run after the end, and a start that was not observed
+    /// directly is late.
     pub fn cost_outside(&self) -> Duration {
         self.cost.saturating_sub(self.end.since(self.start))
     }

@@ -1,5 +1,4 @@
-//! The values that every room speaks of: time, jobs, separators, task models, and the file they are written
-//! to.
+//! The values that all crates share: time, jobs, separators, task models, and the file they are written to.
 //!
 //! Pure: no I/O, no clock. Nothing here infers a model (that is `extract`) or shows one (that is `report`).
 

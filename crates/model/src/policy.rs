@@ -4,8 +4,8 @@ use crate::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 
-/// A scheduling policy of Linux. The only such type: the file, recordings, the kernel side and the daemon's
-/// protocol share it, each with its own notation of it.
+/// A scheduling policy of Linux. The file, recordings, the kernel side and the daemon's protocol share this
+/// type, each with its own notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// The default policy.
@@ -29,7 +29,7 @@ impl Policy {
     pub const ALL: [Policy; 7] =
         [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Idle, Policy::Deadline, Policy::Ext];
 
-    /// The kernel's number of it, as in `<linux/sched.h>`.
+    /// The kernel's number for it, as in `<linux/sched.h>`.
     pub const fn number(self) -> u32 {
         match self {
             Policy::Other => 0,
@@ -65,7 +65,7 @@ impl Policy {
         Policy::ALL.into_iter().find(|policy| policy.name() == name)
     }
 
-    /// Its name without the `SCHED_` that all share: `FIFO`.
+    /// Its name without the prefix `SCHED_`: `FIFO`.
     pub fn short_name(self) -> &'static str {
         self.name().trim_start_matches("SCHED_")
     }

@@ -1,8 +1,8 @@
-//! Strict reading of `*.timing.json`: either a model that keeps every promise of its types, or an error that
-//! says where in the file, what was expected and what was found. Extra fields are allowed.
+//! Strict reading of `*.timing.json`: either a valid model, or an error that says where in the file, what was
+//! expected and what was found. Extra fields are allowed.
 //!
-//! Three passes: is it JSON of a known format and version; does it have the shape of the types; do its values
-//! make sense.
+//! Three passes: is it JSON of a known format and version; does its structure match the types; are its values
+//! consistent.
 
 mod error;
 mod strict;
@@ -17,8 +17,8 @@ use serde_json::Value;
 use strict::Strict;
 
 impl TimingModel {
-    /// Reads a whole `*.timing.json` text, of this version or an earlier one. Never panics, whatever the text
-    /// is; the caller knows the file's name and puts it before the error.
+    /// Reads the text of a `*.timing.json`, of this version or an earlier one. Never panics, whatever the
+    /// text. The caller, who knows the file's name, puts it before the error.
     pub fn from_json(text: &str) -> Result<TimingModel, ReadError> {
         let source: Value = serde_json::from_str(text).map_err(|error| ReadError::syntax(&error))?;
         if version(&source)? == 1 {
@@ -31,7 +31,7 @@ impl TimingModel {
     }
 }
 
-/// Format and version come first: of another version, nothing else can be said.
+/// Format and version are checked first: the rest depends on them.
 fn version(source: &Value) -> Result<u64, ReadError> {
     if !source.is_object() {
         return Err(ReadError::value("", "a timing model (an object)", describe(source)));
@@ -59,13 +59,13 @@ fn version(source: &Value) -> Result<u64, ReadError> {
     }
 }
 
-/// Reads what the type says, and nothing that only resembles it.
+/// Reads exactly the type, and nothing that only resembles it.
 fn shape<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(Strict(&mut deserializer)).map_err(|error| ReadError::shape(&error))
 }
 
-/// `releases` is optional: where another tool left it out, every release had its job.
+/// `releases` is optional: if a tool left it out, every release had its job.
 fn count_releases(model: &mut TimingModel, tasks: Option<&Value>) {
     let Some(threads) = &mut model.threads else { return };
     for (task, source) in threads.tasks.iter_mut().zip(array(tasks)) {

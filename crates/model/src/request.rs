@@ -1,30 +1,30 @@
-//! Request-bound functions: how much processor time the jobs of a task that are released in any interval of
-//! length Δ can ask for. (papers: LiME, Section VI-A.)
+//! Request-bound functions: how much processor time the jobs that a task releases in any interval of length Δ
+//! can demand. (papers: LiME, Section VI-A.)
 //!
-//! Each is an upper bound, the later ones tighter, from a scalar or a curve for arrivals and for costs.
-//! `None` where nothing bounds the demand: jobs may coincide without limit, there is no cost known, or the
-//! bound exceeds `u64::MAX` ns.
+//! Each is an upper bound, from a scalar or a curve for arrivals and for costs; later ones are tighter. `None`
+//! if the demand is unbounded (jobs may coincide without limit), no cost is known, or the bound exceeds
+//! `u64::MAX` ns.
 
 use crate::arrival::{Curve, Sporadic};
 use crate::threads::Execution;
 use crate::time::Duration;
 
-/// ⌈Δ/T⌉ · C: least separation and greatest cost.
+/// ⌈Δ/T⌉ · C: from the least separation and the greatest cost.
 pub fn sporadic_scalar(sporadic: &Sporadic, execution: &Execution, span: Duration) -> Option<Duration> {
     times(jobs_of_sporadic(sporadic, span)?, execution)
 }
 
-/// WCET(⌈Δ/T⌉): least separation and cost curve.
+/// WCET(⌈Δ/T⌉): from the least separation and the WCET curve.
 pub fn sporadic_wcet(sporadic: &Sporadic, execution: &Execution, span: Duration) -> Option<Duration> {
     execution.wcet(jobs_of_sporadic(sporadic, span)?)
 }
 
-/// η⁺(Δ) · C: arrival curve and greatest cost.
+/// η⁺(Δ) · C: from the arrival curve and the greatest cost.
 pub fn curve_scalar(curve: &Curve, execution: &Execution, span: Duration) -> Option<Duration> {
     times(curve.eta_max(span)?, execution)
 }
 
-/// WCET(η⁺(Δ)): both curves.
+/// WCET(η⁺(Δ)): from both curves.
 pub fn curve_wcet(curve: &Curve, execution: &Execution, span: Duration) -> Option<Duration> {
     execution.wcet(curve.eta_max(span)?)
 }

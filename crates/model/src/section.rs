@@ -1,13 +1,13 @@
-//! What every section of a timing model can do.
+//! The interface of the sections of a timing model.
 //!
-//! A section is one field of the file, absent where nothing of its kind was observed. It has its own span and
+//! A section is one field of the file, absent if nothing of its kind was observed. It has its own span and
 //! losses, because sections may come from different observations. The list of sections is in [`crate::file`].
 
 use crate::read::ReadError;
 use crate::time::Instant;
 use std::fmt;
 
-/// `Ok` where the values of a section make sense; else the place and the reason.
+/// `Ok` if the values of a section are consistent; otherwise the place and the reason.
 pub type Valid = Result<(), ReadError>;
 
 /// A section of the timing model.
@@ -15,14 +15,14 @@ pub trait Section: Sized {
     /// When it was observed.
     fn span(&self) -> Span;
 
-    /// What its observation missed; empty where it is complete.
+    /// What its observation missed; empty if it is complete.
     fn losses(&self) -> Vec<Loss>;
 
-    /// Checks what the types cannot say: bounds between fields, orders, sums. `path` is the section's place in
-    /// the file, for errors.
+    /// Checks what the types cannot express: bounds between fields, orders, sums. `path` is the section's
+    /// place in the file, for errors.
     fn validate(&self, path: &str) -> Valid;
 
-    /// This section and another of its kind in one.
+    /// Merges another section of the same kind into this one.
     ///
     /// # Errors
     /// If sections of this kind cannot be merged.
@@ -45,10 +45,10 @@ impl Span {
     }
 }
 
-/// Something that an observation missed.
+/// Something an observation missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// What is counted; where the file has the number, the name of its field.
+    /// What is counted: the name of its field, if the file has the number.
     pub counter: &'static str,
     /// How many; greater than zero.
     pub count: u64,
@@ -61,7 +61,7 @@ impl Loss {
     }
 }
 
-/// Two sections that cannot become one.
+/// Two sections cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MergeError(pub(crate) String);
 

@@ -18,9 +18,9 @@ impl fmt::Display for Call {
 /// What a call waits on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Object {
-    /// Nothing that tells one use of the call from another.
+    /// Nothing that distinguishes one use of the call from another.
     None,
-    /// A clock (`CLOCK_MONOTONIC` = 1, …), until a time of it (`absolute`) or for a time on it.
+    /// A clock (`CLOCK_MONOTONIC` = 1, …): until a point in time (`absolute`) or for a duration.
     Clock {
         /// The clock's number.
         id: i32,
@@ -33,7 +33,7 @@ pub enum Object {
         class: FileClass,
         /// Its number in the thread's process.
         fd: i32,
-        /// Inode or device number, as the class has it; 0 where that says nothing.
+        /// Inode or device number, depending on the class; 0 if it means nothing.
         identity: u64,
     },
     /// An address in the thread's process, rounded down to eight bytes (a glibc condition variable alternates
@@ -41,13 +41,13 @@ pub enum Object {
     Address(u64),
     /// A System V identifier.
     Id(i32),
-    /// Every object that came after the task's list of separators was full.
+    /// All objects seen after the task's list of separators was full.
     Others,
 }
 
 impl Object {
-    /// What tells two separators apart: descriptors by number and class, so that one that is closed and
-    /// opened again stays one separator.
+    /// The part that distinguishes separators: for descriptors, number and class, so that one that is closed
+    /// and opened again stays the same separator.
     pub fn key(self) -> Object {
         match self {
             Object::File { class, fd, .. } => Object::File { class, fd, identity: 0 },
@@ -69,13 +69,13 @@ impl Separator {
     /// Any sleep.
     pub const SUSPENSION: Separator = Separator { call: Call::Suspension, object: Object::None };
 
-    /// What tells two separators apart ([`Object::key`]).
+    /// The part that distinguishes separators ([`Object::key`]).
     pub fn key(self) -> Separator {
         Separator { call: self.call, object: self.object.key() }
     }
 }
 
-/// The name of a clock in files and output, for those that a thread can sleep on.
+/// The name of a clock that a thread can sleep on, in files and output.
 pub fn clock_name(id: i32) -> &'static str {
     match id {
         0 => "CLOCK_REALTIME",

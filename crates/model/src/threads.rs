@@ -1,4 +1,4 @@
-//! The section `threads`: what was observed of threads, and every task with its models.
+//! The section `threads`: the observation, and every task with its models.
 
 mod validate;
 
@@ -11,7 +11,7 @@ use crate::separator::Separator;
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
-/// What was observed of threads, and what was not.
+/// The observation of threads, its losses, and the tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Threads {
     /// When the observation began.
@@ -22,18 +22,17 @@ pub struct Threads {
     pub records: u64,
     /// Records known to be lost.
     pub lost_records: u64,
-    /// Threads that were not watched because there was no room for them.
+    /// Threads not watched because the kernel table was full.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub untracked_threads: u64,
-    /// Runs of the observing programs that the kernel skipped. Most of what they would have seen is
-    /// reconstructed exactly; other releases became windows.
+    /// Events for which the kernel skipped the eBPF programs. Most are reconstructed exactly; other releases
+    /// became windows.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub skipped_events: u64,
-    /// Time that the hypervisor took from all processors of the machine together: whatever was to run then
-    /// was late, or took longer.
+    /// Time the hypervisor took from the processors, summed over all: what was to run then was delayed.
     #[serde(skip_serializing_if = "Duration::is_zero", default)]
     pub stolen_ns: Duration,
-    /// Tasks left out because there were too many.
+    /// Tasks left out because there are too many.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub omitted_tasks: u64,
     /// Every task, by thread and phase.
@@ -59,7 +58,7 @@ impl Section for Threads {
     }
 
     /// The tasks of both observations, from the beginning of the first to the end of the last. The caller sets
-    /// [`Task::recording`], which tells them apart.
+    /// [`Task::recording`] to distinguish them.
     fn merge(mut self, other: Threads) -> Result<Threads, MergeError> {
         self.from_ns = self.from_ns.min(other.from_ns);
         self.until_ns = self.until_ns.max(other.until_ns);
@@ -83,13 +82,13 @@ pub struct Task {
     pub pid: u32,
     /// Thread.
     pub tid: u32,
-    /// Counts the tasks of one thread from 0.
+    /// Number of the task within its thread, from 0.
     pub phase: u32,
     /// The command line of the process.
     pub command: String,
     /// Scheduling policy.
     pub policy: Policy,
-    /// Real-time priority (1 to 99) under SCHED_FIFO and SCHED_RR, else 0.
+    /// Real-time priority (1 to 99) under SCHED_FIFO and SCHED_RR, otherwise 0.
     pub priority: u32,
     /// Nice value, where the policy has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -99,26 +98,26 @@ pub struct Task {
     pub reservation: Option<Reservation>,
     /// Processors it may use, as a list (`0-1,4`).
     pub affinity: String,
-    /// Since when it was observed.
+    /// Start of its observation.
     pub from_ns: Instant,
-    /// Until when it was observed.
+    /// End of its observation.
     pub until_ns: Instant,
     /// Why it ended.
     pub ended_by: EndedBy,
-    /// Index of the stream that explains the task best; absent where there are no streams.
+    /// Index of the stream that explains the task best; absent if there are no streams.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub primary: Option<usize>,
-    /// Why that one, in words.
+    /// Why this one, as text.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub primary_reason: Option<String>,
     /// Whether the list of separators was full, so that some share a stream (object `others`).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub separators_capped: bool,
-    /// Changes of policy, priority or affinity that were not to end the task; its parameters are those after
-    /// the last of them.
+    /// Changes of policy, priority or affinity that did not end the task (on request); its parameters are those
+    /// after the last change.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub merged_transitions: u64,
-    /// The recording that it comes from, where the file is about several.
+    /// The recording it is from, if the file has several.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub recording: Option<String>,
     /// One stream of jobs per separator.
@@ -150,15 +149,15 @@ pub enum EndedBy {
 pub struct Stream {
     /// Where one job ends and the next begins.
     pub separator: Separator,
-    /// Jobs that were seen from release to end.
+    /// Jobs observed from release to end.
     pub jobs: u64,
-    /// Releases: `jobs`, or one more where the last job had not ended. A file without it means as many as
-    /// `jobs` ([`TimingModel::from_json`]).
+    /// Releases: `jobs`, or one more if the last job had not ended. If a file leaves it out, it equals `jobs`
+    /// ([`TimingModel::from_json`]).
     #[serde(default)]
     pub releases: u64,
     /// Releases that are windows rather than instants.
     pub uncertain_releases: u64,
-    /// Of these, the ones whose call did not wait, because the event had already happened.
+    /// The windows among them whose call did not wait, because the event had already happened.
     #[serde(default)]
     pub back_to_back: u64,
     /// Arrival models.
@@ -194,7 +193,7 @@ pub struct Suspension {
     /// The greatest total suspension of a job (dynamic self-suspension).
     pub dynamic_ns: Duration,
     /// A bag of segment vectors: every job obeys, segment by segment, one that has as many segments as the
-    /// job. Jobs with more segments than the longest allowed have their first ones merged.
+    /// job. If a job has too many segments, its first ones are merged.
     pub segmented: Vec<Vec<SegmentBound>>,
 }
 
@@ -207,7 +206,7 @@ pub struct SegmentBound {
     pub cost_ns: Duration,
 }
 
-/// Response times, from the arrival where it is known, else from the earliest release, to the end.
+/// Response times: from the arrival (if unknown, from the earliest release) to the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// The greatest.

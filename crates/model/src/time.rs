@@ -32,7 +32,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Duration = Duration(0);
 
     /// `ns` nanoseconds.
@@ -55,17 +55,17 @@ impl Duration {
         self.0
     }
 
-    /// Whether it is no time at all.
+    /// Whether it is zero.
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
     }
 
-    /// Seconds, for arithmetic that need not be exact.
+    /// In seconds, rounded.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// This less `other`, zero if `other` is longer.
+    /// This minus `other`; zero if `other` is longer.
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
@@ -98,8 +98,7 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// Prints with the unit that leaves one to three digits before the point and all that is exact behind it: `41
-/// µs`, `5.339 ms`.
+/// Prints all digits, in the unit that leaves one to three of them before the point: `41 µs`, `5.339 ms`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
@@ -121,7 +120,7 @@ impl fmt::Display for Duration {
     }
 }
 
-/// When something happened that was not seen exactly: somewhere in `[earliest, latest]`.
+/// When something happened whose exact time is unknown: somewhere in `[earliest, latest]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Window {
     earliest: Instant,
@@ -154,7 +153,7 @@ impl Window {
         self.earliest == self.latest
     }
 
-    /// How much is not known.
+    /// The length of the window.
     pub const fn width(self) -> Duration {
         self.latest.since(self.earliest)
     }

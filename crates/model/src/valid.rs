@@ -1,4 +1,4 @@
-//! Checks that several sections share: each says at which place what was expected.
+//! Checks that several sections share. An error says where, what was expected, and what was found.
 
 use crate::read::ReadError;
 use crate::section::Valid;
@@ -27,7 +27,7 @@ pub(crate) fn in_order(path: &str, mut instants: impl Iterator<Item = Instant>) 
     match instants.position(|at| std::mem::replace(&mut before, at) > at) {
         Some(index) => Err(ReadError::value(
             format!("{path}[{index}].at_ns"),
-            "no less than that of the entry before",
+            "no less than that of the previous entry",
             before.ns(),
         )),
         None => Ok(()),
@@ -45,7 +45,7 @@ pub(crate) fn never_decreases(path: &str, values: &[Duration]) -> Valid {
     match values.windows(2).position(|pair| pair[1] < pair[0]) {
         Some(index) => Err(ReadError::value(
             format!("{path}[{}]", index + 1),
-            format!("no less than the value before it ({})", values[index].ns()),
+            format!("no less than the previous value ({})", values[index].ns()),
             values[index + 1].ns(),
         )),
         None => Ok(()),

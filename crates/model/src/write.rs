@@ -1,5 +1,5 @@
-//! Writing `*.timing.json`: indented for people, with numbers in rows, so that a curve of a thousand values
-//! does not take a thousand lines.
+//! Writing `*.timing.json`: indented, with numbers in rows, so that a curve of a thousand values does not take
+//! a thousand lines.
 
 use crate::file::TimingModel;
 use serde::Serialize;
@@ -15,26 +15,26 @@ impl TimingModel {
     pub fn to_json(&self) -> String {
         let mut text = Vec::new();
         self.write_json(&mut text)
-            .expect("memory takes all that is written, and these types have no maps and no floating point");
+            .expect("writing to memory does not fail, and these types have no maps and no floating point");
         String::from_utf8(text).expect("JSON is made of strings and ASCII")
     }
 
-    /// Writes the text of the whole file. Fails only where the writer does.
+    /// Writes the text of the whole file. Fails only if the writer does.
     pub fn write_json(&self, mut writer: impl Write) -> io::Result<()> {
         self.serialize(&mut Serializer::with_formatter(&mut writer, Rows::default()))?;
         writer.write_all(b"\n")
     }
 }
 
-/// Breaks lines before everything but numbers in arrays, of which [`ROW`] share one.
+/// Breaks lines before everything except numbers in arrays, of which [`ROW`] share a line.
 #[derive(Default)]
 struct Rows {
     depth: usize,
-    /// Numbers already in the row, of the array that is being written.
+    /// Numbers already in the row of the current array.
     in_row: usize,
-    /// Inside an array, before a value of which it is not known yet whether it is a number.
+    /// Inside an array, before a value that may be a number.
     element: Option<Position>,
-    /// Whether the array or object that is being written has its bracket on a line of its own.
+    /// Whether the closing bracket of the current array or object goes on a line of its own.
     broken: bool,
 }
 
@@ -51,7 +51,7 @@ impl Rows {
         (0..self.depth).try_for_each(|_| writer.write_all(INDENT))
     }
 
-    /// Goes to where the next value stands.
+    /// Moves to the place of the next value.
     fn before(&mut self, writer: &mut (impl Write + ?Sized), is_number: bool) -> io::Result<()> {
         match self.element.take() {
             None => Ok(()),
@@ -82,7 +82,7 @@ impl Rows {
         if self.broken {
             self.new_line(writer)?;
         }
-        // Whatever holds this one has a line of its own for it, or is the document.
+        // The enclosing array or object has this one on its own line, or there is none.
         self.broken = true;
         writer.write_all(bracket)
     }

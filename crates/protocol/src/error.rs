@@ -1,4 +1,4 @@
-//! What a request is refused with.
+//! Errors that the daemon replies with.
 
 use crate::{Bound, one_line};
 use punctual_model::Duration;
@@ -13,29 +13,29 @@ pub enum Error {
     /// No plugin admits it.
     #[serde(rename = "io.punctual.Scheduler1.NotAdmitted")]
     NotAdmitted {
-        /// One for each plugin that was asked, in their order.
+        /// One for each plugin asked, in order.
         reasons: Vec<String>,
     },
     /// The rules deny it.
     #[serde(rename = "io.punctual.Scheduler1.NotPermitted")]
     NotPermitted {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// The line that decides; `None` where no rule allows anything.
+        /// The rule that decides; `None` if no rule matches.
         #[serde(default)]
         rule: Option<String>,
     },
-    /// A parameter that nothing can meet.
+    /// A parameter is out of bounds.
     #[serde(rename = "io.punctual.Scheduler1.OutOfBounds")]
     OutOfBounds {
         /// Its field in the protocol.
         parameter: String,
         /// Its value.
         value: u64,
-        /// What it must be.
+        /// The bound.
         bound: String,
     },
-    /// There is no such spec, or no longer.
+    /// The spec does not exist, or no longer.
     #[serde(rename = "io.punctual.Scheduler1.NoSuchSpec")]
     NoSuchSpec {
         /// Its number.
@@ -56,7 +56,7 @@ pub enum Error {
     /// It belongs to another user.
     #[serde(rename = "io.punctual.Scheduler1.NotOwner")]
     NotOwner {
-        /// What does.
+        /// A message: what belongs to whom.
         what: String,
     },
     /// The spec has a thread, or the thread has a spec.
@@ -73,27 +73,27 @@ pub enum Error {
         /// The spec.
         spec: u64,
     },
-    /// The kernel refused what was admitted.
+    /// The kernel refused the admitted scheduling.
     #[serde(rename = "io.punctual.Scheduler1.KernelRefused")]
     KernelRefused {
-        /// Which call, on what, and why.
+        /// The call, its object, and the error.
         reason: String,
     },
     /// The caller has reached a limit.
     #[serde(rename = "io.punctual.Scheduler1.TooMany")]
     TooMany {
-        /// Of what.
+        /// What is limited.
         what: String,
         /// The limit.
         limit: u64,
     },
-    /// An argument that the daemon cannot read.
+    /// An argument is missing, unknown or malformed.
     #[serde(rename = "org.varlink.service.InvalidParameter")]
     InvalidParameter {
-        /// Which.
+        /// Its name.
         parameter: String,
     },
-    /// The caller may not do this at all.
+    /// The caller may not do this.
     #[serde(rename = "org.varlink.service.PermissionDenied")]
     PermissionDenied {},
     /// The interface has no such method.
@@ -127,7 +127,7 @@ impl Error {
     fn message(&self) -> String {
         match self {
             Error::NotAdmitted { reasons } if reasons.is_empty() => {
-                "not admitted: there is no plugin to ask".into()
+                "not admitted: there are no plugins".into()
             }
             Error::NotAdmitted { reasons } => format!("not admitted: {}", reasons.join("; ")),
             Error::NotPermitted { reason, rule: Some(rule) } => {

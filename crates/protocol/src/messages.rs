@@ -1,19 +1,19 @@
 //! Requests and replies.
 //!
-//! The daemon reads requests strictly; clients pass over fields of replies that they do not know.
+//! The daemon reads requests strictly; clients ignore unknown fields of replies.
 
 use crate::Parameters;
 use punctual_model::{Duration, Instant, Policy};
 use serde::{Deserialize, Serialize};
 
-/// The daemon's number for a spec; never used again while the daemon runs.
+/// The daemon's number for a spec; not reused while the daemon runs.
 pub type SpecId = u64;
 
 /// Whether a recommended parameter was missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// Everything that the plugin wants to know was declared.
+    /// All parameters that the plugin recommends were declared.
     Ok,
     /// Admitted, though a recommended parameter is missing.
     Partial,
@@ -22,17 +22,17 @@ pub enum Answer {
 /// What was admitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admission {
-    /// The spec that it is about.
+    /// The spec.
     pub spec: SpecId,
-    /// The plugin that took it.
+    /// The plugin that admitted it.
     pub plugin: String,
     /// Whether a recommended parameter was missing.
     pub answer: Answer,
-    /// Whether the admission test said no, and was ignored as asked.
+    /// Whether the admission test failed and was ignored on request.
     pub admission_ignored: bool,
     /// The processor that its thread is pinned to.
     pub processor: u32,
-    /// Q^a, where a runtime was declared.
+    /// Q^a, if a runtime was declared.
     #[serde(rename = "accepted_runtime_ns", default, skip_serializing_if = "Option::is_none")]
     pub accepted_runtime: Option<Duration>,
     /// How its thread is scheduled.
@@ -46,7 +46,7 @@ pub struct Admission {
 /// A spec as the daemon knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
-    /// What was admitted, as it is now.
+    /// The current admission.
     pub admission: Admission,
     /// The name that its creator gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,45 +54,45 @@ pub struct Spec {
     /// What was declared.
     #[serde(deserialize_with = "crate::parameters::known")]
     pub parameters: Parameters,
-    /// Whose it is.
+    /// The UID of its owner.
     pub user: u32,
-    /// The process that it lives with.
+    /// The process it belongs to.
     pub process: u32,
     /// The attached thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
-    /// How that is scheduled, in words, where somebody else has changed it since.
+    /// How that thread is scheduled, as text, if others have changed it since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_is: Option<String>,
 }
 
-/// What a processor carries on behalf of a plugin.
+/// A processor's load from a plugin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Processor {
     /// Its number.
     pub number: u32,
     /// Sum of Q^a / min(T, D) over the specs that declare both.
     pub utilization: f64,
-    /// How many specs.
+    /// Number of specs.
     pub specs: u32,
 }
 
-/// A plugin as configured, with its books.
+/// A plugin: its configuration and loads.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plugin {
     /// Its name in the configuration.
     pub name: String,
-    /// What it is: `edf`, `rm`, …, or a shared object.
+    /// Its kind: `edf`, `rm`, …, or a shared object.
     pub kind: String,
     /// Its admission test.
     pub admission: String,
-    /// The least priority that it gives.
+    /// The lowest priority it assigns.
     pub priority_min: u32,
-    /// The greatest.
+    /// The highest priority it assigns.
     pub priority_max: u32,
-    /// The utilization that it fills a processor to.
+    /// The greatest utilization of a processor.
     pub threshold: f64,
-    /// The processors that it has.
+    /// Its processors.
     pub processors: Vec<Processor>,
 }
 
@@ -101,31 +101,31 @@ pub struct Plugin {
 pub struct ClientInfo {
     /// Its number.
     pub process: u32,
-    /// Whose it is.
+    /// The UID of its owner.
     pub user: u32,
-    /// How many specs it has.
+    /// Number of its specs.
     pub specs: u32,
     /// Its command.
     pub command: String,
 }
 
-/// How the daemon is.
+/// The daemon's status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// Its version.
     pub version: String,
     /// Its process.
     pub pid: u32,
-    /// Since when it runs, on CLOCK_MONOTONIC.
+    /// When it started, on CLOCK_MONOTONIC.
     #[serde(rename = "since_ns")]
     pub since: Instant,
-    /// How many specs there are.
+    /// Number of specs.
     pub specs: u32,
-    /// How many clients.
+    /// Number of clients.
     pub clients: u32,
-    /// How many specs have a thread.
+    /// Number of specs with a thread.
     pub attached: u32,
-    /// Why the last configuration was not taken over; `None` if it was.
+    /// Why the last reload of the configuration failed; `None` if it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reload_error: Option<String>,
 }
@@ -136,7 +136,7 @@ pub struct Status {
 pub struct CreateSpec {
     /// The timing needs.
     pub parameters: Parameters,
-    /// A name for people.
+    /// A name for lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -157,7 +157,7 @@ pub struct ChangeSpec {
 pub struct AttachThread {
     /// The spec to schedule it by.
     pub spec: SpecId,
-    /// The TID, in the PID namespace of the process that connected.
+    /// The TID, in the PID namespace of the client.
     pub thread: u32,
 }
 
@@ -169,7 +169,7 @@ pub struct SpecNumber {
     pub spec: SpecId,
 }
 
-/// The parameters of methods that have none, and of replies that say nothing but yes.
+/// The parameters of methods and replies without any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoParameters {}
 
@@ -204,7 +204,7 @@ pub struct PluginList {
 /// The reply of `ListClients`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientList {
-    /// In the order in which they came.
+    /// In the order in which they connected.
     pub clients: Vec<ClientInfo>,
 }
 
@@ -235,9 +235,9 @@ mod tests {
         assert_eq!(serde_json::to_value(&read).expect("JSON"), spec());
     }
 
-    /// A later daemon may say more.
+    /// A later daemon may send more fields.
     #[test]
-    fn replies_with_unknown_fields_are_read_and_requests_are_not() {
+    fn unknown_fields_are_accepted_in_replies_and_refused_in_requests() {
         let mut later = spec();
         later["colour"] = json!("red");
         later["parameters"]["jitter_ns"] = json!(7);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_good_as_nothing() {
+    fn null_is_read_as_absent() {
         let create = json!({"parameters": {"period_ns": null, "ignore_admission": null}, "name": null});
         let read: CreateSpec = serde_json::from_value(create).expect("a request");
         assert_eq!(read, CreateSpec { parameters: Parameters::default(), name: None });

@@ -1,10 +1,10 @@
-//! What a client declares of a task (ReTiF, Table 3), and the bounds that hold for every plugin.
+//! Declared parameters (ReTiF, Table 3), and the bounds that hold for every plugin.
 
 use punctual_model::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Declared timing needs. All are optional; which ones a plugin needs is its own (ReTiF, Table 6).
-/// [`PARAMETERS`] says what each of them means.
+/// Declared timing needs. All are optional; which ones are required depends on the plugin (ReTiF, Table 6).
+/// [`PARAMETERS`] documents each.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the table below documents them")]
@@ -25,33 +25,33 @@ pub struct Parameters {
     pub ignore_admission: bool,
 }
 
-/// The unit of a parameter: how it is written in the protocol, and on a command line.
+/// The unit of a parameter: its notation in the protocol and on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds; on a command line a number with its unit.
+    /// Nanoseconds; on the command line, a number with a unit.
     Time,
-    /// A number as `sched_setscheduler(2)` takes it.
+    /// A priority as in `sched_setscheduler(2)`.
     Priority,
-    /// A word.
+    /// A name.
     Name,
-    /// Yes or no.
+    /// A flag.
     Flag,
 }
 
 /// One of the [`PARAMETERS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name; with dashes the name of its option.
+    /// Its name; with dashes, the name of its option.
     pub name: &'static str,
     /// The field in the protocol.
     pub field: &'static str,
-    /// As in the literature; empty where it has no symbol.
+    /// Its symbol in the literature; empty if it has none.
     pub symbol: &'static str,
-    /// What it is given in.
+    /// Its unit.
     pub unit: Unit,
-    /// What it says.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// What holds where it is left out; empty if that is nothing.
+    /// Its default; empty if it has none.
     pub default: &'static str,
 }
 
@@ -75,7 +75,7 @@ impl Parameter {
 }
 
 /// All parameters, in the order of ReTiF's Table 3. The Varlink interface, the options of `punctual ctl run`
-/// and `punctual rules explain`, and `docs/daemon.md` have the same ones: tests compare them.
+/// and `punctual rules explain`, and `docs/daemon.md` list the same ones: tests compare them.
 pub const PARAMETERS: [Parameter; 7] = [
     Parameter {
         name: "runtime",
@@ -139,12 +139,12 @@ pub const PARAMETERS: [Parameter; 7] = [
 ///
 /// # Panics
 ///
-/// If there is none.
+/// If there is no such parameter.
 pub fn parameter(name: &str) -> &'static Parameter {
     PARAMETERS.iter().find(|it| it.name == name).unwrap_or_else(|| panic!("there is no parameter {name}"))
 }
 
-/// A flag may be null, which means no.
+/// A flag may be null, which means false.
 fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     Option::<bool>::deserialize(from).map(Option::unwrap_or_default)
 }
@@ -154,14 +154,14 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Reads parameters in a reply: those that this version does not know are passed over.
+/// Reads parameters in a reply, ignoring unknown ones.
 pub(crate) fn known<'de, D: Deserializer<'de>>(from: D) -> Result<Parameters, D::Error> {
     let mut object = serde_json::Map::deserialize(from)?;
     object.retain(|field, _| PARAMETERS.iter().any(|it| it.field == *field));
     Parameters::deserialize(serde_json::Value::Object(object)).map_err(serde::de::Error::custom)
 }
 
-/// What the kernel accepts at all; read from it once, by the daemon.
+/// What the kernel accepts. The daemon reads it once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Least runtime of SCHED_DEADLINE: 1,024 ns (`DL_SCALE`).
@@ -174,15 +174,14 @@ pub struct Limits {
     pub priorities: (u32, u32),
 }
 
-/// A parameter that is beyond a bound; says which. Messages name the parameter, its value, the bound and
-/// where the bound comes from.
+/// A parameter is out of bounds. The message names the parameter, its value, the bound and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// As in the protocol: `runtime_ns`, `period_ns`, …
+    /// Its field in the protocol: `runtime_ns`, `period_ns`, …
     pub parameter: &'static str,
-    /// What was asked for.
+    /// Its value.
     pub value: u64,
-    /// What it has to be, for people: "at least 1.024 µs (SCHED_DEADLINE's least runtime)".
+    /// The bound, as text: "at least 1.024 µs (SCHED_DEADLINE's least runtime)".
     pub bound: String,
 }
 
@@ -194,11 +193,11 @@ impl std::fmt::Display for Bound {
 
 impl std::error::Error for Bound {}
 
-/// The kernel's times are signed, so they end here; SCHED_DEADLINE refuses what has the top bit.
+/// The kernel's times are signed; SCHED_DEADLINE refuses times with the top bit set.
 const GREATEST: u64 = i64::MAX as u64;
 
 impl Default for Limits {
-    /// Those of a kernel whose settings nobody has touched.
+    /// The kernel's defaults.
     fn default() -> Self {
         Self {
             least_runtime: Duration::from_ns(1 << 10),
@@ -210,8 +209,7 @@ impl Default for Limits {
 }
 
 impl Parameters {
-    /// The bounds that hold whatever the plugin. The one that is broken first is named, in the order of Table
-    /// 3's parameters.
+    /// Checks the bounds that hold for every plugin. Returns the first violation, in the order of Table 3.
     pub fn check(&self, limits: &Limits) -> Result<(), Bound> {
         let times = [
             ("runtime_ns", self.runtime),
@@ -221,7 +219,7 @@ impl Parameters {
         ];
         for (parameter, time) in times {
             if let Some(time) = time {
-                at_least(parameter, time, Duration::from_ns(1), "a time of nothing is none")?;
+                at_least(parameter, time, Duration::from_ns(1), "a declared time cannot be zero")?;
                 at_most(
                     parameter,
                     time,
@@ -252,8 +250,8 @@ impl Parameters {
         Ok(())
     }
 
-    /// What SCHED_DEADLINE would refuse beyond [`check`](Self::check): the kernel's `__checkparam_dl`, with
-    /// the period as the deadline if none is given.
+    /// Checks what SCHED_DEADLINE requires beyond [`check`](Self::check): the kernel's `__checkparam_dl`, with
+    /// the period as the deadline if none is declared.
     pub fn check_deadline_class(&self, limits: &Limits) -> Result<(), Bound> {
         if let Some(runtime) = self.runtime {
             at_least("runtime_ns", runtime, limits.least_runtime, "SCHED_DEADLINE's least runtime")?;
@@ -266,14 +264,14 @@ impl Parameters {
                     "deadline_ns",
                     deadline,
                     period,
-                    "period_ns; SCHED_DEADLINE knows no longer deadlines",
+                    "period_ns; SCHED_DEADLINE has no longer deadlines",
                 )?;
             }
         }
         Ok(())
     }
 
-    /// D, or T where no deadline is given; `None` without a period too.
+    /// D, or T if no deadline is declared; `None` without either.
     pub fn relative_deadline(&self) -> Option<Duration> {
         self.deadline.or(self.period)
     }
@@ -332,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interface_has_the_same_parameters() {
+    fn the_interface_lists_the_same_parameters() {
         let fields: Vec<String> =
             PARAMETERS.iter().map(|it| format!("  {}: {}", it.field, it.varlink_type())).collect();
         let declared = format!("type Parameters (\n{}\n)\n", fields.join(",\n"));
@@ -340,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_has_the_same_parameters() {
+    fn the_document_lists_the_same_parameters() {
         let rows = PARAMETERS.iter().map(|it| {
             let unit = match it.unit {
                 Unit::Time => "ns",
@@ -416,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_what_where_and_why() {
+    fn messages_name_the_parameter_the_value_and_the_bound() {
         let bound = Parameters { runtime: ns(1_000), ..Parameters::default() }
             .check_deadline_class(&Limits::default())
             .unwrap_err();
@@ -452,7 +450,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exactly_what_the_kernel_takes_passes(runtime in time(), deadline in time(), period in time()) {
+        fn exactly_the_parameters_the_kernel_accepts_pass(runtime in time(), deadline in time(), period in time()) {
             let limits = Limits::default();
             let parameters = Parameters { runtime: ns(runtime), deadline: ns(deadline), period: ns(period), ..Parameters::default() };
             let passes = parameters.check(&limits).is_ok() && parameters.check_deadline_class(&limits).is_ok();

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_work_says_what_to_do() {
+    fn missing_items_come_with_advice() {
         let item = |name: &str, standing, detail: &str, advice: Option<&str>| Item {
             name: name.into(),
             standing,

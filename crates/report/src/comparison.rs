@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn configured_stands_beside_found() {
+    fn configured_and_found_values_are_side_by_side() {
         let mut video = task("video", 1_203, 70);
         let found = video.streams[0].arrival.periodic.as_mut().expect("periodic");
         found.period_ns = Duration::from_ns(16_666_667);
@@ -337,7 +337,7 @@ drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs    80
     }
 
     #[test]
-    fn the_longest_phase_of_a_thread_counts() {
+    fn the_longest_phase_of_a_thread_is_compared() {
         let mut first = task("ctl", 1_202, 80);
         first.streams[0].jobs = 1;
         first.streams[0].arrival.periodic = None;
@@ -350,7 +350,7 @@ drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs    80
     }
 
     #[test]
-    fn bursts_fit_by_their_size() {
+    fn bursts_match_by_their_size() {
         let mut row = truth()[0].clone();
         row.kind = Kind::Bursty;
         row.burst = Some(3);
@@ -366,7 +366,7 @@ drift   clock_nanosleep  sleep 4.9 ms   5 ms  ✓ +2.0 %   41 µs  100 µs    80
     }
 
     #[test]
-    fn a_fraction_is_found_only_by_itself() {
+    fn a_fractional_period_matches_only_itself() {
         let row = &truth()[1];
         let mut stream = crate::example::stream(16_666_666, 41_000);
         assert_eq!(verdict(row, Some(&stream)), Verdict::Off(-1));

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_schedulable_is_said_loudly() {
+    fn unschedulable_specs_stand_out() {
         let mut spec = a_spec();
         (spec.admission.admission_ignored, spec.thread) = (true, None);
         let text = specs(&[spec], &Page { width: None, colour: true });
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_somebody_changed_is_not_said_to_be_as_admitted() {
+    fn a_thread_changed_by_others_is_reported() {
         let spec = Spec { thread_is: Some("SCHED_OTHER, nice 0".into()), ..a_spec() };
         assert!(
             specs(&[spec], &Page::default())
@@ -223,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_in_words() {
+    fn empty_lists_are_described_in_words() {
         assert_eq!(specs(&[], &Page::default()), "No specs.\n");
         assert_eq!(plugins(&[], &Page::default()), "No plugins: nothing can be admitted.\n");
         assert_eq!(clients(&[], &Page::default()), "");
     }
 
     #[test]
-    fn a_reload_in_vain_is_told() {
+    fn a_failed_reload_is_reported() {
         let error = Some("punctuald.toml:3: no such kind".to_owned());
         let since = Instant::from_ns(1_000_000_000);
         let state = Status {

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_of_the_file_says_its_format() {
+    fn the_file_name_determines_the_format() {
         assert_eq!(Format::of(Path::new("a/jobs.csv")).unwrap(), Format::Csv);
         assert_eq!(Format::of(Path::new("jobs.PARQUET")).unwrap(), Format::Parquet);
         for name in ["jobs", "jobs.json", ".csv", ""] {

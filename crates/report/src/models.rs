@@ -317,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frequency_is_told_exactly() {
+    fn a_frequency_is_printed_exactly() {
         let mut periodic = crate::example::periodic(16_666_667, 80);
         periodic.period_exact = Some(punctual_model::Fraction { numerator: 50_000_000, denominator: 3 });
         assert_eq!(exact(&periodic), "16.666667 ms (exactly 50000000/3 ns, 60 Hz)");

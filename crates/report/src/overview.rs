@@ -253,7 +253,7 @@ low     1201  FIFO 10  clock_nanosleep absolute               5 ms   41 µs     
     }
 
     #[test]
-    fn slips_are_noted_and_the_greatest_jitter_stands_beside_the_typical_one() {
+    fn slips_are_noted_and_both_jitters_are_shown() {
         let (mut disturbed, mut extra) = (task("ctl", 1_202, 80), task("more", 1_203, 70));
         disturbed.streams[0].arrival.periodic = Some(crate::example::disturbed());
         extra.streams[0].arrival.periodic = Some(crate::example::extra());
@@ -314,7 +314,7 @@ extra: releases beyond one for each activation of the period.
     }
 
     #[test]
-    fn idle_tasks_and_best_effort_phases_fold_until_asked_for() {
+    fn idle_tasks_and_best_effort_phases_are_hidden_by_default() {
         let ctl = task("ctl", 1_202, 80);
         let mut idle = task("migration/0", 19, 99);
         idle.streams[0].jobs = 1;
@@ -328,7 +328,7 @@ extra: releases beyond one for each activation of the period.
     }
 
     #[test]
-    fn threads_of_other_recordings_are_no_phases() {
+    fn threads_of_other_recordings_are_not_phases() {
         let (mut monday, mut tuesday) = (task("ctl", 1_202, 80), task("ctl", 1_202, 80));
         monday.recording = Some("monday".into());
         tuesday.recording = Some("tuesday".into());
@@ -338,7 +338,7 @@ extra: releases beyond one for each activation of the period.
     }
 
     #[test]
-    fn a_thread_that_is_only_best_effort_was_asked_for() {
+    fn a_thread_that_is_only_best_effort_is_shown() {
         let mut only = best_effort_phase(task("worker", 7, 0));
         only.phase = 0;
         assert!(overview(&model(vec![only]), &Page::default(), Rows::default()).contains("\nworker "));
@@ -365,7 +365,7 @@ extra: releases beyond one for each activation of the period.
     }
 
     #[test]
-    fn loss_stands_in_the_first_line() {
+    fn losses_are_in_the_first_line() {
         let mut lossy = model(vec![task("ctl", 1_202, 80)]);
         assert_eq!(
             summary(&lossy),

@@ -72,7 +72,7 @@ mod tests {
     use crate::example;
 
     #[test]
-    fn a_percentile_is_never_more_than_the_greatest() {
+    fn a_percentile_never_exceeds_the_maximum() {
         let mut stream = example::stream(5_000_000, 41_000);
         stream.percentiles = Some(example::percentiles());
         let told = |row: Option<Row>| row.map(|row| row.sentence("needed", "jobs", ""));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn lateness_is_a_samples_where_arrivals_are_not_known() {
+    fn lateness_is_from_a_sample_if_arrivals_are_unknown() {
         let mut stream = example::stream(5_000_000, 41_000);
         stream.percentiles = Some(example::percentiles());
         assert_eq!(lateness(&stream).map(|row| row.is_sampled), Some(false));

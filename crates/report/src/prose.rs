@@ -259,7 +259,7 @@ How long a job takes
 
     /// Never "the roundest that explains the releases" where it does not explain all.
     #[test]
-    fn what_is_not_typical_is_told() {
+    fn outliers_are_described() {
         let mut odd = task("ctl", 1_202, 80);
         odd.streams[0].arrival.periodic = Some(crate::example::disturbed());
         odd.streams[0].percentiles = Some(crate::example::percentiles());
@@ -303,7 +303,7 @@ How long a job takes
     }
 
     #[test]
-    fn what_is_uncertain_is_said() {
+    fn uncertainty_is_described() {
         let mut uncertain = task("ctl", 1_202, 80);
         uncertain.separators_capped = true;
         uncertain.streams[0].uncertain_releases = 10;
@@ -325,7 +325,7 @@ How long a job takes
     }
 
     #[test]
-    fn suspension_is_told_by_its_patterns() {
+    fn suspension_is_described_by_its_patterns() {
         let mut suspending = task("ctl", 1_202, 80);
         let model_of = suspending.streams[0].suspension.as_mut().expect("suspension");
         model_of.dynamic_ns = Duration::from_ns(1_060_123);
@@ -346,7 +346,7 @@ How long a job takes
     }
 
     #[test]
-    fn a_task_without_jobs_is_told_too() {
+    fn a_task_without_jobs_is_described() {
         let mut idle = task("migration/0", 19, 99);
         idle.command.clear();
         idle.streams.clear();

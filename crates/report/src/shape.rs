@@ -132,7 +132,7 @@ mod tests {
 
     /// One release 2 s late, and one beyond the period's: the others keep time.
     #[test]
-    fn what_most_releases_do_is_what_counts() {
+    fn most_releases_determine_the_shape() {
         let mut odd = stream(16, &[300, 700, 1_400], 5_000);
         odd.arrival.periodic =
             Some(punctual_model::Periodic { jitter_ns: Duration::from_ms(2_000), ..example::disturbed() });

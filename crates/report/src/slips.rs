@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_named() {
+    fn left_out_releases_are_named() {
         assert_eq!(
             exceptions(&example::disturbed(), 5_001, BEGIN),
             [
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told_by_their_places() {
+    fn slips_are_described_by_their_places() {
         assert_eq!(
             slips(&example::disturbed(), BEGIN),
             ["3 activations were skipped: before the release at +0.500004 s, 2 before the release at \

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn words_fold_and_are_never_broken() {
+    fn lines_break_between_words_only() {
         let whole =
             "Thread   Max cost   Jobs  Notes\ncontrol    800 µs  2,000  nothing lost\na            1 ms\n";
         assert_eq!(at(None), whole);

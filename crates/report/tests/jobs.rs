@@ -174,7 +174,7 @@ fn parquet_rows(file: &SerializedFileReader<bytes::Bytes>) -> Vec<Vec<String>> {
 
 proptest! {
     #[test]
-    fn a_csv_file_says_what_the_jobs_were(rows in prop::collection::vec(seen(), 0..20)) {
+    fn a_csv_file_has_all_values_of_the_jobs(rows in prop::collection::vec(seen(), 0..20)) {
         let bytes = written(Format::Csv, &rows);
         let mut file = csv::Reader::from_reader(bytes.as_slice());
         prop_assert_eq!(file.headers().unwrap(), &csv::StringRecord::from(NAMES.to_vec()));
@@ -183,7 +183,7 @@ proptest! {
     }
 
     #[test]
-    fn a_parquet_file_says_what_the_jobs_were(rows in prop::collection::vec(seen(), 0..20)) {
+    fn a_parquet_file_has_all_values_of_the_jobs(rows in prop::collection::vec(seen(), 0..20)) {
         let file = parquet(written(Format::Parquet, &rows));
         let schema = file.metadata().file_metadata().schema_descr();
         prop_assert_eq!(schema.columns().iter().map(|column| column.name()).collect::<Vec<_>>(), NAMES);
@@ -216,7 +216,7 @@ fn one(number: u64) -> Seen {
 }
 
 #[test]
-fn a_long_parquet_file_is_in_groups_of_bounded_size() {
+fn a_long_parquet_file_has_row_groups_of_bounded_size() {
     let rows: Vec<Seen> = (0..150_000).map(one).collect();
     let bytes = written(Format::Parquet, &rows);
     assert!(bytes.len() < rows.len() * 16, "{} bytes", bytes.len());
@@ -248,7 +248,7 @@ fn a_parquet_file_names_clock_and_unit() {
 }
 
 #[test]
-fn a_number_that_parquet_cannot_hold_is_refused_not_changed() {
+fn a_number_too_large_for_parquet_is_refused() {
     let mut late = one(1);
     late.job.end = Instant::from_ns(u64::MAX);
     let mut writer = Writer::new(Vec::new(), Format::Parquet, "CLOCK_MONOTONIC").unwrap();
@@ -277,7 +277,7 @@ impl Write for Full {
 }
 
 #[test]
-fn a_full_disk_is_an_error_that_says_so() {
+fn a_full_disk_is_reported() {
     for format in [Format::Csv, Format::Parquet] {
         let written = || {
             let mut writer = Writer::new(Full(1_000), format, "CLOCK_MONOTONIC")?;

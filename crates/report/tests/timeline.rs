@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn steps_that_were_not_seen_break_nothing(acts in machine::acts(300), lost in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
+    fn missing_steps_break_nothing(acts in machine::acts(300), lost in prop::collection::vec(any::<prop::sample::Index>(), 0..40)) {
         let mut steps = history(5, &acts).steps;
         for index in &lost {
             if !steps.is_empty() {
@@ -184,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn a_job_alone_is_shown_from_its_release(jobs in jobs(60)) {
+    fn a_job_without_a_predecessor_is_shown_from_its_release(jobs in jobs(60)) {
         // Without more overlapping jobs than there are tracks nothing is shown late.
         let mut last = Instant::default();
         let apart: Vec<_> = jobs.into_iter().filter(|job| {
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn no_record_is_too_strange(strange in prop::collection::vec(strange(), 0..80)) {
+    fn arbitrary_records_cause_no_failure(strange in prop::collection::vec(strange(), 0..80)) {
         strange_timeline(&strange);
     }
 }
@@ -264,7 +264,7 @@ fn job_at(released: u64, end: u64) -> Job {
 }
 
 #[test]
-fn jobs_at_other_separators_are_apart_and_sleeps_of_any_kind_are_left_out() {
+fn jobs_of_other_separators_have_their_own_track_and_suspensions_are_omitted() {
     let job = job_at(1_000_000, 1_500_000);
     let (bytes, counts) = timeline(
         1,
@@ -278,7 +278,7 @@ fn jobs_at_other_separators_are_apart_and_sleeps_of_any_kind_are_left_out() {
 }
 
 #[test]
-fn what_becomes_of_a_thread_is_told() {
+fn changes_of_a_thread_are_shown() {
     let task =
         |at, begin| punctual_trace::TaskRecord { at: Instant::from_ns(at), begin, ..machine::seen(FIRST) };
     let policy =
@@ -312,7 +312,7 @@ fn what_becomes_of_a_thread_is_told() {
 }
 
 #[test]
-fn processors_and_threads_that_cannot_be_shown_are_left_out_and_counted() {
+fn processors_and_threads_that_cannot_be_shown_are_counted() {
     let at = Instant::from_ns(1_000_000);
     let steps =
         [(FIRST, 1_024), (u32::MAX, 0), (0, 0)].map(|(tid, cpu)| Switch { tid, at, cpu, step: Step::In });
@@ -348,14 +348,14 @@ fn left(next: Step, cpu: u32) -> i64 {
 }
 
 #[test]
-fn how_a_thread_left_unseen_follows_from_what_it_does_next() {
+fn an_unseen_switch_out_is_inferred_from_the_next_step() {
     assert_eq!(left(Step::Woken { by: 0 }, 1), 1, "asleep");
     assert_eq!(left(Step::In, 1), 0, "runnable");
     assert_eq!(left(Step::Preempted, 1), 0, "runnable");
 }
 
 #[test]
-fn only_a_thread_with_a_reservation_comes_back_without_a_wake_up() {
+fn only_a_thread_with_a_reservation_returns_without_a_wake_up() {
     let steps =
         [(1_000_000, Step::In), (1_100_000, Step::Asleep { interruptible: true }), (1_900_000, Step::In)]
             .map(|(at, step)| Record::Switch(Switch { tid: FIRST, at: Instant::from_ns(at), cpu: 0, step }));
@@ -367,7 +367,7 @@ fn only_a_thread_with_a_reservation_comes_back_without_a_wake_up() {
 }
 
 #[test]
-fn a_recording_without_steps_has_jobs_alone() {
+fn a_recording_without_steps_shows_only_jobs() {
     let (bytes, counts) = timeline(1, &records(1, &[]), &[(FIRST, SLEEP, job_at(1_000_000, 1_500_000))]);
     assert_eq!(counts, Counts { threads: 1, jobs: 1, ..Counts::default() });
     assert!(Decoded::new(&bytes).switches.is_empty());
@@ -399,7 +399,7 @@ impl io::Write for Full {
 }
 
 #[test]
-fn a_full_disk_is_an_error_that_says_so() {
+fn a_full_disk_is_reported() {
     let error =
         Timeline::new(Full, &about(), &model(1, SLEEP)).and_then(Timeline::finish).err().unwrap().to_string();
     assert!(error.contains("cannot write the timeline") && error.contains("no storage space"), "{error}");

@@ -2,7 +2,7 @@
 //! punctual-schedule --example timing`.
 //!
 //! For each plugin and test: how many specs were refused while it was filled, how many of them because it was
-//! too much to prove, and then the median and the 99th percentile of consider, admit and release of one more
+//! too complex to test, and then the median and the 99th percentile of consider, admit and release of one more
 //! spec, on one processor.
 
 use punctual_model::Duration;

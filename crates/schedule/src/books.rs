@@ -1,10 +1,9 @@
-//! What a processor carries: sums that are brought up to date with each spec that comes or goes, so that
-//! asking costs nothing.
+//! The books of a processor: sums over its specs, updated as specs come and go, so that reading them is free.
 
 use crate::task::Task;
 use crate::{Load, Utilization};
 
-/// One processor's, for one plugin.
+/// The books of one processor, for one plugin.
 #[derive(Clone, Debug)]
 pub(crate) struct Books {
     pub(crate) processor: u32,
@@ -41,7 +40,7 @@ impl Books {
     }
 }
 
-/// The sentence for a processor that would be taken beyond the threshold (Equation 3).
+/// Message: a processor's utilization would exceed the threshold (Equation 3).
 pub(crate) fn exceeds(
     threshold: Utilization,
     processor: u32,
@@ -49,19 +48,20 @@ pub(crate) fn exceeds(
     needed: Utilization,
 ) -> String {
     format!(
-        "utilization, processor {processor}: {needed} are needed, {taken} are taken, and the threshold is {threshold}"
+        "utilization, processor {processor}: {needed} needed, {taken} already taken, the threshold is \
+         {threshold}"
     )
 }
 
-/// Places in `books`, the least loaded first by `measure`; worst fit takes the first. Equal ones stay in the
-/// order of the configuration.
+/// Indices of `books`, least loaded by `measure` first; worst fit takes the first. Ties stay in the order of
+/// the configuration.
 pub(crate) fn least_loaded<K: Ord>(books: &[Books], measure: impl Fn(&Books) -> K) -> Vec<usize> {
     let mut places: Vec<usize> = (0..books.len()).collect();
     places.sort_by_cached_key(|&at| measure(&books[at]));
     places
 }
 
-/// The first place that passes a test, with what it found; else why the first of all does not pass.
+/// The first place that passes `test`, with its result; if none does, why the first one failed.
 pub(crate) fn first_fit<T>(
     places: &[usize],
     mut test: impl FnMut(usize) -> Result<T, String>,

@@ -1,21 +1,20 @@
 //! The processor-demand test for preemptive EDF on one processor, deadlines no longer than periods (Baruah,
 //! Rosier and Howell 1990), by Quick Processor-demand Analysis (Zhang and Burns 2009).
 //!
-//! > All deadlines are kept if and only if h(t) = Σ (⌊(t − D_i) / T_i⌋ + 1) · Q_i over all tasks with D_i ≤ t
+//! > All deadlines are met if and only if h(t) = Σ (⌊(t − D_i) / T_i⌋ + 1) · Q_i over all tasks with D_i ≤ t
 //! > never exceeds t.
 //!
-//! The runtime of the task that is to be admitted may be open. QPA goes from long intervals to short ones,
-//! and where an interval has too much demand, the runtime is cut until it has not; what was passed before
-//! stays passed, since less is demanded there too. So one descent finds the longest runtime that is possible
-//! at all.
+//! The runtime of the task to be admitted need not be fixed. QPA goes from long intervals to short ones; if
+//! the demand of an interval is too high, the runtime is reduced until it fits. Intervals that passed before
+//! still pass, since their demand falls too. So a single descent finds the longest feasible runtime.
 
 use crate::Utilization;
 use crate::task::Task;
 use crate::work::{Unproven, Work};
 use punctual_model::Duration;
 
-/// The longest runtime from `least` to `task.runtime` with which `task` can be scheduled beside `others`,
-/// which are sorted by deadline; `least`, if finding the longest takes too much work.
+/// The longest runtime from `least` to `task.runtime` with which `task` is schedulable together with
+/// `others`, which are sorted by deadline; `least`, if finding the longest takes too much work.
 pub(crate) fn longest_runtime(
     others: &[Task],
     task: Task,
@@ -31,11 +30,11 @@ pub(crate) fn longest_runtime(
     }
     match descend(others, task.with_runtime(longest), least, &mut work.half()) {
         Err(Unproven::TooMuch) => descend(others, task.with_runtime(least), least, work),
-        said => said,
+        result => result,
     }
 }
 
-/// QPA, which cuts the runtime to what is possible.
+/// QPA, reducing the runtime to what is feasible.
 fn descend(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Result<Duration, Unproven> {
     if suffices(others, &task) {
         return Ok(task.runtime);
@@ -48,7 +47,7 @@ fn descend(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Res
     while let Some(t) = interval {
         let (demand, jobs) = tasks.demand(t, work)?;
         runtime = cut(t, demand, jobs, runtime, least)?;
-        // Not above t any more, so a number of 64 bits.
+        // At most t now, so it fits 64 bits.
         let total = (demand + jobs * u128::from(runtime.ns())) as u64;
         if total <= shortest {
             break;
@@ -58,7 +57,7 @@ fn descend(others: &[Task], task: Task, least: Duration, work: &mut Work) -> Res
     Ok(runtime)
 }
 
-/// The longest runtime up to `runtime` with which an interval has no more demand than it is long.
+/// The longest runtime up to `runtime` with which the demand of an interval does not exceed its length.
 fn cut(t: u64, demand: u128, jobs: u128, runtime: Duration, least: Duration) -> Result<Duration, Unproven> {
     let t = u128::from(t);
     if demand + jobs * u128::from(runtime.ns()) <= t {
@@ -70,12 +69,12 @@ fn cut(t: u64, demand: u128, jobs: u128, runtime: Duration, least: Duration) -> 
             demand: demand + jobs * u128::from(least.ns()),
         });
     }
-    // There are jobs, since it matters what they take; and the quotient lies between two runtimes.
+    // `jobs` is positive, since the runtime matters; and the quotient lies between two runtimes.
     Ok(Duration::from_ns(((t - demand) / jobs.max(1)) as u64))
 }
 
-/// A runtime that takes all that is left leaves QPA endless intervals to look at. The first deadlines often
-/// forbid it; some of them are looked at before.
+/// With a runtime that uses up all remaining time, QPA has endless intervals to examine. The first deadlines
+/// often rule such a runtime out, so some of them are checked beforehand.
 fn cut_by_first_deadlines(
     others: &[Task],
     task: &Task,
@@ -96,9 +95,9 @@ fn cut_by_first_deadlines(
     Ok(runtime)
 }
 
-/// A sufficient test in one pass: each task's demand by a line from its first deadline on (Devi 2003; the
-/// first step of Albers and Slomka's approximation). Between deadlines the lines' sum rises no faster than
-/// time, so it is looked at there.
+/// A sufficient test in one pass: each task's demand is bounded by a line from its first deadline on (Devi
+/// 2003; the first step of Albers and Slomka's approximation). Between deadlines the sum of the lines rises
+/// no faster than time, so checking it at the deadlines is enough.
 fn suffices(others: &[Task], task: &Task) -> bool {
     let place = others.partition_point(|other| other.deadline <= task.deadline);
     let sorted = others[..place].iter().chain([task]).chain(&others[place..]);
@@ -117,7 +116,7 @@ fn suffices(others: &[Task], task: &Task) -> bool {
 
 struct Tasks<'a> {
     others: &'a [Task],
-    /// Its runtime is what it is at most.
+    /// With its longest runtime.
     task: &'a Task,
 }
 
@@ -126,14 +125,13 @@ impl Tasks<'_> {
         self.others.iter().chain([self.task])
     }
 
-    /// h(t) of the others, and the number of jobs of the task itself.
+    /// h(t) of the others, and the task's own number of jobs.
     fn demand(&self, t: u64, work: &mut Work) -> Result<(u128, u128), Unproven> {
         work.spend(self.others.len() + 1)?;
         let jobs = |task: &Task| {
-            t.checked_sub(task.deadline.ns())
-                .map_or(0, |beyond| u128::from(beyond / task.period.ns().max(1)) + 1)
+            t.checked_sub(task.deadline.ns()).map_or(0, |rest| u128::from(rest / task.period.ns().max(1)) + 1)
         };
-        // They are sorted: those behind have no deadline within t.
+        // They are sorted: the rest have no deadline within t.
         let begun = self.others.iter().take_while(|task| task.deadline.ns() <= t);
         Ok((begun.map(|task| jobs(task) * u128::from(task.runtime.ns())).sum(), jobs(self.task)))
     }
@@ -143,18 +141,17 @@ impl Tasks<'_> {
         work.spend(self.others.len() + 1)?;
         let last = |task: &Task| {
             let (deadline, period) = (task.deadline.ns(), task.period.ns().max(1));
-            let beyond = t.checked_sub(deadline)?.checked_sub(1)?;
-            Some(deadline + beyond / period * period)
+            let rest = t.checked_sub(deadline)?.checked_sub(1)?;
+            Some(deadline + rest / period * period)
         };
         Ok(self.all().filter_map(last).max())
     }
 
-    /// No interval longer than this need be looked at: the lesser of the bound by utilization and the
-    /// synchronous busy period.
+    /// Longest interval to examine: the lesser of the bound by utilization and the synchronous busy period.
     fn bound(&self, work: &mut Work) -> Result<u64, Unproven> {
         let by_utilization = self.bound_by_utilization();
-        // The busy period is often shorter, but its search is long when little is free. So it is given up
-        // soon if there is the other bound.
+        // The busy period is often shorter, but takes long to find when utilization is high. So the search
+        // stops early if the other bound is known.
         const ROUNDS: usize = 16;
         let mut busy = self.all().fold(0u64, |sum, task| sum.saturating_add(task.runtime.ns())).max(1);
         for round in 0.. {
@@ -174,7 +171,7 @@ impl Tasks<'_> {
         Ok(busy)
     }
 
-    /// max(D_max, Σ (T_i − D_i) · U_i / (1 − U)), where that is a number of 64 bits.
+    /// max(D_max, Σ (T_i − D_i) · U_i / (1 − U)), if it fits 64 bits.
     fn bound_by_utilization(&self) -> Option<u64> {
         let rate: Utilization = self.all().map(|task| task.rate).sum();
         let shortened = |task: &Task| {
@@ -198,7 +195,7 @@ mod tests {
         Task::new(Duration::from_ns(runtime), Duration::from_ns(period), Duration::from_ns(deadline), true)
     }
 
-    /// The last one is asked about.
+    /// The longest runtime of the last task.
     fn longest(tasks: &[(u64, u64, u64)], least: u64) -> Result<u64, Unproven> {
         let (&last, others) = tasks.split_last().unwrap();
         let mut others: Vec<_> = others.iter().copied().map(task).collect();
@@ -228,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_a_processor_can_be_had() {
+    fn a_processor_can_be_fully_used() {
         assert_eq!(longest(&[(1, 2, 2), (1, 4, 4), (2, 8, 8)], 1), Ok(2));
         assert_eq!(longest(&[(1, 2, 2), (2, 4, 4)], 1), Ok(2));
         assert_eq!(longest(&[(1, 2, 1), (2, 4, 4)], 1), Ok(2));
@@ -239,19 +236,19 @@ mod tests {
     }
 
     #[test]
-    fn great_numbers_neither_wrap_nor_take_for_ever() {
+    fn large_numbers_neither_overflow_nor_take_forever() {
         let great = i64::MAX as u64;
         let work = &mut Work::default();
         let others = [task((1, 2, 1)), task((great / 4, great, great / 2))];
-        let said =
+        let longest =
             longest_runtime(&others, task((great / 4, great, great - 1)), Duration::from_ns(great / 4), work);
-        assert!(!matches!(said, Ok(runtime) if runtime.ns() > great / 4));
+        assert!(!matches!(longest, Ok(runtime) if runtime.ns() > great / 4));
     }
 
     #[test]
-    fn where_the_longest_is_too_much_to_find_the_least_will_do() {
-        // All that the other one leaves: each interval that QPA looks at is hardly shorter than the one
-        // before.
+    fn the_least_runtime_is_returned_if_the_longest_takes_too_much_work() {
+        // It asks for all the time the other one leaves: each interval that QPA examines is hardly shorter
+        // than the one before.
         let others = [task((99_999, 100_000, 99_999))];
         let open = task((100_000, 10_000_000_000, 9_999_999_999));
         let least = Duration::from_ns(5);
@@ -298,19 +295,20 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
         #[test]
-        fn exactly_what_the_published_analysis_says(tasks in tasks()) {
-            // QPA is asked only where the others can be scheduled and the threshold is kept.
+        fn verdicts_equal_those_of_the_published_analysis(tasks in tasks()) {
+            // QPA requires that the others are schedulable and the threshold is not exceeded.
             let rate: Utilization = tasks.iter().map(|&spec| task(spec).rate).sum();
             if rate > Utilization::ONE {
                 return Ok(());
             }
             let (last, others) = tasks.split_last().unwrap();
-            let Some(said) = published_says(&tasks) else { return Ok(()) };
-            prop_assert_eq!(longest(&tasks, last.0).is_ok(), said);
-            // With a runtime that is open, the longest that is possible is found.
+            let Some(schedulable) = published_says(&tasks) else { return Ok(()) };
+            prop_assert_eq!(longest(&tasks, last.0).is_ok(), schedulable);
+            // If the runtime is not fixed, the longest feasible one is found.
             let longer = (last.0..=last.2).take_while(|&runtime| {
                 let with: Vec<_> = others.iter().copied().chain([(runtime, last.1, last.2)]).collect();
-                with.iter().map(|&spec| task(spec).rate).sum::<Utilization>() <= Utilization::ONE && published_says(&with) == Some(true)
+                with.iter().map(|&spec| task(spec).rate).sum::<Utilization>() <= Utilization::ONE
+                    && published_says(&with) == Some(true)
             });
             if let Some(expected) = longer.last() {
                 let rates: Utilization = others.iter().map(|&spec| task(spec).rate).sum();

@@ -35,7 +35,7 @@ struct Admitted {
     task: Task,
 }
 
-/// What is asked for, with everything that is mandatory.
+/// The parameters of a request, with everything that is mandatory.
 struct Request {
     least: Duration,
     most: Duration,
@@ -79,7 +79,7 @@ impl Edf {
         )
     }
 
-    /// The longest runtime in every `window` that keeps the threshold.
+    /// The longest runtime in every `window` within the threshold.
     fn within_threshold(
         &self,
         request: &Request,
@@ -114,7 +114,7 @@ impl Edf {
         let others = self.processors[place].tasks.iter().filter(|((_, spec), _)| Some(*spec) != replaced);
         let others: Vec<Task> = others.map(|(_, &task)| task).collect();
         longest_runtime(&others, task, request.least, work)
-            .map_err(|unproven| unproven.on("processor demand", books.processor))
+            .map_err(|unproven| unproven.message("processor demand", books.processor))
     }
 }
 
@@ -137,7 +137,7 @@ impl Plugin for Edf {
         };
         let mut work = Work::default();
         let found = match self.settings.test {
-            // No other processor can say yes where the least loaded one does not.
+            // If it does not fit the least loaded processor, it fits none.
             Test::Utilization => {
                 first_fit(&places[..1], |place| self.by_utilization(&request, &books[place]))
             }

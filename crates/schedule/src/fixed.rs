@@ -10,8 +10,8 @@ use crate::{
     Utilization,
 };
 
-/// Fixed priorities. Their order is kept as long as the range allows (Equation 6), and they themselves where
-/// they are free.
+/// Fixed priorities. Their order is preserved as long as the range allows (Equation 6); each spec gets the
+/// priority it requests if that is free.
 #[derive(Debug)]
 pub(crate) struct Fixed {
     settings: Settings,
@@ -40,7 +40,7 @@ impl Fixed {
     }
 
     /// The exact test. Specs that declare runtime and period are always tested against each other; one that
-    /// does not has to run below all of them, since it may take all that they leave.
+    /// does not must run below all of them, since it may use all the time they leave.
     fn test(
         &self,
         place: usize,

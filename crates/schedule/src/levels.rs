@@ -1,12 +1,12 @@
-//! From an order of urgency to the kernel's priorities (ReTiF, Equations 5 and 6), for one processor.
+//! Maps an order of urgency to the kernel's priorities (ReTiF, Equations 5 and 6), for one processor.
 //!
-//! Keys are what is ordered: smaller is more urgent. Distinct keys have distinct priorities as long as the
-//! range has enough of them; when it has not, neighbours share one. As few priorities as possible change when
-//! a key comes or goes: each change is a system call for each thread that has it.
+//! The order is that of keys: smaller is more urgent. Distinct keys have distinct priorities as long as the
+//! range has enough of them; otherwise neighbours share one. As few priorities as possible change when a key
+//! comes or goes: each change costs a system call for each thread that has it.
 //!
-//! What is safe to do without asking an admission test again: moving priorities without changing their order,
-//! and dividing a shared one, since then some threads are disturbed by fewer than before. Joining is what a
-//! test must have looked at, so it happens on insertion alone.
+//! Two things are safe without a new admission test: moving priorities without changing their order, and
+//! splitting a shared one, since some threads then have less interference than before. Joining needs a test,
+//! so it happens only on insertion.
 
 /// Priorities of one processor, and the keys that have them.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Levels {
 #[derive(Clone, Debug)]
 struct Level {
     priority: u32,
-    /// Sorted; each with the number of specs that have it. Never empty.
+    /// Sorted, each with the number of its specs. Never empty.
     keys: Vec<(u64, usize)>,
 }
 
@@ -46,7 +46,7 @@ impl Level {
 }
 
 impl Levels {
-    /// All priorities from `lowest` to `highest`, nobody on them.
+    /// All priorities from `lowest` to `highest`, unused.
     pub(crate) fn new(lowest: u32, highest: u32) -> Self {
         Self { lowest, highest: highest.max(lowest), levels: Vec::new() }
     }
@@ -71,14 +71,14 @@ impl Levels {
         self.levels.iter().any(|level| level.keys.len() > 1)
     }
 
-    /// How many levels begin at `key` or a more urgent one.
+    /// Number of levels that begin at `key` or a more urgent one.
     fn above(&self, key: u64) -> usize {
         self.levels.partition_point(|level| level.first() <= key)
     }
 
-    /// One more spec with this key; says whether other keys' priorities changed. A new key gets a priority
-    /// near `wish`, if that is possible without moving others, else in the middle of what is free, so that
-    /// later ones find room on both sides.
+    /// Adds a spec with this key; returns whether priorities of other keys changed. A new key gets a priority
+    /// near `wish` if that is possible without moving others, otherwise one in the middle of the free range,
+    /// which leaves room on both sides.
     pub(crate) fn insert(&mut self, key: u64, wish: Option<u32>) -> bool {
         let at = self.above(key);
         if at > 0 && key <= self.levels[at - 1].last() {
@@ -102,8 +102,7 @@ impl Levels {
         self.divide_shared() || moved
     }
 
-    /// As [`insert`](Self::insert), with the priority that this key had in an earlier life, if that is
-    /// possible.
+    /// Like [`insert`](Self::insert), at the priority this key had under an earlier daemon if possible.
     pub(crate) fn restore(&mut self, key: u64, priority: u32) -> bool {
         let at = self.above(key);
         let joins = |level: &Level| level.priority == priority;
@@ -126,8 +125,8 @@ impl Levels {
         self.insert(key, None)
     }
 
-    /// One spec less with this key; says whether other keys' priorities changed. Unknown keys are nothing to
-    /// do.
+    /// Removes a spec with this key; returns whether priorities of other keys changed. Unknown keys are
+    /// ignored.
     pub(crate) fn remove(&mut self, key: u64) -> bool {
         let Some(at) = self.above(key).checked_sub(1) else { return false };
         let keys = &mut self.levels[at].keys;
@@ -143,16 +142,16 @@ impl Levels {
         self.divide_shared()
     }
 
-    /// Priorities strictly between these two are free for a new level at `at`. The lower one may be one below
-    /// the range, so priorities begin at 1.
+    /// Priorities strictly between these two are free for a new level at `at`. The lower one may be just
+    /// below the range, which is why priorities begin at 1.
     fn bounds(&self, at: usize) -> (u32, u32) {
         let above = if at == 0 { self.highest + 1 } else { self.levels[at - 1].priority };
         let below = self.levels.get(at).map_or(self.lowest - 1, |level| level.priority);
         (above, below)
     }
 
-    /// Sees to it that there is a free priority for a new level at `at`, by moving those up or down to the
-    /// nearest free one. There must be one at all.
+    /// Makes a priority free for a new level at `at`, by moving the levels between it and the nearest free
+    /// priority. Some priority must be free.
     fn make_room(&mut self, at: usize) -> bool {
         let gap = |levels: &Self, at: usize| {
             let (above, below) = levels.bounds(at);
@@ -173,7 +172,7 @@ impl Levels {
         true
     }
 
-    /// Divides shared levels as long as there are free ones: the fullest first, in two halves.
+    /// Splits shared levels in two while priorities are free, the fullest first.
     fn divide_shared(&mut self) -> bool {
         let mut moved = false;
         while self.levels.len() < self.capacity() {
@@ -202,7 +201,7 @@ mod tests {
 
     #[test]
     fn requested_priorities_within_the_range_are_kept() {
-        // As FP does: the key falls as the priority rises.
+        // As in FP: the key falls as the priority rises.
         let mut levels = Levels::new(1, 99);
         for wish in [50, 99, 1, 51, 98, 49] {
             assert!(!levels.insert(100 - u64::from(wish), Some(wish)));
@@ -218,11 +217,11 @@ mod tests {
         assert!(levels.insert(20, Some(12)), "30 has to make room");
         levels.insert(40, Some(12));
         assert_eq!(priorities(&levels, [20, 30, 40]), [12, 11, 10]);
-        // Equation 6 does not hold any more: one has to be shared.
+        // Equation 6 no longer holds: one has to be shared.
         assert!(!levels.insert(35, None));
         let shared = priorities(&levels, [20, 30, 35, 40]);
         assert!(shared == [12, 11, 11, 10] || shared == [12, 11, 10, 10]);
-        assert!(levels.remove(20), "it is divided as soon as there is room");
+        assert!(levels.remove(20), "it is split as soon as there is room");
         assert_eq!(priorities(&levels, [30, 35, 40]), [12, 11, 10]);
     }
 
@@ -242,7 +241,7 @@ mod tests {
             assert!(!levels.restore(key, priority));
         }
         assert_eq!(priorities(&levels, [10, 20, 30, 40]), [3, 2, 2, 1]);
-        // What contradicts the order, or is out of range, is inserted as any other.
+        // A priority that contradicts the order or is out of range is ignored.
         let mut levels = Levels::new(1, 3);
         levels.restore(10, 2);
         levels.restore(20, 3);
@@ -252,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn monotone_always_and_strict_while_the_range_allows(
+        fn priorities_are_monotone_and_strictly_so_while_the_range_allows(
             lowest in 1..5u32,
             width in 0..8u32,
             steps in prop::collection::vec((any::<bool>(), 0..20u64, prop::option::of(1..20u32)), 1..80),
@@ -274,12 +273,19 @@ mod tests {
                 let now = priorities(&levels, books.keys().copied());
                 prop_assert!(now.iter().all(|priority| (lowest..=lowest + width).contains(priority)));
                 prop_assert!(now.windows(2).all(|pair| pair[0] >= pair[1]), "{now:?}");
-                let distinct = now.windows(2).filter(|pair| pair[0] != pair[1]).count() + usize::from(!now.is_empty());
-                prop_assert_eq!(distinct, now.len().min(width as usize + 1), "all levels are used before one is shared");
+                let distinct = now.windows(2).filter(|pair| pair[0] != pair[1]).count()
+                    + usize::from(!now.is_empty());
+                prop_assert_eq!(
+                    distinct,
+                    now.len().min(width as usize + 1),
+                    "all levels are used before one is shared"
+                );
                 prop_assert_eq!(levels.priority(key).is_some(), books.contains_key(&key));
-                let changed = before.iter().any(|(&other, &was)| other != key && books.contains_key(&other) && levels.priority(other) != was);
+                let changed = before.iter().any(|(&other, &was)| {
+                    other != key && books.contains_key(&other) && levels.priority(other) != was
+                });
                 prop_assert!(moved || !changed);
-                // Nobody who was more urgent is so no more, except where a level was joined by the new key.
+                // What was more urgent stays so, except where the new key joined a level.
                 for pair in before.iter().collect::<Vec<_>>().windows(2) {
                     let ((&urgent, &a), (&other, &b)) = (pair[0], pair[1]);
                     if a > b && books.contains_key(&urgent) && books.contains_key(&other) {

@@ -1,7 +1,7 @@
-//! Whether declared timing needs can be met, and how: admission tests, partitioning among processors, the
-//! plugins `EDF`, `RM`, `FP` and `RR`.
+//! Decides whether declared timing needs can be met, and how: admission tests, partitioning among processors,
+//! the plugins `EDF`, `RM`, `FP` and `RR`.
 //!
-//! Pure: no I/O, no clock, no kernel. What a plugin decides, the daemon sets.
+//! Pure: no I/O, no clock, no kernel. The daemon carries out what a plugin decides.
 //!
 //! | plugin | kernel policy | processor | test `utilization` (the paper's) | test `exact` |
 //! |---|---|---|---|---|
@@ -9,17 +9,17 @@
 //! | RM | SCHED_FIFO | least utilization | Σ Q / min(T, D) ≤ U^thr: necessary only | Σ Q / T ≤ U^thr, and response times |
 //! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | none | the same |
 //!
-//! An exact test asks the next processor where the least loaded one cannot take a spec.
+//! With an exact test, a spec that does not fit the least loaded processor is tested on the others.
 //!
-//! What a yes rests on: tasks are independent, do what they declared, and are delayed by nothing but each
-//! other. A plugin knows its own specs and no others': plugins that share a processor have to share it by
-//! their thresholds. What the kernel itself takes (latency, interrupts, migration, the 5 % that it withholds
-//! from real-time threads by default) is what a threshold below 1 leaves.
+//! Admission assumes that tasks are independent, stay within their declarations, and are delayed only by each
+//! other. A plugin knows its own specs only: plugins that share a processor must divide it by their
+//! thresholds. The kernel's share (latency, interrupts, migration, the 5 % it withholds from real-time
+//! threads by default) must fit in what a threshold below 1 leaves.
 //!
 //! With the exact test, a spec that declares no runtime (FP, RR: or no period) runs below all specs on its
-//! processor that declare them: RM puts it there, FP and RR refuse it where the declared priorities say
-//! otherwise. Specs whose admission was ignored are taken at their own risk and that of others, as the paper
-//! has it; a spec that declares its needs is not admitted below one whose needs are unknown.
+//! processor that declare both: RM places it there, FP and RR refuse it if the declared priorities say
+//! otherwise. Specs whose admission test was ignored are a risk to themselves and to others, as in the paper;
+//! a spec that declares its needs is not admitted below one whose needs are unknown.
 
 mod books;
 mod demand;

@@ -24,7 +24,7 @@ pub(crate) struct Partitioned {
 struct Processor {
     books: Books,
     levels: Levels,
-    /// Specs that declare a runtime and a period, from the most urgent.
+    /// Specs that declare a runtime and a period, most urgent first.
     tasks: BTreeMap<(u64, SpecId), Task>,
     /// The others: nothing below them can be guaranteed.
     unbounded: BTreeSet<(u64, SpecId)>,
@@ -38,7 +38,7 @@ struct Admitted {
     task: Option<Task>,
 }
 
-/// How urgent a spec is: the smaller, the more; and the priority that it would like to have.
+/// How urgent a spec is: a smaller key is more urgent. `wish` is the priority it requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Urgency {
     pub(crate) key: u64,
@@ -62,7 +62,7 @@ impl Partitioned {
         }
     }
 
-    /// The books with one spec counted as gone.
+    /// The books as if one spec had been released.
     pub(crate) fn books_without(&self, replaced: Option<SpecId>) -> Vec<Books> {
         let mut books: Vec<_> = self.processors.iter().map(|processor| processor.books.clone()).collect();
         if let Some(admitted) = replaced.and_then(|spec| self.specs.get(&spec)) {
@@ -72,9 +72,9 @@ impl Partitioned {
     }
 
     /// Whether a spec can join the processor at `place`: every guaranteed task runs above every spec that
-    /// declares no runtime or no period, and the task and all that it delays meet their deadlines by
-    /// response-time analysis. `task` is `None` for a spec that cannot be analysed. Tests the levels as they
-    /// will be, by doing to a copy what admission does to the original.
+    /// declares no runtime or no period, and the task and all less urgent ones meet their deadlines by
+    /// response-time analysis. `task` is `None` for a spec that cannot be analysed. Tests a copy of the
+    /// levels to which the spec has been added.
     pub(crate) fn prove(
         &self,
         place: usize,
@@ -105,7 +105,7 @@ impl Partitioned {
         self.enter(spec, parameters, urgency.key, offer, |levels| levels.insert(urgency.key, urgency.wish));
     }
 
-    /// As `admit`, at the priority that it had.
+    /// Like `admit`, at the priority it had before.
     pub(crate) fn restore(
         &mut self,
         spec: SpecId,
@@ -184,8 +184,8 @@ impl Processor {
             return Ok(());
         }
         Err(format!(
-            "processor {}: a spec without a declared runtime and period is there already, and this one would \
-             not run above it{}, so no deadline could be guaranteed",
+            "processor {} already has a spec without a declared runtime and period, and this one would not run \
+             above it{}, so its deadline cannot be guaranteed",
             self.books.processor,
             no_room(key < other)
         ))
@@ -207,13 +207,13 @@ impl Processor {
         }
         Err(format!(
             "processor {}: a spec without a declared runtime and period must run below all specs that declare \
-             them, and this one would not{}",
+             both, and this one would not{}",
             self.books.processor,
             no_room(key > other)
         ))
     }
 
-    /// Response-time analysis of `task` and of all that it delays.
+    /// Response-time analysis of `task` and all that it can delay.
     fn meets_deadlines(
         &self,
         levels: &Levels,
@@ -244,7 +244,7 @@ impl Processor {
             tasks.end_level();
         }
         let shared = if levels.shares() {
-            "; its plugin has fewer priorities than there are different urgencies, so some share one"
+            "; the plugin has fewer priorities than needed, so some specs share one"
         } else {
             ""
         };
@@ -252,20 +252,21 @@ impl Processor {
             let processor = self.books.processor;
             match unproven {
                 Unproven::Late { task, response } => {
-                    let whose = if task == place_of_added { "this spec" } else { "a spec that was admitted before" };
+                    let whose = if task == place_of_added { "this spec" } else { "an admitted spec" };
                     let Task { runtime, deadline, .. } = tasks.tasks()[task];
                     format!(
-                        "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline {deadline}) could take {} or more{shared}",
+                        "response-time analysis, processor {processor}: {whose} (runtime {runtime}, deadline \
+                         {deadline}) could take {} or more{shared}",
                         Duration::from_ns(u64::try_from(response).unwrap_or(u64::MAX))
                     )
                 }
-                other => other.on("response-time analysis", processor),
+                other => other.message("response-time analysis", processor),
             }
         })
     }
 }
 
-/// The reason, where the order would be right and the range of priorities is too narrow.
+/// Why it fails although the order is right: the range of priorities is too narrow.
 fn no_room(ordered: bool) -> &'static str {
-    if ordered { ", since its plugin has no priority left between them" } else { "" }
+    if ordered { ", since the plugin has no priority left between them" } else { "" }
 }

@@ -1,23 +1,23 @@
-//! What every plugin does. Built-in ones are here; those from shared objects are wrapped by the daemon,
-//! behind the same trait.
+//! The interface of plugins. The built-in ones are in this crate; the daemon wraps those from shared objects
+//! in the same trait.
 
 use crate::Parameters;
 use punctual_model::Duration;
 
-/// A spec's number, given by the daemon, never used again in its life.
+/// A spec's number, assigned by the daemon and never reused while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpecId(pub u64);
 
-/// What the kernel is to be told of a thread.
+/// The scheduling policy to set for a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AssignedPolicy {
     /// SCHED_DEADLINE.
     Deadline {
         /// Budget in each period.
         runtime: Duration,
-        /// Relative.
+        /// Deadline, relative to the start of the period.
         deadline: Duration,
-        /// Of replenishment.
+        /// Period of replenishment.
         period: Duration,
     },
     /// SCHED_FIFO at a priority of 1 to 99.
@@ -29,20 +29,20 @@ pub enum AssignedPolicy {
 /// Where and how a spec's thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assignment {
-    /// The one processor that it is pinned to.
+    /// The processor it is pinned to.
     pub processor: u32,
-    /// How.
+    /// Policy and its parameters.
     pub policy: AssignedPolicy,
 }
 
-/// What a plugin would do for a spec. It binds nothing until [`Plugin::admit`].
+/// What a plugin would do for a spec. Not binding until [`Plugin::admit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// Where.
+    /// The processor the thread would run on.
     pub processor: u32,
-    /// Q^a, where a runtime was declared.
+    /// Q^a, if a runtime was declared.
     pub accepted_runtime: Option<Duration>,
-    /// Whether the admission test said no, and was ignored as asked.
+    /// Whether the admission test failed and was ignored on request.
     pub ignored: bool,
 }
 
@@ -53,70 +53,70 @@ pub enum Refusal {
     Lacks(&'static str),
     /// A parameter is out of bounds for this plugin.
     Bound(crate::Bound),
-    /// The admission test says no; a sentence with the figures: which test, on which processor, what was
-    /// needed and what there is.
+    /// The admission test failed. A sentence with the figures: which test, on which processor, what was
+    /// needed and what is available.
     Unschedulable(String),
 }
 
 /// What a plugin answers (ReTiF, Section 3.3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// RTF_OK: everything that is needed is known, and met.
+    /// RTF_OK: all needs are known and can be met.
     Ok(Offer),
-    /// RTF_PARTIAL: it can be taken, but a recommended parameter is missing.
+    /// RTF_PARTIAL: it can be admitted, but a recommended parameter is missing.
     Partial(Offer),
     /// RTF_NO.
     No(Refusal),
 }
 
-/// What a processor carries on behalf of one plugin.
+/// A processor's load from the specs of one plugin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Its number.
     pub processor: u32,
     /// Sum of Q^a / min(T, D) over the specs that declare both (ReTiF, Equation 2).
     pub utilization: f64,
-    /// How many specs.
+    /// Number of specs.
     pub specs: usize,
 }
 
-/// An admission test with its books, and what follows of them for each thread.
+/// An admission test, the specs it has admitted, and how each of their threads is scheduled.
 ///
-/// The order of calls for a new spec: [`consider`](Plugin::consider), then [`admit`](Plugin::admit) with the
-/// offer. For a change within a plugin: `consider` with `replacing`, then `release` and `admit`, without
-/// anything between. Nothing that `consider` does can be observed.
+/// Order of calls for a new spec: [`consider`](Plugin::consider), then [`admit`](Plugin::admit) with the
+/// offer. To change a spec within a plugin: `consider` with `replacing`, then `release` and `admit`, with no
+/// call in between. `consider` has no visible side effects.
 pub trait Plugin: std::fmt::Debug {
     /// The name in the configuration.
     fn name(&self) -> &str;
-    /// The admission test. `replacing` counts as gone.
+    /// The admission test, as if the spec `replacing` had been released.
     fn consider(&self, parameters: &Parameters, replacing: Option<SpecId>) -> Answer;
-    /// Takes a spec in, as offered. If the offer's processor is not one of the plugin's (any more), the spec
-    /// is not taken in, and has no assignment.
+    /// Admits a spec as offered. If the plugin does not (or no longer) manage the offer's processor, the spec
+    /// is not admitted and has no assignment.
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer);
-    /// As [`admit`](Plugin::admit), for a spec that an earlier daemon admitted and scheduled as `was`; that
-    /// is kept where possible, so that the guarantees of then hold where priorities had to be shared, and no
-    /// thread need be touched.
+    /// Like [`admit`](Plugin::admit), for a spec that an earlier daemon admitted and scheduled as `was`. Keeps
+    /// that assignment if possible: the old guarantees then hold even where priorities are shared, and no
+    /// thread has to be changed.
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
         let _ = was;
         self.admit(spec, parameters, offer);
     }
-    /// Forgets a spec. Unknown ones are none of its business.
+    /// Releases a spec. Unknown specs are ignored.
     fn release(&mut self, spec: SpecId);
-    /// What holds for a spec now; it may change when others come and go.
+    /// The current assignment of a spec; admitting or releasing others may change it.
     fn assignment(&self, spec: SpecId) -> Option<Assignment>;
-    /// Whether the assignments of specs other than the one admitted or released may have changed since this
-    /// was last asked. The daemon then looks at those whose threads are attached.
+    /// Whether assignments of specs other than the one admitted or released may have changed since the last
+    /// call. The daemon then updates those with attached threads.
     fn shifted(&mut self) -> bool;
-    /// A spec's thread is scheduled as assigned from now on. For plugins that look after threads themselves
-    /// (ReTiF, Table 4: attach); the number is a TID in the daemon's PID namespace. Telling the kernel is the
-    /// daemon's, and done.
+    /// A spec's thread is now scheduled as assigned; the daemon has already set its policy. For plugins that
+    /// look after threads themselves (ReTiF, Table 4: attach). `thread` is a TID in the daemon's PID
+    /// namespace.
     fn attached(&mut self, spec: SpecId, thread: u32) {
         let _ = (spec, thread);
     }
-    /// It is so no longer; it may have ended.
+    /// The spec's thread was detached, or has ended.
     fn detached(&mut self, spec: SpecId) {
         let _ = spec;
     }
-    /// The books.
+    /// The load of each processor.
     fn loads(&self) -> Vec<Load>;
 }

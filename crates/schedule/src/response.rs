@@ -1,9 +1,9 @@
 //! Response-time analysis for preemptive fixed priorities on one processor (Joseph and Pandya 1986; Audsley
 //! et al. 1993; Lehoczky 1990).
 //!
-//! Tasks are sporadic and independent. Those that share a priority count as disturbing each other: that is
-//! right for every order among them, so for SCHED_FIFO as for SCHED_RR. Then all tasks of one level have the
-//! same demand
+//! Tasks are sporadic and independent. Tasks that share a priority are assumed to interfere with each other,
+//! which is safe for every order among them: for SCHED_FIFO and SCHED_RR. Then all tasks of one level have
+//! the same demand
 //!
 //! > W(t) = Σ ⌈t / T_j⌉ · Q_j over all tasks of this level and of more urgent ones,
 //!
@@ -11,28 +11,28 @@
 //! if it ends within a task's period, then this is the task's exact response time, for the order among equals
 //! that is worst for it. So a level is tested at once, however many tasks it has.
 //!
-//! Deadlines beyond the period are dealt with exactly too, job by job through the busy period (Lehoczky).
+//! Deadlines longer than the period are also tested exactly, job by job through the busy period (Lehoczky).
 //!
 //! The `response-time-analysis` crate has the same analysis for arrival curves. Its numbers wrap in release
-//! builds, its work has no bound, and it sees one task at a time, so n tasks take n² terms an iteration; here
-//! it is what the property tests compare with.
+//! builds, its work is not bounded, and it analyses one task at a time, so n tasks take n² terms per
+//! iteration. Here the property tests compare with it.
 
 use crate::task::Task;
 use crate::work::{Unproven, Work};
 
-/// What is tested: tasks from the most urgent, in levels of equal priority.
+/// The tasks to test: most urgent first, in levels of equal priority.
 #[derive(Debug, Default)]
 pub(crate) struct FixedPriorities {
     tasks: Vec<Task>,
-    /// By themselves, because the sums run over them and nothing else.
+    /// Periods and runtimes in arrays of their own, because the sums run over nothing else.
     periods: Vec<u64>,
     runtimes: Vec<u64>,
-    /// Where each level ends in `tasks`.
+    /// The end of each level in `tasks`.
     ends: Vec<usize>,
 }
 
 impl FixedPriorities {
-    /// The next task, of the same level as the one before unless [`end_level`](Self::end_level) was called
+    /// Appends a task, to the level of the previous one unless [`end_level`](Self::end_level) was called in
     /// between.
     pub(crate) fn push(&mut self, task: Task) {
         self.periods.push(task.period.ns().max(1));
@@ -40,7 +40,7 @@ impl FixedPriorities {
         self.tasks.push(task);
     }
 
-    /// What comes now is less urgent.
+    /// Ends a level: the tasks that follow are less urgent.
     pub(crate) fn end_level(&mut self) {
         self.ends.push(self.tasks.len());
     }
@@ -49,8 +49,8 @@ impl FixedPriorities {
         &self.tasks
     }
 
-    /// Whether all guaranteed tasks of level `first` and of less urgent ones keep their deadlines. Those
-    /// above are not looked at: nothing below disturbs them.
+    /// Whether all guaranteed tasks of level `first` and of less urgent ones meet their deadlines. More
+    /// urgent levels are skipped: nothing below interferes with them.
     pub(crate) fn prove(&self, first: usize, work: &mut Work) -> Result<(), Unproven> {
         let mut linear = Linear::default();
         let mut begin = 0;
@@ -70,8 +70,8 @@ impl FixedPriorities {
         Ok(())
     }
 
-    /// For guaranteed tasks of the level that ends at `end`. `busy` is no longer than this level's busy
-    /// period; returned is a greater such number.
+    /// [`prove`](Self::prove) for guaranteed tasks of the level that ends at `end`. `busy` is a lower bound of
+    /// this level's busy period; returns a tighter one.
     fn prove_level(
         &self,
         members: impl Iterator<Item = usize> + Clone,
@@ -81,7 +81,8 @@ impl FixedPriorities {
     ) -> Result<u64, Unproven> {
         let bound = |task: usize| self.tasks[task].deadline.min(self.tasks[task].period).ns();
         let Some(tightest) = members.clone().min_by_key(|&task| bound(task)) else { return Ok(busy) };
-        // One sum is often enough: if all that can come until then is done by then, the busy period is over.
+        // One sum is often enough: if all that can be released by then is also done by then, the busy period
+        // is over.
         if self.demand(bound(tightest), end, work)? <= u128::from(bound(tightest)) {
             return Ok(busy);
         }
@@ -103,7 +104,7 @@ impl FixedPriorities {
         Ok(if busy == u64::MAX { begin } else { busy })
     }
 
-    /// The least t ≥ `begin` with W(t) ≤ t; an error with what it exceeds, once that is more than `most`.
+    /// The least t ≥ `begin` with W(t) ≤ t; if that exceeds `most`, a lower bound of it as an error.
     fn busy_period(
         &self,
         begin: u64,
@@ -125,8 +126,7 @@ impl FixedPriorities {
         Ok(Err(t.into()))
     }
 
-    /// One task's jobs through the busy period of its level, where its period is shorter than that
-    /// (Lehoczky).
+    /// Checks each job of a task in the busy period of its level, for periods shorter than that (Lehoczky).
     fn prove_jobs(&self, task: usize, end: usize, work: &mut Work) -> Result<(), Unproven> {
         let (runtime, period, deadline) =
             (self.runtimes[task], self.periods[task], self.tasks[task].deadline.ns());
@@ -136,7 +136,7 @@ impl FixedPriorities {
             let latest = release.checked_add(deadline).ok_or(Unproven::TooMuch)?;
             let own = u128::from(job) * u128::from(runtime);
             loop {
-                // W counts ⌈t / T⌉ jobs of this task; only those up to this one are ahead of its end.
+                // W counts ⌈t / T⌉ jobs of this task; only those up to this one run before its end.
                 let counted = u128::from(t.div_ceil(period)) * u128::from(runtime);
                 let demand = self.demand(t, end, work)? - counted + own;
                 if demand <= u128::from(t) {
@@ -166,9 +166,9 @@ impl FixedPriorities {
     }
 }
 
-/// An upper bound on response times that is linear in the sums over all tasks so far, so it costs the same
-/// whatever their number (Bini, Nguyen, Richard and Baruah 2009): R_i ≤ (Q_i + Σ Q_j (1 − U_j)) / (1 − Σ
-/// U_j), for deadlines of any length as long as Σ U_j + U_i ≤ 1.
+/// An upper bound of response times that needs only sums over the tasks so far, so that its cost does not
+/// depend on their number (Bini, Nguyen, Richard and Baruah 2009):
+/// R_i ≤ (Q_i + Σ Q_j (1 − U_j)) / (1 − Σ U_j), for deadlines of any length if Σ U_j + U_i ≤ 1.
 #[derive(Debug, Default)]
 struct Linear {
     /// Σ Q_j (1 − U_j), rounded up.
@@ -179,13 +179,13 @@ struct Linear {
 impl Linear {
     fn add(&mut self, task: &Task) {
         let runtime = task.runtime.ns();
-        // The rate is rounded up, by less than what 1 ns makes up for.
+        // The rate is rounded up, by less than what these 2 ns compensate.
         let less = task.rate.part_of(runtime).saturating_sub(2);
         self.carried += u128::from(runtime).saturating_sub(less);
         self.rate += task.rate;
     }
 
-    /// Whether one of the tasks that were added keeps its deadline, if all others are more urgent.
+    /// Whether an added task meets its deadline even if all others are more urgent.
     fn suffices_for(&self, task: &Task) -> bool {
         let deadline = task.deadline.ns();
         let others = (self.rate - task.rate).part_of(deadline);
@@ -201,7 +201,7 @@ mod tests {
     use punctual_model::Duration;
     use response_time_analysis as published;
 
-    /// (runtime, period, deadline) from the most urgent, each on a level of its own.
+    /// Tasks (runtime, period, deadline), most urgent first, each on a level of its own.
     fn set(tasks: &[(u64, u64, u64)]) -> FixedPriorities {
         let mut set = FixedPriorities::default();
         for &(runtime, period, deadline) in tasks {
@@ -216,7 +216,7 @@ mod tests {
         set
     }
 
-    /// The least deadline with which the last task is proved, and the others as they are.
+    /// The shortest deadline with which the last task passes the test.
     fn response(tasks: &[(u64, u64)]) -> u64 {
         let mut tasks: Vec<_> =
             tasks.iter().map(|&(runtime, period)| (runtime, period, u64::MAX >> 2)).collect();
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_disturb_each_other() {
+    fn tasks_of_equal_priority_interfere_with_each_other() {
         let tasks = [(2, 10, 4), (2, 10, 3)].map(|(q, t, d)| {
             Task::new(Duration::from_ns(q), Duration::from_ns(t), Duration::from_ns(d), true)
         });
@@ -271,7 +271,7 @@ mod tests {
             shared.prove(0, &mut Work::default()),
             Err(Unproven::Late { task: 1, response: 4 })
         ));
-        // The one whose admission was ignored may be late itself.
+        // The one whose test was ignored may itself be late.
         let mut shared = FixedPriorities::default();
         shared.push(tasks[0]);
         shared.push(Task { guaranteed: false, ..tasks[1] });
@@ -280,18 +280,18 @@ mod tests {
     }
 
     #[test]
-    fn great_numbers_neither_wrap_nor_take_for_ever() {
+    fn large_numbers_neither_overflow_nor_take_forever() {
         let great = i64::MAX as u64;
         let tasks = vec![(great / 2, great, great); 3];
         assert!(matches!(set(&tasks).prove(0, &mut Work::default()), Err(Unproven::Late { task: 2, .. })));
-        // The last one's busy period takes a step for each of 2⁶² jobs.
+        // The busy period of the last one takes a step for each of 2⁶² jobs.
         let endless = [(1, 2, 2), (great / 2 - 1, great, great)];
         assert_eq!(set(&endless).prove(0, &mut Work::default()), Ok(()));
         let endless = [(2, 3, 3), (great / 3, great, great - 7)];
         assert!(set(&endless).prove(0, &mut Work::default()).is_err());
     }
 
-    /// What the published analysis says; `None` if it finds nothing within a long time.
+    /// The response time by the published analysis; `None` if it finds none up to a limit.
     fn published_response(tasks: &[(u64, u64)]) -> Option<u64> {
         use published::{arrival::Sporadic, demand::RBF, wcet::Scalar};
         let bound = |&(runtime, period): &(u64, u64)| {
@@ -319,7 +319,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
         #[test]
-        fn exactly_what_the_published_analysis_says(tasks in tasks()) {
+        fn response_times_equal_those_of_the_published_analysis(tasks in tasks()) {
             let responses: Vec<_> = (1..=tasks.len()).map(|n| published_response(&tasks[..n])).collect();
             let known = responses.iter().take_while(|response| response.is_some()).count();
             let with = |responses: &[Option<u64>]| -> Vec<_> {
@@ -329,8 +329,10 @@ mod tests {
             for task in (0..known).filter(|&task| responses[task] > Some(1)) {
                 let mut shorter = responses[..known].to_vec();
                 shorter[task] = shorter[task].map(|response| response - 1);
-                let said = set(&with(&shorter)).prove(task, &mut Work::unlimited());
-                prop_assert!(matches!(said, Err(Unproven::Late { task: late, response }) if late == task && response <= responses[task].unwrap().into()), "{:?}", said);
+                let verdict = set(&with(&shorter)).prove(task, &mut Work::unlimited());
+                let is_late = matches!(verdict, Err(Unproven::Late { task: late, response })
+                    if late == task && response <= responses[task].unwrap().into());
+                prop_assert!(is_late, "{:?}", verdict);
             }
             if known < tasks.len() {
                 let mut lax = responses[..=known].to_vec();
@@ -340,7 +342,7 @@ mod tests {
         }
 
         #[test]
-        fn a_limit_on_work_only_makes_it_say_no(tasks in tasks(), steps in 0..200usize) {
+        fn a_limit_on_work_never_turns_a_no_into_a_yes(tasks in tasks(), steps in 0..200usize) {
             let tasks: Vec<_> = tasks.into_iter().map(|(q, t)| (q, t, t)).collect();
             let mut work = Work::unlimited();
             work.spend(usize::MAX - steps).unwrap();

@@ -26,9 +26,8 @@ impl RateMonotonic {
         }
     }
 
-    /// Equation 5, in its order; the priorities themselves only matter by that. With the exact test, specs
-    /// without a runtime come after all that declare one, again by their periods: they may take all that is
-    /// left.
+    /// Equation 5; only the order of priorities matters. With the exact test, specs without a runtime come
+    /// after all that declare one, again by period: they may use all the remaining time.
     fn urgency(&self, parameters: &Parameters) -> Option<Urgency> {
         /// Longer than any period (see `Parameters::check`).
         const LAST: u64 = 1 << 63;
@@ -67,7 +66,7 @@ impl Plugin for RateMonotonic {
         let mut work = Work::default();
         let found = match (self.settings.test, task) {
             (Test::Utilization, None) => Ok((places[0], ())),
-            // No other processor can say yes where the least loaded one does not.
+            // If it does not fit the least loaded processor, it fits none.
             (Test::Utilization, Some(task)) => first_fit(&places[..1], |place| {
                 self.fits(&books[place], books[place].utilization, task.utilization())
             }),

@@ -1,4 +1,4 @@
-//! How a built-in plugin is made, as an administrator configures it (ReTiF, Section 3.5).
+//! The settings of built-in plugins, as an administrator configures them (ReTiF, Section 3.5).
 
 use crate::edf::Edf;
 use crate::fixed::Fixed;
@@ -16,12 +16,12 @@ pub enum Kind {
     Rm,
     /// Fixed priorities as requested, by SCHED_FIFO.
     Fp,
-    /// As FP, by SCHED_RR.
+    /// Like FP, by SCHED_RR.
     Rr,
 }
 
 impl Kind {
-    /// All there are.
+    /// All kinds.
     pub const ALL: [Kind; 4] = [Kind::Edf, Kind::Rm, Kind::Fp, Kind::Rr];
 }
 
@@ -41,11 +41,11 @@ impl FromStr for Kind {
 
     fn from_str(name: &str) -> Result<Self, String> {
         let kind = Kind::ALL.into_iter().find(|kind| kind.to_string().eq_ignore_ascii_case(name));
-        kind.ok_or_else(|| format!("there is no built-in plugin `{name}`; there are EDF, RM, FP and RR"))
+        kind.ok_or_else(|| format!("there is no built-in plugin `{name}`; there is EDF, RM, FP or RR"))
     }
 }
 
-/// Which admission test.
+/// An admission test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Test {
     /// The paper's: the sum of Q / min(T, D) up to the threshold for EDF and RM, none for FP and RR.
@@ -80,31 +80,31 @@ impl FromStr for Test {
 /// One plugin's settings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The name under which it is asked for.
+    /// Its name in the configuration and in requests.
     pub name: String,
-    /// Those that it may use. Among equally loaded ones the first is taken.
+    /// The processors it may use; the first of equally loaded ones is taken.
     pub processors: Vec<u32>,
-    /// From and to, both included. EDF has no use for them.
+    /// The lowest and highest priority it may use. EDF does not use them.
     pub priorities: (u32, u32),
-    /// U^thr: how much of each processor may be taken at most, above 0 and up to 1.
+    /// U^thr: greatest utilization of each processor, above 0 and up to 1.
     pub threshold: f64,
-    /// Which admission test.
+    /// The admission test.
     pub test: Test,
-    /// The kernel's.
+    /// The kernel's limits.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// What is wrong with them for this kind of plugin, if anything is.
+    /// Checks the settings for this kind of plugin. Errors are messages for administrators.
     pub fn check(&self, kind: Kind) -> Result<(), String> {
         let name = &self.name;
         if self.processors.is_empty() {
-            return Err(format!("plugin `{name}`: it needs one processor at least"));
+            return Err(format!("plugin `{name}`: needs at least one processor"));
         }
         let mut sorted = self.processors.clone();
         sorted.sort_unstable();
         if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("plugin `{name}`: processor {} is there twice", twice[0]));
+            return Err(format!("plugin `{name}`: processor {} is listed twice", twice[0]));
         }
         if self.threshold > 1.0 || Utilization::limit(self.threshold).is_none() {
             return Err(format!(
@@ -116,19 +116,20 @@ impl Settings {
         let (least, greatest) = self.limits.priorities;
         if kind != Kind::Edf && !(least.max(1) <= lowest && lowest <= highest && highest <= greatest) {
             return Err(format!(
-                "plugin `{name}`: priorities {lowest} to {highest} are no range within {least} to {greatest}, which the kernel has"
+                "plugin `{name}`: priorities {lowest} to {highest} are not a range within the kernel's \
+                 {least} to {greatest}"
             ));
         }
         Ok(())
     }
 
-    /// U^thr. Settings that passed [`check`](Self::check) have one.
+    /// U^thr. Valid if the settings passed [`check`](Self::check).
     pub(crate) fn limit(&self) -> Utilization {
         Utilization::limit(self.threshold).unwrap_or_default()
     }
 }
 
-/// A built-in plugin with empty books. Errors are sentences for administrators.
+/// Makes a built-in plugin without any specs. Errors are messages for administrators.
 pub fn plugin(kind: Kind, settings: Settings) -> Result<Box<dyn Plugin>, String> {
     settings.check(kind)?;
     Ok(match kind {
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_made_under_its_name() {
+    fn every_kind_of_plugin_gets_the_configured_name() {
         for kind in Kind::ALL {
             let plugin = plugin(kind, settings()).unwrap();
             assert_eq!(plugin.name(), "A");
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    fn invalid_settings_are_refused_by_name() {
         let refused = |kind, settings| plugin(kind, settings).map(|_| ()).unwrap_err();
         assert!(refused(Kind::Edf, Settings { processors: vec![], ..settings() }).contains("one processor"));
         assert!(

@@ -1,4 +1,4 @@
-//! A task of which everything is known that an admission test needs.
+//! A task with all the parameters that an admission test needs.
 
 use crate::{Parameters, Utilization};
 use punctual_model::Duration;
@@ -9,15 +9,15 @@ pub(crate) struct Task {
     pub(crate) runtime: Duration,
     pub(crate) period: Duration,
     pub(crate) deadline: Duration,
-    /// Whether its own deadlines are to be kept; not, where its admission was ignored. It disturbs others all
-    /// the same.
+    /// Whether its own deadlines must be met: false if its admission test was ignored. It interferes with
+    /// others either way.
     pub(crate) guaranteed: bool,
     /// Q^a / T.
     pub(crate) rate: Utilization,
 }
 
 impl Task {
-    /// `None` where runtime or period was not declared.
+    /// `None` if runtime or period was not declared.
     pub(crate) fn from_parameters(
         parameters: &Parameters,
         runtime: Option<Duration>,

@@ -1,13 +1,13 @@
-//! Shares of a processor, exactly: whole numbers of 2⁻⁶⁴.
+//! Exact shares of a processor: integer multiples of 2⁻⁶⁴.
 //!
-//! The utilization of a spec is rounded up once, when it is formed. Sums and differences are exact from then
-//! on: whatever comes and goes, the books end where they began, and never say less than what is used.
+//! The utilization of a spec is rounded up once, when it is computed. Sums and differences are exact from
+//! then on: after any sequence of additions and removals the books balance, and never understate the use.
 
 use punctual_model::Duration;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// A share of a processor, or a sum of such.
+/// A share of a processor, or a sum of shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Utilization(u128);
 
@@ -18,7 +18,7 @@ impl Utilization {
     pub const ONE: Self = Self(1 << 64);
 
     /// `runtime` in every `window`, rounded up. With `window` = min(T, D) this is U of ReTiF's Equation 1.
-    /// Windows of nothing count as 1 ns.
+    /// A window of zero counts as 1 ns.
     pub fn new(runtime: Duration, window: Duration) -> Self {
         Self((u128::from(runtime.ns()) << 64).div_ceil(u128::from(window.ns().max(1))))
     }
@@ -26,22 +26,21 @@ impl Utilization {
     /// A limit on sums, from a decimal fraction as people write it; `None` if it is not positive or not
     /// finite.
     ///
-    /// 0.7 is no binary fraction, and utilizations are rounded up; so below 1 the limit is 2⁻⁴⁴ (6·10⁻¹⁴)
-    /// more than what is written: 7 ms in 10 ms fit, and so do seven times 1 ms. At 1 it is exactly one
-    /// processor, and so at every whole number, since beyond that nothing can be guaranteed.
+    /// 0.7 is not a binary fraction, and utilizations are rounded up; so a limit that is not a whole number
+    /// is 2⁻⁴⁴ (6·10⁻¹⁴) greater than written: 7 ms in 10 ms fit, and so do seven times 1 ms. A limit of 1 is
+    /// exactly one processor (the same for every whole number), since nothing beyond can be guaranteed.
     pub fn limit(fraction: f64) -> Option<Self> {
         const ALLOWANCE: u128 = 1 << 20;
         if !(fraction > 0.0 && fraction.is_finite()) {
             return None;
         }
-        // A multiplication by a power of two is exact; the cast rounds down, and ends at the greatest number.
+        // Multiplication by a power of two is exact; the cast rounds down and saturates.
         let limit = (fraction * 2f64.powi(64)) as u128;
         let whole = fraction.fract() == 0.0;
         Some(Self(if whole { limit } else { limit.saturating_add(ALLOWANCE) }))
     }
 
-    /// The longest runtime in every `window` that takes no more than this share: the right-hand side of
-    /// Equation 4.
+    /// The longest runtime in every `window` within this share: the right-hand side of Equation 4.
     pub fn runtime_in(self, window: Duration) -> Duration {
         if self >= Self::ONE {
             return window;
@@ -57,17 +56,17 @@ impl Utilization {
         whole.saturating_mul(u128::from(span)).saturating_add(part)
     }
 
-    /// Whole 2⁻⁶⁴ of a processor.
+    /// In units of 2⁻⁶⁴ of a processor.
     pub(crate) fn raw(self) -> u128 {
         self.0
     }
 
-    /// This less `other`; nothing, if that is more.
+    /// This minus `other`; zero if `other` is greater.
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// For people: 1 is one processor.
+    /// As a fraction of one processor.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / 2f64.powi(64)
     }
@@ -75,7 +74,7 @@ impl Utilization {
 
 impl Add for Utilization {
     type Output = Self;
-    /// Saturates; a sum of 2⁶³ whole processors is needed for that.
+    /// Saturates, at 2⁶⁴ processors.
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
@@ -121,7 +120,7 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_ms;
 
     #[test]
-    fn what_is_written_in_decimals_fits() {
+    fn decimal_limits_allow_what_they_say() {
         for tenths in 1..=9u64 {
             let limit = Utilization::limit(tenths as f64 / 10.0).unwrap();
             assert!(Utilization::new(MS(tenths), MS(10)) <= limit);
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_refused() {
+    fn limits_must_be_positive_and_finite() {
         for fraction in [0.0, -0.1, f64::NAN, f64::INFINITY] {
             assert_eq!(Utilization::limit(fraction), None);
         }
@@ -141,7 +140,7 @@ mod tests {
 
     #[test]
     fn one_processor_is_never_exceeded() {
-        // Three thirds, each rounded up: the books may say more than is used, never less.
+        // Three thirds, each rounded up: the books may overstate the use, never understate it.
         let third = Utilization::new(MS(1), MS(3));
         assert!(third + third + third > Utilization::ONE);
         assert!(third + third + third - Utilization::ONE <= Utilization(3));
@@ -168,7 +167,8 @@ mod tests {
 
         #[test]
         fn sums_are_reversible(parts in prop::collection::vec((1..1u64 << 63, 1..1u64 << 63), 0..50)) {
-            let parts: Vec<_> = parts.into_iter().map(|(q, t)| Utilization::new(Duration::from_ns(q.min(t)), Duration::from_ns(t))).collect();
+            let share = |(q, t): (u64, u64)| Utilization::new(Duration::from_ns(q.min(t)), Duration::from_ns(t));
+            let parts: Vec<_> = parts.into_iter().map(share).collect();
             let mut sum = parts.iter().copied().sum::<Utilization>();
             for part in &parts {
                 sum -= *part;

@@ -1,9 +1,10 @@
-//! How much an exact test may do. Such tests take pseudo-polynomial time, and a daemon that admits one client
-//! makes others wait.
+//! A limit on the work of an exact test. Such tests take pseudo-polynomial time, and other clients wait while
+//! the daemon tests one spec.
 
 use punctual_model::Duration;
 
-/// What is left, in terms of a demand sum: a division, a multiplication and an addition, a few nanoseconds.
+/// What is left, in terms of a demand sum. A term is a division, a multiplication and an addition: a few
+/// nanoseconds.
 #[derive(Debug)]
 pub(crate) struct Work(u64);
 
@@ -23,7 +24,7 @@ impl Work {
         Ok(())
     }
 
-    /// Parts with half of what is left.
+    /// Splits off half of what is left.
     pub(crate) fn half(&mut self) -> Self {
         let half = self.0 / 2;
         self.0 -= half;
@@ -36,21 +37,20 @@ impl Work {
     }
 }
 
-/// Why an exact test does not say yes.
+/// Why an exact test did not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unproven {
-    /// A task (its place in what was tested) needs at least this long for a job, which is beyond its
-    /// deadline.
+    /// A job of a task (its index among those tested) takes at least this long, which exceeds its deadline.
     Late { task: usize, response: u128 },
-    /// In some interval of this length more has to be done than that.
+    /// An interval of this length can have this much demand, which exceeds it.
     Demand { interval: Duration, demand: u128 },
-    /// It took too much work to find out.
+    /// The limit was reached before the test was decided.
     TooMuch,
 }
 
 impl Unproven {
-    /// For people.
-    pub(crate) fn on(self, test: &str, processor: u32) -> String {
+    /// A message for users.
+    pub(crate) fn message(self, test: &str, processor: u32) -> String {
         let ns = |ns: u128| Duration::from_ns(u64::try_from(ns).unwrap_or(u64::MAX));
         match self {
             Unproven::Late { response, .. } => {
@@ -58,13 +58,13 @@ impl Unproven {
             }
             Unproven::Demand { interval, demand } => {
                 format!(
-                    "{test}, processor {processor}: {} could have to be done within {interval}",
+                    "{test}, processor {processor}: up to {} of work could be due within {interval}",
                     ns(demand)
                 )
             }
             Unproven::TooMuch => format!(
-                "{test}, processor {processor}: too much to prove; it was given up after {LIMIT} steps. Lower utilization, and deadlines not far below the \
-                 periods, are proved sooner"
+                "{test}, processor {processor}: too complex; the test gave up after {LIMIT} steps. Lower \
+                 utilization, and deadlines close to the periods, are tested faster"
             ),
         }
     }

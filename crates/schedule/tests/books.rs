@@ -1,5 +1,5 @@
-//! Whatever comes, changes and goes: sums are those of the specs that are there, priorities are in the right
-//! order, assignments can be enacted, and what shifts is told.
+//! Under any sequence of admissions, changes and releases: the sums are those of the admitted specs,
+//! priorities are in the right order, the kernel would accept all assignments, and shifts are reported.
 
 use proptest::prelude::*;
 use punctual_model::Duration;
@@ -67,7 +67,7 @@ fn settings(test: Test, width: u32) -> Settings {
 
 type Specs = BTreeMap<SpecId, (Parameters, Offer)>;
 
-/// What the specs that are there come to.
+/// The load of each processor, summed up from the specs.
 fn sums(specs: &Specs) -> Vec<Load> {
     let load = |processor: u32| {
         let here = || specs.values().filter(|(_, offer)| offer.processor == processor);
@@ -119,7 +119,7 @@ fn check_order(kind: Kind, test: Test, plugin: &dyn Plugin, specs: &Specs, width
                 continue;
             };
             let key = if kind == Kind::Rm {
-                // Who declares no runtime comes last where the test is exact.
+                // With the exact test, specs without a runtime come last.
                 let last = test == Test::Exact && parameters.runtime.is_none();
                 parameters.period.unwrap().ns() + if last { 1 << 63 } else { 0 }
             } else {
@@ -157,7 +157,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn books_add_up(kind in prop::sample::select(&Kind::ALL[..]), exact in any::<bool>(), width in 1..12u32, steps in steps()) {
+    fn books_balance(kind in prop::sample::select(&Kind::ALL[..]), exact in any::<bool>(), width in 1..12u32, steps in steps()) {
         let test = if exact { Test::Exact } else { Test::Utilization };
         let mut plugin = plugin(kind, settings(test, width)).unwrap();
         let empty = format!("{plugin:?}");
@@ -175,7 +175,7 @@ proptest! {
                 let looks = format!("{plugin:?}");
                 let answer = plugin.consider(parameters, replaced);
                 prop_assert_eq!(&answer, &plugin.consider(parameters, replaced));
-                prop_assert_eq!(looks, format!("{plugin:?}"), "considering binds nothing");
+                prop_assert_eq!(looks, format!("{plugin:?}"), "considering changes nothing");
                 prop_assert!(!plugin.shifted());
                 let lacks = match kind {
                     Kind::Edf if parameters.runtime.is_none() => Some("runtime_ns"),
@@ -185,7 +185,7 @@ proptest! {
                 };
                 match &answer {
                     Answer::No(Refusal::Lacks(what)) => prop_assert_eq!(Some(*what), lacks),
-                    Answer::No(Refusal::Bound(_)) => prop_assert!(kind == Kind::Edf, "the general bounds are kept here"),
+                    Answer::No(Refusal::Bound(_)) => prop_assert!(kind == Kind::Edf, "the general bounds are met here"),
                     Answer::No(Refusal::Unschedulable(why)) => prop_assert!(!parameters.ignore_admission && !why.is_empty()),
                     Answer::Partial(_) => prop_assert!(kind == Kind::Rm && parameters.runtime.is_none()),
                     Answer::Ok(_) => prop_assert!(lacks.is_none()),
@@ -195,7 +195,8 @@ proptest! {
                 if let Some(replaced) = replaced {
                     spec = replaced;
                     plugin.release(spec);
-                    prop_assert_eq!(&answer, &plugin.consider(parameters, None), "what is replaced counts as gone");
+                    let released = plugin.consider(parameters, None);
+                    prop_assert_eq!(&answer, &released, "a replaced spec counts as released");
                 }
                 plugin.admit(spec, parameters, offered);
                 specs.insert(spec, (parameters.clone(), offered));
@@ -211,12 +212,13 @@ proptest! {
             }
             check_order(kind, test, &*plugin, &specs, width);
             let after = assignments(&*plugin, &specs);
-            let changed = before.iter().any(|(other, was)| *other != spec && after.get(other).is_some_and(|is| is != was));
-            prop_assert!(plugin.shifted() || !changed, "others' assignments changed, and nobody was told");
-            prop_assert!(!plugin.shifted(), "it is told once");
+            let changed =
+                before.iter().any(|(other, was)| *other != spec && after.get(other).is_some_and(|is| is != was));
+            prop_assert!(plugin.shifted() || !changed, "a change of other assignments was not reported");
+            prop_assert!(!plugin.shifted(), "a shift is reported once");
         }
 
-        // An earlier daemon's specs are taken back in any order, and are scheduled as they were.
+        // Specs of an earlier daemon are restored in any order, and are scheduled as before.
         let was = assignments(&*plugin, &specs);
         let mut again = punctual_schedule::plugin(kind, settings(test, width)).unwrap();
         for (&spec, (parameters, offer)) in specs.iter().rev() {
@@ -235,7 +237,7 @@ proptest! {
 }
 
 #[test]
-fn a_processor_that_is_not_the_plugins_takes_nothing() {
+fn a_spec_is_not_admitted_to_a_processor_of_another_plugin() {
     for kind in Kind::ALL {
         let mut plugin = plugin(kind, settings(Test::Exact, 9)).unwrap();
         let parameters = Parameters {

@@ -1,4 +1,4 @@
-//! The plugins as ReTiF's Section 5 has them, in numbers that can be followed by hand.
+//! The plugins of ReTiF's Section 5, with numbers that can be checked by hand.
 
 use punctual_model::Duration;
 use punctual_schedule::{
@@ -6,7 +6,7 @@ use punctual_schedule::{
     Test, plugin,
 };
 
-fn house(
+fn new_plugin(
     kind: Kind,
     test: Test,
     processors: &[u32],
@@ -63,7 +63,7 @@ fn priority(plugin: &dyn Plugin, spec: u64) -> u32 {
 
 #[test]
 fn edf_takes_the_least_loaded_processor() {
-    let mut edf = house(Kind::Edf, Test::Utilization, &[4, 5], (1, 1), 0.9);
+    let mut edf = new_plugin(Kind::Edf, Test::Utilization, &[4, 5], (1, 1), 0.9);
     assert_eq!(take(&mut *edf, 1, &task(3, 10, 10)).processor, 4);
     assert_eq!(take(&mut *edf, 2, &task(5, 10, 10)).processor, 5);
     assert_eq!(take(&mut *edf, 3, &task(1, 10, 10)).processor, 4);
@@ -80,7 +80,7 @@ fn edf_takes_the_least_loaded_processor() {
     let why = refused(edf.consider(&task(5, 10, 10), None));
     assert_eq!(
         why,
-        "utilization, processor 5: 50.00 % are needed, 50.00 % are taken, and the threshold is 90.00 %"
+        "utilization, processor 5: 50.00 % needed, 50.00 % already taken, the threshold is 90.00 %"
     );
     let ms = Duration::from_ms;
     let policy = AssignedPolicy::Deadline { runtime: ms(2), deadline: ms(4), period: ms(10) };
@@ -90,7 +90,7 @@ fn edf_takes_the_least_loaded_processor() {
 #[test]
 fn edf_accepts_up_to_the_desired_runtime() {
     for test in [Test::Utilization, Test::Exact] {
-        let mut edf = house(Kind::Edf, test, &[0], (1, 1), 0.9);
+        let mut edf = new_plugin(Kind::Edf, test, &[0], (1, 1), 0.9);
         take(&mut *edf, 1, &task(5, 10, 10));
         let desiring =
             |desired| Parameters { desired_runtime: Some(Duration::from_ms(desired)), ..task(1, 10, 10) };
@@ -110,23 +110,23 @@ fn edf_accepts_up_to_the_desired_runtime() {
 
 #[test]
 fn edf_proves_what_density_cannot() {
-    // Buttazzo's example: 2/4 + 2/5 + 3/7 is more than one processor, and all deadlines are kept.
+    // Buttazzo's example: 2/4 + 2/5 + 3/7 is more than one processor, yet all deadlines are met.
     let tasks = [task(2, 6, 4), task(2, 8, 5), task(3, 9, 7)];
-    let mut by_utilization = house(Kind::Edf, Test::Utilization, &[0], (1, 1), 1.0);
-    let mut exact = house(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);
+    let mut by_utilization = new_plugin(Kind::Edf, Test::Utilization, &[0], (1, 1), 1.0);
+    let mut exact = new_plugin(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);
     for spec in 0..2 {
         take(&mut *by_utilization, spec, &tasks[spec as usize]);
         take(&mut *exact, spec, &tasks[spec as usize]);
     }
     refused(by_utilization.consider(&tasks[2], None));
     take(&mut *exact, 2, &tasks[2]);
-    // A change counts the old one as gone, and no more than that.
+    // In a change, the old spec counts as released, and nothing else.
     assert_eq!(
         offered(exact.consider(&tasks[2], Some(SpecId(2)))).accepted_runtime,
         Some(Duration::from_ms(3))
     );
     let why = refused(exact.consider(&task(4, 12, 7), Some(SpecId(2))));
-    assert_eq!(why, "processor demand, processor 0: 8 ms could have to be done within 7 ms");
+    assert_eq!(why, "processor demand, processor 0: up to 8 ms of work could be due within 7 ms");
     refused(exact.consider(&tasks[2], Some(SpecId(77))));
     let open = Parameters { desired_runtime: Some(Duration::from_ms(9)), ..task(1, 9, 7) };
     assert_eq!(offered(exact.consider(&open, Some(SpecId(2)))).accepted_runtime, Some(Duration::from_ms(3)));
@@ -134,7 +134,7 @@ fn edf_proves_what_density_cannot() {
 
 #[test]
 fn edf_refuses_what_the_kernel_would() {
-    let edf = house(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);
+    let edf = new_plugin(Kind::Edf, Test::Exact, &[0], (1, 1), 1.0);
     let bound = |parameters: &Parameters| match edf.consider(parameters, None) {
         Answer::No(Refusal::Bound(bound)) => bound.parameter,
         other => panic!("{other:?}"),
@@ -146,7 +146,7 @@ fn edf_refuses_what_the_kernel_would() {
 
 #[test]
 fn rm_keeps_priorities_inverse_to_periods() {
-    let mut rm = house(Kind::Rm, Test::Exact, &[0], (50, 53), 1.0);
+    let mut rm = new_plugin(Kind::Rm, Test::Exact, &[0], (50, 53), 1.0);
     let mut shifted = Vec::new();
     for (spec, period) in [(1, 10), (2, 20), (3, 40), (4, 80), (5, 20)] {
         take(&mut *rm, spec, &task(1, period, period));
@@ -160,7 +160,7 @@ fn rm_keeps_priorities_inverse_to_periods() {
 
 #[test]
 fn rm_without_a_runtime_is_partial_and_carries_no_utilization() {
-    let mut rm = house(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
+    let mut rm = new_plugin(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
     let unknown = Parameters { runtime: None, deadline: None, ..task(1, 10, 10) };
     let answer = rm.consider(&unknown, None);
     assert_eq!(answer, Answer::Partial(Offer { processor: 0, accepted_runtime: None, ignored: false }));
@@ -173,8 +173,8 @@ fn rm_without_a_runtime_is_partial_and_carries_no_utilization() {
 #[test]
 fn rm_proves_what_utilization_cannot() {
     // 2/5 + 4/7 is less than one processor, and yet the second one is late.
-    let mut exact = house(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
-    let mut necessary = house(Kind::Rm, Test::Utilization, &[0], (1, 99), 1.0);
+    let mut exact = new_plugin(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
+    let mut necessary = new_plugin(Kind::Rm, Test::Utilization, &[0], (1, 99), 1.0);
     take(&mut *necessary, 1, &task(2, 5, 5));
     take(&mut *necessary, 2, &task(4, 7, 7));
     take(&mut *exact, 1, &task(2, 5, 5));
@@ -186,14 +186,14 @@ fn rm_proves_what_utilization_cannot() {
     );
     // The other way round it is the one that was there before; and where the least loaded processor cannot
     // take it, another one is asked.
-    let mut exact = house(Kind::Rm, Test::Exact, &[0], (1, 99), 1.0);
+    let mut exact = new_plugin(Kind::Rm, Test::Exact, &[0], (1, 99), 1.0);
     take(&mut *exact, 1, &task(4, 7, 7));
     let why = refused(exact.consider(&task(2, 5, 5), None));
     assert_eq!(
         why,
-        "response-time analysis, processor 0: a spec that was admitted before (runtime 4 ms, deadline 7 ms) could take 8 ms or more"
+        "response-time analysis, processor 0: an admitted spec (runtime 4 ms, deadline 7 ms) could take 8 ms or more"
     );
-    let mut exact = house(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
+    let mut exact = new_plugin(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
     take(&mut *exact, 1, &task(4, 7, 7));
     take(&mut *exact, 2, &task(6, 10, 10));
     assert_eq!(take(&mut *exact, 3, &task(2, 10, 10)).processor, 0);
@@ -207,7 +207,7 @@ fn fp_and_rr_take_the_processor_with_the_fewest_specs() {
         (Kind::Fp, AssignedPolicy::Fifo as fn(u32) -> AssignedPolicy),
         (Kind::Rr, AssignedPolicy::RoundRobin),
     ] {
-        let mut plugin = house(kind, Test::Exact, &[1, 2], (1, 99), 1.0);
+        let mut plugin = new_plugin(kind, Test::Exact, &[1, 2], (1, 99), 1.0);
         for spec in 0..4 {
             assert_eq!(
                 take(&mut *plugin, spec, &with_priority(10 + spec as u32)).processor,
@@ -223,12 +223,12 @@ fn fp_and_rr_take_the_processor_with_the_fewest_specs() {
 
 #[test]
 fn fp_keeps_the_order_of_requests_while_the_range_allows() {
-    let mut fp = house(Kind::Fp, Test::Utilization, &[0], (1, 3), 1.0);
+    let mut fp = new_plugin(Kind::Fp, Test::Utilization, &[0], (1, 3), 1.0);
     for (spec, request) in [(1, 70), (2, 90), (3, 80)] {
         take(&mut *fp, spec, &with_priority(request));
     }
     assert_eq!([2, 3, 1].map(|spec| priority(&*fp, spec)), [3, 2, 1]);
-    // Equation 6 does not hold for a fourth one: it shares.
+    // Equation 6 does not hold for a fourth one: it shares a priority.
     take(&mut *fp, 4, &with_priority(75));
     let priorities = [2, 3, 4, 1].map(|spec| priority(&*fp, spec));
     assert!(priorities.is_sorted_by(|a, b| a >= b), "{priorities:?}");
@@ -237,7 +237,7 @@ fn fp_keeps_the_order_of_requests_while_the_range_allows() {
 #[test]
 fn fp_and_rr_test_response_times() {
     let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
-    let mut fp = house(Kind::Fp, Test::Exact, &[0], (1, 99), 1.0);
+    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (1, 99), 1.0);
     take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
     refused(fp.consider(&urgent(20, task(2, 5, 5)), None));
     refused(fp.consider(&urgent(5, task(2, 5, 5)), None));
@@ -246,23 +246,23 @@ fn fp_and_rr_test_response_times() {
             .ignored
     );
     // The paper's: no test at all.
-    let mut fp = house(Kind::Fp, Test::Utilization, &[0], (1, 99), 1.0);
+    let mut fp = new_plugin(Kind::Fp, Test::Utilization, &[0], (1, 99), 1.0);
     take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
     take(&mut *fp, 2, &urgent(20, task(4, 5, 5)));
 }
 
-/// One spec that declares only a priority used to switch the test off for its processor: 160 % of a processor
-/// were admitted where 95 % is the threshold.
+/// A single spec that declares only a priority once switched the test off for its processor: a utilization of
+/// 160 % was admitted although the threshold is 95 %.
 #[test]
-fn a_spec_without_a_runtime_leaves_the_others_tested() {
+fn a_spec_without_a_runtime_does_not_switch_off_the_test_of_others() {
     for kind in [Kind::Fp, Kind::Rr] {
         let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
-        let mut plugin = house(kind, Test::Exact, &[0], (1, 99), 0.95);
+        let mut plugin = new_plugin(kind, Test::Exact, &[0], (1, 99), 0.95);
         take(&mut *plugin, 1, &with_priority(1));
         take(&mut *plugin, 2, &urgent(20, task(8, 10, 10)));
         assert_eq!(
             refused(plugin.consider(&urgent(30, task(8, 10, 10)), None)),
-            "utilization, processor 0: 80.00 % are needed, 80.00 % are taken, and the threshold is 95.00 %"
+            "utilization, processor 0: 80.00 % needed, 80.00 % already taken, the threshold is 95.00 %"
         );
         take(&mut *plugin, 3, &urgent(30, task(1, 10, 10)));
     }
@@ -272,10 +272,10 @@ fn a_spec_without_a_runtime_leaves_the_others_tested() {
 fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
     let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
     let below = "processor 0: a spec without a declared runtime and period must run below all specs that \
-                 declare them, and this one would not";
-    let above = "processor 0: a spec without a declared runtime and period is there already, and this one \
-                 would not run above it";
-    let mut fp = house(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
+                 declare both, and this one would not";
+    let above = "processor 0 already has a spec without a declared runtime and period, and this one would \
+                 not run above it";
+    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
     take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
     for priority in [20, 21, 99] {
         assert_eq!(refused(fp.consider(&with_priority(priority), None)), below);
@@ -286,33 +286,33 @@ fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
     for priority in [1, 18, 19] {
         assert!(refused(fp.consider(&urgent(priority, task(1, 10, 10)), None)).starts_with(above));
     }
-    // A change counts the old spec as gone.
+    // In a change, the old spec counts as released.
     assert!(matches!(fp.consider(&with_priority(99), Some(SpecId(1))), Answer::Ok(_)));
     assert!(matches!(fp.consider(&urgent(1, task(1, 10, 10)), Some(SpecId(2))), Answer::Ok(_)));
 
-    // Another processor is asked where the first cannot take it.
-    let mut fp = house(Kind::Fp, Test::Exact, &[0, 1], (1, 99), 0.95);
+    // If the first processor cannot take it, the next one is tested.
+    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0, 1], (1, 99), 0.95);
     take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
     take(&mut *fp, 2, &with_priority(50));
     assert_eq!(offered(fp.consider(&with_priority(30), None)).processor, 1);
     assert_eq!(offered(fp.consider(&urgent(30, task(1, 10, 10)), None)).processor, 0);
 
-    // A priority is not shared with them.
-    let mut fp = house(Kind::Fp, Test::Exact, &[0], (10, 11), 0.95);
+    // Specs with and without a runtime never share a priority.
+    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (10, 11), 0.95);
     take(&mut *fp, 1, &with_priority(10));
     take(&mut *fp, 2, &with_priority(20));
     assert!(matches!(fp.consider(&urgent(30, task(1, 10, 10)), None), Answer::No(_)));
-    let mut fp = house(Kind::Fp, Test::Exact, &[0], (10, 10), 0.95);
+    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (10, 10), 0.95);
     take(&mut *fp, 1, &with_priority(10));
     assert_eq!(
         refused(fp.consider(&urgent(30, task(1, 10, 10)), None)),
         format!(
-            "{above}, since its plugin has no priority left between them, so no deadline could be guaranteed"
+            "{above}, since the plugin has no priority left between them, so its deadline cannot be guaranteed"
         )
     );
 
-    // At everybody's own risk.
-    let mut fp = house(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
+    // With the test ignored, at everybody's risk.
+    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
     take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
     let ignoring = Parameters { ignore_admission: true, ..with_priority(30) };
     assert!(take(&mut *fp, 2, &ignoring).ignored);
@@ -323,14 +323,14 @@ fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
 #[test]
 fn rm_puts_specs_without_a_runtime_last() {
     let unknown = |period| Parameters { runtime: None, deadline: None, ..task(1, period, period) };
-    let mut rm = house(Kind::Rm, Test::Exact, &[0], (1, 99), 0.95);
+    let mut rm = new_plugin(Kind::Rm, Test::Exact, &[0], (1, 99), 0.95);
     take(&mut *rm, 1, &unknown(1));
     take(&mut *rm, 2, &unknown(5));
     take(&mut *rm, 3, &task(5, 1000, 1000));
     assert!([3, 1, 2].map(|spec| priority(&*rm, spec)).is_sorted_by(|a, b| a > b));
     refused(rm.consider(&task(950, 1000, 1000), None));
-    // The paper's test leaves them where their periods say.
-    let mut rm = house(Kind::Rm, Test::Utilization, &[0], (1, 99), 0.95);
+    // With the paper's test, their periods decide.
+    let mut rm = new_plugin(Kind::Rm, Test::Utilization, &[0], (1, 99), 0.95);
     take(&mut *rm, 1, &unknown(1));
     take(&mut *rm, 3, &task(5, 1000, 1000));
     assert!(priority(&*rm, 1) > priority(&*rm, 3));

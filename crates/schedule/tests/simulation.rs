@@ -1,5 +1,5 @@
-//! What is admitted keeps its deadlines, and what an exact test refuses does not: by simulating schedules,
-//! unit of time by unit, which shares nothing with the analyses.
+//! Simulates schedules, one unit of time after the other: admitted tasks meet their deadlines, and sets that
+//! an exact test refuses do not. Shares nothing with the analyses.
 
 use proptest::prelude::*;
 use punctual_model::Duration;
@@ -20,7 +20,7 @@ struct Task {
     policy: AssignedPolicy,
 }
 
-const NOBODY: Vec<usize> = Vec::new();
+const NONE: Vec<usize> = Vec::new();
 
 struct Job {
     release: u64,
@@ -36,8 +36,8 @@ enum Ties {
     Against(usize),
 }
 
-/// Which tasks have a job that ends too late. `arrival` says when job n of a task comes; it must be no sooner
-/// than a period after the one before.
+/// The tasks that have a late job. `arrival` gives the release of job n of a task, at least a period after
+/// the one before.
 fn late(tasks: &[Task], ties: Ties, horizon: u64, arrival: impl Fn(usize, u64) -> u64) -> Vec<usize> {
     let mut late = vec![false; tasks.len()];
     let mut queues: Vec<VecDeque<Job>> = tasks.iter().map(|_| VecDeque::new()).collect();
@@ -89,7 +89,7 @@ fn all_at_once(tasks: &[Task]) -> impl Fn(usize, u64) -> u64 {
     |task, number| number * tasks[task].period
 }
 
-/// Any offsets, and now and then a job that comes later than it might.
+/// Arbitrary offsets, and now and then a job that is released later than it might be.
 fn sporadic(tasks: &[Task], seed: u64) -> impl Fn(usize, u64) -> u64 {
     move |task, number| {
         let offset = seed.wrapping_mul(task as u64 + 7) % tasks[task].period;
@@ -99,7 +99,7 @@ fn sporadic(tasks: &[Task], seed: u64) -> impl Fn(usize, u64) -> u64 {
 }
 
 #[test]
-fn the_simulation_sees_what_is_known() {
+fn the_simulation_agrees_with_known_examples() {
     let task = |runtime, period, deadline, priority| Task {
         runtime,
         period,
@@ -107,12 +107,12 @@ fn the_simulation_sees_what_is_known() {
         policy: AssignedPolicy::Fifo(priority),
     };
     let tasks = [task(1, 4, 3, 4), task(1, 5, 4, 3), task(2, 6, 5, 2), task(1, 12, 10, 1)];
-    assert_eq!(late(&tasks, Ties::FirstComeFirstServed, HYPERPERIOD, all_at_once(&tasks)), NOBODY);
+    assert_eq!(late(&tasks, Ties::FirstComeFirstServed, HYPERPERIOD, all_at_once(&tasks)), NONE);
     let tasks = [tasks[0], tasks[1], tasks[2], task(1, 12, 9, 1)];
     assert_eq!(late(&tasks, Ties::FirstComeFirstServed, HYPERPERIOD, all_at_once(&tasks)), [3]);
     let equals = [task(2, 10, 4, 1), task(2, 10, 3, 1)];
     assert_eq!(late(&equals, Ties::Against(1), HYPERPERIOD, all_at_once(&equals)), [1]);
-    assert_eq!(late(&equals, Ties::Against(0), HYPERPERIOD, all_at_once(&equals)), NOBODY);
+    assert_eq!(late(&equals, Ties::Against(0), HYPERPERIOD, all_at_once(&equals)), NONE);
 }
 
 #[derive(Clone, Debug)]
@@ -151,12 +151,13 @@ fn parameters(kind: Kind) -> impl Strategy<Value = Parameters> {
 fn step(kind: Kind) -> impl Strategy<Value = Step> {
     prop_oneof![
         5 => parameters(kind).prop_map(Step::Create),
-        1 => (any::<prop::sample::Index>(), parameters(kind)).prop_map(|(which, parameters)| Step::Change(which.index(1 << 16), parameters)),
+        1 => (any::<prop::sample::Index>(), parameters(kind))
+            .prop_map(|(which, parameters)| Step::Change(which.index(1 << 16), parameters)),
         1 => any::<prop::sample::Index>().prop_map(|which| Step::Release(which.index(1 << 16))),
     ]
 }
 
-/// What declares only what places it, so it may run for ever.
+/// A spec that declares only its urgency, so it may run forever.
 fn hog(kind: Kind) -> impl Strategy<Value = Step> {
     parameters(kind).prop_map(move |parameters| {
         let period = parameters.period.filter(|_| kind == Kind::Rm);
@@ -170,15 +171,15 @@ fn hog(kind: Kind) -> impl Strategy<Value = Step> {
     })
 }
 
-/// A plugin, and what it was told.
+/// A plugin and its admitted specs.
 #[derive(Debug)]
-struct House {
+struct Rig {
     plugin: Box<dyn Plugin>,
     specs: BTreeMap<SpecId, (Parameters, Offer)>,
     next: u64,
 }
 
-impl House {
+impl Rig {
     fn new(kind: Kind, test: Test, processors: u32, width: u32, threshold: f64) -> Self {
         let limits = Limits {
             least_runtime: Duration::from_ns(1),
@@ -214,7 +215,7 @@ impl House {
         self.specs.keys().copied().nth(which % self.specs.len().max(1))
     }
 
-    /// A reason, if it was refused.
+    /// Returns the reason if it was refused.
     fn take(&mut self, step: &Step) -> Option<(Parameters, String)> {
         let (parameters, replaced) = match step {
             Step::Create(parameters) => (parameters, None),
@@ -236,7 +237,7 @@ impl House {
             Answer::No(Refusal::Unschedulable(why)) => {
                 Some((parameters.clone(), why)).filter(|_| replaced.is_none())
             }
-            other => panic!("all is declared, and within bounds: {other:?}"),
+            other => panic!("everything is declared and within bounds: {other:?}"),
         }
     }
 
@@ -271,16 +272,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn whatever_is_admitted_keeps_its_deadlines((kind, steps) in course(), processors in 1..3u32, width in 1..8u32, full in any::<bool>(), seed in any::<u64>()) {
+    fn admitted_tasks_meet_their_deadlines(
+        (kind, steps) in course(),
+        processors in 1..3u32,
+        width in 1..8u32,
+        full in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
         let test = if kind == Kind::Edf && seed % 3 == 0 { Test::Utilization } else { Test::Exact };
-        let mut house = House::new(kind, test, processors, width, if full { 1.0 } else { 0.8 });
+        let mut rig = Rig::new(kind, test, processors, width, if full { 1.0 } else { 0.8 });
         for step in &steps {
-            house.take(step);
+            rig.take(step);
             for processor in 0..processors {
-                let (_, tasks) = house.tasks_on(processor);
+                let (_, tasks) = rig.tasks_on(processor);
                 let ties = if kind == Kind::Rr { Ties::RoundRobin } else { Ties::FirstComeFirstServed };
-                prop_assert_eq!(late(&tasks, ties, LONG, all_at_once(&tasks)), NOBODY, "all at once: {:?}", tasks);
-                prop_assert_eq!(late(&tasks, ties, LONG, sporadic(&tasks, seed)), NOBODY, "sporadic: {:?}", tasks);
+                let late_at_once = late(&tasks, ties, LONG, all_at_once(&tasks));
+                prop_assert_eq!(late_at_once, NONE, "all at once: {:?}", tasks);
+                let late_sporadic = late(&tasks, ties, LONG, sporadic(&tasks, seed));
+                prop_assert_eq!(late_sporadic, NONE, "sporadic: {:?}", tasks);
                 for victim in 0..tasks.len() {
                     let unfair = late(&tasks, Ties::Against(victim), LONG, all_at_once(&tasks));
                     prop_assert!(!unfair.contains(&victim), "{victim} is last among equals: {:?}", tasks);
@@ -290,18 +299,18 @@ proptest! {
     }
 
     #[test]
-    fn what_declares_a_runtime_keeps_its_deadlines_beside_what_does_not(
+    fn specs_with_a_runtime_meet_their_deadlines_beside_specs_without(
         (kind, steps) in prop::sample::select(&[Kind::Rm, Kind::Fp, Kind::Rr][..]).prop_flat_map(|kind| {
             (Just(kind), prop::collection::vec(prop_oneof![2 => step(kind), 1 => hog(kind)], 1..16))
         }),
         processors in 1..3u32,
         width in 1..8u32,
     ) {
-        let mut house = House::new(kind, Test::Exact, processors, width, 1.0);
+        let mut rig = Rig::new(kind, Test::Exact, processors, width, 1.0);
         for step in &steps {
-            house.take(step);
+            rig.take(step);
             for processor in 0..processors {
-                let (_, tasks) = house.tasks_on(processor);
+                let (_, tasks) = rig.tasks_on(processor);
                 for victim in (0..tasks.len()).filter(|&task| tasks[task].runtime < LONG) {
                     let late = late(&tasks, Ties::Against(victim), LONG, all_at_once(&tasks));
                     prop_assert!(!late.contains(&victim), "{victim} is late: {:?}", tasks);
@@ -311,44 +320,58 @@ proptest! {
     }
 
     #[test]
-    fn what_an_exact_test_refuses_is_late((kind, steps) in course(), width in 1..12u32) {
-        let mut house = House::new(kind, Test::Exact, 1, width, 1.0);
+    fn sets_refused_by_an_exact_test_miss_a_deadline((kind, steps) in course(), width in 1..12u32) {
+        let mut rig = Rig::new(kind, Test::Exact, 1, width, 1.0);
         for step in &steps {
-            let Some((parameters, why)) = house.take(step) else { continue };
+            let Some((parameters, why)) = rig.take(step) else { continue };
             if !why.starts_with("response-time analysis") && !why.starts_with("processor demand") {
                 prop_assert!(why.starts_with("utilization"), "{why}");
                 continue;
             }
-            prop_assert!(!why.contains("too much to prove"), "so few are never too much: {why}");
-            // Taken in all the same, somebody has to be late.
+            prop_assert!(!why.contains("too complex"), "so few are never too complex: {why}");
+            // If it is admitted anyway, some task must be late.
             let ignoring = Parameters { ignore_admission: true, ..parameters };
-            let Answer::Ok(offer) = house.plugin.consider(&ignoring, None) else { panic!("it was to be ignored") };
+            let Answer::Ok(offer) = rig.plugin.consider(&ignoring, None) else {
+                panic!("the test was to be ignored")
+            };
             prop_assert!(offer.ignored && offer.accepted_runtime == ignoring.runtime);
-            let spec = house.admit(&ignoring, offer);
-            let (_, tasks) = house.tasks_on(0);
-            let somebody = (0..tasks.len()).any(|victim| late(&tasks, Ties::Against(victim), LONG, all_at_once(&tasks)).contains(&victim));
-            prop_assert!(somebody, "{why}, but nobody of these is late: {:?}", tasks);
-            house.release(spec);
+            let spec = rig.admit(&ignoring, offer);
+            let (_, tasks) = rig.tasks_on(0);
+            let is_late =
+                |victim| late(&tasks, Ties::Against(victim), LONG, all_at_once(&tasks)).contains(&victim);
+            prop_assert!((0..tasks.len()).any(is_late), "{why}, but none of these is late: {:?}", tasks);
+            rig.release(spec);
         }
     }
 
     #[test]
-    fn no_longer_runtime_is_possible_than_the_accepted_one(steps in prop::collection::vec(step(Kind::Edf), 1..12), full in any::<bool>(), exact in any::<bool>()) {
+    fn the_accepted_runtime_is_the_longest_possible(
+        steps in prop::collection::vec(step(Kind::Edf), 1..12),
+        full in any::<bool>(),
+        exact in any::<bool>(),
+    ) {
         let test = if exact { Test::Exact } else { Test::Utilization };
-        let mut house = House::new(Kind::Edf, test, 1, 1, if full { 1.0 } else { 0.75 });
+        let mut rig = Rig::new(Kind::Edf, test, 1, 1, if full { 1.0 } else { 0.75 });
         for step in &steps {
             if let Step::Create(parameters) = step {
-                if let Answer::Ok(Offer { accepted_runtime: Some(accepted), .. }) = house.plugin.consider(parameters, None) {
-                    let (least, window) = (parameters.runtime.unwrap(), parameters.period.unwrap().min(parameters.relative_deadline().unwrap()));
+                let answer = rig.plugin.consider(parameters, None);
+                if let Answer::Ok(Offer { accepted_runtime: Some(accepted), .. }) = answer {
+                    let least = parameters.runtime.unwrap();
+                    let window = parameters.period.unwrap().min(parameters.relative_deadline().unwrap());
                     let most = parameters.desired_runtime.unwrap_or(least);
                     prop_assert!(least <= accepted && accepted <= most && accepted <= window);
-                    let longer = Parameters { runtime: Some(Duration::from_ns(accepted.ns() + 1)), desired_runtime: None, ..parameters.clone() };
+                    let longer = Parameters {
+                        runtime: Some(Duration::from_ns(accepted.ns() + 1)),
+                        desired_runtime: None,
+                        ..parameters.clone()
+                    };
                     if accepted < most && accepted < window {
-                        prop_assert!(matches!(house.plugin.consider(&longer, None), Answer::No(Refusal::Unschedulable(_))));
+                        let answer = rig.plugin.consider(&longer, None);
+                        prop_assert!(matches!(answer, Answer::No(Refusal::Unschedulable(_))));
                     }
                 }
             }
-            house.take(step);
+            rig.take(step);
         }
     }
 }

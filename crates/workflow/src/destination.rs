@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_written_to_and_stays_one() {
+    fn a_device_is_written_to_and_not_replaced() {
         let null = Destination::new(Path::new("/dev/null"), true).expect("fit");
         null.write(b"gone").expect("written");
         assert!(!fs::metadata("/dev/null").expect("there").is_file());
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_rescued() {
+    fn output_that_cannot_be_written_is_rescued() {
         let folder = tempfile::tempdir().expect("a directory");
         let destination = Destination::new(&folder.path().join("a"), false).expect("fit");
         drop(folder);

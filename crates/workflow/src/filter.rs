@@ -34,6 +34,22 @@ impl ThreadFilter {
         self.is_empty() || self.0.iter().any(|pattern| pattern.matches(name))
     }
 
+    /// The first pattern that matches none of these names.
+    pub fn unmatched<'a>(&self, names: impl Iterator<Item = &'a str> + Clone) -> Option<&str> {
+        let pattern = self.0.iter().find(|pattern| !names.clone().any(|name| pattern.matches(name)))?;
+        Some(pattern.as_str())
+    }
+
+    /// A pattern that matches only this name, quoted for a shell where necessary.
+    pub fn literal(name: &str) -> String {
+        let pattern = Pattern::escape(name);
+        let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+=,".contains(c);
+        if !pattern.is_empty() && pattern.chars().all(is_plain) {
+            return pattern;
+        }
+        format!("'{}'", pattern.replace('\'', r"'\''"))
+    }
+
     /// Removes the tasks of all other threads from a model; its dataflow program stays.
     pub fn apply(&self, model: &mut TimingModel) {
         if !self.is_empty() {
@@ -167,6 +183,24 @@ mod tests {
         assert!(filter(&[]).matches("anything"));
         let error = ThreadFilter::new(&["[a".to_owned()]).expect_err("not closed");
         assert_eq!(error.kind(), ErrorKind::Usage);
+    }
+
+    #[test]
+    fn a_pattern_without_a_match_is_found() {
+        let names = ["control", "cam1"];
+        let unmatched = |patterns: &[&str]| filter(patterns).unmatched(names.into_iter()).map(str::to_owned);
+        assert_eq!(unmatched(&["c*", "cam?"]), None);
+        assert_eq!(unmatched(&["c*", "vision"]), Some("vision".into()));
+        assert_eq!(unmatched(&[]), None);
+    }
+
+    #[test]
+    fn literal_patterns_match_one_name_and_are_quoted_for_a_shell() {
+        for (name, literal) in [("control", "control"), ("a b", "'a b'"), ("rx*", "'rx[*]'"), ("", "''")] {
+            assert_eq!(ThreadFilter::literal(name), literal);
+        }
+        assert_eq!(ThreadFilter::literal("it's"), r"'it'\''s'");
+        assert!(filter(&["rx[*]"]).matches("rx*") && !filter(&["rx[*]"]).matches("rx1"));
     }
 
     fn task(tid: u32, sequence: u32, at: u64, name: &str) -> TaskRecord {

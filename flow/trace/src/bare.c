@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Begin, flush and end where there are no files and no threads: the caller's sink takes everything,
- * when the caller says so.
+ * Begin, flush and end without files and threads: the caller's sink takes everything, when the
+ * caller asks for it.
  */
 #include "core.h"
 
@@ -26,8 +26,8 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	int result;
 
 	if (trace.begun)
-		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL,
-			NULL, "end that first: a program has one at a time");
+		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has already begun", NULL,
+			NULL, "end it first: a program has one trace at a time");
 	result = punctual_trace_check(&config);
 	if (result != PUNCTUAL_TRACE_OK)
 		return result;
@@ -36,7 +36,7 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 			config.sink.metadata ? "packets" : "metadata", NULL, "give it both");
 	if (!config.memory)
 		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY,
-			"no memory is given, and there is no heap", NULL, NULL,
+			"there is no memory: none was given, and there is no heap", NULL, NULL,
 			"give config.memory");
 	punctual_trace_open(&config);
 	result = punctual_trace_look(&config);
@@ -44,7 +44,7 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 						   punctual_trace_write_layout(&config) != 0))
 		result =
 			punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take the metadata",
-				NULL, NULL, "see why its function returns other than 0");
+				NULL, NULL, "find out why its function did not return 0");
 	if (result != PUNCTUAL_TRACE_OK) {
 		(void)punctual_trace_close();
 		punctual_trace_forget();
@@ -57,7 +57,7 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	return PUNCTUAL_TRACE_OK;
 }
 
-/* Returns whether the sink took all. */
+/* Returns whether the sink took everything. */
 static int drain_all(int last)
 {
 	int all = 1;
@@ -80,7 +80,7 @@ int punctual_trace_flush(void)
 	return drain_all(0)
 		       ? PUNCTUAL_TRACE_OK
 		       : punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take a packet",
-				 NULL, NULL, "it is kept: flush again");
+				 NULL, NULL, "the packet is kept; flush again");
 }
 
 struct punctual_trace_statistics punctual_trace_get_statistics(void)
@@ -110,6 +110,6 @@ int punctual_trace_end(struct punctual_trace_statistics *statistics)
 		*statistics = sum;
 	return trace.errors
 		       ? punctual_trace_fail(PUNCTUAL_TRACE_IO, "the sink did not take a packet",
-				 NULL, NULL, "the statistics say how many events it never took")
+				 NULL, NULL, "the statistics count the events it did not take")
 		       : PUNCTUAL_TRACE_OK;
 }

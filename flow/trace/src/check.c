@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Whether a configuration makes sense, and what its zeros stand for.
+ * Checks a configuration, and replaces its zeros by defaults.
  */
 #include "core.h"
 
@@ -15,7 +15,7 @@ static int no_table(const char *of_what)
 		"no table of", of_what, "its count is not 0", "give the table, or the count 0");
 }
 
-/* Whether a reader can show it, and a user ask for it. */
+/* Whether readers can show a name, and users can enter it. */
 static int is_name(const char *name)
 {
 	const char *last = name;
@@ -30,14 +30,14 @@ static int is_name(const char *name)
 	return *last != ' ';
 }
 
-/* Each has a name, and a number of its own. */
+/* Checks that each has a name, and a unique number. */
 static int check_names(const char *of_what, const struct punctual_trace_name *names, size_t count)
 {
 	if (count && !names)
 		return no_table(of_what);
 	if (count > UINT16_MAX + 1u)
-		return invalid("too many", of_what, "events have room for numbers up to 65,535",
-			"leave some out: events may name others");
+		return invalid("too many", of_what, "numbers in events go up to 65,535",
+			"leave some out: events may have numbers that are not in the table");
 	for (size_t i = 0; i < count; i++) {
 		if (!names[i].name || !names[i].name[0])
 			return invalid("a name is missing in the table of", of_what, NULL,
@@ -55,7 +55,7 @@ static int check_names(const char *of_what, const struct punctual_trace_name *na
 	return PUNCTUAL_TRACE_OK;
 }
 
-/* Pushes on it are notes. */
+/* Pushes on this number are notes. */
 static int is_channel(uint16_t number)
 {
 	return number != PUNCTUAL_TRACE_NO_CHANNEL;
@@ -64,7 +64,7 @@ static int is_channel(uint16_t number)
 static int no_channel(const char *of_what)
 {
 	return invalid("a channel has the number 65,535 in the table of", of_what,
-		"it stands for no channel", "give it a lower one");
+		"this number means no channel", "use a lower one");
 }
 
 static int check_channels(const struct punctual_trace_name *channels, size_t count)
@@ -80,7 +80,7 @@ static int check_channels(const struct punctual_trace_name *channels, size_t cou
 	return PUNCTUAL_TRACE_OK;
 }
 
-/* What is said of an input makes sense together. */
+/* Checks that the fields of a connection are consistent. */
 static int check_connections(const struct punctual_trace_connection *connections, size_t count)
 {
 	const uint32_t flags =
@@ -95,13 +95,13 @@ static int check_connections(const struct punctual_trace_connection *connections
 			return no_channel("connections");
 		if (connection->threshold == 0 && (connection->flags || connection->pending))
 			return invalid("flags or pending pushes in the table of", "connections",
-				"the input has no threshold", "give it one, or leave them out");
+				"the input has no threshold", "set one, or leave them out");
 		if (connection->flags & ~flags)
 			return invalid("unknown flags in the table of", "connections", NULL,
 				"use those of enum punctual_trace_input");
 		if (connection->flags & PUNCTUAL_TRACE_UNSYNCHRONISED && connection->pending)
 			return invalid("pending pushes in the table of", "connections",
-				"an input that is not synchronised keeps none", "leave them out");
+				"only synchronised inputs have them", "leave them out");
 	}
 	return PUNCTUAL_TRACE_OK;
 }
@@ -115,7 +115,7 @@ static int check_barriers(const struct punctual_trace_barrier *barriers, size_t 
 			return no_channel("barriers");
 		if (barriers[i].arrived >= barriers[i].count)
 			return invalid("a count is too low in the table of", "barriers", NULL,
-				"make it at least 1, and more than what has arrived");
+				"make it at least 1, and more than the pending pushes");
 		for (size_t before = 0; before < i; before++) {
 			if (barriers[before].channel == barriers[i].channel)
 				return invalid("two have the same channel in the table of",
@@ -155,17 +155,17 @@ int punctual_trace_check(struct punctual_trace_config *config)
 	result = check_names("tasks", config->tasks, config->task_count);
 	if (result == PUNCTUAL_TRACE_OK)
 		result = check_channels(config->channels, config->channel_count);
-	/* Else it is not complete yet. */
+	/* Otherwise it is not complete yet. */
 	if (result == PUNCTUAL_TRACE_OK && !config->look)
 		result = check_graph(config);
 	if (result != PUNCTUAL_TRACE_OK)
 		return result;
 	if (config->producers == 0 || config->producers < config->executors)
 		return invalid("producers", "are too few", "each executor is one",
-			"give at least one, and as many as there are executors");
+			"give at least one, and at least as many as executors");
 	if (config->no_executors && config->executors)
-		return invalid("no_executors", "is said beside a number of executors", NULL,
-			"leave out one of the two");
+		return invalid("no_executors", "contradicts the number of executors", NULL,
+			"leave out one of them");
 	if (config->packet_size < 128 || config->packet_size > 131072 || config->packet_size % 64)
 		return invalid("packet_size", "is out of range", NULL,
 			"give a multiple of 64, from 128 to 131,072");
@@ -176,12 +176,12 @@ int punctual_trace_check(struct punctual_trace_config *config)
 	if (config->ticks_per_second > 10000000000u || config->epoch_ns >= 1000000000u)
 		return invalid("the clock", "is out of range", NULL,
 			"give at most 10^10 ticks_per_second, and an epoch_ns below 10^9");
-	/* The size of the memory must be a number, on machines of 16 bits too. */
+	/* The size of the memory must fit a size_t, even on 16-bit machines. */
 	if ((uint64_t)config->packet_size * config->packets + 128u >
 		(SIZE_MAX - 64u) / config->producers)
 		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY,
-			"producers, packets and packet_size", "are too much",
-			"no memory is that large", "make one of them smaller");
+			"producers, packets and packet_size", "are too large",
+			"they exceed the address space", "make one of them smaller");
 	if (config->memory && config->memory_size < PUNCTUAL_TRACE_MEMORY_SIZE(config->producers,
 							    config->packet_size, config->packets))
 		return punctual_trace_fail(PUNCTUAL_TRACE_MEMORY, "memory_size", "is too small",

@@ -15,9 +15,9 @@
 
 struct stream {
 	int file;
-	/* Whether behind those packets one lies already that will be written again. */
+	/* Whether those packets are followed by one that will be written again. */
 	int unfinished;
-	/* In the file, for good. */
+	/* Final bytes in the file. */
 	uint64_t packets;
 };
 
@@ -26,7 +26,7 @@ struct punctual_trace_files {
 	int directory;
 	uint32_t producers;
 	uint32_t packet_size;
-	/* The metadata but for the threads, which stand at `threads_at`. */
+	/* The metadata without the threads, which belong at `threads_at`. */
 	char *text;
 	size_t length;
 	size_t threads_at;
@@ -113,13 +113,13 @@ const char *punctual_trace_files_remedy(int error)
 	case ENOTEMPTY:
 		return "name another folder, or remove that one";
 	case ENOENT:
-		return "make the folder above it first, or name another";
+		return "make its parent folder first, or name another";
 	case ENOSPC:
-		return "make room there, or name a folder elsewhere";
+		return "free some space there, or name a folder elsewhere";
 	case EFBIG:
 		return "raise the limit on file sizes (ulimit -f), or name a folder elsewhere";
 	case EMFILE:
-		return "raise the limit on open files (ulimit -n), or give fewer producers";
+		return "raise the limit on open files (ulimit -n), or use fewer producers";
 	case ENOMEM:
 		return "free some memory, or make packets, packet_size or producers smaller";
 	default:
@@ -194,7 +194,7 @@ static int write_at(int file, const void *bytes, size_t size, uint64_t position)
 static int write_threads(int file, const uint32_t *threads, uint32_t count, uint64_t *position)
 {
 	for (uint32_t producer = 0; threads && producer < count; producer++) {
-		/* Producers may store theirs meanwhile. */
+		/* Producers may set theirs concurrently. */
 		const uint32_t thread = PUNCTUAL_TRACE_LOAD(&threads[producer]);
 		char line[64];
 		int length;
@@ -214,7 +214,7 @@ static int write_threads(int file, const uint32_t *threads, uint32_t count, uint
 
 int punctual_trace_files_metadata(struct punctual_trace_files *files, const uint32_t *threads)
 {
-	/* Readers pass over files whose names begin with a dot. */
+	/* Readers ignore files whose names begin with a dot. */
 	static const char fresh[] = ".metadata.new";
 	uint64_t position = files->threads_at;
 	int error = 0;
@@ -240,9 +240,9 @@ int punctual_trace_files_metadata(struct punctual_trace_files *files, const uint
 }
 
 /*
- * A new packet in one go: no reader may find a whole one without its head. One that is there
- * already with its head last, which says how much of it holds: the program may be killed in
- * between, and where a packet is larger than a page, inside a write too.
+ * Writes a new packet with one call: no reader may find a whole one without its header. If the
+ * packet is already in the file, its header, which has its valid size, is written last: the program
+ * may be killed in between or, if a packet is larger than a page, within a write.
  */
 static int write_packet(
 	struct punctual_trace_files *files, uint32_t producer, const unsigned char *packet)
@@ -295,7 +295,7 @@ void punctual_trace_files_close(struct punctual_trace_files *files)
 			(stream->packets + (stream->unfinished ? 1 : 0)) * files->packet_size;
 		struct stat now;
 
-		/* Where that fails, too, readers stop at the last whole packet by themselves. */
+		/* If that fails too, readers stop at the last whole packet anyway. */
 		if (stream->file >= 0 && fstat(stream->file, &now) == 0 &&
 			(uint64_t)now.st_size > whole && ftruncate(stream->file, (off_t)whole) != 0)
 			continue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The file `metadata`: TSDL, which describes the packets to every reader of CTF, with the names of
- * tasks and channels and what is true of the whole trace.
+ * The file `metadata`: TSDL, which describes the packets to readers of CTF, with the names of tasks
+ * and channels and the properties of the whole trace.
  */
 #include "core.h"
 
-/* Text on its way to the sink, in pieces of some length, without a heap. */
+/* Buffered text on its way to the sink, without a heap. */
 struct text {
 	const struct punctual_trace_sink *sink;
 	int failed;
@@ -46,7 +46,7 @@ static void put_number(struct text *text, uint64_t number)
 		put_character(text, digits[--count]);
 }
 
-/* A string of TSDL, which is one of C. */
+/* A string literal of TSDL, as in C. */
 static void put_quoted(struct text *text, const char *string)
 {
 	put_character(text, '"');
@@ -86,7 +86,7 @@ static void put_key(struct text *text, const char *key, size_t number)
 	put(text, " = ");
 }
 
-/* How an input counts: words behind its channel and task. */
+/* How an input counts: words after its channel and task. */
 static void put_input(struct text *text, const struct punctual_trace_connection *connection)
 {
 	if (connection->threshold == 0)

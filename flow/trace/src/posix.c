@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The port for POSIX: traces go to a folder, and a thread writes them there, the flusher. Producers
- * never wait for it, and it never waits for them. It alone writes, also at the end: so a limit on
- * file sizes, whose signal it blocks, ends no program.
+ * The port for POSIX: a thread, the flusher, writes the trace to a folder. Producers never wait for
+ * it, and it never waits for them. Only the flusher writes, even at the end: it blocks the signal
+ * of a file size limit, so the limit ends no program.
  */
 #if defined(__linux__)
 #define _GNU_SOURCE
@@ -30,42 +30,41 @@
 
 __thread struct punctual_trace_posix_thread punctual_trace_posix_thread = {
 	0, PUNCTUAL_TRACE_NOBODY};
-/* Beside it: what the thread said it is, and the kernel's number of it. */
+/* The producer that the thread declared itself to be, and its TID. */
 static __thread uint32_t own_producer = PUNCTUAL_TRACE_NOBODY;
 static __thread uint32_t own_thread;
 
-/* Of the trace that has begun. Stays until the next one begins: an event that comes too late must
- * find it. */
+/* The state of the current trace. Stays until the next one begins: a late event must find it. */
 static struct {
 	struct punctual_trace_files *files;
-	/* Copies the packet that is being filled. */
+	/* Holds a copy of an incomplete packet. */
 	void *copy;
-	/* What was allocated for the rings, if the caller gave no memory. */
+	/* Memory allocated for the rings, if the caller gave none. */
 	void *memory;
-	/* Kernel's numbers of the producers' threads; 0 is not known. */
+	/* TIDs of the producers' threads; 0 if unknown. */
 	uint32_t *threads;
 	uint32_t producers;
 	uint32_t packets;
 	uint32_t flush_ms;
-	/* Producers' numbers that are given away, those of the executors included. */
+	/* Assigned producer numbers, including those of the executors. */
 	uint32_t numbers;
-	/* Threads whose numbers are in `threads`, and those that are in the metadata too. */
+	/* Number of TIDs in `threads`, and of those already in the metadata. */
 	uint32_t known;
 	uint32_t told;
 	int number_threads;
 } trace;
 
-/* The flusher, and what it is asked for. */
+/* The flusher and its requests. */
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
 	int running;
 	int stop;
-	/* Flushes that were asked for, and those that are done. */
+	/* Number of flushes requested, and done. */
 	uint32_t asked;
 	uint32_t done;
-	/* Writes that failed since the trace began, and which one was the last, and why. */
+	/* Writes that failed since the trace began; the last one's file and error. */
 	uint64_t errors;
 	int error;
 	char failed[4200];
@@ -88,8 +87,7 @@ static uint32_t thread_of_kernel(void)
 #endif
 }
 
-/* Whether numbers of threads are those of the initial PID namespace: others mean nothing outside
- * theirs. */
+/* Whether TIDs are those of the initial PID namespace: others mean nothing outside their own. */
 static int numbers_are_initial(void)
 {
 #if defined(__linux__)
@@ -105,8 +103,7 @@ static int numbers_are_initial(void)
 #endif
 }
 
-/* The next number, or nobody's where all are given away: then it is not counted on, and cannot
- * wrap. */
+/* The next number, or nobody's if all are assigned: then the counter stops, so it cannot wrap. */
 static uint32_t take_number(void)
 {
 	uint32_t number = PUNCTUAL_TRACE_LOAD(&trace.numbers);
@@ -142,11 +139,11 @@ void punctual_trace_set_producer(uint32_t producer)
 {
 	own_producer = producer;
 	own_thread = thread_of_kernel();
-	/* It is looked at again at the next event. */
+	/* Checked again at the next event. */
 	punctual_trace_posix_thread.trace = 0;
 }
 
-/* Tells once that writing does not work; counts each time. */
+/* Reports a failing write once; counts each. */
 static int note(int error)
 {
 	if (!error)
@@ -156,8 +153,9 @@ static int note(int error)
 	flusher.error = error;
 	if (flusher.errors++ == 0)
 		(void)fprintf(stderr,
-			"punctual trace: cannot write %s; trying again, and events for which there "
-			"is no room meanwhile are discarded\n",
+			"punctual trace: cannot write %s; retrying, events that do not fit into "
+			"the "
+			"buffers meanwhile are discarded\n",
 			flusher.failed);
 	return error;
 }
@@ -169,8 +167,7 @@ static int append(void *context, uint32_t producer, const void *packet, size_t s
 	return note(punctual_trace_files_packet(trace.files, producer, packet));
 }
 
-/* Writes what is complete, of all producers. Returns how many packets that were of the one that had
- * most. */
+/* Writes the complete packets of all producers. Returns the greatest number of packets of one. */
 static uint32_t write_complete(int last)
 {
 	const struct punctual_trace_sink sink = {.packet = append};
@@ -186,7 +183,7 @@ static uint32_t write_complete(int last)
 	return most;
 }
 
-/* Writes the packets that are being filled, too, and who the producers are. */
+/* Also writes incomplete packets, and the TIDs of the producers. */
 static void write_unfinished(void)
 {
 	const uint32_t known = __atomic_load_n(&trace.known, __ATOMIC_ACQUIRE);
@@ -200,8 +197,8 @@ static void write_unfinished(void)
 	}
 }
 
-/* How long to wait, after one ring had `most` packets, so that none overflows while it is as fast:
- * from a tenth of the flush's interval down. */
+/* How long to wait after a ring had `most` packets, so that none overflows at that rate: at most a
+ * tenth of the flush interval. */
 static uint64_t next_pause(uint64_t pause_ns, uint32_t most)
 {
 	const uint64_t longest = (uint64_t)trace.flush_ms * 100000u;
@@ -276,7 +273,7 @@ static int start_flusher(int priority)
 	pthread_cond_init(&flusher.changed, &condition);
 	pthread_condattr_destroy(&condition);
 	pthread_attr_init(&attributes);
-	/* Not the caller's, who may be a real-time thread. */
+	/* Not that of the caller, which may be a real-time thread. */
 	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attributes, priority ? SCHED_FIFO : SCHED_OTHER);
 	error = pthread_attr_setschedparam(&attributes, &parameters);
@@ -292,7 +289,7 @@ static int start_flusher(int priority)
 	return error;
 }
 
-/* In a child there is no flusher, and the files are its parent's. */
+/* A child has no flusher, and the files are its parent's. */
 static void forget_in_child(void)
 {
 	(void)punctual_trace_close();
@@ -309,7 +306,7 @@ static void forget_in_children(void)
 	(void)pthread_atfork(NULL, NULL, forget_in_child);
 }
 
-/* What zeros stand for here. */
+/* Replaces zeros by this port's defaults. */
 static void put_defaults(struct punctual_trace_config *config, char *platform, size_t size)
 {
 	struct utsname system;
@@ -338,7 +335,7 @@ static int allocate(struct punctual_trace_config *config)
 	const size_t size =
 		PUNCTUAL_TRACE_MEMORY_SIZE(config->producers, config->packet_size, config->packets);
 
-	/* Those of the trace before. */
+	/* From the previous trace. */
 	free(trace.memory);
 	free(trace.copy);
 	free(trace.threads);
@@ -365,12 +362,11 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	int error;
 
 	if (flusher.running)
-		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has begun already", NULL,
-			NULL, "end that first: a program has one at a time");
+		return punctual_trace_fail(PUNCTUAL_TRACE_STATE, "a trace has already begun", NULL,
+			NULL, "end it first: a program has one trace at a time");
 	if (!config.folder || !config.folder[0])
 		return punctual_trace_fail(PUNCTUAL_TRACE_INVALID,
-			"no folder is given to write the trace to", NULL, NULL,
-			"give config.folder");
+			"no folder was given for the trace", NULL, NULL, "give config.folder");
 	put_defaults(&config, platform, sizeof platform);
 	result = punctual_trace_check(&config);
 	if (result == PUNCTUAL_TRACE_OK)
@@ -388,7 +384,7 @@ int punctual_trace_begin(const struct punctual_trace_config *wanted)
 	trace.files = punctual_trace_files_open(&config);
 	if (!trace.files)
 		return PUNCTUAL_TRACE_IO;
-	/* What comes while the files are made waits in the rings. */
+	/* Events that occur while the files are being made wait in the rings. */
 	punctual_trace_open(&config);
 	result = punctual_trace_look(&config);
 	if (result == PUNCTUAL_TRACE_OK)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * The rings of packets, on every platform: how a producer begins a packet, how complete packets
- * leave. Where they go is the port's business.
+ * The rings of packets, on every platform: how a producer begins a packet, and how complete packets
+ * leave. Not for where they go, which is up to the port.
  */
 #include "core.h"
 
@@ -9,20 +9,20 @@
 
 struct punctual_trace_shared punctual_trace_shared;
 
-/* What holds for all rings. */
+/* State of all rings. */
 static struct {
 	unsigned char *packets;
 	uint32_t producers;
 	uint32_t packet_size;
 	uint32_t ring;
-	/* Traces begun so far, so that each has a number of its own. */
+	/* Traces begun so far: each has a unique number. */
 	uint32_t traces;
-	/* Events of threads that are no producer. */
+	/* Events of threads without a producer. */
 	uint32_t of_nobody;
 } rings;
 
 static char message[400];
-/* Of what something failed on (a path may be long), so that there is room for the rest. */
+/* Truncates the object of a message (a path may be long), to leave room for the rest. */
 #define MOST_OF_ON 160u
 
 const char *punctual_trace_message(void)
@@ -71,12 +71,12 @@ static struct punctual_trace_packet *packet_of(uint32_t producer, uint32_t numbe
 
 void punctual_trace_open(const struct punctual_trace_config *config)
 {
-	/* A cache line's begin; MEMORY_SIZE has room for that. */
+	/* Aligned to a cache line; MEMORY_SIZE includes the padding. */
 	const size_t astray = (size_t)(uintptr_t)config->memory % 64u;
 	unsigned char *const memory = (unsigned char *)config->memory + (astray ? 64u - astray : 0);
 	const size_t producers = config->producers * sizeof(struct punctual_trace_producer);
 
-	/* All of it, so that no page is touched for the first time by an event. */
+	/* Touch everything, so that no event causes a page fault. */
 	memset(memory, 0,
 		PUNCTUAL_TRACE_MEMORY_SIZE(
 			config->producers, config->packet_size, config->packets) -
@@ -145,8 +145,8 @@ static uint32_t events_in(uint32_t bits)
 	return (bits - PUNCTUAL_TRACE_HEAD_BITS) / 64u;
 }
 
-/* The time of the last event, whose high half is known from the first: no packet is longer than 2³²
- * ticks. */
+/* The time of the last event. Its high half follows from the first event: no packet is longer than
+ * 2³² ticks. */
 static uint64_t end_of(const struct punctual_trace_packet *packet, uint32_t bits)
 {
 	const struct punctual_trace_event *event;
@@ -175,7 +175,7 @@ int punctual_trace_drain(
 		if (freed + 1u == begun && bits < packet->packet_size && !last)
 			return 1;
 		packet->timestamp_end = end_of(packet, bits);
-		/* Of the packet that was here before. */
+		/* Left by the previous packet here. */
 		memset((unsigned char *)packet + bits / 8u, 0, rings.packet_size - bits / 8u);
 		if (sink->packet(sink->context, number, packet, rings.packet_size) != 0)
 			return 0;
@@ -200,7 +200,7 @@ int punctual_trace_peek(uint32_t number, void *copy)
 	bits = PUNCTUAL_TRACE_LOAD(&packet->content_size);
 	if (bits == producer->written || bits == PUNCTUAL_TRACE_HEAD_BITS)
 		return 0;
-	/* All but the size, which the producer may store meanwhile: what is below does not change
+	/* Everything but the size, which the producer may store meanwhile: the rest does not change
 	 * any more. */
 	*head = (struct punctual_trace_packet){
 		.magic = packet->magic,
@@ -232,7 +232,7 @@ void punctual_trace_account(void)
 		uint32_t discarded = producer->discarded;
 		uint32_t said = 0;
 
-		/* Something could not be written. */
+		/* A write failed. */
 		if (producer->begun != producer->freed)
 			continue;
 		if (producer->begun != 0)
@@ -241,7 +241,7 @@ void punctual_trace_account(void)
 			discarded += rings.of_nobody;
 			rings.of_nobody = 0;
 		}
-		/* Readers take differences: the first packet cannot tell how many. */
+		/* Readers take differences, so the first packet cannot count any. */
 		if (producer->begun == 0 && discarded != 0)
 			(void)punctual_trace_next_packet(producer, now);
 		PUNCTUAL_TRACE_STORE(&producer->discarded, discarded);

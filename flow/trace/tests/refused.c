@@ -75,7 +75,7 @@ static void refuse_configurations(void)
 	config.packets = 1u << 30;
 	config.packet_size = 131072;
 	config.producers = UINT32_MAX;
-	refuse(&config, PUNCTUAL_TRACE_MEMORY, "too much");
+	refuse(&config, PUNCTUAL_TRACE_MEMORY, "too large");
 	config = good();
 	config.packet_size = 100;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "packet_size is out of range");
@@ -137,7 +137,7 @@ static void refuse_graphs(void)
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "65,535 in the table of connections");
 	config.connections = kept;
 	config.connection_count = 2;
-	refuse(&config, PUNCTUAL_TRACE_INVALID, "keeps none");
+	refuse(&config, PUNCTUAL_TRACE_INVALID, "only synchronised inputs");
 	config = good();
 	config.barrier_count = 1;
 	refuse(&config, PUNCTUAL_TRACE_INVALID, "no table of barriers");
@@ -168,12 +168,12 @@ static void refuse_folders(void)
 	(void)snprintf(below, sizeof below, "%s/below/that", folder);
 	config.folder = below;
 	refuse(&config, PUNCTUAL_TRACE_IO,
-		"No such file or directory; make the folder above it first");
+		"No such file or directory; make its parent folder first");
 	/* Of a long path there is the end, and room for what is to be done. */
 	(void)snprintf(far, sizeof far, "%s/%0200d/that", folder, 0);
 	config.folder = far;
 	refuse(&config, PUNCTUAL_TRACE_IO,
-		"/that: No such file or directory; make the folder above it first");
+		"/that: No such file or directory; make its parent folder first");
 
 	config.folder = folder;
 	CHECK(punctual_trace_begin(&config) == PUNCTUAL_TRACE_OK, "%s", punctual_trace_message());

@@ -8,10 +8,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 pub const ALL: Table = &[
-    ("ctl::tells_what_there_is", tells),
-    ("ctl::says_which_kind_of_thing_failed", failures),
+    ("ctl::lists_plugins_specs_and_clients", tells),
+    ("ctl::exit_codes_tell_kinds_of_failure", failures),
     ("ctl::run_makes_an_unmodified_program_real_time", runs),
-    ("ctl::run_runs_nothing_that_is_not_admitted", refuses),
+    ("ctl::run_starts_nothing_that_is_not_admitted", refuses),
     ("ctl::run_survives_a_kill_of_the_daemon", survives),
 ];
 

@@ -11,15 +11,15 @@ use std::path::PathBuf;
 use std::process::Command;
 
 pub const ALL: Table = &[
-    ("library::shows_what_its_headers_declare_and_nothing_else", shows),
+    ("library::exports_exactly_what_its_headers_declare", shows),
     ("library::headers_are_those_of_every_language", headers),
     ("library::man_page_has_no_errors", manual),
-    ("library::and_daemon_mean_the_same_socket", same_socket),
-    ("library::does_what_punctual_h_promises", promises),
+    ("library::uses_the_socket_of_the_daemon", same_socket),
+    ("library::behaves_as_punctual_h_documents", promises),
     ("retif::listing_1_of_the_paper", listing),
     ("retif::names_of_the_published_code", published),
     ("retif::without_a_daemon", no_daemon),
-    ("retif::by_the_rules_for_another_user", another_user),
+    ("retif::rules_apply_to_other_users", another_user),
 ];
 
 fn include() -> PathBuf {

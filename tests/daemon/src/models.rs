@@ -1,4 +1,4 @@
-//! `punctual ctl run --model`: which thread gets which spec, and what is told of those that get none.
+//! `punctual ctl run --model`: which thread gets which spec, and messages about those that get none.
 
 use crate::built::{built, compiled, root};
 use crate::ctl::{policy, specs};
@@ -14,12 +14,12 @@ use std::time::Duration;
 
 pub const ALL: Table = &[
     ("models::run_schedules_threads_by_name", by_name),
-    ("models::threads_of_one_name_are_told_apart_by_their_start", by_start),
-    ("models::a_first_thread_is_not_taken_for_one_that_it_starts", first_threads),
-    ("models::threads_beyond_the_model_are_told", beyond),
+    ("models::threads_of_one_name_get_specs_in_order_of_start", by_start),
+    ("models::a_first_thread_is_not_mistaken_for_one_it_starts", first_threads),
+    ("models::threads_without_a_spec_are_listed", surplus),
     ("models::threads_are_chosen_by_name_and_by_jobs", chosen),
     ("models::a_model_without_threads_names_the_remedy", empty),
-    ("models::run_passes_signals_on", signals),
+    ("models::run_forwards_signals", signals),
 ];
 
 /// Nothing takes this long unless something hangs.
@@ -164,10 +164,11 @@ fn by_name() -> Outcome {
     let periods: Vec<u64> = threads.iter().map(|(period, ..)| *period).collect();
     ensure(periods == [5, 8, 20] && specs(&server)?.len() == 4, || format!("{threads:?}"))?;
     let said = running.end()?;
-    let ambiguous = "2 threads named audio need different things; they get their specs in the order in which they start: period 8 ms,";
+    let ambiguous = "2 threads named audio have different specs, which are assigned in the order in which \
+                     threads of that name start: period 8 ms,";
     ensure(said.starts_with(&format!("punctual: {ambiguous}")), || said.clone())?;
     ensure(said.contains("no thread named missing appeared; its spec was not used"), || said.clone())?;
-    ensure(!said.contains("unknown") && !said.contains("stays as it is"), || said.clone())?;
+    ensure(!said.contains("unknown") && !said.contains("keeps its scheduling"), || said.clone())?;
     ensure(specs(&server)?.is_empty(), || "specs stayed".into())?;
     Ok(Completion::Completed)
 }
@@ -191,7 +192,7 @@ fn first_threads() -> Outcome {
     let server = Server::start()?;
     let model = model(&server, &[("control", 5, 50)])?;
     let mut running = Running::start(&server, &[], &model, &["control", ":control"])?;
-    running.until("stays as it is: it is the first thread of its process")?;
+    running.until("keeps its scheduling: it is the first thread of its process")?;
     ensure(specs(&server)?.iter().all(|spec| spec["thread"].is_null()), || {
         "the first thread is scheduled".into()
     })?;
@@ -210,15 +211,16 @@ fn process_of(thread: u64) -> Result<u64, Failed> {
     Ok(process.unwrap_or_default().trim().parse()?)
 }
 
-fn beyond() -> Outcome {
+fn surplus() -> Outcome {
     let server = Server::start()?;
     let model = model(&server, &[("audio", 8, 50)])?;
     let running = Running::start(&server, &["--quiet"], &model, &["main", "audio", "audio", "audio"])?;
     let said = running.until("audio (")?;
-    ensure(said.ends_with("stays as it is: the model's one spec for audio has its thread"), || said.clone())?;
+    let surplus = "keeps its scheduling: the model's only spec for audio is taken";
+    ensure(said.ends_with(surplus), || said.clone())?;
     attached(&server, 1)?;
     let said = running.end()?;
-    ensure(!said.contains("stays as it is"), || format!("it is said once for each name: {said}"))?;
+    ensure(!said.contains("keeps its scheduling"), || format!("it is said once for each name: {said}"))?;
     Ok(Completion::Completed)
 }
 
@@ -247,29 +249,35 @@ fn chosen() -> Outcome {
     let err = run(&[], &["control", "twin", "vision"])?;
     let few = "punctual: 3 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times), twin\n";
     ensure(
-        err.starts_with(few) && err.contains("just 1 of 2 threads named twin in the model gets a spec"),
+        err.starts_with(few) && err.contains("only 1 of 2 threads named twin in the model gets a spec"),
         || err.clone(),
     )?;
     run(&["--min-jobs", "3"], &["control", "sh", "twin", "vision"])?;
-    run(&["--thread", "control", "--thread", "vision"], &["control", "vision"])?;
-    run(&["--without", "control", "--without", "twin"], &["vision"])?;
+    run(&["--thread", "c*", "--thread", "vision"], &["control", "vision"])?;
+    run(&["--without", "control", "--without", "tw??"], &["vision"])?;
+    run(&["--thread", "control", "--plugin", "FP", "--keep-priorities"], &["control"])?;
     let fails = |options: &[&str], code: i32, words: &str| -> Result<(), Failed> {
         let mut command = server.ctl(&["run", "--model", &model]);
         command.args(options).args(["--", "true"]);
         let (_, err) = said(command, code)?;
         ensure(err.contains(words) && err.lines().count() == 1, || format!("{options:?}: {err}"))
     };
-    fails(&["--without", "nobody"], 4, "has no thread named nobody; punctual show --all lists them")?;
+    fails(
+        &["--without", "nobody"],
+        4,
+        "has no thread that matches 'nobody'; punctual show --all lists them",
+    )?;
     fails(
         &["--thread", "sh"],
         5,
         "has no thread that gets a spec: 2 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times)",
     )?;
     fails(&["--thread", "sh", "--without", "sh"], 5, "--thread and --without leave none")?;
+    fails(&["--thread", "vision", "--plugin", "XY"], 6, "nothing was started; --without vision excludes it")?;
     fails(
-        &["--thread", "vision", "--plugin", "XY"],
+        &["--thread", "vision", "--plugin", "FP"],
         6,
-        "nothing was started; --without vision leaves it out",
+        "FP: needs a declared priority; nothing was started; --keep-priorities declares the priorities of the model",
     )?;
     ensure(specs(&server)?.is_empty(), || "specs stayed".into())?;
     Ok(Completion::Completed)
@@ -279,8 +287,9 @@ fn empty() -> Outcome {
     let server = Server::start()?;
     let model = model(&server, &[])?;
     let (_, err) = said(server.ctl(&["run", "--model", &model, "--", "true"]), 5)?;
-    let remedy = "has no thread at all; a program that is not real-time yet is observed by punctual extract --include-best-effort";
-    ensure(err.contains(remedy) && err.lines().count() == 1, || err)?;
+    let advice = "has no threads; if the program is not real-time yet, make the model with punctual extract \
+                  --include-best-effort";
+    ensure(err.contains(advice) && err.lines().count() == 1, || err)?;
     Ok(Completion::Completed)
 }
 

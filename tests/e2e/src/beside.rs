@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 pub const ALL: &[(&str, Test)] = &[
     ("chains::beside_the_threads_of_a_model", model),
     ("chains::a_task_and_a_thread_of_one_name", one_name),
-    ("chains::what_cannot_stand_beside", refused),
+    ("chains::models_that_cannot_be_combined", refused),
     ("chains::a_trace_has_a_page", page),
-    ("chains::a_trace_where_a_model_is_expected", expected),
+    ("chains::a_trace_instead_of_a_model", expected),
 ];
 
 /// A recording of threads that comes with the project.

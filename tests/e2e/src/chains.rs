@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub const ALL: &[(&str, Test)] = &[
-    ("chains::a_program_for_people", text),
-    ("chains::the_model_says_what_happened", model),
-    ("chains::a_chain_that_was_asked_for", asked),
+    ("chains::tables_of_a_program", text),
+    ("chains::the_model_agrees_with_the_programs_log", model),
+    ("chains::a_requested_chain", asked),
     ("chains::no_such_task", no_such_task),
     ("chains::not_connected", not_connected),
-    ("chains::what_is_none", none),
-    ("chains::cut_off_anywhere", cut),
+    ("chains::not_a_trace", none),
+    ("chains::truncated_traces", cut),
     ("chains::discarded_events_are_counted", discarded),
     ("chains::graphviz_draws_the_graph", graphviz),
-    ("chains::standard_output_is_added_to", standard_output),
-    ("chains::other_commands_send_here", elsewhere),
+    ("chains::standard_output_is_appended_to", standard_output),
+    ("chains::other_commands_refer_to_chains", elsewhere),
     ("chains::too_many_paths", too_many),
-    ("chains::what_inputs_keep_is_followed", kept),
+    ("chains::buffering_of_inputs_is_followed", kept),
     ("chains::rounds_of_a_barrier_are_followed", rounds),
 ];
 

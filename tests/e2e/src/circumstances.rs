@@ -24,7 +24,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("circumstances::disk_full", disk_full),
     ("circumstances::show_truncated", show_truncated),
     ("circumstances::show_other_version", show_other_version),
-    ("circumstances::show_nonsense", show_nonsense),
+    ("circumstances::show_not_json", show_nonsense),
     ("circumstances::show_wrong_value", show_wrong_value),
     ("circumstances::show_unknown_task", show_unknown_task),
     ("circumstances::usage", usage),

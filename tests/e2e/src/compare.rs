@@ -11,7 +11,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("compare::two_policies", two_policies),
     ("compare::traces_and_models", traces_and_models),
     ("compare::the_page", page),
-    ("compare::what_makes_no_sense", refused),
+    ("compare::invalid_arguments", refused),
 ];
 
 const ROUNDS: u64 = 20;

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::cell::Cell;
 
 pub const ALL: &[(&str, Test)] = &[
-    ("loss::a_stopped_reader_says_what_it_lost", stopped_reader),
+    ("loss::a_stopped_reader_counts_its_losses", stopped_reader),
     ("loss::new_descriptors_without_end", new_descriptors),
     ("loss::new_pipes_under_one_descriptor", new_pipes),
     ("loss::new_addresses_without_end", new_addresses),

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 pub const ALL: &[(&str, Test)] = &[
     ("probes::of_the_tasking_framework", tasking_framework),
     ("probes::of_our_own_executor", own_executor),
-    ("probes::functions_that_are_not_there", wrong_symbols),
-    ("probes::offsets_that_are_wrong", wrong_offsets),
-    ("probes::offsets_that_give_numbers", plausible_offsets),
-    ("probes::names_that_are_none", wrong_names),
-    ("probes::a_join_that_is_declared", join),
-    ("probes::runs_that_are_compared", compared),
-    ("probes::files_that_come_with_it", files),
+    ("probes::missing_functions", wrong_symbols),
+    ("probes::wrong_offsets", wrong_offsets),
+    ("probes::wrong_offsets_that_read_numbers", plausible_offsets),
+    ("probes::invalid_names", wrong_names),
+    ("probes::a_declared_join", join),
+    ("probes::comparing_runs", compared),
+    ("probes::shipped_files", files),
     ("probes::a_stop_at_a_return", stop_at_return),
-    ("probes::end_with_their_time", ended_by_time),
-    ("probes::and_what_the_kernel_did_meanwhile", kernel),
+    ("probes::end_when_the_time_is_over", ended_by_time),
+    ("probes::with_a_kernel_recording", kernel),
 ];
 
 fn shipped(name: &str) -> String {

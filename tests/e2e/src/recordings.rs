@@ -18,28 +18,28 @@ use std::path::{Path, PathBuf};
 pub const ALL: &[(&str, Test)] = &[
     ("recordings::replay_gives_what_extraction_gave", replay_is_extraction),
     ("recordings::babeltrace2_reads_every_record", babeltrace2),
-    ("recordings::a_stretch_of_one", stretch),
+    ("recordings::a_stretch", stretch),
     ("recordings::several_at_once", several),
     ("recordings::every_job_is_listed", every_job),
-    ("recordings::every_switch_is_there", every_switch),
-    ("recordings::all_threads_beside_the_watched_ones", all_threads),
-    ("recordings::a_timeline_of_one", timeline),
-    ("recordings::a_page_of_one", page),
+    ("recordings::every_switch_is_recorded", every_switch),
+    ("recordings::all_threads_besides_the_watched_ones", all_threads),
+    ("recordings::a_timeline", timeline),
+    ("recordings::a_page", page),
     ("recordings::an_imported_lime_recording", lime),
     ("recordings::killed_while_recording", killed),
-    ("recordings::cut_off", cut_off),
+    ("recordings::truncated", cut_off),
     ("recordings::a_flipped_byte", flipped),
     ("recordings::the_disk_is_full", disk_full),
     ("recordings::a_folder_in_use", folder_in_use),
-    ("recordings::the_one_that_comes_with_the_project", sample),
+    ("recordings::the_recording_in_the_repository", sample),
     ("recordings::the_demonstration_without_privileges", demonstration),
 ];
 
 /// Tests that need the machine for themselves.
 pub const ALONE: &[(&str, Test)] = &[
     ("recordings::replay_in_pieces_gives_what_extraction_gave", pieces_are_extraction),
-    ("recordings::the_oldest_goes_first", limit),
-    ("recordings::what_was_lost_is_said_by_babeltrace2", lost_in_babeltrace2),
+    ("recordings::the_oldest_part_is_dropped_first", limit),
+    ("recordings::babeltrace2_reports_losses", lost_in_babeltrace2),
     ("recordings::an_imported_perf_recording", perf),
 ];
 

@@ -12,7 +12,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("targets::several_processes", several),
     ("targets::json_on_standard_output", json),
     ("show::table_task_and_json", show),
-    ("doctor::says_that_it_works_here", doctor),
+    ("doctor::works_here", doctor),
 ];
 
 fn start_periodic() -> Result<Running> {

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_what_each_event_costs_and_how_much_more_that_is() {
+    fn a_table_has_absolute_and_relative_costs() {
         let output = [
             ("without", 0.0),
             ("fentry", 1500.0),
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_that_are_missing_are_an_error() {
+    fn missing_figures_are_an_error() {
         assert!(Measured::parse("observer without\n").is_err_and(|why| why.contains("without")));
         assert!(Measured::parse(&kinds(0.0)).is_err_and(|why| why.contains("nobody")));
         assert!(

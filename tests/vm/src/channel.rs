@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_an_error() {
+    fn invalid_packets_are_errors() {
         assert!(next(&mut &b"[    0.000000] Linux version 6.1"[..]).is_err());
         assert!(next(&mut &b"z\x01\0\0\0a"[..]).is_err());
         assert!(next(&mut &b"s\x01\0\0\0a"[..]).is_err());

@@ -274,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recognizes_images_by_their_headers() {
+    fn images_are_recognized_by_their_headers() {
         let header = |offset: usize, magic: &[u8]| {
             let mut bytes = vec![0; 0x400];
             bytes[offset..offset + magic.len()].copy_from_slice(magic);
@@ -290,13 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn says_why_a_kernel_is_missing() {
+    fn a_missing_kernel_is_explained() {
         assert!(get("4.4").is_err_and(|missing| missing.reason.contains("6.12-rt")));
         assert!(get("./no/such/image").is_err_and(|missing| missing.reason.contains("cannot be read")));
     }
 
     #[test]
-    fn releases_match_only_themselves() {
+    fn kernel_releases_match_exactly() {
         assert_eq!(escaped("7.2.13+deb14-rt-amd64"), r"7\.2\.13\+deb14-rt-amd64");
     }
 }

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_differs_is_told() {
+    fn the_first_differing_line_is_shown() {
         assert_eq!(compared(b"a\nb\n", b"a\nb\n"), "4 bytes, the same twice");
         assert_eq!(compared(b"a\nb\nc\n", b"a\nx\nc\n"), "DIFFERENT in line 2:\n  b\n  x");
         assert_eq!(compared(b"a\n", b"a\nb\n"), "DIFFERENT in line 2:\n  (nothing)\n  b");

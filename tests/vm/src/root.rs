@@ -186,7 +186,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn cpio_unpacks_what_is_packed() {
+    fn cpio_unpacks_the_archive() {
         let folder = tempfile::tempdir().unwrap();
         let mut root = Root::new(
             Libraries { folders: vec!["/lib/x86_64-linux-gnu".into(), "/lib64".into()] },

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_that_a_kernel_refuses_are_a_fault_where_it_could_have_taken_them() {
+    fn a_refused_program_is_a_fault_only_if_the_kernel_supports_it() {
         let config = std::env::temp_dir().join(format!("lab-config-{}", std::process::id()));
         let said = |config: &PathBuf, reason: &str| {
             let kernel = Kernel {

@@ -1,4 +1,4 @@
-// Waiting for children: `src` makes one at each event, which ends at once.
+// Waiting for children: `src` creates one at each event, which ends at once.
 #include "drivers.h"
 
 #include <signal.h>

@@ -1,6 +1,5 @@
 // A driver for every way to wait: thread `drv` waits in one chosen call, exactly as often as asked,
-// for periodic events that thread `src` or a timer makes. What a driver cannot do without is its
-// `setup`'s to find out.
+// for periodic events from thread `src` or a timer. `setup` checks what a driver needs.
 #pragma once
 
 #include "../workload.h"
@@ -11,23 +10,22 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-// What one run of a driver has at hand.
+// The state of one run of a driver.
 struct run {
 	int64_t period_ns;
 	int64_t cost_ns;
 	int64_t jobs;
 	int64_t beginning_ns; // arrival of the first job
 	int64_t done;	      // waits so far
-	int64_t skipped;      // activations so far that no wait was for
-	int64_t taken;	// activations that the last wait was for, beside its own: they were over by
-			// then
+	int64_t skipped;      // activations so far without a wait
+	int64_t taken;	// further activations that the last wait consumed: they were over by then
 	int64_t events; // events made so far
 	int64_t interruptions; // calls that a signal cut short
 	atomic_bool finished;
 
 	pthread_t drv;
 	int in, out; // what `drv` waits on, what `src` writes to
-	int side;    // one more descriptor, where a driver needs it
+	int side;    // another descriptor, if a driver needs one
 	int id;	     // System V identifier
 	pid_t child;
 	int ends_child; // the signal that ends it, after which it is waited for; 0: SIGKILL
@@ -38,23 +36,21 @@ struct run {
 
 struct driver {
 	const char *name;
-	const char
-		*call; // the separator that must come out; for `forbidden` ones, the activation's
-	const char *object;		    // class of what it waits on; NULL: nothing
-	const char *forbidden;		    // the call that cannot block and must not come out
-	const char *(*setup)(struct run *); // returns why the machine cannot do it, or NULL
+	const char *call;      // the expected separator; with `forbidden`, that of the activation
+	const char *object;    // class of its object; NULL: none
+	const char *forbidden; // a call that cannot block and must not separate jobs
+	const char *(*setup)(struct run *); // returns why the machine cannot run it, or NULL
 	void (*begin)(struct run *);	    // in `drv`, before it becomes real-time
 	void (*wait)(struct run *);	    // in `drv`: one wait
-	void (*job)(struct run *);	    // in `drv`, beside its cost
+	void (*job)(struct run *);	    // in `drv`, in addition to its cost
 	void (*event)(struct run *);	    // in `src`; NULL: time makes the events
 	void (*end)(struct run *);	    // in `drv`, after the last job
 	bool half_behind;		    // events come half a period behind the arrivals
 	bool deadline;			    // SCHED_DEADLINE
-	bool drifts;			    // nothing holds it to a period
-	bool own_time; // `drv` itself waits for the next arrival, and may leave out those that are
-		       // over
-	bool merges; // events that nobody waits for may become one, and `drv` does not know
-	int burst;   // events at once; 0 means 1
+	bool drifts;			    // its period drifts
+	bool own_time; // `drv` itself waits for the next arrival, and may skip past ones
+	bool merges;   // events without a waiter may merge into one, without `drv` noticing
+	int burst;     // events at once; 0 means 1
 };
 
 extern const struct driver time_drivers[], multiplex_drivers[], read_drivers[], socket_drivers[],
@@ -64,7 +60,7 @@ extern const struct driver time_drivers[], multiplex_drivers[], read_drivers[], 
 // When job `run->done` arrives, after those that were skipped.
 int64_t next_arrival(const struct run *run);
 
-// What is left until then, at least 1 ns: a sleep of zero is no sleep.
+// The time left until then, at least 1 ns: a sleep of zero does not sleep.
 int64_t time_left(const struct run *run);
 
 // Setups, events and waits that several drivers use.
@@ -83,7 +79,7 @@ void write_count(struct run *run); // to an eventfd
 void drain(struct run *run); // a read of `in` that may not block, and takes several bytes of a pipe
 void sleep_to_arrival(struct run *run);
 
-// What each job knows of itself, where it is asked for.
+// The truth about each job, on request.
 void truth_begin(const struct run *run);
 void truth_job_begins(const struct run *run);
 void truth_job_ends(const struct run *run);
@@ -92,5 +88,5 @@ void truth_write(const struct run *run, const char *path);
 // A directory of its own for one file, removed with `clean_up`.
 char *temporary_path(const char *file);
 
-// Gives back what would outlive the process.
+// Removes what would outlive the process.
 void clean_up(struct run *run);

@@ -17,7 +17,7 @@
 #define FUTEX_LOCK_PI2 13
 #endif
 
-// Of linux/futex.h, which older systems have without it.
+// From linux/futex.h, which lacks them on older systems.
 struct word_of_several {
 	uint64_t value, address;
 	uint32_t flags, reserved;
@@ -30,8 +30,8 @@ static long futex(_Atomic uint32_t *word, int operation, uint32_t value, uint64_
 	return syscall(SYS_futex, word, operation, value, value2, word2, value3);
 }
 
-// Word 0 counts events; job n waits until there were more than n. One call, which returns at once
-// if there were.
+// Word 0 counts events; job n waits until there were more than n, in one call, which returns at
+// once if there already were.
 static void count_event(struct run *run)
 {
 	atomic_fetch_add(&run->words[0], 1);
@@ -112,8 +112,8 @@ static void wait_wait2(struct run *run)
 		"futex_wait");
 }
 
-// `src` holds the lock but for an instant at each event, in which `drv` gets it and holds it for
-// its job.
+// `src` holds the lock except for an instant at each event, when `drv` gets it and holds it for its
+// job.
 enum { LOCK = 1, TAKEN = 2, LENT = 3 };
 
 static void lock(struct run *run, int operation)
@@ -130,8 +130,8 @@ static void lend_lock(struct run *run)
 {
 	if (run->events > 0) {
 		unlock(run);
-		// The kernel lets a thread of higher priority steal the lock from the one that it
-		// was handed to.
+		// The kernel lets a thread of higher priority steal the lock from the one it was
+		// handed to.
 		while (atomic_load(&run->words[TAKEN]) < run->events && !run->finished)
 			sleep_until(now_ns() + 50 * US);
 	}
@@ -147,7 +147,7 @@ static void await_lent(struct run *run)
 		sleep_until(now_ns() + 1 * MS);
 }
 
-// Gives the lock back and lets `src` have it: otherwise the next wait would be for nothing.
+// Releases the lock and lets `src` take it: otherwise the next wait would not wait.
 static void give_back(struct run *run)
 {
 	if (run->done == 0)

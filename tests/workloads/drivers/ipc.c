@@ -23,7 +23,7 @@ const char *make_message_queue(struct run *run)
 	mqd_t in = mq_open(name, O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600, &attributes);
 	if (in == (mqd_t)-1)
 		return errno == ENOSYS ? "the kernel has no POSIX message queues"
-				       : "no POSIX message queue to be had";
+				       : "no POSIX message queue can be created";
 	mqd_t out = mq_open(name, O_WRONLY | O_CLOEXEC);
 	int error = errno;
 	mq_unlink(name);
@@ -48,7 +48,7 @@ static void wait_mq(struct run *run)
 const char *make_sysv_queue(struct run *run)
 {
 	run->id = msgget(IPC_PRIVATE, 0600);
-	return run->id < 0 ? "no System V message queue to be had" : NULL;
+	return run->id < 0 ? "no System V message queue can be created" : NULL;
 }
 
 static void send_sysv(struct run *run)
@@ -66,7 +66,7 @@ static void wait_msgrcv(struct run *run)
 const char *make_sysv_semaphore(struct run *run)
 {
 	run->id = semget(IPC_PRIVATE, 1, 0600);
-	return run->id < 0 ? "no System V semaphore to be had" : NULL;
+	return run->id < 0 ? "no System V semaphore can be created" : NULL;
 }
 
 static void add_one(struct run *run)

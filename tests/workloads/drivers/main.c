@@ -1,9 +1,9 @@
 // drivers list | drivers run NAME [--period-us 10000] [--jobs 50] [--cost-us 200] [--truth FILE]
 // [--skips]
 //
-// Runs one driver and prints what it did as one line of JSON. With --truth each job writes what it
-// knows of itself into FILE, at the end; with --skips a thread that waits for time leaves out
-// arrivals that are over. Exits with 77 and says why where the machine cannot do it.
+// Runs one driver and prints what it did as one line of JSON. --truth writes the truth about each
+// job to FILE at the end; with --skips a thread that waits for time skips past arrivals. Exits with
+// 77 and the reason if the machine cannot run it.
 #include "drivers.h"
 
 #include <errno.h>
@@ -58,8 +58,8 @@ void clean_up(struct run *run)
 	if (run->child > 0 && run->ends_child)
 		waitpid(run->child, NULL, 0);
 	if (run->id >= 0) {
-		// An identifier is of one kind; as the other it does not exist or is somebody
-		// else's, so only the right one is asked for.
+		// Only remove an identifier of the right kind: as another kind it does not exist,
+		// or belongs to another process.
 		if (driver->setup == make_sysv_queue)
 			msgctl(run->id, IPC_RMID, NULL);
 		else
@@ -90,7 +90,7 @@ static void block_endings(int how)
 	pthread_sigmask(how, &set, NULL);
 }
 
-// As cyclictest does it.
+// As in cyclictest.
 static void skip_what_is_over(void)
 {
 	while (skips && driver->own_time && next_arrival(&run) <= now_ns())
@@ -102,7 +102,7 @@ static void *drv(void *unused)
 	if (driver->begin)
 		driver->begin(&run);
 	if (driver->deadline) {
-		// Budget for what the kernel needs, too.
+		// Some budget for the kernel's overhead too.
 		int error = become_deadline(
 			"drv", run.cost_ns + run.period_ns / 4, run.period_ns, run.period_ns);
 		if (error) {
@@ -229,10 +229,10 @@ int main(int argc, char **argv)
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);
-	// A driver whose event is lost would wait for ever.
+	// A driver whose event is lost would wait forever.
 	alarm(15 + (unsigned)(run.jobs * run.period_ns / SECOND));
 
-	// Only this thread gives up, so that the others are never in the middle of anything.
+	// Only this thread handles the timeout, so that the others are never interrupted.
 	block_endings(SIG_BLOCK);
 	if (truth)
 		truth_begin(&run);

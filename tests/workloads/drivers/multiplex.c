@@ -1,5 +1,5 @@
-// Waiting for one of several descriptors. What was announced is then read without blocking, so that
-// only the wait separates; `poll_then_read` does not take that care.
+// Waiting for one of several descriptors. They are then read without blocking, so that only the
+// wait separates jobs; `poll_then_read` reads with blocking.
 #include "drivers.h"
 
 #include <alloca.h>
@@ -50,7 +50,7 @@ static void wait_ppoll(struct run *run)
 	drain(run);
 }
 
-// The array lies elsewhere on the stack every time.
+// The array is elsewhere on the stack every time.
 static void wait_ppoll_moving(struct run *run)
 {
 	char *gap = alloca(16 + 48 * (run->done % 40));

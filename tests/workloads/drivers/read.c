@@ -63,7 +63,7 @@ void drain(struct run *run)
 	ssize_t bytes = read(run->in, &count, sizeof count);
 	if (bytes < 0 && errno != EAGAIN)
 		die("read", errno);
-	// What is read where it is written counts by itself, and is read one by one.
+	// An eventfd adds up what is written to it; other descriptors are read one by one.
 	if (run->in != run->out && bytes > 1)
 		run->taken += bytes - 1;
 }
@@ -142,7 +142,7 @@ static const char *make_inotify(struct run *run)
 	return NULL;
 }
 
-// Each read sleeps until the device answers: there is no period, only as many jobs as reads.
+// Each read sleeps until the device answers: there is no period, but as many jobs as reads.
 static const char *make_block_device(struct run *run)
 {
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
@@ -186,7 +186,7 @@ static void wait_read_count(struct run *run)
 	must(syscall(SYS_read, run->in, &count, sizeof count), "read");
 }
 
-// A timer tells how many of its activations were over before somebody came.
+// A timer counts the expirations since the last read.
 static void wait_read_expirations(struct run *run)
 {
 	uint64_t count;
@@ -218,7 +218,7 @@ static void wait_preadv(struct run *run)
 	must(syscall(SYS_preadv, run->in, &part, 1, 0L, 0L), "preadv");
 }
 
-// Offset -1 is the current position, which is all that a pipe has.
+// Offset -1 is the current position, the only one that a pipe has.
 static void wait_preadv2(struct run *run)
 {
 	struct iovec part = {run->buffer, 1};

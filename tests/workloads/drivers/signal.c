@@ -78,7 +78,7 @@ static void count_and_start_timer(struct run *run)
 	start_timer(run);
 }
 
-// A signal that comes before the call is handled, and nobody waits for it.
+// A signal that arrives before the call is handled without a wait.
 static void wait_pause(struct run *run)
 {
 	syscall(SYS_pause);

@@ -30,7 +30,7 @@ static const char *make_udp(struct run *run)
 	return NULL;
 }
 
-// An abstract address: the kernel chooses it, and nothing is left behind.
+// An abstract address: chosen by the kernel, and gone with the process.
 static struct sockaddr_un listening;
 static socklen_t listening_length;
 

@@ -1,4 +1,4 @@
-// Waiting for time itself.
+// Waiting for a time.
 #include "drivers.h"
 
 #include <errno.h>
@@ -125,8 +125,8 @@ static void stop_and_continue(struct run *run)
 		kill(run->child, SIGUSR1);
 }
 
-// A stopped process cannot continue itself. The child ends by a signal that it waits for: killed
-// between the two, it would leave this process stopped for ever.
+// A stopped process cannot continue itself, so a child does. It ends by a signal that it waits for:
+// killed between the two, it would leave this process stopped forever.
 static const char *make_continuer(struct run *run)
 {
 	pid_t parent = getpid();

@@ -1,4 +1,5 @@
-// What a job of `drv` knows of itself: kept in memory while jobs run, written when all are done.
+// The truth about each job of `drv`, as it measured it: kept in memory while jobs run, written when
+// all are done.
 #include "drivers.h"
 
 #include <errno.h>
@@ -10,14 +11,14 @@
 static struct truth {
 	int64_t index; // of its activation
 	int64_t due_ns;
-	int64_t seen_ns; // that the wait was over
+	int64_t seen_ns; // when the wait was over
 	int64_t cpu_before_ns,
 		cpu_after_ns; // processor time of the thread, at both ends of the job
 } * jobs;
 
 void truth_begin(const struct run *run)
 {
-	// No job is to wait for a page.
+	// No job may wait for a page.
 	size_t size = (size_t)run->jobs * sizeof *jobs;
 	jobs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
 		-1, 0);

@@ -36,8 +36,9 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
     if texts.is_empty() {
         let task = if model.dataflow.is_some() { "no thread or dataflow task" } else { "no thread" };
         let message = format!(
-            "{} has {task} named {wanted}, and no thread with this TID; punctual show --all lists them",
-            display_name(file)
+            "{} has {task} named '{}', and no thread with this TID; punctual show --all lists them",
+            display_name(file),
+            wanted.escape_debug()
         );
         return Err(Failure::new(Code::Target, message));
     }

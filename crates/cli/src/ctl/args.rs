@@ -7,12 +7,12 @@ use punctual_protocol::parameter;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Ask punctuald: what is admitted, and have commands scheduled
+/// Ask punctuald what is admitted, and run commands under it
 ///
-/// Programs declare their timing needs to the daemon punctuald, which admits and schedules them. These commands
-/// show what it does, and run programs under it that do not use its library.
+/// Programs declare their timing needs to the daemon punctuald, which admits and schedules them. These
+/// commands show its state, and run programs under it that do not use its library.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes(), arg_required_else_help = true)]
+#[command(arg_required_else_help = true)]
 pub struct Ctl {
     /// The daemon's socket [default: $PUNCTUALD_SOCKET, else /run/punctual/io.punctual.Scheduler1]
     #[arg(long, global = true, value_name = "PATH", value_hint = ValueHint::FilePath)]
@@ -25,28 +25,24 @@ pub struct Ctl {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Show the daemon's status and its clients
-    #[command(after_long_help = crate::failure::codes())]
     Status {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// List your specs; as root, those of all users
-    #[command(after_long_help = crate::failure::codes())]
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the plugins, in the order in which they are asked, and what their processors carry
-    #[command(after_long_help = crate::failure::codes())]
+    /// List the plugins, in the order in which they are asked, and the load of their processors
     Plugins {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Release specs: their threads go back to how they were scheduled before
-    #[command(after_long_help = crate::failure::codes())]
     Release {
         /// Their numbers, as punctual ctl list shows them
         #[arg(value_name = "ID", required = true)]
@@ -55,8 +51,8 @@ pub enum Command {
     Run(Box<Run>),
 }
 
-/// What is declared by hand. Options that speak of a model exclude each by itself: clap asks for no model
-/// where there cannot be one.
+/// Parameters declared by hand. Options about a model exclude each of them, so that clap does not ask for a
+/// model in vain.
 const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline", "priority"];
 
 /// Run a command under admitted specs
@@ -67,15 +63,14 @@ const DECLARED: [&str; 5] = ["period", "runtime", "desired_runtime", "deadline",
 /// With --model, each thread of COMMAND and of its child processes gets a spec of its own if the timing model
 /// has a thread of the same name. Period and runtime come from the task of that thread with the most jobs
 /// (real-time tasks first). If the task was sometimes released several times in a period, the runtime covers
-/// that many jobs. One exceptionally long job can make a program inadmissible: --runtime-quantile leaves such
-/// jobs out. All specs are admitted before COMMAND starts. Threads of the same name get their specs in the
+/// that many jobs. One exceptionally long job can make a program inadmissible: --runtime-quantile excludes
+/// such jobs. All specs are admitted before COMMAND starts. Threads of the same name get their specs in the
 /// order in which they start. Threads without a spec are listed and keep their scheduling. If the program is
 /// not real-time yet, make its model with punctual extract --include-best-effort -o FILE -- COMMAND.
 ///
 /// Ends with COMMAND's exit code, or 128 and the number of the signal that ended it. With --model, signals
 /// are passed on to it.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
 #[command(group = clap::ArgGroup::new("needs").required(true).multiple(true)
     .arg("model").args(DECLARED))]
 pub struct Run {
@@ -85,7 +80,7 @@ pub struct Run {
     #[arg(long, value_name = "NAME", help = parameter("plugin").help())]
     pub plugin: Option<String>,
 
-    /// What the spec is called in lists [default: the command's name]
+    /// The spec's name in lists [default: the command's name]
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     pub name: Option<String>,
 
@@ -95,28 +90,34 @@ pub struct Run {
     pub model: Option<PathBuf>,
 
     /// Take this percentile of the observed costs as the runtime, or the next higher one that the model has
-    /// (50, 90, 99, 99.9, 100): some jobs take longer, and no guarantee covers those
-    #[arg(long, value_name = "PERCENT", value_parser = quantile, default_value = "100%", requires = "model", conflicts_with_all = DECLARED)]
+    /// (50, 90, 99, 99.9, 100). Jobs that take longer are not covered by any guarantee
+    #[arg(long, value_name = "PERCENT", value_parser = quantile, default_value = "100%")]
+    #[arg(requires = "model", conflicts_with_all = DECLARED)]
     pub runtime_quantile: Quantile,
 
-    /// How much to add to each runtime, in percent of it
-    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%", requires = "model", conflicts_with_all = DECLARED)]
+    /// Percentage added to each runtime
+    #[arg(long, value_name = "PERCENT", value_parser = percent, default_value = "10%")]
+    #[arg(requires = "model", conflicts_with_all = DECLARED)]
     pub margin: u32,
 
-    /// Just the threads of this name, of those in the model; may be given several times
-    #[arg(long, value_name = "NAME", requires = "model", conflicts_with_all = DECLARED)]
+    /// Only threads of the model whose name matches GLOB (*, ? and [...] as in a shell); repeatable
+    #[arg(long, value_name = "GLOB", requires = "model", conflicts_with_all = DECLARED)]
     pub thread: Vec<String>,
 
-    /// Not the threads of this name; may be given several times
-    #[arg(long, value_name = "NAME", requires = "model", conflicts_with_all = DECLARED)]
+    /// Exclude threads of the model whose name matches GLOB; repeatable
+    #[arg(long, value_name = "GLOB", requires = "model", conflicts_with_all = DECLARED)]
     pub without: Vec<String>,
 
-    /// Leave out threads of which fewer jobs were seen: they came and went, or were not observed for long
-    /// enough
+    /// Exclude threads with fewer jobs in the model: they ended soon, or were not observed for long enough
     #[arg(long, value_name = "N", default_value_t = 10, requires = "model", conflicts_with_all = DECLARED)]
     pub min_jobs: u64,
 
-    /// Show no hints; warnings stay
+    /// Also declare the real-time priorities that the threads have in the model, for plugins that schedule by
+    /// declared priorities (FP, RR)
+    #[arg(long, requires = "model", conflicts_with_all = DECLARED)]
+    pub keep_priorities: bool,
+
+    /// Print warnings and errors only
     #[arg(short, long)]
     pub quiet: bool,
 
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_come_from_options_or_from_a_model() {
+    fn specs_come_from_options_or_from_a_model() {
         let plan = run("punctual ctl run --period 10ms --runtime 2ms -- sleep --period 1").expect("needs");
         let Declared { period, runtime, .. } = plan.declared;
         assert_eq!((period, runtime), (Some(Duration::from_ms(10)), Some(Duration::from_ms(2))));
@@ -169,7 +170,14 @@ mod tests {
         let plan = run("punctual ctl run --model a.timing.json --thread b --thread c --without d -- a")
             .expect("threads");
         assert_eq!((plan.thread.len(), plan.without.len(), plan.min_jobs), (2, 1, 10));
-        for option in ["--thread b", "--without b", "--min-jobs 3", "--margin 3%", "--runtime-quantile 99%"] {
+        for option in [
+            "--thread b",
+            "--without b",
+            "--min-jobs 3",
+            "--margin 3%",
+            "--runtime-quantile 99%",
+            "--keep-priorities",
+        ] {
             assert!(
                 run(&format!("punctual ctl run --period 1ms {option} -- a")).is_err(),
                 "{option} is about a model"

@@ -1,11 +1,11 @@
-//! The options for what is declared of a task, the same for `punctual ctl run` and `punctual rules explain`.
-//! What they are called and say comes from the protocol's table.
+//! Options for the parameters of a spec, shared by `punctual ctl run` and `punctual rules explain`. Their
+//! names and help come from the protocol's table.
 
 use clap::Args;
 use punctual_model::Duration;
 use punctual_protocol::{Parameters, parameter};
 
-/// The parameters, but for the plugin.
+/// The parameters except the plugin.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Declared {
     #[arg(long, value_name = "TIME", value_parser = time, help = parameter("period").help())]
@@ -48,7 +48,7 @@ impl Declared {
     }
 }
 
-/// Zero is for the daemon to refuse: it says which bound that breaks.
+/// Accepts zero; the daemon refuses it and names the bound.
 fn time(text: &str) -> Result<Duration, String> {
     let span = humantime::parse_duration(text)
         .map_err(|_| "expected a number with a unit, such as 10ms, 250us or 1s")?;
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_units_and_an_end() {
+    fn times_need_a_unit_and_are_limited() {
         assert_eq!(time("250us"), Ok(Duration::from_us(250)));
         assert_eq!(time("0s"), Ok(Duration::ZERO));
         assert!(time("10").is_err() && time("600000000000000h").is_err() && time("-1ms").is_err());

@@ -1,22 +1,31 @@
-//! What the threads of a timing model need: one spec for each, of those that are to have one.
+//! Specs from a timing model: one for each selected thread.
 
 use super::remarks;
 use punctual_client::Parameters;
 use punctual_model::{Duration, Execution, Periodic, Slip, Stream, Task, TimingModel};
+use punctual_workflow::ThreadFilter;
 
-/// Which threads of a model are to have specs, and how much to spare.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Which threads of a model get specs, and with how much margin.
+#[derive(Clone, Debug)]
 pub struct Choice {
     /// Percent added to the observed cost.
     pub margin: u32,
-    /// How many of the observed jobs a runtime covers.
+    /// The share of the observed jobs that a runtime covers.
     pub quantile: Quantile,
-    /// Threads with fewer jobs have none.
+    /// Threads with fewer jobs get no spec.
     pub min_jobs: u64,
-    /// Just the threads of these names; all, where there are none.
-    pub only: Vec<String>,
-    /// Not the threads of these names.
-    pub without: Vec<String>,
+    /// The threads to include.
+    pub only: ThreadFilter,
+    /// The threads to exclude; none if it is empty.
+    pub without: ThreadFilter,
+    /// Whether to declare the observed real-time priorities.
+    pub keep_priorities: bool,
+}
+
+impl Choice {
+    fn includes(&self, name: &str) -> bool {
+        self.only.matches(name) && (self.without.is_empty() || !self.without.matches(name))
+    }
 }
 
 /// A share of the observed jobs, in thousandths of a percent.
@@ -27,8 +36,8 @@ impl Quantile {
     /// Every job.
     pub const ALL: Quantile = Quantile(100_000);
 
-    /// The cost that covers at least this share: the next percentile that the model has, and how many in a
-    /// thousand it covers; `None` where only the greatest cost does.
+    /// The cost that covers at least this share: the next percentile in the model, and how many in a thousand
+    /// it covers; `None` if only the greatest cost does.
     fn cost(self, stream: &Stream) -> Option<(u64, Duration)> {
         let costs = stream.percentiles.as_ref()?.cost.as_ref()?;
         costs.each().into_iter().find(|(permille, _)| permille * 100 >= self.0)
@@ -38,92 +47,165 @@ impl Quantile {
 /// A runtime that some of the observed jobs exceed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Covered {
-    /// How many of a thousand jobs do not.
+    /// How many of a thousand jobs it covers.
     pub permille: u64,
     /// The greatest runtime, with the same margin.
     pub greatest: Duration,
 }
 
-/// What one thread needs.
+/// The spec of one thread, and how it was derived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need {
     /// The thread's name.
     pub name: String,
-    /// Its number when it was observed.
+    /// Its TID in the model.
     pub tid: u32,
-    /// Whether it was, or may have been, the first thread of its process: traces of other tools do not always
-    /// say.
+    /// Whether it was, or may have been, the first thread of its process (imported traces do not always
+    /// say).
     pub first: bool,
-    /// From how many jobs this is known.
+    /// Number of observed jobs.
     pub jobs: u64,
-    /// How many jobs a period may have: one, and the releases that were extra.
+    /// Number of jobs that a period may have: one, plus extra releases.
     pub together: u64,
-    /// Where its runtime does not cover all jobs.
+    /// What the runtime covers, if not all jobs.
     pub covered: Option<Covered>,
-    /// Whether the model says how its jobs' costs are distributed.
+    /// Whether the model has percentiles of the jobs' costs.
     pub has_percentiles: bool,
     pub parameters: Parameters,
 }
 
 impl Need {
-    /// What is declared, for people.
-    pub fn told(&self) -> String {
+    /// Describes the declared parameters.
+    pub fn describe(&self) -> String {
         let time = |time: Option<Duration>| time.map_or("unknown".into(), |time| time.to_string());
-        format!("period {}, runtime {}", time(self.parameters.period), time(self.parameters.runtime))
+        let priority = self.parameters.priority.map_or(String::new(), |it| format!(", priority {it}"));
+        format!(
+            "period {}, runtime {}{priority}",
+            time(self.parameters.period),
+            time(self.parameters.runtime)
+        )
     }
 }
 
-/// A thread of the model that has no spec.
+/// A thread of the model without a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Without {
+pub struct Unserved {
     pub name: String,
     pub tid: u32,
     pub first: bool,
-    pub why: Why,
+    pub reason: Reason,
 }
 
 /// Why a thread has no spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// Fewer jobs than there have to be: a thread that came and went, or that was not observed for long
-    /// enough.
+pub enum Reason {
+    /// Fewer jobs than required: it ended soon, or was not observed for long enough.
     FewJobs,
     NoRuntime,
     NoPeriod,
-    /// Releases closer to each other than a job is long.
+    /// Releases closer together than a job is long.
     Bursts,
 }
 
-/// What becomes of a model's threads.
+impl Reason {
+    /// What a user can do about it.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Reason::FewJobs => "observe it for longer, or lower --min-jobs",
+            Reason::NoRuntime | Reason::NoPeriod => {
+                "observe it for longer, or declare it by hand with --period and --runtime"
+            }
+            Reason::Bursts => "declare it by hand: --period and --runtime of a whole burst",
+        }
+    }
+}
+
+/// The specs for the threads of a model.
 pub struct Needs {
     /// In the order in which the threads were started.
     pub needs: Vec<Need>,
-    /// What a user has to know before anything is run, a line each.
+    /// What users must know before the command starts, one message each.
     pub remarks: Vec<String>,
+    /// Why threads got no spec, each reason once.
+    pub reasons: Vec<Reason>,
 }
 
-/// What a task needs.
+/// Period and runtime of a task.
 #[derive(Clone, Copy)]
-struct Needed {
+struct Timing {
     period: Duration,
     runtime: Duration,
     covered: Option<Covered>,
     together: u64,
 }
 
-type Known = Result<Needed, Why>;
-
-/// A name of `choice` that no thread of the model has.
-pub fn unknown<'a>(model: &TimingModel, choice: &'a Choice) -> Option<&'a String> {
-    choice
-        .only
-        .iter()
-        .chain(&choice.without)
-        .find(|name| !model.tasks().iter().any(|task| task.name == **name))
+/// The first pattern of `choice` that matches no thread of the model.
+pub fn unmatched<'a>(model: &TimingModel, choice: &'a Choice) -> Option<&'a str> {
+    let names = model.tasks().iter().map(|task| task.name.as_str());
+    choice.only.unmatched(names.clone()).or_else(|| choice.without.unmatched(names))
 }
 
-/// One need for each thread of the model that is to have a spec, with what `declared` says beside.
+/// Derives the specs of the selected threads. Parameters that the model does not determine are those of
+/// `declared`.
 pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Needs {
+    let (mut needs, mut unserved) = (Vec::new(), Vec::new());
+    for phases in &threads(model) {
+        let Some((task, timing)) = most_informative(phases, choice) else { continue };
+        if !choice.includes(&task.name) {
+            continue;
+        }
+        match timing {
+            Ok(timing) => needs.push(need(task, timing, choice, declared)),
+            Err(reason) => {
+                let (name, tid, first) = (task.name.clone(), task.tid, task.pid == task.tid);
+                unserved.push(Unserved { name, tid, first, reason });
+            }
+        }
+    }
+    let mut remarks = remarks::on(&needs, &unserved, choice);
+    remarks.extend(several_recordings(model));
+    let mut reasons: Vec<Reason> = Vec::new();
+    for thread in &unserved {
+        if !reasons.contains(&thread.reason) {
+            reasons.push(thread.reason);
+        }
+    }
+    Needs { needs, remarks, reasons }
+}
+
+fn need(task: &Task, timing: Timing, choice: &Choice, declared: &Parameters) -> Need {
+    let Timing { period, runtime, covered, together } = timing;
+    let mut parameters = Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
+    if choice.keep_priorities && task.priority > 0 {
+        parameters.priority = Some(task.priority);
+    }
+    Need {
+        name: task.name.clone(),
+        tid: task.tid,
+        first: task.pid == task.tid,
+        jobs: jobs(task),
+        together,
+        covered,
+        has_percentiles: stream(task).and_then(|stream| stream.percentiles.as_ref()?.cost.as_ref()).is_some(),
+        parameters,
+    }
+}
+
+/// A warning if the model has several recordings.
+fn several_recordings(model: &TimingModel) -> Option<String> {
+    let mut recordings: Vec<&Option<String>> = model.tasks().iter().map(|task| &task.recording).collect();
+    recordings.sort();
+    recordings.dedup();
+    (recordings.len() > 1).then(|| {
+        format!(
+            "the model has {} recordings: a thread that is in several of them gets a spec for each",
+            recordings.len()
+        )
+    })
+}
+
+/// The tasks of each thread, in the order in which the threads were started.
+fn threads(model: &TimingModel) -> Vec<Vec<&Task>> {
     let mut threads: Vec<Vec<&Task>> = Vec::new();
     for task in model.tasks() {
         let same =
@@ -133,51 +215,21 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
             None => threads.push(vec![task]),
         }
     }
-    // Numbers of threads are given out in ascending order.
+    // The kernel assigns TIDs in ascending order.
     threads.sort_by(|one, other| (&one[0].recording, one[0].tid).cmp(&(&other[0].recording, other[0].tid)));
-    let (mut needs, mut without) = (Vec::new(), Vec::new());
-    for phases in &threads {
-        let Some((task, known)) = most_telling(phases, choice) else { continue };
-        let named = |names: &[String]| names.contains(&task.name);
-        if !(choice.only.is_empty() || named(&choice.only)) || named(&choice.without) {
-            continue;
-        }
-        let (name, tid, first) = (task.name.clone(), task.tid, task.pid == task.tid);
-        match known {
-            Ok(Needed { period, runtime, covered, together }) => {
-                let parameters =
-                    Parameters { period: Some(period), runtime: Some(runtime), ..declared.clone() };
-                let has_percentiles =
-                    stream(task).and_then(|stream| stream.percentiles.as_ref()?.cost.as_ref()).is_some();
-                let jobs = jobs(task);
-                needs.push(Need { name, tid, first, jobs, together, covered, has_percentiles, parameters });
-            }
-            Err(why) => without.push(Without { name, tid, first, why }),
-        }
-    }
-    let mut remarks = remarks::on(&needs, &without, choice);
-    let mut recordings: Vec<&Option<String>> = model.tasks().iter().map(|task| &task.recording).collect();
-    recordings.sort();
-    recordings.dedup();
-    if recordings.len() > 1 {
-        remarks.push(format!(
-            "the model is of {} recordings: a thread that is in several of them has a spec for each",
-            recordings.len()
-        ));
-    }
-    Needs { needs, remarks }
+    threads
 }
 
-/// The task of a thread's life that tells most of it, and its period and runtime: of those in which it was
-/// real-time, if there are any, the one with the most jobs, rather one that can be declared; the later one of
-/// equals. A thread begins as what it was started as, and then becomes what it is.
-fn most_telling<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Known)> {
+/// The most informative task of a thread, and its period and runtime. Prefers real-time tasks, then those that
+/// can be declared, then those with more jobs, then later ones: a thread often starts under another name and
+/// policy.
+fn most_informative<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Result<Timing, Reason>)> {
     let real_time = phases.iter().any(|task| task.policy.is_real_time());
     let candidates = phases.iter().filter(|task| task.policy.is_real_time() == real_time);
-    let known = candidates
-        .map(|task| (*task, stream(task).ok_or(Why::NoPeriod).and_then(|stream| needed(stream, choice))));
-    let (task, known) = known.max_by_key(|(task, known)| (known.is_ok(), jobs(task)))?;
-    Some((task, if jobs(task) < choice.min_jobs { Err(Why::FewJobs) } else { known }))
+    let timings = candidates
+        .map(|task| (*task, stream(task).ok_or(Reason::NoPeriod).and_then(|stream| timing(stream, choice))));
+    let (task, timing) = timings.max_by_key(|(task, timing)| (timing.is_ok(), jobs(task)))?;
+    Some((task, if jobs(task) < choice.min_jobs { Err(Reason::FewJobs) } else { timing }))
 }
 
 fn jobs(task: &Task) -> u64 {
@@ -188,20 +240,21 @@ fn stream(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
 }
 
-/// The period, rounded down, or else the least distance of two releases; and the runtime that covers the
-/// chosen share of jobs, with its margin, rounded up. Releases closer to each other than a job is long are bursts, which no period describes.
+/// The period, rounded down, or the least separation of releases; and the runtime that covers the chosen share
+/// of jobs, with the margin, rounded up. Releases closer together than a job is long are bursts, which have no
+/// period.
 ///
-/// Skipped activations need no more than others. Where releases were extra, a period has to have time for all
-/// the jobs that it may have.
-fn needed(stream: &Stream, choice: &Choice) -> Known {
-    let execution =
-        stream.execution.as_ref().filter(|execution| !execution.wcet_ns.is_empty()).ok_or(Why::NoRuntime)?;
+/// Skipped activations need no more than others. With extra releases, the runtime covers all the jobs that a
+/// period may have.
+fn timing(stream: &Stream, choice: &Choice) -> Result<Timing, Reason> {
+    let execution = stream.execution.as_ref().filter(|execution| !execution.wcet_ns.is_empty());
+    let execution = execution.ok_or(Reason::NoRuntime)?;
     let arrival = &stream.arrival;
     let together = arrival.periodic.as_ref().map_or(1, |periodic| extra_together(periodic).saturating_add(1));
     let greatest = demand(execution, together);
     let quantile = choice.quantile.cost(stream);
-    let typical = |cost: Duration| u128::from(cost.ns()).saturating_mul(together.into());
-    let cost = quantile.map_or(greatest, |(_, cost)| typical(cost).min(greatest));
+    let all_jobs = |cost: Duration| u128::from(cost.ns()).saturating_mul(together.into());
+    let cost = quantile.map_or(greatest, |(_, cost)| all_jobs(cost).min(greatest));
     let runtime = with_margin(cost, choice.margin);
     let covered = quantile
         .filter(|_| cost < greatest)
@@ -211,19 +264,19 @@ fn needed(stream: &Stream, choice: &Choice) -> Known {
             Some(exact) if exact.denominator > 0 => Duration::from_ns(exact.numerator / exact.denominator),
             _ => periodic.period_ns,
         },
-        (None, Some(sporadic)) if sporadic.min_separation_ns < runtime => return Err(Why::Bursts),
+        (None, Some(sporadic)) if sporadic.min_separation_ns < runtime => return Err(Reason::Bursts),
         (None, Some(sporadic)) => sporadic.min_separation_ns,
-        (None, None) => return Err(Why::NoPeriod),
+        (None, None) => return Err(Reason::NoPeriod),
     };
     match () {
-        () if period == Duration::ZERO => Err(Why::NoPeriod),
-        () if together > 1 && runtime > period => Err(Why::Bursts),
-        () => Ok(Needed { period, runtime, covered, together }),
+        () if period == Duration::ZERO => Err(Reason::NoPeriod),
+        () if together > 1 && runtime > period => Err(Reason::Bursts),
+        () => Ok(Timing { period, runtime, covered, together }),
     }
 }
 
-/// How many extra releases may be of one activation: those listed less than a period apart; all of them,
-/// where not all are listed.
+/// The greatest number of extra releases of one activation: those listed less than a period apart; all of
+/// them, if the list is incomplete.
 fn extra_together(periodic: &Periodic) -> u64 {
     let extra = || periodic.slips.iter().filter(|slip| slip.activations < 0);
     let sum = |slips: &mut dyn Iterator<Item = &Slip>| {
@@ -239,16 +292,16 @@ fn extra_together(periodic: &Periodic) -> u64 {
     extra().map(near).max().unwrap_or(0)
 }
 
-/// What so many jobs in a row take together; beyond the curve, as many whole curves as fit, and the rest.
+/// The cost of this many consecutive jobs; past the curve, as many whole curves as fit, plus the remainder.
 fn demand(execution: &Execution, jobs: u64) -> u128 {
     let curve = &execution.wcet_ns;
-    let of = |jobs: u64| {
+    let cost = |jobs: u64| {
         jobs.checked_sub(1)
             .and_then(|index| curve.get(index as usize))
             .map_or(0, |cost| u128::from(cost.ns()))
     };
     let length = curve.len() as u64;
-    u128::from(jobs / length) * of(length) + of(jobs % length)
+    u128::from(jobs / length) * cost(length) + cost(jobs % length)
 }
 
 fn with_margin(cost: u128, margin: u32) -> Duration {
@@ -264,20 +317,24 @@ mod tests {
 
     fn task(name: &str, tid: u32, phase: u32, policy: &str, stream: Value) -> Value {
         json!({
-            "name": name, "pid": 1, "tid": tid, "phase": phase, "command": "a", "policy": policy, "priority": 0, "affinity": "0", "from_ns": 0,
+            "name": name, "pid": 1, "tid": tid, "phase": phase, "command": "a", "policy": policy,
+            "priority": if policy == "SCHED_OTHER" { 0 } else { tid }, "affinity": "0", "from_ns": 0,
             "until_ns": 9, "ended_by": "observation_end", "primary": 0, "streams": [stream]
         })
     }
 
     fn stream(jobs: u64, arrival: Value, wcet: Value) -> Value {
         json!({
-            "separator": {"call": "clock_nanosleep", "clock": "CLOCK_MONOTONIC", "absolute": true}, "jobs": jobs, "uncertain_releases": 0, "arrival": arrival,
-            "execution": {"wcet_ns": wcet}
+            "separator": {"call": "clock_nanosleep", "clock": "CLOCK_MONOTONIC", "absolute": true},
+            "jobs": jobs, "uncertain_releases": 0, "arrival": arrival, "execution": {"wcet_ns": wcet}
         })
     }
 
     fn periodic(period: u64) -> Value {
-        json!({"periodic": {"on": "release", "period_ns": period, "offset_ns": 0, "jitter_ns": 0, "least_jitter_ns": 0, "choice": "rounded"}})
+        json!({"periodic": {
+            "on": "release", "period_ns": period, "offset_ns": 0, "jitter_ns": 0, "least_jitter_ns": 0,
+            "choice": "rounded"
+        }})
     }
 
     fn model(tasks: Vec<Value>) -> TimingModel {
@@ -290,7 +347,19 @@ mod tests {
     }
 
     fn all() -> Choice {
-        Choice { margin: 10, quantile: Quantile::ALL, min_jobs: 10, only: Vec::new(), without: Vec::new() }
+        Choice {
+            margin: 10,
+            quantile: Quantile::ALL,
+            min_jobs: 10,
+            only: ThreadFilter::default(),
+            without: ThreadFilter::default(),
+            keep_priorities: false,
+        }
+    }
+
+    fn filter(patterns: &[&str]) -> ThreadFilter {
+        let patterns: Vec<String> = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        ThreadFilter::new(&patterns).expect("patterns")
     }
 
     fn chosen(model: &TimingModel, choice: &Choice) -> Vec<(String, u64, u64)> {
@@ -311,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_needs_what_it_was_seen_to_need_and_the_margin() {
+    fn specs_are_the_observed_period_and_runtime_with_a_margin() {
         let sporadic = json!({"sporadic": {"min_separation_ns": 700}});
         let model = model(vec![
             task("starting", 2, 0, "SCHED_OTHER", stream(90, periodic(3), json!([1]))),
@@ -325,9 +394,9 @@ mod tests {
     }
 
     #[test]
-    fn the_task_that_tells_most_of_a_thread_counts() {
+    fn the_most_informative_task_of_a_thread_is_used() {
         let model = model(vec![
-            // What it was before it became real-time has no say, even where the rest cannot be declared.
+            // Tasks from before it became real-time are ignored, even if the rest cannot be declared.
             task("before", 2, 0, "SCHED_OTHER", stream(90, periodic(3), json!([1]))),
             task(
                 "bursts",
@@ -341,12 +410,12 @@ mod tests {
             task("moved", 3, 2, "SCHED_FIFO", stream(90, json!({}), json!([1]))),
         ]);
         assert_eq!(declared(&model), [("moved".into(), 2_000, 2)]);
-        let said = remarks(&model);
-        assert!(said.len() == 1 && said[0].contains("thread bursts (TID 2"), "{said:?}");
+        let remarks = remarks(&model);
+        assert!(remarks.len() == 1 && remarks[0].contains("thread bursts (TID 2"), "{remarks:?}");
     }
 
     #[test]
-    fn threads_are_in_the_order_in_which_they_were_started() {
+    fn threads_are_in_the_order_of_their_start() {
         let model = model(vec![
             task("control", 12, 0, "SCHED_FIFO", stream(50, periodic(1_000), json!([10]))),
             task("control", 11, 0, "SCHED_FIFO", stream(50, periodic(2_000), json!([10]))),
@@ -355,22 +424,22 @@ mod tests {
     }
 
     #[test]
-    fn several_recordings_are_told() {
-        let of = |recording: &str| {
+    fn models_of_several_recordings_are_pointed_out() {
+        let recorded = |recording: &str| {
             let mut task = task("control", 11, 0, "SCHED_FIFO", stream(50, periodic(1_000), json!([10])));
             task["recording"] = recording.into();
             task
         };
-        let model = model(vec![of("monday"), of("tuesday")]);
+        let model = model(vec![recorded("monday"), recorded("tuesday")]);
         assert_eq!(declared(&model).len(), 2);
         assert_eq!(
             remarks(&model),
-            ["the model is of 2 recordings: a thread that is in several of them has a spec for each"]
+            ["the model has 2 recordings: a thread that is in several of them gets a spec for each"]
         );
     }
 
     #[test]
-    fn threads_with_few_jobs_and_those_that_are_not_wanted_have_none() {
+    fn threads_with_few_jobs_or_not_selected_get_no_spec() {
         let model = model(vec![
             task("control", 2, 0, "SCHED_FIFO", stream(10, periodic(1_000), json!([10]))),
             task("sh", 3, 0, "SCHED_OTHER", stream(2, periodic(400), json!([10]))),
@@ -378,23 +447,37 @@ mod tests {
         ]);
         let names =
             |choice: &Choice| chosen(&model, choice).into_iter().map(|(name, ..)| name).collect::<Vec<_>>();
-        let of = |names: &[&str]| names.iter().map(|name| name.to_string()).collect::<Vec<_>>();
         assert_eq!(names(&all()), ["control", "vision"]);
         assert_eq!(names(&Choice { min_jobs: 2, ..all() }), ["control", "sh", "vision"]);
         assert_eq!(names(&Choice { min_jobs: 11, ..all() }), ["vision"]);
-        assert_eq!(names(&Choice { without: of(&["vision"]), ..all() }), ["control"]);
-        assert_eq!(names(&Choice { only: of(&["vision", "sh"]), ..all() }), ["vision"]);
-        assert_eq!(names(&Choice { only: of(&["vision"]), without: of(&["vision"]), ..all() }), [""; 0]);
-        assert_eq!(
-            unknown(&model, &Choice { only: of(&["vision"]), without: of(&["visoin"]), ..all() }),
-            Some(&"visoin".into())
-        );
-        assert_eq!(unknown(&model, &Choice { only: of(&["vision"]), without: of(&["sh"]), ..all() }), None);
+        assert_eq!(names(&Choice { without: filter(&["vision"]), ..all() }), ["control"]);
+        assert_eq!(names(&Choice { only: filter(&["v*", "sh"]), ..all() }), ["vision"]);
+        assert_eq!(names(&Choice { only: filter(&["vision"]), without: filter(&["v*"]), ..all() }), [""; 0]);
+        let choice = Choice { only: filter(&["vision"]), without: filter(&["visoin"]), ..all() };
+        assert_eq!(unmatched(&model, &choice), Some("visoin"));
+        let choice = Choice { only: filter(&["vision"]), without: filter(&["s?"]), ..all() };
+        assert_eq!(unmatched(&model, &choice), None);
     }
 
     #[test]
-    fn what_cannot_be_declared_is_told_with_its_reason() {
-        let no_runtime = json!({"separator": {"call": "pause"}, "jobs": 50, "uncertain_releases": 0, "arrival": periodic(5)});
+    fn observed_priorities_are_declared_on_request() {
+        let model = model(vec![
+            task("control", 42, 0, "SCHED_FIFO", stream(50, periodic(1_000), json!([10]))),
+            task("vision", 43, 0, "SCHED_OTHER", stream(50, periodic(3_000), json!([10]))),
+        ]);
+        let priorities = |keep_priorities| {
+            let needs = needs(&model, &Choice { keep_priorities, ..all() }, &Parameters::default()).needs;
+            needs.iter().map(|need| need.parameters.priority).collect::<Vec<_>>()
+        };
+        assert_eq!(priorities(false), [None, None]);
+        assert_eq!(priorities(true), [Some(42), None]);
+    }
+
+    #[test]
+    fn threads_that_cannot_be_declared_are_listed_with_the_reason() {
+        let no_runtime = json!({
+            "separator": {"call": "pause"}, "jobs": 50, "uncertain_releases": 0, "arrival": periodic(5)
+        });
         let model = model(vec![
             task("often", 2, 0, "SCHED_FIFO", stream(50, json!({}), json!([1]))),
             task(
@@ -408,7 +491,7 @@ mod tests {
             task("idle", 5, 0, "SCHED_OTHER", stream(1, json!({}), json!([1]))),
         ]);
         assert!(declared(&model).is_empty());
-        let said = remarks(&model);
+        let remarks = remarks(&model);
         let expected = [
             "than 10 jobs gets no spec (--min-jobs): idle",
             "often (TID 2 in",
@@ -416,16 +499,17 @@ mod tests {
             "free (TID 4 in the model) gets no spec: no runtime",
         ];
         assert!(
-            said.len() == 4 && said.iter().zip(expected).all(|(said, expected)| said.contains(expected)),
-            "{said:?}"
+            remarks.len() == 4 && remarks.iter().zip(expected).all(|(remark, part)| remark.contains(part)),
+            "{remarks:?}"
         );
+        let reasons = needs(&model, &all(), &Parameters::default()).reasons;
+        assert_eq!(reasons, [Reason::NoPeriod, Reason::NoRuntime, Reason::FewJobs]);
     }
 
-    /// Ten times in a second, but for some: the same period and, where releases were extra, time for all of a
-    /// period's jobs.
+    /// The period stays the same; with extra releases, the runtime covers all jobs of a period.
     #[test]
-    fn slips_make_no_declaration_too_small() {
-        let of = |fields: Value, wcet: Value| {
+    fn specs_cover_slips() {
+        let with_slips = |fields: Value, wcet: Value| {
             let mut arrival = periodic(1_000);
             arrival["periodic"]
                 .as_object_mut()
@@ -440,33 +524,35 @@ mod tests {
             declared(&model).into_iter().map(|(_, period, runtime)| (period, runtime)).collect::<Vec<_>>()
         };
         let skipped = json!({"skipped": 2, "slips": slips(&[(5_000, 2)])});
-        assert_eq!(declared(of(skipped, json!([100, 150]))), [(1_000, 110)]);
+        assert_eq!(declared(with_slips(skipped, json!([100, 150]))), [(1_000, 110)]);
         // Far apart, then close together.
         let apart = json!({"extra": 2, "slips": slips(&[(5_000, -1), (9_000, -1)])});
-        let model = of(apart, json!([100, 150, 170]));
+        let model = with_slips(apart, json!([100, 150, 170]));
         assert_eq!(
             remarks(&model),
-            [
-                "thread a (TID 2 in the model) was released up to 2 times in a period: its runtime is that of 2 jobs"
-            ]
+            ["thread a (TID 2 in the model) was released up to 2 times in a period: its runtime is that of \
+                 2 jobs"]
         );
         assert_eq!(declared(model), [(1_000, 165)]);
         let close = json!({"extra": 2, "slips": slips(&[(5_000, -1), (5_900, -1)])});
-        assert_eq!(declared(of(close.clone(), json!([100, 150, 170]))), [(1_000, 187)]);
-        // A curve that ends before: two and one.
-        assert_eq!(declared(of(close.clone(), json!([100, 150]))), [(1_000, 275)]);
-        // More than are listed: all of them may have been at once.
+        assert_eq!(declared(with_slips(close.clone(), json!([100, 150, 170]))), [(1_000, 187)]);
+        // A shorter curve: two jobs plus one.
+        assert_eq!(declared(with_slips(close.clone(), json!([100, 150]))), [(1_000, 275)]);
+        // An incomplete list: all extra releases may have been in one period.
         let many: Vec<(u64, i64)> = (0..10).map(|place| (5_000 * place, -1)).collect();
-        assert_eq!(declared(of(json!({"extra": 12, "slips": slips(&many)}), json!([10]))), [(1_000, 143)]);
-        // No period has time for that.
-        let model = of(close, json!([400]));
+        assert_eq!(
+            declared(with_slips(json!({"extra": 12, "slips": slips(&many)}), json!([10]))),
+            [(1_000, 143)]
+        );
+        // More than fits in a period.
+        let model = with_slips(close, json!([400]));
         assert!(remarks(&model)[0].contains("its jobs come in bursts"), "{:?}", remarks(&model));
         assert!(declared(model).is_empty());
     }
 
-    /// One job in some thousand took very long.
+    /// One job in some thousand takes very long.
     #[test]
-    fn a_quantile_leaves_outliers_out_and_says_so() {
+    fn a_quantile_excludes_outliers_and_says_so() {
         let outlier = |with: bool| {
             let mut stream = stream(5_000, periodic(1_000), json!([900, 950]));
             if with {
@@ -482,20 +568,22 @@ mod tests {
         // The next percentile upwards, and a tenth.
         let asked = [1, 50_000, 50_001, 99_000, 99_001, 99_900, 99_901, 100_000];
         assert_eq!(asked.map(|quantile| runtime(&model, quantile)), [88, 88, 99, 109, 132, 132, 990, 990]);
-        let said = |model: &TimingModel, quantile| {
+        let remarks = |model: &TimingModel, quantile| {
             needs(model, &Choice { quantile: Quantile(quantile), ..all() }, &Parameters::default()).remarks
         };
         assert_eq!(
-            said(&model, 99_500),
-            ["1 thread gets a runtime that not all of its jobs keep to: a (99.9 % take at most 132 ns, the \
-                 longest 990 ns); under SCHED_DEADLINE the others wait for their next period, under \
-                 SCHED_FIFO and SCHED_RR they delay what is less urgent: the guarantee does not cover that"]
+            remarks(&model, 99_500),
+            [
+                "1 thread gets a runtime that some of its jobs exceed: a (99.9 % take at most 132 ns, the longest \
+              990 ns); such jobs wait for the next period under SCHED_DEADLINE and delay less urgent threads \
+              under SCHED_FIFO and SCHED_RR; the guarantee does not cover them"
+            ]
         );
-        assert!(said(&model, 100_000).is_empty());
+        assert!(remarks(&model, 100_000).is_empty());
         let model = outlier(false);
         assert_eq!(runtime(&model, 99_900), 990);
         assert_eq!(
-            said(&model, 99_900),
+            remarks(&model, 99_900),
             ["1 thread has no percentiles in the model and gets its greatest runtime: a"]
         );
     }

@@ -1,14 +1,14 @@
-//! What a user has to know of a model's threads before a command is run by it: which have no spec, and which
-//! cannot be told apart. A line each.
+//! What users must know about the threads of a model before a command starts: which have no spec, and which
+//! cannot be distinguished. One line each.
 
-use super::model::{Choice, Need, Quantile, Why, Without};
+use super::model::{Choice, Need, Quantile, Reason, Unserved};
+use punctual_workflow::ThreadFilter;
 
-/// So many of a list are named, the rest is counted.
+/// This many items of a list are named, the rest are counted.
 const NAMED: usize = 6;
 
-/// Text from a file or of a thread, on a line and for a terminal: whoever names a thread may use any
-/// character.
-pub fn shown(name: &str) -> String {
+/// A name without control characters, which a thread's name may have.
+pub fn printable(name: &str) -> String {
     name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
@@ -24,16 +24,18 @@ fn listed(items: &[String]) -> String {
     }
 }
 
-/// Those without a spec, by reason and name; then the names that more than one thread has.
-pub fn on(needs: &[Need], without: &[Without], choice: &Choice) -> Vec<String> {
+/// Threads without a spec, by reason and name; then names that several threads share.
+pub fn on(needs: &[Need], unserved: &[Unserved], choice: &Choice) -> Vec<String> {
     let mut lines = Vec::new();
-    let few: Vec<&Without> = without.iter().filter(|thread| thread.why == Why::FewJobs).collect();
+    let few: Vec<&Unserved> = unserved.iter().filter(|thread| thread.reason == Reason::FewJobs).collect();
     if !few.is_empty() {
         lines.push(few_jobs(&few, choice.min_jobs));
     }
-    let mut groups: Vec<Vec<&Without>> = Vec::new();
-    for thread in without.iter().filter(|thread| thread.why != Why::FewJobs) {
-        match groups.iter_mut().find(|group| (group[0].why, &group[0].name) == (thread.why, &thread.name)) {
+    let mut groups: Vec<Vec<&Unserved>> = Vec::new();
+    for thread in unserved.iter().filter(|thread| thread.reason != Reason::FewJobs) {
+        let is_same =
+            |group: &&mut Vec<&Unserved>| (group[0].reason, &group[0].name) == (thread.reason, &thread.name);
+        match groups.iter_mut().find(is_same) {
             Some(group) => group.push(thread),
             None => groups.push(vec![thread]),
         }
@@ -44,25 +46,25 @@ pub fn on(needs: &[Need], without: &[Without], choice: &Choice) -> Vec<String> {
     if choice.quantile < Quantile::ALL {
         lines.extend(without_percentiles(needs));
     }
-    lines.extend(ambiguous(needs, without));
+    lines.extend(ambiguous(needs, unserved));
     lines
 }
 
-/// What it means that a runtime does not cover all jobs.
+/// The consequence of runtimes that do not cover all jobs.
 fn uncovered(needs: &[Need]) -> Option<String> {
     let line = |need: &Need| {
         let covered = need.covered?;
         let percent = covered.permille as f64 / 10.0;
-        let (name, runtime) = (shown(&need.name), need.parameters.runtime?);
+        let (name, runtime) = (printable(&need.name), need.parameters.runtime?);
         Some(format!("{name} ({percent} % take at most {runtime}, the longest {})", covered.greatest))
     };
     let threads: Vec<String> = needs.iter().filter_map(line).collect();
     let (get, their) = if threads.len() == 1 { ("gets", "its") } else { ("get", "their") };
     (!threads.is_empty()).then(|| {
         format!(
-            "{} {get} a runtime that not all of {their} jobs keep to: {}; under SCHED_DEADLINE the others wait \
-             for their next period, under SCHED_FIFO and SCHED_RR they delay what is less urgent: the \
-             guarantee does not cover that",
+            "{} {get} a runtime that some of {their} jobs exceed: {}; such jobs wait for the next period under \
+             SCHED_DEADLINE and delay less urgent threads under SCHED_FIFO and SCHED_RR; the guarantee does \
+             not cover them",
             counted(threads.len(), "thread"),
             listed(&threads)
         )
@@ -71,7 +73,7 @@ fn uncovered(needs: &[Need]) -> Option<String> {
 
 fn without_percentiles(needs: &[Need]) -> Option<String> {
     let names: Vec<String> =
-        needs.iter().filter(|need| !need.has_percentiles).map(|need| shown(&need.name)).collect();
+        needs.iter().filter(|need| !need.has_percentiles).map(|need| printable(&need.name)).collect();
     let (have, their) = if names.len() == 1 { ("has", "gets its") } else { ("have", "get their") };
     (!names.is_empty()).then(|| {
         format!(
@@ -82,8 +84,8 @@ fn without_percentiles(needs: &[Need]) -> Option<String> {
     })
 }
 
-/// Often there are many, since a shell or a build starts programs that come and go: one line for all.
-fn few_jobs(threads: &[&Without], min_jobs: u64) -> String {
+/// One line for all: there may be many, since a shell or a build starts many short programs.
+fn few_jobs(threads: &[&Unserved], min_jobs: u64) -> String {
     let mut names: Vec<(&str, usize)> = Vec::new();
     for thread in threads {
         match names.iter_mut().find(|(name, _)| *name == thread.name) {
@@ -92,7 +94,7 @@ fn few_jobs(threads: &[&Without], min_jobs: u64) -> String {
         }
     }
     let times = |(name, times): &(&str, usize)| {
-        if *times == 1 { shown(name) } else { format!("{} ({times} times)", shown(name)) }
+        if *times == 1 { printable(name) } else { format!("{} ({times} times)", printable(name)) }
     };
     let names: Vec<String> = names.iter().map(times).collect();
     let (threads, verb) = (counted(threads.len(), "thread"), if threads.len() == 1 { "gets" } else { "get" });
@@ -102,13 +104,13 @@ fn few_jobs(threads: &[&Without], min_jobs: u64) -> String {
     )
 }
 
-fn unfit(threads: &[&Without]) -> String {
-    let (name, one) = (shown(&threads[0].name), threads.len() == 1);
-    let why = match (threads[0].why, one) {
-        (Why::Bursts, true) => "its jobs come in bursts, which no period describes",
-        (Why::Bursts, false) => "their jobs come in bursts, which no period describes",
-        (Why::NoRuntime, _) => "no runtime is known",
-        (Why::NoPeriod | Why::FewJobs, _) => "no period is known",
+fn unfit(threads: &[&Unserved]) -> String {
+    let (name, one) = (printable(&threads[0].name), threads.len() == 1);
+    let why = match (threads[0].reason, one) {
+        (Reason::Bursts, true) => "its jobs come in bursts, which have no period",
+        (Reason::Bursts, false) => "their jobs come in bursts, which have no period",
+        (Reason::NoRuntime, _) => "no runtime is known",
+        (Reason::NoPeriod | Reason::FewJobs, _) => "no period is known",
     };
     let tids: Vec<String> = threads.iter().map(|thread| thread.tid.to_string()).collect();
     match one {
@@ -121,16 +123,17 @@ fn unfit(threads: &[&Without]) -> String {
     }
 }
 
-/// Extra releases in a period are more jobs than one.
+/// Extra releases mean several jobs in a period.
 fn several(need: &Need) -> String {
-    let (name, tid, together) = (shown(&need.name), need.tid, need.together);
+    let (name, tid, together) = (printable(&need.name), need.tid, need.together);
     format!(
-        "thread {name} (TID {tid} in the model) was released up to {together} times in a period: its runtime is that of {together} jobs"
+        "thread {name} (TID {tid} in the model) was released up to {together} times in a period: its runtime \
+         is that of {together} jobs"
     )
 }
 
-/// What will happen where a name does not say which thread is meant.
-fn ambiguous(needs: &[Need], without: &[Without]) -> Vec<String> {
+/// What happens if a name does not determine the thread.
+fn ambiguous(needs: &[Need], unserved: &[Unserved]) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, need) in needs.iter().enumerate() {
         let alike = |other: &&Need| (&other.name, other.first) == (&need.name, need.first);
@@ -138,26 +141,28 @@ fn ambiguous(needs: &[Need], without: &[Without]) -> Vec<String> {
             continue;
         }
         let same: Vec<&Need> = needs.iter().filter(alike).collect();
-        let name = shown(&need.name);
-        let bare =
-            without.iter().filter(|thread| (&thread.name, thread.first) == (&need.name, need.first)).count();
+        let name = printable(&need.name);
+        let rest =
+            unserved.iter().filter(|thread| (&thread.name, thread.first) == (&need.name, need.first)).count();
         if same.iter().any(|other| other.parameters != need.parameters) {
-            let told: Vec<String> = same.iter().map(|need| need.told()).collect();
-            let told = match told.len().checked_sub(NAMED) {
-                None | Some(0) => told.join("; "),
-                Some(more) => format!("{}; and {more} more", told[..NAMED].join("; ")),
+            let specs: Vec<String> = same.iter().map(|need| need.describe()).collect();
+            let specs = match specs.len().checked_sub(NAMED) {
+                None | Some(0) => specs.join("; "),
+                Some(more) => format!("{}; and {more} more", specs[..NAMED].join("; ")),
             };
             lines.push(format!(
-                "{} threads named {name} need different things; they get their specs in the order in which they start: {told}",
+                "{} threads named {name} have different specs, which are assigned in the order in which \
+                 threads of that name start: {specs}",
                 same.len()
             ));
         }
-        if bare > 0 {
-            let (number, all) = (same.len(), same.len() + bare);
-            let (verb, whoever) = if number == 1 { ("gets", "that one") } else { ("get", "those") };
+        if rest > 0 {
+            let (number, all) = (same.len(), same.len() + rest);
+            let (verb, they) = if number == 1 { ("gets", "gets it") } else { ("get", "get them") };
             lines.push(format!(
-                "just {number} of {all} threads named {name} in the model {verb} a spec; the first of that name to start will be taken for {whoever} \
-                 (--without {name} leaves all of them out)"
+                "only {number} of {all} threads named {name} in the model {verb} a spec; the first of that \
+                 name to start {they} (--without {} excludes them all)",
+                ThreadFilter::literal(&need.name)
             ));
         }
     }
@@ -185,52 +190,60 @@ mod tests {
     }
 
     fn choice() -> Choice {
-        Choice { margin: 10, quantile: Quantile::ALL, min_jobs: 10, only: Vec::new(), without: Vec::new() }
+        Choice {
+            margin: 10,
+            quantile: Quantile::ALL,
+            min_jobs: 10,
+            only: ThreadFilter::default(),
+            without: ThreadFilter::default(),
+            keep_priorities: false,
+        }
     }
 
-    fn without(name: &str, tid: u32, why: Why) -> Without {
-        Without { name: name.into(), tid, first: false, why }
+    fn unserved(name: &str, tid: u32, reason: Reason) -> Unserved {
+        Unserved { name: name.into(), tid, first: false, reason }
     }
 
     #[test]
-    fn threads_without_a_spec_are_told_in_few_lines() {
-        let mut threads: Vec<Without> = (1..=4).map(|tid| without("sh", tid, Why::FewJobs)).collect();
-        threads.push(without("c\nat", 5, Why::FewJobs));
-        threads.extend((10..18).map(|tid| without("burst", tid, Why::Bursts)));
-        threads.push(without("lone", 20, Why::NoPeriod));
+    fn threads_without_a_spec_are_summarised() {
+        let mut threads: Vec<Unserved> = (1..=4).map(|tid| unserved("sh", tid, Reason::FewJobs)).collect();
+        threads.push(unserved("c\nat", 5, Reason::FewJobs));
+        threads.extend((10..18).map(|tid| unserved("burst", tid, Reason::Bursts)));
+        threads.push(unserved("lone", 20, Reason::NoPeriod));
         assert_eq!(
             on(&[], &threads, &choice()),
             [
-                "5 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (4 times), c\u{fffd}at",
-                "8 threads named burst (TIDs 10, 11, 12, 13, 14, 15 and 2 more in the model) get no spec: their jobs come in bursts, which no period describes",
+                "5 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (4 times), \
+                 c\u{fffd}at",
+                "8 threads named burst (TIDs 10, 11, 12, 13, 14, 15 and 2 more in the model) get no spec: \
+                 their jobs come in bursts, which have no period",
                 "thread lone (TID 20 in the model) gets no spec: no period is known",
             ]
         );
     }
 
     #[test]
-    fn names_that_do_not_tell_threads_apart_are_told() {
+    fn ambiguous_names_are_pointed_out() {
         assert!(
             on(&[need("a", 1, 10), need("b", 2, 20), need("b", 3, 20)], &[], &choice()).is_empty(),
-            "whichever is which"
+            "equal specs are interchangeable"
         );
         assert_eq!(
             on(&[need("control", 1, 20), need("other", 2, 5), need("control", 3, 10)], &[], &choice()),
-            [
-                "2 threads named control need different things; they get their specs in the order in which they start: period 20 ms, runtime 1 ms; \
-                 period 10 ms, runtime 1 ms"
-            ]
+            ["2 threads named control have different specs, which are assigned in the order in which \
+                 threads of that name start: period 20 ms, runtime 1 ms; period 10 ms, runtime 1 ms"]
         );
-        let said = on(&[need("sh", 6, 20)], &[without("sh", 1, Why::FewJobs)], &choice());
+        let remarks = on(&[need("sh", 6, 20)], &[unserved("sh", 1, Reason::FewJobs)], &choice());
         assert_eq!(
-            said[1],
-            "just 1 of 2 threads named sh in the model gets a spec; the first of that name to start will be taken for that one (--without sh leaves all of them out)"
+            remarks[1],
+            "only 1 of 2 threads named sh in the model gets a spec; the first of that name to start gets it \
+             (--without sh excludes them all)"
         );
-        let first = Without { first: true, ..without("sh", 1, Why::FewJobs) };
+        let first = Unserved { first: true, ..unserved("sh", 1, Reason::FewJobs) };
         assert_eq!(
             on(&[need("sh", 6, 20)], &[first], &choice()).len(),
             1,
-            "a process's first thread is no other"
+            "the first thread of a process is distinguishable"
         );
     }
 }

@@ -1,14 +1,14 @@
-//! `punctual ctl run`: a command under admitted specs.
+//! `punctual ctl run`: runs a command under admitted specs.
 
 use super::args::Run;
-use super::model::{self, Choice, Need, Needs};
-use super::remarks::shown;
+use super::model::{self, Choice, Need, Needs, Reason};
+use super::remarks::printable;
 use super::threads::Watcher;
 use crate::console;
 use crate::failure::{Code, Failure};
-use punctual_client::{Client, Error, Parameters};
+use punctual_client::{Client, Error, Parameters, Refusal};
 use punctual_model::TimingModel;
-use punctual_workflow::{plain_reason as reason, read_model};
+use punctual_workflow::{ThreadFilter, plain_reason as reason, read_model};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::WithOrigin;
@@ -20,50 +20,50 @@ use std::process::{Child, Command};
 pub struct Plan {
     command: Vec<OsString>,
     quiet: bool,
-    how: How,
+    specs: Specs,
 }
 
-enum How {
-    /// One spec, for the command's first thread.
+enum Specs {
+    /// One for the command's first thread.
     Own { parameters: Parameters, name: String },
-    /// One for each thread that the model has.
-    Model(Needs),
+    /// One for each thread of a model.
+    Model { needs: Needs, keep_priorities: bool },
 }
 
 impl Plan {
     pub fn new(arguments: Run) -> Result<Plan, Failure> {
         let Run { command, quiet, .. } = arguments;
         let declared = arguments.declared.parameters(arguments.plugin);
-        let how = match arguments.model {
+        let specs = match arguments.model {
             None => {
-                How::Own { parameters: declared, name: arguments.name.unwrap_or_else(|| name_of(&command)) }
+                let name = arguments.name.unwrap_or_else(|| name_of(&command));
+                Specs::Own { parameters: declared, name }
             }
             Some(file) => {
                 let model = read_model(&file)?;
-                let Run { margin, runtime_quantile: quantile, min_jobs, thread: only, without, .. } =
-                    arguments;
-                let choice = Choice { margin, quantile, min_jobs, only, without };
-                How::Model(
-                    chosen(&model, &choice, &declared)
-                        .map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?,
-                )
+                let Run { margin, runtime_quantile: quantile, min_jobs, keep_priorities, .. } = arguments;
+                let only = ThreadFilter::new(&arguments.thread)?;
+                let without = ThreadFilter::new(&arguments.without)?;
+                let choice = Choice { margin, quantile, min_jobs, only, without, keep_priorities };
+                let needs = needs(&model, &choice, &declared)
+                    .map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?;
+                Specs::Model { needs, keep_priorities }
             }
         };
-        Ok(Plan { command, quiet, how })
+        Ok(Plan { command, quiet, specs })
     }
 }
 
-/// What the threads of a model need, if any are to have a spec; why not, and what to do, if none is.
-fn chosen(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<Needs, (Code, String)> {
+/// The specs from a model, at least one; otherwise the reason and what to do.
+fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<Needs, (Code, String)> {
     if model.tasks().is_empty() {
-        let remedy = "a program that is not real-time yet is observed by punctual extract --include-best-effort -o FILE -- COMMAND";
-        return Err((Code::File, format!("has no thread at all; {remedy}")));
+        let advice = "if the program is not real-time yet, make the model with punctual extract \
+                      --include-best-effort -o FILE -- COMMAND";
+        return Err((Code::File, format!("has no threads; {advice}")));
     }
-    if let Some(name) = model::unknown(model, choice) {
-        return Err((
-            Code::Target,
-            format!("has no thread named {}; punctual show --all lists them", shown(name)),
-        ));
+    if let Some(pattern) = model::unmatched(model, choice) {
+        let why = format!("has no thread that matches '{}'", printable(pattern));
+        return Err((Code::Target, format!("{why}; punctual show --all lists them")));
     }
     let needs = model::needs(model, choice, declared);
     if needs.needs.is_empty() {
@@ -71,7 +71,9 @@ fn chosen(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result
             true => "--thread and --without leave none".to_owned(),
             false => needs.remarks.join("; "),
         };
-        return Err((Code::File, format!("has no thread that gets a spec: {why}")));
+        let advice: Vec<&str> = needs.reasons.iter().copied().map(Reason::advice).collect();
+        let advice = if advice.is_empty() { String::new() } else { format!("; {}", advice.join("; ")) };
+        return Err((Code::File, format!("has no thread that gets a spec: {why}{advice}")));
     }
     Ok(needs)
 }
@@ -82,13 +84,13 @@ fn name_of(command: &[OsString]) -> String {
 }
 
 pub fn run(plan: Plan, client: Client) -> Result<(), Failure> {
-    match plan.how {
-        How::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
-        How::Model(Needs { needs, remarks }) => {
-            for remark in &remarks {
+    match plan.specs {
+        Specs::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
+        Specs::Model { needs, keep_priorities } => {
+            for remark in &needs.remarks {
                 console::message(remark);
             }
-            accompany(&plan.command, needs, client, plan.quiet)
+            accompany(&plan.command, needs.needs, keep_priorities, client, plan.quiet)
         }
     }
 }
@@ -98,8 +100,8 @@ fn cannot_start(command: &[OsString], error: &std::io::Error) -> Failure {
     Failure::new(Code::Target, format!("{name} cannot be started: {}", reason(error)))
 }
 
-/// A spec belongs to a process, and a process stays the same through exec: so the command has it for as long
-/// as it lives.
+/// Replaces this process by the command. A spec belongs to a process, which stays the same through exec, so
+/// the command has the spec for as long as it runs.
 fn become_command(
     command: &[OsString],
     parameters: &Parameters,
@@ -115,22 +117,49 @@ fn become_command(
     Err(cannot_start(command, &error))
 }
 
-/// The command is a child; the specs are this process's, which stays until the command has ended.
-fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: bool) -> Result<(), Failure> {
+/// Why a spec of a model was not created.
+fn not_created(need: &Need, error: Error, keep_priorities: bool) -> Failure {
+    let mut advice = String::new();
+    if let Error::Refused(refusal) = &error {
+        if !keep_priorities && lacks_priority(refusal) {
+            advice += "; --keep-priorities declares the priorities of the model, which plugins for fixed \
+                       priorities need";
+        }
+        advice += &format!("; --without {} excludes it", ThreadFilter::literal(&need.name));
+    }
+    let Failure { code, message } = error.into();
+    let thread = format!(
+        "thread {} (TID {} in the model, {} jobs observed)",
+        printable(&need.name),
+        need.tid,
+        need.jobs
+    );
+    Failure::new(code, format!("{thread}, {}: {message}; nothing was started{advice}", need.describe()))
+}
+
+/// Whether every plugin that was asked needs a declared priority.
+fn lacks_priority(refusal: &Refusal) -> bool {
+    match refusal {
+        Refusal::NotAdmitted { reasons } => {
+            !reasons.is_empty() && reasons.iter().all(|reason| reason.contains("needs a declared priority"))
+        }
+        _ => false,
+    }
+}
+
+/// Runs the command as a child. The specs belong to this process, which stays until the command has ended.
+fn accompany(
+    command: &[OsString],
+    needs: Vec<Need>,
+    keep_priorities: bool,
+    mut client: Client,
+    quiet: bool,
+) -> Result<(), Failure> {
     let mut specs = Vec::new();
     for need in needs {
-        let spec = client.create_spec(&need.parameters, Some(&need.name)).map_err(|error| {
-            let name = shown(&need.name);
-            let remedy = if matches!(error, Error::Refused(_)) {
-                format!("; --without {name} leaves it out")
-            } else {
-                String::new()
-            };
-            let Failure { code, message } = error.into();
-            let thread = format!("thread {name} (TID {} in the model, {} jobs seen)", need.tid, need.jobs);
-            Failure::new(code, format!("{thread}, {}: {message}; nothing was started{remedy}", need.told()))
-        })?;
-        specs.push((need, spec.spec));
+        let created = client.create_spec(&need.parameters, Some(&need.name));
+        let spec = created.map_err(|error| not_created(&need, error, keep_priorities))?.spec;
+        specs.push((need, spec));
     }
     let listened = [SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH];
     let mut signals = SignalsInfo::<WithOrigin>::new(listened)
@@ -148,7 +177,7 @@ fn accompany(command: &[OsString], needs: Vec<Need>, mut client: Client, quiet: 
     std::process::exit(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
 }
 
-/// Waits for the command's end, and passes on what somebody sends. What the terminal sends, the command gets
+/// Waits for the command's end and forwards signals sent by processes. The command gets those of the terminal
 /// by itself.
 fn await_end(
     child: &mut Child,
@@ -166,8 +195,8 @@ fn await_end(
                 let signal = rustix::process::Signal::from_named_raw(origin.signal);
                 let process = rustix::process::Pid::from_child(child);
                 if let Some(signal) = signal {
-                    // It has not been waited for, so the number is its own; and if it has ended, the next
-                    // round says so.
+                    // The child has not been waited for, so the PID is still its own. If it has ended, the
+                    // next iteration finds out.
                     let _ = rustix::process::kill_process(process, signal);
                 }
             }

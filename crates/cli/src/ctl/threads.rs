@@ -1,8 +1,8 @@
-//! Threads of a command, found by their names and attached to the specs that wait for them.
+//! Finds the threads of a command by name and attaches them to their specs.
 
-use super::beyond::Beyond;
 use super::model::Need;
-use super::remarks::shown;
+use super::remarks::printable;
+use super::surplus::Surplus;
 use crate::console;
 use punctual_client::{Admission, Client, Error, Refusal, SpecId};
 use std::collections::BTreeMap;
@@ -11,20 +11,20 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How often the names are looked at: first while a program starts, then for threads that come later or
-/// change their names.
+/// Interval of polling while a program starts.
 const OFTEN: Duration = Duration::from_millis(10);
+/// Interval of polling for threads that start later or change their names.
 const SELDOM: Duration = Duration::from_millis(200);
-/// After so many looks that changed nothing.
+/// The longer interval begins after this many polls without a change.
 const PATIENCE: u32 = 500;
 
-/// A thread of our own that looks, until it is stopped.
+/// A background thread that polls the threads of a command.
 pub struct Watcher {
     stop: Sender<()>,
-    looking: JoinHandle<Vec<String>>,
+    thread: JoinHandle<Vec<String>>,
 }
 
-/// A thread of the command as it is now.
+/// A running thread of the command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Live {
     pub name: String,
@@ -33,8 +33,9 @@ pub struct Live {
 }
 
 impl Live {
-    /// A process's first thread often has the name of one that it starts, and is never that one.
-    pub fn can_be(&self, need: &Need) -> bool {
+    /// Whether the spec may be for this thread. The first thread of a process often has the name of one that
+    /// it starts, but is not that one.
+    pub fn matches(&self, need: &Need) -> bool {
         self.name == need.name && (need.first || !self.first)
     }
 }
@@ -43,18 +44,19 @@ struct Slot {
     need: Need,
     spec: SpecId,
     thread: Option<u32>,
-    /// Whether it ever had one.
+    /// Whether it ever had a thread.
     served: bool,
     /// Why it cannot be used any more.
     failed: Option<String>,
 }
 
-struct Look {
+/// Assigns threads to specs.
+struct Assigner {
     slots: Vec<Slot>,
-    /// What was seen at the last look. What a thread starts has its name at first, so a name counts from the
-    /// second look on.
+    /// The threads at the last poll. A new thread first has the name of the one that started it, so a name
+    /// counts from the second poll on.
     last: BTreeMap<u32, Live>,
-    beyond: Beyond,
+    surplus: Surplus,
     client: Client,
     quiet: bool,
 }
@@ -68,42 +70,44 @@ impl Watcher {
             served: false,
             failed: None,
         });
-        let mut look =
-            Look { slots: slots.collect(), last: BTreeMap::new(), beyond: Beyond::default(), client, quiet };
+        let slots = slots.collect();
+        let mut assigner =
+            Assigner { slots, last: BTreeMap::new(), surplus: Surplus::default(), client, quiet };
         let (stop, stopped) = channel();
-        let looking = std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             let mut unchanged = 0;
             loop {
-                let changed = look.at(threads_of(process));
+                let changed = assigner.update(threads_of(process));
                 unchanged = if changed { 0 } else { unchanged + 1 };
-                let all = look.slots.iter().all(|slot| slot.thread.is_some() || slot.failed.is_some());
+                let all = assigner.slots.iter().all(|slot| slot.thread.is_some() || slot.failed.is_some());
                 let pause = if all || unchanged > PATIENCE { SELDOM } else { OFTEN };
                 if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-                    return remarks(&look.slots).into_iter().chain(look.beyond.remarks()).collect();
+                    let surplus = assigner.surplus.summary();
+                    return remarks(&assigner.slots).into_iter().chain(surplus).collect();
                 }
             }
         });
-        Watcher { stop, looking }
+        Watcher { stop, thread }
     }
 
-    /// Ends it; in words, which specs were of no use, and how many threads had none.
+    /// Stops polling. Returns messages about unused specs and threads without one.
     pub fn stop(self) -> Vec<String> {
-        // It ends by the message or by the sender's end.
+        // If sending fails, the thread has ended already.
         let _ = self.stop.send(());
-        self.looking.join().unwrap_or_default()
+        self.thread.join().unwrap_or_default()
     }
 }
 
-/// What became of the specs, where that is not what was meant: a line for each that failed, and one for each
-/// name of which threads were missing.
+/// Specs that did not do what they were meant for: a line for each that failed, and one for each name with
+/// missing threads.
 fn remarks(slots: &[Slot]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut names: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for slot in slots {
-        let name = shown(&slot.need.name);
+        let name = printable(&slot.need.name);
         match &slot.failed {
             Some(why) => {
-                lines.push(format!("thread {name} ({}) could not be scheduled: {why}", slot.need.told()))
+                lines.push(format!("thread {name} ({}) could not be scheduled: {why}", slot.need.describe()))
             }
             None => {
                 let (served, all) = names.entry(&slot.need.name).or_default();
@@ -112,81 +116,79 @@ fn remarks(slots: &[Slot]) -> Vec<String> {
         }
     }
     for (name, (served, all)) in names {
-        let name = shown(name);
+        let name = printable(name);
         match (served, all) {
             (served, all) if served == all => {}
             (0, 1) => lines.push(format!("no thread named {name} appeared; its spec was not used")),
             (0, all) => lines.push(format!("no thread named {name} appeared; its {all} specs were not used")),
             (served, all) => lines.push(format!(
-                "just {served} of {all} threads named {name} appeared; the other specs were not used"
+                "only {served} of {all} threads named {name} appeared; the other specs were not used"
             )),
         }
     }
     lines
 }
 
-impl Look {
-    /// One look at all threads: those that have gone or have other names now leave their specs, and those
-    /// that are waited for get theirs.
-    fn at(&mut self, threads: BTreeMap<u32, Live>) -> bool {
+impl Assigner {
+    /// Takes the current threads: those that ended or were renamed leave their specs, and new ones get
+    /// theirs. Returns whether anything changed.
+    fn update(&mut self, threads: BTreeMap<u32, Live>) -> bool {
         let mut changed = false;
         for slot in &mut self.slots {
             let Some(thread) = slot.thread else { continue };
             let live = threads.get(&thread);
-            if live.is_some_and(|live| live.can_be(&slot.need)) {
+            if live.is_some_and(|live| live.matches(&slot.need)) {
                 continue;
             }
             changed = true;
             slot.thread = None;
             if live.is_some() {
-                // Its name is another one now, so it is not the thread that was meant; if it has gone
-                // meanwhile, that is as well.
+                // It was renamed, so it is not the right thread. If it has ended meanwhile, that is fine too.
                 let _ = self.client.detach_thread(slot.spec);
             }
         }
-        let mut beyond = Vec::new();
-        // In ascending order of their numbers, which is that of their start.
+        let mut surplus = Vec::new();
+        // In order of TIDs, which is the order of their start.
         for (&tid, live) in &threads {
             if self.slots.iter().any(|slot| slot.thread == Some(tid)) {
                 continue;
             }
             let settled = self.last.get(&tid) == Some(live);
             match self.waiting_for(live) {
-                // The next look is to come soon.
+                // Poll again soon.
                 Some(_) if !settled => changed = true,
                 Some(at) => changed |= self.place(at, tid),
-                None if settled && self.is_beyond(live) => beyond.push((tid, live)),
+                None if settled && self.is_surplus(live) => surplus.push((tid, live)),
                 None => {}
             }
         }
         let needs: Vec<&Need> = self.slots.iter().map(|slot| &slot.need).collect();
-        for told in self.beyond.look(&beyond, &needs) {
-            console::message(&told);
+        for message in self.surplus.update(&surplus, &needs) {
+            console::message(&message);
         }
         self.last = threads;
         changed
     }
 
-    /// The slot for a thread: rather one that is of a process's first thread, as it is, or is not, as it is
-    /// not.
+    /// The free slot for a thread; preferably one that agrees on whether it is the first of its process.
     fn waiting_for(&self, live: &Live) -> Option<usize> {
         let waiting =
-            |slot: &&Slot| slot.thread.is_none() && slot.failed.is_none() && live.can_be(&slot.need);
+            |slot: &&Slot| slot.thread.is_none() && slot.failed.is_none() && live.matches(&slot.need);
         let slots = self.slots.iter().enumerate();
         let (at, _) =
             slots.filter(|(_, slot)| waiting(slot)).min_by_key(|(_, slot)| slot.need.first != live.first)?;
         Some(at)
     }
 
-    /// Whether all that it could be are others. Where a spec failed, that is told by itself.
-    fn is_beyond(&self, live: &Live) -> bool {
+    /// Whether all specs for a thread of this name are taken. Failed specs are reported on their own.
+    fn is_surplus(&self, live: &Live) -> bool {
         self.slots.iter().any(|slot| slot.need.name == live.name)
-            && self.slots.iter().filter(|slot| live.can_be(&slot.need)).all(|slot| slot.failed.is_none())
+            && self.slots.iter().filter(|slot| live.matches(&slot.need)).all(|slot| slot.failed.is_none())
     }
 
-    /// Attaches a thread to a slot that waits for it. A thread may get its name later than one that was
-    /// started after it. While a program starts, its specs go by the order of the threads all the same: this
-    /// one takes the place of a younger one that needs something else, which moves on.
+    /// Attaches a thread to a free slot. A thread may get its name later than one that was started after it.
+    /// Specs are nevertheless assigned in order of start while a program starts: the thread takes the place
+    /// of a younger one with a different spec, which moves on.
     fn place(&mut self, at: usize, mut tid: u32) -> bool {
         let is_new = !self.slots[at].served;
         for earlier in 0..at {
@@ -194,7 +196,7 @@ impl Look {
             let alike = (&one.need.name, one.need.first) == (&other.need.name, other.need.first);
             let Some(younger) = one.thread.filter(|younger| *younger > tid) else { continue };
             if is_new && alike && one.need.parameters != other.need.parameters {
-                // What refuses this refuses the attaching too, which tells.
+                // If this is refused, so is attaching, which reports the error.
                 let _ = self.client.detach_thread(one.spec);
                 self.slots[earlier].thread = None;
                 self.attach(earlier, tid, true);
@@ -204,17 +206,17 @@ impl Look {
         self.attach(at, tid, is_new)
     }
 
-    fn attach(&mut self, at: usize, tid: u32, telling: bool) -> bool {
+    fn attach(&mut self, at: usize, tid: u32, is_new: bool) -> bool {
         let slot = &mut self.slots[at];
         match self.client.attach_thread(slot.spec, tid) {
             Ok(admission) => {
-                if telling && !self.quiet {
-                    tell(&slot.need, tid, &admission);
+                if is_new && !self.quiet {
+                    announce(&slot.need, tid, &admission);
                 }
                 (slot.thread, slot.served) = (Some(tid), true);
                 true
             }
-            // It has gone, or the daemon has not seen yet that the one before it has: the next look tells.
+            // It has ended, or the daemon has not noticed yet that its predecessor has: the next poll tells.
             Err(Error::Refused(Refusal::NoSuchThread { .. } | Refusal::AlreadyAttached { .. })) => false,
             Err(error) => {
                 slot.failed = Some(error.to_string());
@@ -224,16 +226,16 @@ impl Look {
     }
 }
 
-fn tell(need: &Need, tid: u32, admission: &Admission) {
+fn announce(need: &Need, tid: u32, admission: &Admission) {
     console::message(&format!(
         "thread {} ({tid}) runs under {}, {}",
-        shown(&need.name),
+        printable(&need.name),
         admission.plugin,
-        need.told()
+        need.describe()
     ));
 }
 
-/// The threads of a process and of all that it has started, by their numbers.
+/// The threads of a process and of all its descendants, by TID.
 fn threads_of(process: u32) -> BTreeMap<u32, Live> {
     let mut found = BTreeMap::new();
     let mut processes = vec![process];
@@ -243,11 +245,11 @@ fn threads_of(process: u32) -> BTreeMap<u32, Live> {
             let Some(tid) = thread.file_name().to_str().and_then(|tid| tid.parse().ok()) else { continue };
             if let Ok(name) = fs::read(thread.path().join("comm")) {
                 let name = String::from_utf8_lossy(&name);
-                // The kernel's line end alone: a name may have its own.
+                // Only the kernel's line end: a name may contain others.
                 let name = name.strip_suffix('\n').unwrap_or(&name).to_owned();
                 found.insert(tid, Live { name, first: tid == process });
             }
-            // Not every kernel has it; then only the command's own threads are found.
+            // Not every kernel has this file; without it only the command's own threads are found.
             let children = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
             processes.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
         }

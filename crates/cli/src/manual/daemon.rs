@@ -21,11 +21,15 @@ pub fn page() -> io::Result<Vec<u8>> {
     let mut text = Roff::new();
     text.control("SH", ["DESCRIPTION"]);
     for paragraph in [
-        "Programs declare what they need in time: runtime, period, deadline, priority. punctuald says whether that can be met beside all that was promised \
-         before, and schedules their threads so. Who may have what is decided by rules; what no rule allows is denied, but for root, who may do all.",
-        "It listens on a Unix socket and speaks Varlink, so that varlinkctl(1) can ask it. punctual-ctl(1), libpunctual and ReTiF's interface on it are clients.",
-        "Whatever it did to a thread is undone when its spec is released, when the thread is detached, when the process that declared it ends, and when punctuald stops. If \
-         it is killed, the next start finds in the state folder what there is to keep and what to undo.",
+        "Programs declare their timing needs: runtime, period, deadline, priority. punctuald decides whether \
+         they can be met together with everything it admitted before, and schedules the threads accordingly. \
+         Rules limit what users may ask for; without a matching rule a request is denied. Root may do \
+         everything.",
+        "It listens on a Unix socket and speaks Varlink, so varlinkctl(1) can call it. punctual-ctl(1), \
+         libpunctual and its implementation of ReTiF's interface are clients.",
+        "The original scheduling of a thread is restored when its spec is released, the thread is detached, \
+         the process that declared it ends, or punctuald stops. If punctuald is killed, the next start reads \
+         from the state folder what to keep and what to undo.",
     ] {
         text.control("PP", []).text([roman(paragraph)]);
     }
@@ -35,14 +39,14 @@ pub fn page() -> io::Result<Vec<u8>> {
     let files = [
         (
             config::DEFAULT_PATH,
-            "The configuration: TOML. The one that is installed tells every key and its default.",
+            "The configuration, in TOML. The installed file documents every key and its default.",
         ),
         (
             rules::DEFAULT_PATH,
-            "The rules that the installed configuration names. Lines of domain, plugin, property and value.",
+            "The rules of the installed configuration: lines of domain, plugin, property and value.",
         ),
         (config::DEFAULT_SOCKET, "The socket."),
-        ("/run/punctual", "The state folder: what outlives a crash."),
+        ("/run/punctual", "The state folder, which survives a crash."),
     ];
     entries("FILES", &files).to_writer(&mut page)?;
     entries("EXIT STATUS", &CODES).to_writer(&mut page)?;
@@ -63,36 +67,37 @@ pub fn page() -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// The pages of the two files that administrators write: the files themselves, as they are installed, whose
-/// comments tell everything.
+/// The pages of the two files that administrators write: the installed files, whose comments document them.
 pub fn files() -> io::Result<[(&'static str, Vec<u8>); 2]> {
-    let said = "The installed file, whose comments tell every key and its default. punctuald --check-config says what is wrong and where.";
+    let about = "The installed file, whose comments document every key and its default. punctuald \
+                 --check-config reports errors and their places.";
     let config = file(
         "PUNCTUALD.TOML",
         "punctuald.toml",
         "configuration of punctuald",
         config::DEFAULT_PATH,
-        said,
+        about,
         config::DEFAULT_TEXT,
     )?;
-    let said = "The installed file, whose comments tell its form. punctual rules check and punctual rules explain say what rules come to.";
+    let about = "The installed file, whose comments document its format. punctual rules check and punctual \
+                 rules explain show the effect of rules.";
     let rules = file(
         "PUNCTUAL-RULES.CONF",
         "punctual-rules.conf",
-        "who may have what of punctuald",
+        "access rules of punctuald",
         rules::DEFAULT_PATH,
-        said,
+        about,
         rules::DEFAULT_TEXT,
     )?;
     Ok([("punctuald.toml.5", config), ("punctual-rules.conf.5", rules)])
 }
 
-fn file(title: &str, name: &str, about: &str, path: &str, said: &str, text: &str) -> io::Result<Vec<u8>> {
+fn file(title: &str, name: &str, summary: &str, path: &str, about: &str, text: &str) -> io::Result<Vec<u8>> {
     let mut page = Roff::new();
     page.control("TH", [title, "5", "", concat!("punctual ", env!("CARGO_PKG_VERSION")), "Punctual"]);
-    page.control("SH", ["NAME"]).text([roman(format!("{name} - {about}"))]);
+    page.control("SH", ["NAME"]).text([roman(format!("{name} - {summary}"))]);
     page.control("SH", ["SYNOPSIS"]).text([italic(path)]);
-    page.control("SH", ["DESCRIPTION"]).text([roman(said)]);
+    page.control("SH", ["DESCRIPTION"]).text([roman(about)]);
     page.control("PP", []).control("nf", []);
     for line in text.lines() {
         page.text([roman(line)]);
@@ -113,15 +118,15 @@ fn file(title: &str, name: &str, about: &str, path: &str, said: &str, text: &str
 const SIGNALS: [(&str, &str); 2] = [
     (
         "SIGHUP",
-        "Reads configuration and rules again: all of both, or, if something is wrong with them, nothing. What was admitted stays.",
+        "Reload configuration and rules. If either has an error, neither changes. Admitted specs stay.",
     ),
-    ("SIGTERM, SIGINT", "Puts all threads back to how they were and ends."),
+    ("SIGTERM, SIGINT", "Restore the original scheduling of all threads and end."),
 ];
 
 const CODES: [(&str, &str); 3] = [
-    ("0", "It was told to end; with --check-config, nothing is wrong."),
-    ("1", "It cannot run: the socket, the state folder or the kernel."),
-    ("2", "The arguments, the configuration or the rules are wrong."),
+    ("0", "Ended by a signal; with --check-config, no errors found."),
+    ("1", "Cannot run, because of the socket, the state folder or the kernel."),
+    ("2", "Errors in the arguments, the configuration or the rules."),
 ];
 
 fn entries(title: &str, entries: &[(&str, &str)]) -> Roff {
@@ -136,7 +141,7 @@ fn entries(title: &str, entries: &[(&str, &str)]) -> Roff {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_files_are_shown_as_they_are_installed() {
+    fn pages_show_the_installed_files() {
         for (name, page) in super::files().expect("pages") {
             let page = String::from_utf8(page).expect("text");
             assert!(
@@ -148,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_tells_options_files_and_codes() {
+    fn the_page_has_options_files_and_exit_codes() {
         let page = String::from_utf8(super::page().expect("a page")).expect("text");
         for part in [
             ".TH PUNCTUALD 8",

@@ -4,11 +4,11 @@ use crate::ctl::declared::Declared;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
-/// Check the daemon's rules, and show which line decides
+/// Check the daemon's access rules, and explain their effect
 ///
 /// Reads the same files as punctuald without asking it, so that rules can be tried before they take effect.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes(), arg_required_else_help = true)]
+#[command(arg_required_else_help = true)]
 pub struct Arguments {
     #[command(subcommand)]
     pub action: Action,
@@ -24,7 +24,6 @@ pub enum Action {
 ///
 /// The exit code is 0 if the daemon would accept them. Its warnings go to standard error.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
 pub struct Check {
     /// The rules [default: those of the configuration]
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -40,13 +39,12 @@ pub struct Check {
     pub json: bool,
 }
 
-/// Say what a user may ask for, and which rule decides
+/// Show what a user may ask for, and which rule decides
 ///
-/// Of each plugin: whether a spec of these parameters would be permitted, the line that decides, and the
-/// limits that hold. Sums of utilization are as if nothing else were admitted. Whether the spec could also be
-/// scheduled is not asked.
+/// For each plugin: whether a spec with these parameters would be permitted, the rule that decides, and the
+/// limits that apply. Sums of utilization are as if nothing else were admitted. Does not test whether the spec
+/// could also be scheduled.
 #[derive(Args, Debug)]
-#[command(after_long_help = crate::failure::codes())]
 pub struct Explain {
     /// The user, by name or number, with all its groups [default: you]
     #[arg(short, long, value_name = "USER", value_hint = ValueHint::Username)]

@@ -1,4 +1,4 @@
-//! What `punctual rules` prints.
+//! The output of `punctual rules`.
 
 use comfy_table::{ContentArrangement, Table, presets};
 use nix::unistd::{Gid, Group, Uid, User};
@@ -8,11 +8,11 @@ use punctual_daemon::text::Problem;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// How many rules there are, and whom they let in.
+/// The number of rules, and whom they allow what.
 pub fn check(path: &Path, rules: &Rules) -> String {
     let count = rules.rules().len();
     let mut text = match count {
-        0 => format!("{}: no rule, so nobody but root may do anything\n", path.display()),
+        0 => format!("{}: no rules, so only root may do anything\n", path.display()),
         1 => format!("{}: 1 rule\n", path.display()),
         _ => format!("{}: {count} rules\n", path.display()),
     };
@@ -33,18 +33,21 @@ pub fn check_json(path: &Path, rules: &Rules, warnings: &[Problem]) -> String {
         .iter()
         .map(|rule| {
             let (unit, value) = value(rule.property);
-            json!({"line": rule.line, "for": named(rule.domain), "plugin": rule.plugin, "property": rule.property.key(), unit: value})
+            json!({
+                "line": rule.line, "for": named(rule.domain), "plugin": rule.plugin,
+                "property": rule.property.key(), unit: value
+            })
         })
         .collect();
     let warnings: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     format!("{:#}\n", json!({"file": path, "rules": rules, "warnings": warnings}))
 }
 
-/// Of each plugin: yes or no, by which line, and what else holds.
+/// For each plugin: permitted or denied, by which rule, and the limits.
 pub fn explain(who: &Who, explained: &[Explanation], declared: bool) -> String {
     let mut text = format!("{}, {}\n", named(Domain::User(who.user)), groups(who));
     if who.is_root() {
-        return text + "\nRules are not for root, who may do all.\n";
+        return text + "\nRoot may do everything; rules do not apply.\n";
     }
     for explanation in explained {
         let answer = match &explanation.outcome {
@@ -92,11 +95,14 @@ pub fn explain_json(who: &Who, explained: &[Explanation]) -> String {
         .collect();
     format!(
         "{:#}\n",
-        json!({"user": who.user, "group": who.group, "groups": who.groups, "root": who.is_root(), "plugins": plugins})
+        json!({
+            "user": who.user, "group": who.group, "groups": who.groups, "root": who.is_root(),
+            "plugins": plugins
+        })
     )
 }
 
-/// A value and the field for it: nanoseconds, processors, priorities.
+/// The JSON field of a property's value, and the value: nanoseconds, processors, priorities.
 fn value(property: Property) -> (&'static str, Value) {
     match property.value() {
         rules::Value::Share(_) => {
@@ -110,7 +116,7 @@ fn value(property: Property) -> (&'static str, Value) {
 
 type Subject<'a> = (Domain, Option<&'a str>, Vec<Property>);
 
-/// Who is let in, in the order of the file, with all that is said of them.
+/// The subjects of rules with their properties, in the order of the file.
 fn subjects(rules: &Rules) -> Vec<Subject<'_>> {
     let mut subjects: Vec<Subject<'_>> = Vec::new();
     for rule in rules.rules() {
@@ -147,7 +153,7 @@ fn groups(who: &Who) -> String {
     names.join(", ")
 }
 
-/// Without borders, as all tables of this command.
+/// A table without borders.
 fn table<const N: usize>(titles: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let mut table = Table::new();
     table

@@ -7,8 +7,8 @@ use std::ffi::{c_char, c_int};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A client, its lock, and the process that it is for. The lock's state in a child of fork is whatever it was
-/// in the parent, so a child must not touch it.
+/// A client, its lock, and its process. After a fork the lock may be held forever, so a child must not touch
+/// it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     process: u32,
@@ -20,7 +20,7 @@ impl Shared {
         Shared { process: std::process::id(), client: Mutex::new(client) }
     }
 
-    /// Whether it is this process's, not its parent's.
+    /// Whether it belongs to this process, not its parent.
     pub fn is_ours(&self) -> bool {
         self.process == std::process::id()
     }
@@ -29,7 +29,7 @@ impl Shared {
         if !self.is_ours() {
             return Err(Failure::forked());
         }
-        // A panic between two messages leaves a client that connects anew; its state is sound.
+        // A panic between two messages leaves a valid client, which reconnects.
         let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(ask(&mut client)?)
     }
@@ -54,7 +54,7 @@ pub(crate) unsafe fn shared(handle: *const Shared) -> Result<Arc<Shared>, Failur
 unsafe extern "C" fn punctual_connect(socket: *const c_char, connection: *mut *const Shared) -> c_int {
     guarded(|| {
         if connection.is_null() {
-            return Err(Failure::invalid("there is no place for the connection: the pointer to it is NULL"));
+            return Err(Failure::invalid("the pointer for the connection is NULL"));
         }
         // SAFETY: the header demands a string or NULL.
         let socket = unsafe { path(socket) }.unwrap_or_else(default_socket);

@@ -29,7 +29,7 @@ pub(crate) enum Code {
     Internal = -18,
 }
 
-/// Names of the codes, from -1 on; as in the header.
+/// Names of the codes -1, -2, …, as in the header.
 const NAMES: [&CStr; 18] = [
     c"PUNCTUAL_ERROR_INVALID",
     c"PUNCTUAL_ERROR_UNREACHABLE",
@@ -64,7 +64,7 @@ impl Failure {
     }
 
     pub fn forked() -> Failure {
-        let message = "this connection belongs to the parent process; connect anew in the child".into();
+        let message = "this connection belongs to the parent process; connect again in the child".into();
         Failure { code: Code::Forked, message }
     }
 }
@@ -99,21 +99,20 @@ thread_local! {
     static LAST: RefCell<(c_int, CString)> = RefCell::new((0, CString::default()));
 }
 
-/// Remembers a failure for `punctual_last_error`; its code. At a thread's very end there is nothing left to
-/// remember it with.
-pub(crate) fn said(failure: Failure) -> c_int {
+/// Stores a failure for `punctual_last_error` and returns its code. At the very end of a thread it can no
+/// longer be stored.
+pub(crate) fn record(failure: Failure) -> c_int {
     let code = failure.code as c_int;
     let _ = LAST.try_with(|last| *last.borrow_mut() = (code, text(&failure.message)));
     code
 }
 
-/// Runs what a C function does. A panic ends there: it is a bug of ours, and no reason to take the caller's
-/// process along.
+/// Runs the body of a C function. A panic is a bug of this library and must not end the caller's process.
 pub(crate) fn guarded(work: impl FnOnce() -> Result<c_int, Failure>) -> c_int {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(done)) => done,
-        Ok(Err(failure)) => said(failure),
-        Err(_) => said(Failure {
+        Ok(Err(failure)) => record(failure),
+        Err(_) => record(Failure {
             code: Code::Internal,
             message: "this is a bug in libpunctual, please report it".into(),
         }),
@@ -150,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_go_with_codes() {
+    fn every_code_has_its_name() {
         let name = |code: c_int| {
             // SAFETY: the function gives a string constant.
             unsafe { CStr::from_ptr(punctual_error_name(code)) }.to_str().expect("ASCII")

@@ -1,4 +1,4 @@
-//! What the daemon lists, as arrays of C. Everything that a list points to is freed with it.
+//! The daemon's lists as C arrays. Everything a list points to is freed with it.
 
 use super::connection::{Shared, shared};
 use super::failure::{Failure, guarded, text};
@@ -9,14 +9,14 @@ use punctual_protocol::{Answer, ClientInfo, Parameters, Plugin, Spec};
 use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
-/// What C sees of a list: items by pointer, so that later versions may give them more fields.
+/// A list as C sees it: items are pointers, so that later versions can add fields.
 #[repr(C)]
 pub struct List<T> {
     count: usize,
     items: *const *const T,
 }
 
-/// The list and what it points to. The list comes first, so that a pointer to it is a pointer to all.
+/// The list and what it points to. The list comes first, so that a pointer to it points to everything.
 #[repr(C)]
 struct Owned<T> {
     list: List<T>,
@@ -24,7 +24,7 @@ struct Owned<T> {
     rows: Vec<(T, Behind)>,
 }
 
-/// What a row points to. None of it moves while the list lives.
+/// What a row points to. Does not move during the lifetime of the list.
 #[derive(Default)]
 struct Behind {
     texts: Vec<CString>,
@@ -130,7 +130,7 @@ fn client(client: ClientInfo, behind: &mut Behind) -> CClient {
     }
 }
 
-/// Asks for a list and hands it over.
+/// Requests a list and passes its ownership to C.
 ///
 /// # Safety
 /// `connection` is NULL or live, `list` is NULL or a valid place.
@@ -142,7 +142,7 @@ unsafe fn give<T, R>(
 ) -> c_int {
     guarded(|| {
         if list.is_null() {
-            return Err(Failure::invalid("there is no place for the list: the pointer to it is NULL"));
+            return Err(Failure::invalid("the pointer for the list is NULL"));
         }
         // SAFETY: by this function's contract.
         let found = unsafe { shared(connection) }?.with(ask)?;

@@ -1,5 +1,4 @@
-//! `libpunctual`, as `include/punctual.h` documents it: the same functions, with pointers. What they promise
-//! is said there.
+//! The C functions of `libpunctual`. `include/punctual.h` documents them.
 
 mod connection;
 mod failure;

@@ -1,4 +1,4 @@
-//! `struct punctual_params`: what is declared, with getters and setters.
+//! `struct punctual_params`: declared parameters, with getters and setters.
 
 use super::failure::{Failure, guarded};
 use punctual_model::Duration;
@@ -8,10 +8,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
 
-/// No name of a plugin or a spec is longer.
+/// Longest name of a plugin or a spec, in bytes.
 const LONGEST_NAME: usize = 256;
 
-/// A path, `None` where C gave NULL.
+/// A path; `None` for NULL.
 ///
 /// # Safety
 /// `text` is NULL or a string.
@@ -20,7 +20,7 @@ pub(super) unsafe fn path(text: *const c_char) -> Option<PathBuf> {
     (!text.is_null()).then(|| OsStr::from_bytes(unsafe { CStr::from_ptr(text) }.to_bytes()).into())
 }
 
-/// A name, `None` where C gave NULL.
+/// A name; `None` for NULL.
 ///
 /// # Safety
 /// `text` is NULL or a string.
@@ -42,7 +42,7 @@ pub(super) unsafe fn name(what: &str, text: *const c_char) -> Result<Option<Stri
     }
 }
 
-/// Copies `text` into a buffer of C's, as far as there is room, and ends it.
+/// Copies as much of `text` as fits into a C buffer, with a NUL.
 ///
 /// # Safety
 /// `buffer` has room for `size` bytes.
@@ -68,7 +68,7 @@ unsafe fn change(params: *mut Parameters, set: impl FnOnce(&mut Parameters) -> R
     })
 }
 
-/// 1 and the value where there is one, 0 where there is none.
+/// Returns 1 and stores the value if there is one, otherwise 0.
 ///
 /// # Safety
 /// Both pointers are NULL or valid.

@@ -1,4 +1,4 @@
-//! `struct punctual_spec`: a spec of this process, what was admitted, and its periodic loop.
+//! `struct punctual_spec`: a spec of this process, its admission, and its periodic loop.
 
 use super::connection::{Shared, shared};
 use super::failure::{Code, Failure, guarded};
@@ -10,10 +10,10 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// No time: none was declared, or the loop has not been started.
+/// Marks an undeclared time, or a loop that has not been started.
 const NONE: u64 = u64::MAX;
 
-/// Its loop is in atomics, so that a real-time thread never waits for a thread that asks or changes the spec.
+/// The loop uses atomics, so that a real-time thread never waits for one that reads or changes the spec.
 #[derive(Debug)]
 pub(super) struct Spec {
     client: Arc<Shared>,
@@ -87,7 +87,7 @@ unsafe extern "C" fn punctual_spec_create(
 ) -> c_int {
     guarded(|| {
         if spec.is_null() {
-            return Err(Failure::invalid("there is no place for the spec: the pointer to it is NULL"));
+            return Err(Failure::invalid("the pointer for the spec is NULL"));
         }
         // SAFETY: the header demands a live connection, valid parameters, and a string or NULL.
         let (client, params, called) =
@@ -123,8 +123,8 @@ unsafe extern "C" fn punctual_spec_attach(spec: *const Spec, thread: libc::pid_t
                 0 => rustix::thread::gettid().as_raw_nonzero().get(),
                 thread => thread,
             };
-            let thread = u32::try_from(thread)
-                .map_err(|_| Failure::invalid(format!("{thread} is no thread's number")))?;
+            let thread =
+                u32::try_from(thread).map_err(|_| Failure::invalid(format!("{thread} is not a TID")))?;
             let admission = spec.client.with(|client| client.attach_thread(spec.id, thread))?;
             spec.admit(admission);
             Ok(0)
@@ -253,7 +253,7 @@ unsafe extern "C" fn punctual_spec_wait_period(spec: *const Spec) -> c_int {
                 return Err(Failure::invalid("the spec has no period"));
             }
             if release == NONE {
-                return Err(Failure::invalid("the loop has not begun: punctual_spec_start begins it"));
+                return Err(Failure::invalid("the loop has not begun: call punctual_spec_start first"));
             }
             let deadline = Duration::from_ns(spec.deadline.load(Ordering::Relaxed));
             let (period, release) = (Duration::from_ns(period), Instant::from_ns(release));

@@ -1,5 +1,4 @@
-//! What ReTiF lets programs ask: how many there are of something, and about one of them by its place in the
-//! list.
+//! ReTiF's queries: the number of clients, plugins and tasks, and each by its index.
 
 use super::parameters::NAME;
 use super::{ERROR, answered, ask, published};
@@ -37,7 +36,7 @@ pub struct RtfTaskInfo {
     pluginid: c_int,
 }
 
-/// `CONNECTED` of `enum CLIENT_STATE`. Who is not connected has ended, and is not listed.
+/// `CONNECTED` of `enum CLIENT_STATE`. Clients that disconnected have ended and are not listed.
 const CONNECTED: c_int = 1;
 
 fn counted<T>(list: impl FnOnce(&mut Client) -> Result<Vec<T>, Error>) -> c_int {
@@ -45,7 +44,7 @@ fn counted<T>(list: impl FnOnce(&mut Client) -> Result<Vec<T>, Error>) -> c_int 
     if count < 0 { ERROR } else { count }
 }
 
-/// As many as an `int` can say.
+/// A count, saturated to an `int`.
 fn number(value: impl TryInto<c_int>) -> c_int {
     value.try_into().unwrap_or(c_int::MAX)
 }
@@ -61,7 +60,7 @@ fn one<T>(list: Vec<T>, index: c_uint, what: &str) -> Result<T, Failure> {
 /// `place` is NULL or valid.
 unsafe fn put<T>(place: *mut T, value: T) -> Result<(), Failure> {
     if place.is_null() {
-        return Err(Failure::invalid("there is no place for the answer: the pointer to it is NULL"));
+        return Err(Failure::invalid("the pointer for the result is NULL"));
     }
     // SAFETY: by this function's contract.
     unsafe { *place = value };

@@ -1,4 +1,4 @@
-//! `struct rtf_params`: microseconds; zero and the empty string are what was not declared.
+//! `struct rtf_params`: times in microseconds; zero and the empty string mean undeclared.
 
 use crate::c::{Failure, bounded_text};
 use punctual_model::Duration;
@@ -20,14 +20,14 @@ pub struct RtfParams {
 }
 
 impl RtfParams {
-    /// In the daemon's units. A time that nanoseconds cannot say is an error, not a shorter time.
+    /// Converts to the daemon's units. A time that overflows nanoseconds is an error.
     pub fn declared(&self) -> Result<Parameters, Failure> {
         let time = |name: &str, us: u64| match us {
             0 => Ok(None),
             us => match us.checked_mul(1_000) {
                 Some(ns) => Ok(Some(Duration::from_ns(ns))),
                 None => Err(Failure::invalid(format!(
-                    "the {name} of {us} µs is more than nanoseconds can say in 64 bits"
+                    "the {name} of {us} µs does not fit 64 bits of nanoseconds"
                 ))),
             },
         };
@@ -62,7 +62,7 @@ unsafe extern "C" fn rtf_params_init(params: *mut RtfParams) {
     }
 }
 
-/// Setters by the names of Table 3 and of Listing 1, and the getter.
+/// Setters under the names of Table 3 and of Listing 1, and the getter.
 macro_rules! field {
     ($($field:ident: $type:ty, $get:ident, $set:ident, $other:ident;)*) => {$(
         #[unsafe(no_mangle)]
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn microseconds_become_nanoseconds_and_nothing_is_declared_by_zeros() {
+    fn microseconds_are_converted_and_zero_means_undeclared() {
         assert_eq!(zeros().declared().expect("nothing"), Parameters::default());
         let mut params = zeros();
         params.period = 10_000;
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overflows_is_an_error() {
+    fn overflows_are_errors() {
         let mut params = zeros();
         params.runtime = u64::MAX / 1_000;
         assert_eq!(
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_too_long_is_cut_and_still_ends() {
+    fn a_long_name_is_truncated_and_terminated() {
         let mut params = zeros();
         // SAFETY: valid parameters and a string.
         unsafe {

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_if_it_were_not_there() {
+    fn null_is_treated_as_absent() {
         let call =
             create(r#"{"parameters":{"runtime_ns":null,"plugin":null,"ignore_admission":null},"name":null}"#)
                 .ok()
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_is_said_to_be_none() {
+    fn messages_that_are_not_calls_are_refused() {
         let deep = "[".repeat(60_000);
         let deep_parameters = format!(r#"{{"method":"m","parameters":{deep}"#);
         for bad in [

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_and_the_installed_file_have_all_conditions() {
+    fn the_document_and_the_installed_file_list_all_conditions() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/daemon.md");
         let document = std::fs::read_to_string(path).expect("the document");
         // Conditions about the same have one row.

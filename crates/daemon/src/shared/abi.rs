@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_and_this_file_say_the_same() {
+    fn the_header_and_this_file_agree() {
         let (mut c, mut here) = layouts! {
             "punctual_parameters" = CParameters { size, declared, runtime_ns, desired_runtime_ns, period_ns, deadline_ns, priority, ignore_admission }
             "punctual_configuration" = CConfiguration {

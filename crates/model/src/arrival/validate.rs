@@ -1,4 +1,4 @@
-//! Whether the values of arrival models make sense.
+//! Checks that the values of arrival models are consistent.
 
 use super::{Arrival, Curve, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
 use crate::read::ReadError;
@@ -41,7 +41,7 @@ fn periodic(path: &str, periodic: &Periodic) -> Valid {
     left_out(&format!("{path}.typical.left_out"), &typical.left_out)
 }
 
-/// The first places, in order of time: all of them, if there are fewer than can be listed.
+/// The first slips, in order: all of them, if there are fewer than can be listed.
 fn slips(path: &str, periodic: &Periodic) -> Valid {
     let slips = &periodic.slips;
     at_most(&format!("{path}.slips"), slips.len(), MAX_SLIPS)?;
@@ -58,8 +58,8 @@ fn slips(path: &str, periodic: &Periodic) -> Valid {
     };
     for (name, count, listed) in [("skipped", periodic.skipped, sum(1)), ("extra", periodic.extra, sum(-1))] {
         let expected = match slips.len() < MAX_SLIPS {
-            true if listed != count.into() => format!("as many as in `slips` ({listed})"),
-            false if listed > count.into() => format!("no fewer than in `slips` ({listed})"),
+            true if listed != count.into() => format!("the sum in `slips` ({listed})"),
+            false if listed > count.into() => format!("at least the sum in `slips` ({listed})"),
             _ => continue,
         };
         return Err(ReadError::value(format!("{path}.{name}"), expected, count));

@@ -7,8 +7,8 @@ use crate::arrival::{Curve, Sporadic};
 use crate::job::Release;
 use crate::time::Duration;
 
-/// Whether any two consecutive releases are at least the least separation apart, wherever in their windows
-/// they lie.
+/// Checks that consecutive releases are at least the least separation apart, wherever in their windows they
+/// lie.
 pub fn sporadic(model: &Sporadic, releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
     let separations =
@@ -26,8 +26,8 @@ pub fn sporadic(model: &Sporadic, releases: &[Release]) -> Vec<Violation> {
         .collect()
 }
 
-/// Whether every run of as many releases as the curve has entries for spans neither less than δ⁻ nor more
-/// than δ⁺. Reports the worst run of each length. O(releases × entries).
+/// Checks that every run of releases spans at least δ⁻ and at most δ⁺, for all run lengths in the curve.
+/// Reports the worst run of each length. O(releases × entries).
 pub fn curve(model: &Curve, releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
     let runs = |gaps: usize| (gaps..windows.len()).map(move |last| (last - gaps, last));
@@ -55,13 +55,13 @@ pub fn curve(model: &Curve, releases: &[Release]) -> Vec<Violation> {
     found
 }
 
-/// Whether the arrival curves that follow from the distance functions ([`Curve::eta_max`],
-/// [`Curve::eta_min`]) hold, by counting the releases in every half-open interval that matters: the shortest
-/// that holds a run of releases, and the longest that lies between two. Reports one violation for each first
-/// release. O(n² log n), and goes beyond the horizon.
+/// Checks the arrival curves that follow from the distance functions ([`Curve::eta_max`],
+/// [`Curve::eta_min`]), by counting the releases in every half-open interval that matters: the shortest that
+/// contains a run of releases, and the longest between two. Reports one violation for each first release.
+/// O(n² log n); covers intervals past the horizon too.
 pub fn arrival_counts(model: &Curve, releases: &[Release]) -> Vec<Violation> {
     let windows = placements(releases);
-    // How many releases any placement can put into [from, until), and how many every placement must.
+    // How many releases some placement puts into [from, until), and how many every placement does.
     let most = |from: u64, until: u64| {
         let reaching = windows.partition_point(|window| window.latest < from);
         windows.partition_point(|window| window.earliest < until).saturating_sub(reaching) as u64

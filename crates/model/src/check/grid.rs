@@ -1,4 +1,4 @@
-//! Where a period puts its activations: activation k arrives at `offset + k·P` and is released at most
+//! The activations of a periodic model: activation k arrives at `offset + k·P` and is released at most
 //! `jitter` later.
 //!
 //! Exact integers, so that fractions of nanoseconds do not drift.
@@ -15,29 +15,28 @@ pub(super) struct Grid {
     denominator: i128,
 }
 
-/// From when to when something happened, in nanoseconds.
+/// The first and last instant at which a release may have been, in nanoseconds.
 #[derive(Clone, Copy)]
-pub(super) struct Seen {
+pub(super) struct Extent {
     pub(super) first: i128,
     pub(super) last: i128,
 }
 
-impl Seen {
-    /// The whole window of a release and, where the model is measured on arrivals, its known arrival.
-    pub(super) fn of(release: &Release, on: PeriodicOn) -> Seen {
+impl Extent {
+    /// The window of a release, extended to its known arrival if the model is measured on arrivals.
+    pub(super) fn new(release: &Release, on: PeriodicOn) -> Extent {
         let (earliest, latest) = (release.window.earliest(), release.window.latest());
         let (mut first, mut last) = (i128::from(earliest.ns()), i128::from(latest.ns()));
         if let (PeriodicOn::Arrival, Some(arrival)) = (on, release.arrival) {
             first = first.min(arrival.ns().into());
             last = last.max(arrival.ns().into());
         }
-        Seen { first, last }
+        Extent { first, last }
     }
 }
 
 impl Grid {
-    /// The period of `model` (the exact one, where it has one with a denominator other than zero) with this
-    /// offset and jitter.
+    /// The period of `model` (the exact one, if it has a valid one) with this offset and jitter.
     pub(super) fn new(model: &Periodic, offset_ns: i64, jitter: Duration) -> Grid {
         let (numerator, denominator) = match model.period_exact {
             Some(exact) if exact.denominator > 0 => (exact.numerator, exact.denominator),
@@ -53,23 +52,23 @@ impl Grid {
 
     /// The first whole nanosecond at which activation `k` may be released.
     pub(super) fn arrival(&self, k: i64) -> i128 {
-        // Rounded up: as the lower of what is behind zero. No product of 63 and 64 bits overflows.
+        // Rounded up, by rounding down the negated product. A product of 63 and 64 bits does not overflow.
         let product = i128::from(k) * self.numerator;
         self.offset.saturating_sub((-product).div_euclid(self.denominator))
     }
 
-    /// The last whole nanosecond at which it may be.
+    /// The last whole nanosecond at which activation `k` may be released.
     pub(super) fn limit(&self, k: i64) -> i128 {
         let product = i128::from(k) * self.numerator;
         self.offset.saturating_add(product.div_euclid(self.denominator)).saturating_add(self.jitter)
     }
 
-    /// Whether all that was seen lies where activation `k` may be released.
-    pub(super) fn fits(&self, k: i64, seen: Seen) -> bool {
-        self.arrival(k) <= seen.first && seen.last <= self.limit(k)
+    /// Whether the whole extent lies where activation `k` may be released.
+    pub(super) fn fits(&self, k: i64, extent: Extent) -> bool {
+        self.arrival(k) <= extent.first && extent.last <= self.limit(k)
     }
 
-    /// Whether no two activations have an instant in common: then a release belongs to one alone.
+    /// Whether no two activations overlap, so that a release belongs to exactly one.
     pub(super) fn is_disjoint(&self) -> bool {
         self.jitter.saturating_mul(self.denominator) < self.numerator
     }
@@ -85,12 +84,11 @@ impl Grid {
     }
 }
 
-/// The least number of which `holds` is true, given that it is of all above it; the greatest number if it is
-/// of none.
+/// The least number for which `holds`, which must be monotone; the greatest number if there is none.
 fn least(holds: impl Fn(i64) -> bool) -> i64 {
     let (mut from, mut until) = (-i64::MAX, i64::MAX);
     while from < until {
-        // Rounded down, so that it is never the upper one. The difference takes one bit more than its ends.
+        // Rounded down, so that it is never `until`. The difference needs one bit more than its ends.
         let middle = from.wrapping_add((until.wrapping_sub(from) as u64 / 2) as i64);
         if holds(middle) {
             until = middle;

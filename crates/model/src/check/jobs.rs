@@ -1,4 +1,4 @@
-//! What jobs do once they are released: processor time, suspension, response; and the counts.
+//! Checks of processor time, suspension, response times and counts.
 
 use super::violation::{Bound, Model, Value, Violation};
 use super::{MAX_SEGMENTS, RecordedJob};
@@ -6,10 +6,10 @@ use crate::job::{Release, Segment};
 use crate::threads::{Execution, Response, SegmentBound, Stream, Suspension};
 use crate::time::Duration;
 
-/// Whether every run of as many jobs as the curve has entries for takes no more processor time than it
-/// allows. Reports the worst run of each length. O(jobs × entries).
+/// Checks that no run of jobs takes more processor time than the curve allows, for all run lengths in the
+/// curve. Reports the worst run of each length. O(jobs × entries).
 pub fn execution(model: &Execution, jobs: &[RecordedJob]) -> Vec<Violation> {
-    // Cumulative costs, so that a run's is an exact difference of two.
+    // Cumulative costs: the cost of a run is an exact difference of two.
     let mut total = 0_u128;
     let mut before = vec![total];
     for (job, _) in jobs {
@@ -35,15 +35,15 @@ pub fn execution(model: &Execution, jobs: &[RecordedJob]) -> Vec<Violation> {
     found
 }
 
-/// Whether no job sleeps longer in all than the dynamic model allows, by its total or by its segments.
+/// Checks that no job sleeps longer in total than the dynamic model allows, by its total and by its segments.
 pub fn dynamic_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Violation> {
     at_most(Model::DynamicSuspension, model.dynamic_ns, jobs, |(job, segments)| {
         merged(segments).suspended.max(job.suspended)
     })
 }
 
-/// Whether every job obeys a vector of the bag that has as many segments as the job, segment by segment: its
-/// own segments, or with the first ones merged until [`MAX_SEGMENTS`] remain.
+/// Checks that every job obeys, segment by segment, a vector of the bag with as many segments as the job. If
+/// it has more than [`MAX_SEGMENTS`], its first ones are merged.
 pub fn segmented_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = Vec::new();
     for (index, recorded) in jobs.iter().enumerate() {
@@ -51,7 +51,7 @@ pub fn segmented_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Vio
         let is_allowed = |vector: &Vec<SegmentBound>| obeys(&segments, vector) || obeys(&recorded.1, vector);
         if !model.segmented.iter().any(is_allowed) {
             let candidates = model.segmented.iter().filter(|vector| vector.len() == segments.len()).count();
-            found.push(Violation::of_job(
+            found.push(Violation::at_job(
                 Model::SegmentedSuspension,
                 index,
                 Bound::Vectors(candidates),
@@ -62,13 +62,12 @@ pub fn segmented_suspension(model: &Suspension, jobs: &[RecordedJob]) -> Vec<Vio
     found
 }
 
-/// Whether no job responds later than the model allows.
+/// Checks that no response time exceeds the model's.
 pub fn response(model: &Response, jobs: &[RecordedJob]) -> Vec<Violation> {
     at_most(Model::Response, model.max_ns, jobs, |(job, _)| job.response())
 }
 
-/// Whether a stream counts what these releases and jobs are: for the stream that they were taken from, not
-/// for another one.
+/// Checks the counts of a stream. Meaningful only for the releases and jobs it was made from.
 pub fn counts(stream: &Stream, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let uncertain = releases.iter().filter(|release| !release.window.is_exact()).count();
     [
@@ -97,7 +96,7 @@ fn at_most(
     let spans = jobs.iter().map(seen).enumerate().filter(|(_, span)| *span > allowed);
     spans
         .map(|(job, span)| {
-            Violation::of_job(model, job, Bound::AtMost(Value::Span(allowed)), Value::Span(span))
+            Violation::at_job(model, job, Bound::AtMost(Value::Span(allowed)), Value::Span(span))
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Percentiles: of the jobs and releases that they were taken from.
+//! Checks of percentiles. Meaningful only for the jobs and releases they were made from.
 
 use super::RecordedJob;
 use super::violation::{Bound, Model, Value, Violation};
@@ -6,9 +6,9 @@ use crate::job::Release;
 use crate::percentiles::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
 use crate::time::Duration;
 
-/// Whether each percentile of cost and response, and of lateness where all arrivals are known, is at least
-/// the exact one and not further above it than [`QUANTILE_ERROR_PARTS`] allows. Lateness on inferred arrivals
-/// is that of a sample, of which nothing is certain.
+/// Checks that each percentile of cost and response, and of lateness if all arrivals are known, is at least
+/// the exact one and not further above it than [`QUANTILE_ERROR_PARTS`] allows. Lateness from inferred
+/// arrivals comes from a sample and cannot be checked.
 pub fn percentiles(model: &Percentiles, releases: &[Release], jobs: &[RecordedJob]) -> Vec<Violation> {
     let mut found = Vec::new();
     let lateness: Option<Vec<Duration>> =
@@ -37,12 +37,12 @@ fn quantiles_of(model: fn(u64) -> Model, quantiles: &Quantiles, mut values: Vec<
     values.sort_unstable();
     let mut found = Vec::new();
     for (permille, quantile) in quantiles.each() {
-        // The least value that so many of all do not exceed.
+        // The least value that this share of all values does not exceed.
         let rank = (values.len() as u64 * permille).div_ceil(1_000) as usize;
         let Some(exact) = rank.checked_sub(1).and_then(|index| values.get(index)).copied() else { continue };
         let most = Duration::from_ns(exact.ns().saturating_add(exact.ns() / QUANTILE_ERROR_PARTS));
         if quantile < exact {
-            found.push(Violation::of_job(
+            found.push(Violation::at_job(
                 model(permille),
                 0,
                 Bound::AtMost(Value::Span(quantile)),
@@ -50,7 +50,7 @@ fn quantiles_of(model: fn(u64) -> Model, quantiles: &Quantiles, mut values: Vec<
             ));
         }
         if quantile > most {
-            found.push(Violation::of_job(
+            found.push(Violation::at_job(
                 model(permille),
                 0,
                 Bound::AtLeast(Value::Span(quantile)),

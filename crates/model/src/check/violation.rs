@@ -1,47 +1,46 @@
-//! What a checker has to say: which model, which jobs, what was allowed and what was seen.
+//! The findings of the checkers: which model, which jobs, what was allowed and what was observed.
 
 use crate::job::Segment;
 use crate::time::Duration;
 use std::fmt;
 
-/// A statement of a model that a job stream breaks.
+/// A violated statement of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Which statement.
+    /// The statement.
     pub model: Model,
     /// Index of the first job concerned, from 0.
     pub first: usize,
-    /// Index of the last job concerned; the same where it is one.
+    /// Index of the last job concerned; the same if there is only one.
     pub last: usize,
     /// What the model allows.
     pub allowed: Bound,
-    /// What was seen, at worst.
+    /// The worst observation.
     pub seen: Value,
 }
 
 /// A statement of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
-    /// Releases come in the order of their jobs: what all arrival models rest on.
+    /// Releases are in the order of their jobs, which all arrival models assume.
     Order,
-    /// Periodic: no release (and no known arrival, where it is measured on arrivals) before the model's
-    /// arrival.
+    /// Periodic: no release (and no known arrival, if measured on arrivals) before the model's arrival.
     PeriodicEarly,
-    /// Periodic: no release (and no known arrival) later than the jitter after the model's arrival.
+    /// Periodic: no release (and no known arrival) more than the jitter after the model's arrival.
     PeriodicLate,
-    /// Typical: no release that is not left out before its arrival.
+    /// Typical: no release before its arrival, except those left out.
     TypicalEarly,
-    /// Typical: no release that is not left out later than the jitter after its arrival.
+    /// Typical: no release more than the jitter after its arrival, except those left out.
     TypicalLate,
     /// The releases that the typical model leaves out.
     LeftOut,
-    /// The count of activations that were skipped.
+    /// The count of skipped activations.
     Skipped,
-    /// The count of releases beyond one per activation.
+    /// The count of extra releases.
     Extra,
-    /// Where activations were skipped and releases extra.
+    /// The list of slips.
     Slips,
-    /// Sporadic: consecutive releases are far enough apart.
+    /// Sporadic: least separation of consecutive releases.
     Sporadic,
     /// δ⁻ of this many releases.
     DeltaMin(u64),
@@ -59,11 +58,11 @@ pub enum Model {
     SegmentedSuspension,
     /// Response time.
     Response,
-    /// Lateness that so many in a thousand releases do not exceed.
+    /// Lateness that this many in a thousand releases do not exceed.
     LatenessPercentile(u64),
-    /// Processor time that so many in a thousand jobs do not exceed.
+    /// Processor time that this many in a thousand jobs do not exceed.
     CostPercentile(u64),
-    /// Response time that so many in a thousand jobs do not exceed.
+    /// Response time that this many in a thousand jobs do not exceed.
     ResponsePercentile(u64),
     /// The count of jobs.
     Jobs,
@@ -80,13 +79,13 @@ pub enum Bound {
     AtLeast(Value),
     /// This or less.
     AtMost(Value),
-    /// Just this.
+    /// Exactly this.
     Exactly(Value),
-    /// What stays below one of so many vectors of the bag that have as many segments.
+    /// At most, in every segment, one of this many vectors with as many segments.
     Vectors(usize),
 }
 
-/// Something seen, or its limit.
+/// An observation, or its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// A span of time.
@@ -97,17 +96,17 @@ pub enum Value {
     Count(u64),
     /// Segments of a job.
     Segments(Vec<Segment>),
-    /// Nothing at all.
+    /// Nothing.
     Nothing,
 }
 
 impl Violation {
-    pub(super) fn of_job(model: Model, job: usize, allowed: Bound, seen: Value) -> Violation {
+    pub(super) fn at_job(model: Model, job: usize, allowed: Bound, seen: Value) -> Violation {
         Violation { model, first: job, last: job, allowed, seen }
     }
 }
 
-/// `sporadic separation, jobs 3 to 4: 12 µs seen, at least 15 µs allowed`.
+/// `sporadic separation, jobs 3 to 4: observed 12 µs, allowed at least 15 µs`.
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Violation { model, first, last, allowed, seen } = self;
@@ -116,7 +115,7 @@ impl fmt::Display for Violation {
         } else {
             write!(f, "{model}, jobs {first} to {last}: ")?
         }
-        write!(f, "{seen} seen, {allowed} allowed")
+        write!(f, "observed {seen}, allowed {allowed}")
     }
 }
 
@@ -157,8 +156,8 @@ impl fmt::Display for Bound {
             Bound::AtLeast(value) => write!(f, "at least {value}"),
             Bound::AtMost(value) => write!(f, "at most {value}"),
             Bound::Exactly(value) => write!(f, "{value}"),
-            Bound::Vectors(0) => write!(f, "no job of as many segments"),
-            Bound::Vectors(count) => write!(f, "what one of {count} vectors of as many segments bounds"),
+            Bound::Vectors(0) => write!(f, "no job with this many segments"),
+            Bound::Vectors(count) => write!(f, "at most one of {count} vectors with this many segments"),
         }
     }
 }

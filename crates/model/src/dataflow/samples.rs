@@ -1,15 +1,15 @@
-//! Values of a task's curves for people and plots, with the safe extrapolation where the curves end.
+//! Values of a task's curves for tables and plots, with the safe extrapolation past their ends.
 
 use super::{Count, Distance};
 use crate::arrival::Curve;
 use crate::time::Duration;
 
-/// Steps of a decade.
+/// Steps in a decade.
 const STEPS: [u64; 3] = [1, 2, 5];
 
 impl Distance {
-    /// What a curve says of this many activations.
-    pub fn of(curve: &Curve, n: u64) -> Distance {
+    /// The values of a curve for this many activations.
+    pub fn new(curve: &Curve, n: u64) -> Distance {
         let least = curve.safe_delta_min(n);
         let known = usize::try_from(n).ok().and_then(|n| curve.delta_max_ns.get(n.checked_sub(2)?));
         Distance { n, min_ns: least.value, max_ns: known.copied(), extrapolated: least.extrapolated }
@@ -18,13 +18,13 @@ impl Distance {
     /// For 2, 5, 10, 20, … activations, to ten times as many as the curve has.
     pub fn samples(curve: &Curve) -> Vec<Distance> {
         let most = 10 * (curve.delta_min_ns.len() as u64 + 1);
-        series(2, most).map(|n| Distance::of(curve, n)).collect()
+        series(2, most).map(|n| Distance::new(curve, n)).collect()
     }
 }
 
 impl Count {
-    /// What a curve says of intervals of this length.
-    pub fn of(curve: &Curve, span: Duration) -> Count {
+    /// The values of a curve for intervals of this length.
+    pub fn new(curve: &Curve, span: Duration) -> Count {
         let most = curve.safe_eta_max(span);
         let is_known = curve.delta_max_ns.last().is_some_and(|last| span < *last);
         Count {
@@ -43,7 +43,7 @@ impl Count {
         };
         let from = 10_u64.pow(least.ns().max(1_000).ilog10());
         series(from, greatest.ns().saturating_mul(10))
-            .map(|ns| Count::of(curve, Duration::from_ns(ns)))
+            .map(|ns| Count::new(curve, Duration::from_ns(ns)))
             .collect()
     }
 }

@@ -1,5 +1,4 @@
-//! Whether what a file says of a dataflow program makes sense: names that are there, distributions in order,
-//! parts that sum up.
+//! Checks that a dataflow program is consistent: names that exist, distributions in order, parts that add up.
 
 use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, Times};
 use crate::read::ReadError;
@@ -37,7 +36,7 @@ fn unique<'a>(path: &str, names: impl Iterator<Item = &'a str>) -> Result<HashSe
         if !seen.insert(name) {
             return Err(ReadError::value(
                 format!("{path}[{index}].name"),
-                "a name that no other one has",
+                "a unique name",
                 format!("{name:?}"),
             ));
         }
@@ -84,29 +83,29 @@ fn task(path: &str, task: &FlowTask) -> Valid {
     Ok(())
 }
 
-/// Whether the values say what the curves do.
+/// Whether the values agree with the curves.
 fn samples(path: &str, task: &FlowTask) -> Valid {
     let Some(curve) = &task.arrival.curve else {
         let none = task.distances.is_empty() && task.counts.is_empty();
         return if none {
             Ok(())
         } else {
-            Err(ReadError::value(format!("{path}.distances"), "nothing, without a curve", "values"))
+            Err(ReadError::value(format!("{path}.distances"), "nothing (there is no curve)", "values"))
         };
     };
     let differs = |list: &str, index: usize| {
         let path = format!("{path}.{list}[{index}]");
-        Err(ReadError::value(path, "what `arrival.curve` says", "another value"))
+        Err(ReadError::value(path, "the value of `arrival.curve`", "another value"))
     };
     if let Some(index) =
-        task.distances.iter().position(|found| found.n < 2 || *found != Distance::of(curve, found.n))
+        task.distances.iter().position(|found| found.n < 2 || *found != Distance::new(curve, found.n))
     {
         return differs("distances", index);
     }
     match task
         .counts
         .iter()
-        .position(|found| found.span_ns == Duration::ZERO || *found != Count::of(curve, found.span_ns))
+        .position(|found| found.span_ns == Duration::ZERO || *found != Count::new(curve, found.span_ns))
     {
         Some(index) => differs("counts", index),
         None => Ok(()),
@@ -181,7 +180,7 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
             if instant < at {
                 return Err(ReadError::value(
                     format!("{path}.{name}"),
-                    format!("no less than what is before it ({})", at.ns()),
+                    format!("no less than the instant before it ({})", at.ns()),
                     instant.ns(),
                 ));
             }
@@ -198,7 +197,7 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
     equal(&format!("{path}.until_ns"), "when the last step ends", at.ns(), worst.until_ns.ns())?;
     equal(
         &format!("{path}.until_ns"),
-        "`from_ns` and `max_ns` together",
+        "`from_ns` plus `max_ns`",
         (worst.from_ns + value.distribution.max_ns).ns(),
         at.ns(),
     )?;
@@ -208,7 +207,7 @@ fn latency(path: &str, value: &Latency, tasks: &[String], channels: &HashSet<&st
         ("waiting_ns", worst.waiting_ns),
     ];
     for ((name, found), expected) in parts.into_iter().zip(worst.parts()) {
-        equal(&format!("{path}.{name}"), "what the path says", expected.ns(), found.ns())?;
+        equal(&format!("{path}.{name}"), "the sum over the path", expected.ns(), found.ns())?;
     }
     debug_assert_eq!(worst.parts().into_iter().fold(Duration::ZERO, |sum, part| sum + part), worst.total());
     Ok(())

@@ -1,10 +1,10 @@
-//! Why a text is no timing model, in words that name the place and the remedy.
+//! Why a text is not a timing model: the place, the reason and the remedy.
 
 use crate::file::VERSION;
 use serde_json::{Value, error::Category};
 use std::fmt;
 
-/// Why a text is no timing model.
+/// Why a text is not a timing model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -24,12 +24,12 @@ pub enum ReadError {
         /// What is wrong there.
         problem: String,
     },
-    /// The format is right, but of a version that this Punctual does not read.
+    /// The format is right, but this Punctual does not read its version.
     Version {
         /// The version in the file.
         found: String,
     },
-    /// A value is missing, of the wrong kind, or cannot be.
+    /// A value is missing, of the wrong kind, or invalid.
     Value {
         /// Where, such as `tasks[3].streams[0].arrival.periodic.period_ns`; empty for the whole document.
         path: String,
@@ -48,14 +48,18 @@ impl fmt::Display for ReadError {
             ReadError::Truncated { line, column } => {
                 write!(
                     f,
-                    "line {line}, column {column}: the text ends in the middle of the model; is the file truncated?"
+                    "line {line}, column {column}: the text ends in the middle of the model; is the file \
+                     truncated?"
                 )
             }
             ReadError::NotJson { line, column, problem } => {
                 write!(f, "line {line}, column {column}: not JSON: {problem}")
             }
             ReadError::Version { found } => {
-                write!(f, "version {found} is not known to this Punctual (it reads versions 1 to {VERSION})")
+                write!(
+                    f,
+                    "version {found} is not supported by this Punctual (it reads versions 1 to {VERSION})"
+                )
             }
             ReadError::Value { path, problem, position } => {
                 if !path.is_empty() {
@@ -72,7 +76,7 @@ impl fmt::Display for ReadError {
 }
 
 impl ReadError {
-    /// The place inside the file, where the error has one.
+    /// The place in the file, if the error has one.
     pub fn path(&self) -> Option<&str> {
         match self {
             ReadError::Value { path, .. } => Some(path),
@@ -127,7 +131,7 @@ impl ReadError {
     }
 }
 
-/// What a value is, in short.
+/// A short description of a value.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -139,7 +143,7 @@ pub(super) fn describe(value: &Value) -> String {
     }
 }
 
-/// A parser's message without the position that it ends with.
+/// A parser's message without the position at its end.
 fn bare(error: &serde_json::Error) -> String {
     let message = error.to_string();
     match message.rsplit_once(" at line ") {
@@ -148,8 +152,7 @@ fn bare(error: &serde_json::Error) -> String {
     }
 }
 
-/// `invalid type: string "x", expected u64` in the words of the other errors; `None` where it is none of
-/// these.
+/// `invalid type: string "x", expected u64` in the words of the other errors; `None` for other messages.
 fn reworded(problem: &str) -> Option<String> {
     let problem = ["invalid type: ", "invalid value: ", "invalid length ", "unknown variant "]
         .iter()
@@ -171,7 +174,7 @@ fn reworded(problem: &str) -> Option<String> {
     Some(format!("expected {expected}, found {}", shortened(found)))
 }
 
-/// Keeps an error on one line, whatever the file has in place of a name.
+/// Keeps an error on one line, whatever the file has as a name.
 fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     match text.char_indices().nth(MOST) {

@@ -1,7 +1,7 @@
-//! A deserializer that takes JSON at its word.
+//! A strict deserializer.
 //!
-//! Derived implementations accept an array for an object, its fields in order, and `null` for an absent field.
-//! A file that others read must have neither, so both are refused here, for every type and at every depth.
+//! Derived implementations accept an array with the fields in order instead of an object, and `null` for an
+//! absent field. Other readers of the file may not, so both are refused here, for every type at every depth.
 
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -20,7 +20,7 @@ macro_rules! forward {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     type Error = D::Error;
 
-    /// Only an object is a struct.
+    /// A struct must be an object.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -30,7 +30,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         self.0.deserialize_map(Strict(visitor))
     }
 
-    /// A field that stands there has a value.
+    /// A field that is present must have a value.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
         visitor.visit_some(self)
     }
@@ -66,7 +66,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     }
 }
 
-/// What a JSON parser hands over.
+/// What a JSON parser passes on.
 impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
     type Value = V::Value;
 
@@ -118,7 +118,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Strict<V> {
         self.0.visit_map(Strict(fields))
     }
 
-    /// Variants in the file have names alone, so there is nothing inside to be strict about.
+    /// Variants in the file are only names, with nothing inside to be strict about.
     fn visit_enum<A: EnumAccess<'de>>(self, variant: A) -> Result<V::Value, A::Error> {
         self.0.visit_enum(variant)
     }

@@ -1,7 +1,7 @@
 //! Version 1 of the file, read as version 2.
 //!
-//! It had one observation, of threads or, where there were none, of a dataflow program alone, whose platform
-//! was then empty and whose counters were zero.
+//! It had one observation: of threads or, if there were none, of a dataflow program alone, with an empty
+//! platform and counters of zero.
 
 use super::{ReadError, describe, shape};
 use crate::dataflow::{Chain, Channel, Dataflow, FlowTask};
@@ -65,7 +65,11 @@ pub(super) fn read(text: &str, source: &serde_json::Value) -> Result<TimingModel
     let File { platform, observation, tasks, dataflow } = shape(text)?;
     if dataflow.is_none() && observation.dataflow.is_some() {
         let found = source.pointer("/observation/dataflow").map_or_else(String::new, describe);
-        return Err(ReadError::value("observation.dataflow", "nothing without a dataflow program", found));
+        return Err(ReadError::value(
+            "observation.dataflow",
+            "nothing (there is no dataflow program)",
+            found,
+        ));
     }
     let has_threads = dataflow.is_none() || !tasks.is_empty() || observation.dataflow.is_some();
     let Observation { from_ns, until_ns, .. } = observation;
@@ -111,7 +115,7 @@ fn section(program: Program, traced: Traced) -> Dataflow {
     }
 }
 
-/// Where a place of version 2 is in the file that was read. `traced` is where the program's span stands.
+/// The place in a file of version 1 for a place of version 2. `traced` is where the program's span is.
 fn place(path: &str, traced: &str) -> String {
     match path.split_once('.') {
         Some(("threads", rest)) if rest.starts_with("tasks") => rest.to_owned(),

@@ -1,8 +1,8 @@
-//! The table of separators: all that this project knows of a call in general. The eBPF program's `enum call`,
-//! its hooks, the tables of system call numbers and the recordings' metadata are made from it. A build script
-//! includes this file, so it uses nothing else of this crate.
+//! The table of separators: the general facts about each call. The eBPF program's `enum call`, its hooks, the
+//! tables of system call numbers and the recordings' metadata are generated from it. A build script includes
+//! this file, so it uses nothing else of this crate.
 //!
-//! A new call needs a line here, what it waits on in `observe/src/jobs/bpf/calls.h` (`classify`), a driver in
+//! A new call needs a line here, its object in `observe/src/jobs/bpf/calls.h` (`classify`), a driver in
 //! `tests/workloads/drivers` and a row in `tests/e2e/src/drivers.rs`.
 
 /// A number or, for `_`, none.
@@ -23,7 +23,7 @@ macro_rules! calls {
         pub enum Call { $(#[doc = $meaning] $variant = $number),* }
 
         impl Call {
-            /// All calls, in the order of their numbers, which begin at 0 and leave none out.
+            /// All calls, ordered by number: 0, 1, 2, ….
             pub const ALL: &'static [Call] = &[$(Call::$variant),*];
 
             /// The name in files and output: the system call's own, or `suspension`.
@@ -57,7 +57,7 @@ macro_rules! calls {
 // Variant = number in recordings, name, (system call number on x86-64, on aarch64), meaning.
 calls! {
     Suspension = 0, "suspension", (_, _), "Any sleep, in whatever call or fault.";
-    ClockNanosleep = 1, "clock_nanosleep", (230, 115), "Sleep until a time of, or for a time on, a clock.";
+    ClockNanosleep = 1, "clock_nanosleep", (230, 115), "Sleep until a time or for a duration, on a clock.";
     Nanosleep = 2, "nanosleep", (35, 101), "Sleep for a time on CLOCK_MONOTONIC.";
     Select = 3, "select", (23, _), "Wait for one of a set of descriptors.";
     Pselect6 = 4, "pselect6", (270, 72), "Wait for one of a set of descriptors, with a signal mask.";

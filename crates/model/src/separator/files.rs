@@ -1,5 +1,5 @@
-//! The table of what descriptors refer to. The eBPF program's `enum object_class` is made from it: a build script
-//! includes this file, so it uses nothing else of this crate.
+//! The table of what descriptors refer to. The eBPF program's `enum object_class` is generated from it: a
+//! build script includes this file, so it uses nothing else of this crate.
 
 macro_rules! files {
     ($($variant:ident = $number:literal, $name:literal, $has_identity:literal, $meaning:literal;)*) => {
@@ -9,7 +9,7 @@ macro_rules! files {
         pub enum FileClass { $(#[doc = $meaning] $variant = $number),* }
 
         impl FileClass {
-            /// All classes, in the order of their numbers, which begin at 1 and leave none out.
+            /// All classes, ordered by number: 1, 2, 3, ….
             pub const ALL: &'static [FileClass] = &[$(FileClass::$variant),*];
 
             /// The class with this number in recordings.
@@ -22,7 +22,7 @@ macro_rules! files {
                 match self { $(FileClass::$variant => $name),* }
             }
 
-            /// Whether it has an inode or device number that means something to a person.
+            /// Whether it has an inode or device number that is meaningful to users.
             pub const fn has_identity(self) -> bool {
                 match self { $(FileClass::$variant => $has_identity),* }
             }

@@ -1,14 +1,14 @@
 //! Separators in the file: one flat object, `{"call": "read", "object": "pipe:[1234]", "fd": 5}`.
 //!
-//! What a reader needs stands in `call` and in the one of `clock`, `object`, `address`, `id` that the call
-//! waits on; nothing is lost on the way there and back.
+//! `call` and the one of `clock`, `object`, `address` and `id` that the call waits on identify it. Writing and
+//! reading back loses nothing.
 
 use super::{Call, FileClass, Object, Separator, clock_name};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// The name of every object beyond a full list of separators.
+/// The name of the objects that share a stream because the list of separators was full.
 const OTHERS: &str = "others";
-/// The clocks that have a name in the file; every other is `CLOCK_OTHER` with its number in `clock_id`.
+/// The clocks with a name in the file; others are `CLOCK_OTHER` with their number in `clock_id`.
 const CLOCK_IDS: [i32; 7] = [0, 1, 2, 7, 8, 9, 11];
 const CLOCK_OTHER: &str = "CLOCK_OTHER";
 
@@ -26,7 +26,7 @@ struct Flat {
     object: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     fd: Option<i32>,
-    /// The identity of a file whose class has none that it shows; seldom.
+    /// The identity of a file whose class does not show one; rare.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     identity: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -158,9 +158,12 @@ fn parse_file_name(name: &str) -> Result<(FileClass, u64), String> {
             _ => None,
         }
     });
-    class
-        .zip(identity)
-        .ok_or_else(|| format!("expected an `object` such as \"pipe:[1234]\", \"char 10:200\", \"timerfd\" or \"others\", found {name:?}"))
+    class.zip(identity).ok_or_else(|| {
+        format!(
+            "expected an `object` such as \"pipe:[1234]\", \"char 10:200\", \"timerfd\" or \"others\", \
+                 found {name:?}"
+        )
+    })
 }
 
 fn clock_number(name: &str, id: Option<i32>) -> Result<i32, String> {

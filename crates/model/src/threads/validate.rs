@@ -1,4 +1,4 @@
-//! Whether the values of the section `threads` make sense.
+//! Checks that the values of the section `threads` are consistent.
 
 use super::{Stream, Suspension, Task, Threads};
 use crate::read::ReadError;

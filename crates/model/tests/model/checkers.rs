@@ -17,7 +17,7 @@ fn separation(ns: u64) -> Sporadic {
 }
 
 #[test]
-fn separation_is_from_latest_to_earliest() {
+fn separation_is_measured_from_latest_to_earliest_bound() {
     let observed = [window(100, 104), window(115, 115), window(114, 130)];
     assert_eq!(sporadic(&separation(0), &observed), []);
     let found = sporadic(&separation(12), &observed);
@@ -25,14 +25,14 @@ fn separation_is_from_latest_to_earliest() {
     assert_eq!(
         lines,
         [
-            "sporadic separation, jobs 0 to 1: 11 ns seen, at least 12 ns allowed",
-            "sporadic separation, jobs 1 to 2: 0 ns seen, at least 12 ns allowed",
+            "sporadic separation, jobs 0 to 1: observed 11 ns, allowed at least 12 ns",
+            "sporadic separation, jobs 1 to 2: observed 0 ns, allowed at least 12 ns",
         ]
     );
 }
 
 #[test]
-fn the_papers_releases_have_these_distances() {
+fn distances_equal_those_of_the_papers_example() {
     let observed = exactly(&[100, 115, 120, 135]);
     let exact = Curve { delta_min_ns: spans(&[5, 20, 35]), delta_max_ns: spans(&[15, 20, 35]) };
     assert_eq!(curve(&exact, &observed), []);
@@ -42,7 +42,7 @@ fn the_papers_releases_have_these_distances() {
         found.iter().map(|violation| violation.model).collect::<Vec<_>>(),
         [Model::DeltaMin(2), Model::DeltaMax(3)]
     );
-    assert_eq!(found[0].to_string(), "δ⁻(2), jobs 1 to 2: 5 ns seen, at least 6 ns allowed");
+    assert_eq!(found[0].to_string(), "δ⁻(2), jobs 1 to 2: observed 5 ns, allowed at least 6 ns");
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn releases_that_cannot_be_in_order_are_refused() {
     assert_eq!(order(&[window(0, 100), window(50, 60), window(90, 95)]), []);
     let found = order(&[window(10, 20), window(5, 9)]);
     assert_eq!(found.iter().map(|violation| violation.first).collect::<Vec<_>>(), [0, 1]);
-    assert_eq!(found[0].to_string(), "order of releases, job 0: 9 ns seen, at least 10 ns allowed");
+    assert_eq!(found[0].to_string(), "order of releases, job 0: observed 9 ns, allowed at least 10 ns");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn any_curve() -> impl Strategy<Value = Curve> {
 
 proptest! {
     #[test]
-    fn what_is_accepted_holds_for_every_placement(
+    fn accepted_models_hold_for_every_placement(
         releases in releases(40), choices in vec(any::<u64>(), 1..40), horizon in 1..12_usize, less in 0..9_u64, more in 0..9_u64,
     ) {
         let model = loosened(&curve_of(&releases, horizon), less, more);
@@ -118,7 +118,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_refused_some_placement_breaks(releases in releases(20), model in any_curve()) {
+    fn some_placement_violates_a_refused_model(releases in releases(20), model in any_curve()) {
         for violation in curve(&model, &releases) {
             let placed = exactly(&witness(&releases, &violation));
             prop_assert_eq!(order(&placed), []);
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn separation_is_the_distance_of_two(releases in releases(20), least in 0..30_u64) {
+    fn separation_equals_the_distance_of_two_releases(releases in releases(20), least in 0..30_u64) {
         let model = Curve { delta_min_ns: spans(&[least]), delta_max_ns: vec![] };
         prop_assert_eq!(sporadic(&separation(least), &releases).is_empty(), curve(&model, &releases).is_empty());
     }

@@ -38,7 +38,7 @@ fn intervals_are_half_open() {
 }
 
 #[test]
-fn strictly_periodic_releases_have_the_textbooks_curves() {
+fn strictly_periodic_releases_have_the_textbook_curves() {
     let every = Curve { delta_min_ns: spans(&[5]), delta_max_ns: spans(&[5]) };
     for span in 0..100 {
         assert_eq!(every.eta_max(Duration::from_ns(span)), Some(span.div_ceil(5)));
@@ -47,7 +47,7 @@ fn strictly_periodic_releases_have_the_textbooks_curves() {
 }
 
 #[test]
-fn nothing_is_promised_where_nothing_is_known() {
+fn empty_curves_bound_nothing() {
     let unknown = Curve { delta_min_ns: vec![], delta_max_ns: vec![] };
     let some = Duration::from_ns(1);
     assert_eq!((unknown.delta_min(9), unknown.delta_max(9)), (Duration::ZERO, None));
@@ -78,7 +78,7 @@ fn counted(instants: &[u64], span: u64) -> (usize, usize) {
 
 proptest! {
     #[test]
-    fn arrival_curves_are_what_is_counted(gaps in vec(0..9_u64, 2..12)) {
+    fn arrival_curves_equal_the_counts(gaps in vec(0..9_u64, 2..12)) {
         let instants: Vec<u64> = gaps.iter().scan(100, |at, gap| { *at += gap; Some(*at) }).collect();
         let curve = curve_of(&exactly(&instants), instants.len());
         for span in 1..instants[instants.len() - 1] - instants[0] {
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn distances_hold_beyond_the_horizon(releases in releases(60), horizon in 1..8_usize, less in 0..5_u64) {
+    fn distances_hold_past_the_horizon(releases in releases(60), horizon in 1..8_usize, less in 0..5_u64) {
         let full = curve_of(&releases, releases.len());
         let mut short = curve_of(&releases, horizon);
         // What is obeyed but not tight extends soundly too.
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn costs_hold_beyond_the_horizon(costs in vec(0..1_000_u64, 1..60), horizon in 1..8_usize, more in 0..5_u64) {
+    fn costs_hold_past_the_horizon(costs in vec(0..1_000_u64, 1..60), horizon in 1..8_usize, more in 0..5_u64) {
         let greatest = |n: usize| costs.windows(n).map(|run| run.iter().sum::<u64>()).max();
         let wcet_ns = (1..=horizon.min(costs.len())).filter_map(greatest).map(|cost| Duration::from_ns(cost + more)).collect();
         let execution = Execution { wcet_ns, mean_ns: None };

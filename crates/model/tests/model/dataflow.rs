@@ -41,21 +41,17 @@ fn file() -> Value {
 }
 
 #[test]
-fn it_is_read_and_written() {
+fn a_dataflow_program_is_read_and_written() {
     let model = TimingModel::from_json(&file().to_string()).expect("valid");
     assert_eq!(serde_json::from_str::<Value>(&model.to_json()).expect("JSON"), file());
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_at_its_place() {
+fn inconsistent_values_are_refused_with_their_place() {
     let worst = "/dataflow/chains/0/age/worst";
     let rows: [(&str, Value, &str); 21] = [
         ("/dataflow/from_ns", json!(10), "dataflow.until_ns: expected no less than `from_ns` (10), found 9"),
-        (
-            "/dataflow/tasks/1/name",
-            json!("cam"),
-            "dataflow.tasks[1].name: expected a name that no other one has",
-        ),
+        ("/dataflow/tasks/1/name", json!("cam"), "dataflow.tasks[1].name: expected a unique name"),
         (
             "/dataflow/channels/0/pushed_by/0/task",
             json!("x"),
@@ -84,12 +80,12 @@ fn what_makes_no_sense_is_refused_at_its_place() {
         (
             "/dataflow/tasks/0/distances/1/min_ns",
             json!(60),
-            "dataflow.tasks[0].distances[1]: expected what `arrival.curve` says",
+            "dataflow.tasks[0].distances[1]: expected the value of `arrival.curve`",
         ),
         (
             "/dataflow/tasks/0/counts/1/extrapolated",
             json!(false),
-            "dataflow.tasks[0].counts[1]: expected what `arrival.curve` says",
+            "dataflow.tasks[0].counts[1]: expected the value of `arrival.curve`",
         ),
         ("/dataflow/chains/0/tasks", json!(["cam"]), "dataflow.chains[0].tasks: expected at least two tasks"),
         (
@@ -110,12 +106,12 @@ fn what_makes_no_sense_is_refused_at_its_place() {
         (
             "/dataflow/chains/0/age/max_ns",
             json!(101),
-            "dataflow.chains[0].age.worst.until_ns: expected `from_ns` and `max_ns` together",
+            "dataflow.chains[0].age.worst.until_ns: expected `from_ns` plus `max_ns`",
         ),
         (
             "/dataflow/chains/0/age/worst/waiting_ns",
             json!(11),
-            "age.worst.waiting_ns: expected what the path says (10), found 11",
+            "age.worst.waiting_ns: expected the sum over the path (10), found 11",
         ),
         (
             "/dataflow/chains/0/age/worst/path/1/start_ns",
@@ -125,7 +121,7 @@ fn what_makes_no_sense_is_refused_at_its_place() {
         (
             "/dataflow/chains/0/age/worst/path/1/until_ns",
             json!(1),
-            "age.worst.path[1].until_ns: expected no less than what is before it",
+            "age.worst.path[1].until_ns: expected no less than the instant before it",
         ),
         (
             "/dataflow/chains/0/age/worst/path/1/busy_ns",
@@ -158,7 +154,7 @@ fn what_makes_no_sense_is_refused_at_its_place() {
 }
 
 #[test]
-fn curves_go_on_by_the_least_separation() {
+fn curves_extend_by_the_least_separation() {
     let curve = Curve { delta_min_ns: spans(&[10, 30]), delta_max_ns: spans(&[20, 30]) };
     let least: Vec<(u64, bool)> =
         (0..6).map(|n| curve.safe_delta_min(n)).map(|found| (found.value.ns(), found.extrapolated)).collect();
@@ -185,7 +181,7 @@ fn curves_go_on_by_the_least_separation() {
 proptest! {
     /// Whatever comes later, if only no two are closer than the closest that the curve knows.
     #[test]
-    fn what_is_extrapolated_is_safe(gaps in prop::collection::vec(3..50_u64, 2..40), horizon in 1..10_usize, more in prop::collection::vec(0..60_u64, 0..60)) {
+    fn extrapolation_is_safe(gaps in prop::collection::vec(3..50_u64, 2..40), horizon in 1..10_usize, more in prop::collection::vec(0..60_u64, 0..60)) {
         let least = *gaps.iter().min().expect("some");
         let instants = |gaps: &[u64]| gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect::<Vec<u64>>();
         let curve = curve_of(&exactly(&instants(&gaps)), horizon);
@@ -208,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_written_is_read(model in model()) {
+    fn written_models_are_read_back(model in model()) {
         prop_assert_eq!(TimingModel::from_json(&model.to_json()).expect("valid"), model);
     }
 }

@@ -28,7 +28,7 @@ fn job(release: u64, response: u64, pairs: &[(u64, u64)]) -> RecordedJob {
 }
 
 #[test]
-fn cost_outside_is_what_exceeds_the_time_between_start_and_end() {
+fn cost_outside_is_the_excess_over_the_time_from_start_to_end() {
     let (inside, _) = job(5, 100, &[(0, 40), (20, 40)]);
     let (outside, _) = job(5, 100, &[(0, 70), (20, 40)]);
     assert_eq!((inside.cost_outside().ns(), outside.cost_outside().ns()), (0, 10));
@@ -60,8 +60,8 @@ fn costs_of_consecutive_jobs_are_bounded_together() {
     assert_eq!(
         lines(&execution(&less, &jobs)),
         [
-            "WCET(2), jobs 3 to 4: 12 ns seen, at most 11 ns allowed",
-            "WCET(4), jobs 0 to 3: 21 ns seen, at most 20 ns allowed"
+            "WCET(2), jobs 3 to 4: observed 12 ns, allowed at most 11 ns",
+            "WCET(4), jobs 0 to 3: observed 21 ns, allowed at most 20 ns"
         ]
     );
     let greatest = [u64::MAX; 3].map(|cost| job(0, 0, &[(0, cost)]));
@@ -69,12 +69,12 @@ fn costs_of_consecutive_jobs_are_bounded_together() {
 }
 
 #[test]
-fn a_job_sleeps_no_longer_than_allowed_in_all() {
+fn total_suspension_is_bounded() {
     let jobs = [job(0, 50, &[(0, 5), (3, 5), (4, 5)])];
     assert_eq!(dynamic_suspension(&bag(7, &[]), &jobs), []);
     assert_eq!(
         lines(&dynamic_suspension(&bag(6, &[]), &jobs)),
-        ["dynamic suspension, job 0: 7 ns seen, at most 6 ns allowed"]
+        ["dynamic suspension, job 0: observed 7 ns, allowed at most 6 ns"]
     );
     // Either account of it counts.
     let (only_total, only_segments) =
@@ -95,14 +95,14 @@ fn one_vector_must_bound_all_segments_of_a_job() {
     assert_eq!(
         lines(&segmented_suspension(&model, &[job(0, 50, &[(0, 9), (1, 9)])])),
         [concat!(
-            "segmented suspension, job 0: ⟨(0 ns, 9 ns); (1 ns, 9 ns)⟩ seen, ",
-            "what one of 2 vectors of as many segments bounds allowed"
+            "segmented suspension, job 0: observed ⟨(0 ns, 9 ns); (1 ns, 9 ns)⟩, ",
+            "allowed at most one of 2 vectors with this many segments"
         )]
     );
 }
 
 #[test]
-fn the_first_segments_of_a_long_job_count_as_one() {
+fn the_first_segments_of_a_long_job_are_merged() {
     let count = MAX_SEGMENTS + 2;
     let pairs: Vec<(u64, u64)> = (0..count as u64).map(|k| (k, 10)).collect();
     let mut vector = vec![(3, 30)];
@@ -119,14 +119,14 @@ fn the_first_segments_of_a_long_job_count_as_one() {
 }
 
 #[test]
-fn a_job_without_recorded_segments_is_one() {
+fn a_job_without_recorded_segments_is_a_single_segment() {
     let (whole, _) = job(0, 50, &[(0, 5), (3, 5)]);
     assert_eq!(segmented_suspension(&bag(3, &[&[(3, 10)]]), &[(whole, vec![])]), []);
     assert_eq!(segmented_suspension(&bag(3, &[&[(2, 10)]]), &[(whole, vec![])]).len(), 1);
 }
 
 #[test]
-fn response_counts_from_the_arrival_where_it_is_known() {
+fn response_times_count_from_the_arrival_if_known() {
     let model = Response { max_ns: Duration::from_ns(30), mean_ns: None };
     let on_time = job(100, 30, &[(0, 5)]);
     assert_eq!(response(&model, std::slice::from_ref(&on_time)), []);
@@ -134,7 +134,7 @@ fn response_counts_from_the_arrival_where_it_is_known() {
     late.0.release.arrival = Some(Instant::from_ns(99));
     assert_eq!(
         lines(&response(&model, &[late])),
-        ["response time, job 0: 31 ns seen, at most 30 ns allowed"]
+        ["response time, job 0: observed 31 ns, allowed at most 30 ns"]
     );
 }
 
@@ -168,7 +168,7 @@ fn stream(releases: &[Release], jobs: &[RecordedJob]) -> Stream {
 }
 
 #[test]
-fn counts_are_those_of_the_stream_itself() {
+fn counts_must_match_the_stream() {
     let jobs = [job(0, 5, &[(0, 1)]), job(10, 5, &[(0, 1)])];
     let releases: Vec<Release> = jobs.iter().map(|(job, _)| job.release).collect();
     let model = stream(&releases, &jobs);
@@ -178,8 +178,8 @@ fn counts_are_those_of_the_stream_itself() {
     assert_eq!(
         found,
         [
-            "count of uncertain releases, jobs 0 to 1: 0 seen, 1 allowed",
-            "count of jobs, jobs 0 to 1: 2 seen, 1 allowed"
+            "count of uncertain releases, jobs 0 to 1: observed 0, allowed 1",
+            "count of jobs, jobs 0 to 1: observed 2, allowed 1"
         ]
     );
 }

@@ -29,7 +29,7 @@ fn broken(model: &Periodic, releases: &[Release]) -> Vec<(Model, usize)> {
 const PAPER: [u64; 4] = [100, 115, 120, 135];
 
 #[test]
-fn the_papers_sound_sequences_are_accepted_with_their_jitter_and_no_less() {
+fn sound_sequences_of_the_paper_need_exactly_their_jitter() {
     let observed = exactly(&PAPER);
     assert_eq!(broken(&model(100, 10, 5), &observed), []);
     assert_eq!(broken(&model(100, 10, 4), &observed), [(Model::PeriodicLate, 1), (Model::PeriodicLate, 3)]);
@@ -38,7 +38,7 @@ fn the_papers_sound_sequences_are_accepted_with_their_jitter_and_no_less() {
 }
 
 #[test]
-fn the_papers_unsound_sequence_is_refused_whatever_its_jitter() {
+fn the_unsound_sequence_of_the_paper_is_refused_for_any_jitter() {
     let observed = exactly(&PAPER);
     assert_eq!(
         broken(&model(100, 15, u64::MAX), &observed),
@@ -49,9 +49,9 @@ fn the_papers_unsound_sequence_is_refused_whatever_its_jitter() {
 }
 
 #[test]
-fn a_violation_says_what_was_seen_and_what_is_allowed() {
+fn a_violation_states_what_was_observed_and_allowed() {
     let found = periodic(&model(100, 15, 50), &exactly(&PAPER));
-    assert_eq!(found[0].to_string(), "periodic arrival, job 2: 120 ns seen, at least 130 ns allowed");
+    assert_eq!(found[0].to_string(), "periodic arrival, job 2: observed 120 ns, allowed at least 130 ns");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn the_whole_window_counts() {
 }
 
 #[test]
-fn known_arrivals_count_where_the_model_is_measured_on_them() {
+fn known_arrivals_count_if_the_model_is_measured_on_them() {
     let release = Release { arrival: Some(Instant::from_ns(100)), window: Window::at(Instant::from_ns(104)) };
     let on_release = model(104, 10, 0);
     assert_eq!(broken(&on_release, &[release]), []);

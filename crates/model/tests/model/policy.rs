@@ -34,7 +34,7 @@ fn numbers_and_names_are_those_of_the_kernel() {
 }
 
 #[test]
-fn what_is_no_policy_is_refused() {
+fn unknown_policies_are_refused() {
     assert_eq!(Policy::from_number(4), None);
     assert_eq!(Policy::from_name("FIFO"), None);
     assert!(serde_json::from_value::<Protocol>(json!("SCHED_FIFO")).is_err());

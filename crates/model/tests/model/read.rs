@@ -45,7 +45,7 @@ fn refusal(text: &str) -> ReadError {
 }
 
 #[test]
-fn the_example_of_the_format_reads() {
+fn the_example_of_the_format_is_read() {
     let model = TimingModel::from_json(EXAMPLE).expect("valid");
     let stream = &model.tasks()[0].streams[0];
     assert_eq!((stream.jobs, stream.releases, stream.back_to_back), (2000, 2000, 0));
@@ -53,7 +53,7 @@ fn the_example_of_the_format_reads() {
 }
 
 #[test]
-fn more_fields_may_stand_beside() {
+fn unknown_fields_are_ignored() {
     for place in [
         "/x",
         "/platform/x",
@@ -69,16 +69,16 @@ fn more_fields_may_stand_beside() {
 }
 
 #[test]
-fn version_and_format_come_first() {
+fn version_and_format_are_checked_first() {
     let nothing_else = r#"{"format": "punctual.timing-model", "version": 7, "tasks": "of another shape"}"#;
     assert_eq!(
         refusal(nothing_else).to_string(),
-        "version 7 is not known to this Punctual (it reads versions 1 to 2)"
+        "version 7 is not supported by this Punctual (it reads versions 1 to 2)"
     );
     for (text, message) in [
         (
             r#"{"format": "punctual.timing-model", "version": 1.5}"#,
-            "version 1.5 is not known to this Punctual (it reads versions 1 to 2)",
+            "version 1.5 is not supported by this Punctual (it reads versions 1 to 2)",
         ),
         (
             r#"{"format": "punctual.timing-model", "version": "2"}"#,
@@ -131,7 +131,7 @@ fn shape_errors_name_the_place_and_the_line() {
 }
 
 #[test]
-fn every_nonsense_is_refused_at_its_place() {
+fn invalid_values_are_refused_with_their_place() {
     let stream = "/threads/tasks/0/streams/0";
     let periodic = "/threads/tasks/0/streams/0/arrival/periodic";
     let curve = "/threads/tasks/0/streams/0/arrival/curve";
@@ -238,7 +238,7 @@ fn every_nonsense_is_refused_at_its_place() {
         (
             &format!("{stream}/execution/wcet_ns"),
             json!([7, 8, 6]),
-            "wcet_ns[2]: expected no less than the value before it (8), found 6",
+            "wcet_ns[2]: expected no less than the previous value (8), found 6",
         ),
         (
             &format!("{stream}/suspension/segmented/0"),
@@ -263,7 +263,7 @@ fn every_nonsense_is_refused_at_its_place() {
         falling[name][1] = json!(5);
         let message = refusal(&example_with(curve, Some(falling.into()))).to_string();
         assert!(
-            message.contains(&format!("curve.{name}[2]: expected no less than the value before it (5)")),
+            message.contains(&format!("curve.{name}[2]: expected no less than the previous value (5)")),
             "{message}"
         );
     }
@@ -304,14 +304,11 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
         assert!(TimingModel::from_json(&with(valid.clone())).is_ok(), "{valid}");
     }
     for (fields, problem) in [
-        (json!({"skipped": 3}), "skipped: expected as many as in `slips` (0), found 3"),
-        (
-            json!({"extra": 1, "slips": slips(&[(1, -2)])}),
-            "extra: expected as many as in `slips` (2), found 1",
-        ),
+        (json!({"skipped": 3}), "skipped: expected the sum in `slips` (0), found 3"),
+        (json!({"extra": 1, "slips": slips(&[(1, -2)])}), "extra: expected the sum in `slips` (2), found 1"),
         (
             json!({"skipped": 9, "slips": slips(&eleven[..10])}),
-            "skipped: expected no fewer than in `slips` (10), found 9",
+            "skipped: expected at least the sum in `slips` (10), found 9",
         ),
         (
             json!({"skipped": 11, "slips": slips(&eleven)}),
@@ -319,7 +316,7 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
         ),
         (
             json!({"skipped": 2, "slips": slips(&[(8, 1), (5, 1)])}),
-            "slips[1].at_ns: expected no less than that of the entry before",
+            "slips[1].at_ns: expected no less than that of the previous entry",
         ),
         (
             json!({"slips": slips(&[(8, 0)])}),
@@ -367,7 +364,7 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
 }
 
 #[test]
-fn every_required_field_is_missed() {
+fn a_missing_required_field_is_an_error() {
     let optional =
         ["platform", "primary", "periodic", "sporadic", "curve", "execution", "suspension", "response"];
     fn places(path: &str, value: &Value, found: &mut Vec<String>) {
@@ -404,7 +401,7 @@ fn every_required_field_is_missed() {
 }
 
 #[test]
-fn numbers_stand_in_rows() {
+fn numbers_are_written_in_rows() {
     let mut model = TimingModel::from_json(EXAMPLE).expect("valid");
     let threads = model.threads.as_mut().expect("there");
     let stream = &mut threads.tasks[0].streams[0];
@@ -501,14 +498,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn what_is_written_reads_back(model in model()) {
+    fn written_files_are_read_back(model in model()) {
         let text = model.to_json();
         prop_assert_eq!(TimingModel::from_json(&text), Ok(model.clone()), "{}", text);
         prop_assert_eq!(serde_json::from_str::<Value>(&text).ok(), serde_json::to_value(&model).ok());
     }
 
     #[test]
-    fn what_is_read_keeps_its_promises(model in model(), changes in vec(any::<(u16, u8)>(), 1..4)) {
+    fn whatever_is_read_is_valid(model in model(), changes in vec(any::<(u16, u8)>(), 1..4)) {
         let mut document = serde_json::to_value(&model).expect("serializes");
         changes.iter().for_each(|(place, change)| changed(&mut document, *place, *change));
         let read = TimingModel::from_json(&document.to_string());
@@ -528,7 +525,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(model in model(), changes in vec(any::<(prop::sample::Index, u8)>(), 1..4)) {
+    fn arbitrary_bytes_cause_no_panic(model in model(), changes in vec(any::<(prop::sample::Index, u8)>(), 1..4)) {
         let mut bytes = model.to_json().into_bytes();
         for (index, byte) in changes {
             *index.get_mut(&mut bytes) = byte;
@@ -537,7 +534,7 @@ proptest! {
     }
 
     #[test]
-    fn no_json_makes_it_panic(document in any_json()) {
+    fn arbitrary_json_causes_no_panic(document in any_json()) {
         says_something(TimingModel::from_json(&document.to_string()))?;
         let mut beside = json!({"format": "punctual.timing-model", "version": 2});
         if let (Some(fields), Value::Object(more)) = (beside.as_object_mut(), document) {

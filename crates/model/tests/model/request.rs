@@ -20,7 +20,7 @@ fn of(curve: &Curve, execution: &Execution, span: u64) -> [Option<u64>; 4] {
 }
 
 #[test]
-fn bursts_and_rare_costs_are_worth_curves() {
+fn curves_tighten_bounds_for_bursts_and_rare_costs() {
     // Two releases 2 ns apart every 100 ns; one job of ten takes 8 ns, the others 1 ns.
     let curve = Curve { delta_min_ns: spans(&[2, 100]), delta_max_ns: spans(&[98, 100]) };
     let execution = Execution { wcet_ns: spans(&[8, 9, 10, 11, 12, 13, 14, 15, 16, 17]), mean_ns: None };
@@ -41,7 +41,7 @@ fn jobs_that_may_coincide_without_limit_have_no_bound() {
 }
 
 #[test]
-fn a_bound_that_does_not_fit_is_none() {
+fn an_overflowing_bound_is_none() {
     let every = Curve { delta_min_ns: spans(&[1]), delta_max_ns: spans(&[1]) };
     let execution = Execution { wcet_ns: spans(&[u64::MAX]), mean_ns: None };
     assert_eq!(of(&every, &execution, 2), [None; 4]);
@@ -50,7 +50,7 @@ fn a_bound_that_does_not_fit_is_none() {
 
 proptest! {
     #[test]
-    fn each_bounds_the_demand_and_curves_are_tighter(
+    fn all_bounds_hold_and_curves_are_tighter(
         jobs in vec((0..20_u64, 0..50_u64), 2..30), horizon in 1..10_usize, span in 1..200_u64,
     ) {
         let instants: Vec<u64> = jobs.iter().scan(100, |at, (gap, _)| { *at += gap; Some(*at) }).collect();

@@ -27,7 +27,7 @@ fn the_example_of_the_format_is_valid() {
 }
 
 #[test]
-fn it_names_every_call() {
+fn the_schema_names_every_call() {
     let named = SCHEMA["$defs"]["separator"]["properties"]["call"]["enum"].as_array().expect("an array");
     assert!(
         named.iter().map(|name| name.as_str().expect("a name")).eq(Call::ALL.iter().map(|call| call.name()))
@@ -66,7 +66,7 @@ proptest! {
 
     /// The schema never refuses what the reader takes: other tools that check it lose nothing.
     #[test]
-    fn what_is_read_is_valid(model in model(), changes in prop::collection::vec(any::<(u16, u8)>(), 1..3)) {
+    fn whatever_the_reader_accepts_is_valid(model in model(), changes in prop::collection::vec(any::<(u16, u8)>(), 1..3)) {
         let mut document = serde_json::to_value(&model).expect("serializes");
         changes.iter().for_each(|(place, change)| changed(&mut document, *place, *change));
         if TimingModel::from_json(&document.to_string()).is_ok() {

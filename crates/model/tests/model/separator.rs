@@ -7,7 +7,7 @@ use punctual_model::{Call, FileClass, Object, Separator};
 use serde_json::json;
 
 #[test]
-fn shapes_are_those_of_the_format() {
+fn separators_are_written_as_documented() {
     let shape = |call, object| serde_json::to_value(Separator { call, object }).expect("serializes");
     let file = |class, fd, identity| Object::File { class, fd, identity };
     assert_eq!(
@@ -40,7 +40,7 @@ fn shapes_are_those_of_the_format() {
 }
 
 #[test]
-fn nonsense_is_refused() {
+fn invalid_separators_are_refused() {
     for (text, named) in [
         (json!({"call": "getpid"}), "\"getpid\""),
         (json!({"call": "read", "object": "pipe:[12", "fd": 5}), "\"pipe:[12\""),
@@ -77,7 +77,7 @@ fn calls_and_classes_have_unique_names_and_numbers() {
 }
 
 #[test]
-fn prints_what_a_person_needs() {
+fn separators_are_printed_readably() {
     let print = |call, object| Separator { call, object }.to_string();
     assert_eq!(print(Call::Suspension, Object::None), "suspension");
     assert_eq!(print(Call::Semop, Object::Id(3)), "semop id 3");
@@ -91,14 +91,14 @@ fn prints_what_a_person_needs() {
 
 proptest! {
     #[test]
-    fn nothing_is_lost_there_and_back(separator in separator()) {
+    fn separators_are_read_back_unchanged(separator in separator()) {
         let text = serde_json::to_string(&separator).expect("serializes");
         prop_assert_eq!(serde_json::from_str::<Separator>(&text).expect(&text), separator);
     }
 
     /// A person and a program see the same name.
     #[test]
-    fn the_object_in_the_file_is_the_printed_one(separator in separator()) {
+    fn the_object_in_the_file_equals_the_printed_one(separator in separator()) {
         if let Object::File { fd, .. } = separator.object {
             let shape = serde_json::to_value(separator).expect("serializes");
             let printed = format!("{} fd {fd}", shape["object"].as_str().expect("a string"));

@@ -48,7 +48,7 @@ fn both(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
 }
 
 #[test]
-fn skipped_activations_are_passed_over_and_no_more() {
+fn only_skipped_activations_are_passed_over() {
     // Activations 0, 1, 3, 6.
     let observed = exactly(&[100, 112, 131, 163]);
     let model = Periodic { skipped: 3, slips: vec![slip(131, 1), slip(163, 2)], ..grid(100, 10, 3) };
@@ -58,8 +58,8 @@ fn skipped_activations_are_passed_over_and_no_more() {
     assert_eq!(
         found,
         [
-            "periodic jitter, job 3: 163 ns seen, at most 153 ns allowed",
-            "typical jitter, job 3: 163 ns seen, at most 153 ns allowed",
+            "periodic jitter, job 3: observed 163 ns, allowed at most 153 ns",
+            "typical jitter, job 3: observed 163 ns, allowed at most 153 ns",
         ]
     );
     // Without slips it takes the jitter of Eq. 1.
@@ -68,7 +68,7 @@ fn skipped_activations_are_passed_over_and_no_more() {
 }
 
 #[test]
-fn a_release_is_given_the_least_activation_that_is_left_for_it() {
+fn a_release_gets_the_least_remaining_activation() {
     // With a jitter of more than a period the second is of activation 1 or 2; if it were of 2, the third
     // would be too early.
     let observed = exactly(&[100, 120, 125]);
@@ -76,11 +76,11 @@ fn a_release_is_given_the_least_activation_that_is_left_for_it() {
     assert_eq!(periodic(&model, &observed), []);
     // The first is never of another activation than the first.
     let found = periodic(&model, &exactly(&[115]));
-    assert_eq!(lines(&found), ["periodic jitter, job 0: 115 ns seen, at most 112 ns allowed"]);
+    assert_eq!(lines(&found), ["periodic jitter, job 0: observed 115 ns, allowed at most 112 ns"]);
 }
 
 #[test]
-fn an_extra_release_makes_what_comes_before_it_late() {
+fn releases_before_an_extra_release_count_as_late() {
     // Activations 0, 1, 1, 2: conservatively 0 to 3, the first two a period late.
     let observed = exactly(&[100, 110, 114, 121]);
     let model = Periodic {
@@ -94,8 +94,8 @@ fn an_extra_release_makes_what_comes_before_it_late() {
     assert_eq!(
         found,
         [
-            "periodic jitter, job 0: 100 ns seen, at most 99 ns allowed",
-            "periodic jitter, job 1: 110 ns seen, at most 109 ns allowed"
+            "periodic jitter, job 0: observed 100 ns, allowed at most 99 ns",
+            "periodic jitter, job 1: observed 110 ns, allowed at most 109 ns"
         ]
     );
     // Strictly increasing: two releases are never of one activation there.
@@ -107,21 +107,21 @@ fn an_extra_release_makes_what_comes_before_it_late() {
     let none = Periodic { slips: vec![], extra: 0, ..model.clone() };
     assert_eq!(
         lines(&typical(&none, &observed))[0],
-        "typical arrival, job 2: 114 ns seen, at least 120 ns allowed"
+        "typical arrival, job 2: observed 114 ns, allowed at least 120 ns"
     );
     let found = lines(&typical(&Periodic { extra: 2, ..model }, &observed));
-    assert_eq!(found[0], "count of extra releases, job 0: 1 seen, 2 allowed");
+    assert_eq!(found[0], "count of extra releases, job 0: observed 1, allowed 2");
 }
 
 #[test]
-fn releases_that_are_left_out_are_outside_by_as_much_as_is_said() {
+fn left_out_releases_have_the_listed_distance() {
     let observed = exactly(&[100, 112, 117, 133]);
     let model = |left_out| Periodic { typical: typical_of(100, 3, vec![left_out]), ..grid(97, 10, 6) };
     let found = |release| lines(&both(&model(release), &observed));
     assert_eq!(found(left_out(117, -3)), [""; 0]);
     assert_eq!(found(left_out(117, -2)).len(), 2);
     // Inside, and no release at all.
-    assert_eq!(found(left_out(112, -1))[1], "releases left out, job 3: nothing seen, 112 ns allowed");
+    assert_eq!(found(left_out(112, -1))[1], "releases left out, job 3: observed nothing, allowed 112 ns");
     assert_eq!(found(left_out(118, -2)).len(), 2);
     let late = Periodic { typical: typical_of(97, 5, vec![left_out(133, 1)]), ..grid(97, 10, 6) };
     assert_eq!(lines(&both(&late, &observed)), [""; 0]);
@@ -136,27 +136,27 @@ fn only_a_few_releases_may_be_left_out() {
         ..grid(100, 10, 5)
     };
     let found = lines(&typical(&model(&all), &exactly(&instants)));
-    assert_eq!(found, ["releases left out, job 0: 4 seen, at most 3 allowed"]);
+    assert_eq!(found, ["releases left out, job 0: observed 4, allowed at most 3"]);
     let found = lines(&typical(&model(&all[..3]), &exactly(&instants)));
-    assert_eq!(found, ["typical jitter, job 2999: 30095 ns seen, at most 30091 ns allowed"]);
+    assert_eq!(found, ["typical jitter, job 2999: observed 30095 ns, allowed at most 30091 ns"]);
 }
 
 /// Twice as many as are listed: the others are found, since no two activations have an instant in common.
 #[test]
-fn slips_beyond_those_listed_are_counted() {
+fn slips_past_the_end_of_the_list_are_counted() {
     let instants: Vec<u64> = (0..200_u64).map(|j| 100 + 10 * (j + j / 10)).collect();
     let slips: Vec<Slip> = (1..=MAX_SLIPS).map(|place| slip(instants[10 * place], 1)).collect();
     let model = Periodic { skipped: 19, slips: slips.clone(), ..grid(100, 10, 0) };
     assert_eq!(lines(&both(&model, &exactly(&instants))), [""; 0]);
     let found = lines(&typical(&Periodic { skipped: 20, ..model.clone() }, &exactly(&instants)));
-    assert_eq!(found, ["count of skipped activations, job 0: 19 seen, 20 allowed"]);
+    assert_eq!(found, ["count of skipped activations, job 0: observed 19, allowed 20"]);
     let found = lines(&typical(&Periodic { slips: slips[1..].to_vec(), ..model }, &exactly(&instants)));
-    assert_eq!(found[0], "count of skipped activations, job 0: 9 seen, 19 allowed");
+    assert_eq!(found[0], "count of skipped activations, job 0: observed 9, allowed 19");
 }
 
 /// An activation that was released twice at the same time.
 #[test]
-fn a_slip_is_at_one_of_the_releases_with_its_bound() {
+fn a_slip_is_at_one_of_the_releases_with_the_same_bound() {
     let observed = exactly(&[100, 110, 110, 120]);
     let model = Periodic {
         extra: 1,
@@ -380,7 +380,7 @@ fn falsified(truth: &Truth) -> Vec<(String, Periodic)> {
 
 proptest! {
     #[test]
-    fn the_truth_passes_and_falsehoods_do_not(truth in truth()) {
+    fn true_models_pass_and_falsified_ones_fail(truth in truth()) {
         let found = both(&truth.model, &truth.releases);
         prop_assert_eq!(lines(&found), [""; 0]);
         for (what, model) in falsified(&truth) {
@@ -390,7 +390,7 @@ proptest! {
 
     /// Strictly increasing activations are sought for, one release after the other, among all there are.
     #[test]
-    fn the_least_activations_do_if_any_do(
+    fn the_least_activations_fit_if_any_do(
         releases in releases(12),
         (numerator, denominator) in (10..400_u64, 1..7_u64),
         (offset, jitter, skipped) in (-50..150_i64, 0..200_u64, 0..6_u64),
@@ -411,7 +411,7 @@ proptest! {
     }
 
     #[test]
-    fn percentiles_are_at_most_a_64th_too_great(costs in vec(0..100_000_u64, 1..300), above in 0..=64_u64) {
+    fn percentiles_are_at_most_a_64th_too_large(costs in vec(0..100_000_u64, 1..300), above in 0..=64_u64) {
         let quantiles = |values: &mut Vec<u64>| {
             values.sort_unstable();
             let of = |permille: usize| {

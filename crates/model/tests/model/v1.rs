@@ -39,7 +39,7 @@ fn converted(v1: &Value) -> Value {
 }
 
 #[test]
-fn everything_is_kept_and_written_as_version_2() {
+fn version_1_is_converted_to_version_2_completely() {
     for (text, sections) in [(THREADS, "threads"), (DATAFLOW, "dataflow"), (BOTH, "threads dataflow")] {
         let model = read(text);
         let names: Vec<&str> = model.spans().into_iter().map(|(name, _)| name).collect();
@@ -66,7 +66,7 @@ fn each_section_has_its_own_span_and_losses() {
 }
 
 #[test]
-fn a_file_without_threads_or_program_is_of_threads() {
+fn a_file_without_threads_or_a_program_becomes_a_threads_section() {
     let mut v1 = parsed(THREADS);
     v1["tasks"] = json!([]);
     let model = read(&v1.to_string());
@@ -75,7 +75,7 @@ fn a_file_without_threads_or_program_is_of_threads() {
 }
 
 #[test]
-fn errors_name_the_place_in_the_file_that_is_read() {
+fn errors_name_the_place_in_the_version_1_file() {
     for (text, place, value, message) in [
         (THREADS, "/tasks/1/priority", json!(100), "tasks[1].priority: expected a real-time priority"),
         (THREADS, "/tasks/0/tid", json!(-1), "tasks[0].tid: expected a whole number from 0 to 4294967295"),
@@ -85,7 +85,7 @@ fn errors_name_the_place_in_the_file_that_is_read() {
         (THREADS, "/observation/stolen_ns", json!(null), "observation.stolen_ns: expected a whole number"),
         (THREADS, "/platform/cpus", json!("2"), "platform.cpus: expected a whole number"),
         (DATAFLOW, "/observation/until_ns", json!(1), "observation.until_ns: expected no less than"),
-        (DATAFLOW, "/dataflow/tasks/1/name", json!("cam"), "dataflow.tasks[1].name: expected a name"),
+        (DATAFLOW, "/dataflow/tasks/1/name", json!("cam"), "dataflow.tasks[1].name: expected a unique name"),
         (DATAFLOW, "/dataflow", json!(null), "dataflow: expected an object, found null"),
         (BOTH, "/observation/dataflow/until_ns", json!(1), "observation.dataflow.until_ns: expected no less"),
         (BOTH, "/observation/dataflow", json!([1, 2]), "observation.dataflow: expected an object"),
@@ -100,13 +100,13 @@ fn errors_name_the_place_in_the_file_that_is_read() {
     v1.as_object_mut().expect("an object").remove("dataflow");
     let error = TimingModel::from_json(&v1.to_string()).expect_err("no program").to_string();
     assert!(
-        error.starts_with("observation.dataflow: expected nothing without a dataflow program"),
+        error.starts_with("observation.dataflow: expected nothing (there is no dataflow program)"),
         "{error}"
     );
 }
 
 #[test]
-fn releases_that_a_tool_left_out_are_as_many_as_jobs() {
+fn missing_release_counts_equal_the_jobs() {
     let mut v1 = parsed(THREADS);
     let stream = v1.pointer_mut("/tasks/0/streams/0").and_then(Value::as_object_mut).expect("a stream");
     let jobs = stream["jobs"].as_u64().expect("a number");

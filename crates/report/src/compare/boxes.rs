@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_holds_all_that_is_drawn() {
+    fn an_axis_covers_all_values() {
         let all =
             [distribution([0, 0, 3_000, 4_000, 70_000]), distribution([1_500, 2_000, 3_000, 4_000, 5_000])];
         let axis = Axis::of(all.iter());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_of_nothing_is_one() {
+    fn an_axis_without_values_is_valid() {
         for ends in [[0; 5], [7; 5], [u64::MAX; 5]] {
             let axis = Axis::of([distribution(ends)].iter());
             assert!(axis.low < axis.high && !axis.ticks().is_empty(), "{ends:?}");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_that_touch_are_not_apart() {
+    fn touching_ranges_overlap() {
         let five = |least, greatest| range(&[least, least, least, greatest, greatest]);
         assert!(five(10, 12).is_apart(&five(13, 20)));
         assert!(five(13, 20).is_apart(&five(10, 12)));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_the_runs() {
+    fn the_median_represents_the_runs() {
         let value = |whole| Range::of([40, 10, 30, 20].into_iter(), whole, Unit::Time).expect("values").value;
         assert_eq!([Whole::Least, Whole::Middle, Whole::Greatest].map(value), [10, 20, 40]);
         assert_eq!(Range::of(std::iter::empty(), Whole::Least, Unit::Time), None);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_each_lie_apart_in_one_case_of_three() {
+    fn ranges_of_two_runs_are_disjoint_in_a_third_of_all_cases() {
         // Of AABB, ABAB, ABBA, BAAB, BABA, BBAA two are apart.
         assert_eq!(one_chance_in(2, 2), 3.0);
         assert_eq!(one_chance_in(3, 3), 10.0);
@@ -213,7 +213,7 @@ mod tests {
         }
 
         #[test]
-        fn being_apart_goes_both_ways(a in values(), b in values()) {
+        fn disjointness_is_symmetric(a in values(), b in values()) {
             let (one, other) = (range(&a), range(&b));
             prop_assert_eq!(one.is_apart(&other), other.is_apart(&one));
             let apart = a.iter().all(|x| b.iter().all(|y| x < y)) || a.iter().all(|x| b.iter().all(|y| x > y));

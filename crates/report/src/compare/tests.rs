@@ -124,7 +124,7 @@ fn cells<'a>(text: &'a str, title: &str) -> Vec<Vec<&'a str>> {
 }
 
 #[test]
-fn what_exceeds_the_spread_is_marked() {
+fn differences_beyond_the_spread_are_marked() {
     let found = text(&compared(&five_of_each(), &[]));
     let expected = "\
 10 runs in 2 configurations. The same in all: nav, Linux x86_64, 1 executor.
@@ -166,7 +166,7 @@ fn fewer_than_five_runs_have_no_spread_and_no_mark() {
 }
 
 #[test]
-fn each_decision_is_told_with_the_others_as_they_are() {
+fn each_decision_is_compared_with_the_others_fixed() {
     let two = Run { executors: 2, chains: [3_000, 7_000], ..FIFO };
     let two_by_priority = Run { executors: 2, chains: [2_000, 9_000], ..PRIORITY };
     let found = text(&compared(&[("1", &FIFO), ("2", &PRIORITY), ("3", &two), ("4", &two_by_priority)], &[]));
@@ -184,7 +184,7 @@ fn each_decision_is_told_with_the_others_as_they_are() {
 }
 
 #[test]
-fn what_is_only_in_some_is_missing_in_others() {
+fn values_absent_in_some_runs_are_shown_as_missing() {
     let mut other = PRIORITY.input("p");
     let flow = other.model.dataflow.as_mut().expect("a dataflow program");
     flow.tasks.push(task("late", [7, 8], [9, 10]));
@@ -202,7 +202,7 @@ late  fifo                –                   –              missing
 }
 
 #[test]
-fn what_a_run_lacks_is_told() {
+fn losses_of_a_run_are_reported() {
     let mut lossy = PRIORITY.input("p");
     let flow = lossy.model.dataflow.as_mut().expect("a dataflow program");
     (flow.discarded_events, flow.damaged_packets) = (7, 1);
@@ -338,7 +338,7 @@ fn slips_and_percentiles_are_compared_where_there_are_any() {
 }
 
 #[test]
-fn what_has_nothing_in_common_is_refused() {
+fn runs_with_nothing_in_common_are_refused() {
     let threads = Input { name: "t".into(), model: example::model(vec![example::task("ctl", 1, 80)]) };
     let refused =
         Comparison::new(&[threads, FIFO.input("f")], &[]).map(|_| ()).expect_err("nothing in common");
@@ -346,7 +346,7 @@ fn what_has_nothing_in_common_is_refused() {
 }
 
 #[test]
-fn json_says_the_same() {
+fn json_has_the_same_values() {
     let json: serde_json::Value = serde_json::from_str(&compared(&five_of_each(), &[]).json()).expect("JSON");
     assert_eq!(json["configurations"][1]["policy"], "priority");
     assert_eq!(json["configurations"][0]["runs"], serde_json::json!(["f1", "f2", "f3", "f4", "f5"]));

@@ -52,7 +52,7 @@ pub fn distances(flow: &Dataflow, page: &Page) -> String {
         table::figures("n = 10,000", Fit::Drop(4)),
     ];
     let cell = |task: &FlowTask, n: u64| match &task.arrival.curve {
-        Some(curve) => distance(&Distance::of(curve, n)),
+        Some(curve) => distance(&Distance::new(curve, n)),
         None => "–".to_owned(),
     };
     table(flow, page, &columns, |task| DISTANCES.map(|n| cell(task, n)).to_vec())
@@ -72,7 +72,7 @@ pub fn counts(flow: &Dataflow, page: &Page) -> String {
         table::figures("Δ = 10 s", Fit::Drop(3)),
     ];
     let cell = |task: &FlowTask, span: u64| match &task.arrival.curve {
-        Some(curve) => number(&Count::of(curve, Duration::from_ns(span))),
+        Some(curve) => number(&Count::new(curve, Duration::from_ns(span))),
         None => "–".to_owned(),
     };
     table(flow, page, &columns, |task| SPANS.map(|span| cell(task, span)).to_vec())

@@ -197,7 +197,7 @@ fn the_graph_is_one_of_graphviz() {
 }
 
 #[test]
-fn too_many_chains_are_said() {
+fn too_many_chains_are_reported() {
     let mut model = model();
     let flow = model.dataflow.as_mut().unwrap();
     (flow.chains, flow.chains_omitted) = (Vec::new(), true);
@@ -206,7 +206,7 @@ fn too_many_chains_are_said() {
 }
 
 #[test]
-fn what_is_missing_by_its_number_is_told_at_first() {
+fn missing_events_are_reported_first() {
     let mut model = model();
     let flow = model.dataflow.as_mut().unwrap();
     flow.discarded_events = 0;
@@ -227,7 +227,7 @@ fn what_is_missing_by_its_number_is_told_at_first() {
 }
 
 #[test]
-fn what_has_one_value_is_shown_as_one() {
+fn a_single_value_is_not_shown_as_a_range() {
     let ns = Duration::from_ns;
     let of = |count, values: [u64; 5]| {
         let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = values.map(ns);
@@ -250,7 +250,7 @@ fn only_a_task_with_two_inputs_waits_for_the_other() {
 }
 
 #[test]
-fn a_task_is_told_alone() {
+fn a_single_task_can_be_described() {
     let text = task_by("cam");
     assert!(text.starts_with("cam (task 0 of dataflow program rover \"2\")\n\nGraph\n"), "{text}");
     assert!(!text.contains("\nnavi "), "{text}");

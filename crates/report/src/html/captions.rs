@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn where_releases_coincide_the_least_separation_says_nothing() {
+    fn coinciding_releases_make_the_least_separation_useless() {
         let mut stream = migration();
         stream.arrival.sporadic = Some(Sporadic { min_separation_ns: Duration::ZERO });
         assert!(super::request(&stream).is_some_and(|text| text.ends_with("only the curves do.")));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_are_told_by_an_example_that_is_in_view() {
+    fn arrival_curves_are_explained_by_a_visible_example() {
         let text = arrivals(&example::stream(5_000_000, 41_000)).expect("a caption");
         assert!(
             text.contains(
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_is_cut_is_said_to_be() {
+    fn a_clipped_bound_is_mentioned() {
         let cut = |stream: &Stream| {
             arrivals(stream).is_some_and(|text| text.contains("leaves the figure at the top"))
         };
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn the_raster_says_what_its_marks_are() {
+    fn the_raster_explains_its_marks() {
         let caption = |periodic: Periodic| {
             let mut task = example::task("ctl", 7, 80);
             task.streams[0].arrival.periodic = Some(periodic);
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_is_told_by_its_quantiles() {
+    fn a_histogram_is_described_by_its_quantiles() {
         let mut values = Histogram::default();
         (1..=2_000).for_each(|value| values.push(value * 1_000));
         let text = histogram(&values, "How long.").expect("a caption");

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_text_wherever_they_stand() {
+    fn names_are_escaped_everywhere() {
         let page = page(&hostile(), None, None, "</title><script>alert(1)</script>");
         for tag in ["<img", "<b>", "<i>", "<u>", "<!--", "</title><script>"] {
             assert!(!page.contains(tag), "{tag}");
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_typical_jitter_and_percentiles_stand_in_the_section_of_the_task() {
+    fn the_section_of_a_task_has_slips_typical_jitter_and_percentiles() {
         let mut odd = task("ctl", 7, 80);
         odd.streams[0].arrival.periodic = Some(crate::example::disturbed());
         odd.streams[0].percentiles = Some(crate::example::percentiles());
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_fetched_and_nothing_runs_but_the_page_itself() {
+    fn the_page_fetches_nothing_and_runs_only_its_own_script() {
         let page = page(&hostile(), None, None, "report");
         assert!(page.contains("default-src 'none'; script-src 'sha256-"));
         assert!(!page.contains("unsafe") && !page.contains(" style=\"") && !page.contains(" onclick="));

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_release_is_of_the_activation_that_the_slips_say() {
+    fn slips_determine_the_activation_of_each_release() {
         let grid = Grid::of(&example::disturbed());
         assert_eq!(grid.place(499, at(1_499_000_007)), 1_499_000_000);
         assert_eq!(grid.place(499, at(1_500_004_000)), 1_500_000_000);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_slips_that_are_listed_a_release_is_of_the_activation_before_it() {
+    fn past_the_listed_slips_a_release_belongs_to_the_activation_before_it() {
         let mut many = example::disturbed();
         many.skipped = 100;
         many.slips = (0..MAX_SLIPS as u64)

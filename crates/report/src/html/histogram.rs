@@ -155,7 +155,7 @@ mod tests {
         }
 
         #[test]
-        fn so_many_do_not_exceed_a_quantile(values in values(), per_mille in 0_u64..=1_000) {
+        fn the_right_share_of_values_does_not_exceed_a_quantile(values in values(), per_mille in 0_u64..=1_000) {
             let quantile = histogram(&values).quantile(per_mille).unwrap();
             let within = values.iter().filter(|value| **value <= quantile).count() as u64;
             prop_assert!(within * 1_000 >= values.len() as u64 * per_mille);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn close_values_are_told_apart() {
+    fn close_values_are_distinguished() {
         // 300 µs and 302 µs, one of 3 ms far away.
         let buckets = histogram(&[300_000, 300_010, 302_000, 3_000_000]).buckets(100);
         assert_eq!(buckets.counts.iter().map(|(_, count)| *count).collect::<Vec<_>>(), [2, 1, 1]);

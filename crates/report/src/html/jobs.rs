@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_without_a_period_are_told_by_their_separation() {
+    fn jobs_without_a_period_show_their_separation() {
         let mut random = task("random", 7, 80);
         random.streams[0].arrival.periodic = None;
         let mut jobs = Jobs::new(&model(vec![random]));
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn recordings_made_apart_have_threads_of_their_own() {
+    fn threads_of_separate_recordings_are_separate() {
         let (mut first, mut second_one) = (task("ctl", 7, 80), task("ctl", 7, 80));
         first.recording = Some("monday".into());
         second_one.recording = Some("tuesday".into());
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_used_again_is_another_thread() {
+    fn a_reused_tid_is_another_thread() {
         let first = task("first", 7, 80);
         let mut second_life = task("second", 7, 80);
         second_life.pid = 9_000;

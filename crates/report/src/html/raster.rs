@@ -152,7 +152,7 @@ mod tests {
         }
 
         #[test]
-        fn order_within_the_recording_makes_no_difference(values in prop::collection::vec((-9_i64..9, 0_u16..3), 2..200), buckets in 1_usize..20) {
+        fn order_within_the_recording_does_not_matter(values in prop::collection::vec((-9_i64..9, 0_u16..3), 2..200), buckets in 1_usize..20) {
             let all = points(&values);
             let mut other_order = all.clone();
             other_order[1..].reverse();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_far_off_costs_no_memory() {
+    fn a_distant_value_costs_no_memory() {
         let far = Point { number: u64::MAX, at_ns: 9, low_ns: 0, high_ns: 0 };
         let raster = raster(4, &[Point { number: 0, ..far }, far]);
         assert_eq!(raster.points().len(), 2);

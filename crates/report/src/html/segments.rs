@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_lie_beside_each_other_and_stay_visible() {
+    fn bars_do_not_overlap_and_stay_visible() {
         let bound = |suspended, cost| SegmentBound {
             suspended_ns: Duration::from_us(suspended),
             cost_ns: Duration::from_us(cost),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_beyond_measure_are_drawn_all_the_same() {
+    fn huge_bounds_are_still_drawn() {
         let most =
             SegmentBound { suspended_ns: Duration::from_ns(u64::MAX), cost_ns: Duration::from_ns(u64::MAX) };
         let model = Suspension { dynamic_ns: most.cost_ns, segmented: vec![vec![most; 3]; 30] };

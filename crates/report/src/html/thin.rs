@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn short_tables_and_great_values_are_kept() {
+    fn short_tables_and_large_values_are_kept() {
         assert_eq!(thin(&[], Bound::Below), []);
         assert_eq!(thin(&[Duration::from_ns(7)], Bound::Above), [(1, 7)]);
         let great = [Duration::from_ns(u64::MAX), Duration::from_ns(u64::MAX)];

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_activity_is_seen() {
+    fn the_slightest_activity_is_visible() {
         let mut shares = vec![0; BINS];
         (shares[3], shares[4]) = (1, 1_000);
         assert_eq!(area(&shares, 1_000), format!("M0,20H3V19H4V1H5V20H{BINS}V20Z"));

@@ -56,7 +56,7 @@ fn drawn(items: &[Item]) -> (Decoded, Counts) {
 }
 
 #[test]
-fn states_are_where_the_events_say() {
+fn states_follow_the_events() {
     let (decoded, counts) = drawn(&executions(0));
     assert_eq!(counts, Counts { executions: 2, pushes: 1, left_out: 0 });
     let of = |track: &str| {
@@ -97,7 +97,7 @@ fn an_instance_is_not_taken_for_the_next_one() {
 proptest! {
     /// Decoding panics where slices of a row overlap, or an end has no begin.
     #[test]
-    fn whatever_comes_is_a_timeline(items in proptest::collection::vec((0u64..5, 0u32..3, 0usize..5, 1u16..4, 0u64..4), 0..200)) {
+    fn arbitrary_events_give_a_valid_timeline(items in proptest::collection::vec((0u64..5, 0u32..3, 0usize..5, 1u16..4, 0u64..4), 0..200)) {
         let mut at = 0;
         let items: Vec<Item> = items.into_iter().map(|(later, producer, kind, object, number)| {
             at += later;
@@ -113,7 +113,7 @@ proptest! {
 }
 
 #[test]
-fn behind_threads_every_track_and_arrow_is_its_own() {
+fn tracks_and_arrows_of_a_program_do_not_clash_with_threads() {
     let history = crate::machine::history(3, &[]);
     let job = crate::job_at(1_000_000, 2_000_000);
     let (threads, _) = crate::timeline(

@@ -242,7 +242,7 @@ fn perfetto_shows_processors_of_large_machines() {
 }
 
 #[test]
-fn perfetto_opens_what_was_made_of_a_broken_recording() {
+fn perfetto_opens_the_timeline_of_a_damaged_recording() {
     let mut runner = TestRunner::deterministic();
     let strange = prop::collection::vec(strange(), 1_000).new_tree(&mut runner).unwrap().current();
     let Some([slices]) = ask(&strange_timeline(&strange), ["select name from slice"]) else { return };
@@ -250,7 +250,7 @@ fn perfetto_opens_what_was_made_of_a_broken_recording() {
 }
 
 #[test]
-fn perfetto_takes_a_number_that_is_used_again_for_another_thread() {
+fn perfetto_shows_a_reused_tid_as_another_thread() {
     let exit = |at| Record::Exit { tid: FIRST + 1, sequence: 0, at: Instant::from_ns(at) };
     let next = |at, name: &str| punctual_trace::TaskRecord {
         name: name.into(),
@@ -289,7 +289,7 @@ fn perfetto_takes_a_number_that_is_used_again_for_another_thread() {
 }
 
 #[test]
-fn perfetto_moves_a_thread_that_was_not_seen_to_leave() {
+fn perfetto_shows_a_thread_with_an_unseen_switch_out_elsewhere() {
     let step = |at, cpu, step| Switch { tid: FIRST, at: Instant::from_ns(at), cpu, step };
     for [from, to] in [[0, 1], [1, 0]] {
         let steps = [

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_lies_as_the_page_says() {
+    fn events_have_the_documented_layout() {
         let raw = Raw { low: 0x0102_0304, kind: Kind::Start, number: 0x1234, object: 0xABCD };
         assert_eq!(raw.to_bytes(ByteOrder::Big), [1, 2, 3, 4, 0x92, 0x34, 0xAB, 0xCD]);
         assert_eq!(raw.to_bytes(ByteOrder::Little), [4, 3, 2, 1, 0xD2, 0x48, 0xCD, 0xAB]);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_comes_back() {
+    fn a_header_is_read_back() {
         let header = Header {
             begin: u64::MAX - 9,
             end: u64::MAX,

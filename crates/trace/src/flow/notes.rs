@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_comes_in_four_pushes() {
+    fn a_note_is_split_over_four_pushes() {
         let raw = |number: u64| Raw { low: 0, kind: Kind::Push, number: number as u16, object: NOTES };
         for note in [
             Note { channel: 0, count: 1 },

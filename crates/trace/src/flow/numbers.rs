@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_go_on_over_the_end_of_their_range() {
+    fn numbers_wrap_around() {
         let mut numbers = Numbers::default();
         for number in 0..3 * NUMBERS {
             assert_eq!(numbers.whole(Kind::Push, 7, (number % NUMBERS) as u16), number);

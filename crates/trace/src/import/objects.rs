@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_may_lie_across_the_borders_of_what_is_read_at_once() {
+    fn objects_may_span_read_buffers() {
         let text: String =
             (0..2_000).map(|number| format!("{{\"number\":{number},\"text\":\"}}\\\\\"}},\n")).collect();
         let (found, problem) = all(&text);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_found() {
+    fn text_between_objects_is_reported() {
         assert!(matches!(all("[{\"a\":1} x").1, Some(Problem::Nonsense(9))));
         let long = format!("{{{}", " ".repeat(MOST + 10));
         assert!(matches!(all(&long).1, Some(Problem::Nonsense(0))));

@@ -30,7 +30,7 @@ fn field(name: &str, value: impl std::fmt::Display) -> String {
 }
 
 #[test]
-fn every_field_is_where_the_metadata_say() {
+fn every_field_is_where_the_metadata_says() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let records = one_of_each();
@@ -243,7 +243,7 @@ fn lost_records_are_discarded_events() {
 }
 
 #[test]
-fn whatever_the_texts_the_metadata_can_be_read() {
+fn metadata_is_readable_whatever_the_texts() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let odd = "a \"quoted\" \\ /* no comment */ // none either\n\ttab; }; ümläut \u{1F980} \u{7f} @CALLS@";

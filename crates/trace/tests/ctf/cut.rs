@@ -43,7 +43,7 @@ fn a_stream_cut_at_any_byte_is_read_to_its_last_whole_packet() {
 }
 
 #[test]
-fn metadata_cut_at_any_byte_leave_the_packets() {
+fn cut_metadata_leaves_the_packets_readable() {
     let (metadata, stream) = small(1, 40);
     let whole = Reader::in_memory(metadata.as_bytes(), vec![(0, stream.clone())]).unwrap();
     let all = read_all(&whole);
@@ -65,7 +65,7 @@ fn metadata_cut_at_any_byte_leave_the_packets() {
 }
 
 #[test]
-fn zeros_at_the_end_are_a_cut() {
+fn zeros_at_the_end_count_as_a_cut() {
     let (metadata, stream) = small(1, 120);
     let (end, activations) = ends(&stream)[0];
     for zeros in [1, 19, 20, 21, 4096] {
@@ -79,7 +79,7 @@ fn zeros_at_the_end_are_a_cut() {
 }
 
 #[test]
-fn a_recording_without_packets_is_one() {
+fn a_recording_without_packets_is_valid() {
     let (metadata, _) = small(1, 1);
     for streams in [vec![], vec![(0, Vec::new())]] {
         let reader = Reader::in_memory(metadata.as_bytes(), streams).unwrap();

@@ -25,7 +25,7 @@ fn borders(stream: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn a_changed_byte_costs_its_packet_alone() {
+fn a_changed_byte_costs_only_its_packet() {
     let (metadata, stream) = small(3, 120);
     let (damage, all) = said(metadata.as_bytes(), &stream);
     assert_eq!(damage, []);
@@ -43,7 +43,7 @@ fn a_changed_byte_costs_its_packet_alone() {
 }
 
 #[test]
-fn changed_bytes_of_the_metadata_cost_no_record() {
+fn changed_bytes_in_the_metadata_cost_no_records() {
     let (metadata, stream) = small(1, 10);
     let whole = Reader::in_memory(metadata.as_bytes(), vec![(0, stream.clone())]).unwrap();
     let all = read_all(&whole);
@@ -70,7 +70,7 @@ fn changed_bytes_of_the_metadata_cost_no_record() {
 }
 
 #[test]
-fn much_between_packets_is_skipped() {
+fn many_bytes_between_packets_are_skipped() {
     let (metadata, stream) = small(1, 120);
     let (_, all) = said(metadata.as_bytes(), &stream);
     let (before, behind) = stream.split_at(borders(&stream)[1]);
@@ -84,7 +84,7 @@ fn much_between_packets_is_skipped() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_between_packets_is_skipped(
+    fn bytes_between_packets_are_skipped(
         trash in prop::collection::vec(any::<u8>(), 1..2000), place in any::<prop::sample::Index>(),
     ) {
         let (metadata, stream) = small(3, 120);
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_missing_the_rest_is_read(from in any::<prop::sample::Index>(), length in 1..9000_usize) {
+    fn the_rest_is_read_whatever_is_missing(from in any::<prop::sample::Index>(), length in 1..9000_usize) {
         let (metadata, stream) = small(3, 120);
         let from = from.index(stream.len());
         let to = (from + length).min(stream.len());

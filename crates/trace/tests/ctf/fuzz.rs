@@ -43,7 +43,7 @@ fn reads_the_corpus() {
 }
 
 #[test]
-fn mutations_neither_panic_nor_run_away() {
+fn mutations_cause_no_panic_and_no_endless_loop() {
     let inputs = inputs();
     let mut mutator = Mutator(3);
     for round in 0..ROUNDS {

@@ -44,7 +44,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn a_full_disk_ends_the_recording_but_does_not_spoil_it() {
+fn a_full_disk_leaves_a_readable_recording() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(disk) = SmallDisk::mount(&scratch.path().join("disk")) else { return };
     let folder = disk.0.join("recording");
@@ -71,7 +71,7 @@ fn a_full_disk_ends_the_recording_but_does_not_spoil_it() {
 }
 
 #[test]
-fn no_room_for_the_metadata_either() {
+fn a_disk_without_space_for_metadata_is_an_error() {
     let scratch = tempfile::tempdir().unwrap();
     let Some(disk) = SmallDisk::mount(&scratch.path().join("disk")) else { return };
     let _ = std::fs::write(disk.0.join("filler"), vec![0; 2 << 20]);
@@ -109,7 +109,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn a_recording_whose_process_was_killed_can_be_read() {
+fn the_recording_of_a_killed_process_is_readable() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -133,7 +133,7 @@ fn a_recording_whose_process_was_killed_can_be_read() {
 }
 
 #[test]
-fn a_recorder_that_is_dropped_leaves_all_that_was_recorded() {
+fn dropping_a_recorder_keeps_all_records() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let records = periodic(2, 100);
@@ -146,7 +146,7 @@ fn a_recorder_that_is_dropped_leaves_all_that_was_recorded() {
 }
 
 #[test]
-fn a_packet_that_is_a_second_old_gets_to_the_disk() {
+fn a_packet_is_written_after_a_second() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let mut recorder = Recorder::create(&folder, &some_about(), &Options::default()).unwrap();

@@ -10,7 +10,7 @@ fn bytes(folder: &Path) -> u64 {
 }
 
 #[test]
-fn the_oldest_goes_and_that_is_recorded() {
+fn the_oldest_part_is_dropped_and_counted() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let records = periodic(8, 10_000);
@@ -48,7 +48,7 @@ fn the_oldest_goes_and_that_is_recorded() {
 }
 
 #[test]
-fn without_a_limit_nothing_goes() {
+fn without_a_limit_nothing_is_dropped() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let recorded = make(&folder, &some_about(), &Options::default(), &periodic(2, 20_000));

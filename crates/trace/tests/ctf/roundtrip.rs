@@ -9,7 +9,7 @@ use punctual_trace::{ErrorKind, Record};
 
 proptest! {
     #[test]
-    fn every_record_comes_back_as_it_was(
+    fn every_record_is_read_back_unchanged(
         records in vec(record(), 0..300),
         about in about(),
         until in any::<u64>(),
@@ -48,7 +48,7 @@ proptest! {
 proptest! {
     // Among others few would fit the compact layouts, since timestamps do not go back.
     #[test]
-    fn activations_at_the_borders_of_layouts_come_back(activations in vec(usual_activation(), 200)) {
+    fn activations_at_layout_limits_are_read_back(activations in vec(usual_activation(), 200)) {
         let scratch = tempfile::tempdir()?;
         let folder = scratch.path().join("recording");
         let records: Vec<Record> = activations.into_iter().map(Record::Activation).collect();
@@ -58,7 +58,7 @@ proptest! {
 }
 
 #[test]
-fn bystanders_come_back() {
+fn bystanders_are_read_back() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let Record::Task(task) = seen(1, 5) else { unreachable!() };
@@ -68,7 +68,7 @@ fn bystanders_come_back() {
 }
 
 #[test]
-fn given_known_records_come_back_too() {
+fn known_records_are_read_back() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let Record::Task(task) = seen(1, 5) else { unreachable!() };
@@ -77,7 +77,7 @@ fn given_known_records_come_back_too() {
 }
 
 #[test]
-fn a_text_loses_only_what_has_no_place() {
+fn texts_lose_only_what_the_format_cannot_hold() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let long = "ü".repeat(50_000);
@@ -101,7 +101,7 @@ fn an_activation_takes_at_most_48_bytes() {
 }
 
 #[test]
-fn a_folder_that_has_something_is_left_alone() {
+fn a_folder_with_content_is_left_alone() {
     let scratch = tempfile::tempdir().unwrap();
     std::fs::write(scratch.path().join("letter"), "dear").unwrap();
     let error = Recorder::create(scratch.path(), &some_about(), &Options::default()).err().unwrap();
@@ -120,7 +120,7 @@ fn a_folder_that_has_something_is_left_alone() {
 }
 
 #[test]
-fn what_is_no_recording_is_said_to_be_none() {
+fn folders_that_are_not_recordings_are_refused() {
     let scratch = tempfile::tempdir().unwrap();
     assert_eq!(Reader::open(&scratch.path().join("nothing")).err().unwrap().kind(), ErrorKind::NotFound);
     assert_eq!(Reader::open(scratch.path()).err().unwrap().kind(), ErrorKind::NotATrace);

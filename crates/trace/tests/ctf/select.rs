@@ -19,7 +19,7 @@ fn ran(record: &Record) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn a_stretch_begins_with_what_is_known_and_has_no_gap(
+    fn a_stretch_begins_with_the_known_state_and_has_no_gap(
         from in 999_000_000..1_200_000_000_u64, length in 0..200_000_000_u64,
     ) {
         let scratch = tempfile::tempdir()?;
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_lost_is_that_of_the_stretch() {
+fn losses_are_those_within_the_stretch() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("recording");
     let mut recorder =

@@ -26,7 +26,7 @@ fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
 }
 
 #[test]
-fn it_reads_every_event_in_either_byte_order() {
+fn babeltrace_reads_every_event_in_both_byte_orders() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("trace");
@@ -76,7 +76,7 @@ fn it_reads_every_event_in_either_byte_order() {
 }
 
 #[test]
-fn it_tells_what_was_discarded() {
+fn babeltrace_reports_discarded_events() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("trace");
     let mut writer = Writer::create(&folder, &some_about(ByteOrder::Little), 1, 128).unwrap();

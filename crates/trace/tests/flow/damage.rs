@@ -25,7 +25,7 @@ fn trace(order: ByteOrder, number: u64) -> (Vec<u8>, Streams, Vec<Event>) {
 
 /// Whatever is cut off, what is whole of a stream before is there, and that more was there is said.
 #[test]
-fn a_stream_cut_off_anywhere_is_read_up_to_its_last_whole_packet() {
+fn a_truncated_stream_is_read_up_to_its_last_whole_packet() {
     let (metadata, streams, written) = trace(ByteOrder::Little, 100);
     let of = |events: &[Event], producer| {
         events.iter().filter(|event| event.producer == producer).copied().collect::<Vec<_>>()
@@ -47,7 +47,7 @@ fn a_stream_cut_off_anywhere_is_read_up_to_its_last_whole_packet() {
 }
 
 #[test]
-fn metadata_cut_off_anywhere_lose_names_at_most() {
+fn truncated_metadata_loses_only_names() {
     for order in [ByteOrder::Little, ByteOrder::Big] {
         let (metadata, streams, written) = trace(order, 10);
         for length in 0..metadata.len() - 1 {
@@ -62,7 +62,7 @@ fn metadata_cut_off_anywhere_lose_names_at_most() {
 
 /// A damaged packet costs its own events alone.
 #[test]
-fn a_damaged_header_costs_its_packet_alone() {
+fn a_damaged_header_costs_only_its_packet() {
     let (metadata, streams, written) = trace(ByteOrder::Little, 100);
     let packets = streams[0].1.len() / PACKET;
     let all: HashSet<String> = written.iter().map(|event| format!("{event:?}")).collect();
@@ -105,7 +105,7 @@ fn a_damaged_header_costs_its_packet_alone() {
 }
 
 #[test]
-fn mutations_neither_panic_nor_run_away() {
+fn mutations_cause_no_panic_and_no_endless_loop() {
     let mut mutator = Mutator(6);
     let traces = [ByteOrder::Little, ByteOrder::Big].map(|order| trace(order, 12));
     for round in 0..5_000 {

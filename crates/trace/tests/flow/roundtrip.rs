@@ -9,7 +9,7 @@ use punctual_trace::flow::{About, ByteOrder, Event, Gap, Item, Kind, Reader, Wri
 const ORDERS: [ByteOrder; 2] = [ByteOrder::Little, ByteOrder::Big];
 
 #[test]
-fn everything_comes_back_in_either_byte_order() {
+fn everything_is_read_back_in_both_byte_orders() {
     for order in ORDERS {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("trace");
@@ -47,7 +47,7 @@ fn ticks_become_nanoseconds() {
 }
 
 #[test]
-fn long_pauses_begin_other_packets() {
+fn long_pauses_start_new_packets() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("trace");
     let pause = u64::from(u32::MAX);
@@ -80,7 +80,7 @@ fn discarded_events_are_a_gap() {
 }
 
 #[test]
-fn a_flushed_trace_can_be_read_and_goes_on() {
+fn a_flushed_trace_is_readable_and_continues() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = scratch.path().join("trace");
     let written = rounds(40);
@@ -125,7 +125,7 @@ fn causes_come_before_what_they_cause() {
 }
 
 #[test]
-fn what_is_none_says_what_it_is() {
+fn folders_that_are_not_traces_are_identified() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |path: &std::path::Path, said: &str| {
         let error = Reader::open(path).map(|_| ()).unwrap_err();

@@ -83,7 +83,7 @@ fn a_recording_of_lime_s() {
 }
 
 #[test]
-fn versions_are_transitions() {
+fn versions_of_a_thread_are_task_transitions() {
     let second = INFOS.replace("\"prio\":60", "\"prio\":61");
     let third = second.replace("\"affinity_mask\":3", "\"affinity_mask\":1");
     let later = events(3).replace("\"ts\":1", "\"ts\":2").replace("\"required_ns\":1", "\"required_ns\":2");
@@ -123,7 +123,7 @@ fn versions_are_transitions() {
 }
 
 #[test]
-fn a_file_that_was_cut_off_is_read_as_far_as_it_goes() {
+fn a_truncated_file_is_read_as_far_as_possible() {
     let whole = events(6);
     let all = activations(
         &import(folder(&[("40-0.events.json", &whole), ("40-0.infos.json", INFOS)]).path())
@@ -147,7 +147,7 @@ fn a_file_that_was_cut_off_is_read_as_far_as_it_goes() {
 }
 
 #[test]
-fn changed_events_never_panic() {
+fn changed_events_cause_no_panic() {
     let whole = events(3);
     let folder = folder(&[("40-0.infos.json", INFOS)]);
     mutations(whole.as_bytes(), 2_000, |bytes| {
@@ -180,7 +180,7 @@ fn has_gap(records: &[Record], tid: u32) -> bool {
 
 /// Infos with all that LiME may not know, and the times that it adds.
 #[test]
-fn infos_may_say_little() {
+fn infos_may_be_incomplete() {
     let infos = r#"{"pid":40,"tgid":39,"ppid":null,"comm":null,"cmd":null,"policy":"UNKNOWN","affinity_mask":{"cpu_set":[0,2]},
         "first_event_time":{"boottime_ns":1000000000,"iso8601":"1970-01-01T00:00:03.000000000Z"},"last_event_time":null}"#;
     let folder = folder(&[("40-0.events.json", &events(2)), ("40-0.infos.json", infos)]);
@@ -203,7 +203,7 @@ fn infos_may_say_little() {
 
 /// Infos are written last: who kills LiME may find half of them.
 #[test]
-fn infos_may_be_cut_off() {
+fn infos_may_be_truncated() {
     for end in 0..INFOS.len() {
         let folder = folder(&[("40-0.events.json", &events(1)), ("40-0.infos.json", &INFOS[..end])]);
         let (_, imported) = import(folder.path()).expect("imported");
@@ -216,7 +216,7 @@ fn infos_may_be_cut_off() {
 }
 
 #[test]
-fn a_line_that_is_no_event_is_a_gap_with_its_place() {
+fn an_invalid_line_is_reported_as_a_gap() {
     let whole = events(6);
     let third = whole.match_indices("sched_switched_in").nth(4).expect("it switches").0;
     let from = whole[..third].rfind('{').expect("an event");
@@ -301,7 +301,7 @@ fn a_thread_ends_and_its_number_is_used_again() {
 /// Where nothing says why a version ended, the thread was out of sight; or it is another one, whose number
 /// was used again.
 #[test]
-fn what_a_thread_did_when_it_went_out_of_sight_is_not_known() {
+fn the_state_of_a_thread_out_of_sight_is_unknown() {
     let whole = events(3);
     let asleep = whole.match_indices("sched_switched_out").nth(4).expect("it sleeps").0;
     let first = &whole[..whole[asleep..].find('\n').expect("a line") + asleep];
@@ -348,7 +348,7 @@ fn another_program_is_another_task() {
 
 /// Whoever writes the records may be out of room.
 #[test]
-fn it_stops_when_it_is_told_to() {
+fn import_stops_on_request() {
     // If it read on, it would find what is no event.
     let events = events(50) + "rubbish";
     let folder = folder(&[("40-0.events.json", &events), ("40-0.infos.json", INFOS)]);
@@ -364,7 +364,7 @@ fn it_stops_when_it_is_told_to() {
 
 /// Threads are merged by time, though each has its file.
 #[test]
-fn records_come_in_the_order_of_time() {
+fn records_are_in_order_of_time() {
     let other = events(30).replace("000,\"event", "500,\"event");
     let folder = folder(&[
         ("40-0.events.json", &events(30)),

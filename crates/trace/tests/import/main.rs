@@ -58,7 +58,7 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 #[test]
-fn what_is_no_trace_is_refused() {
+fn files_that_are_not_traces_are_refused() {
     let kind = |path: &Path| import(path).expect_err("no trace").kind();
     let empty = folder(&[("notes.txt", "nothing"), ("x-y.events.json", "[]")]);
     assert_eq!(kind(empty.path()), ErrorKind::NotATrace);

@@ -107,7 +107,7 @@ fn a_recording_with_a_known_truth() {
 }
 
 #[test]
-fn what_is_true_of_the_whole() {
+fn totals_and_platform_are_imported() {
     let folder = folder(&[]);
     let path = folder.path().join("perf.data");
     fs::write(&path, periodic(2).bytes()).expect("written");
@@ -126,7 +126,7 @@ fn what_is_true_of_the_whole() {
 }
 
 #[test]
-fn records_of_all_processors_come_in_the_order_of_time() {
+fn records_of_all_processors_are_in_order_of_time() {
     // One after the other, as perf writes them: each processor's for itself.
     let mut file = File::default();
     file.switch(100, (0, 120, 0), (40, FIFO_60)).switch(300, (40, FIFO_60, SLEEPS), IDLE);
@@ -157,7 +157,7 @@ fn records_of_all_processors_come_in_the_order_of_time() {
 }
 
 #[test]
-fn nobody_s_models_go_on_across_what_was_lost() {
+fn no_model_spans_a_loss() {
     for younger in [false, true] {
         let mut file = periodic(3);
         match younger {
@@ -179,7 +179,7 @@ fn nobody_s_models_go_on_across_what_was_lost() {
 }
 
 #[test]
-fn threads_are_followed_from_when_they_are_real_time_until_they_die() {
+fn threads_are_followed_from_becoming_real_time_until_their_end() {
     let mut file = File::default();
     file.name(10, 50, 50, "other", false)
         .switch(100, (0, 120, 0), (50, OTHER))
@@ -220,7 +220,7 @@ fn threads_are_followed_from_when_they_are_real_time_until_they_die() {
 
 /// A priority that is lent for the time that a lock is held makes no task.
 #[test]
-fn what_a_lock_lends_is_not_the_thread_s_own() {
+fn an_inherited_priority_is_not_the_threads_own() {
     let mut file = File::default();
     file.switch(100, (0, 120, 0), (40, FIFO_60))
         .lend(150, 40, FIFO_60, 10)
@@ -299,7 +299,7 @@ fn a_read_that_waits_is_named_by_its_descriptor() {
 }
 
 #[test]
-fn damage_is_said_with_its_place() {
+fn damage_is_reported_with_its_place() {
     // A header that says less than a header's length.
     let whole = periodic(8);
     let mut bytes = whole.bytes();
@@ -343,7 +343,7 @@ fn damage_is_said_with_its_place() {
 
 /// The library would take that much memory.
 #[test]
-fn no_size_is_taken_at_its_word() {
+fn sizes_in_the_file_are_checked() {
     let mut file = periodic(3);
     file.traced_by_the_processor(u64::MAX / 4);
     let (_, imported) = imported(&file).expect("imported");
@@ -355,7 +355,7 @@ fn no_size_is_taken_at_its_word() {
 }
 
 #[test]
-fn changed_files_never_panic() {
+fn changed_files_cause_no_panic() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("changed.data");
     let mut file = periodic(3);
@@ -401,7 +401,7 @@ fn recorded_by_perf(folder: &Path) -> Option<Vec<u8>> {
 
 /// What this machine's perf writes is read to its end, and changes of it do not hurt.
 #[test]
-fn what_perf_records_here() {
+fn a_recording_made_on_this_machine_is_imported() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(original) = recorded_by_perf(folder.path()) else { return };
     let path = folder.path().join("perf.data");

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_numbers_and_too_many_rows_are_told() {
+    fn rows_without_values_and_omitted_rows_are_mentioned() {
         let rows: Vec<Row> =
             (0..MOST_ROWS + 2).map(|row| Row { name: format!("task {row}"), boxes: [None, None] }).collect();
         let page = figure("Times", &rows, &Kinds { names: ["one", "two"], classes: ["one", "two"] }, "")

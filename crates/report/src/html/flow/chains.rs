@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_of_a_datum_has_no_gap_and_sums_up_to_its_latency() {
+    fn the_path_of_a_datum_has_no_gap_and_adds_up_to_its_latency() {
         let at = Instant::from_ns;
         let step = |task: &str, activation: u64, start: u64, until: u64| PathStep {
             task: task.into(),

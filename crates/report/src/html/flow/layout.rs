@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_that_need_not_cross_do_not() {
+    fn avoidable_crossings_are_avoided() {
         let layout = layout(&[(10.0, 10.0); 6], &[(0, 4), (1, 3), (2, 5), (0, 3)]);
         let y = |node: usize| layout.nodes[node].1;
         let crosses = |(a, b): (usize, usize), (c, d): (usize, usize)| (y(a) - y(c)) * (y(b) - y(d)) < 0.0;
@@ -344,7 +344,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_graph_is_drawn_without_overlap_and_all_but_feedback_goes_to_the_right(
+        fn graphs_are_drawn_without_overlap_and_only_feedback_goes_left(
             nodes in 1..24_usize,
             edges in prop::collection::vec((0..24_usize, 0..24_usize), 0..60),
         ) {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_far_apart_is_drawn_on_a_logarithmic_axis() {
+    fn wide_ranges_get_a_logarithmic_axis() {
         let near = Scale::of(ns(&[20_000, 900_000]).into_iter());
         assert!(!near.is_log);
         assert_eq!(

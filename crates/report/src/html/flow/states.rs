@@ -365,20 +365,20 @@ mod tests {
     }
 
     #[test]
-    fn a_long_stretch_is_cut_and_that_is_said() {
+    fn a_long_stretch_is_cut_with_a_note() {
         let states = states((0..10 * MOST_EVENTS).map(|number| event(100 + number, Kind::Push, 1, number)));
         assert_eq!((states.events(), states.is_cut), (MOST_EVENTS, true));
         assert!(figure(&states, Instant::from_ns(0)).into_string().contains("the rest is not drawn"));
     }
 
     #[test]
-    fn instances_that_never_end_do_not_add_up() {
+    fn instances_that_never_end_do_not_pile_up() {
         let states = states((0..100_000).map(|number| event(number % 100, Kind::Activation, 1, number)));
         assert_eq!(states.tasks[&1].live.len(), MOST_LIVE);
     }
 
     #[test]
-    fn what_a_gap_may_have_ended_does_not_go_on() {
+    fn a_state_does_not_extend_across_a_gap() {
         let gap = Gap {
             producer: 1,
             from: Instant::from_ns(130),

@@ -146,7 +146,7 @@ fn section<'a>(page: &'a str, id: &str) -> &'a str {
 }
 
 #[test]
-fn a_program_alone_has_a_page_that_says_nothing_of_threads() {
+fn the_page_of_a_program_alone_does_not_mention_threads() {
     let page = page(&of(vec![], program()), None, None, "aton");
     for words in ["All tasks", "No task was seen", "punctual record -o DIR", "Linux"] {
         assert!(!page.contains(words), "{words}");
@@ -163,7 +163,7 @@ fn a_program_alone_has_a_page_that_says_nothing_of_threads() {
 }
 
 #[test]
-fn threads_and_a_program_have_one_page_and_data_of_their_own() {
+fn threads_and_a_program_share_a_page_with_separate_data() {
     let model = of(vec![task("ctl", 7, 80)], program());
     let page = page(&model, None, None, "both");
     assert!(
@@ -184,7 +184,7 @@ fn threads_and_a_program_have_one_page_and_data_of_their_own() {
 }
 
 #[test]
-fn the_graph_tells_declared_edges_from_inferred_ones_and_draws_feedback_back() {
+fn the_graph_distinguishes_declared_edges_inferred_edges_and_feedback() {
     let page = page(&of(vec![], program()), None, None, "aton");
     let graph = section(&page, "dataflow");
     let (_, svg) = graph.split_once("<svg class=\"graph\"").expect("a picture");
@@ -201,7 +201,7 @@ fn the_graph_tells_declared_edges_from_inferred_ones_and_draws_feedback_back() {
 }
 
 #[test]
-fn a_graph_too_large_to_read_is_left_to_its_table() {
+fn a_graph_too_large_to_read_is_shown_as_a_table() {
     let mut flow = program();
     flow.channels.extend((4..400).map(|id| channel(id, &format!("channel-{id}"), &["camera"], &[])));
     let page = page(&of(vec![], flow), None, None, "aton");
@@ -214,7 +214,7 @@ fn a_graph_too_large_to_read_is_left_to_its_table() {
 }
 
 #[test]
-fn times_and_worst_cases_are_drawn_and_in_numbers() {
+fn times_and_worst_cases_are_drawn_and_printed() {
     let page = page(&of(vec![], program()), None, None, "aton");
     let tasks = section(&page, "flow-tasks");
     assert_eq!(
@@ -236,7 +236,7 @@ fn times_and_worst_cases_are_drawn_and_in_numbers() {
 }
 
 #[test]
-fn what_the_kernel_did_is_a_table_where_it_is_known() {
+fn the_kernels_part_is_a_table_if_known() {
     let mut flow = program();
     assert!(!page(&of(vec![], flow.clone()), None, None, "aton").contains("flow-kernel"));
     let part = |max| Distribution { count: 90, ..distribution(max) };
@@ -263,7 +263,7 @@ fn the_raster_of_states_is_around_the_worst_case() {
 }
 
 #[test]
-fn names_of_tasks_are_text_wherever_they_stand() {
+fn names_of_tasks_are_escaped_everywhere() {
     let flow = program();
     let mut about = About::default();
     about.tasks.insert(1, HOSTILE.into());

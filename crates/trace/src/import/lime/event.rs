@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_counted_once() {
+    fn unknown_lines_are_counted_once() {
         let mut notes = Notes::default();
         for line in [
             r#"{"ts":0,"event":"enter_set_scheduler","old_policy_num":1,"sched_policy":{"SCHED_RR":{"prio":60}}}"#,
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_those_of_the_kernel() {
+    fn calls_match_the_kernels_table() {
         let parse = |line: &str| event(line, &mut Notes::default());
         let enter = |call, object| Some(Event::Enter { call, object, sleep: None });
         let futex = parse(r#"{"ts":1,"event":"enter_futex","uaddr":4099,"op":393}"#);
@@ -469,7 +469,7 @@ mod tests {
 
     /// As LiME's own program writes them: names and numbers in its own spelling.
     #[test]
-    fn what_lime_writes_is_known() {
+    fn all_events_of_lime_are_known() {
         let mut notes = Notes::default();
         let mut parse = |line: &str| event(line, &mut notes);
         let sleep = |span| Some(Sleep::For(Duration::from_ns(span)));
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_says_why() {
+    fn invalid_events_are_explained() {
         let broken = |line: &str| match Event::parse(line.as_bytes(), &mut Notes::default()) {
             Line::Broken(why) => why,
             line => panic!("{line:?}"),

@@ -98,7 +98,7 @@ mod tests {
         broken\nID: x\n";
 
     #[test]
-    fn fields_are_where_the_text_says() {
+    fn fields_are_found_by_the_format_description() {
         let formats = formats(SECTION);
         assert_eq!(formats.len(), 1);
         let format = &formats[&318];

@@ -141,7 +141,7 @@ fn a_signal_without_a_handler_does_not_end_a_call() {
 
 /// restart_syscall(2) is a call of its own, which not every source shows.
 #[test]
-fn a_restart_goes_on_with_the_same_call_seen_or_unseen() {
+fn a_restart_continues_the_same_call() {
     for seen_restart in [false, true] {
         let seen = follow(|thread, out| {
             thread.switch_in(at(10), 0, out);
@@ -185,7 +185,7 @@ fn a_call_that_waits_for_a_handler_ends_with_it() {
 }
 
 #[test]
-fn a_stop_that_was_not_seen_is_a_sleep_where_the_call_waits() {
+fn an_unseen_stop_counts_as_a_sleep_if_the_call_waits() {
     let seen = follow(|thread, out| {
         thread.switch_in(at(10), 0, out);
         thread.enter(at(30), sleep(100), out);
@@ -199,7 +199,7 @@ fn a_stop_that_was_not_seen_is_a_sleep_where_the_call_waits() {
 
 /// The disk that a read waits for is no event: the file may be any.
 #[test]
-fn a_read_of_an_unknown_file_separates_only_where_it_waits_for_an_event() {
+fn a_read_of_an_unknown_file_separates_jobs_only_if_it_waits() {
     let separator = Separator { call: Call::Read, object: Object::None };
     let seen = follow(|thread, out| {
         thread.switch_in(at(10), 0, out);
@@ -218,7 +218,7 @@ fn a_read_of_an_unknown_file_separates_only_where_it_waits_for_an_event() {
 
 /// The machine was suspended for 5 ms: what it sleeps until has another zero than the trace.
 #[test]
-fn an_arrival_that_cannot_be_is_left_out() {
+fn an_impossible_arrival_is_omitted() {
     let seen = follow(|thread, out| {
         thread.switch_in(at(10_000), 0, out);
         thread.enter(at(13_000), sleep(15_000), out);
@@ -266,7 +266,7 @@ fn a_budget_comes_back_with_the_timer() {
 }
 
 #[test]
-fn what_was_before_a_gap_says_nothing_of_what_is_after() {
+fn state_does_not_carry_over_a_gap() {
     let seen = follow(|thread, out| {
         thread.switch_in(at(10), 0, out);
         thread.enter(at(30), sleep(100), out);

@@ -113,7 +113,7 @@ fn right_files_are_not_doubted() {
 }
 
 #[test]
-fn readings_that_are_no_ids_are_told() {
+fn values_that_are_not_ids_are_reported() {
     let rows: [(&str, Vec<Step>, Reading, bool, &str); 8] = [
         (
             "always 0",
@@ -180,7 +180,7 @@ fn readings_that_are_no_ids_are_told() {
 }
 
 #[test]
-fn ends_that_are_not_seen_are_told() {
+fn missing_ends_are_reported() {
     let steps: Vec<Step> =
         in_a_row(20).into_iter().filter(|(kind, object, _)| *kind != Kind::Stop || *object != 1).collect();
     let findings = said(&steps, |(_, object, _), _| object);
@@ -200,7 +200,7 @@ fn ends_that_are_not_seen_are_told() {
 }
 
 #[test]
-fn what_was_lost_is_no_reason_to_doubt() {
+fn losses_are_not_a_reason_to_doubt() {
     let steps: Vec<Step> = in_a_row(20).into_iter().filter(|(kind, ..)| *kind != Kind::Activation).collect();
     let doubts = seen(&steps, |(_, object, _), _| object);
     assert_eq!(doubts.findings(&file(FILE), Counted { lost: 40, ..Counted::default() }, [0, 0]), []);
@@ -220,7 +220,7 @@ fn a_task_may_begin_elsewhere_before_a_function_has_returned() {
 }
 
 #[test]
-fn names_that_are_none_are_told() {
+fn values_that_are_not_names_are_reported() {
     let mut doubts = seen(&in_a_row(2), |(_, object, _), _| object);
     doubts.name(true, 0, "image", None);
     doubts.name(true, 0, "image", Some("image"));
@@ -249,7 +249,7 @@ fn names_that_are_none_are_told() {
 }
 
 #[test]
-fn what_could_not_be_read_is_told_by_event() {
+fn unreadable_values_are_reported_by_event() {
     let doubts = seen(&in_a_row(100), |(_, object, _), _| object);
     let findings =
         doubts.findings(&file(FILE), Counted { unreadable: [0, 3, 1, 0], ..Counted::default() }, [0, 0]);
@@ -264,7 +264,7 @@ fn what_could_not_be_read_is_told_by_event() {
 }
 
 #[test]
-fn more_executors_than_declared_are_told() {
+fn undeclared_executors_are_reported() {
     let doubts = seen(&in_a_row(2), |(_, object, _), _| object);
     assert_eq!(doubts.findings(&file(&format!("executors = 2\n{FILE}")), Counted::default(), [0, 0]), []);
     let findings = doubts.findings(&file(&format!("executors = 1\n{FILE}")), Counted::default(), [0, 0]);
@@ -274,7 +274,7 @@ fn more_executors_than_declared_are_told() {
 proptest! {
     /// Tasks that wait for an executor each, in any order: whatever a right file sees, it is not doubted.
     #[test]
-    fn any_program_that_runs_is_believed(choices in prop::collection::vec((0_u64..6, 0_u32..3), 1..400)) {
+    fn valid_programs_raise_no_doubt(choices in prop::collection::vec((0_u64..6, 0_u32..3), 1..400)) {
         let mut steps = Vec::new();
         let (mut ready, mut threads) = (Vec::new(), [None; 3]);
         for (task, thread) in choices {
