@@ -8,12 +8,16 @@ mod load;
 mod processor;
 mod symbols;
 
-pub use processor::{Culprit, Event, Frame, Interrupt, Processor, Variable};
+pub use processor::{Culprit, Event, Frame, Interrupt, Processor, Thread, Variable};
 
+use crate::command::{Running, Waiting};
 use crate::error::Error;
 use load::Loaded;
 use processor::Shared;
 use punctual_model::Instant;
+use std::ffi::OsString;
+use std::process::ExitStatus;
+use std::time::Duration;
 use symbols::Symbols;
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -25,6 +29,9 @@ mod skeleton {
 pub fn supported() -> Result<(), Error> {
     load::require_tracepoints()
 }
+
+/// How long a command may take to end when it is asked to.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What was not seen on all processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,15 +50,17 @@ pub struct Meter {
     shared: Vec<Shared>,
     symbols: Symbols,
     before: Losses,
+    command: Option<Running>,
     /// When it began: all programs were attached by then.
     pub from: Instant,
 }
 
 impl Meter {
-    /// Loads and attaches everything, then begins on `processors`.
-    pub fn start(processors: &[u32]) -> Result<Meter, Error> {
+    /// Loads and attaches everything, then begins on `processors` and starts the command, if there is one.
+    pub fn start(processors: &[u32], command: &[OsString], to_stderr: bool) -> Result<Meter, Error> {
         let symbols = Symbols::read()?;
         let loaded = Loaded::new(&symbols)?;
+        let waiting = (!command.is_empty()).then(|| Waiting::start(command, to_stderr)).transpose()?;
         let before = loaded.runs();
         let mut shared = processors
             .iter()
@@ -59,7 +68,8 @@ impl Meter {
             .collect::<Result<Vec<_>, Error>>()?;
         let from = crate::system::now();
         shared.iter_mut().for_each(|processor| processor.set_active(true));
-        Ok(Meter { loaded, shared, symbols, before, from })
+        let command = waiting.map(Waiting::go).transpose()?;
+        Ok(Meter { loaded, shared, symbols, before, command, from })
     }
 
     /// Hands on all interrupts since the last call, each processor's in order. At least once in 100 ms, or
@@ -76,11 +86,24 @@ impl Meter {
         self.shared.iter().map(|shared| shared.read(&self.symbols)).collect()
     }
 
-    /// Ends the measurement, for good.
-    pub fn stop(&mut self) {
+    /// How the command ended, if there is one and it has.
+    pub fn command_status(&mut self) -> Option<ExitStatus> {
+        self.command.as_mut().and_then(Running::status)
+    }
+
+    /// Ends the measurement, for good, and asks the command to end. Returns the command's process if it goes on
+    /// nevertheless.
+    pub fn stop(&mut self) -> Result<Option<u32>, Error> {
+        self.set_inactive();
+        let Some(command) = &mut self.command else { return Ok(None) };
+        let ended = command.end(PATIENCE, || Ok(()))?;
+        Ok(ended.is_none().then(|| command.pid()))
+    }
+
+    fn set_inactive(&mut self) {
         self.shared.iter_mut().for_each(|processor| processor.set_active(false));
         // Programs that began before may be halfway; they take microseconds.
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
     }
 
     /// What was not seen since the beginning.

@@ -24,6 +24,7 @@ pub mod compare;
 pub mod extract;
 pub mod import;
 pub mod latency;
+pub mod measure;
 pub mod page;
 pub mod platform;
 pub mod probes;

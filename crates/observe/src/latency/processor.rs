@@ -1,6 +1,8 @@
 //! The memory that the programs share with user space, one piece for each processor.
 
-use super::skeleton::types::{latency_culprit, latency_maximum, latency_nmi_entry, latency_shared};
+use super::skeleton::types::{
+    latency_culprit, latency_maximum, latency_nmi_entry, latency_shared, latency_thread,
+};
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind};
 use crate::loader::text;
@@ -70,7 +72,9 @@ pub struct Culprit {
     pub duration: Duration,
     /// When it ended.
     pub at: Instant,
-    /// The thread that ran then.
+    /// The process that ran then.
+    pub pid: u32,
+    /// Its thread.
     pub tid: u32,
     /// Its name.
     pub comm: String,
@@ -82,6 +86,30 @@ pub struct Culprit {
     pub stack: Vec<Frame>,
 }
 
+/// The latencies of one thread on one processor, when it was the ready thread of highest priority: from the
+/// entry of the interrupt that woke it, or from when a thread did, until the scheduler let it run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread {
+    /// Process.
+    pub pid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Number of its policy.
+    pub policy: u32,
+    /// Real-time priority.
+    pub priority: u32,
+    /// How many there were.
+    pub wakeups: u64,
+    /// The sum of all.
+    pub total: Duration,
+    /// The greatest.
+    pub max: Duration,
+    /// When the thread was ready then.
+    pub max_at: Instant,
+}
+
 /// What was measured on a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
@@ -91,10 +119,10 @@ pub struct Processor {
     pub durations: [Duration; 4],
     /// Who that was; `None` where the variable is zero.
     pub culprits: [Option<Culprit>; 4],
-    /// The greatest latency of a woken real-time thread, and which.
-    pub measured: Option<Culprit>,
-    /// How many such latencies there were.
-    pub wakeups: u64,
+    /// Latencies of woken real-time threads, by thread.
+    pub threads: Vec<Thread>,
+    /// Latencies of threads for which there was no room.
+    pub unmeasured: u64,
     /// Durations that came out negative: there must be none.
     pub negative: u64,
     /// Sections and interrupts of which the beginning was not seen, because of an NMI.
@@ -173,7 +201,7 @@ impl Shared {
         std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
         // SAFETY: as above.
         let words = unsafe { &raw const (*shared).interrupts };
-        let room = unsafe { (*words).len() } as u64;
+        let room = length(words);
         let from = self.read_interrupts.max(end.saturating_sub(room));
         let copied: Vec<u64> = (from..end)
             // SAFETY: as above; the index is below the length.
@@ -229,7 +257,7 @@ impl Shared {
         // SAFETY: within the mapping; the programs write whole words.
         let (end, nmis) =
             unsafe { (addr_of!((*shared).nmis_end).read_volatile(), &raw const (*shared).nmis) };
-        let room = unsafe { (*nmis).len() } as u64;
+        let room = length(nmis);
         if end - self.read_nmis > room {
             events.push(Event::Lost(end - self.read_nmis - room));
         }
@@ -258,14 +286,35 @@ impl Shared {
                 number: self.number,
                 durations: greatest.map(|it| Duration::from_ns(it.duration)),
                 culprits: [0, 1, 2, 3].map(|at| culprit(culprits.cast::<latency_culprit>().add(at), symbols)),
-                measured: culprit(&raw const (*shared).latest, symbols),
-                wakeups: addr_of!((*shared).measured.count).read_volatile(),
+                threads: threads(addr_of!((*shared).threads).read_volatile()),
+                unmeasured: addr_of!((*shared).unmeasured).read_volatile(),
                 negative: addr_of!((*shared).cpu.negative).read_volatile(),
                 unseen: addr_of!((*shared).cpu.unseen).read_volatile(),
                 overhead: Duration::from_ns(addr_of!((*shared).overhead).read_volatile()),
             }
         }
     }
+}
+
+fn threads(slots: impl IntoIterator<Item = latency_thread>) -> Vec<Thread> {
+    let used = slots.into_iter().filter(|slot| slot.tid != 0 && slot.wakeups > 0);
+    let thread = |slot: latency_thread| Thread {
+        pid: slot.tgid,
+        tid: slot.tid,
+        comm: text(&slot.comm.map(|byte| byte as u8)),
+        policy: slot.policy,
+        priority: slot.priority,
+        wakeups: slot.wakeups,
+        total: Duration::from_ns(slot.total),
+        max: Duration::from_ns(slot.max),
+        max_at: Instant::from_ns(slot.max_at),
+    };
+    used.map(thread).collect()
+}
+
+/// The length of an array that is not read.
+fn length<T, const N: usize>(_: *const [T; N]) -> u64 {
+    N as u64
 }
 
 /// The culprit at `place`, once it is not being written.
@@ -280,7 +329,7 @@ unsafe fn culprit(place: *const latency_culprit, symbols: &Symbols) -> Option<Cu
             let copy = place.read_volatile();
             (before, copy, addr_of!((*place).sequence).read_volatile())
         };
-        if before == after && before.is_multiple_of(2) {
+        if before == after && before % 2 == 0 {
             return (copy.maximum.duration > 0).then(|| describe(&copy, symbols));
         }
         std::thread::yield_now();
@@ -297,6 +346,7 @@ fn describe(culprit: &latency_culprit, symbols: &Symbols) -> Culprit {
     Culprit {
         duration: Duration::from_ns(duration),
         at: Instant::from_ns(at),
+        pid: culprit.tgid,
         tid: culprit.tid,
         comm: text(&culprit.comm.map(|byte| byte as u8)),
         opened: place(opened),

@@ -11,6 +11,7 @@
 #define LATENCY_STACK	   32
 #define LATENCY_INTERRUPTS 16384 /* a power of two */
 #define LATENCY_NMIS	   256	 /* a power of two */
+#define LATENCY_THREADS	   128	 /* a power of two */
 
 /* Sources of interrupts: x86 vectors as they are, numbered interrupts from here on. */
 #define LATENCY_SOURCE_NMI   1
@@ -20,9 +21,9 @@
 /* Who was running when a variable grew. Being written while `sequence` is odd. */
 struct latency_culprit {
 	__u32 sequence;
+	__u32 tgid;
 	__u32 tid;
 	__u32 depth; /* entries of the stack */
-	__s32 prio;
 	char comm[16];
 	struct latency_maximum maximum;
 	__u64 stack[LATENCY_STACK];
@@ -53,10 +54,17 @@ struct latency_wakeup {
 	__u8 is_remote;	 /* another processor woke it; nothing has happened here yet */
 };
 
-/* The greatest latency, and how many there were. */
-struct latency_measured {
-	__u64 count;
-	__u64 sum;
+/* Latencies of one thread on one processor. Free while `tid` is 0. */
+struct latency_thread {
+	__u32 tid;
+	__u32 tgid;
+	__u32 policy;
+	__u32 priority;
+	char comm[16];
+	__u64 wakeups;
+	__u64 total;
+	__u64 max;
+	__u64 max_at; /* when it was ready */
 };
 
 struct latency_shared {
@@ -67,8 +75,9 @@ struct latency_shared {
 	__u64 previous_exit;
 	struct latency_culprit culprits[LATENCY_VARIABLES];
 	struct latency_wakeup wakeup;
-	struct latency_measured measured;
-	struct latency_culprit latest; /* of the greatest measured latency */
+	struct latency_thread threads[LATENCY_THREADS];
+	/* Latencies of threads for which there was no room. */
+	__u64 unmeasured;
 	/* How many words have been written; they lie at this number modulo the size. */
 	__u64 interrupts_end;
 	__u64 nmis_end;

@@ -86,8 +86,8 @@ static __noinline int describe(void *context, struct latency_culprit *culprit)
 
 	if (!culprit)
 		return 0;
+	culprit->tgid = task->tgid;
 	culprit->tid = task->pid;
-	culprit->prio = task->prio;
 	bpf_get_current_comm(culprit->comm, sizeof(culprit->comm));
 	bytes = bpf_get_stack(context, culprit->stack, sizeof(culprit->stack), 0);
 	culprit->depth = bytes > 0 ? bytes / sizeof(culprit->stack[0]) : 0;
@@ -212,28 +212,55 @@ int BPF_PROG(preempt_off, unsigned long ip, unsigned long parent)
 	return 0;
 }
 
-/* The chosen thread is about to run its own code. */
-static __always_inline void measure(void *context, struct latency_shared *shared)
+#define MOST_PROBES 8
+
+/* The entry of the running thread; a change of priority begins another. */
+static __always_inline struct latency_thread *entry_of(
+	struct latency_shared *shared, struct task_struct *task)
 {
+	for (__u32 probe = 0; probe < MOST_PROBES; probe++) {
+		struct latency_thread *thread =
+			&shared->threads[(task->pid + probe) & (LATENCY_THREADS - 1)];
+
+		if (thread->tid == (__u32)task->pid && thread->policy == task->policy &&
+			thread->priority == task->rt_priority)
+			return thread;
+		if (thread->tid)
+			continue;
+		thread->tgid = task->tgid;
+		thread->policy = task->policy;
+		thread->priority = task->rt_priority;
+		barrier();
+		thread->tid = task->pid;
+		return thread;
+	}
+	return NULL;
+}
+
+/* The chosen thread is about to run its own code. */
+static __always_inline void measure(struct latency_shared *shared)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct latency_wakeup *wakeup = &shared->wakeup;
-	struct latency_culprit *latest = &shared->latest;
 	__u64 now = bpf_ktime_get_ns();
 	__u64 latency = now - wakeup->ready - (shared->overhead - wakeup->overhead);
+	struct latency_thread *thread;
 
 	wakeup->is_running = 0;
 	if (now < wakeup->ready)
 		return;
-	shared->measured.count++;
-	shared->measured.sum += latency;
-	if (latency <= latest->maximum.duration)
+	thread = entry_of(shared, task);
+	if (!thread) {
+		shared->unmeasured++;
 		return;
-	latest->sequence++;
-	barrier();
-	latest->maximum.duration = latency;
-	latest->maximum.at = now;
-	describe(context, latest);
-	barrier();
-	latest->sequence++;
+	}
+	thread->wakeups++;
+	thread->total += latency;
+	if (latency <= thread->max)
+		return;
+	thread->max = latency;
+	thread->max_at = wakeup->ready;
+	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
 }
 
 SEC("tp_btf/preempt_enable")
@@ -249,7 +276,7 @@ int BPF_PROG(preempt_on, unsigned long ip, unsigned long parent)
 		return 0;
 	greatest = latency_preempt_on(&shared->cpu, ip);
 	if (shared->wakeup.is_running && shared->cpu.phase == PHASE_THREAD)
-		measure(ctx, shared);
+		measure(shared);
 	keep(ctx, shared, greatest);
 	return 0;
 }

@@ -1,0 +1,227 @@
+//! Measuring how late the kernel can make a thread, live: the section `latency` of a timing model.
+
+mod measuring;
+mod names;
+mod processors;
+mod sources;
+
+use crate::error::{Error, Result};
+use crate::monitor::{Monitor, Seen};
+use crate::{platform, watch};
+use measuring::MeasuringThreads;
+use names::Names;
+use processors::Online;
+use punctual_latency::HORIZON;
+use punctual_model::latency::{self, Culprit, Measured, RealTimeThread, SchedulingLatency, ThreadId};
+use punctual_model::{Instant, Policy, TimingModel};
+use punctual_observe::latency::{Frame, Meter, Processor, Thread};
+use punctual_report::counted;
+use sources::Sources;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Between two looks into the buffers of interrupts.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What to measure, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// When to end, if the command does not end before.
+    pub limit: Option<Duration>,
+    /// Which processors; all that are online, if empty.
+    pub cpus: Vec<u32>,
+    /// How often the measuring threads wake up; `None`: there are none.
+    pub measure: Option<Duration>,
+    /// What to run meanwhile; nothing, if empty.
+    pub command: Vec<OsString>,
+    /// Whether what the command prints goes to standard error, because standard output is for the model.
+    pub command_to_stderr: bool,
+}
+
+/// Measures until the limit, the end of the command, or `stop`. The result is a timing model with the section
+/// `latency`.
+pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<TimingModel> {
+    punctual_observe::latency::supported()?;
+    let cpus = processors::choose(&options.cpus)?;
+    let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
+    let mut meter = Meter::start(&cpus, &options.command, options.command_to_stderr)?;
+    let mut sources = Sources::new(&cpus);
+    let mut online = Online::new(&cpus);
+    let command_ended = wait(options, stop, monitor, &mut meter, &mut sources, &mut online);
+    let until = platform::now();
+    let left = meter.stop()?;
+    meter.drain(&mut |cpu, event| sources.add(cpu, event));
+    if let Some(process) = left {
+        watch::warn_still_running(process, monitor);
+    }
+    if let Some(status) = command_ended.filter(|status| !status.success()) {
+        watch::warn_command_failed(status, monitor);
+    }
+    let measuring = threads.as_ref().map_or(&[][..], MeasuringThreads::tids);
+    let section = section(&meter, &sources, &online, until, measuring);
+    drop(threads);
+    warn(&section, monitor);
+    Ok(TimingModel {
+        platform: platform::here().known(),
+        latency: Some(section),
+        ..TimingModel::new(platform::CLOCK)
+    })
+}
+
+/// Waits, and reads the buffers meanwhile; returns how the command ended, if that was the end.
+fn wait(
+    options: &Options,
+    stop: &AtomicBool,
+    monitor: &dyn Monitor,
+    meter: &mut Meter,
+    sources: &mut Sources,
+    online: &mut Online,
+) -> Option<std::process::ExitStatus> {
+    let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+    let mut progress = monitor.watching(options.limit);
+    while !stop.load(Ordering::Relaxed) {
+        let left = end.map_or(TICK, |end| end.saturating_duration_since(std::time::Instant::now()).min(TICK));
+        if left.is_zero() {
+            return None;
+        }
+        std::thread::sleep(left);
+        meter.drain(&mut |cpu, event| sources.add(cpu, event));
+        for cpu in online.look() {
+            sources.gap(cpu);
+        }
+        progress.update(&|| Seen { summary: counted(sources.count(), "interrupt"), lost: sources.lost() });
+        if let Some(status) = meter.command_status() {
+            return Some(status);
+        }
+    }
+    None
+}
+
+fn section(
+    meter: &Meter,
+    sources: &Sources,
+    online: &Online,
+    until: Instant,
+    measuring: &[u32],
+) -> SchedulingLatency {
+    let skipped = meter.losses().skipped;
+    let names = Names::read();
+    let processor = |measured: Processor| {
+        let cpu = measured.number;
+        let went_offline = online.times_offline(cpu);
+        let at_least = skipped > 0 || went_offline > 0 || measured.unseen > 0 || measured.negative > 0;
+        latency::Processor {
+            cpu,
+            observed_ns: until.since(meter.from),
+            // The kernel counts them for all processors together.
+            skipped_events: skipped,
+            lost_records: sources.lost_on(cpu),
+            went_offline,
+            negative_durations: measured.negative,
+            variables: Some(variables(&measured, at_least)),
+            interrupts: sources.interrupts(cpu, &names, at_least),
+            timers: None,
+            measured: latencies(measured.threads, measuring),
+        }
+    };
+    SchedulingLatency {
+        from_ns: meter.from,
+        until_ns: until,
+        kernel: platform::here().kernel,
+        preemption: platform::preemption(),
+        horizon_ns: HORIZON,
+        processors: meter.processors().into_iter().map(processor).collect(),
+        monitors: Vec::new(),
+    }
+}
+
+fn variables(measured: &Processor, at_least: bool) -> latency::Variables {
+    let [poid, psd, st, paie] = [0, 1, 2, 3].map(|at| latency::Variable {
+        max_ns: measured.durations[at],
+        at_least,
+        culprit: measured.culprits[at].as_ref().map(culprit),
+    });
+    latency::Variables { poid, psd, st, paie }
+}
+
+fn culprit(of: &punctual_observe::latency::Culprit) -> Culprit {
+    Culprit {
+        at_ns: of.at,
+        thread: ThreadId { name: of.comm.clone(), pid: of.pid, tid: of.tid },
+        opened: of.opened.as_ref().map(place),
+        closed: of.closed.as_ref().map(place),
+        stack: of.stack.iter().map(place).collect(),
+    }
+}
+
+/// `function+0x1c`, or the bare address.
+fn place(frame: &Frame) -> String {
+    match frame.function.is_empty() {
+        true => format!("{:#x}", frame.offset),
+        false => format!("{}+{:#x}", frame.function, frame.offset),
+    }
+}
+
+/// By thread, those of the measuring thread first.
+fn latencies(threads: Vec<Thread>, measuring: &[u32]) -> Vec<Measured> {
+    let mut by_thread = BTreeMap::new();
+    for thread in threads {
+        let Some(policy) = Policy::from_number(thread.policy) else { continue };
+        let id = ThreadId { name: thread.comm.clone(), pid: thread.pid, tid: thread.tid };
+        let observed = RealTimeThread { id, policy, priority: thread.priority };
+        let measured = Measured {
+            thread: (!measuring.contains(&thread.tid)).then_some(observed),
+            wakeups: thread.wakeups,
+            unmeasured: 0,
+            total_ns: thread.total,
+            max_ns: thread.max,
+            bounded_max_ns: Some(thread.max),
+            worst: vec![latency::Wakeup {
+                at_ns: thread.max_at,
+                latency_ns: thread.max,
+                ..Default::default()
+            }],
+        };
+        by_thread.insert(measured.key(), measured);
+    }
+    by_thread.into_values().collect()
+}
+
+/// Tells what makes the variables less than a bound.
+fn warn(section: &SchedulingLatency, monitor: &dyn Monitor) {
+    let each = |count: fn(&latency::Processor) -> u64| section.processors.iter().map(count);
+    let skipped = each(|cpu| cpu.skipped_events).max().unwrap_or(0);
+    if skipped > 0 {
+        let runs = counted(skipped, "run");
+        monitor.warn(&format!("the kernel skipped {runs} of the programs: every duration is \"at least\""));
+    }
+    let lost: u64 = each(|cpu| cpu.lost_records).sum();
+    if lost > 0 {
+        let lost = counted(lost, "record");
+        monitor.warn(&format!(
+            "{lost} of interrupts overwritten before they were read: there were more interrupts"
+        ));
+    }
+    let negative: u64 = each(|cpu| cpu.negative_durations).sum();
+    if negative > 0 {
+        let durations = counted(negative, "duration");
+        monitor.warn(&format!("{durations} came out negative; this is a bug of Punctual's"));
+    }
+    for cpu in section.processors.iter().filter(|cpu| cpu.went_offline > 0) {
+        monitor.warn(&format!("processor {} was offline for a while", cpu.cpu));
+    }
+}
+
+impl Options {
+    /// Checks the options by themselves.
+    pub fn check(&self) -> Result<()> {
+        match self.measure {
+            Some(period) if period.is_zero() => {
+                Err(Error::usage("a measuring thread needs a period above 0"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

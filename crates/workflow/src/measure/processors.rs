@@ -1,0 +1,108 @@
+//! Which processors are measured, and which of them go offline meanwhile.
+
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+/// Between two looks at which processors are online.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// The processors in a list such as `0-1,4`, ascending.
+fn parse_list(list: &str) -> Option<Vec<u32>> {
+    let mut processors = Vec::new();
+    for range in list.trim().split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last > 0xffff {
+            return None;
+        }
+        processors.extend(first..=last);
+    }
+    processors.sort_unstable();
+    processors.dedup();
+    Some(processors)
+}
+
+fn online() -> Option<Vec<u32>> {
+    parse_list(&fs::read_to_string(ONLINE).ok()?)
+}
+
+/// Those of `asked` if they are online; all that are online if none was asked for.
+pub fn choose(asked: &[u32]) -> Result<Vec<u32>> {
+    let online =
+        online().ok_or_else(|| Error::file(format!("cannot read which processors are online: {ONLINE}")))?;
+    if asked.is_empty() {
+        return Ok(online);
+    }
+    match asked.iter().find(|cpu| !online.contains(cpu)) {
+        Some(cpu) => Err(Error::target(format!("processor {cpu} is not online"))),
+        None => Ok(asked.to_vec()),
+    }
+}
+
+/// Notices processors that go offline.
+pub struct Online {
+    /// By processor: whether it was online at the last look, and how often it went offline.
+    known: BTreeMap<u32, (bool, u64)>,
+    next: Instant,
+}
+
+impl Online {
+    /// All of these are online now.
+    pub fn new(cpus: &[u32]) -> Online {
+        Online { known: cpus.iter().map(|&cpu| (cpu, (true, 0))).collect(), next: Instant::now() + LOOK }
+    }
+
+    /// Once in a while looks which processors are online; returns those that no longer are.
+    pub fn look(&mut self) -> Vec<u32> {
+        if Instant::now() < self.next {
+            return Vec::new();
+        }
+        self.next = Instant::now() + LOOK;
+        online().map_or_else(Vec::new, |now| self.update(&now))
+    }
+
+    fn update(&mut self, now: &[u32]) -> Vec<u32> {
+        let mut gone = Vec::new();
+        for (cpu, (was_online, times)) in &mut self.known {
+            let is_online = now.contains(cpu);
+            if *was_online && !is_online {
+                *times += 1;
+                gone.push(*cpu);
+            }
+            *was_online = is_online;
+        }
+        gone
+    }
+
+    /// How often a processor went offline.
+    pub fn times_offline(&self, cpu: u32) -> u64 {
+        self.known.get(&cpu).map_or(0, |known| known.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_processors() {
+        assert_eq!(parse_list("0-1,4\n"), Some(vec![0, 1, 4]));
+        assert_eq!(parse_list("3,1-2,2"), Some(vec![1, 2, 3]));
+        assert_eq!(parse_list("2-1"), None);
+        assert_eq!(parse_list(""), None);
+        assert_eq!(parse_list("0-99999999"), None);
+    }
+
+    #[test]
+    fn each_time_that_a_processor_goes_offline_counts() {
+        let mut online = Online::new(&[0, 1]);
+        assert_eq!(online.update(&[0]), vec![1]);
+        assert_eq!(online.update(&[0]), Vec::<u32>::new());
+        online.update(&[0, 1]);
+        assert_eq!(online.update(&[0]), vec![1]);
+        assert_eq!((online.times_offline(0), online.times_offline(1)), (0, 2));
+    }
+}
