@@ -411,15 +411,34 @@ pub struct Compare {
 ///
 /// The bound rests on rules that PREEMPT_RT kernels obey. On other kernels measured latencies are shown, and
 /// why there is no bound (docs/latency.md).
+///
+/// Without FILE it measures this machine, until the time is over, COMMAND has ended, or on SIGINT or SIGTERM.
 #[derive(Args, Debug)]
 #[command(after_long_help = examples(
-    "  punctual latency monday.timing.json                    bound and causes from a timing model
+    "  punctual latency --for 60                              measure this machine for a minute
+  punctual latency -o monday.timing.json -- ./robot      while a program runs
+  punctual latency monday.timing.json                    bound and causes from a timing model
   punctual latency mon.timing.json tue.timing.json       of two runs together
   punctual latency monday.timing.json --cpus 2-3 --json  of two processors, for programs"))]
 pub struct Latency {
     /// Timing models with latencies (*.timing.json; - is standard input); several are merged
-    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub files: Vec<PathBuf>,
+
+    /// Stop measuring after TIME (seconds, or 500ms, 5min, 2h) if COMMAND has not ended before
+    #[arg(long = "for", value_name = "TIME", value_parser = values::time, conflicts_with = "files")]
+    pub duration: Option<Duration>,
+
+    /// How often a thread on each processor wakes up under SCHED_FIFO to be measured; off: there is none
+    #[arg(long, value_name = "TIME|off", default_value = "1ms", value_parser = values::period)]
+    pub measure: values::Period,
+
+    /// Run COMMAND meanwhile
+    ///
+    /// It is not observed in any special way: it is load. If it is still running at the end, it gets SIGTERM.
+    #[arg(value_name = "COMMAND", last = true, conflicts_with = "files")]
+    #[arg(value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
 
     /// Only these processors, as a list: 0-1,4
     #[arg(long, value_name = "LIST", value_parser = values::cpus)]

@@ -64,6 +64,18 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
     cpus.ok_or_else(|| "expected processors such as 0-1,4".into())
 }
 
+/// How often something happens; `None`: never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Period(pub Option<Duration>);
+
+/// A span longer than zero, or `off`.
+pub fn period(text: &str) -> Result<Period, String> {
+    match text {
+        "off" => Ok(Period(None)),
+        text => time(text).map(|period| Period(Some(period))),
+    }
+}
+
 /// More than any kernel can have.
 const MOST_CPUS: u32 = 1 << 16;
 
@@ -89,6 +101,13 @@ mod tests {
         for nonsense in ["", "a", "2-1", "1-", "-1", "0,,1", "99999999"] {
             assert!(cpus(nonsense).is_err(), "{nonsense}");
         }
+    }
+
+    #[test]
+    fn periods_may_be_off() {
+        assert_eq!(period("off"), Ok(Period(None)));
+        assert_eq!(period("1ms"), Ok(Period(Some(Duration::from_millis(1)))));
+        assert!(period("0").is_err());
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod names;
 mod processors;
 mod sources;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::monitor::{Monitor, Seen};
 use crate::{platform, watch};
 use measuring::MeasuringThreads;
@@ -211,17 +211,5 @@ fn warn(section: &SchedulingLatency, monitor: &dyn Monitor) {
     }
     for cpu in section.processors.iter().filter(|cpu| cpu.went_offline > 0) {
         monitor.warn(&format!("processor {} was offline for a while", cpu.cpu));
-    }
-}
-
-impl Options {
-    /// Checks the options by themselves.
-    pub fn check(&self) -> Result<()> {
-        match self.measure {
-            Some(period) if period.is_zero() => {
-                Err(Error::usage("a measuring thread needs a period above 0"))
-            }
-            _ => Ok(()),
-        }
     }
 }

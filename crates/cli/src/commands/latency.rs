@@ -4,17 +4,34 @@ use crate::args;
 use crate::console::Console;
 use crate::failure::{Code, Failure};
 use crate::output::print;
-use crate::terminal;
+use crate::{stop, terminal};
 use punctual_model::{SchedulingLatency, TimingModel};
 use punctual_report::latency::{self as report, Analysed};
-use punctual_workflow::Destination;
 use punctual_workflow::latency::{self, Options, Processors};
+use punctual_workflow::{Destination, measure};
 
 pub fn run(arguments: args::Latency) -> Result<(), Failure> {
     let output = Output::new(&arguments)?;
-    let processors = arguments.cpus.map_or_else(Processors::default, |cpus| Processors::new(cpus.0));
-    let model = latency::read(&Options { files: arguments.files, processors })?;
+    let model = match arguments.files.is_empty() {
+        true => measured(arguments, &output)?,
+        false => {
+            let processors = arguments.cpus.map_or_else(Processors::default, |cpus| Processors::new(cpus.0));
+            latency::read(&Options { files: arguments.files, processors })?
+        }
+    };
     output.deliver(&model)
+}
+
+/// The latency of this machine, now.
+fn measured(arguments: args::Latency, output: &Output) -> Result<TimingModel, Failure> {
+    let options = measure::Options {
+        limit: arguments.duration,
+        cpus: arguments.cpus.map_or_else(Vec::new, |cpus| cpus.0.into_iter().collect()),
+        measure: arguments.measure.0,
+        command: arguments.command,
+        command_to_stderr: output.is_for_programs(),
+    };
+    Ok(measure::measure(&options, &*stop::on_signals()?, &Console::new(output.quiet))?)
 }
 
 /// Where the result goes.
@@ -33,6 +50,11 @@ impl Output {
             return Err(Failure::new(Code::Usage, message));
         }
         Ok(Output { destination, json: arguments.json, quiet: arguments.quiet })
+    }
+
+    /// Whether standard output is reserved for JSON.
+    fn is_for_programs(&self) -> bool {
+        self.json || self.destination.as_ref().is_some_and(Destination::is_standard_output)
     }
 
     /// Writes the model, prints the bounds, and fails if a measured latency is above its bound.

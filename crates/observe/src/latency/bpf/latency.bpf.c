@@ -94,14 +94,28 @@ static __noinline int describe(void *context, struct latency_culprit *culprit)
 	return 0;
 }
 
-/* Keeps the culprits of new maxima. The time that this takes is nobody's. */
+/*
+ * Takes the time that the observer has spent since it began to note a culprit from the thread. An
+ * interrupt in between makes the thread's time longer, never shorter.
+ */
+static __always_inline void take_overhead(struct latency_shared *shared)
+{
+	__u64 interference = bpf_ktime_get_ns() - shared->noting_since;
+
+	shared->overhead += interference - shared->cpu.interference;
+	shared->cpu.interference = interference;
+}
+
+/*
+ * Keeps the culprits of new maxima. Where it is interrupted, maxima of the interrupt's end have no
+ * culprit.
+ */
 static __always_inline void keep(void *context, struct latency_shared *shared, int greatest)
 {
-	struct latency_moment began, ended;
-
-	if (!greatest)
+	if (!greatest || shared->noting_since)
 		return;
-	began = latency_now(&shared->cpu);
+	shared->noting_since = latency_now(&shared->cpu).time;
+	barrier();
 	for (int variable = 0; variable < LATENCY_VARIABLES; variable++) {
 		struct latency_culprit *culprit = &shared->culprits[variable];
 
@@ -114,9 +128,9 @@ static __always_inline void keep(void *context, struct latency_shared *shared, i
 		barrier();
 		culprit->sequence++;
 	}
-	ended = latency_now(&shared->cpu);
-	shared->cpu.interference += ended.time - began.time;
-	shared->overhead += ended.time - began.time;
+	take_overhead(shared);
+	barrier();
+	shared->noting_since = 0;
 }
 
 static __always_inline void put(struct latency_shared *shared, __u64 *end, __u64 word)
@@ -165,6 +179,8 @@ int irqs_off(struct irqs_context *context)
 		return 0;
 	address = text + context->caller;
 	if (is_in(address, &interrupt_entry)) {
+		if (shared->noting_since)
+			take_overhead(shared);
 		latency_entry(&shared->cpu, address);
 		if (shared->wakeup.is_remote) {
 			shared->wakeup.is_remote = 0;
