@@ -154,7 +154,7 @@ struct Found {
     periods: Right,
     /// Of those whose arrivals are known.
     slips_known: Right,
-    /// Of the others that know what they skipped.
+    /// Of the others.
     slips: Right,
     skipped: u64,
     costs: Costs,
@@ -176,15 +176,16 @@ fn drivers(folder: &Path) -> Result<Vec<[String; 3]>, Error> {
             found.add(folder, driver, &replayed)?;
         }
     }
-    let Costs { compared, too_little, worst_ns } = found.costs;
+    let Costs { compared, too_little, worst_ns, too_much } = found.costs;
     let worst = if too_little > 0 { format!(", by up to {worst_ns} ns") } else { String::new() };
     Ok(vec![
         found.periods.row("drivers under load whose activations are on a grid: period right"),
         found.slips_known.row("of these with known arrivals: number of activations skipped right"),
-        found.slips.row("of the others that know what they skipped: the same"),
-        row("activations that they skipped in all", found.skipped.to_string(), ""),
+        found.slips.row("of the others: the same"),
+        row("activations without a release of their own in all", found.skipped.to_string(), ""),
         row("their jobs, compared with their own account", compared.to_string(), ""),
         row("jobs with too little cost", format!("{too_little}{worst}"), "0"),
+        row("jobs that cost more than the time from their wake-up to their end", too_much.to_string(), "0"),
     ])
 }
 
@@ -214,19 +215,19 @@ impl Found {
         let logged = log::logged(&fs::read_to_string(folder.join(format!("{driver}.csv")))?)?;
         let wrong = log::wrong_period(stream, said["period_ns"].as_u64().unwrap_or(0));
         self.periods.add(wrong.is_none());
-        let skipped = log::skipped(&logged);
+        let skipped = log::skipped(replayed.jobs(task), &logged);
         self.skipped += skipped;
         let wrong_slips = log::wrong_slips(stream, skipped);
         if on_arrivals(stream) {
             self.slips_known.add(wrong_slips.is_none());
-        } else if said["merges"] == 0 {
+        } else {
             self.slips.add(wrong_slips.is_none());
         }
         if let Some(wrong) = wrong.or(wrong_slips) {
             eprintln!("{driver}: {wrong}");
         }
         let costs = log::costs(replayed.jobs(task), &logged);
-        if costs.too_little > 0 {
+        if costs.too_little + costs.too_much > 0 {
             eprintln!("{driver}: {costs:?}");
         }
         self.costs += costs;

@@ -98,9 +98,9 @@ fn under_load() -> Result<Outcome> {
         let own = tasks(&replayed.model, "drv").into_iter().find(|task| u64::from(task.pid) == driven.pid);
         let Some(task) = own else { return fail(format!("{driver} was not seen")) };
         costs += log::costs(replayed.jobs(task), &driven.logged);
-        wrong.extend(driven.wrong(task)?.map(|message| format!("{driver}: {message}")));
+        wrong.extend(driven.wrong(task, replayed.jobs(task))?.map(|message| format!("{driver}: {message}")));
     }
-    let Costs { compared, too_little, worst_ns } = costs;
+    let Costs { compared, too_little, worst_ns, .. } = costs;
     ensure!(compared > 1_000, "only {compared} jobs were compared");
     ensure!(too_little == 0, "{too_little} of {compared} jobs have too little cost, one by {worst_ns} ns");
     // A machine that loses its processors makes lateness, which models must survive.
@@ -114,16 +114,17 @@ fn logs() -> Result<Outcome> {
 5,100,120,1000,1010
 7,300,330,1015,1035
 ";
-    let listed = "thread,tid,phase,primary,arrival_ns,start_ns,end_ns,cost_ns
-drv,3,0,true,100,110,140,10
-drv,3,0,true,300,310,350,19
-src,4,0,true,,1,2,1
+    let listed =
+        "thread,tid,phase,primary,arrival_ns,release_earliest_ns,release_latest_ns,start_ns,end_ns,cost_ns
+drv,3,0,true,100,105,105,110,140,10
+drv,3,0,true,300,300,310,310,350,19
+src,4,0,true,,1,1,1,2,1
 ";
     let (logged, listed) = (log::logged(logged)?, log::listed(listed, "drv")?);
     let [listed] = &listed.into_values().collect::<Vec<_>>()[..] else { return fail("one task was listed") };
-    let Costs { compared, too_little, worst_ns } = log::costs(listed, &logged);
+    let Costs { compared, too_little, worst_ns, .. } = log::costs(listed, &logged);
     ensure!((compared, too_little, worst_ns) == (2, 1, 1), "{compared} compared, {too_little} by {worst_ns}");
-    let skipped = (log::skipped(&logged), skipped_by_arrivals(listed, 100));
+    let skipped = (log::skipped(listed, &logged), skipped_by_arrivals(listed, 100));
     ensure!(skipped == (1, Some(1)), "{skipped:?}");
     Ok(Outcome::Completed)
 }
@@ -152,11 +153,11 @@ fn read(folder: &Path, driver: &str) -> Result<Option<Driven>> {
 impl Driven {
     /// What is wrong with the period, or with the number of activations skipped where arrivals are exact:
     /// elsewhere a slip beside another is as good as a late release.
-    fn wrong(&self, task: &Task) -> Result<Option<String>> {
+    fn wrong(&self, task: &Task, listed: &[Listed]) -> Result<Option<String>> {
         let stream = primary(task)?;
         let period = self.said["period_ns"].as_u64().unwrap_or(0);
         let exact = self.said["driver"] == "sleep_absolute";
-        let slips = || wrong_slips(stream, log::skipped(&self.logged)).filter(|_| exact);
+        let slips = || wrong_slips(stream, log::skipped(listed, &self.logged)).filter(|_| exact);
         Ok(wrong_period(stream, period).or_else(slips))
     }
 }

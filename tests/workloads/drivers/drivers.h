@@ -18,8 +18,9 @@ struct run {
 	int64_t beginning_ns; // arrival of the first job
 	int64_t done;	      // waits so far
 	int64_t skipped;      // activations so far without a wait
-	int64_t taken;	// further activations that the last wait consumed: they were over by then
-	int64_t events; // events made so far
+	int64_t taken; // further activations that the last wait consumed: they were over by then
+	_Atomic int64_t made;  // by `src`: its events so far, with the one that it is making
+	int64_t events;	       // the same, counted by a driver
 	int64_t interruptions; // calls that a signal cut short
 	atomic_bool finished;
 
@@ -49,7 +50,7 @@ struct driver {
 	bool deadline;			    // SCHED_DEADLINE
 	bool drifts;			    // its period drifts
 	bool own_time; // `drv` itself waits for the next arrival, and may skip past ones
-	bool merges;   // events without a waiter may merge into one, without `drv` noticing
+	bool merges;   // events without a waiter merge into one
 	int burst;     // events at once; 0 means 1
 };
 

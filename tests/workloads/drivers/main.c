@@ -119,6 +119,8 @@ static void *drv(void *unused)
 	for (; run.done < run.jobs; run.done++) {
 		skip_what_is_over();
 		driver->wait(&run);
+		if (driver->merges)
+			run.taken = run.made - (run.done + run.skipped) - 1;
 		truth_job_begins(&run);
 		run.skipped += run.taken;
 		run.taken = 0;
@@ -141,6 +143,7 @@ static void *src(void *unused)
 	int64_t beginning = run.beginning_ns + (driver->half_behind ? run.period_ns / 2 : 0);
 	for (int64_t j = 0; !run.finished; j++) {
 		sleep_until(beginning + j * run.period_ns);
+		run.made = j + 1;
 		driver->event(&run);
 	}
 	return unused;
@@ -193,7 +196,6 @@ static void print_done(void)
 	print_number("pid", getpid());
 	print_number("jobs", run.done);
 	print_number("skipped", run.skipped);
-	print_number("merges", driver->merges);
 	print_number("burst", driver->burst ? driver->burst : 1);
 	print_number("interruptions", run.interruptions);
 	print_number("period_ns", driver->drifts ? 0 : run.period_ns);

@@ -33,6 +33,8 @@ pub struct Logged {
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
     pub arrival_ns: Option<u64>,
+    /// Where its wake-up was seen before it ran.
+    pub release_ns: Option<u64>,
     pub start_ns: u64,
     pub end_ns: u64,
     pub cost_ns: u64,
@@ -69,9 +71,12 @@ pub fn listed(text: &str, thread: &str) -> Result<BTreeMap<Key, Vec<Listed>>, St
         row.get("thread") == Some(&thread) && row.get("primary") == Some(&"true")
     };
     for row in rows(text).filter(is_wanted) {
+        let (earliest, latest) = (number(&row, "release_earliest_ns")?, number(&row, "release_latest_ns")?);
+        let start_ns = number(&row, "start_ns")?;
         let job = Listed {
             arrival_ns: number(&row, "arrival_ns").ok(),
-            start_ns: number(&row, "start_ns")?,
+            release_ns: (earliest == latest && latest < start_ns).then_some(latest),
+            start_ns,
             end_ns: number(&row, "end_ns")?,
             cost_ns: number(&row, "cost_ns")?,
         };
@@ -88,6 +93,8 @@ pub struct Costs {
     pub too_little: u64,
     /// By how much at most.
     pub worst_ns: u64,
+    /// Their cost exceeds the time from start to end by more than the kernel explains.
+    pub too_much: u64,
 }
 
 impl std::ops::AddAssign for Costs {
@@ -95,32 +102,55 @@ impl std::ops::AddAssign for Costs {
         self.compared += other.compared;
         self.too_little += other.too_little;
         self.worst_ns = self.worst_ns.max(other.worst_ns);
+        self.too_much += other.too_much;
     }
 }
 
-/// Each listed job must have cost what those that say they were in it took. Both are in order.
+/// The logged jobs that were in each listed one: those that began after the one before it had ended. Both are in
+/// order. A start that was not seen itself may be late.
+fn contained<'a>(
+    listed: &'a [Listed],
+    logged: &'a [Logged],
+) -> impl Iterator<Item = (&'a Listed, &'a [Logged])> {
+    let mut from = listed.first().map_or(0, |job| logged.partition_point(|own| own.seen_ns < job.start_ns));
+    listed.iter().map(move |job| {
+        let until = logged.partition_point(|own| own.seen_ns <= job.end_ns).max(from);
+        (job, &logged[std::mem::replace(&mut from, until)..until])
+    })
+}
+
+/// How far the kernel's clocks may be apart over a job, and its readings of them.
+const CLOCKS_NS: u64 = 10_000;
+
+/// Whether a job costs more than its thread can have had. A thread that preempts another when it is woken is
+/// charged from then on, before it runs.
+fn costs_too_much(job: &Listed) -> bool {
+    job.release_ns.is_some_and(|woken| job.cost_ns > job.end_ns.saturating_sub(woken) + CLOCKS_NS)
+}
+
+/// Each listed job must have cost what those that say they were in it took.
 pub fn costs(listed: &[Listed], logged: &[Logged]) -> Costs {
     let mut costs = Costs::default();
-    for job in listed {
-        let from = logged.partition_point(|own| own.seen_ns < job.start_ns);
-        let until = logged.partition_point(|own| own.seen_ns <= job.end_ns);
-        let own: u64 = logged[from..until.max(from)].iter().map(|own| own.cpu_ns).sum();
-        costs.compared += u64::from(from < until);
+    for (job, inside) in contained(listed, logged) {
+        let own: u64 = inside.iter().map(|own| own.cpu_ns).sum();
+        costs.compared += u64::from(!inside.is_empty());
         costs.too_little += u64::from(job.cost_ns < own);
         costs.worst_ns = costs.worst_ns.max(own.saturating_sub(job.cost_ns));
+        costs.too_much += u64::from(costs_too_much(job));
     }
     costs
 }
 
-/// Activations that nobody waited for, between the first and the last job of the log.
-pub fn skipped(logged: &[Logged]) -> u64 {
-    match (logged.first(), logged.last()) {
-        (Some(first), Some(last)) => (last.index - first.index + 1).saturating_sub(logged.len() as u64),
-        _ => 0,
-    }
+/// Activations without a release of their own between the first listed job and the last: nobody waited for
+/// them, their events became one, or the C library made no call since nothing was to be waited for.
+pub fn skipped(listed: &[Listed], logged: &[Logged]) -> u64 {
+    let mut released = contained(listed, logged).filter_map(|(_, inside)| Some(inside.first()?.index));
+    let Some(first) = released.next() else { return 0 };
+    let (releases, last) = released.fold((1, first), |(releases, _), index| (releases + 1, index));
+    (last - first + 1).saturating_sub(releases)
 }
 
-/// The same of jobs with known arrivals, all on a grid of this period.
+/// Activations that jobs with known arrivals, all on a grid of this period, left out.
 pub fn skipped_by_arrivals(listed: &[Listed], period_ns: u64) -> Option<u64> {
     let (first, last) = (listed.first()?.arrival_ns?, listed.last()?.arrival_ns?);
     Some(((last - first) / period_ns + 1).saturating_sub(listed.len() as u64))
