@@ -56,6 +56,9 @@ const COUNT_EVERY: u64 = 512;
 /// Most disturbed releases kept: the last ones.
 const MOST_DISTURBED: usize = 32;
 
+/// Most stalls kept: those of the latest releases.
+const MOST_STALLS: usize = 16;
+
 /// Most wide windows kept: the widest ones.
 const MOST_WIDE: usize = 16;
 
@@ -80,7 +83,10 @@ pub struct PeriodicSummary {
     /// The first places inside segments where activations were skipped: latest bound of the next release,
     /// and how many.
     slips: Vec<(i64, i64)>,
+    /// The last disturbed releases; without those of stalls, of which there may be many.
     disturbed: Vec<(i64, Disturbance)>,
+    /// The latest releases of those that a stall made late: lateness, latest bound.
+    stalls: Vec<(i64, i64)>,
     /// The widest windows: width, floor, latest bound.
     wide: Vec<(i64, i64, i64)>,
     lateness: Lateness,
@@ -129,8 +135,10 @@ impl PeriodicSummary {
         if floor < evidence {
             keep_wide(&mut self.wide, (latest.wrapping_sub(floor), floor, latest));
         }
-        if let Some(disturbance) = disturbance {
-            self.disturb((latest, disturbance));
+        match disturbance {
+            Some(Disturbance::Stall) => keep_stall(&mut self.stalls, (latest.wrapping_sub(evidence), latest)),
+            Some(disturbance) => self.disturb((latest, disturbance)),
+            None => {}
         }
         self.take(Entry { floor, evidence, latest, advance: advance as i64 });
     }
@@ -253,6 +261,7 @@ impl PeriodicSummary {
             keep_wide(&mut self.wide, (width, floor + y, latest + y));
         }
         later.disturbed.iter().for_each(|&(at, disturbance)| self.disturb((at + y, disturbance)));
+        later.stalls.iter().for_each(|&(late, at)| keep_stall(&mut self.stalls, (late, at + y)));
         for (at, entry) in later.head.iter().enumerate() {
             let mut entry = entry.lifted(y);
             if at == 0 {
@@ -321,6 +330,13 @@ fn keep_wide(wide: &mut Vec<(i64, i64, i64)>, window: (i64, i64, i64)) {
     wide.truncate(MOST_WIDE);
 }
 
+/// Keeps the stalls of the latest releases; of equals the first.
+fn keep_stall(stalls: &mut Vec<(i64, i64)>, stall: (i64, i64)) {
+    let place = stalls.partition_point(|other| other.0 >= stall.0);
+    stalls.insert(place, stall);
+    stalls.truncate(MOST_STALLS);
+}
+
 /// Keeps the first slips. Those at one instant are ordered by size, so that the order in which pieces merge does
 /// not show.
 fn keep_slip(slips: &mut Vec<(i64, i64)>, at: i64, activations: i64) {
@@ -343,5 +359,25 @@ mod tests {
         let mut backwards = Vec::new();
         given.iter().for_each(|&(at, activations)| keep_slip(&mut backwards, at, activations));
         assert_eq!(backwards, forwards);
+    }
+
+    /// However many releases a stall made less late after it.
+    #[test]
+    fn the_latest_release_keeps_its_stall() {
+        let mut summary = PeriodicSummary::new();
+        for job in 0..4_000 {
+            let arrival = model::Instant::from_ns(1_000_000 * job);
+            let (late, disturbance) = match job {
+                100 => (30_000_000, Some(Disturbance::Stall)),
+                _ if job % 20 == 7 => (150_000, Some(Disturbance::Stall)),
+                _ => (20_000 + job % 7 * 1_000, None),
+            };
+            let released = arrival + model::Duration::from_ns(late);
+            let release = Release { arrival: Some(arrival), window: model::Window::at(released) };
+            summary.push_with(&release, 1, disturbance);
+        }
+        let typical = summary.model().and_then(|model| model.typical).expect("a typical model");
+        let reasons: Vec<_> = typical.left_out.iter().map(|out| out.reason).collect();
+        assert_eq!(reasons, [Some(Disturbance::Stall)]);
     }
 }

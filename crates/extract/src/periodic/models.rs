@@ -202,7 +202,9 @@ impl Query<'_> {
 
     fn typical(&self, strips: &Strips, evidence: &Evidence) -> Option<Typical> {
         let reason = |at: i64| {
-            self.summary.disturbed.iter().find(|(disturbed, _)| *disturbed == at).map(|(_, reason)| *reason)
+            let disturbed = self.summary.disturbed.iter().find(|(disturbed, _)| *disturbed == at);
+            let is_stall = self.summary.stalls.iter().any(|(_, stalled)| *stalled == at);
+            disturbed.map(|(_, reason)| *reason).or(is_stall.then_some(Disturbance::Stall))
         };
         let mut left_out = Vec::new();
         for out in &evidence.left_out {
