@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod declared;
+mod live;
 mod model;
 mod remarks;
 mod run;

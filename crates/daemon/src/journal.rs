@@ -4,7 +4,7 @@
 //! A slot has two cells, written in turn, each with a sequence number and a checksum. So one of them is always
 //! intact.
 
-use crate::record::Record;
+use crate::record::{ENCODED, Record};
 use crate::text::trusted;
 use memmap2::MmapMut;
 use rustix::fs::{FlockOperation, flock};
@@ -14,9 +14,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a cell: checksum (4), length (4), sequence number (8), content.
-pub(crate) const CELL: usize = 1024;
+/// Offset of a cell's content, after checksum (4), length (4) and sequence number (8).
 const CONTENT: usize = 16;
+/// Bytes of a cell: 1,024.
+const CELL: usize = CONTENT + ENCODED;
 const SLOT: usize = 2 * CELL;
 /// The most specs.
 pub const SLOTS: usize = 1 << 16;
@@ -78,7 +79,7 @@ struct Head {
 
 impl Head {
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![0; CELL - CONTENT];
+        let mut bytes = vec![0; ENCODED];
         let length = postcard::to_slice(&(MAGIC, VERSION, self), &mut bytes).expect("it is small").len();
         bytes.truncate(length);
         bytes
@@ -251,7 +252,7 @@ impl Journal {
 
     /// Writes a slot. Once this returns, the record survives this process.
     pub fn write(&mut self, slot: usize, record: &Record) {
-        let mut content = [0; CELL - CONTENT];
+        let mut content = [0; ENCODED];
         let length = record.encode(&mut content);
         self.put(1 + slot, &content[..length]);
     }

@@ -1,11 +1,13 @@
 //! What a slot of the journal holds of one spec.
 
-use crate::journal::CELL;
 use crate::kernel::{Processors, Scheduling, State};
 use punctual_model::Duration;
 use punctual_schedule::{Assignment, Parameters};
 use serde::{Deserialize, Serialize};
 use std::rc::Rc;
+
+/// Greatest size of an encoded record, in bytes.
+pub(crate) const ENCODED: usize = 1008;
 
 /// Bytes of a spec's name, and of a plugin's, at most.
 pub const LONGEST_NAME: usize = 64;
@@ -92,7 +94,7 @@ impl Applied {
 impl Record {
     /// Writes it; returns how many bytes that are. Names have at most [`LONGEST_NAME`] bytes, so there is
     /// room.
-    pub(crate) fn encode(&self, bytes: &mut [u8; CELL - 16]) -> usize {
+    pub(crate) fn encode(&self, bytes: &mut [u8; ENCODED]) -> usize {
         postcard::to_slice(self, bytes).expect("names are bounded").len()
     }
 
@@ -189,7 +191,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_largest_record_fits_and_is_read_back() {
-        let mut bytes = [0; CELL - 16];
+        let mut bytes = [0; ENCODED];
         for record in [example(), Record { thread: None, name: None, ..example() }] {
             let length = record.encode(&mut bytes);
             assert_eq!(Record::decode(&bytes[..length]), Some(record));

@@ -161,7 +161,7 @@ fn verdict(row: &Configured, stream: Option<&Stream>) -> Verdict {
             Some(_) => Verdict::Contradicts,
             None => Verdict::NoPeriod,
         },
-        Kind::Bursty => match (Shape::of(stream), row.burst) {
+        Kind::Bursty => match (Shape::new(stream), row.burst) {
             (Shape::Bursts { jobs, .. }, Some(burst)) if jobs == burst => Verdict::Fits,
             (Shape::Bursts { .. }, None) => Verdict::Fits,
             _ => Verdict::Contradicts,
@@ -240,7 +240,7 @@ fn arrival(row: &Configured, stream: &Stream) -> (String, String) {
             let text = sporadic.map(|sporadic| format!("≥ {} apart", at_least(sporadic.min_separation_ns)));
             (text.unwrap_or("–".into()), "–".into())
         }
-        _ => match Shape::of(stream) {
+        _ => match Shape::new(stream) {
             Shape::Periodic(periodic) => (period_and_slips(periodic), jitters(periodic)),
             Shape::Bursts { jobs, span } => (format!("≤ {jobs} in {}", at_least(span)), "–".into()),
             Shape::Sporadic(separation) => (format!("≥ {} apart", at_least(separation)), "–".into()),

@@ -52,7 +52,7 @@ pub enum Format {
 
 impl Format {
     /// The format that the extension of a file's name asks for, in whatever case.
-    pub fn of(file: &Path) -> Result<Format, Error> {
+    pub fn from_file_name(file: &Path) -> Result<Format, Error> {
         match file.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase()).as_deref() {
             Some("csv") => Ok(Format::Csv),
             Some("parquet") => Ok(Format::Parquet),
@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn the_file_name_determines_the_format() {
-        assert_eq!(Format::of(Path::new("a/jobs.csv")).unwrap(), Format::Csv);
-        assert_eq!(Format::of(Path::new("jobs.PARQUET")).unwrap(), Format::Parquet);
+        assert_eq!(Format::from_file_name(Path::new("a/jobs.csv")).unwrap(), Format::Csv);
+        assert_eq!(Format::from_file_name(Path::new("jobs.PARQUET")).unwrap(), Format::Parquet);
         for name in ["jobs", "jobs.json", ".csv", ""] {
-            let error = Format::of(Path::new(name)).unwrap_err().to_string();
+            let error = Format::from_file_name(Path::new(name)).unwrap_err().to_string();
             assert!(error.contains(".csv") && error.contains(".parquet"), "{error}");
         }
     }

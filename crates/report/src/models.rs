@@ -34,7 +34,7 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
     if let Some(reason) = &task.primary_reason {
         text.push(format!("Why this separator: {}.", visible(reason.trim_end_matches('.'))));
     }
-    match (Shape::of(stream), &stream.arrival.periodic) {
+    match (Shape::new(stream), &stream.arrival.periodic) {
         (Shape::Periodic(periodic), _) => text.extend(regular(periodic, stream, begin)),
         (shape, periodic) => {
             text.push(match shape {

@@ -119,7 +119,7 @@ pub(crate) fn policy(task: &Task) -> String {
 /// Period or arrival, and jitter, in words.
 pub(crate) fn arrival(stream: &Stream) -> String {
     use crate::number::{at_least, at_most, period};
-    match Shape::of(stream) {
+    match Shape::new(stream) {
         Shape::Periodic(periodic) => {
             format!("every {}, jitter {}", period(periodic), at_most(periodic.usual_jitter()))
         }
@@ -184,7 +184,7 @@ pub(crate) fn legend(shown: &[&Task]) -> Vec<String> {
             .iter()
             .copied()
             .filter_map(primary)
-            .any(|stream| matches!(Shape::of(stream), Shape::Periodic(periodic) if what(periodic)))
+            .any(|stream| matches!(Shape::new(stream), Shape::Periodic(periodic) if what(periodic)))
     };
     let lines = [
         (

@@ -23,7 +23,7 @@ pub(crate) const TITLES: [&str; 4] = ["half", "90 %", "99 %", "99.9 %"];
 
 /// Lateness of releases on the periodic grid, where the stream is shown as periodic.
 pub(crate) fn lateness(stream: &Stream) -> Option<Row> {
-    let Shape::Periodic(periodic) = Shape::of(stream) else { return None };
+    let Shape::Periodic(periodic) = Shape::new(stream) else { return None };
     let quantiles = stream.percentiles?.lateness?;
     let row = row("Lateness", &quantiles, periodic.jitter_ns, stream.releases);
     Some(Row { is_sampled: periodic.on == PeriodicOn::Release, ..row })

@@ -29,7 +29,7 @@ impl<'a> Shape<'a> {
     /// The shape of a stream's arrivals: periodic where releases, or known arrivals, stay within a period of
     /// it; else bursts, if there are any; else periodic where the lateness does not wander off as it does
     /// when releases come at random; else sporadic.
-    pub(crate) fn of(stream: &'a Stream) -> Self {
+    pub(crate) fn new(stream: &'a Stream) -> Self {
         let periodic = stream.arrival.periodic.as_ref();
         if let Some(periodic) = periodic.filter(|periodic| wandering(periodic, stream) < periodic.period_ns) {
             return Shape::Periodic(periodic);
@@ -96,13 +96,13 @@ mod tests {
 
     #[test]
     fn little_jitter_is_periodic() {
-        assert!(matches!(Shape::of(&stream(41, &[4_960, 9_960], 2_000)), Shape::Periodic(_)));
+        assert!(matches!(Shape::new(&stream(41, &[4_960, 9_960], 2_000)), Shape::Periodic(_)));
     }
 
     #[test]
     fn three_at_once_every_40_ms_are_bursts() {
         let bursty = stream(27_000, &[0, 2, 39_800, 39_802, 39_804, 79_700], 750);
-        assert_eq!(Shape::of(&bursty), Shape::Bursts { jobs: 3, span: Duration::from_us(39_800) });
+        assert_eq!(Shape::new(&bursty), Shape::Bursts { jobs: 3, span: Duration::from_us(39_800) });
     }
 
     /// A timer that the machine served 12 ms late, after which two jobs had to be caught up with.
@@ -110,10 +110,10 @@ mod tests {
     fn known_arrivals_on_a_grid_are_periodic_however_late_their_releases() {
         let mut late = stream(12_000, &[0, 1, 2_900, 7_900], 200);
         late.response = Some(Response { max_ns: Duration::from_us(12_300), mean_ns: None });
-        assert!(matches!(Shape::of(&late), Shape::Periodic(_)));
+        assert!(matches!(Shape::new(&late), Shape::Periodic(_)));
         // The same releases, not known when they were due.
         late.arrival.periodic.as_mut().expect("periodic").on = PeriodicOn::Release;
-        assert!(matches!(Shape::of(&late), Shape::Bursts { jobs: 3, .. }));
+        assert!(matches!(Shape::new(&late), Shape::Bursts { jobs: 3, .. }));
     }
 
     /// Sleeps of random length until times that the thread asked for: known, but on no grid.
@@ -121,13 +121,13 @@ mod tests {
     fn known_arrivals_at_random_are_sporadic() {
         let random = stream(160_000, &[1_000, 3_000, 6_000], 1_000);
         assert_eq!(random.arrival.periodic.as_ref().map(|periodic| periodic.on), Some(PeriodicOn::Arrival));
-        assert!(matches!(Shape::of(&random), Shape::Sporadic(_)));
+        assert!(matches!(Shape::new(&random), Shape::Sporadic(_)));
     }
 
     #[test]
     fn one_long_delay_leaves_a_long_trace_periodic() {
         let late = stream(6_000, &[900, 3_500, 8_000], 10_000);
-        assert!(matches!(Shape::of(&late), Shape::Periodic(_)));
+        assert!(matches!(Shape::new(&late), Shape::Periodic(_)));
     }
 
     /// One release 2 s late, and one beyond the period's: the others keep time.
@@ -136,16 +136,16 @@ mod tests {
         let mut odd = stream(16, &[300, 700, 1_400], 5_000);
         odd.arrival.periodic =
             Some(punctual_model::Periodic { jitter_ns: Duration::from_ms(2_000), ..example::disturbed() });
-        assert!(matches!(Shape::of(&odd), Shape::Periodic(_)));
+        assert!(matches!(Shape::new(&odd), Shape::Periodic(_)));
         odd.arrival.periodic = Some(example::extra());
-        assert!(matches!(Shape::of(&odd), Shape::Periodic(_)));
+        assert!(matches!(Shape::new(&odd), Shape::Periodic(_)));
     }
 
     #[test]
     fn random_gaps_are_sporadic() {
         let mut random = stream(160_000, &[1_000, 3_000, 6_000], 1_000);
-        assert_eq!(Shape::of(&random), Shape::Sporadic(Duration::from_us(4_959)));
+        assert_eq!(Shape::new(&random), Shape::Sporadic(Duration::from_us(4_959)));
         random.arrival.sporadic = None;
-        assert_eq!(Shape::of(&random), Shape::Unknown);
+        assert_eq!(Shape::new(&random), Shape::Unknown);
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Summed<'a> {
                 None => groups.push(vec![task]),
             }
         }
-        groups.into_iter().map(|group| Summed::of(&group)).collect()
+        groups.into_iter().map(|group| Summed::new(&group)).collect()
     }
 
     /// Its row; `tasks` are all of the model.
@@ -56,7 +56,7 @@ impl<'a> Summed<'a> {
         }
     }
 
-    fn of(phases: &[&'a Task]) -> Summed<'a> {
+    fn new(phases: &[&'a Task]) -> Summed<'a> {
         let longest = phases.iter().max_by_key(|task| primary(task).map_or(0, |stream| stream.jobs));
         let (Some(longest), [_, _, ..]) = (longest, phases) else {
             let only = phases.first().copied().expect("a group has a task");
@@ -137,7 +137,7 @@ fn mean(all: impl Iterator<Item = (Option<Duration>, u64)>) -> Option<Duration> 
 fn periodic(streams: &[&Stream]) -> Option<Periodic> {
     let mut all: Vec<&Periodic> = Vec::new();
     for stream in streams.iter().filter(|stream| stream.arrival.periodic.is_some()) {
-        let Shape::Periodic(periodic) = Shape::of(stream) else { return None };
+        let Shape::Periodic(periodic) = Shape::new(stream) else { return None };
         all.push(periodic);
     }
     let first = *all.first()?;

@@ -43,7 +43,7 @@ pub struct JobList {
 impl JobList {
     /// A new file, `*.csv` or `*.parquet`.
     pub fn new(path: &Path, replace: bool) -> Result<JobList> {
-        let format = Format::of(path).map_err(|error| Error::usage(error.to_string()))?;
+        let format = Format::from_file_name(path).map_err(|error| Error::usage(error.to_string()))?;
         Ok(JobList { destination: Destination::new(path, replace)?, format })
     }
 }

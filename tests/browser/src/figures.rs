@@ -66,7 +66,7 @@ fn place(page: &Opened, figure: &str) -> Result<String> {
 }
 
 /// What the legend tells at the cursor.
-fn told(page: &Opened, figure: &str) -> Result<Vec<String>> {
+fn legend(page: &Opened, figure: &str) -> Result<Vec<String>> {
     let values = page.ask(&format!(
         "[...document.querySelectorAll('{figure} .series output')].map((value) => value.value)"
     ))?;
@@ -120,7 +120,7 @@ fn hover(page: &Opened) -> Result {
     page.hover(&over(&figure), 0.5, 0.5)?;
     page.until(&format!("document.querySelector('{figure} .place').value !== ''"))?;
     ensure!(place(page, &figure)?.contains("jobs in a row"), "{}", place(page, &figure)?);
-    let values = told(page, &figure)?;
+    let values = legend(page, &figure)?;
     ensure!(values.len() == 2 && values.iter().all(|value| value.ends_with(" ms")), "{values:?}");
     page.hover(&format!("{figure} figcaption"), 0.5, 0.5)?;
     page.until(&format!("document.querySelector('{figure} .place').value === ''"))
@@ -358,7 +358,7 @@ fn raster(page: &Opened) -> Result {
     // No value is told that is not one.
     page.ask(&format!("document.querySelector('{figure} .canvas').focus()"))?;
     page.press("End")?;
-    let values = told(page, &figure)?;
+    let values = legend(page, &figure)?;
     ensure!(value(&values[0])? >= 0.0 && value(&values[2])? >= jitter, "{values:?}");
     Ok(())
 }
@@ -380,7 +380,7 @@ fn marks(page: &Opened) -> Result {
         let index =
             page.number(&format!("{plot}.uplot.data[{series}].findIndex((value) => value !== null)"))?;
         page.ask(&format!("{plot}.point({index})"))?;
-        let values = told(page, &figure)?;
+        let values = legend(page, &figure)?;
         ensure!(values[series - 1].ends_with(told_there), "{values:?}");
         // Hidden, it is not drawn.
         let before = ink(page, &figure)?;

@@ -32,7 +32,7 @@ impl Plant {
         for thread in [control(), suspending(), burst(), random(), changing(), once(), skipping()] {
             records.extend(thread);
         }
-        let mut plant = Plant::of(records);
+        let mut plant = Plant::new(records);
         describe_skipping(&mut plant.model);
         plant
     }
@@ -48,10 +48,10 @@ impl Plant {
             });
             records.extend(thread.records);
         }
-        Plant::of(records)
+        Plant::new(records)
     }
 
-    fn of(records: Vec<Record>) -> Plant {
+    fn new(records: Vec<Record>) -> Plant {
         let mut extractor = Extractor::new(Options::default());
         records.iter().for_each(|record| extractor.record(record));
         let until = Instant::from_ns(BEGIN + LENGTH);

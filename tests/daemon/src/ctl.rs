@@ -1,8 +1,8 @@
 //! `punctual ctl`; `run --model` is in `models.rs`.
 
-use crate::server::{Server, said};
-use crate::{Outcome, Table, ensure};
-use libtest_mimic::{Completion, Failed};
+use crate::Table;
+use crate::server::{Server, expect_exit};
+use punctual_test_support::{Outcome, Result, ensure};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -15,22 +15,22 @@ pub const ALL: Table = &[
     ("ctl::run_survives_a_kill_of_the_daemon", survives),
 ];
 
-fn json(command: Command) -> Result<Value, Failed> {
-    Ok(serde_json::from_str(&said(command, 0)?.0)?)
+fn json(command: Command) -> Result<Value> {
+    Ok(serde_json::from_str(&expect_exit(command, 0)?.0)?)
 }
 
-pub fn specs(server: &Server) -> Result<Vec<Value>, Failed> {
+pub fn specs(server: &Server) -> Result<Vec<Value>> {
     Ok(json(server.ctl(&["list", "--json"]))?["specs"].as_array().cloned().unwrap_or_default())
 }
 
-fn tells() -> Outcome {
+fn tells() -> Result<Outcome> {
     let server = Server::start()?;
     let status = json(server.ctl(&["status", "--json"]))?;
-    ensure(
+    ensure!(
         status["status"]["specs"] == 0
             && status["clients"].as_array().is_some_and(|clients| clients.len() == 1),
-        || status.to_string(),
-    )?;
+        "{status}"
+    );
     let plugins = json(server.ctl(&["plugins", "--json"]))?;
     let names: Vec<&str> = plugins["plugins"]
         .as_array()
@@ -38,19 +38,20 @@ fn tells() -> Outcome {
         .flatten()
         .filter_map(|plugin| plugin["name"].as_str())
         .collect();
-    ensure(names == ["RM", "FP", "RR", "EDF"], || plugins.to_string())?;
+    ensure!(names == ["RM", "FP", "RR", "EDF"], "{plugins}");
     for (what, word) in [("status", "has run for"), ("plugins", "EDF"), ("list", "No specs")] {
-        let (out, _) = said(server.ctl(&[what]), 0)?;
-        ensure(out.contains(word), || out)?;
+        let (out, _) = expect_exit(server.ctl(&[what]), 0)?;
+        ensure!(out.contains(word), "{out}");
     }
-    Ok(Completion::Completed)
+    Ok(Outcome::Completed)
 }
 
-fn failures() -> Outcome {
+fn failures() -> Result<Outcome> {
     let server = Server::start()?;
-    let expect = |arguments: &[&str], code: i32, words: &str| -> Result<(), Failed> {
-        let (_, err) = said(server.ctl(arguments), code)?;
-        ensure(err.contains(words) && err.lines().count() == 1, || format!("{arguments:?}: {err}"))
+    let expect = |arguments: &[&str], code: i32, words: &str| -> Result {
+        let (_, err) = expect_exit(server.ctl(arguments), code)?;
+        ensure!(err.contains(words) && err.lines().count() == 1, "{arguments:?}: {err}");
+        Ok(())
     };
     expect(&["release", "4711"], 6, "there is no spec 4711")?;
     expect(&["status", "--socket", "/nowhere"], 7, "cannot be reached at /nowhere")?;
@@ -58,48 +59,49 @@ fn failures() -> Outcome {
     expect(&["run", "--priority", "5", "--", "/nowhere/at/all"], 4, "/nowhere/at/all cannot be started")?;
     expect(&["run", "--model", "/nowhere", "--", "true"], 5, "/nowhere")?;
     expect(&["run", "--period", "10ms", "--plugin", "XY", "--", "true"], 6, "XY")?;
-    ensure(specs(&server)?.is_empty(), || "a spec stayed".into())?;
-    Ok(Completion::Completed)
+    ensure!(specs(&server)?.is_empty(), "a spec stayed");
+    Ok(Outcome::Completed)
 }
 
-/// What `/proc/<pid>/stat` says of a thread's policy.
+/// The policy of a thread in `/proc/<pid>/stat`.
 pub fn policy(process: u64, thread: u64) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
     stat.rsplit(')').next()?.split_whitespace().nth(38)?.parse().ok()
 }
 
-fn runs() -> Outcome {
+fn runs() -> Result<Outcome> {
     let server = Server::start()?;
     let mut command =
         server.ctl(&["run", "--period", "10ms", "--runtime", "2ms", "--name", "mine", "--", "sh", "-c"]);
     // The 41st field of stat is the policy; a program that the shell starts does not inherit it.
     command.arg(
-        "read stat < /proc/$$/stat; set -- $stat; echo $$ ${41}; read stat < /proc/self/stat; cut -d ' ' -f 41 /proc/self/stat; exit 7",
+        "read stat < /proc/$$/stat; set -- $stat; echo $$ ${41}; read stat < /proc/self/stat; \
+         cut -d ' ' -f 41 /proc/self/stat; exit 7",
     );
-    let (out, _) = said(command, 7)?;
+    let (out, _) = expect_exit(command, 7)?;
     let lines: Vec<&str> = out.lines().collect();
-    ensure(lines.len() == 2 && lines[0].ends_with(" 1") && lines[1] == "0", || out.clone())?;
-    ensure(specs(&server)?.is_empty(), || "its spec did not end with it".into())?;
-    Ok(Completion::Completed)
+    ensure!(lines.len() == 2 && lines[0].ends_with(" 1") && lines[1] == "0", "{out}");
+    ensure!(specs(&server)?.is_empty(), "its spec did not end with it");
+    Ok(Outcome::Completed)
 }
 
-fn refuses() -> Outcome {
+fn refuses() -> Result<Outcome> {
     let server = Server::start()?;
     let mark = server.folder().join("it ran");
     let touch = mark.display().to_string();
     let (_, err) =
-        said(server.ctl(&["run", "--period", "10ms", "--runtime", "9.9ms", "--", "touch", &touch]), 2)
+        expect_exit(server.ctl(&["run", "--period", "10ms", "--runtime", "9.9ms", "--", "touch", &touch]), 2)
             .or_else(|_| {
-                said(
+                expect_exit(
                     server.ctl(&["run", "--period", "10000us", "--runtime", "9900us", "--", "touch", &touch]),
                     6,
                 )
             })?;
-    ensure(!mark.exists() && err.contains("punctual: "), || err)?;
-    Ok(Completion::Completed)
+    ensure!(!mark.exists() && err.contains("punctual: "), "{err}");
+    Ok(Outcome::Completed)
 }
 
-fn survives() -> Outcome {
+fn survives() -> Result<Outcome> {
     let mut server = Server::start()?;
     let mut command =
         server.ctl(&["run", "--priority", "5", "--plugin", "FP", "--", "sh", "-c", "echo $$; read end"]);
@@ -114,7 +116,7 @@ fn survives() -> Outcome {
     let scheduled = policy(process, process);
     drop(child.stdin.take());
     child.wait()?;
-    ensure(before.len() == 1 && before == after, || format!("{before:?} became {after:?}"))?;
-    ensure(scheduled == Some(1), || format!("its policy is {scheduled:?}"))?;
-    Ok(Completion::Completed)
+    ensure!(before.len() == 1 && before == after, "{before:?} became {after:?}");
+    ensure!(scheduled == Some(1), "its policy is {scheduled:?}");
+    Ok(Outcome::Completed)
 }

@@ -1,9 +1,9 @@
-//! `libpunctual.so.1`: what it lets others see, and programs in C that use it.
+//! `libpunctual.so.1`: its exported symbols, and C programs that use it.
 
+use crate::Table;
 use crate::built::{built, root};
-use crate::server::{Server, said};
-use crate::{Outcome, Table, ensure, skip};
-use libtest_mimic::{Completion, Failed};
+use crate::server::{Server, expect_exit};
+use punctual_test_support::{Outcome, Result, ensure, skip};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -26,8 +26,8 @@ fn include() -> PathBuf {
     root().join("crates/client/include")
 }
 
-/// Compiles a program of `crates/client/tests/c`, as strictly as one may.
-fn compiled(server: &Server, name: &str) -> Result<PathBuf, Failed> {
+/// Compiles a program of `crates/client/tests/c` with all warnings.
+fn compiled(server: &Server, name: &str) -> Result<PathBuf> {
     if let Some(program) = crate::built::compiled(name) {
         return Ok(program);
     }
@@ -41,23 +41,23 @@ fn compiled(server: &Server, name: &str) -> Result<PathBuf, Failed> {
         .arg("-L")
         .arg(&built().library)
         .arg("-lpunctual");
-    said(cc, 0)?;
+    expect_exit(cc, 0)?;
     Ok(program)
 }
 
-fn shows() -> Outcome {
+fn shows() -> Result<Outcome> {
     if crate::built::compiled("").is_some() {
         return skip("what a library shows is the same everywhere");
     }
     let mut nm = Command::new("nm");
     nm.args(["-D", "--defined-only", "--with-symbol-versions"]).arg(built().library.join("libpunctual.so.1"));
-    let (symbols, _) = said(nm, 0)?;
+    let (symbols, _) = expect_exit(nm, 0)?;
     let shown: BTreeSet<String> =
         symbols.lines().filter_map(|line| line.split_whitespace().last()).map(str::to_owned).collect();
     let mut declared = BTreeSet::new();
     for header in ["punctual.h", "retif.h"] {
         let text = std::fs::read_to_string(include().join(header))?;
-        // Prototypes begin in the first column, and are told from all else by that.
+        // Only prototypes begin in the first column.
         for line in text
             .lines()
             .filter(|line| line.starts_with(|c: char| c.is_ascii_lowercase()) && line.contains('('))
@@ -68,17 +68,15 @@ fn shows() -> Outcome {
         }
     }
     let shown: BTreeSet<String> = shown.into_iter().filter(|name| !name.starts_with("PUNCTUAL_1")).collect();
-    ensure(shown == declared, || {
-        let differ: Vec<&String> = shown.symmetric_difference(&declared).collect();
-        format!("declared or shown, but not both: {differ:?}")
-    })?;
+    let differ: Vec<&String> = shown.symmetric_difference(&declared).collect();
+    ensure!(differ.is_empty(), "either declared or exported, but not both: {differ:?}");
     let mut readelf = Command::new("readelf");
     readelf.arg("-d").arg(built().library.join("libpunctual.so.1"));
-    ensure(said(readelf, 0)?.0.contains("[libpunctual.so.1]"), || "its soname is another one".into())?;
-    Ok(Completion::Completed)
+    ensure!(expect_exit(readelf, 0)?.0.contains("[libpunctual.so.1]"), "its soname is another one");
+    Ok(Outcome::Completed)
 }
 
-fn headers() -> Outcome {
+fn headers() -> Result<Outcome> {
     if crate::built::compiled("").is_some() {
         return skip("there is no compiler here");
     }
@@ -102,47 +100,47 @@ fn headers() -> Outcome {
             "-I",
         ]);
         cc.arg(include()).arg(&source);
-        said(cc, 0)?;
+        expect_exit(cc, 0)?;
     }
-    Ok(Completion::Completed)
+    Ok(Outcome::Completed)
 }
 
-fn manual() -> Outcome {
+fn manual() -> Result<Outcome> {
     let page = root().join("crates/client/man/punctual.3");
     let mut man = Command::new("man");
     man.args(["--warnings", "-l"]).arg(page).env("LC_ALL", "C.UTF-8").env("MANWIDTH", "100");
     if Command::new("man").arg("--version").output().is_err() {
         return skip("there is no man here");
     }
-    let (text, warnings) = said(man, 0)?;
-    ensure(warnings.is_empty(), || warnings)?;
-    ensure(text.contains("punctual_spec_wait_period"), || text)?;
-    Ok(Completion::Completed)
+    let (text, warnings) = expect_exit(man, 0)?;
+    ensure!(warnings.is_empty(), "{warnings}");
+    ensure!(text.contains("punctual_spec_wait_period"), "{text}");
+    Ok(Outcome::Completed)
 }
 
-fn same_socket() -> Outcome {
+fn same_socket() -> Result<Outcome> {
     let (client, daemon) = (punctual_client::DEFAULT_SOCKET, punctual_daemon::config::DEFAULT_SOCKET);
-    ensure(client == daemon, || format!("a client looks at {client}, but the daemon listens at {daemon}"))?;
-    Ok(Completion::Completed)
+    ensure!(client == daemon, "a client looks at {client}, but the daemon listens at {daemon}");
+    Ok(Outcome::Completed)
 }
 
 /// Runs a program that checks for itself.
-fn checks(name: &str) -> Outcome {
+fn checks(name: &str) -> Result<Outcome> {
     let server = Server::start()?;
-    let (out, _) = said(server.program(compiled(&server, name)?), 0)?;
-    ensure(out == "all is so\n", || out)?;
-    Ok(Completion::Completed)
+    let (out, _) = expect_exit(server.program(compiled(&server, name)?), 0)?;
+    ensure!(out == "all is so\n", "{out}");
+    Ok(Outcome::Completed)
 }
 
-fn promises() -> Outcome {
+fn promises() -> Result<Outcome> {
     checks("library")
 }
 
-fn published() -> Outcome {
+fn published() -> Result<Outcome> {
     checks("published")
 }
 
-fn listing() -> Outcome {
+fn listing() -> Result<Outcome> {
     let server = Server::start()?;
     let program = compiled(&server, "listing1")?;
     // SCHED_FIFO is 1, SCHED_DEADLINE 6; the first takes no desired runtime, the second does.
@@ -153,26 +151,26 @@ fn listing() -> Outcome {
     for (plugin, expected) in cases {
         let mut command = server.program(&program);
         command.args(["1000", plugin]);
-        let (out, _) = said(command, 0)?;
-        ensure(out == expected, || format!("under {plugin}: {out}"))?;
+        let (out, _) = expect_exit(command, 0)?;
+        ensure!(out == expected, "under {plugin}: {out}");
     }
-    // Longer than the deadline; more than nanoseconds can say.
+    // Longer than the deadline; too long for 64 bits of nanoseconds.
     for runtime in ["20000", "18446744073709551615"] {
         let mut command = server.program(&program);
         command.arg(runtime);
-        said(command, 11)?;
+        expect_exit(command, 11)?;
     }
-    Ok(Completion::Completed)
+    Ok(Outcome::Completed)
 }
 
-/// Who has no privileges is scheduled in real time as far as a rule lets them, and is told when none does.
-fn another_user() -> Outcome {
+/// Users without privileges get real-time scheduling as far as a rule allows, and an error if none does.
+fn another_user() -> Result<Outcome> {
     const NOBODY: u32 = 65534;
     if !rustix::process::geteuid().is_root() {
         return skip("another user's programs can be run by root only");
     }
     let mut server = Server::start()?;
-    // All that they need is where they may read: the folder of a build may be nobody's but its owner's.
+    // Everything they need is in a folder they can read: that of the build may be private.
     std::fs::set_permissions(server.folder(), std::fs::Permissions::from_mode(0o755))?;
     let program = compiled(&server, "listing1")?;
     std::fs::copy(built().library.join("libpunctual.so.1"), server.folder().join("libpunctual.so.1"))?;
@@ -186,19 +184,19 @@ fn another_user() -> Outcome {
             .gid(NOBODY);
         command
     };
-    let (out, _) = said(theirs(&server), 0)?;
-    ensure(out == "5 jobs, 0 with options, accepted 1000, policy 1, after it 0\n", || out)?;
+    let (out, _) = expect_exit(theirs(&server), 0)?;
+    ensure!(out == "5 jobs, 0 with options, accepted 1000, policy 1, after it 0\n", "{out}");
     std::fs::write(server.folder().join("rules.conf"), "- EDF max_utilization 8\n")?;
     server.restart()?;
-    said(theirs(&server), 12)?;
-    Ok(Completion::Completed)
+    expect_exit(theirs(&server), 12)?;
+    Ok(Outcome::Completed)
 }
 
-fn no_daemon() -> Outcome {
+fn no_daemon() -> Result<Outcome> {
     let server = Server::start()?;
     let program = compiled(&server, "listing1")?;
     let mut command = server.program(program);
     command.env("PUNCTUALD_SOCKET", server.folder().join("none"));
-    said(command, 10)?;
-    Ok(Completion::Completed)
+    expect_exit(command, 10)?;
+    Ok(Outcome::Completed)
 }

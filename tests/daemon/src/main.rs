@@ -1,6 +1,6 @@
 //! Clients of all kinds against a real `punctuald` on this kernel: C programs linked to `libpunctual.so.1`,
-//! `punctual ctl`, `varlinkctl`. What the daemon does in itself is tested in its own crate. No test asserts
-//! how long something takes.
+//! `punctual ctl`, `varlinkctl`. The daemon's own crate tests the daemon itself. No test asserts how long
+//! something takes.
 
 mod built;
 mod ctl;
@@ -9,28 +9,16 @@ mod models;
 mod server;
 mod varlink;
 
-use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
+use punctual_test_support::{Outcome, Result, skip, to_harness};
 use std::process::ExitCode;
 
-/// How a test ended: done, or not to be done here.
-type Outcome = Result<Completion, Failed>;
-/// Tests by their names.
-type Table = &'static [(&'static str, fn() -> Outcome)];
-
-/// Says why this machine cannot run a test.
-fn skip(reason: impl Into<String>) -> Outcome {
-    Ok(Completion::ignored_with(reason.into()))
-}
-
-/// Done, unless it is not so.
-fn ensure(so: bool, otherwise: impl FnOnce() -> String) -> Result<(), Failed> {
-    if so { Ok(()) } else { Err(otherwise().into()) }
-}
+/// Tests by name.
+type Table = &'static [(&'static str, fn() -> Result<Outcome>)];
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Real-time threads of two daemons would be in each other's way: each believes that the processors are
-    // its own.
+    // Real-time threads of two daemons would interfere: each assumes it has the processors for itself.
     arguments.test_threads = Some(1);
     let root = rustix::process::geteuid().is_root();
     if root && !arguments.list {
@@ -42,7 +30,7 @@ fn main() -> ExitCode {
     let tables: [Table; 4] = [library::ALL, ctl::ALL, models::ALL, varlink::ALL];
     let trials = tables.into_iter().flatten().map(|(name, test)| {
         Trial::ignorable_test(*name, move || {
-            if root { test() } else { skip("real-time policies for others need root") }
+            to_harness(if root { test() } else { skip("setting real-time policies of others needs root") })
         })
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()

@@ -1,10 +1,10 @@
 //! `punctual ctl run --model`: which thread gets which spec, and messages about those that get none.
 
+use crate::Table;
 use crate::built::{built, compiled, root};
 use crate::ctl::{policy, specs};
-use crate::server::{Server, run, said};
-use crate::{Outcome, Table, ensure, skip};
-use libtest_mimic::{Completion, Failed};
+use crate::server::{Server, expect_exit};
+use punctual_test_support::{Outcome, Result, ensure, run, skip};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -22,29 +22,28 @@ pub const ALL: Table = &[
     ("models::run_forwards_signals", signals),
 ];
 
-/// Nothing takes this long unless something hangs.
+/// Nothing takes this long unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// A program with threads of the names that it is given (see there), which runs until its standard input
-/// ends.
-fn program(server: &Server) -> Result<PathBuf, Failed> {
+/// A program with threads of given names (see its source), which runs until its standard input ends.
+fn program(server: &Server) -> Result<PathBuf> {
     if let Some(program) = compiled("named") {
         return Ok(program);
     }
     let program = server.folder().join("named");
     let mut cc = Command::new("cc");
     cc.args(["-D_GNU_SOURCE", "-pthread", "-o"]).arg(&program).arg(root().join("tests/daemon/c/named.c"));
-    said(cc, 0)?;
+    expect_exit(cc, 0)?;
     Ok(program)
 }
 
-/// A model with threads of these names, periods (in ms) and numbers of jobs, none of them its process's
-/// first, all as one in the recording that comes with the project.
-fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String, Failed> {
+/// A model with threads of these names, periods (in ms) and numbers of jobs. None is the first of its process;
+/// otherwise all are like one in the repository's recording.
+fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String> {
     let file = server.folder().join("named.timing.json");
     let mut replay = server.program(&built().punctual);
     replay.args(["replay", "--quiet", "--json"]).arg(root().join("tests/recordings/demo"));
-    let (text, _) = said(replay, 0)?;
+    let (text, _) = expect_exit(replay, 0)?;
     let mut model: Value = serde_json::from_str(&text)?;
     let tasks = model["threads"]["tasks"].as_array().into_iter().flatten();
     let like: Vec<Value> =
@@ -72,7 +71,7 @@ struct Running {
 }
 
 impl Running {
-    fn start(server: &Server, options: &[&str], model: &str, names: &[&str]) -> Result<Running, Failed> {
+    fn start(server: &Server, options: &[&str], model: &str, names: &[&str]) -> Result<Running> {
         let mut command = server.ctl(&["run", "--model", model]);
         command.args(options).arg("--").arg(program(server)?).args(names);
         let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -81,31 +80,31 @@ impl Running {
     }
 
     /// Lets a thread take its name.
-    fn send_line(&mut self) -> Result<(), Failed> {
+    fn send_line(&mut self) -> Result {
         let Some(stdin) = &mut self.child.stdin else { return Err("no standard input".into()) };
         stdin.write_all(b"\n")?;
         Ok(stdin.flush()?)
     }
 
-    /// What is said until a line has these words.
-    fn until(&self, words: &str) -> Result<String, Failed> {
-        let mut said = Vec::new();
-        while said.last().is_none_or(|line: &String| !line.contains(words)) {
+    /// The lines up to one with these words.
+    fn until(&self, words: &str) -> Result<String> {
+        let mut lines = Vec::new();
+        while lines.last().is_none_or(|line: &String| !line.contains(words)) {
             match self.lines.recv_timeout(LIMIT) {
-                Ok(line) => said.push(line),
-                Err(error) => return Err(format!("nobody said {words:?} ({error}): {said:?}").into()),
+                Ok(line) => lines.push(line),
+                Err(error) => return Err(format!("no line has {words:?} ({error}): {lines:?}").into()),
             }
         }
-        Ok(said.join("\n"))
+        Ok(lines.join("\n"))
     }
 
-    /// Ends the program; what was said after what was read already.
-    fn end(mut self) -> Result<String, Failed> {
+    /// Ends the program. Returns the remaining lines.
+    fn end(mut self) -> Result<String> {
         drop(self.child.stdin.take());
         let status = self.child.wait()?;
-        let said = self.lines.iter().collect::<Vec<_>>().join("\n");
-        ensure(status.code() == Some(9), || format!("{status}: {said}"))?;
-        Ok(said)
+        let output = self.lines.iter().collect::<Vec<_>>().join("\n");
+        ensure!(status.code() == Some(9), "{status}: {output}");
+        Ok(output)
     }
 }
 
@@ -120,13 +119,13 @@ impl Drop for Running {
 fn lines(stderr: ChildStderr) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        BufReader::new(stderr).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        BufReader::new(stderr).lines().map_while(|line| line.ok()).try_for_each(|line| sender.send(line))
     });
     receiver
 }
 
-/// Waits until so many threads have specs; of each its period in ms, its thread and its name, by threads.
-fn attached(server: &Server, wanted: usize) -> Result<Vec<(u64, u64, String)>, Failed> {
+/// Waits until this many threads have specs. Returns the period in ms, TID and name of each, ordered by TID.
+fn attached(server: &Server, wanted: usize) -> Result<Vec<(u64, u64, String)>> {
     let mut found = Vec::new();
     for _ in 0..2_000 {
         let thread = |spec: &Value| {
@@ -139,14 +138,14 @@ fn attached(server: &Server, wanted: usize) -> Result<Vec<(u64, u64, String)>, F
             return Ok(found);
         }
     }
-    Err(format!("it never came: {found:?}").into())
+    Err(format!("there never were: {found:?}").into())
 }
 
-fn name_of(thread: u64) -> Result<String, Failed> {
+fn name_of(thread: u64) -> Result<String> {
     Ok(std::fs::read_to_string(format!("/proc/{thread}/comm"))?.trim().to_owned())
 }
 
-fn by_name() -> Outcome {
+fn by_name() -> Result<Outcome> {
     let server = Server::start()?;
     let model =
         model(&server, &[("control", 5, 50), ("audio", 8, 50), ("audio", 20, 50), ("missing", 25, 50)])?;
@@ -158,73 +157,71 @@ fn by_name() -> Outcome {
     )?;
     let threads = attached(&server, 3)?;
     for (_, thread, name) in &threads {
-        ensure(name_of(*thread)? == *name, || format!("{threads:?}"))?;
-        ensure(policy(*thread, *thread) == Some(1), || format!("{name} is not scheduled so"))?;
+        ensure!(name_of(*thread)? == *name, "{threads:?}");
+        ensure!(policy(*thread, *thread) == Some(1), "{name} is not scheduled so");
     }
     let periods: Vec<u64> = threads.iter().map(|(period, ..)| *period).collect();
-    ensure(periods == [5, 8, 20] && specs(&server)?.len() == 4, || format!("{threads:?}"))?;
-    let said = running.end()?;
+    ensure!(periods == [5, 8, 20] && specs(&server)?.len() == 4, "{threads:?}");
+    let output = running.end()?;
     let ambiguous = "2 threads named audio have different specs, which are assigned in the order in which \
                      threads of that name start: period 8 ms,";
-    ensure(said.starts_with(&format!("punctual: {ambiguous}")), || said.clone())?;
-    ensure(said.contains("no thread named missing appeared; its spec was not used"), || said.clone())?;
-    ensure(!said.contains("unknown") && !said.contains("keeps its scheduling"), || said.clone())?;
-    ensure(specs(&server)?.is_empty(), || "specs stayed".into())?;
-    Ok(Completion::Completed)
+    ensure!(output.starts_with(&format!("punctual: {ambiguous}")), "{output}");
+    ensure!(output.contains("no thread named missing appeared; its spec was not used"), "{output}");
+    ensure!(!output.contains("unknown") && !output.contains("keeps its scheduling"), "{output}");
+    ensure!(specs(&server)?.is_empty(), "specs stayed");
+    Ok(Outcome::Completed)
 }
 
-fn by_start() -> Outcome {
+fn by_start() -> Result<Outcome> {
     let server = Server::start()?;
     let model = model(&server, &[("control", 20, 50), ("control", 10, 50)])?;
-    // The first to start is the last to have its name.
+    // The first to start gets its name last.
     let mut running = Running::start(&server, &[], &model, &["main", ":control", "control"])?;
     let one = attached(&server, 1)?;
     running.send_line()?;
     running.until("runs under RM, period 10 ms")?;
     let both = attached(&server, 2)?;
     let periods: Vec<u64> = both.iter().map(|(period, ..)| *period).collect();
-    ensure(periods == [20, 10] && both[1].1 == one[0].1, || format!("{one:?}, then {both:?}"))?;
+    ensure!(periods == [20, 10] && both[1].1 == one[0].1, "{one:?}, then {both:?}");
     running.end()?;
-    Ok(Completion::Completed)
+    Ok(Outcome::Completed)
 }
 
-fn first_threads() -> Outcome {
+fn first_threads() -> Result<Outcome> {
     let server = Server::start()?;
     let model = model(&server, &[("control", 5, 50)])?;
     let mut running = Running::start(&server, &[], &model, &["control", ":control"])?;
     running.until("keeps its scheduling: it is the first thread of its process")?;
-    ensure(specs(&server)?.iter().all(|spec| spec["thread"].is_null()), || {
-        "the first thread is scheduled".into()
-    })?;
+    ensure!(specs(&server)?.iter().all(|spec| spec["thread"].is_null()), "the first thread is scheduled");
     running.send_line()?;
     running.until("thread control (")?;
     let threads = attached(&server, 1)?;
-    ensure(process_of(threads[0].1)? != threads[0].1, || format!("{threads:?} is the first of its process"))?;
+    ensure!(process_of(threads[0].1)? != threads[0].1, "{threads:?} is the first of its process");
     running.end()?;
-    Ok(Completion::Completed)
+    Ok(Outcome::Completed)
 }
 
 /// The process of a thread.
-fn process_of(thread: u64) -> Result<u64, Failed> {
+fn process_of(thread: u64) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{thread}/status"))?;
     let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     Ok(process.unwrap_or_default().trim().parse()?)
 }
 
-fn surplus() -> Outcome {
+fn surplus() -> Result<Outcome> {
     let server = Server::start()?;
     let model = model(&server, &[("audio", 8, 50)])?;
     let running = Running::start(&server, &["--quiet"], &model, &["main", "audio", "audio", "audio"])?;
-    let said = running.until("audio (")?;
+    let output = running.until("audio (")?;
     let surplus = "keeps its scheduling: the model's only spec for audio is taken";
-    ensure(said.ends_with(surplus), || said.clone())?;
+    ensure!(output.ends_with(surplus), "{output}");
     attached(&server, 1)?;
-    let said = running.end()?;
-    ensure(!said.contains("keeps its scheduling"), || format!("it is said once for each name: {said}"))?;
-    Ok(Completion::Completed)
+    let output = running.end()?;
+    ensure!(!output.contains("keeps its scheduling"), "reported more than once: {output}");
+    Ok(Outcome::Completed)
 }
 
-fn chosen() -> Outcome {
+fn chosen() -> Result<Outcome> {
     let server = Server::start()?;
     let threads = [
         ("control", 5, 50),
@@ -235,32 +232,33 @@ fn chosen() -> Outcome {
         ("twin", 50, 9),
     ];
     let model = model(&server, &threads)?;
-    // Who was waited for tells who had a spec.
-    let run = |options: &[&str], expected: &[&str]| -> Result<String, Failed> {
+    // Threads that were waited for had a spec.
+    let run_with = |options: &[&str], expected: &[&str]| -> Result<String> {
         let mut command = server.ctl(&["run", "--model", &model]);
         command.args(options).args(["--", "true"]);
-        let (_, err) = said(command, 0)?;
+        let (_, err) = expect_exit(command, 0)?;
         let waited =
             err.lines().filter_map(|line| line.strip_prefix("punctual: no thread named ")?.split_once(' '));
         let waited: Vec<&str> = waited.map(|(name, _)| name).collect();
-        ensure(waited == expected, || format!("{options:?}: {err}"))?;
+        ensure!(waited == expected, "{options:?}: {err}");
         Ok(err)
     };
-    let err = run(&[], &["control", "twin", "vision"])?;
+    let err = run_with(&[], &["control", "twin", "vision"])?;
     let few = "punctual: 3 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times), twin\n";
-    ensure(
+    ensure!(
         err.starts_with(few) && err.contains("only 1 of 2 threads named twin in the model gets a spec"),
-        || err.clone(),
-    )?;
-    run(&["--min-jobs", "3"], &["control", "sh", "twin", "vision"])?;
-    run(&["--thread", "c*", "--thread", "vision"], &["control", "vision"])?;
-    run(&["--without", "control", "--without", "tw??"], &["vision"])?;
-    run(&["--thread", "control", "--plugin", "FP", "--keep-priorities"], &["control"])?;
-    let fails = |options: &[&str], code: i32, words: &str| -> Result<(), Failed> {
+        "{err}"
+    );
+    run_with(&["--min-jobs", "3"], &["control", "sh", "twin", "vision"])?;
+    run_with(&["--thread", "c*", "--thread", "vision"], &["control", "vision"])?;
+    run_with(&["--without", "control", "--without", "tw??"], &["vision"])?;
+    run_with(&["--thread", "control", "--plugin", "FP", "--keep-priorities"], &["control"])?;
+    let fails = |options: &[&str], code: i32, words: &str| -> Result {
         let mut command = server.ctl(&["run", "--model", &model]);
         command.args(options).args(["--", "true"]);
-        let (_, err) = said(command, code)?;
-        ensure(err.contains(words) && err.lines().count() == 1, || format!("{options:?}: {err}"))
+        let (_, err) = expect_exit(command, code)?;
+        ensure!(err.contains(words) && err.lines().count() == 1, "{options:?}: {err}");
+        Ok(())
     };
     fails(
         &["--without", "nobody"],
@@ -279,21 +277,21 @@ fn chosen() -> Outcome {
         6,
         "FP: needs a declared priority; nothing was started; --keep-priorities declares the priorities of the model",
     )?;
-    ensure(specs(&server)?.is_empty(), || "specs stayed".into())?;
-    Ok(Completion::Completed)
+    ensure!(specs(&server)?.is_empty(), "specs stayed");
+    Ok(Outcome::Completed)
 }
 
-fn empty() -> Outcome {
+fn empty() -> Result<Outcome> {
     let server = Server::start()?;
     let model = model(&server, &[])?;
-    let (_, err) = said(server.ctl(&["run", "--model", &model, "--", "true"]), 5)?;
+    let (_, err) = expect_exit(server.ctl(&["run", "--model", &model, "--", "true"]), 5)?;
     let advice = "has no threads; if the program is not real-time yet, make the model with punctual extract \
                   --include-best-effort";
-    ensure(err.contains(advice) && err.lines().count() == 1, || err)?;
-    Ok(Completion::Completed)
+    ensure!(err.contains(advice) && err.lines().count() == 1, "{err}");
+    Ok(Outcome::Completed)
 }
 
-fn signals() -> Outcome {
+fn signals() -> Result<Outcome> {
     let server = Server::start()?;
     let model = model(&server, &[("control", 5, 50)])?;
     let mut command = server.ctl(&["run", "--quiet", "--model", &model, "--", "sh", "-c"]);
@@ -304,11 +302,11 @@ fn signals() -> Outcome {
     BufReader::new(stdout).read_line(&mut line)?;
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::USR1)?;
     let status = child.wait()?;
-    ensure(status.code() == Some(5), || format!("it ended with {status}"))?;
+    ensure!(status.code() == Some(5), "it ended with {status}");
     let killed = run(server.ctl(&["run", "--quiet", "--model", &model, "--", "sh", "-c", "kill -KILL $$"]))?;
-    ensure(killed.status.code() == Some(128 + 9), || format!("{}", killed.status))?;
+    killed.expect_code(128 + 9)?;
     if std::fs::metadata("/proc/thread-self/children").is_err() {
-        return skip("this kernel does not tell a thread's children");
+        return skip("this kernel does not list the children of threads");
     }
-    Ok(Completion::Completed)
+    Ok(Outcome::Completed)
 }

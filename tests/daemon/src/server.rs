@@ -1,10 +1,10 @@
-//! A daemon of a test's own, with its own socket and state, and programs that ask it.
+//! A daemon for a test, with its own socket and state, and its clients.
 
 use crate::built::built;
-use libtest_mimic::Failed;
+use punctual_test_support::{Result, in_context, run};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -37,8 +37,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts one, and waits until it listens.
-    pub fn start() -> Result<Server, Failed> {
+    /// Starts a daemon and waits until it listens.
+    pub fn start() -> Result<Server> {
         let folder = tempfile::Builder::new().prefix("punctual-daemon-").tempdir()?;
         std::fs::write(folder.path().join("punctuald.toml"), CONFIGURATION)?;
         std::fs::write(folder.path().join("rules.conf"), "- - max_utilization 8\n")?;
@@ -47,31 +47,31 @@ impl Server {
         Ok(server)
     }
 
-    /// Kills it, and starts another one in its place.
-    pub fn restart(&mut self) -> Result<(), Failed> {
+    /// Kills it and starts another one in its place.
+    pub fn restart(&mut self) -> Result {
         self.process.kill()?;
         self.process.wait()?;
         self.process = spawn(&self.folder)?;
         self.await_ready()
     }
 
-    fn await_ready(&mut self) -> Result<(), Failed> {
+    fn await_ready(&mut self) -> Result {
         let Some(stderr) = self.process.stderr.take() else { return Err("no standard error".into()) };
         let (ready, is_ready) = channel();
-        // What it says later must be read too, or it would wait for its reader.
+        // Its later output must be read too, or it would block.
         std::thread::spawn(move || {
-            let mut said = Vec::new();
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+            let mut lines = Vec::new();
+            for line in BufReader::new(stderr).lines().map_while(|line| line.ok()) {
                 if line.contains(" is ready at ") {
                     let _ = ready.send(Ok(()));
                 }
-                said.push(line);
+                lines.push(line);
             }
-            let _ = ready.send(Err(said.join("\n")));
+            let _ = ready.send(Err(lines.join("\n")));
         });
         match is_ready.recv_timeout(LIMIT) {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(said)) => Err(format!("punctuald ended: {said}").into()),
+            Ok(Err(output)) => Err(format!("punctuald ended: {output}").into()),
             Err(_) => Err("punctuald does not say that it is ready".into()),
         }
     }
@@ -80,7 +80,7 @@ impl Server {
         self.folder.path().join("socket")
     }
 
-    /// A place for files.
+    /// A folder for files.
     pub fn folder(&self) -> &std::path::Path {
         self.folder.path()
     }
@@ -111,16 +111,16 @@ impl Drop for Server {
     }
 }
 
-fn spawn(folder: &tempfile::TempDir) -> Result<Child, Failed> {
-    let of = |name: &str| folder.path().join(name);
+fn spawn(folder: &tempfile::TempDir) -> Result<Child> {
+    let path = |name: &str| folder.path().join(name);
     let mut command = Command::new(&built().punctuald);
     command
         .arg("--config")
-        .arg(of("punctuald.toml"))
+        .arg(path("punctuald.toml"))
         .arg("--socket")
-        .arg(of("socket"))
+        .arg(path("socket"))
         .arg("--state")
-        .arg(of("state"));
+        .arg(path("state"));
     command
         .env_remove("NOTIFY_SOCKET")
         .env_remove("LISTEN_FDS")
@@ -130,32 +130,10 @@ fn spawn(folder: &tempfile::TempDir) -> Result<Child, Failed> {
     Ok(command.spawn()?)
 }
 
-/// Runs a program to its end, which comes.
-pub fn run(mut command: Command) -> Result<Output, Failed> {
+/// Runs a program, which must exit with `code`. Returns its standard output and standard error.
+pub fn expect_exit(command: Command, code: i32) -> Result<(String, String)> {
     let name = format!("{command:?}");
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    let process = rustix::process::Pid::from_child(&child);
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    match receiver.recv_timeout(LIMIT) {
-        Ok(output) => Ok(output?),
-        Err(_) => {
-            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
-            Err(format!("{name} did not end within {} s", LIMIT.as_secs()).into())
-        }
-    }
-}
-
-/// What a program said, which has to end with `code`.
-pub fn said(command: Command, code: i32) -> Result<(String, String), Failed> {
-    let name = format!("{command:?}");
-    let output = run(command)?;
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    );
-    if output.status.code() != Some(code) {
-        return Err(format!("{name}: expected exit code {code}, but {}:\n{out}{err}", output.status).into());
-    }
-    Ok((out, err))
+    let ended = run(command)?;
+    in_context(&name, ended.expect_code(code))?;
+    Ok((ended.stdout, ended.stderr))
 }

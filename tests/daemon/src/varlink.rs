@@ -1,16 +1,15 @@
-//! systemd's own client of Varlink: the one of this machine, else that of Debian 13, run with its own
-//! libraries.
+//! systemd's Varlink client: that of this machine, otherwise that of Debian 13 with its own libraries.
 
+use crate::Table;
 use crate::built::root;
-use crate::server::{Server, said};
-use crate::{Outcome, Table, ensure, skip};
-use libtest_mimic::{Completion, Failed};
+use crate::server::{Server, expect_exit};
+use punctual_test_support::{Outcome, Result, ensure, skip};
 use std::process::Command;
 
 pub const ALL: Table = &[("varlinkctl::introspects_and_calls", introspects)];
 
-/// How to run it; `Err` says why that cannot be.
-fn varlinkctl() -> Result<Command, String> {
+/// How to run it; an error is the reason why it cannot be run.
+fn varlinkctl() -> std::result::Result<Command, String> {
     if Command::new("varlinkctl").arg("--version").output().is_ok() {
         return Ok(Command::new("varlinkctl"));
     }
@@ -25,7 +24,7 @@ fn varlinkctl() -> Result<Command, String> {
     if !fetched.status.success() {
         let why = String::from_utf8_lossy(&fetched.stderr);
         return Err(format!(
-            "there is no varlinkctl here, and Debian's cannot be had: {}",
+            "there is no varlinkctl here, and Debian's is not available: {}",
             why.lines().last().unwrap_or_default()
         ));
     }
@@ -37,24 +36,24 @@ fn varlinkctl() -> Result<Command, String> {
     Ok(command)
 }
 
-fn introspects() -> Outcome {
+fn introspects() -> Result<Outcome> {
     let server = Server::start()?;
     let socket = server.socket().display().to_string();
-    let ask = |arguments: &[&str]| -> Result<String, Failed> {
+    let ask = |arguments: &[&str]| -> Result<String> {
         let mut command = varlinkctl()?;
         command.args(arguments);
-        Ok(said(command, 0)?.0)
+        Ok(expect_exit(command, 0)?.0)
     };
     if let Err(reason) = varlinkctl() {
         return skip(reason);
     }
     let text = ask(&["introspect", &socket, "io.punctual.Scheduler1"])?;
     for word in ["CreateSpec", "NotAdmitted", "accepted_runtime_ns"] {
-        ensure(text.contains(word), || text.clone())?;
+        ensure!(text.contains(word), "{text}");
     }
     let info = ask(&["info", &socket])?;
-    ensure(info.contains("io.punctual.Scheduler1"), || info.clone())?;
+    ensure!(info.contains("io.punctual.Scheduler1"), "{info}");
     let plugins = ask(&["call", "--json=short", &socket, "io.punctual.Scheduler1.ListPlugins", "{}"])?;
-    ensure(plugins.contains("\"EDF\""), || plugins.clone())?;
-    Ok(Completion::Completed)
+    ensure!(plugins.contains("\"EDF\""), "{plugins}");
+    Ok(Outcome::Completed)
 }

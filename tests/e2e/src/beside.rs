@@ -1,6 +1,6 @@
-//! Threads and a dataflow program beside each other: in one model, on one page, in one timeline.
+//! Threads and a dataflow program together: in one model, on one page, in one timeline.
 
-use crate::chains::{expect_error, made};
+use crate::chains::{expect_error, make_trace};
 use crate::model::{parse, read};
 use crate::run::{Ended, directory, punctual, run};
 use crate::{Outcome, Result, Test, ensure, fail};
@@ -17,7 +17,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("chains::a_trace_instead_of_a_model", expected),
 ];
 
-/// A recording of threads that comes with the project.
+/// The repository's recording of threads.
 fn recording() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../recordings/demo")
 }
@@ -41,7 +41,7 @@ fn threads(directory: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The program beside the threads of a model, in a file that is replaced.
+/// Adds the program to the threads of a model, in a file that is replaced.
 fn join(trace: &Path, model: &Path, file: &Path, more: &[&str]) -> Result<(TimingModel, Ended)> {
     let mut chains = punctual(["chains", "--force", "--model"]);
     chains.arg(model).arg("-o").arg(file).arg(trace).args(more);
@@ -50,10 +50,10 @@ fn join(trace: &Path, model: &Path, file: &Path, more: &[&str]) -> Result<(Timin
     Ok((read(file)?, ended))
 }
 
-/// Everything of the threads stays as it was, and what is of the program says when it was.
+/// The threads stay unchanged, and the program's section has its own span.
 fn model() -> Result<Outcome> {
     let directory = directory()?;
-    let (trace, alone) = (made(directory.path())?, threads(directory.path())?);
+    let (trace, alone) = (make_trace(directory.path())?, threads(directory.path())?);
     let file = directory.path().join("both.timing.json");
     let (both, ended) = join(&trace, &alone, &file, &[])?;
     let of_threads = read(&alone)?;
@@ -72,7 +72,7 @@ fn model() -> Result<Outcome> {
         "it does not say that these are of two times: {}",
         ended.all()
     );
-    // Once more in its place: the program that is there goes, with its chains.
+    // Once more: the program in the file is replaced, with its chains.
     let (again, ended) = join(&trace, &file, &file, &["--chain", "cam,navi"])?;
     let chains = again
         .dataflow
@@ -87,7 +87,7 @@ fn model() -> Result<Outcome> {
     );
     ensure!(again.threads == both.threads, "the threads are others: {}", ended.all());
     join(&trace, &file, &file, &[])?;
-    // Whoever reads models shows both.
+    // All readers of models show both.
     let shown = punctually([OsStr::new("show"), file.as_os_str()])?.stdout;
     for said in [
         "Observed for 6.007 s on Linux",
@@ -122,10 +122,10 @@ fn model() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Both are told, and both are in what is printed for programs.
+/// Both are shown, as text and as JSON.
 fn one_name() -> Result<Outcome> {
     let directory = directory()?;
-    let (trace, alone) = (made(directory.path())?, threads(directory.path())?);
+    let (trace, alone) = (make_trace(directory.path())?, threads(directory.path())?);
     let file = directory.path().join("both.timing.json");
     // A thread of the name of a task.
     fs::write(&alone, fs::read_to_string(&alone)?.replace("\"name\": \"sleep-abs\"", "\"name\": \"navi\""))?;
@@ -160,13 +160,13 @@ fn one_name() -> Result<Outcome> {
 
 fn refused() -> Result<Outcome> {
     let directory = directory()?;
-    let (trace, alone) = (made(directory.path())?, threads(directory.path())?);
+    let (trace, alone) = (make_trace(directory.path())?, threads(directory.path())?);
     let chains = |more: &[&OsStr]| {
         let mut chains = punctual(["chains"]);
         chains.arg(&trace).args(more);
         run(chains)
     };
-    // Without steps of the scheduler, a recording cannot split anything.
+    // Without steps of the scheduler, a recording cannot split execution times.
     expect_error(&chains(&["--kernel".as_ref(), recording().as_os_str()])?, 2, &["--detail switches"])?;
     expect_error(&chains(&["--model".as_ref(), recording().as_os_str()])?, 5, &["it is a folder"])?;
     // The file is there.
@@ -188,7 +188,7 @@ fn refused() -> Result<Outcome> {
     )?;
     expect_error(&chains(&["--no-such-option".as_ref()])?, 2, &["see punctual chains --help"])?;
     let elsewhere = crate::run::directory()?;
-    let other = made(elsewhere.path())?;
+    let other = make_trace(elsewhere.path())?;
     for command in ["report", "timeline"] {
         let mut two = punctual([command, "-o", "-"]);
         two.arg(&other).arg(&trace);
@@ -207,10 +207,10 @@ fn refused() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Alone, and with threads beside.
+/// Alone, and together with threads.
 fn page() -> Result<Outcome> {
     let directory = directory()?;
-    let trace = made(directory.path())?;
+    let trace = make_trace(directory.path())?;
     let page = |folders: &[&Path]| -> Result<String> {
         let mut report = punctual(["report", "-o", "-"]);
         report.args(folders);
@@ -262,7 +262,7 @@ fn page() -> Result<Outcome> {
 fn expected() -> Result<Outcome> {
     let directory = directory()?;
     let mut show = punctual(["show"]);
-    show.arg(made(directory.path())?);
+    show.arg(make_trace(directory.path())?);
     expect_error(
         &run(show)?,
         5,

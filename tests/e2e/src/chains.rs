@@ -1,4 +1,4 @@
-//! `punctual chains`: traces of dataflow programs, made here, to graphs, times and chains.
+//! `punctual chains`: graphs, times and chains of synthetic traces.
 
 use crate::run::{Ended, binary, directory, punctual, run, workload};
 use crate::tool::tool;
@@ -23,7 +23,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("chains::standard_output_is_appended_to", standard_output),
     ("chains::other_commands_refer_to_chains", elsewhere),
     ("chains::too_many_paths", too_many),
-    ("chains::buffering_of_inputs_is_followed", kept),
+    ("chains::buffering_of_inputs_is_followed", buffering),
     ("chains::rounds_of_a_barrier_are_followed", rounds),
 ];
 
@@ -84,7 +84,7 @@ fn make(folder: &Path, byte_order: ByteOrder, lose: bool) -> Result {
     Ok(writer.finish()?)
 }
 
-pub fn made(directory: &Path) -> Result<PathBuf> {
+pub fn make_trace(directory: &Path) -> Result<PathBuf> {
     let folder = directory.join("rover.trace");
     make(&folder, ByteOrder::Little, false)?;
     Ok(folder)
@@ -118,7 +118,7 @@ pub fn expect_error(ended: &Ended, code: i32, said: &[&str]) -> Result {
 
 fn text() -> Result<Outcome> {
     let directory = directory()?;
-    let ended = chains(&made(directory.path())?, &[])?;
+    let ended = chains(&make_trace(directory.path())?, &[])?;
     ended.expect_code(0)?;
     let said = [
         "Dataflow program rover (policy fifo, 2 executors): 650 events in",
@@ -161,7 +161,7 @@ fn model() -> Result<Outcome> {
 
 fn asked() -> Result<Outcome> {
     let directory = directory()?;
-    let folder = made(directory.path())?;
+    let folder = make_trace(directory.path())?;
     let flow = found(&folder, &["--chain", "cam,navi", "--chain", "navi, moto"])?;
     let names: Vec<String> = flow.chains.iter().map(|chain| chain.tasks.join(" ")).collect();
     ensure!(names == ["cam navi", "navi moto"], "{names:?}");
@@ -183,14 +183,14 @@ fn asked() -> Result<Outcome> {
 
 fn no_such_task() -> Result<Outcome> {
     let directory = directory()?;
-    let ended = chains(&made(directory.path())?, &["--chain", "cam,nav"])?;
+    let ended = chains(&make_trace(directory.path())?, &["--chain", "cam,nav"])?;
     expect_error(&ended, 4, &["there is no task nav; there are cam, navi, moto"])?;
     Ok(Outcome::Completed)
 }
 
 fn not_connected() -> Result<Outcome> {
     let directory = directory()?;
-    let folder = made(directory.path())?;
+    let folder = make_trace(directory.path())?;
     expect_error(
         &chains(&folder, &["--chain", "cam,moto"])?,
         2,
@@ -219,10 +219,10 @@ fn none() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Whatever is left of a stream is used, and what is not is said.
+/// The rest of a truncated stream is used, and what is missing is reported.
 fn cut() -> Result<Outcome> {
     let directory = directory()?;
-    let folder = made(directory.path())?;
+    let folder = make_trace(directory.path())?;
     let stream = folder.join("stream_1");
     let whole = fs::read(&stream)?;
     for length in [0, 1, 47, 127, 128, 129, 1_000, whole.len() - 1] {
@@ -242,7 +242,7 @@ fn discarded() -> Result<Outcome> {
     let flow = found(&folder, &[])?;
     let [chain] = &flow.chains[..] else { return fail(format!("{:#?}", flow.chains)) };
     ensure!(flow.discarded_events == 4, "{flow:#?}");
-    // Of navi 20 all is missing but its activation, of moto 20 its activation.
+    // Of navi 20 only the activation is left; of moto 20 the activation is missing.
     let navi = &flow.tasks[1];
     ensure!(navi.executions == ROUNDS - 1 && navi.incomplete == 1, "{navi:#?}");
     ensure!(flow.tasks[2].missing_activations == 1, "{:#?}", flow.tasks[2]);
@@ -253,10 +253,10 @@ fn discarded() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// A file that a shell redirected to is the shell's: whatever else is in it stays.
+/// A file that a shell redirects to belongs to the shell: its earlier content stays.
 fn standard_output() -> Result<Outcome> {
     let directory = directory()?;
-    let folder = made(directory.path())?;
+    let folder = make_trace(directory.path())?;
     for (place, options) in [
         ("-", "chains -q --graph"),
         ("/dev/stdout", "chains -q --graph"),
@@ -283,7 +283,7 @@ fn standard_output() -> Result<Outcome> {
 
 fn graphviz() -> Result<Outcome> {
     let directory = directory()?;
-    let folder = made(directory.path())?;
+    let folder = make_trace(directory.path())?;
     let file = directory.path().join("rover.dot");
     let name = file.display().to_string();
     chains(&folder, &["-q", "--graph", &name])?.expect_code(0)?;
@@ -306,7 +306,7 @@ fn graphviz() -> Result<Outcome> {
 
 fn elsewhere() -> Result<Outcome> {
     let directory = directory()?;
-    let folder = made(directory.path())?;
+    let folder = make_trace(directory.path())?;
     let mut replay = punctual(["replay"]);
     replay.arg(&folder);
     expect_error(&run(replay)?, 5, &["is the trace of a dataflow program, which punctual chains reads"])?;
@@ -342,8 +342,8 @@ fn too_many() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// A program whose inputs keep data, against its own books: what each instance has read.
-fn kept() -> Result<Outcome> {
+/// A program whose inputs buffer data, against its own log of what each instance read.
+fn buffering() -> Result<Outcome> {
     let program = workload("backlog");
     if !Path::new(&program).exists() {
         return skip("there was no compiler for C++ for this machine");
@@ -384,7 +384,7 @@ fn kept() -> Result<Outcome> {
         let is_right = first == Some(instance) || is_newest && first.is_some_and(|first| first < instance);
         ensure!(is_right, "{source} was first read by {sink} {first:?}, not {instance}");
         if !is_newest {
-            // Each instance has one, and those that came when the sink was busy have waited for it.
+            // Each instance has one, and those that arrived while the sink was busy waited for it.
             ensure!(
                 age.distribution.count == books.len() as u64 && books.len() > 10,
                 "{} of {}",
@@ -397,7 +397,7 @@ fn kept() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// A barrier whose count changes, against the program's own books: how many instances have taken a round.
+/// A barrier whose count changes, against the program's own log of how many instances took a round.
 fn rounds() -> Result<Outcome> {
     let program = workload("rounds");
     if !Path::new(&program).exists() {

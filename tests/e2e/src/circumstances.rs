@@ -1,5 +1,4 @@
-//! Bad input and bad circumstances: one line that says what to do, the documented exit code, and nothing
-//! half-written.
+//! Bad input and bad circumstances: one line of advice, the documented exit code, and no half-written files.
 
 use crate::run::{Ended, directory, punctual, run, workload};
 use crate::tool::tool;
@@ -35,7 +34,7 @@ const KERNEL: i32 = 3;
 const TARGET: i32 = 4;
 const FILE: i32 = 5;
 
-/// Fails unless there was one line about `mentioned`, nothing on standard output, and this exit code.
+/// Expects one line with all of `mentioned`, nothing on standard output, and this exit code.
 fn expect_error(ended: &Ended, code: i32, mentioned: &[&str]) -> Result {
     ended.expect_code(code)?;
     ensure!(ended.stdout.is_empty(), "an error, but there is output: {}", ended.all());
@@ -56,11 +55,11 @@ fn is_empty(directory: &Path) -> Result {
     Ok(())
 }
 
-/// A copy of the command that any user may run, wherever it was built.
+/// A copy of the command that any user can run, wherever it was built.
 pub fn for_anyone(directory: &Path) -> Result<String> {
     let copy = directory.join("punctual");
-    // By a process of its own: a program that another test starts while we have the copy open would have it
-    // open too, and what is open for writing cannot be run.
+    // Copied by another process: a program that another test starts while this one has the copy open would
+    // inherit it, and a file that is open for writing cannot be run.
     let copied = Command::new("cp").arg(crate::run::binary()).arg(&copy).status()?;
     ensure!(copied.success(), "cp failed: {copied}");
     fs::set_permissions(&copy, fs::Permissions::from_mode(0o755))?;
@@ -107,7 +106,7 @@ fn doctor_without_privileges() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Runs a shell script in a mount namespace of its own, where mounts are nobody else's.
+/// Runs a shell script in a mount namespace of its own.
 fn in_mount_namespace(script: &str, arguments: &[&str]) -> Option<Command> {
     let mut command = tool("unshare", &["--mount", "sh", "-c", script, "sh"])?;
     command.args(arguments);
@@ -140,7 +139,7 @@ fn no_type_information() -> Result<Outcome> {
 fn no_such_process() -> Result<Outcome> {
     let directory = directory()?;
     let file = directory.path().join("x.timing.json");
-    // One that has just ended: its number is the last to be given away again.
+    // A PID that was just freed is the last to be reused.
     let mut gone = Command::new("true").spawn()?;
     gone.wait()?;
     let mut extract = punctual(["extract", "--for", "1s", "--pid"]);
@@ -187,7 +186,7 @@ fn output_exists() -> Result<Outcome> {
     };
     expect_error(&extract(false)?, FILE, &["x.timing.json", "--force"])?;
     ensure!(fs::read_to_string(&file)? == "precious", "the file that was there was touched");
-    // Before, not after: who observes for an hour wants to know at once.
+    // Before observing: after an hour it would be too late.
     ensure!(!marker.exists(), "the command ran although its models cannot be written");
 
     extract(true)?.expect_code(0)?;
@@ -213,7 +212,7 @@ fn output_directory_missing() -> Result<Outcome> {
 }
 
 fn output_not_writable() -> Result<Outcome> {
-    // Root may write anywhere but where the kernel itself says no.
+    // Root can write anywhere the kernel itself does not refuse it.
     cannot_be_written("/proc/x.timing.json")
 }
 
@@ -258,7 +257,7 @@ fn disk_full() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// A file that can be shown.
+/// A valid model.
 fn good_model() -> Result<String> {
     let observed =
         crate::run::observe(&[], &[&workload("drivers"), "run", "sleep_absolute", "--jobs", "20"])?;

@@ -1,4 +1,4 @@
-//! `punctual compare`: traces of one program under two policies, made here, side by side.
+//! `punctual compare`: synthetic traces of a program under two policies, side by side.
 
 use crate::run::{Ended, directory, punctual, run};
 use crate::{Outcome, Result, Test, ensure, fail};
@@ -53,11 +53,11 @@ fn make(folder: &Path, policy: &str, queuing_us: u64) -> Result {
     Ok(writer.finish()?)
 }
 
-/// For each of five runs, how long cam waits in it under FIFO and by priority.
+/// How long cam waits in each of five runs, under FIFO and by priority.
 const WAITS_US: [(u64, u64); 5] = [(40, 10), (50, 12), (45, 10), (40, 10), (40, 10)];
 
 /// Five runs under FIFO, then five by priority.
-fn made(directory: &Path) -> Result<Vec<PathBuf>> {
+fn make_traces(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for policy in ["fifo", "priority"] {
         for (run, (fifo_us, priority_us)) in WAITS_US.into_iter().enumerate() {
@@ -77,7 +77,7 @@ fn compare<P: AsRef<Path>>(runs: &[P], options: &[&str]) -> Result<Ended> {
 
 fn two_policies() -> Result<Outcome> {
     let directory = directory()?;
-    let folders = made(directory.path())?;
+    let folders = make_traces(directory.path())?;
     let ended = compare(&folders, &[])?;
     ended.expect_code(0)?;
     ensure!(ended.stderr.is_empty(), "it complains: {}", ended.all());
@@ -87,7 +87,7 @@ fn two_policies() -> Result<Outcome> {
         "cam fifo 100 µs 100 µs – 100 µs 100 µs 100 µs – 100 µs priority 100 µs 100 µs – 100 µs = 100 µs 100 µs – 100 µs =",
         "cam fifo 40 µs 40 µs – 50 µs 50 µs 40 µs – 50 µs priority 10 µs 10 µs – 12 µs ▼ −75.0 % 12 µs 10 µs – 12 µs ▼ −76.0 %",
         // 190 µs and 200 µs against 160 µs and 162 µs.
-        "of the chain: priority with 162 µs; then fifo with 200 µs (▲ +23.5 %). Its runs lie apart from those of all others.",
+        "of the chain: priority with 162 µs; then fifo with 200 µs (▲ +23.5 %). Distinguishable from all others.",
     ];
     for said in said {
         ensure!(flat.contains(said), "it does not say {said:?}: {}", ended.all());
@@ -95,10 +95,10 @@ fn two_policies() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// What was analysed before says the same as its trace; figures are numbers for programs.
+/// Models give the same comparison as their traces; JSON has the figures as numbers.
 fn traces_and_models() -> Result<Outcome> {
     let directory = directory()?;
-    let folders = made(directory.path())?;
+    let folders = make_traces(directory.path())?;
     let mut mixed = folders.clone();
     for folder in mixed.iter_mut().skip(1).step_by(2) {
         let file = folder.with_extension("timing.json");
@@ -137,7 +137,7 @@ fn traces_and_models() -> Result<Outcome> {
 
 fn page() -> Result<Outcome> {
     let directory = directory()?;
-    let folders = made(directory.path())?;
+    let folders = make_traces(directory.path())?;
     let html = directory.path().join("compare.html");
     let mut compare = punctual(["compare", "--by", "file", "-o"]);
     compare.arg(&html).args(&folders[..3]);
@@ -154,7 +154,7 @@ fn page() -> Result<Outcome> {
 
 fn refused() -> Result<Outcome> {
     let directory = directory()?;
-    let folders = made(directory.path())?;
+    let folders = make_traces(directory.path())?;
     let [first, second] = [&folders[0], &folders[1]];
     let missing = directory.path().join("missing");
     let html = directory.path().join("there.html");

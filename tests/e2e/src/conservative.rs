@@ -1,7 +1,6 @@
-//! Live job streams against the models made of them, by `model`'s independent checkers.
+//! Checks models of live threads with `model`'s independent checkers.
 //!
-//! The records of the kernel side are kept, jobs are put together from them in the plainest way, and every
-//! model must allow them.
+//! Jobs are assembled from the kernel side's records in the plainest way, and every model must allow them.
 
 use crate::run::workload;
 use crate::{Outcome, Result, Test, ensure, fail};
@@ -31,7 +30,7 @@ fn changing_task() -> Result<Outcome> {
     check(&["transitions", "policy", "--jobs", "100"], 500)
 }
 
-/// At this rate a virtual machine's unseen wake-ups are among them.
+/// At this rate, a virtual machine misses some wake-ups.
 fn windows() -> Result<Outcome> {
     check(&["periodic", "--for", "3"], 10_000)
 }
@@ -112,7 +111,7 @@ fn check_one(task: &Task, stream: &Stream, own: &[Activation]) -> Result<usize> 
     }
 }
 
-/// From one separation at `separator` to the next is one job.
+/// A job lasts from one separation at `separator` to the next.
 fn jobs(separator: Separator, own: &[Activation]) -> (Vec<Release>, Vec<RecordedJob>) {
     let is_stop = |activation: &Activation| {
         let by_signal =
@@ -142,8 +141,8 @@ fn jobs(separator: Separator, own: &[Activation]) -> (Vec<Release>, Vec<Recorded
     (releases, jobs)
 }
 
-/// A call that did not wait found its event there: it came at its known arrival, else between the release
-/// before and the call.
+/// The event of a call that did not wait had already happened: at its known arrival, otherwise between the
+/// previous release and the call.
 fn released(activation: &Activation, before: Option<&Release>) -> Window {
     let floor = before.map(|release| release.window.earliest());
     let seen = activation.resumed.and_then(|resumed| resumed.release);

@@ -1,4 +1,4 @@
-//! The demonstration workload: what is found beside what is configured.
+//! The demonstration workload: found against configured timing.
 
 use crate::model::{only_task, primary};
 use crate::run::{observe, run, workload};
@@ -39,7 +39,7 @@ fn check(row: &Value, task: &Task) -> Result {
         stream.execution.as_ref().and_then(|execution| execution.wcet_ns.first()).map_or(0, |wcet| wcet.ns());
     ensure!(wcet >= number("cost_ns"), "WCET {wcet} ns, configured {} ns", number("cost_ns"));
     let suspended = stream.suspension.as_ref().map_or(0, |suspension| suspension.dynamic_ns.ns());
-    // It has set the timer before it stops; on an undisturbed machine nothing makes up for that moment.
+    // It sets the timer before it stops; on an undisturbed machine nothing compensates for that moment.
     ensure!(
         suspended * 100 >= number("suspension_ns") * 99,
         "suspended for {suspended} ns at most, configured {} ns",
@@ -57,7 +57,7 @@ fn check_arrivals(row: &Value, stream: &Stream) -> Result {
         Some("drifting") => {
             let least =
                 stream.arrival.sporadic.as_ref().map_or(0, |sporadic| sporadic.min_separation_ns.ns());
-            // A window around a release makes it the less sure how far apart two are.
+            // Windows make the separation of releases less certain.
             ensure!(
                 least >= configured || stream.uncertain_releases > 0,
                 "least separation {least} ns, it sleeps for {configured} ns"

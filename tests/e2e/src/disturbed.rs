@@ -1,5 +1,4 @@
-//! What disturbs threads, and what their jobs cost: each job and each record against what the workload itself
-//! says.
+//! Disturbances of threads, and costs of their jobs: each job and record against the workload's own report.
 
 use crate::run::{directory, punctual, run, workload};
 use crate::{Outcome, Result, Test, ensure, fail};
@@ -21,7 +20,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("disturbed::no_job_costs_too_little", costs),
 ];
 
-/// A recorded run of the workload: its records, its jobs as listed, and what it says.
+/// A recorded run of the workload: its records, its list of jobs, and its report.
 struct Recorded {
     records: Vec<Record>,
     /// Each with the columns of its row.
@@ -30,7 +29,7 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn of(mode: &str, jobs: u32) -> Result<Recorded> {
+    fn record(mode: &str, jobs: u32) -> Result<Recorded> {
         let directory = directory()?;
         let folder = directory.path().join("recording");
         let mut record = punctual(["record", "-q", "-o"]);
@@ -53,7 +52,7 @@ impl Recorded {
         self.said[name].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
-    /// The jobs of thread `drv` at a separator that begins so, in order.
+    /// The jobs of thread `drv` at separators with this prefix, in order.
     fn jobs_at(&self, separator: &str) -> Vec<&HashMap<String, String>> {
         self.jobs
             .iter()
@@ -83,7 +82,7 @@ fn records(folder: &Path) -> Result<Vec<Record>> {
     Ok(records)
 }
 
-/// No name here has a comma.
+/// The rows of a CSV file. No name here has a comma.
 fn rows(list: &str) -> Vec<HashMap<String, String>> {
     let mut lines = list.lines().map(|line| line.split(',').map(str::to_owned));
     let names: Vec<String> = lines.next().into_iter().flatten().collect();
@@ -94,10 +93,10 @@ fn number(row: &HashMap<String, String>, column: &str) -> Result<u64> {
     row[column].parse().or_else(|_| fail(format!("{column} is no number: {row:?}")))
 }
 
-/// Whether the process was stopped in the sleep or not, before the time or beyond it: one job for each sleep,
-/// not before its time, which is known.
+/// Whether or not the process was stopped in a sleep, before or past its end: there is one job for each sleep,
+/// with a known arrival, and not before it.
 fn stopped() -> Result<Outcome> {
-    let recorded = Recorded::of("stopped", 60)?;
+    let recorded = Recorded::record("stopped", 60)?;
     let arrivals = recorded.numbers("arrivals_ns");
     let sleeps = recorded.activations("drv");
     let sleeps = sleeps.iter().filter(|activation| activation.separator.call.name() == "clock_nanosleep");
@@ -109,7 +108,7 @@ fn stopped() -> Result<Outcome> {
         ensure!(activation.arrival == Some(arrival), "the arrival of {activation:?} is not {arrival:?}");
         let Some(resumed) = activation.resumed else { continue };
         let released = resumed.release.map_or(activation.stop, |release| release.latest());
-        // A timer that has gone off already keeps nobody waiting.
+        // No call waits for a timer that has already expired.
         ensure!(
             released >= arrival || !activation.slept,
             "released before its time {arrival:?}: {activation:?}"
@@ -131,8 +130,8 @@ fn stopped() -> Result<Outcome> {
 /// Of the workload's timer.
 const TIMER_PERIOD_NS: u64 = 5_000_000;
 
-/// Whether each arrival is the first or the last of its expirations: of the timer's, from this instant on, the
-/// calls took so many each.
+/// Whether each arrival is the first or the last of its expirations. `origin` is the timer's first expiration,
+/// `taken` the number that each call took.
 fn are_expirations(arrivals: &[u64], origin: u64, taken: &[u64]) -> bool {
     let mut first = origin;
     arrivals.iter().zip(taken).all(|(arrival, taken)| {
@@ -144,7 +143,7 @@ fn are_expirations(arrivals: &[u64], origin: u64, taken: &[u64]) -> bool {
 }
 
 fn expirations(mode: &str, separator: &str) -> Result<Outcome> {
-    let recorded = Recorded::of(mode, 40)?;
+    let recorded = Recorded::record(mode, 40)?;
     let told = recorded.numbers("expirations");
     ensure!(told.iter().any(|number| *number > 1), "no expirations were coalesced: {told:?}");
     let listed: Vec<u64> =
@@ -163,12 +162,12 @@ fn expirations(mode: &str, separator: &str) -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Every wait but the last ends with a job that a signal released.
+/// Every wait except the last ends with a job that a signal released.
 fn interrupted() -> Result<Outcome> {
-    let recorded = Recorded::of("interrupted", 60)?;
+    let recorded = Recorded::record("interrupted", 60)?;
     let waits = ["epoll_pwait", "ppoll", "futex_wait"];
     let activations = recorded.activations("drv");
-    // The thread's own words; the C library may wait for another when the thread ends.
+    // Only the thread's own futex words: the C library may wait on another when the thread ends.
     let own: Vec<_> = activations.iter().take(3).map(|activation| activation.separator).collect();
     ensure!(
         own.iter().all(|separator| waits.contains(&separator.call.name())),
@@ -183,9 +182,9 @@ fn interrupted() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// The last wait of each of these threads released nothing, or says that it was the end.
+/// The last wait of each thread released nothing, or is marked as its end.
 fn ended() -> Result<Outcome> {
-    let recorded = Recorded::of("ended", 1)?;
+    let recorded = Recorded::record("ended", 1)?;
     for kind in 0..9 {
         let activations = recorded.activations(&format!("wait-{kind}"));
         let Some(last) = activations.last() else { return fail(format!("nothing was seen of wait-{kind}")) };
@@ -199,7 +198,7 @@ fn ended() -> Result<Outcome> {
 }
 
 fn shut() -> Result<Outcome> {
-    let recorded = Recorded::of("shut", 1)?;
+    let recorded = Recorded::record("shut", 1)?;
     for (kind, call) in [(4, "read"), (5, "recvfrom"), (6, "recvfrom"), (7, "accept4"), (8, "ppoll")] {
         let activations = recorded.activations(&format!("wait-{kind}"));
         let wait = activations.iter().find(|activation| activation.separator.call.name() == call);
@@ -210,10 +209,10 @@ fn shut() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Each job costs at least what the thread read of its own processor time inside of it, and all together no
-/// more than time has passed.
+/// Each job costs at least the processor time that the thread itself measured within it, and all together cost
+/// no more than the elapsed time.
 fn costs() -> Result<Outcome> {
-    let recorded = Recorded::of("costs", 5_000)?;
+    let recorded = Recorded::record("costs", 5_000)?;
     let told = recorded.numbers("costs_ns");
     let rows = recorded.jobs_at("read eventfd");
     ensure!(rows.len() >= told.len() - 1, "{} jobs for {} reads", rows.len(), told.len());

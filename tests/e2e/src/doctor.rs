@@ -1,4 +1,4 @@
-//! What `doctor` says that works here, beside what works when it is tried.
+//! What `doctor` says works here, against what works when tried.
 
 use crate::run::{Ended, binary, directory, run, workload};
 use crate::{Outcome, Result, Test, ensure, fail};
@@ -24,7 +24,7 @@ fn check<'a>(said: &'a Value, name: &str) -> Result<&'a Value> {
     found.map_or_else(|| fail(format!("doctor does not say anything of {name}: {said}")), Ok)
 }
 
-/// Why function tracing cannot be had here, as `doctor` says it; `None` where it can.
+/// Why function tracing does not work here according to `doctor`; `None` if it works.
 pub fn without_function_tracing() -> Result<Option<String>> {
     let (_, said) = doctor()?;
     let check = check(&said, "function tracing")?;
@@ -32,14 +32,14 @@ pub fn without_function_tracing() -> Result<Option<String>> {
         .then(|| format!("no function tracing: {}", check["detail"].as_str().unwrap_or_default())))
 }
 
-/// Whether this kernel skips programs on functions where it preempts threads in them, as `doctor` says it.
-/// Punctual then uses tracepoints by itself.
+/// Whether, according to `doctor`, this kernel skips function tracing programs when it preempts threads in
+/// them. Punctual then uses tracepoints by default.
 pub fn skips_functions() -> bool {
     let said = doctor().and_then(|(_, said)| Ok(check(&said, "function tracing")?["detail"].to_string()));
     said.is_ok_and(|detail| detail.contains("skips it for others"))
 }
 
-/// Whether a short observation that attaches in this way finds what there is.
+/// Whether a short observation with this way of attaching finds the workload.
 fn works(attach: &str) -> Result<(bool, Ended)> {
     let directory = directory()?;
     let file = directory.path().join("tried.timing.json");

@@ -1,4 +1,4 @@
-//! One row for each driver: which separator must come out of what it does.
+//! A row for each driver: which separator must be found.
 
 use crate::model::{only_task, primary, tasks};
 use crate::run::{observe, run, workload};
@@ -9,10 +9,10 @@ use std::process::Command;
 
 mod together;
 
-/// What a separator must say that it waits on.
+/// The expected object of a separator.
 #[derive(Clone, Copy)]
 enum On {
-    /// Nothing that tells one use from another.
+    /// None.
     Nothing,
     /// A descriptor of this class.
     A(&'static str),
@@ -29,12 +29,12 @@ enum Sleep {
 }
 use Sleep::{Absolute, Relative};
 
-/// What must be known of the period.
+/// The expected period.
 #[derive(Clone, Copy, PartialEq)]
 enum Period {
     /// Exactly the configured one: arrivals are known.
     Exact,
-    /// The configured one, unless the model says that it only estimates it.
+    /// The configured one, unless the model marks it as an estimate.
     Configured,
     /// Releases have no period of their own.
     Free,
@@ -62,11 +62,10 @@ const ROWS: &[Row] = &[
     row("nanosleep_drifting", "nanosleep", Clock("CLOCK_MONOTONIC", Relative), Free),
     row("select_timeout", "select", Nothing, Configured),
     row("ppoll_timeout", "ppoll", Nothing, Configured),
-    // The kernel sets the timer that replenishes its budget by what it last read of the clock: exact to some
-    // microseconds.
+    // The kernel sets the replenishment timer by its last reading of the clock: exact to some microseconds.
     row("yield", "sched_yield", Nothing, Configured),
-    // A signal in the middle of a sleep, with a handler and without: the sleep until the same time goes on,
-    // it is one activation.
+    // A signal in the middle of a sleep, with and without a handler: the sleep until the same time continues,
+    // as one activation.
     row("sleep_interrupted", "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact),
     row("sleep_stopped", "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact),
     row("select", "select", Nothing, Configured),
@@ -82,7 +81,7 @@ const ROWS: &[Row] = &[
     row("read_fifo", "read", A("pipe"), Configured),
     row("read_terminal", "read", A("char"), Configured),
     row("read_socket", "read", A("socket"), Configured),
-    // The kernel's timer says when it expired.
+    // The arrival is the expiration of the kernel's timer.
     row("read_timerfd", "read", A("timerfd"), Exact),
     row("read_timerfd_realtime", "read", A("timerfd"), Exact),
     row("read_eventfd", "read", A("eventfd"), Configured),
@@ -125,7 +124,7 @@ const ROWS: &[Row] = &[
     row("io_uring_timeout", "io_uring_enter", A("io_uring"), Configured),
 ];
 
-/// The drivers of calls that cannot block; the call that must not come out is what they say.
+/// Drivers of calls that cannot block, which must not become separators.
 const NEGATIVE: &[&str] = &[
     "no_read_nonblocking",
     "no_read_regular_file",
@@ -181,7 +180,7 @@ fn every_driver_has_a_row() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// What a driver says that it did.
+/// A driver's report.
 struct Done {
     said: Value,
 }
@@ -273,16 +272,16 @@ fn check_separator(row: &Row, stream: &Stream) -> Result {
 
 fn check_jobs(row: &Row, done: &Done, stream: &Stream) -> Result {
     let did = done.number("jobs")?;
-    // The first has no release, the last may not be seen to end.
+    // The first has no release, and the end of the last may not be observed.
     let right = (did.saturating_sub(2)..=did).contains(&stream.jobs);
     let count = if right { Ok(()) } else { fail(format!("{} jobs, the driver did {did}", stream.jobs)) };
-    // The C library makes no call where what it would wait for is already there.
+    // The C library makes no call if what it would wait for is already there.
     if ["semaphore", "condition_variable"].contains(&row.driver) {
         timing(count)?
     } else {
         count?
     }
-    // Nothing wakes a thread whose budget is replenished: its release is never seen.
+    // Nothing wakes a thread whose budget is replenished: its release is never observed.
     let is_seen = stream.separator.call != Call::SchedYield;
     ensure!(
         !is_seen || stream.uncertain_releases < stream.releases || stream.back_to_back > 0,
@@ -297,7 +296,7 @@ fn check_jobs(row: &Row, done: &Done, stream: &Stream) -> Result {
 
 fn check_mean(done: &Done, stream: &Stream) -> Result {
     let cost = done.number("cost_ns")?;
-    // Not a matter of speed, but of units and of costs that are counted twice.
+    // Not about speed, but about wrong units and costs counted twice.
     let mean =
         stream.execution.as_ref().and_then(|execution| execution.mean_ns).map_or(cost, |mean| mean.ns());
     ensure!((cost..20 * cost).contains(&mean), "mean cost {mean} ns, but every job takes {cost} ns");
@@ -331,7 +330,7 @@ fn check_period(period: Period, done: &Done, stream: &Stream) -> Result {
     Ok(())
 }
 
-/// What makes the events sleeps until absolute times.
+/// The source of events sleeps until absolute times.
 fn check_source(done: &Done, model: &TimingModel) -> Result {
     let [source] = tasks(model, "src")[..] else { return Ok(()) };
     let Some(stream) = source.streams.iter().find(|stream| stream.separator.call.name() == "clock_nanosleep")

@@ -1,4 +1,4 @@
-//! However an observation ends, its models are written.
+//! Models are written however an observation ends.
 
 use crate::model::{only_task, primary, read, tasks};
 use crate::run::{Running, attach, children, directory, punctual, run, sleeps, wait_until, workload};
@@ -72,7 +72,7 @@ fn by_signal(signal: Signal) -> Result<Outcome> {
     }
     let model = read(&file)?;
     let task = only_task(&model, "task-2")?;
-    // All that was seen before the signal, not just what had been handed on.
+    // Everything observed before the signal, even if it was not processed yet.
     ensure!(primary(task)?.jobs >= 45, "{} jobs, there were more than 50", primary(task)?.jobs);
     Ok(Outcome::Completed)
 }
@@ -98,7 +98,7 @@ fn by_command() -> Result<Outcome> {
 fn process_ends() -> Result<Outcome> {
     let directory = directory()?;
     let file = directory.path().join("process.timing.json");
-    // To attach to functions takes seconds on some kernels.
+    // Attaching to functions takes seconds on some kernels.
     let (lives, limit) = if attach().as_deref() == Some("fentry") { ("12", "20s") } else { ("2", "4s") };
     let workload = Running::start(periodic(lives))?;
     wait_until("the workload to run", || sleeps(workload.pid(), "task-2").is_some())?;

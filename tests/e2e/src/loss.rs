@@ -1,4 +1,4 @@
-//! More than can be taken in: what is lost is said, what is remembered is bounded.
+//! Overload: losses are reported, and memory is bounded.
 
 use crate::model::{primary, read, tasks};
 use crate::run::{Running, children, directory, observe, punctual, sleeps, wait_until, workload};
@@ -15,7 +15,7 @@ pub const ALL: &[(&str, Test)] = &[
 ];
 
 /// How often one of the two threads must sleep while the reader is stopped: far more records than its buffer
-/// has room for.
+/// holds.
 const SLEEPS: u64 = 50_000;
 const BUFFER: &str = "64KiB";
 
@@ -38,7 +38,7 @@ fn stopped_reader() -> Result<Outcome> {
     more?;
     let since = slept().unwrap_or(0);
     wait_until("some records after the gap", || slept().is_some_and(|sleeps| sleeps > since + 1000))?;
-    // Its end is the observation's.
+    // The observation ends with it.
     if let Some(pid) = i32::try_from(workload.get()).ok().and_then(Pid::from_raw) {
         kill_process(pid, Signal::TERM)?;
     }
@@ -73,8 +73,7 @@ fn check_gap(model: &TimingModel, rounds: u64) -> Result {
     Ok(())
 }
 
-/// Observes a thread that never waits on the same thing twice; returns the jobs of its one task at the
-/// separators of `call`.
+/// Observes a thread that never waits on the same object twice, in calls of `call`.
 fn many(kind: &str, call: &str, capped: bool) -> Result<Outcome> {
     const JOBS: u64 = 4000;
     let observed = observe(&[], &[&workload("separators"), "--kind", kind, "--jobs", &JOBS.to_string()])?;

@@ -1,8 +1,7 @@
-//! Runs the built command, `punctual`, against workloads whose timing is known, on the real kernel of this
-//! machine.
+//! Runs the built command, `punctual`, against workloads with known timing, on the real kernel of this machine.
 //!
-//! Every row of a table is a test. One that the machine cannot run says so and is counted as ignored. No test
-//! asserts how long something takes.
+//! Every row of a table is a test. A test that the machine cannot run says so and is counted as ignored. No
+//! test asserts how long something takes.
 
 mod beside;
 mod chains;
@@ -86,8 +85,8 @@ fn trials() -> Vec<Trial> {
     trials
 }
 
-/// Where functions cannot be traced, a run that asks for that skips everything except the tests of `doctor`,
-/// which check that it is true.
+/// If functions cannot be traced, a run that requires it skips everything except the tests of `doctor`, which
+/// check that it is true.
 fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
     let reason = match doctor::without_function_tracing() {
         Ok(None) => return trials,
@@ -106,7 +105,7 @@ fn without_function_tracing(trials: Vec<Trial>) -> Vec<Trial> {
     trials.into_iter().map(skipped).collect()
 }
 
-/// Neither a test's failure nor its skipping would say this as plainly.
+/// What is missing to run any test: clearer than failing or skipping each.
 fn missing() -> Option<String> {
     let binary = run::binary();
     if !binary.is_file() {
@@ -120,8 +119,7 @@ fn missing() -> Option<String> {
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // Two observed threads of each test, and two processors: more at a time, and they would wait for one
-    // another.
+    // Tests have two observed threads and machines two processors: more tests at once would delay each other.
     arguments.test_threads = arguments.test_threads.or(Some(2));
     if !arguments.list {
         if let Some(message) = missing() {

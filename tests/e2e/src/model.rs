@@ -1,4 +1,4 @@
-//! Looking into written models.
+//! Access to written models.
 
 use crate::{Result, ensure, fail};
 use jsonschema::Validator;
@@ -18,8 +18,7 @@ fn schema() -> &'static Validator {
     })
 }
 
-/// Reads a file that Punctual wrote, which must obey the schema, the strict reader, and what a file says of
-/// itself.
+/// Reads a file that Punctual wrote, and checks it by the schema, the strict reader, and its own consistency.
 pub fn read(path: &Path) -> Result<TimingModel> {
     parse(&std::fs::read_to_string(path)?)
 }
@@ -37,7 +36,7 @@ pub fn parse(text: &str) -> Result<TimingModel> {
     Ok(model)
 }
 
-/// The tasks of one thread follow one another; what was seen lies within the observation.
+/// The tasks of a thread follow each other, and lie within the observation.
 fn coherent(model: &TimingModel) -> Result {
     let Some(seen) = &model.threads else { return Ok(()) };
     for task in &seen.tasks {
@@ -74,17 +73,17 @@ fn coherent(model: &TimingModel) -> Result {
     Ok(())
 }
 
-/// What is known of threads; as of none, where the model is of none.
+/// The threads section; an empty one if there is none.
 pub fn threads(model: &TimingModel) -> Cow<'_, Threads> {
     model.threads.as_ref().map_or_else(Cow::default, Cow::Borrowed)
 }
 
-/// All tasks of threads of this name, in the order of the file.
+/// All tasks of threads with this name, in the order of the file.
 pub fn tasks<'a>(model: &'a TimingModel, name: &str) -> Vec<&'a Task> {
     model.tasks().iter().filter(|task| task.name == name).collect()
 }
 
-/// The one task of the one thread of this name.
+/// The only task of the only thread with this name.
 pub fn only_task<'a>(model: &'a TimingModel, name: &str) -> Result<&'a Task> {
     match tasks(model, name)[..] {
         [task] => Ok(task),
@@ -93,7 +92,7 @@ pub fn only_task<'a>(model: &'a TimingModel, name: &str) -> Result<&'a Task> {
     }
 }
 
-/// What a user is shown first.
+/// The primary stream, which users see first.
 pub fn primary(task: &Task) -> Result<&Stream> {
     match task.primary.and_then(|index| task.streams.get(index)) {
         Some(stream) => Ok(stream),
@@ -101,7 +100,7 @@ pub fn primary(task: &Task) -> Result<&Stream> {
     }
 }
 
-/// A model in a few lines, for messages.
+/// A short description of a model, for messages.
 pub fn describe(model: &TimingModel) -> String {
     let (records, lost) = (threads(model).records, threads(model).lost_records);
     let mut text = format!("--- found: {records} records, {lost} lost\n");

@@ -1,4 +1,4 @@
-//! Periods of programs that are disturbed: they leave out activations, or are stopped in a sleep.
+//! Periods of disturbed programs, which skip activations or are stopped in a sleep.
 
 use crate::model::{only_task, primary, tasks};
 use crate::run::{Running, children, directory, punctual, sleeps, wait_until, workload};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::process::Command;
 use std::time::Duration;
 
-/// It takes the processors from all others.
+/// Above the priority of all workloads.
 pub const ALONE: &[(&str, Test)] = &[("periods::cyclictest_skips", cyclictest)];
 
 pub const ALL: &[(&str, Test)] = &[
@@ -21,14 +21,14 @@ pub const ALL: &[(&str, Test)] = &[
 
 const MS: u64 = 1_000_000;
 
-/// Linux's own latency test leaves out the activations that are over when it wakes: it adds intervals to the
-/// time of the next one until that lies ahead.
+/// Linux's own latency test skips activations that are over when it wakes up: it adds intervals to the time of
+/// the next one until that is in the future.
 fn cyclictest() -> Result<Outcome> {
     if Command::new("cyclictest").arg("--help").output().is_err() {
         return skip("there is no cyclictest here (Debian: rt-tests)");
     }
     let directory = directory()?;
-    // Each burst hides two activations at least.
+    // Each burst hides at least two activations.
     let disturbing = disturb(90, 3_000..8_000, 200_000)?;
     let words = ["cyclictest", "-q", "-t1", "-p80", "-i1000", "-D5"];
     let replayed = recorded(directory.path(), &words, "cyclictest")?;
@@ -40,11 +40,11 @@ fn cyclictest() -> Result<Outcome> {
     let skipped = skipped_by_arrivals(replayed.jobs(task), MS);
     let Some(skipped) = skipped else { return fail("no arrivals are listed") };
     ensure!(skipped > 0, "nothing was skipped");
-    // Arrivals are known: whatever happened to the machine, period and slips are exact.
+    // Arrivals are known, so period and slips are exact whatever happened to the machine.
     wrong_period(stream, MS).or_else(|| wrong_slips(stream, skipped)).map_or(Ok(Outcome::Completed), fail)
 }
 
-/// A process stopped and continued once, while its thread sleeps until a time, after so many sleeps.
+/// A process is stopped and continued once, while its thread sleeps until a time, after this many sleeps.
 fn stopped(after: u64, stays: Duration) -> Result<Outcome> {
     const PERIOD_NS: u64 = 10 * MS;
     let directory = directory()?;
@@ -58,7 +58,7 @@ fn stopped(after: u64, stays: Duration) -> Result<Outcome> {
     let pid = workload().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     let Some(pid) = pid else { return fail("the workload has ended") };
     kill_process(pid, Signal::STOP)?;
-    // How long it stands still is what is tried.
+    // How long it is stopped is the point of the test.
     std::thread::sleep(stays);
     kill_process(pid, Signal::CONT)?;
     let ended = observer.end()?;

@@ -1,5 +1,4 @@
-//! Dataflow programs that were not built for tracing: what probes at their functions see, and what becomes of
-//! them.
+//! Dataflow programs that were not built for tracing: what probes at their functions see, and the results.
 
 use crate::run::{Ended, binary, directory, punctual, run, workload};
 use crate::tool::tool;
@@ -48,8 +47,8 @@ fn record(directory: &Path, probes: &[&str], options: &[&str], command: &[&str])
     Ok((folder, run(record)?))
 }
 
-/// How many events of each kind and object, as babeltrace2 reads them; that their numbers are without gaps is
-/// checked.
+/// The number of events of each kind and object, as babeltrace2 reads them. Checks that event numbers have no
+/// gaps.
 fn events(folder: &Path) -> Result<Option<BTreeMap<(String, String), u64>>> {
     let Some(mut babeltrace2) = tool("babeltrace2", &[]) else { return Ok(None) };
     babeltrace2.arg(folder);
@@ -106,7 +105,7 @@ fn own_executor() -> Result<Outcome> {
     ended.expect_code(0)?;
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     // `instances: cam1 11 cam2 13 …`
-    // On a busy machine it says before that its timer was late.
+    // On a busy machine, a line before it says that the timer was late.
     let Some(said) = ended.stdout.lines().find_map(|line| line.strip_prefix("instances: ")) else {
         return fail(ended.all());
     };
@@ -121,7 +120,7 @@ fn own_executor() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// The file of the Tasking Framework with something else in it.
+/// The file of the Tasking Framework with a replacement.
 fn altered(directory: &Path, from: &str, to: &str) -> Result<String> {
     let text = std::fs::read_to_string(shipped("tasking-framework-1.2"))?;
     ensure!(text.contains(from), "the file has no {from}");
@@ -152,14 +151,14 @@ fn wrong_symbols() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// Reading beside the mark harms nobody, and is told.
+/// Reading at wrong offsets does no harm and is reported.
 fn wrong_offsets() -> Result<Outcome> {
     let program = match probed("tasking") {
         Ok(program) => program,
         Err(skipped) => return skipped,
     };
     let directory = directory()?;
-    // The bytes behind the task's pointer are no pointer.
+    // The bytes after the task's pointer are not a pointer.
     let file = altered(directory.path(), "[arg1+0]+8", "[[arg1+0]+8]+8")?;
     let (_, ended) = record(directory.path(), &[&file], &[], &[&program, "50"])?;
     ended.expect_code(4)?;
@@ -178,7 +177,7 @@ fn wrong_offsets() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// What lies beside the mark and can be read is told by what becomes of it.
+/// Wrong offsets with readable values are recognized by the values.
 fn plausible_offsets() -> Result<Outcome> {
     let program = match probed("joined") {
         Ok(program) => program,
@@ -215,7 +214,7 @@ fn plausible_offsets() -> Result<Outcome> {
             ended.all()
         );
     }
-    // What is given besides is another number each time, or the same for all: the names tell.
+    // Other values differ each time, or are the same for all: names reveal that.
     let folder = directory.path().join("argument");
     std::fs::create_dir(&folder)?;
     let push = "symbol = \"punctual_flow_push\"\nid = ";
@@ -224,7 +223,7 @@ fn plausible_offsets() -> Result<Outcome> {
     let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
     ended.expect_code(4)?;
     ensure!(ended.stderr.contains("a channel is called"), "{}", ended.all());
-    // It ends where there are too many, and asks the program to.
+    // It ends if there are too many, and ends the program.
     let folder = directory.path().join("many");
     std::fs::create_dir(&folder)?;
     let file =
@@ -232,7 +231,7 @@ fn plausible_offsets() -> Result<Outcome> {
     let (_, ended) = record(&folder, &[&file], &[], &[&program, "50000"])?;
     ended.expect_code(4)?;
     ensure!(ended.stderr.contains("more than 4096 channels were seen"), "{}", ended.all());
-    // Starts have another number than their activations.
+    // Starts have different numbers than their activations.
     let folder = directory.path().join("starts");
     std::fs::create_dir(&folder)?;
     let start = "symbol = \"punctual_flow_start\"\nid = ";
@@ -247,7 +246,7 @@ fn plausible_offsets() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// Without their names, events are right.
+/// Events are right even without names.
 fn wrong_names() -> Result<Outcome> {
     let program = match probed("joined") {
         Ok(program) => program,
@@ -256,9 +255,9 @@ fn wrong_names() -> Result<Outcome> {
     let directory = directory()?;
     let ours = std::fs::read_to_string(shipped("punctual-flow"))?;
     let rows = [
-        // The characters of a name are no pointer.
+        // The characters of a name are not a pointer.
         ("string at [arg0+8]", "2 names of tasks could not be read; ids are shown instead"),
-        // The construction's number: nothing, 1, 2.
+        // The number of the construction: nothing, 1, 2.
         ("string at arg0", "the name of 2 channels is not UTF-8 text"),
     ];
     for (number, (place, said)) in rows.into_iter().enumerate() {
@@ -288,7 +287,7 @@ channel = \"imgae\"
 task = \"navi\"
 ";
 
-/// The map never comes last, so no push of it activates anything.
+/// The map never arrives last, so no push of it activates anything.
 fn join() -> Result<Outcome> {
     let program = match probed("joined") {
         Ok(program) => program,
@@ -322,7 +321,7 @@ fn join() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// What a program's file says of a run tells it from others.
+/// The declarations in a program's file distinguish its runs.
 fn compared() -> Result<Outcome> {
     let program = match probed("joined") {
         Ok(program) => program,
@@ -412,7 +411,7 @@ fn stop_at_return() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// A program that goes on is asked to end, and what there is is whole.
+/// A program that does not end is asked to, and its trace is complete.
 fn ended_by_time() -> Result<Outcome> {
     let program = match probed("navigation") {
         Ok(program) => program,
@@ -427,7 +426,7 @@ fn ended_by_time() -> Result<Outcome> {
     Ok(Completion::Completed)
 }
 
-/// A recording of the kernel's steps around a trace: what a task's executor did while it executed.
+/// A recording with scheduler steps around a trace: what a task's executor did while it executed.
 fn kernel() -> Result<Outcome> {
     let program = match probed("navigation") {
         Ok(program) => program,
@@ -455,7 +454,7 @@ fn kernel() -> Result<Outcome> {
         let parts = &task["by_kernel"];
         let of = |part: &str, figure: &str| parts[part][figure].as_u64().unwrap_or(u64::MAX);
         ensure!(parts["executions"].as_u64() > Some(0), "nothing of task {}: {}", task["name"], ended.all());
-        // Its tasks compute and wait for nothing.
+        // Its tasks compute without waiting.
         ensure!(
             of("running", "min_ns") > 0
                 && of("running", "max_ns") <= task["execution"]["max_ns"].as_u64().unwrap_or(0),
@@ -464,7 +463,7 @@ fn kernel() -> Result<Outcome> {
         ensure!(of("suspended", "median_ns") < of("running", "median_ns"), "{task}");
     }
     crate::beside::of_one_time(directory.path(), &steps, &trace)?;
-    // Without steps, a recording says nothing of that.
+    // A recording without steps does not have that.
     let mut without = punctual(["record", "-q", "--include-best-effort", "-o"]);
     without.arg(directory.path().join("plain")).args(["--", "true"]);
     run(without)?.expect_code(0)?;

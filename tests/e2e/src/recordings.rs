@@ -1,5 +1,4 @@
-//! Recordings of live threads: what a replay gives, what other tools read of them, what remains when
-//! something goes wrong.
+//! Recordings of live threads: replay, other tools, and what remains when something goes wrong.
 
 use crate::model::{only_task, primary, read, threads};
 use crate::run::{Ended, Running, children, directory, punctual, run, sleeps, wait_until, workload};
@@ -14,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Tests that may run beside others.
+/// Tests that can run in parallel.
 pub const ALL: &[(&str, Test)] = &[
     ("recordings::replay_gives_what_extraction_gave", replay_is_extraction),
     ("recordings::babeltrace2_reads_every_record", babeltrace2),
@@ -35,7 +34,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("recordings::the_demonstration_without_privileges", demonstration),
 ];
 
-/// Tests that need the machine for themselves.
+/// Tests that need the machine to themselves.
 pub const ALONE: &[(&str, Test)] = &[
     ("recordings::replay_in_pieces_gives_what_extraction_gave", pieces_are_extraction),
     ("recordings::the_oldest_part_is_dropped_first", limit),
@@ -63,7 +62,7 @@ fn words(command: &[String]) -> Vec<&str> {
     command.iter().map(String::as_str).collect()
 }
 
-/// Replays, with further options, into a file beside the recording; the file, and what was said.
+/// Replays, with further options, into a file beside the recording. Returns the file and the output.
 fn replay(folders: &[&Path], name: &str, options: &[&str]) -> Result<(PathBuf, Ended)> {
     let Some(file) = folders.first().and_then(|folder| folder.parent()).map(|parent| parent.join(name))
     else {
@@ -85,13 +84,13 @@ fn replay_is_extraction() -> Result<Outcome> {
     same_as_extracted(&[&workload("demo"), "--for", "4"], 17)
 }
 
-/// Long enough that workers get pieces of it.
+/// Long enough to be split between workers.
 fn pieces_are_extraction() -> Result<Outcome> {
     same_as_extracted(&[&workload("pingpong"), "--for", "4"], 2)
 }
 
-/// Extracts from a command and records it, in one observation, and compares what a replay gives with what
-/// extraction gave.
+/// Extracts from a command and records it in one observation, and compares the models of extraction and
+/// replay.
 fn same_as_extracted(command: &[&str], tasks: usize) -> Result<Outcome> {
     let directory = directory()?;
     let (folder, online) = (directory.path().join("recording"), directory.path().join("online.timing.json"));
@@ -120,7 +119,7 @@ fn same_as_extracted(command: &[&str], tasks: usize) -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// What babeltrace2 prints of a recording, event by event, and what it complains about.
+/// What babeltrace2 prints of a recording, and its warnings.
 fn events_of(folder: &Path) -> Result<Option<Ended>> {
     let Some(mut babeltrace) = tool("babeltrace2", &["--clock-cycles"]) else { return Ok(None) };
     babeltrace.arg(folder);
@@ -207,7 +206,7 @@ fn several() -> Result<Outcome> {
         report.arg(&html).arg(&file).args(folders);
         run(report)
     };
-    // A raster of each of six tasks, of three where one recording is left out.
+    // A raster for each of six tasks; for three if one recording is left out.
     for (folders, rasters) in [(&[&*first, &*second][..], 6), (&[&*second], 3)] {
         report(folders)?.expect_code(0)?;
         let text = fs::read_to_string(&html)?;
@@ -265,7 +264,7 @@ fn every_switch() -> Result<Outcome> {
         lines.filter(|line| line.contains(&format!(" {name}: "))).count() as u64
     };
     let jobs = primary(task)?.jobs;
-    // Each job is woken, runs and sleeps; some machines hide a few wake-ups from every program.
+    // Each job is woken, runs and sleeps; some machines hide a few wake-ups from all tracers.
     for name in ["switch_in", "switch_out", "woken"] {
         let seen = of_it(name);
         ensure!(seen + jobs / 20 + 3 >= jobs, "{seen} {name} of a thread with {jobs} jobs: {}", ended.all());
@@ -292,7 +291,7 @@ fn all_threads() -> Result<Outcome> {
     let damage = damage.map_err(|error| error.to_string())?;
     ensure!(damage.is_empty() && reader.totals().lost == 0, "{damage:?}, {:?}", reader.totals());
     ensure!(strangers.is_empty(), "steps of threads that nothing introduced: {strangers:?}");
-    // Punctual itself and whatever sleeps and wakes on a running machine.
+    // Punctual itself, and other threads of a running machine.
     ensure!(bystanders.len() > 1 && steps > 10, "{bystanders:?}, {steps} steps");
 
     let model = replayed(&folder, "watched.timing.json", &[])?;
@@ -319,8 +318,7 @@ fn timeline() -> Result<Outcome> {
     let ended = run(timeline)?;
     ended.expect_code(0)?;
     let bytes = fs::read(&file)?;
-    // A trace is a sequence of packets, each field 1 with its length; what is in them is tested where they
-    // are made.
+    // A trace is a sequence of packets, each field 1 with its length; unit tests check their contents.
     ensure!(
         bytes.len() > 10_000 && bytes[0] == 0x0a,
         "{} bytes, beginning with {:?}",
@@ -360,7 +358,7 @@ fn perf() -> Result<Outcome> {
 fn perf_once() -> Result<Outcome> {
     let directory = directory()?;
     let data = directory.path().join("perf.data");
-    // The fewest events that say everything, and not perf's own: what all of a busy machine does fills disks.
+    // The fewest events that suffice, without perf's own: a busy machine would fill the disk.
     let events = "sched:sched_switch,sched:sched_waking,sched:sched_process_exit,raw_syscalls:*";
     let Some(mut perf) = tool("perf", &["record", "-q", "-a", "-e", events, "--exclude-perf", "-o"]) else {
         return skip("no perf here");
@@ -392,8 +390,8 @@ fn perf_once() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// A folder as LiME writes it: a thread of period 10 ms that is now and then released late, and whose
-/// wake-ups were not all seen.
+/// A folder as LiME writes it: a thread with a period of 10 ms that is now and then released late, with some
+/// wake-ups missing.
 fn lime() -> Result<Outcome> {
     const JOBS: u64 = 300;
     let directory = directory()?;
@@ -486,7 +484,7 @@ fn killed() -> Result<Outcome> {
         "it does not say that the end is missing: {}",
         ended.all()
     );
-    // All but the packets that were not yet written: those of the last second or two of three.
+    // Everything except the packets not yet written: the last second or two of three.
     let jobs = primary(only_task(&read(&file)?, "task-0")?)?.jobs;
     ensure!(jobs > 300, "{jobs} jobs of more than 1,500");
     Ok(Outcome::Completed)
@@ -530,7 +528,7 @@ fn flipped() -> Result<Outcome> {
     fs::write(stream, &bytes)?;
     let (_, ended) = replay(&[&folder], "flipped.timing.json", &[])?;
     ended.expect_code(0)?;
-    // A checksum tells which packet is damaged, not where in it.
+    // A checksum shows which packet is damaged, but not where.
     let left_out = ended.stderr.split("; bytes ").nth(1).and_then(|rest| rest.split(" are left out").next());
     let bounds = left_out.and_then(|bytes| bytes.split_once(" to "));
     let bounds = bounds.and_then(|(from, to)| Some(from.parse::<usize>().ok()?..to.parse::<usize>().ok()?));
@@ -556,14 +554,14 @@ fn disk_full() -> Result<Outcome> {
         let ended = run(record)?;
         ended.expect_code(5)?;
         ensure!(ended.stderr.contains("replay"), "it does not say what is left: {}", ended.all());
-        // The model goes elsewhere: there is no room here.
+        // The model goes elsewhere: this disk is full.
         let file = directory.path().join("full.timing.json");
         let mut replay = punctual(["replay", "-q", "-o"]);
         replay.arg(&file).arg(&folder);
         run(replay)?.expect_code(0)?;
         let jobs = primary(only_task(&read(&file)?, "ping")?)?.jobs;
         ensure!(jobs > 1000, "{jobs} jobs on a disk with room for thousands");
-        // What did not hold another packet may hold a short list.
+        // A short list may still fit where a packet did not.
         ensure!(fs::write(mount.join("rest"), vec![1; 1 << 20]).is_err(), "the disk was not full");
         for name in ["jobs.csv", "jobs.parquet"] {
             let list = mount.join(name);
@@ -686,7 +684,7 @@ fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Today's reader against a recording of some day before: what is known of its threads is found in it.
+/// The current reader against an old recording: finds the known timing of its threads.
 fn sample() -> Result<Outcome> {
     let directory = directory()?;
     let (file, sample) =

@@ -18,7 +18,7 @@ pub fn binary() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(target).join("release/punctual")
 }
 
-/// How the observations of all tests are to see system calls; `None`: as they would by themselves.
+/// The way of attaching for the observations of all tests; `None` for the default.
 pub fn attach() -> Option<String> {
     std::env::var("PUNCTUAL_E2E_ATTACH").ok()
 }
@@ -43,7 +43,7 @@ pub fn workload(name: &str) -> String {
     format!("{}/{name}", env!("WORKLOADS"))
 }
 
-/// A directory for what a test writes; any user may look into it.
+/// A directory for a test's files, readable by all users.
 pub fn directory() -> Result<tempfile::TempDir> {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::Builder::new().prefix("punctual-e2e-").tempdir()?;
@@ -51,7 +51,7 @@ pub fn directory() -> Result<tempfile::TempDir> {
     Ok(directory)
 }
 
-/// A successful observation of a command: what it left, and the model that was written.
+/// A successful observation of a command: its output and the written model.
 pub struct Observed {
     pub ended: Ended,
     pub model: TimingModel,
@@ -70,9 +70,9 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
     let model = crate::model::read(&file)?;
     let skipped = crate::model::threads(&model).skipped_events;
     if let (Some(attach), true) = (attach(), skipped > 0) {
-        // Where the way of attaching is being tried, every program must run whenever it is due; not a failure
-        // of this test, whose models allow for it, but of the run: whoever runs it looks for this line.
-        // Functions on preemptible kernels are known for it, and used only on request.
+        // If the way of attaching is under test, no eBPF program may be skipped. That is not a failure of this
+        // test, whose models allow for it, but of the run, whose caller looks for this line. Functions on
+        // preemptible kernels are known for it, and used only on request.
         let known = attach == "fentry" && crate::doctor::skips_functions();
         let what = if known { "SKIPS" } else { "MISSES" };
         eprintln!(
@@ -85,7 +85,7 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
 }
 
 impl Observed {
-    /// Adds what was found to a failure.
+    /// Adds the model to a failure.
     pub fn explain<T>(&self, result: Result<T>) -> Result<T> {
         result.map_err(|failure| {
             let message = format!("{}\n{}\n{}", failure.message, describe(&self.model), self.ended.all());

@@ -1,4 +1,4 @@
-//! Ways to say which threads to observe, and what `show` and `doctor` say.
+//! Targets of observations; output of `show` and `doctor`.
 
 use crate::model::{only_task, parse, tasks};
 use crate::run::{Running, directory, observe, punctual, run, sleeps, wait_until, workload};
@@ -71,7 +71,7 @@ fn cgroup() -> Result<Outcome> {
     let count =
         |pid| model.as_ref().map_or(0, |model| model.tasks().iter().filter(|task| task.pid == pid).count());
     let found = (count(inside.pid()), count(outside.pid()));
-    // Only when nobody is in it can it be removed.
+    // It can only be removed when it is empty.
     drop(inside);
     let procs = group.0.join("cgroup.procs");
     wait_until("the cgroup to be empty", || {
@@ -141,7 +141,7 @@ fn show() -> Result<Outcome> {
 fn doctor() -> Result<Outcome> {
     let ended = run(punctual(["doctor"]))?;
     if ended.code == Some(3) {
-        // Whether that is true is what the tests of `doctor.rs` ask.
+        // The tests of `doctor.rs` check whether that is true.
         let why =
             ended.stdout.lines().find(|line| line.starts_with('✗')).unwrap_or_default().split_whitespace();
         return crate::skip(format!(

@@ -1,4 +1,4 @@
-//! Programs of others, which a machine may not have.
+//! Third-party programs, which a machine may not have.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! A thread that becomes another task: each is reported, with what it was and why it ended.
+//! Task transitions: each task of a thread is reported, with its parameters and why it ended.
 
 use crate::model::{only_task, primary, tasks};
 use crate::run::{Observed, observe, workload};
@@ -28,7 +28,7 @@ fn watch(options: &[&str], mode: &str) -> Result<Observed> {
     observe(options, &[&workload("transitions"), mode, "--jobs", &jobs])
 }
 
-/// The tasks of thread `trans`, each with what it was and why it ended.
+/// Checks policy, priority and end of each task of thread `trans`.
 fn expect(observed: &Observed, expected: &[(Policy, u32, EndedBy)]) -> Result<Outcome> {
     // A child has its parent's name at first.
     let tid = observed.ended.long_report()?["phases"][0]["tid"].as_u64();

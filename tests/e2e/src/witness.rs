@@ -1,6 +1,6 @@
-//! Whether the machine kept its processors. A virtual machine loses them to others for up to hundreds of
-//! milliseconds, threads of the highest priority included, and then a periodic thread is not periodic. Two
-//! threads of higher priority than any workload's see that, whatever Punctual sees.
+//! Detects that the machine lost its processors. A virtual machine may lose them to others for hundreds of
+//! milliseconds, even under threads of the highest priority, and then a periodic thread is not periodic. Two
+//! threads with a higher priority than all workloads notice that, independently of Punctual.
 
 use crate::run::workload;
 use crate::{Outcome, Result, skip};
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Nothing on this machine itself keeps a thread of that priority waiting as long.
+/// Nothing on the machine itself delays a thread of that priority for as long.
 const TELL_ABOVE_US: u64 = 2000;
 const TRIES: usize = 3;
 
@@ -53,16 +53,16 @@ fn witness(processor: usize) -> Option<Child> {
     Some(child)
 }
 
-/// The longest that the machine was away since `began`.
+/// The longest time that the machine was away since `began`.
 fn worst_since(began: Instant) -> Option<Duration> {
-    // What a witness has just written is being read.
+    // A witness may have written its latest report just now.
     std::thread::sleep(Duration::from_millis(50));
     let seen = SEEN.lock().ok()?;
     seen.iter().filter(|(at, _)| *at >= began).map(|(_, late)| *late).max()
 }
 
-/// Runs a test that is about times. A wrong time is not the program's fault if the machine was away
-/// meanwhile: it is tried again, and told and left if the machine never stays.
+/// Runs a test that depends on times. A wrong time is not the program's fault if the machine was away
+/// meanwhile: then the test is repeated, and skipped with a message if the machine is always away.
 pub fn undisturbed(test: impl Fn() -> Result<Outcome>) -> Result<Outcome> {
     let mut last = None;
     for _ in 0..TRIES {

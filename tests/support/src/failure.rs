@@ -7,8 +7,8 @@ use std::fmt::Display;
 pub struct Failure {
     /// What is wrong.
     pub message: String,
-    /// Whether the check is about when something happened, which a machine that loses its processors changes.
-    /// Everything else must be right on any machine.
+    /// Whether the check is about when something happened, which may be wrong if the machine loses its
+    /// processors. Everything else must be right on any machine.
     pub is_timing: bool,
 }
 
@@ -24,7 +24,7 @@ pub fn fail<T>(message: impl Into<String>) -> Result<T> {
     Err(Failure { message: message.into(), is_timing: false })
 }
 
-/// Marks a check as one of when something happened.
+/// Marks a failure as one about when something happened.
 pub fn timing<T>(result: Result<T>) -> Result<T> {
     result.map_err(|failure| Failure { is_timing: true, ..failure })
 }

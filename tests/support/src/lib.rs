@@ -1,14 +1,16 @@
-//! What the test programs share: how a test fails or is skipped, and programs that run with a time limit.
+//! What tests share: how a test fails or is skipped, programs that run with a time limit, random numbers.
 //!
-//! A test that the machine cannot run is counted as ignored and says why. Not for anything about one of the
-//! programs under test.
+//! A test that the machine cannot run is counted as ignored and says why. Not for anything about a program
+//! under test.
 
 mod failure;
 mod program;
+mod random;
 
 pub use failure::{Failure, fail, in_context, timing};
 pub use libtest_mimic::Completion as Outcome;
 pub use program::{Ended, Running, run, wait_until};
+pub use random::Random;
 
 use libtest_mimic::Failed;
 

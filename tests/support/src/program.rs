@@ -22,7 +22,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Everything, for a message.
+    /// Exit code and output, for messages.
     pub fn all(&self) -> String {
         let code = self.code.map_or("killed by a signal".into(), |code| format!("exit code {code}"));
         format!("{code}\n--- standard output\n{}--- standard error\n{}", self.stdout, self.stderr)
@@ -43,7 +43,7 @@ impl Ended {
         }
     }
 
-    /// The same of a report of several lines, which begins with `{"mode"`.
+    /// The same for a report of several lines, which begins with `{"mode"`.
     pub fn long_report(&self) -> Result<Value> {
         let begin = self.stdout.rfind("{\"mode\"").unwrap_or(0);
         serde_json::from_str(&self.stdout[begin..])
@@ -57,7 +57,7 @@ impl Ended {
     }
 }
 
-/// A running program, with everything that it starts. Dropping it kills them.
+/// A running program with all its child processes. Dropping it kills them.
 pub struct Running {
     pid: Pid,
     output: Option<Receiver<std::io::Result<Output>>>,
@@ -114,7 +114,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Once it was waited for, the number may be another process's.
+        // After waiting for it, the PID may belong to another process.
         if self.output.is_some() {
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
@@ -126,7 +126,7 @@ pub fn run(command: Command) -> Result<Ended> {
     Running::start(command)?.end()
 }
 
-/// Waits until `is_so`, which something else brings about.
+/// Polls until `is_so`.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) -> Result {
     let began = Instant::now();
     while !is_so() {

@@ -125,16 +125,16 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(&self, kind: &str) -> f64 {
+    fn cost(&self, kind: &str) -> f64 {
         self.events.get(kind).copied().unwrap_or(f64::NAN)
     }
 
     fn wake_up(&self) -> f64 {
-        self.of("wake") - self.of("write")
+        self.cost("wake") - self.cost("write")
     }
 
     fn switch(&self) -> f64 {
-        self.of("switch") - self.of("yield")
+        self.cost("switch") - self.cost("yield")
     }
 
     fn is_whole(&self) -> bool {
@@ -181,22 +181,22 @@ const fn difference(what: &'static str, figure: fn(&Figures) -> f64) -> Row {
 }
 
 const OBSERVED: &[Row] = &[
-    row("a call that separates nothing: `getppid`", |of| of.of("getppid")),
-    row("a call that separates jobs, and need not wait: `read`", |of| of.of("read")),
-    row("1. a call that separates nothing: `write`", |of| of.of("write")),
+    row("a call that separates nothing: `getppid`", |run| run.cost("getppid")),
+    row("a call that separates jobs, and need not wait: `read`", |run| run.cost("read")),
+    row("1. a call that separates nothing: `write`", |run| run.cost("write")),
     difference("2. a wake-up", Figures::wake_up),
     difference("3. a context switch", Figures::switch),
-    difference("4. a call that waits: `read`", |of| {
-        of.of("job") - of.of("write") - of.wake_up() - of.switch()
+    difference("4. a call that waits: `read`", |run| {
+        run.cost("job") - run.cost("write") - run.wake_up() - run.switch()
     }),
-    row("**a job: 1 to 4 together**", |of| of.of("job")),
+    row("**a job: 1 to 4 together**", |run| run.cost("job")),
 ];
 
 const ELSEWHERE: &[Row] = &[
-    row("not observed, while others are: `getppid`", |of| of.of("getppid")),
+    row("not observed, while others are: `getppid`", |run| run.cost("getppid")),
     row("not observed: a wake-up", Figures::wake_up),
     row("not observed: a context switch", Figures::switch),
-    row("not observed: a job", |of| of.of("job")),
+    row("not observed: a job", |run| run.cost("job")),
 ];
 
 impl Measured {
@@ -264,7 +264,7 @@ impl Measured {
         let shown: Vec<&Observer> = self.observers.iter().filter(|observer| observer.name != AGAIN).collect();
         let mut out = format!(
             "| instructions per event | {} |\n",
-            shown.iter().map(|of| of.heading()).collect::<Vec<_>>().join(" | ")
+            shown.iter().map(|run| of.heading()).collect::<Vec<_>>().join(" | ")
         );
         let _ = writeln!(out, "| --- |{}", " ---: |".repeat(shown.len()));
         let mut add = |row: &Row, of: fn(&Observer) -> &Figures, is_told: fn(&Observer, &Row) -> bool| {

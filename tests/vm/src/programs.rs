@@ -344,7 +344,7 @@ pub fn system(release: &str, installed: &Path) -> Result<Root> {
 /// The root for machines of an architecture, without a job.
 pub fn root(arch: Arch) -> Result<Root> {
     let built = build(arch)?;
-    let others = Others::of(arch)?;
+    let others = Others::new(arch)?;
     let mut root = Root::new(others.libraries(arch), arch.triplet());
     let folder = folder();
     std::fs::create_dir_all(&folder).map_err(|error| cannot("create", &folder, error))?;
@@ -434,7 +434,7 @@ const PACKAGES: &[&str] = &[
 const RELEASE: &str = "bookworm";
 
 impl Others {
-    fn of(arch: Arch) -> Result<Others> {
+    fn new(arch: Arch) -> Result<Others> {
         if arch.is_ours() {
             return Ok(Others { roots: vec!["/".into()] });
         }

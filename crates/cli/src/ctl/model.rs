@@ -1,9 +1,9 @@
 //! Specs from a timing model: one for each selected thread.
 
-use super::remarks;
 use punctual_client::Parameters;
 use punctual_model::{Duration, Execution, Periodic, Slip, Stream, Task, TimingModel};
 use punctual_workflow::ThreadFilter;
+use std::collections::BTreeSet;
 
 /// Which threads of a model get specs, and with how much margin.
 #[derive(Clone, Debug)]
@@ -124,10 +124,23 @@ impl Reason {
 pub struct Needs {
     /// In the order in which the threads were started.
     pub needs: Vec<Need>,
-    /// What users must know before the command starts, one message each.
-    pub remarks: Vec<String>,
-    /// Why threads got no spec, each reason once.
-    pub reasons: Vec<Reason>,
+    /// Selected threads without a spec.
+    pub unserved: Vec<Unserved>,
+    /// Number of recordings in the model.
+    pub recordings: usize,
+}
+
+impl Needs {
+    /// Why threads have no spec, each reason once.
+    pub fn reasons(&self) -> Vec<Reason> {
+        let mut reasons: Vec<Reason> = Vec::new();
+        for thread in &self.unserved {
+            if !reasons.contains(&thread.reason) {
+                reasons.push(thread.reason);
+            }
+        }
+        reasons
+    }
 }
 
 /// Period and runtime of a task.
@@ -162,15 +175,7 @@ pub fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Nee
             }
         }
     }
-    let mut remarks = remarks::on(&needs, &unserved, choice);
-    remarks.extend(several_recordings(model));
-    let mut reasons: Vec<Reason> = Vec::new();
-    for thread in &unserved {
-        if !reasons.contains(&thread.reason) {
-            reasons.push(thread.reason);
-        }
-    }
-    Needs { needs, remarks, reasons }
+    Needs { needs, unserved, recordings: recordings(model) }
 }
 
 fn need(task: &Task, timing: Timing, choice: &Choice, declared: &Parameters) -> Need {
@@ -191,17 +196,8 @@ fn need(task: &Task, timing: Timing, choice: &Choice, declared: &Parameters) -> 
     }
 }
 
-/// A warning if the model has several recordings.
-fn several_recordings(model: &TimingModel) -> Option<String> {
-    let mut recordings: Vec<&Option<String>> = model.tasks().iter().map(|task| &task.recording).collect();
-    recordings.sort();
-    recordings.dedup();
-    (recordings.len() > 1).then(|| {
-        format!(
-            "the model has {} recordings: a thread that is in several of them gets a spec for each",
-            recordings.len()
-        )
-    })
+fn recordings(model: &TimingModel) -> usize {
+    model.tasks().iter().map(|task| &task.recording).collect::<BTreeSet<_>>().len()
 }
 
 /// The tasks of each thread, in the order in which the threads were started.
@@ -311,6 +307,7 @@ fn with_margin(cost: u128, margin: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use super::super::remarks;
     use super::*;
     use punctual_model::Threads;
     use serde_json::{Value, json};
@@ -376,7 +373,7 @@ mod tests {
     }
 
     fn remarks(model: &TimingModel) -> Vec<String> {
-        needs(model, &all(), &Parameters::default()).remarks
+        remarks::on(&needs(model, &all(), &Parameters::default()), &all())
     }
 
     #[test]
@@ -502,7 +499,7 @@ mod tests {
             remarks.len() == 4 && remarks.iter().zip(expected).all(|(remark, part)| remark.contains(part)),
             "{remarks:?}"
         );
-        let reasons = needs(&model, &all(), &Parameters::default()).reasons;
+        let reasons = needs(&model, &all(), &Parameters::default()).reasons();
         assert_eq!(reasons, [Reason::NoPeriod, Reason::NoRuntime, Reason::FewJobs]);
     }
 
@@ -569,7 +566,8 @@ mod tests {
         let asked = [1, 50_000, 50_001, 99_000, 99_001, 99_900, 99_901, 100_000];
         assert_eq!(asked.map(|quantile| runtime(&model, quantile)), [88, 88, 99, 109, 132, 132, 990, 990]);
         let remarks = |model: &TimingModel, quantile| {
-            needs(model, &Choice { quantile: Quantile(quantile), ..all() }, &Parameters::default()).remarks
+            let choice = Choice { quantile: Quantile(quantile), ..all() };
+            remarks::on(&needs(model, &choice, &Parameters::default()), &choice)
         };
         assert_eq!(
             remarks(&model, 99_500),

@@ -1,7 +1,7 @@
 //! What users must know about the threads of a model before a command starts: which have no spec, and which
 //! cannot be distinguished. One line each.
 
-use super::model::{Choice, Need, Quantile, Reason, Unserved};
+use super::model::{Choice, Need, Needs, Quantile, Reason, Unserved};
 use punctual_workflow::ThreadFilter;
 
 /// This many items of a list are named, the rest are counted.
@@ -25,7 +25,7 @@ fn listed(items: &[String]) -> String {
 }
 
 /// Threads without a spec, by reason and name; then names that several threads share.
-pub fn on(needs: &[Need], unserved: &[Unserved], choice: &Choice) -> Vec<String> {
+pub fn on(Needs { needs, unserved, recordings }: &Needs, choice: &Choice) -> Vec<String> {
     let mut lines = Vec::new();
     let few: Vec<&Unserved> = unserved.iter().filter(|thread| thread.reason == Reason::FewJobs).collect();
     if !few.is_empty() {
@@ -47,6 +47,11 @@ pub fn on(needs: &[Need], unserved: &[Unserved], choice: &Choice) -> Vec<String>
         lines.extend(without_percentiles(needs));
     }
     lines.extend(ambiguous(needs, unserved));
+    if *recordings > 1 {
+        lines.push(format!(
+            "the model has {recordings} recordings: a thread that is in several of them gets a spec for each"
+        ));
+    }
     lines
 }
 
@@ -200,6 +205,10 @@ mod tests {
         }
     }
 
+    fn on_lists(needs: &[Need], unserved: &[Unserved], choice: &Choice) -> Vec<String> {
+        on(&Needs { needs: needs.to_vec(), unserved: unserved.to_vec(), recordings: 1 }, choice)
+    }
+
     fn unserved(name: &str, tid: u32, reason: Reason) -> Unserved {
         Unserved { name: name.into(), tid, first: false, reason }
     }
@@ -211,7 +220,7 @@ mod tests {
         threads.extend((10..18).map(|tid| unserved("burst", tid, Reason::Bursts)));
         threads.push(unserved("lone", 20, Reason::NoPeriod));
         assert_eq!(
-            on(&[], &threads, &choice()),
+            on_lists(&[], &threads, &choice()),
             [
                 "5 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (4 times), \
                  c\u{fffd}at",
@@ -225,15 +234,15 @@ mod tests {
     #[test]
     fn ambiguous_names_are_pointed_out() {
         assert!(
-            on(&[need("a", 1, 10), need("b", 2, 20), need("b", 3, 20)], &[], &choice()).is_empty(),
+            on_lists(&[need("a", 1, 10), need("b", 2, 20), need("b", 3, 20)], &[], &choice()).is_empty(),
             "equal specs are interchangeable"
         );
         assert_eq!(
-            on(&[need("control", 1, 20), need("other", 2, 5), need("control", 3, 10)], &[], &choice()),
+            on_lists(&[need("control", 1, 20), need("other", 2, 5), need("control", 3, 10)], &[], &choice()),
             ["2 threads named control have different specs, which are assigned in the order in which \
                  threads of that name start: period 20 ms, runtime 1 ms; period 10 ms, runtime 1 ms"]
         );
-        let remarks = on(&[need("sh", 6, 20)], &[unserved("sh", 1, Reason::FewJobs)], &choice());
+        let remarks = on_lists(&[need("sh", 6, 20)], &[unserved("sh", 1, Reason::FewJobs)], &choice());
         assert_eq!(
             remarks[1],
             "only 1 of 2 threads named sh in the model gets a spec; the first of that name to start gets it \
@@ -241,7 +250,7 @@ mod tests {
         );
         let first = Unserved { first: true, ..unserved("sh", 1, Reason::FewJobs) };
         assert_eq!(
-            on(&[need("sh", 6, 20)], &[first], &choice()).len(),
+            on_lists(&[need("sh", 6, 20)], &[first], &choice()).len(),
             1,
             "the first thread of a process is distinguishable"
         );

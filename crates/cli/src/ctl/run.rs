@@ -2,7 +2,7 @@
 
 use super::args::Run;
 use super::model::{self, Choice, Need, Needs, Reason};
-use super::remarks::printable;
+use super::remarks::{self, printable};
 use super::threads::Watcher;
 use crate::console;
 use crate::failure::{Code, Failure};
@@ -27,7 +27,7 @@ enum Specs {
     /// One for the command's first thread.
     Own { parameters: Parameters, name: String },
     /// One for each thread of a model.
-    Model { needs: Needs, keep_priorities: bool },
+    Model { needs: Vec<Need>, remarks: Vec<String>, keep_priorities: bool },
 }
 
 impl Plan {
@@ -47,7 +47,7 @@ impl Plan {
                 let choice = Choice { margin, quantile, min_jobs, only, without, keep_priorities };
                 let needs = needs(&model, &choice, &declared)
                     .map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?;
-                Specs::Model { needs, keep_priorities }
+                Specs::Model { remarks: remarks::on(&needs, &choice), needs: needs.needs, keep_priorities }
             }
         };
         Ok(Plan { command, quiet, specs })
@@ -67,11 +67,12 @@ fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<
     }
     let needs = model::needs(model, choice, declared);
     if needs.needs.is_empty() {
-        let why = match needs.remarks.is_empty() {
+        let remarks = remarks::on(&needs, choice);
+        let why = match remarks.is_empty() {
             true => "--thread and --without leave none".to_owned(),
-            false => needs.remarks.join("; "),
+            false => remarks.join("; "),
         };
-        let advice: Vec<&str> = needs.reasons.iter().copied().map(Reason::advice).collect();
+        let advice: Vec<&str> = needs.reasons().into_iter().map(Reason::advice).collect();
         let advice = if advice.is_empty() { String::new() } else { format!("; {}", advice.join("; ")) };
         return Err((Code::File, format!("has no thread that gets a spec: {why}{advice}")));
     }
@@ -86,11 +87,11 @@ fn name_of(command: &[OsString]) -> String {
 pub fn run(plan: Plan, client: Client) -> Result<(), Failure> {
     match plan.specs {
         Specs::Own { parameters, name } => become_command(&plan.command, &parameters, &name, client),
-        Specs::Model { needs, keep_priorities } => {
-            for remark in &needs.remarks {
+        Specs::Model { needs, remarks, keep_priorities } => {
+            for remark in &remarks {
                 console::message(remark);
             }
-            accompany(&plan.command, needs.needs, keep_priorities, client, plan.quiet)
+            accompany(&plan.command, needs, keep_priorities, client, plan.quiet)
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Threads that share a name with the model but get no spec.
 
+use super::live::Live;
 use super::model::Need;
 use super::remarks::{counted, printable};
-use super::threads::Live;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reports surplus threads: the first of each name at once, the number of each name at the end.

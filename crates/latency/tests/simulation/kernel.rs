@@ -2,32 +2,9 @@
 //! is woken now and then, threads of low priority that disable preemption and interrupts, interrupts and NMIs.
 //! Notes every event that the latency parser sees, and every latency of the thread.
 
+pub use punctual_test_support::Random;
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-
-/// A source of random numbers (splitmix64).
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// In `0..limit`.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
-    }
-
-    /// In `1..=greatest`, mostly far below.
-    pub fn span(&mut self, greatest: u64) -> u64 {
-        let shift = self.below(4);
-        1 + (self.below(greatest.max(1)) >> shift)
-    }
-}
 
 /// What an interrupt does besides taking time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,7 +24,7 @@ struct Axis {
 }
 
 impl Axis {
-    fn of<'a>(all: impl Iterator<Item = &'a Distribution> + Clone) -> Axis {
+    fn new<'a>(all: impl Iterator<Item = &'a Distribution> + Clone) -> Axis {
         let least = all
             .clone()
             .flat_map(|of| [of.min_ns, of.median_ns, of.max_ns])
@@ -64,7 +64,7 @@ pub(super) fn plot(comparison: &Comparison, section: &Section) -> Option<Markup>
         .iter()
         .flat_map(|row| row.runs.iter().flatten().filter_map(|sample| sample.distribution.as_ref()));
     all.clone().next()?;
-    let axis = Axis::of(all);
+    let axis = Axis::new(all);
     let lines: usize = comparison.names.len();
     let group = HEAD + LINE * lines as f64 + 6.0;
     let (top, height) = (HEAD, HEAD + group * section.rows.len() as f64 + 4.0);
@@ -158,7 +158,7 @@ mod tests {
     fn an_axis_covers_all_values() {
         let all =
             [distribution([0, 0, 3_000, 4_000, 70_000]), distribution([1_500, 2_000, 3_000, 4_000, 5_000])];
-        let axis = Axis::of(all.iter());
+        let axis = Axis::new(all.iter());
         assert_eq!((axis.low, axis.high), (1_000.0, 100_000.0));
         assert_eq!(axis.place(Duration::ZERO), LABELS);
         assert_eq!(axis.place(Duration::from_ns(1_000)), LABELS);
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn an_axis_without_values_is_valid() {
         for ends in [[0; 5], [7; 5], [u64::MAX; 5]] {
-            let axis = Axis::of([distribution(ends)].iter());
+            let axis = Axis::new([distribution(ends)].iter());
             assert!(axis.low < axis.high && !axis.ticks().is_empty(), "{ends:?}");
             assert!(axis.place(Duration::from_ns(ends[4])).is_finite());
         }

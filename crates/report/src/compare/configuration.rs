@@ -35,7 +35,7 @@ impl By {
         }
     }
 
-    fn of(self, input: &Input) -> Option<String> {
+    fn value_in(self, input: &Input) -> Option<String> {
         let flow = input.model.dataflow.as_ref();
         let platform = input.model.platform.as_ref();
         match self {
@@ -123,7 +123,7 @@ impl Configuration {
             let key: Vec<Option<String>> = grouping
                 .by
                 .iter()
-                .map(|by| if *by == By::File { Some(number.to_string()) } else { by.of(input) })
+                .map(|by| if *by == By::File { Some(number.to_string()) } else { by.value_in(input) })
                 .collect();
             match found.iter_mut().find(|(known, _)| *known == key) {
                 Some((_, runs)) => runs.push(number),
@@ -134,7 +134,8 @@ impl Configuration {
             .into_iter()
             .map(|(_, runs)| Configuration {
                 label: String::new(),
-                properties: By::PROPERTIES.map(|by| Value::of(runs.iter().map(|run| by.of(&inputs[*run])))),
+                properties: By::PROPERTIES
+                    .map(|by| Value::common(runs.iter().map(|run| by.of(&inputs[*run])))),
                 runs,
             })
             .collect();
@@ -151,7 +152,7 @@ impl Configuration {
 }
 
 impl Value {
-    fn of(mut values: impl Iterator<Item = Option<String>>) -> Value {
+    fn common(mut values: impl Iterator<Item = Option<String>>) -> Value {
         let first = values.next().flatten();
         match values.all(|value| value == first) {
             true => first.map_or(Value::Unknown, Value::Known),
@@ -173,12 +174,12 @@ fn label(all: &mut [Configuration], inputs: &[Input], grouping: &Grouping) {
         }
         return;
     }
-    let told: Vec<By> = match all.len() {
+    let varied: Vec<By> = match all.len() {
         1 => grouping.by.iter().copied().filter(|by| matches!(all[0].value(*by), Value::Known(_))).collect(),
         _ => grouping.by.iter().copied().filter(|by| varies(all, *by)).collect(),
     };
     for configuration in all {
-        let words: Vec<String> = told.iter().map(|by| by.words(configuration.value(*by))).collect();
+        let words: Vec<String> = varied.iter().map(|by| by.words(configuration.value(*by))).collect();
         configuration.label = if words.is_empty() { "all".into() } else { words.join(", ") };
     }
 }

@@ -92,7 +92,7 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
 
 /// The range of a figure over the runs of a configuration.
 fn over(configuration: &Configuration, of_run: impl Fn(usize) -> Option<u64>) -> Option<Range> {
-    Range::of(configuration.runs.iter().filter_map(|run| of_run(*run)), Whole::Greatest, Unit::Time)
+    Range::over(configuration.runs.iter().filter_map(|run| of_run(*run)), Whole::Greatest, Unit::Time)
 }
 
 /// Configurations, the least first; of equal ones, the one that was given first.
@@ -132,7 +132,7 @@ fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
         .map(|other| comparison.configurations[other.number].label.as_str())
         .collect();
     match near.is_empty() {
-        true => " Its runs lie apart from those of all others.".to_owned(),
+        true => " Distinguishable from all others.".to_owned(),
         false => format!(" Not distinguishable from {}.", near.join(" and ")),
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn page(comparison: &Comparison) -> String {
                                         }
                                     }
                                 }
-                                (grid(&table::of(comparison, section)))
+                                (grid(&table::section_table(comparison, section)))
                             }
                         }
                     }

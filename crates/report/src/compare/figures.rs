@@ -192,7 +192,7 @@ impl Row {
         place: usize,
         figure: &Figure,
     ) -> Option<Range> {
-        Range::of(
+        Range::over(
             configuration.runs.iter().filter_map(|run| self.value(*run, place)),
             whole(figure),
             if figure.unit == figures::Unit::Count { Unit::Count } else { Unit::Time },

@@ -41,7 +41,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    pub(super) fn of(values: impl Iterator<Item = u64>, whole: Whole, unit: Unit) -> Option<Range> {
+    pub(super) fn over(values: impl Iterator<Item = u64>, whole: Whole, unit: Unit) -> Option<Range> {
         let mut values: Vec<u64> = values.collect();
         values.sort_unstable();
         let (least, greatest) = (*values.first()?, *values.last()?);
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn range(values: &[u64]) -> Range {
-        Range::of(values.iter().copied(), Whole::Greatest, Unit::Time).expect("a value")
+        Range::over(values.iter().copied(), Whole::Greatest, Unit::Time).expect("a value")
     }
 
     #[test]
@@ -166,9 +166,10 @@ mod tests {
 
     #[test]
     fn the_median_represents_the_runs() {
-        let value = |whole| Range::of([40, 10, 30, 20].into_iter(), whole, Unit::Time).expect("values").value;
+        let value =
+            |whole| Range::over([40, 10, 30, 20].into_iter(), whole, Unit::Time).expect("values").value;
         assert_eq!([Whole::Least, Whole::Middle, Whole::Greatest].map(value), [10, 20, 40]);
-        assert_eq!(Range::of(std::iter::empty(), Whole::Least, Unit::Time), None);
+        assert_eq!(Range::over(std::iter::empty(), Whole::Least, Unit::Time), None);
     }
 
     #[test]

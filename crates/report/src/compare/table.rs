@@ -89,7 +89,7 @@ pub(super) fn configurations(comparison: &Comparison) -> Table {
 }
 
 /// A row for each configuration of each task, chain or thread.
-pub(super) fn of(comparison: &Comparison, section: &Section) -> Table {
+pub(super) fn section_table(comparison: &Comparison, section: &Section) -> Table {
     let subject = if matches!(section.kind, Kind::Reaction | Kind::Age) { Fit::Fold } else { Fit::Keep };
     let mut columns: Vec<Column> =
         vec![words(section.kind.subject(), subject), words("Configuration", Fit::Fold)];
@@ -132,10 +132,9 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
         };
         cells.push((compared::value(figure, &range), Tone::Plain));
         cells.push((compared::spread(figure, &range), Tone::Plain));
-        cells
-            .push(before.map_or((String::new(), Tone::Plain), |before| {
-                told(kind, &Difference::new(&before, &range))
-            }));
+        cells.push(before.map_or((String::new(), Tone::Plain), |before| {
+            difference_cell(kind, &Difference::new(&before, &range))
+        }));
     }
     let note = match present {
         0 => "missing".to_owned(),
@@ -149,7 +148,7 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
 }
 
 /// Shorter times are better; a period is neither.
-fn told(kind: Kind, difference: &Difference) -> (String, Tone) {
+fn difference_cell(kind: Kind, difference: &Difference) -> (String, Tone) {
     let text = difference.text();
     let tone = match (kind, difference.is_marked) {
         (Kind::Threads | Kind::Slips, _) | (_, false) => Tone::Plain,

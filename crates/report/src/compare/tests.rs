@@ -133,7 +133,7 @@ fifo              5  f1, f2, f3, f4, f5
 priority          5  p1, p2, p3, p4, p5
 
 Decisions
-The least worst-case end-to-end latency by reaction time, over all 2 chains: priority with 6.5 ms; then fifo with 8.2 ms (▲ +26.2 %). Its runs lie apart from those of all others.
+The least worst-case end-to-end latency by reaction time, over all 2 chains: priority with 6.5 ms; then fifo with 8.2 ms (▲ +26.2 %). Distinguishable from all others.
 By reaction time, another is better for single chains: fifo with 4.1 ms (priority there: 6.1 ms, ▲ +48.8 %) for a → b.
 By data age: no chain has one in all runs, so there is no decision.
 

@@ -56,7 +56,7 @@ impl<'a> ThreadRow<'a> {
 
     /// The periodic model, where the stream is shown as periodic.
     pub(crate) fn periodic(&self) -> Option<&'a Periodic> {
-        match Shape::of(self.stream?) {
+        match Shape::new(self.stream?) {
             Shape::Periodic(periodic) => Some(periodic),
             _ => None,
         }
@@ -202,7 +202,7 @@ pub const THREADS: &[Entry<Threads>] = &[
         Bound::Exact,
         "The exact period; without one, the most releases in a burst or the least separation of releases.",
         |row| {
-            Some(match Shape::of(row.stream?) {
+            Some(match Shape::new(row.stream?) {
                 Shape::Periodic(periodic) => Value::Period(Box::new(periodic.clone())),
                 Shape::Bursts { jobs, span } => Value::Burst(jobs, span),
                 Shape::Sporadic(separation) => Value::Apart(separation),

@@ -101,7 +101,7 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
         if chain.overwritten > 0 {
             let of = chain.reaction.as_ref().map_or(0, |reaction| reaction.distribution.count);
             let said = format!(
-                "{} of the {} had no reaction of {} own: the sink also or only read a later datum.",
+                "{} of the {} had no reaction of {} own: the sink read a later datum as well, or instead.",
                 count(chain.overwritten),
                 counted(of, "datum").replace("datums", "data"),
                 if chain.overwritten == 1 { "its" } else { "their" }
@@ -164,7 +164,7 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
             first,
             format!("#{}", worst.source_instance),
             String::new(),
-            "a later datum was also or only read".into(),
+            "a later datum was read as well, or instead".into(),
         ]);
         before = format!("waited {ahead} for that; ");
     }

@@ -152,10 +152,10 @@ cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  1.145
     assert!(text.starts_with(expected), "{text}");
     let worst = "
 Worst reaction of cam → navi: 1.145 ms
-  +0.002000 s  cam   #2  a later datum was also or only read
+  +0.002000 s  cam   #2  a later datum was read as well, or instead
   +0.003000 s  cam   #3  waited 1 ms for that; queued 5 µs, executed 40 µs until it pushed on image
   +0.003100 s  navi  #3  waited 55 µs on the channel; queued 5 µs, executed 40 µs to its end
-1 of the 3 data had no reaction of its own: the sink also or only read a later datum.
+1 of the 3 data had no reaction of its own: the sink read a later datum as well, or instead.
 lost: events are missing that could have changed the path of this datum, or a channel on it is connected to a task twice; no figure counts it.
 ";
     assert!(text.ends_with(worst), "{text}");

@@ -115,7 +115,7 @@ pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
         let begin = if task.recording.is_some() { task.from_ns } else { observed };
         for stream in &task.streams {
             let seen = jobs.and_then(|jobs| jobs.stream(data.streams.len()));
-            data.streams.push(drawn(task, stream).then(|| of(stream, seen, begin)));
+            data.streams.push(drawn(task, stream).then(|| stream_data(stream, seen, begin)));
         }
     }
     for task in model.dataflow.iter().flat_map(|flow| &flow.tasks) {
@@ -126,7 +126,7 @@ pub(crate) fn json(model: &TimingModel, jobs: Option<&Jobs>) -> String {
         .replace('<', "\\u003c")
 }
 
-fn of(stream: &Stream, jobs: Option<&StreamJobs>, begin: Instant) -> StreamData {
+fn stream_data(stream: &Stream, jobs: Option<&StreamJobs>, begin: Instant) -> StreamData {
     let seen = jobs.filter(|jobs| jobs.jobs > 0);
     StreamData {
         wcet: stream.execution.as_ref().and_then(|execution| table(thin(&execution.wcet_ns, Bound::Above))),

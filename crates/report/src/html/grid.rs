@@ -24,7 +24,7 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    pub(crate) fn of(periodic: &Periodic) -> Grid {
+    pub(crate) fn new(periodic: &Periodic) -> Grid {
         let exact = periodic.period_exact.filter(|exact| exact.denominator > 0);
         let (numerator, denominator) =
             exact.map_or((periodic.period_ns.ns(), 1), |exact| (exact.numerator, exact.denominator));
@@ -87,12 +87,12 @@ mod tests {
 
     #[test]
     fn slips_determine_the_activation_of_each_release() {
-        let grid = Grid::of(&example::disturbed());
+        let grid = Grid::new(&example::disturbed());
         assert_eq!(grid.place(499, at(1_499_000_007)), 1_499_000_000);
         assert_eq!(grid.place(499, at(1_500_004_000)), 1_500_000_000);
         assert_eq!(grid.place(797, at(1_800_002_000)), 1_800_000_000);
         assert!(grid.leaves_out(at(4_030_016_000)) && !grid.leaves_out(at(4_030_016_001)));
-        let grid = Grid::of(&example::extra());
+        let grid = Grid::new(&example::extra());
         assert_eq!(
             (grid.place(500, at(1_500_000_000)), grid.place(501, at(1_500_400_000))),
             (1_500_000_000, 1_500_000_000)
@@ -106,7 +106,7 @@ mod tests {
         many.slips = (0..MAX_SLIPS as u64)
             .map(|place| Slip { at_ns: Instant::from_ns(1_010_000_000 + place), activations: 1 })
             .collect();
-        let grid = Grid::of(&many);
+        let grid = Grid::new(&many);
         assert_eq!(grid.place(3, at(1_003_000_005)), 1_003_000_000);
         assert_eq!(grid.place(3, at(1_777_000_005)), 1_777_000_000);
     }

@@ -91,9 +91,9 @@ pub(crate) enum Measure {
 }
 
 impl Measure {
-    fn of(stream: &Stream) -> Self {
-        if let Shape::Periodic(periodic) = Shape::of(stream) {
-            return Measure::Lateness(Box::new(Grid::of(periodic)));
+    fn new(stream: &Stream) -> Self {
+        if let Shape::Periodic(periodic) = Shape::new(stream) {
+            return Measure::Lateness(Box::new(Grid::new(periodic)));
         }
         let curve = stream.arrival.curve.as_ref();
         let separation = stream.arrival.sporadic.as_ref().map(|sporadic| sporadic.min_separation_ns);
@@ -174,7 +174,7 @@ impl Jobs {
             jobs: 0,
             windows: 0,
             outside: 0,
-            measure: Measure::of(stream),
+            measure: Measure::new(stream),
             last: None,
             raster: Raster::new(if primary { BUCKETS } else { BUCKETS_OF_OTHERS }),
             worst: Histogram::default(),

@@ -66,7 +66,7 @@ impl Trace {
         if about.from.ns() == 0 {
             about.from = first_sample(path)?;
         }
-        let machine = Machine::of(&about.platform.machine);
+        let machine = Machine::from_name(&about.platform.machine);
         let has = |name: &str| formats.values().any(|format| format.name == name);
         say_what_is_missing(&mut notes, has(ENTER), has(LEND), machine.is_some());
         Ok(Trace {

@@ -13,7 +13,7 @@ pub enum Machine {
 
 impl Machine {
     /// By the name that uname(1) gives it.
-    pub fn of(name: &str) -> Option<Machine> {
+    pub fn from_name(name: &str) -> Option<Machine> {
         match name {
             "x86_64" => Some(Machine::X86),
             "aarch64" => Some(Machine::Arm),

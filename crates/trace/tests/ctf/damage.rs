@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use punctual_trace::ctf::{Damage, Options, Reader};
 
 /// Everything that is said about a recording, and how many records it has.
-fn said(metadata: &[u8], stream: &[u8]) -> (Vec<Damage>, usize) {
+fn damages(metadata: &[u8], stream: &[u8]) -> (Vec<Damage>, usize) {
     let reader = Reader::in_memory(metadata, vec![(0, stream.to_vec())]).expect("a recording");
     let mut records = 0;
     let mut damage = reader.damage();
@@ -27,13 +27,13 @@ fn borders(stream: &[u8]) -> Vec<usize> {
 #[test]
 fn a_changed_byte_costs_only_its_packet() {
     let (metadata, stream) = small(3, 120);
-    let (damage, all) = said(metadata.as_bytes(), &stream);
+    let (damage, all) = damages(metadata.as_bytes(), &stream);
     assert_eq!(damage, []);
     let borders = borders(&stream);
     for at in 0..stream.len() {
         let mut changed = stream.clone();
         changed[at] ^= 1 << (at % 8);
-        let (damage, records) = said(metadata.as_bytes(), &changed);
+        let (damage, records) = damages(metadata.as_bytes(), &changed);
         let packet = borders.iter().rfind(|border| **border <= at).expect("a packet");
         let [damage] = &damage[..] else { panic!("{at}: {damage:?}") };
         assert_eq!((damage.file(), damage.offset()), ("stream_0", *packet as u64), "{at}: {damage}");
@@ -72,11 +72,11 @@ fn changed_bytes_in_the_metadata_cost_no_records() {
 #[test]
 fn many_bytes_between_packets_are_skipped() {
     let (metadata, stream) = small(1, 120);
-    let (_, all) = said(metadata.as_bytes(), &stream);
+    let (_, all) = damages(metadata.as_bytes(), &stream);
     let (before, behind) = stream.split_at(borders(&stream)[1]);
     // The next packet's mark is then across the border of what is looked through at once, or near it.
     for length in (256 << 10) - 25..(256 << 10) + 5 {
-        let (damage, records) = said(metadata.as_bytes(), &[before, &vec![7; length], behind].concat());
+        let (damage, records) = damages(metadata.as_bytes(), &[before, &vec![7; length], behind].concat());
         assert_eq!((damage.len(), records), (1, all), "{length}: {damage:?}");
     }
 }
@@ -88,11 +88,11 @@ proptest! {
         trash in prop::collection::vec(any::<u8>(), 1..2000), place in any::<prop::sample::Index>(),
     ) {
         let (metadata, stream) = small(3, 120);
-        let (_, all) = said(metadata.as_bytes(), &stream);
+        let (_, all) = damages(metadata.as_bytes(), &stream);
         let ends = borders(&stream);
         let at = ends[place.index(ends.len())];
         let with = [&stream[..at], &trash, &stream[at..]].concat();
-        let (damage, records) = said(metadata.as_bytes(), &with);
+        let (damage, records) = damages(metadata.as_bytes(), &with);
         prop_assert_eq!(records, all);
         prop_assert_eq!(damage.len(), 1, "{:?}", damage);
         prop_assert_eq!(damage[0].offset(), at as u64);
@@ -103,7 +103,7 @@ proptest! {
         let (metadata, stream) = small(3, 120);
         let from = from.index(stream.len());
         let to = (from + length).min(stream.len());
-        let (damage, _) = said(metadata.as_bytes(), &[&stream[..from], &stream[to..]].concat());
+        let (damage, _) = damages(metadata.as_bytes(), &[&stream[..from], &stream[to..]].concat());
         prop_assert!(!damage.is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! All drivers in one observation: where a machine is slow, beginning an observation for each would take most
-//! of the time.
+//! All drivers in one observation: on a slow machine, starting an observation for each would take most of the
+//! time.
 
 use super::{Done, list, period_us};
 use crate::run::{Ended, Observed, directory, observe, workload};
@@ -7,7 +7,7 @@ use crate::{Result, fail};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// How many run at a time. They sleep most of it.
+/// How many run at a time. They sleep most of the time.
 const AT_A_TIME: &str = "4";
 
 /// Runs each driver (a word of its name and one of its period) into a file of its name.
@@ -27,13 +27,13 @@ pub fn wanted() -> bool {
     std::env::var_os("PUNCTUAL_E2E_TOGETHER").is_some()
 }
 
-/// What all of them came to.
+/// The results of all drivers.
 struct All {
     observed: Observed,
     said: BTreeMap<String, String>,
 }
 
-/// The observation of one driver, cut out of that of all, and what it said.
+/// The part of the observation about one driver, and the driver's report.
 pub fn observed(driver: &str) -> Result<(Observed, Done)> {
     static ALL: OnceLock<std::result::Result<All, String>> = OnceLock::new();
     let all = ALL.get_or_init(|| observe_all().map_err(|failure| failure.message));

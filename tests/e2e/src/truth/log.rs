@@ -160,7 +160,7 @@ pub fn skipped_by_arrivals(listed: &[Listed], period_ns: u64) -> Option<u64> {
 pub fn wrong_period(stream: &Stream, period_ns: u64) -> Option<String> {
     let Some(periodic) = &stream.arrival.periodic else { return Some("no periodic model".into()) };
     let right = periodic.period_ns.ns() == period_ns && periodic.period_exact.is_none();
-    (!right).then(|| format!("period {}, not {period_ns} ns", told(periodic)))
+    (!right).then(|| format!("period {}, not {period_ns} ns", describe(periodic)))
 }
 
 /// What is wrong with the slips, if so many activations were skipped in all that was logged. A model may miss
@@ -168,10 +168,10 @@ pub fn wrong_period(stream: &Stream, period_ns: u64) -> Option<String> {
 pub fn wrong_slips(stream: &Stream, skipped: u64) -> Option<String> {
     let periodic = stream.arrival.periodic.as_ref()?;
     let right = (periodic.skipped, periodic.extra) == (skipped, 0);
-    (!right).then(|| format!("{}, but {skipped} were skipped", told(periodic)))
+    (!right).then(|| format!("{}, but {skipped} were skipped", describe(periodic)))
 }
 
-fn told(periodic: &Periodic) -> String {
+fn describe(periodic: &Periodic) -> String {
     let fraction = periodic.period_exact.map(|exact| format!(" ({}/{})", exact.numerator, exact.denominator));
     format!(
         "{} ns{}, jitter {}, {} skipped, {} extra",

@@ -30,7 +30,7 @@ pub(super) fn figure(title: &str, rows: &[Row], kinds: &Kinds, caption: &str) ->
         .iter()
         .flat_map(|row| row.boxes.into_iter().flatten())
         .flat_map(|found| [found.min_ns, found.quartile_1_ns, found.max_ns]);
-    let scale = Scale::of(values);
+    let scale = Scale::new(values);
     let left_out = rows.len() - shown.len();
     html! {
         figure.wide {

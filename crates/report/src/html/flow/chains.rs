@@ -168,7 +168,7 @@ fn bars(flow: &Dataflow, chain: &Chain, latency: &Latency, scale: &Scale, begin:
                 }
                 @if chain.overwritten > 0 {
                     p { (count(chain.overwritten)) " of the data had no reaction of their own: the sink \
-                        also or only read a later datum." }
+                        read a later datum as well, or instead." }
                 }
             }
         }

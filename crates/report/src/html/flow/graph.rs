@@ -43,7 +43,7 @@ struct Graph {
 
 /// The figure.
 pub(super) fn figure(flow: &Dataflow) -> Markup {
-    let graph = Graph::of(flow);
+    let graph = Graph::new(flow);
     html! {
         figure.wide {
             h4 { "Tasks and channels" }
@@ -107,7 +107,7 @@ fn key(flow: &Dataflow) -> Markup {
 }
 
 impl Graph {
-    fn of(flow: &Dataflow) -> Graph {
+    fn new(flow: &Dataflow) -> Graph {
         let task = |name: &str| flow.tasks.iter().position(|task| task.name == name);
         let mut nodes: Vec<Node> = flow
             .tasks

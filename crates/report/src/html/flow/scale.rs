@@ -21,7 +21,7 @@ pub(super) struct Scale {
 
 impl Scale {
     /// For these values, logarithmic where they are far apart.
-    pub(super) fn of(values: impl Iterator<Item = Duration> + Clone) -> Scale {
+    pub(super) fn new(values: impl Iterator<Item = Duration> + Clone) -> Scale {
         let greatest = values.clone().map(Duration::ns).max().unwrap_or(0).max(1);
         let least = values.map(Duration::ns).filter(|ns| *ns > 0).min().unwrap_or(1);
         let is_log = greatest / least >= SPREAD;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn wide_ranges_get_a_logarithmic_axis() {
-        let near = Scale::of(ns(&[20_000, 900_000]).into_iter());
+        let near = Scale::new(ns(&[20_000, 900_000]).into_iter());
         assert!(!near.is_log);
         assert_eq!(
             (
@@ -120,7 +120,7 @@ mod tests {
             ),
             (0.0, 50.0, 100.0)
         );
-        let far = Scale::of(ns(&[0, 1_000, 1_000_000]).into_iter());
+        let far = Scale::new(ns(&[0, 1_000, 1_000_000]).into_iter());
         assert!(far.is_log);
         assert_eq!(
             (
@@ -137,7 +137,7 @@ mod tests {
     fn marks_are_round_and_few() {
         for greatest in [0, 1, 7, 99, 12_345, 1_000_000, 777_777_777, u64::MAX] {
             for least in [1, greatest / 2] {
-                let scale = Scale::of(ns(&[least, greatest]).into_iter());
+                let scale = Scale::new(ns(&[least, greatest]).into_iter());
                 let marks = scale.marks();
                 assert!((1..=MOST_MARKS).contains(&marks.len()), "{scale:?}: {marks:?}");
                 assert!(marks.iter().all(|mark| (0.0..=100.0).contains(&scale.percent(*mark))));

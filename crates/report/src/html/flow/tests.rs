@@ -134,7 +134,7 @@ pub(super) fn program() -> Dataflow {
     }
 }
 
-fn of(tasks: Vec<punctual_model::Task>, flow: Dataflow) -> TimingModel {
+fn model_of(tasks: Vec<punctual_model::Task>, flow: Dataflow) -> TimingModel {
     let all = model(tasks);
     let threads = all.threads.filter(|threads| !threads.tasks.is_empty());
     TimingModel { dataflow: Some(flow), threads, ..all }
@@ -147,7 +147,7 @@ fn section<'a>(page: &'a str, id: &str) -> &'a str {
 
 #[test]
 fn the_page_of_a_program_alone_does_not_mention_threads() {
-    let page = page(&of(vec![], program()), None, None, "aton");
+    let page = page(&model_of(vec![], program()), None, None, "aton");
     for words in ["All tasks", "No task was seen", "punctual record -o DIR", "Linux"] {
         assert!(!page.contains(words), "{words}");
     }
@@ -164,7 +164,7 @@ fn the_page_of_a_program_alone_does_not_mention_threads() {
 
 #[test]
 fn threads_and_a_program_share_a_page_with_separate_data() {
-    let model = of(vec![task("ctl", 7, 80)], program());
+    let model = model_of(vec![task("ctl", 7, 80)], program());
     let page = page(&model, None, None, "both");
     assert!(
         page.contains("id=\"overview\"")
@@ -185,7 +185,7 @@ fn threads_and_a_program_share_a_page_with_separate_data() {
 
 #[test]
 fn the_graph_distinguishes_declared_edges_inferred_edges_and_feedback() {
-    let page = page(&of(vec![], program()), None, None, "aton");
+    let page = page(&model_of(vec![], program()), None, None, "aton");
     let graph = section(&page, "dataflow");
     let (_, svg) = graph.split_once("<svg class=\"graph\"").expect("a picture");
     let (svg, _) = svg.split_once("</svg>").expect("it ends");
@@ -204,7 +204,7 @@ fn the_graph_distinguishes_declared_edges_inferred_edges_and_feedback() {
 fn a_graph_too_large_to_read_is_shown_as_a_table() {
     let mut flow = program();
     flow.channels.extend((4..400).map(|id| channel(id, &format!("channel-{id}"), &["camera"], &[])));
-    let page = page(&of(vec![], flow), None, None, "aton");
+    let page = page(&model_of(vec![], flow), None, None, "aton");
     let graph = section(&page, "dataflow");
     assert!(
         !graph.contains("<svg class=\"graph\"")
@@ -215,7 +215,7 @@ fn a_graph_too_large_to_read_is_shown_as_a_table() {
 
 #[test]
 fn times_and_worst_cases_are_drawn_and_printed() {
-    let page = page(&of(vec![], program()), None, None, "aton");
+    let page = page(&model_of(vec![], program()), None, None, "aton");
     let tasks = section(&page, "flow-tasks");
     assert_eq!(
         (tasks.matches("<svg class=\"boxes\"").count(), tasks.matches("class=\"median\"").count()),
@@ -238,11 +238,11 @@ fn times_and_worst_cases_are_drawn_and_printed() {
 #[test]
 fn the_kernels_part_is_a_table_if_known() {
     let mut flow = program();
-    assert!(!page(&of(vec![], flow.clone()), None, None, "aton").contains("flow-kernel"));
+    assert!(!page(&model_of(vec![], flow.clone()), None, None, "aton").contains("flow-kernel"));
     let part = |max| Distribution { count: 90, ..distribution(max) };
     flow.tasks[1].by_kernel =
         Some(ByKernel { executions: 90, running: part(1_000), preempted: part(400), suspended: part(20) });
-    let page = page(&of(vec![], flow), None, None, "aton");
+    let page = page(&model_of(vec![], flow), None, None, "aton");
     let (_, table) = page.split_once("id=\"flow-kernel\"").expect("the table");
     let (table, _) = table.split_once("</table>").expect("it ends");
     let cells: Vec<&str> = table
@@ -258,7 +258,7 @@ fn the_kernels_part_is_a_table_if_known() {
 fn the_raster_of_states_is_around_the_worst_case() {
     let flow = program();
     let states = States::new(&flow, &About::default(), at(0));
-    let page = page(&of(vec![], flow), None, Some(&states), "aton");
+    let page = page(&model_of(vec![], flow), None, Some(&states), "aton");
     assert!(section(&page, "flow-states").contains("around the worst reaction time of camera →"));
 }
 
@@ -268,6 +268,6 @@ fn names_of_tasks_are_escaped_everywhere() {
     let mut about = About::default();
     about.tasks.insert(1, HOSTILE.into());
     let states = States::new(&flow, &about, at(0));
-    let page = page(&of(vec![], flow), None, Some(&states), HOSTILE);
+    let page = page(&model_of(vec![], flow), None, Some(&states), HOSTILE);
     assert!(!page.contains("<img"));
 }

@@ -168,10 +168,10 @@ impl Event {
         for field in unknown {
             notes.count(&format!("unknown fields `{field}` of events `{}`", raw.event));
         }
-        Self::of(&raw, notes)
+        Self::from_raw(&raw, notes)
     }
 
-    fn of(raw: &Raw, notes: &mut Notes) -> Line {
+    fn from_raw(raw: &Raw, notes: &mut Notes) -> Line {
         let cpu = raw.cpu.unwrap_or(0);
         let event = match raw.event.as_ref() {
             "sched_switched_in" => Event::In { cpu },

@@ -67,7 +67,7 @@ fn seen(steps: &[Step], reading: Reading) -> Doubts {
     doubts
 }
 
-fn said(steps: &[Step], reading: Reading) -> Vec<Finding> {
+fn findings(steps: &[Step], reading: Reading) -> Vec<Finding> {
     seen(steps, reading).findings(&file(FILE), Counted::default(), [0, 0])
 }
 
@@ -106,9 +106,9 @@ fn side_by_side(rounds: usize) -> Vec<Step> {
 #[test]
 fn right_files_are_not_doubted() {
     for steps in [in_a_row(1), in_a_row(100), side_by_side(1), side_by_side(100)] {
-        assert_eq!(said(&steps, |(_, object, _), _| object), []);
+        assert_eq!(findings(&steps, |(_, object, _), _| object), []);
         // An address is as good.
-        assert_eq!(said(&steps, |(_, object, _), _| 0x7000_0000 + object * 64), []);
+        assert_eq!(findings(&steps, |(_, object, _), _| 0x7000_0000 + object * 64), []);
     }
 }
 
@@ -173,7 +173,7 @@ fn values_that_are_not_ids_are_reported() {
         ),
     ];
     for (what, steps, reading, is_certain, expected) in rows {
-        let findings = said(&steps, reading);
+        let findings = findings(&steps, reading);
         assert!(findings.iter().any(|it| it.text.contains(expected)), "{what}: {findings:?}");
         assert_eq!(findings.iter().any(|it| it.is_certain), is_certain, "{what}: {findings:?}");
     }
@@ -183,7 +183,7 @@ fn values_that_are_not_ids_are_reported() {
 fn missing_ends_are_reported() {
     let steps: Vec<Step> =
         in_a_row(20).into_iter().filter(|(kind, object, _)| *kind != Kind::Stop || *object != 1).collect();
-    let findings = said(&steps, |(_, object, _), _| object);
+    let findings = findings(&steps, |(_, object, _), _| object);
     assert!(
         findings[0].text.contains("19 starts while the same thread was executing another task")
             && findings[0].is_certain,
@@ -294,6 +294,6 @@ proptest! {
                 ready.push(task);
             }
         }
-        prop_assert_eq!(said(&steps, |(_, object, _), _| object), []);
+        prop_assert_eq!(findings(&steps, |(_, object, _), _| object), []);
     }
 }
