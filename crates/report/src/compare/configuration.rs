@@ -135,7 +135,7 @@ impl Configuration {
             .map(|(_, runs)| Configuration {
                 label: String::new(),
                 properties: By::PROPERTIES
-                    .map(|by| Value::common(runs.iter().map(|run| by.of(&inputs[*run])))),
+                    .map(|by| Value::common(runs.iter().map(|run| by.value_in(&inputs[*run])))),
                 runs,
             })
             .collect();

@@ -23,7 +23,7 @@ pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
             text += "None.\n";
             continue;
         }
-        text += &of(comparison, section).text(page);
+        text += &section_table(comparison, section).text(page);
     }
     text += "\n";
     text += &paragraphs(&legend(comparison), page);
