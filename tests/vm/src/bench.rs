@@ -264,18 +264,19 @@ impl Measured {
         let shown: Vec<&Observer> = self.observers.iter().filter(|observer| observer.name != AGAIN).collect();
         let mut out = format!(
             "| instructions per event | {} |\n",
-            shown.iter().map(|run| of.heading()).collect::<Vec<_>>().join(" | ")
+            shown.iter().map(|run| run.heading()).collect::<Vec<_>>().join(" | ")
         );
         let _ = writeln!(out, "| --- |{}", " ---: |".repeat(shown.len()));
-        let mut add = |row: &Row, of: fn(&Observer) -> &Figures, is_told: fn(&Observer, &Row) -> bool| {
-            let base = (row.figure)(without);
-            let cells = shown.iter().map(|observer| match (row.figure)(of(observer)) {
-                _ if !observer.is_somebody() => count(base),
-                _ if !is_told(observer, row) => "–".to_owned(),
-                figure => format!("{} ({})", signed(figure - base), ratio(figure / base)),
-            });
-            let _ = writeln!(out, "| {} | {} |", row.what, cells.collect::<Vec<_>>().join(" | "));
-        };
+        let mut add =
+            |row: &Row, figures: fn(&Observer) -> &Figures, is_shown: fn(&Observer, &Row) -> bool| {
+                let base = (row.figure)(without);
+                let cells = shown.iter().map(|observer| match (row.figure)(figures(observer)) {
+                    _ if !observer.is_somebody() => count(base),
+                    _ if !is_shown(observer, row) => "–".to_owned(),
+                    figure => format!("{} ({})", signed(figure - base), ratio(figure / base)),
+                });
+                let _ = writeln!(out, "| {} | {} |", row.what, cells.collect::<Vec<_>>().join(" | "));
+            };
         for row in OBSERVED {
             add(
                 row,
@@ -348,7 +349,7 @@ mod tests {
         let line = |(kind, ns): (&str, f64)| {
             format!("{{\"kind\": \"{kind}\", \"ns\": {}, \"observer_ns\": 7}}\n", ns + cost)
         };
-        of.map(line).concat()
+        run.map(line).concat()
     }
 
     #[test]
