@@ -337,7 +337,7 @@ mod tests {
 
     /// All kinds, with `cost` for each of them.
     fn kinds(cost: f64) -> String {
-        let of = [
+        let events = [
             ("getppid", 300.0),
             ("write", 1000.0),
             ("read", 900.0),
@@ -349,7 +349,7 @@ mod tests {
         let line = |(kind, ns): (&str, f64)| {
             format!("{{\"kind\": \"{kind}\", \"ns\": {}, \"observer_ns\": 7}}\n", ns + cost)
         };
-        run.map(line).concat()
+        events.map(line).concat()
     }
 
     #[test]
