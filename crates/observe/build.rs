@@ -14,7 +14,7 @@ mod files;
 
 /// The eBPF objects, and the oldest instruction set that each gets by with: `flow` needs atomic instructions that
 /// return the old value, which kernels have since 5.12.
-const OBJECTS: [(&str, &str); 3] = [("jobs", "v2"), ("flow", "v3"), ("latency", "v3")];
+const OBJECTS: [(&str, &str); 4] = [("jobs", "v2"), ("flow", "v3"), ("latency", "v3"), ("wakeups", "v3")];
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

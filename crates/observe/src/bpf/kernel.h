@@ -69,6 +69,7 @@ struct sched_info {
 	unsigned long long run_delay, last_arrival, last_queued;
 };
 
+enum hrtimer_restart { HRTIMER_NORESTART };
 struct timerqueue_node {
 	__s64 expires;
 };
@@ -78,6 +79,8 @@ struct hrtimer_clock_base {
 struct hrtimer {
 	struct timerqueue_node node;
 	struct hrtimer_clock_base *base;
+	enum hrtimer_restart (*function)(struct hrtimer *);
+	__u8 is_soft;
 };
 struct timerfd_ctx {
 	union {
@@ -213,6 +216,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	int pid, tgid;
 	unsigned int __state;
+	int on_rq, on_cpu;
 	unsigned int policy, rt_priority, flags;
 	int prio, static_prio;
 	__u64 start_time;
