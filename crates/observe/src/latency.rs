@@ -6,7 +6,7 @@
 
 mod load;
 mod processor;
-mod symbols;
+pub(crate) mod symbols;
 
 pub use processor::{Culprit, Event, Frame, Interrupt, Processor, Thread, Variable};
 

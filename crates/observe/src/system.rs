@@ -221,6 +221,11 @@ pub fn kernel_version() -> (u32, u32) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
+/// Whether the kernel is built with PREEMPT_RT.
+pub fn is_real_time_kernel() -> bool {
+    fs::read_to_string("/proc/sys/kernel/version").unwrap_or_default().contains("PREEMPT_RT")
+}
+
 /// Whether threads are preempted while they run in the kernel: under PREEMPT_RT, and where the model of
 /// preemption that was built in or chosen at boot is `full` or `lazy`. Where it cannot be known: yes.
 pub fn may_be_preempted() -> bool {

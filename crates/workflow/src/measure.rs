@@ -1,9 +1,11 @@
 //! Measuring how late the kernel can make a thread, live: the section `latency` of a timing model.
 
+mod counters;
 mod measuring;
 mod names;
 mod processors;
 mod sources;
+mod wakeups;
 
 use crate::error::Result;
 use crate::monitor::{Monitor, Seen};
@@ -41,9 +43,12 @@ pub struct Options {
 }
 
 /// Measures until the limit, the end of the command, or `stop`. The result is a timing model with the section
-/// `latency`.
+/// `latency`; where the kernel does not show what a bound is made of, with measured latencies alone.
 pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<TimingModel> {
-    punctual_observe::latency::supported()?;
+    if let Err(reason) = punctual_observe::latency::supported() {
+        monitor.warn(&format!("no bound of the scheduling latency here, but what can be measured: {reason}"));
+        return wakeups::measure(options, stop, monitor);
+    }
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
     let mut meter = Meter::start(&cpus, &options.command, options.command_to_stderr)?;

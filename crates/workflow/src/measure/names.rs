@@ -1,6 +1,7 @@
 //! The names of interrupts, from `/proc/interrupts`.
 
 use punctual_model::latency::{InterruptKind, InterruptSource};
+use punctual_observe::wakeups::FIRST_SOFTIRQ;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -22,6 +23,10 @@ const VECTORS: [(u32, &str); 11] = [
     (0xfe, "ERR"),
     (0xff, "SPU"),
 ];
+
+/// Rows of `/proc/softirqs`, by number. (kernel: linux/interrupt.h)
+const SOFTIRQS: [&str; 10] =
+    ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 /// Names by row.
 pub struct Names(BTreeMap<String, String>);
@@ -49,6 +54,30 @@ impl Names {
         Names(lines.filter_map(row).collect())
     }
 
+    /// The row in which the kernel counts a source; none for NMIs, of which one may have several handlers.
+    pub fn row(source: &InterruptSource) -> Option<String> {
+        let number = source.number?;
+        match source.kind {
+            InterruptKind::Nmi => None,
+            InterruptKind::Irq => Some(number.to_string()),
+            InterruptKind::Vector => {
+                VECTORS.iter().find(|known| known.0 == number).map(|known| known.1.to_owned())
+            }
+            InterruptKind::Softirq => SOFTIRQS.get(number as usize).map(|&row| row.to_owned()),
+        }
+    }
+
+    /// The number of the programs' for a source.
+    pub fn number(source: &InterruptSource) -> u32 {
+        let number = source.number.unwrap_or(0);
+        match source.kind {
+            InterruptKind::Nmi => NMI,
+            InterruptKind::Vector => number,
+            InterruptKind::Irq => number.saturating_add(FIRST_IRQ),
+            InterruptKind::Softirq => number.saturating_add(FIRST_SOFTIRQ),
+        }
+    }
+
     /// The source with a number of the programs'.
     pub fn source(&self, number: u32) -> InterruptSource {
         let (kind, number, row) = match number {
@@ -57,6 +86,15 @@ impl Names {
                 let known = VECTORS.iter().find(|known| known.0 == vector);
                 let row = known.map_or_else(|| format!("vector {vector:#x}"), |known| known.1.to_owned());
                 (InterruptKind::Vector, Some(vector), row)
+            }
+            softirq if softirq >= FIRST_SOFTIRQ => {
+                let number = softirq - FIRST_SOFTIRQ;
+                let known = SOFTIRQS.get(number as usize);
+                (
+                    InterruptKind::Softirq,
+                    Some(number),
+                    known.map_or_else(|| number.to_string(), |&it| it.into()),
+                )
             }
             irq => (InterruptKind::Irq, Some(irq - FIRST_IRQ), (irq - FIRST_IRQ).to_string()),
         };
@@ -86,5 +124,10 @@ mod tests {
         assert_eq!(names.source(256 + 35).number, Some(35));
         assert_eq!(names.source(256 + 99).name, "99");
         assert_eq!(names.source(0xf2).name, "vector 0xf2");
+        assert_eq!(names.source(FIRST_SOFTIRQ + 3).name, "NET_RX");
+        for number in [1, 0xec, 256 + 35, FIRST_SOFTIRQ + 9] {
+            assert_eq!(Names::number(&names.source(number)), number);
+        }
+        assert_eq!(Names::row(&names.source(0xfb)).as_deref(), Some("CAL"));
     }
 }

@@ -111,8 +111,21 @@ struct processor {
 	__u64 lost_records;
 	struct timer_latencies timers;
 	__u32 recent_end;
-	__u32 padding;
+	/* An interrupt or softirq has begun since the measurement did. */
+	__u8 hard_seen;
+	__u8 soft_seen;
+	__u16 padding;
 	struct ran recent[RECENT];
+};
+
+/* Names every type that user space needs: the skeleton has only those that BTF describes. */
+struct interface {
+	enum ran_kind ran_kind;
+	enum record_kind record_kind;
+	struct interrupt_record interrupt_record;
+	struct wakeup_record wakeup_record;
+	struct thread_key thread_key;
+	struct thread_latencies thread_latencies;
 };
 
 #endif

@@ -18,6 +18,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 const volatile bool switch_has_state = true;
 volatile bool is_active = false;
 
+struct interface *types_for_skeleton;
+
 enum phase {
 	PHASE_UNKNOWN,
 	PHASE_BLOCKED,	 /* it waits for something */
@@ -181,6 +183,7 @@ static __always_inline int hard_entry(enum ran_kind what, __u32 number)
 	begin(cpu);
 	if (cpu->hard_entry)
 		missed(cpu, cpu->hard_what, cpu->hard_number);
+	cpu->hard_seen = 1;
 	cpu->hard_what = what;
 	cpu->hard_number = number;
 	cpu->nmi_at_entry = cpu->nmi_total;
@@ -201,7 +204,8 @@ static __always_inline int hard_exit(enum ran_kind what, __u32 number)
 	entry = cpu->hard_entry;
 	cpu->hard_entry = 0;
 	if (!entry || cpu->hard_what != what || cpu->hard_number != number) {
-		missed(cpu, what, number);
+		if (cpu->hard_seen)
+			missed(cpu, what, number);
 	} else {
 		execution = less(now - entry, cpu->nmi_total - cpu->nmi_at_entry);
 		cpu->hard_total += now - entry;
@@ -259,6 +263,7 @@ int BPF_PROG(softirq_entered, unsigned int number)
 	begin(cpu);
 	if (cpu->soft_entry)
 		missed(cpu, RAN_SOFTIRQ, cpu->soft_number);
+	cpu->soft_seen = 1;
 	cpu->soft_number = number;
 	/* An interrupt between may have changed the sums: then its time is before the entry. */
 	for (int tries = 0; tries < 3; tries++) {
@@ -287,7 +292,8 @@ int BPF_PROG(softirq_left, unsigned int number)
 	now = bpf_ktime_get_ns();
 	cpu->soft_entry = 0;
 	if (!entry || cpu->soft_number != number) {
-		missed(cpu, RAN_SOFTIRQ, number);
+		if (cpu->soft_seen)
+			missed(cpu, RAN_SOFTIRQ, number);
 	} else {
 		execution = less(now - entry, inside);
 		cpu->soft_total += execution;

@@ -1,0 +1,108 @@
+//! Loads and attaches the programs, and reads their maps.
+
+use super::records::{self, Latencies};
+use super::skeleton::{WakeupsSkel, WakeupsSkelBuilder};
+use super::{Processor, records::Timers};
+use crate::error::{Error, ErrorKind};
+use crate::latency::symbols::Symbols;
+use crate::loader::{information, lacks_settings, refused, silence_libbpf, storage};
+use crate::system;
+use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags};
+use std::os::fd::AsFd;
+
+/// The programs in the kernel. They leave it when this is dropped.
+pub struct Loaded {
+    pub skeleton: WakeupsSkel<'static>,
+    links: Vec<Link>,
+}
+
+impl Loaded {
+    /// Loads and attaches all programs; none does anything yet.
+    pub fn new() -> Result<Loaded, Error> {
+        silence_libbpf();
+        system::require_privileges()?;
+        let btf = system::kernel_types()?;
+        let mut open = WakeupsSkelBuilder::default()
+            .open(storage())
+            .map_err(|error| refused("reading the eBPF program", &error))?;
+        let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
+        rodata.switch_has_state = system::switch_has_state()?;
+        let softirqs_are_threads = system::is_real_time_kernel();
+        for mut program in open.open_object_mut().progs_mut() {
+            let section = program.section().to_string_lossy().into_owned();
+            let tracepoint = section.trim_start_matches("tp_btf/");
+            let exists = btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_some();
+            // Under PREEMPT_RT threads serve softirqs, and are preempted in them.
+            program.set_autoload(exists && !(softirqs_are_threads && tracepoint.starts_with("softirq")));
+        }
+        let processors = libbpf_rs::num_possible_cpus();
+        let processors = processors.map_err(|error| refused("counting the processors", &error))?;
+        open.maps
+            .processors
+            .set_max_entries(processors as u32)
+            .map_err(|error| refused("setting the number of processors", &error))?;
+        let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
+        let links = attach(&skeleton)?;
+        Ok(Loaded { skeleton, links })
+    }
+
+    /// Whether the programs do anything.
+    pub fn set_active(&mut self, is_active: bool) -> Result<(), Error> {
+        let bss = self.skeleton.maps.bss_data.as_deref_mut().ok_or_else(lacks_settings)?;
+        // SAFETY: a valid, aligned byte, which the programs only read.
+        unsafe { (&raw mut bss.is_active).cast::<bool>().write_volatile(is_active) };
+        Ok(())
+    }
+
+    /// What is known of a processor.
+    pub fn processor(&self, number: u32, symbols: Option<&Symbols>) -> Result<Processor, Error> {
+        let bytes = self.skeleton.maps.processors.lookup(&number.to_ne_bytes(), MapFlags::ANY);
+        let bytes = bytes.map_err(|error| refused("reading what was measured", &error))?;
+        let (doubts, lost, raw) = bytes
+            .as_deref()
+            .and_then(records::processor)
+            .ok_or_else(|| Error::new(ErrorKind::Other, format!("there is no processor {number}")))?;
+        Ok(Processor { number, doubts, lost, timers: Timers::new(&raw, symbols) })
+    }
+
+    /// The latencies of each thread on each processor.
+    pub fn latencies(&self) -> Vec<Latencies> {
+        let map = &self.skeleton.maps.latencies;
+        let entry = |key: Vec<u8>| {
+            let value = map.lookup(&key, MapFlags::ANY).ok()??;
+            records::latencies(&key, &value)
+        };
+        map.keys().filter_map(entry).collect()
+    }
+
+    /// Threads that found no room.
+    pub fn untracked(&self) -> u64 {
+        let bss = self.skeleton.maps.bss_data.as_deref();
+        // SAFETY: a valid, aligned word; the programs only ever add to the whole word.
+        bss.map_or(0, |bss| unsafe { (&raw const bss.untracked).read_volatile() })
+    }
+
+    /// Runs that the kernel skipped so far.
+    pub fn skipped(&self) -> u64 {
+        let loaded = self.skeleton.object().progs().filter(|program| program.autoload());
+        loaded.map(|program| information(program.as_fd()).recursion_misses).sum()
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        self.links.clear();
+    }
+}
+
+fn attach(skeleton: &WakeupsSkel<'static>) -> Result<Vec<Link>, Error> {
+    let loaded = skeleton.object().progs_mut().filter(|program| program.autoload());
+    loaded
+        .map(|program| {
+            let section = program.section().to_string_lossy().into_owned();
+            program.attach().map_err(|error| refused(&format!("attaching to {section}"), &error))
+        })
+        .collect()
+}
