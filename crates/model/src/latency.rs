@@ -66,7 +66,8 @@ pub struct Processor {
     pub cpu: u32,
     /// For how long it was observed.
     pub observed_ns: Duration,
-    /// Runs of the observing programs that the kernel skipped.
+    /// Events that are known to have been missed: the kernel skipped the observing programs, or other events
+    /// show that there was one.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub skipped_events: u64,
     /// Records that found no room on their way to user space.

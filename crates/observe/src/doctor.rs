@@ -53,13 +53,14 @@ impl Check {
 pub fn doctor() -> Vec<Check> {
     let mut checks = vec![kernel_release(), privileges(), types()];
     if checks.iter().all(|check| check.ok == Verdict::Works) {
-        checks.extend([tracepoints(), functions()]);
+        checks.extend([tracepoints(), functions(), latency()]);
     } else {
         let not_tried = |name, needed_for, ok| {
             Check::fails(name, needed_for, ok, "not tried", "mend what is missing above first")
         };
         checks.push(not_tried(TRACEPOINTS, "observing", Verdict::Missing));
         checks.push(not_tried(FUNCTIONS, FULL_SPEED, Verdict::Degraded));
+        checks.push(not_tried(LATENCY, BOUND, Verdict::Degraded));
     }
     checks.extend([cgroups(), throttling()]);
     checks
@@ -68,6 +69,36 @@ pub fn doctor() -> Vec<Check> {
 const TRACEPOINTS: &str = "tracepoints";
 const FUNCTIONS: &str = "function tracing (fentry)";
 const FULL_SPEED: &str = "keeping unobserved system calls at full speed";
+
+const LATENCY: &str = "scheduling latency";
+const BOUND: &str = "a bound of the scheduling latency";
+
+/// A bound, or measured latencies alone.
+fn latency() -> Check {
+    let Err(reason) = crate::latency::supported() else {
+        return match system::is_real_time_kernel() {
+            true => Check::works(LATENCY, BOUND, "bounded: the kernel shows what the bound is made of"),
+            false => Check::fails(
+                LATENCY,
+                BOUND,
+                Verdict::Degraded,
+                "measured, and its variables; no bound, whose rules are those of PREEMPT_RT",
+                "use a kernel built with CONFIG_PREEMPT_RT",
+            ),
+        };
+    };
+    let detail = match crate::wakeups::supported() {
+        Ok(()) => format!("measured alone: {}", without_advice(&reason)),
+        Err(error) => format!("neither bounded nor measured: {}", without_advice(&error)),
+    };
+    Check::fails(
+        LATENCY,
+        BOUND,
+        Verdict::Degraded,
+        detail,
+        "use a kernel built with CONFIG_PREEMPT_RT, CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER",
+    )
+}
 
 fn without_advice(error: &Error) -> String {
     let text = error.to_string();

@@ -8,7 +8,7 @@ use crate::figures::{
     self, BOUNDS, BoundRow, INTERRUPTS, InterruptRow, MEASURED, MeasuredRow, Note, PROCESSORS, VARIABLES,
     VariableRow,
 };
-use crate::number::{about, agreeing, counted};
+use crate::number::{about, agreeing, count, counted};
 use crate::{Page, paragraph, visible};
 use punctual_latency::{Bounds, Cause, InterruptModel, NoBound, Outcome, Part};
 use punctual_model::latency::{
@@ -51,7 +51,7 @@ impl<'a> Analysed<'a> {
     pub fn losses(&self) -> Vec<Note> {
         let cpu = self.processor;
         figures::some(&[
-            (cpu.skipped_events, "runs of programs skipped"),
+            (cpu.skipped_events, "events missed"),
             (cpu.lost_records, "records lost"),
             (cpu.went_offline, "times offline"),
             (cpu.negative_durations, "negative durations"),
@@ -86,6 +86,9 @@ impl<'a> Analysed<'a> {
         self.processor.measured.iter().map(row).collect()
     }
 }
+
+/// What the measuring thread is called.
+pub(crate) const MEASURING: &str = "(measuring)";
 
 /// Symbols of the variables, and what they stand for, in the order of
 /// [`Variables::each`](punctual_model::latency::Variables::each).
@@ -143,7 +146,8 @@ pub(crate) fn summary(section: &SchedulingLatency) -> String {
     let lost = match losses.is_empty() {
         true => "nothing lost".to_owned(),
         false => {
-            let list = losses.iter().map(|loss| counted(loss.count, &loss.counter.replace('_', " ")));
+            let list =
+                losses.iter().map(|loss| format!("{} {}", count(loss.count), loss.counter.replace('_', " ")));
             format!("LOST: {}", list.collect::<Vec<_>>().join(", "))
         }
     };
@@ -244,7 +248,7 @@ pub fn exceeded(processors: &[Analysed<'_>]) -> String {
     for bounds in processors.iter().filter_map(|it| it.bounds.as_ref().ok()) {
         for measured in bounds.exceeded() {
             let thread =
-                measured.thread.as_ref().map_or_else(|| "(measuring)".into(), |it| thread_name(&it.id));
+                measured.thread.as_ref().map_or_else(|| MEASURING.to_owned(), |it| thread_name(&it.id));
             let latency = measured.bounded_max_ns.unwrap_or_default();
             lines.push(format!("{thread} on CPU {}: {latency}", bounds.processor.cpu));
         }
@@ -284,11 +288,14 @@ fn details(of: &Analysed<'_>, page: &Page) -> String {
     let measured = of.measured();
     if !measured.is_empty() {
         let table = figures::table(MEASURED, measured.into_iter()).text(page);
+        let all = of.processor.measured.iter();
         let worst =
-            of.processor.measured.iter().filter_map(|it| Some((it.thread.as_ref()?, it.worst.first()?)));
+            all.filter_map(|it| Some((it, it.worst.first().filter(|wakeup| !wakeup.ran.is_empty())?)));
         let worst = worst.max_by_key(|(_, wakeup)| wakeup.latency_ns);
-        let line = worst.map(|(thread, wakeup)| {
-            format!("{}: {}", thread_name(&thread.id), happened(wakeup, of.section.from_ns))
+        let line = worst.map(|(measured, wakeup)| {
+            let thread =
+                measured.thread.as_ref().map_or_else(|| MEASURING.to_owned(), |it| thread_name(&it.id));
+            format!("{thread}: {}", happened(wakeup, of.section.from_ns))
         });
         add("Measured latencies", table + &line.map(|line| paragraph(&line, page)).unwrap_or_default());
     }

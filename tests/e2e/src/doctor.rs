@@ -8,6 +8,7 @@ use std::process::Command;
 pub const ALL: &[(&str, Test)] = &[
     ("doctor::is_right_about_tracepoints", tracepoints),
     ("doctor::is_right_about_function_tracing", function_tracing),
+    ("doctor::is_right_about_the_bound_of_latencies", latency),
 ];
 
 fn doctor() -> Result<(Ended, Value)> {
@@ -74,5 +75,19 @@ fn function_tracing() -> Result<Outcome> {
         ended.all()
     );
     ensure!(works || ended.code == Some(3), "what this kernel refuses is exit code 3, but: {}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+fn latency() -> Result<Outcome> {
+    let (_, said) = doctor()?;
+    let check = check(&said, "scheduling latency")?;
+    let mut command = Command::new(binary());
+    command.args(["latency", "--quiet", "--json", "--for", "1"]);
+    let ended = run(command)?;
+    ended.expect_code(0)?;
+    let found = ended.json()?;
+    let has_bound =
+        found["processors"].as_array().is_some_and(|all| all.iter().any(|it| !it["bound_ns"].is_null()));
+    ensure!((check["verdict"] == "works") == has_bound, "doctor says {check}, but there is: {found}");
     Ok(Outcome::Completed)
 }

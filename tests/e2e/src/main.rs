@@ -13,6 +13,7 @@ mod disturbed;
 mod doctor;
 mod drivers;
 mod ending;
+mod latency;
 mod loss;
 mod model;
 mod periods;
@@ -65,6 +66,7 @@ fn trials() -> Vec<Trial> {
         .chain(compare::ALL)
         .chain(disturbed::ALL)
         .chain(doctor::ALL)
+        .chain(latency::ALL)
         .map(|(name, test)| shared(*name, test))
         .collect();
     trials.extend(periods::ALL.iter().chain(truth::ALL).map(|(name, test)| shared(*name, test)));

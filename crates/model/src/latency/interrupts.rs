@@ -42,7 +42,7 @@ pub enum InterruptKind {
     Irq,
     /// Of the processor itself, by its vector: timers, requests of other processors.
     Vector,
-    /// A softirq outside of any thread. Not part of the bound: under PREEMPT_RT softirqs run in threads.
+    /// A softirq. Not part of the bound: under PREEMPT_RT softirqs run in threads.
     Softirq,
 }
 

@@ -176,17 +176,17 @@ fn key(raw: &types::thread_key) -> Key {
 }
 
 fn wakeup(raw: &types::wakeup_record) -> Option<Wakeup> {
-    let (count, room) = (raw.count as usize, raw.ran.len());
-    // Of more than there is room for, the last ones stand in a circle.
-    let begin = if count > room { count % room } else { 0 };
-    let ordered = (0..count.min(room)).map(|at| &raw.ran[(begin + at) % room]);
+    let end = |ran: &types::ran| ran.from.saturating_add(ran.duration);
+    let during = raw.ran.iter().filter(|ran| ran.from > 0 && end(ran) > raw.ready);
+    let mut ran: Vec<Ran> = during.map(ran).collect::<Option<_>>()?;
+    ran.sort_by_key(|ran| ran.from);
     let split = (Duration::from_ns(raw.interrupts), Duration::from_ns(raw.threads));
     Some(Wakeup {
         key: key(&raw.key),
         ready: Instant::from_ns(raw.ready),
         latency: Duration::from_ns(raw.latency),
         split: (raw.has_split != 0).then_some(split),
-        ran: ordered.map(ran).collect::<Option<_>>()?,
+        ran,
     })
 }
 

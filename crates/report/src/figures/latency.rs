@@ -2,7 +2,7 @@
 
 use super::Fit::{Drop, Fold, Keep};
 use super::{Bound, Entry, Group, Note, Section, Unit, Value, entry, since};
-use crate::latency::{Analysed, reason_in_short, source_name, thread_name};
+use crate::latency::{Analysed, MEASURING, reason_in_short, source_name, thread_name};
 use punctual_latency::{Cause, InterruptModel, Outcome};
 use punctual_model::latency::{Interrupt, Measured, RealTimeThread, Variable};
 use punctual_model::{Duration, Instant};
@@ -411,7 +411,7 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
     of_measured("thread", "Thread", Unit::Words, "The thread that was woken.", |row| {
         Some(match &row.measured.thread {
             Some(thread) => Value::Text(thread_name(&thread.id)),
-            None => Value::Word("(measuring)"),
+            None => Value::Word(MEASURING),
         })
     })
     .table(Keep),

@@ -62,7 +62,7 @@ fn what_was_missed_makes_a_bound_at_least_that() {
     says(
         &text(&section),
         &[
-            "LOST: 3 lost records",
+            "LOST: 3 lost records.",
             "Bound: at least 98.042 µs",
             "sliding window ≥ 98.042 µs",
             "may be greater",

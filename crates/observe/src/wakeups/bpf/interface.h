@@ -7,6 +7,7 @@
 #define RECENT	   32 /* a power of two */
 #define RAN_MOST   16
 #define WORST	   5
+#define WORST_ROOM 8 /* a power of two */
 #define PRIORITIES 101 /* SCHED_DEADLINE, then the kernel's priorities 0 to 99 */
 
 /* What a processor may be busy with. */
@@ -43,7 +44,7 @@ struct thread_key {
 	__u32 priority;
 };
 
-/* One of the latest wake-ups of a thread, and what ran before it. */
+/* One of the latest wake-ups of a thread, and what has ended last before it. */
 struct wakeup_record {
 	__u32 kind;
 	__u32 has_split;
@@ -52,8 +53,6 @@ struct wakeup_record {
 	__u64 latency;
 	__u64 interrupts;
 	__u64 threads;
-	__u32 count; /* of `ran`, which is in order */
-	__u32 padding;
 	struct ran ran[RAN_MOST];
 };
 
@@ -67,7 +66,7 @@ struct thread_latencies {
 	__u64 total;
 	__u64 greatest;
 	__u64 undelayed; /* the greatest of those that no preferred thread delayed */
-	__u64 worst[WORST];
+	__u64 worst[WORST_ROOM]; /* the first WORST are used */
 };
 
 /* How late timers expired. */

@@ -120,8 +120,9 @@ static __always_inline __u32 rank(__s32 prio)
 	return prio >= -1 && prio < PRIORITIES - 1 ? prio + 1 : PRIORITIES;
 }
 
-/* The time that threads of at least this priority have had until `now`. */
-static __noinline __u64 preferred_until(const struct processor *cpu, __s32 prio, __u64 now)
+/* The time that threads of at least this priority have had until `now`. Verified by itself, as all
+ * functions that are not static. */
+__noinline __u64 preferred_until(const struct processor *cpu, __s32 prio, __u64 now)
 {
 	__u64 sum = 0;
 	__u32 last = rank(prio);
@@ -463,40 +464,33 @@ int BPF_PROG(woken, struct task_struct *task)
 	return 0;
 }
 
-static __noinline int send_wakeup(struct processor *cpu, struct thread *thread,
-	struct thread_key *key, struct wakeup_record *record)
+/* What ran last, in the order in which it ended. */
+__noinline int copy_recent(struct processor *cpu, struct wakeup_record *record)
 {
-	__u32 count = 0;
-
-	if (!cpu || !thread || !key || !record)
+	if (!cpu || !record)
 		return 0;
-	for (__u32 index = 0; index < RECENT; index++) {
-		struct ran *ran = &cpu->recent[(cpu->recent_end + index) & (RECENT - 1)];
+	for (__u32 index = 0; index < RAN_MOST; index++) {
+		__u32 from = (cpu->recent_end + RECENT - RAN_MOST + index) & (RECENT - 1);
 
-		if (!ran->from || ran->from + ran->duration <= thread->ready)
-			continue;
-		/* Of too many, the last ones stay. */
-		record->ran[count & (RAN_MOST - 1)] = *ran;
-		count++;
+		record->ran[index] = cpu->recent[from];
 	}
-	record->count = count;
 	return 0;
 }
 
 /* Whether it is among the greatest of its thread. */
-static __always_inline bool is_among_worst(struct thread_latencies *of, __u64 latency)
+__noinline int is_among_worst(struct thread_latencies *of, __u64 latency)
 {
 	__u32 least = 0;
 
+	if (!of)
+		return 0;
 	for (__u32 index = 1; index < WORST; index++)
-		if (of->worst[index] < of->worst[least])
+		if (of->worst[index] < of->worst[least & (WORST_ROOM - 1)])
 			least = index;
-	if (latency <= of->worst[least & 7 ? least : 0])
-		return false;
-	for (__u32 index = 0; index < WORST; index++)
-		if (index == least)
-			of->worst[index] = latency;
-	return true;
+	if (latency <= of->worst[least & (WORST_ROOM - 1)])
+		return 0;
+	of->worst[least & (WORST_ROOM - 1)] = latency;
+	return 1;
 }
 
 static __always_inline void measure(
@@ -540,8 +534,7 @@ static __always_inline void measure(
 	record->latency = latency;
 	record->interrupts = interrupts;
 	record->threads = preferred;
-	record->padding = 0;
-	send_wakeup(cpu, thread, &key, record);
+	copy_recent(cpu, record);
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
@@ -551,7 +544,8 @@ static __always_inline void leave(struct processor *cpu, struct task_struct *tas
 	__u32 index = rank(task->prio), last;
 	__u64 ran = ran_until(cpu, now);
 
-	if (cpu->since && (cpu->tid != (__u32)task->pid || cpu->prio != task->prio))
+	/* Another thread ran in between, or it has changed its priority. */
+	if (cpu->since && (cpu->tid != (__u32)task->pid || rank(cpu->prio) != index))
 		cpu->doubts++;
 	if (!cpu->since || cpu->tid != (__u32)task->pid)
 		return;
