@@ -69,15 +69,17 @@ impl DistanceSummary {
         if self.head.earliest.len() < self.horizon {
             self.head.push(earliest, latest);
         }
-        if relative(latest, self.base).abs() >= EXACT {
+        let mut newest = relative(latest, self.base);
+        if newest.abs() >= EXACT {
             self.rebase(earliest);
+            newest = relative(latest, self.base);
         }
         if self.latest.is_none() && earliest != latest {
             self.latest = Some(self.earliest.clone());
         }
-        self.earliest.push(relative(earliest, self.base));
+        self.earliest.push(if earliest == latest { newest } else { relative(earliest, self.base) });
         if let Some(ring) = &mut self.latest {
-            ring.push(relative(latest, self.base));
+            ring.push(newest);
         }
         self.exact = if earliest == latest { self.exact + 1 } else { 0 };
         self.count += 1;
@@ -218,8 +220,15 @@ impl Head {
     }
 }
 
+#[inline]
 fn relative(instant: u64, base: u64) -> f64 {
-    if instant >= base { (instant - base) as f64 } else { -((base - instant) as f64) }
+    // Converting a signed number takes one instruction.
+    match i64::try_from(instant.abs_diff(base)) {
+        Ok(apart) if instant >= base => apart as f64,
+        Ok(apart) => -(apart as f64),
+        Err(_) if instant >= base => (instant - base) as f64,
+        Err(_) => -((base - instant) as f64),
+    }
 }
 
 /// Spans between windows that overlap are negative: such releases may have coincided.

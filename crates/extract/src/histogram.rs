@@ -144,7 +144,8 @@ pub(crate) fn at_rank(values: &[(u64, u64)], rank: u128) -> u64 {
 /// Its highest bits, and how many were left out; in order of value.
 #[inline]
 fn bucket<const BITS: u32>(ns: u64) -> u32 {
-    let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS);
+    let digits = u64::BITS - (ns | 1 << (BITS - 1)).leading_zeros();
+    let shift = digits - BITS;
     (shift << BITS) + (ns >> shift) as u32
 }
 

@@ -17,8 +17,10 @@
 //! in Python.
 
 pub(crate) mod choice;
+mod late;
 mod lateness;
 mod layers;
+mod levels;
 mod models;
 mod resolve;
 mod score;
@@ -28,7 +30,9 @@ mod tail;
 use crate::hull::LIMIT;
 use lateness::Lateness;
 use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
+use score::Gap;
 use segment::{Entry, Segment};
+use std::cmp::Reverse;
 use tail::{AROUND, Tail};
 
 /// Fewest releases of a periodic model: two fit any period without jitter.
@@ -50,14 +54,14 @@ const CAP: usize = 1_024;
 /// Points that may come and go between two counts.
 const SLACK: usize = 2_048;
 
-/// Releases between two counts of the points.
-const COUNT_EVERY: u64 = 512;
+/// Late releases beyond the [`late::MOST`] before some are given up.
+const SPARE_LATE: usize = 64;
 
 /// Most disturbed releases kept: the last ones.
 const MOST_DISTURBED: usize = 32;
 
 /// Most stalls kept: those of the latest releases.
-const MOST_STALLS: usize = 16;
+const MOST_STALLS: usize = 128;
 
 /// Most wide windows kept: the widest ones.
 const MOST_WIDE: usize = 16;
@@ -70,6 +74,8 @@ pub struct PeriodicSummary {
     base: u64,
     count: u64,
     known_arrivals: u64,
+    /// Disturbed releases without a known arrival: a signal ended the sleep, or the thread.
+    excused: u64,
     /// Activations between the last release and the next, already known.
     owed: u64,
     /// The first releases, of which the first `REACH` are in no segment.
@@ -90,6 +96,8 @@ pub struct PeriodicSummary {
     /// The widest windows: width, floor, latest bound.
     wide: Vec<(i64, i64, i64)>,
     lateness: Lateness,
+    /// How late a release has to be to be kept one by one.
+    least_late: i64,
     /// The greatest count of points so far.
     most: usize,
     /// Whether there were too many points: then only the hulls of one segment are kept.
@@ -123,17 +131,21 @@ impl PeriodicSummary {
         let advance = advance.max(1).saturating_add(std::mem::take(&mut self.owed));
         self.count += 1;
         self.known_arrivals += u64::from(arrival.is_some());
-        self.out_of_range |= self.base.abs_diff(floor).max(self.base.abs_diff(latest)) > LIMIT as u64;
-        self.out_of_range |= advance > MOST_INDEX as u64 || self.count > MOST_INDEX as u64;
+        let farthest = self.base.abs_diff(floor).max(self.base.abs_diff(latest));
+        self.out_of_range |= farthest > LIMIT as u64 || advance.max(self.count) > MOST_INDEX as u64;
         if self.out_of_range {
             return;
         }
+        let is_known = arrival.is_some();
         let relative = |ns: u64| ns.wrapping_sub(self.base) as i64;
         let (floor, evidence, latest) =
             (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
         self.lateness.push(latest, arrival.map(relative));
         if floor < evidence {
             keep_wide(&mut self.wide, (latest.wrapping_sub(floor), floor, latest));
+        }
+        if let Some(disturbance) = disturbance {
+            self.excused += u64::from(!is_known && disturbance != Disturbance::Stall);
         }
         match disturbance {
             Some(Disturbance::Stall) => keep_stall(&mut self.stalls, (latest.wrapping_sub(evidence), latest)),
@@ -150,21 +162,51 @@ impl PeriodicSummary {
         self.owed = self.owed.saturating_add(activations);
     }
 
+    /// Whether every arrival is known but those of disturbed releases.
+    fn knows_arrivals(&self) -> bool {
+        self.known_arrivals > 0 && self.known_arrivals + self.excused == self.count
+    }
+
     #[inline]
     fn take(&mut self, entry: Entry) {
         if self.head.len() < AROUND {
             self.head.push(entry);
         }
-        if let Some((gap, middle)) = self.tail.push(entry, self.least) {
-            match self.segments.last_mut() {
-                Some(last) if gap.shift == 0 && (gap.is_closed || gap.score <= self.least) => {
-                    last.push(0, middle)
-                }
-                _ => self.join(Segment::new(gap, middle)),
-            }
-            if self.count % COUNT_EVERY == 0 {
-                self.count_points();
-            }
+        let Some(gap) = self.tail.push(entry, self.least) else { return };
+        let is_inside = gap.shift == 0 && (gap.is_closed || gap.score <= self.least);
+        if !is_inside || self.segments.is_empty() {
+            self.begin_segment(gap);
+        } else if self.tail.is_full() {
+            self.take_block();
+        }
+    }
+
+    /// Moves the block into the last segment.
+    fn take_block(&mut self) {
+        if let Some(last) = self.segments.last_mut() {
+            last.extend(&self.tail.block(), self.least_late);
+        }
+        self.tail.take_block();
+        self.give_up_late();
+        self.count_points();
+    }
+
+    /// Moves the block into the last segment, but for its last release, which begins a segment.
+    fn begin_segment(&mut self, gap: Gap) {
+        let (before, middle) = self.tail.split();
+        if let Some(last) = self.segments.last_mut() {
+            last.extend(&before, self.least_late);
+        }
+        let segment = Segment::of(gap, &middle, self.least_late);
+        self.tail.take_block();
+        self.join(segment);
+        self.give_up_late();
+    }
+
+    /// Keeps the latest releases one by one.
+    fn give_up_late(&mut self) {
+        if let Some(least) = give_up(&mut self.segments, late::MOST + SPARE_LATE) {
+            self.least_late = self.least_late.max(least);
         }
     }
 
@@ -253,6 +295,7 @@ impl PeriodicSummary {
             later.out_of_range || self.count + later.count > MOST_INDEX as u64 || self.cannot_take(later);
         self.count += later.count;
         self.known_arrivals += later.known_arrivals;
+        self.excused += later.excused;
         if self.out_of_range {
             return;
         }
@@ -272,12 +315,14 @@ impl PeriodicSummary {
         if later.segments.is_empty() {
             return;
         }
+        self.take_block();
         self.is_plain |= later.is_plain;
         self.is_cut |= later.is_cut;
         self.most = self.most.max(later.most);
         for &(at, activations) in &later.slips {
             keep_slip(&mut self.slips, at + y, activations);
         }
+        self.least_late = self.least_late.max(later.least_late);
         for segment in &later.segments {
             let mut segment = segment.clone();
             segment.lift(y);
@@ -285,6 +330,7 @@ impl PeriodicSummary {
         }
         self.tail = later.tail.clone();
         self.tail.lift(y);
+        self.give_up_late();
     }
 
     /// Whether merging gives the same as one pass, if up to `between` more releases are added here first.
@@ -297,7 +343,8 @@ impl PeriodicSummary {
     fn cannot_take(&self, later: &PeriodicSummary) -> bool {
         let moved = i128::from(later.base) - i128::from(self.base);
         let is_out_of_range = |at: i64| (i128::from(at) + moved).abs() > i128::from(LIMIT);
-        let entries = later.head.iter().chain(later.tail.entries());
+        let entries =
+            later.head.iter().flat_map(|entry| [entry.floor, entry.latest]).chain(later.tail.bounds());
         let segments = later.segments.iter().flat_map(|segment| {
             let floor = segment.floor.iter().flat_map(|floor| floor.points());
             segment
@@ -307,9 +354,28 @@ impl PeriodicSummary {
                 .chain(floor)
                 .map(|point| point.y)
                 .chain(segment.high.points().iter().map(|point| -point.y))
+                .chain(segment.late.iter().map(|late| late.latest))
         });
-        entries.flat_map(|entry| [entry.floor, entry.latest]).chain(segments).any(is_out_of_range)
+        entries.chain(segments).any(is_out_of_range)
     }
+}
+
+/// If more than so many late releases are kept one by one, gives up all but the latest [`late::MOST`], of
+/// equals the first; returns how late those are at least.
+fn give_up(segments: &mut [Segment], most: usize) -> Option<i64> {
+    let kept: usize = segments.iter().map(|segment| segment.late.len()).sum();
+    if kept <= most.max(late::MOST) {
+        return None;
+    }
+    let mut all: Vec<(i64, Reverse<(usize, i64)>)> = Vec::with_capacity(kept);
+    for (number, segment) in segments.iter().enumerate() {
+        all.extend(segment.late.iter().map(|late| (late.by, Reverse((number, late.x)))));
+    }
+    let least = *all.select_nth_unstable_by(late::MOST - 1, |a, b| b.cmp(a)).1;
+    for (number, segment) in segments.iter_mut().enumerate() {
+        segment.give_up(|late| (late.by, Reverse((number, late.x))) < least);
+    }
+    Some(least.0)
 }
 
 /// Records the activations skipped before a segment that is joined to the one before.

@@ -76,6 +76,7 @@ impl Stream {
     }
 
     /// Adds a release. Releases come in order; a bound that runs backwards makes models wider, never wrong.
+    #[inline]
     pub fn release(&mut self, release: &Release, circumstances: Circumstances) {
         let uncertain = !release.window.is_exact();
         self.releases += 1;
@@ -92,6 +93,7 @@ impl Stream {
 
     /// Adds the job of the last release once it has ended: at most one per release. `segments` are all of its
     /// segments, or one that sums up the first ones and then the rest.
+    #[inline]
     pub fn complete(&mut self, job: &Job, segments: &[Segment]) {
         self.costs.push(job.cost);
         self.suspension.push(job, segments);

@@ -26,6 +26,11 @@ impl SuspensionSummary {
     pub fn push(&mut self, job: &Job, segments: &[Segment]) {
         let whole = [Segment { suspended: job.suspended, cost: job.cost }];
         let segments = if segments.is_empty() { &whole } else { segments };
+        if let [segment] = segments {
+            self.dynamic = self.dynamic.max(job.suspended).max(segment.suspended);
+            let [bound, ..] = self.vector(1) else { return };
+            return raise(bound, *segment);
+        }
         let (first, rest) = segments.split_at(segments.len().saturating_sub(MAX_SEGMENTS).saturating_add(1));
         let first = total(first);
         self.dynamic = self.dynamic.max(job.suspended).max(total(rest).suspended + first.suspended);

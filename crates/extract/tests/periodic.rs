@@ -7,8 +7,10 @@ use common::{exact, window};
 use proptest::prelude::*;
 use punctual_extract::periodic::PeriodicSummary;
 use punctual_extract::stream::{Circumstances, Options, Stream};
-use punctual_model::check::periodic as check;
-use punctual_model::{Choice, Duration, Fraction, Instant, Periodic, PeriodicOn, Release, Separator, Window};
+use punctual_model::check::{periodic as check, typical as check_typical};
+use punctual_model::{
+    Choice, Disturbance, Duration, Fraction, Instant, Periodic, PeriodicOn, Release, Separator, Window,
+};
 
 fn summary(releases: &[Release]) -> PeriodicSummary {
     let mut summary = PeriodicSummary::new();
@@ -109,6 +111,36 @@ fn known_arrivals_have_their_exact_period() {
     assert_eq!(model(&mixed).unwrap().on, PeriodicOn::Release);
 }
 
+/// A sleep that a signal cut short has no arrival, and takes those of the others from no one.
+#[test]
+fn disturbed_releases_need_no_arrival() {
+    let released = |job: u64| Release {
+        arrival: (job != 20).then(|| Instant::from_ns(1_000 + job * 1_000_000)),
+        ..exact(1_100 + job * 1_000_000 + job * 977 % 5_000)
+    };
+    let releases: Vec<Release> = (0..50).map(released).collect();
+    let on = |disturbance: Option<Disturbance>, cut: usize| {
+        let push = |range: std::ops::Range<usize>| {
+            let mut summary = PeriodicSummary::new();
+            for job in range {
+                summary.push_with(&releases[job], 1, disturbance.filter(|_| job == 20));
+            }
+            summary
+        };
+        let mut whole = push(0..cut);
+        whole.merge(&push(cut..50));
+        let found = whole.model().unwrap();
+        assert_eq!(check(&found, &releases), []);
+        assert_eq!(found.period_ns.ns(), 1_000_000);
+        found.on
+    };
+    for cut in [0, 10, 30] {
+        assert_eq!(on(Some(Disturbance::Signal), cut), PeriodicOn::Arrival);
+        assert_eq!(on(Some(Disturbance::Ending), cut), PeriodicOn::Arrival);
+        assert_eq!(on(None, cut), PeriodicOn::Release);
+    }
+}
+
 /// A signal may end a sleep long before its time: such an arrival does not count.
 #[test]
 fn an_arrival_after_the_release_does_not_count() {
@@ -197,6 +229,37 @@ fn cut_corners_stay_sound() {
 fn parallel_edges_do_not_end_the_search() {
     let releases = at(&[100, 100, 128, 157, 197, 242, 270, 270]);
     assert_eq!(i128::from(model(&releases).unwrap().least_jitter_ns.ns()), least_jitter(&releases));
+}
+
+/// Many stalls in a long run: the typical model leaves them out, in any pieces, and only so many releases.
+#[test]
+fn typical_jitter_is_typical_in_long_runs() {
+    for (jobs, stalls, most, jitter) in
+        [(300_000, 80, 300, 350_000), (600_000, 160, 516, 350_000), (300_000, 0, 0, 400_000)]
+    {
+        let mut random = Random(jobs + stalls);
+        let mut held_up = 0;
+        let releases: Vec<Release> = (0..jobs)
+            .map(|job| {
+                let due = 1_000_000_000 + job * 1_000_000;
+                if random.below(jobs) < stalls {
+                    held_up = due + 2_000_000 + random.below(2_000_000);
+                }
+                held_up = (due + (20_000.0 * random.exponential()) as u64).max(held_up + 1);
+                exact(held_up)
+            })
+            .collect();
+        let whole = summary(&releases);
+        let mut pieces = PeriodicSummary::new();
+        releases.chunks(70_001).for_each(|piece| pieces.merge(&summary(piece)));
+        let found = whole.model().unwrap();
+        assert_eq!(pieces.model().as_ref(), Some(&found));
+        assert_eq!((check(&found, &releases), check_typical(&found, &releases)), (vec![], vec![]));
+        let typical = found.typical.unwrap();
+        assert!(typical.left_out.len() <= most, "{} left out", typical.left_out.len());
+        assert!(typical.jitter_ns.ns() < jitter, "{jobs} jobs: {}", typical.jitter_ns);
+        assert!(found.jitter_ns.ns() > 2_000_000 || stalls == 0);
+    }
 }
 
 fn small_streams() -> impl Strategy<Value = Vec<Release>> {

@@ -91,8 +91,11 @@ impl Periodic {
 /// Greatest number of slips that a model lists.
 pub const MAX_SLIPS: usize = 10;
 
-/// Greatest number of releases that a typical model leaves out on either side.
-pub const MAX_LEFT_OUT: usize = 4;
+/// Greatest number of releases that a typical model leaves out because they are early.
+pub const MAX_EARLY: usize = 4;
+
+/// Greatest number of releases that a typical model leaves out because they are late.
+pub const MAX_LATE: usize = 516;
 
 /// A place where activations were skipped, or where one was released more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,9 +113,9 @@ pub struct Typical {
     /// Arrival of the first job, even if it is left out. Here k_j is one more than k_{j−1} except at slips;
     /// extra releases share an activation.
     pub offset_ns: i64,
-    /// Longest time from arrival to release, of the releases that are not left out. Only a few can be left
-    /// out, so in a long run with many late releases this is not typical; `percentiles.lateness` has the
-    /// value that 99.9 % of the releases do not exceed.
+    /// Longest time from arrival to release, of the releases that are not left out. With more than
+    /// [`MAX_LATE`] late ones this is not typical; `percentiles.lateness` has the value that 99.9 % of the
+    /// releases do not exceed.
     pub jitter_ns: Duration,
     /// The releases that are left out, in order: at most max(1, 0.1 %) of all.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

@@ -56,9 +56,10 @@ pub(crate) fn exceptions(periodic: &Periodic, releases: u64, begin: Instant) -> 
             more => format!("; {more} more in the model file"),
         };
         text.push(format!(
-            "This leaves out {} of {}: {}{more}.",
+            "This leaves out {} of {}{}: {}{more}.",
             count(number),
             counted(releases, "release"),
+            share(number, releases),
             named.join("; ")
         ));
     }
@@ -80,6 +81,12 @@ pub(crate) fn limit(periodic: &Periodic, p999: Duration) -> Option<String> {
             at_most(p999)
         )
     })
+}
+
+/// ` (0.04 %)`, rounded up to two digits after the point; empty where it is more than one in a hundred.
+fn share(number: u64, of: u64) -> String {
+    let parts = (u128::from(number) * 10_000).div_ceil(u128::from(of.max(1)));
+    if parts > 100 { String::new() } else { format!(" ({}.{:02} %)", parts / 100, parts % 100) }
 }
 
 /// How far off a release was, why, and when.
@@ -175,7 +182,7 @@ mod tests {
         assert_eq!(
             exceptions(&example::disturbed(), 5_001, BEGIN),
             [
-                "This leaves out 2 of 5,001 releases: one 310 µs before its arrival (a signal interrupted or stopped \
+                "This leaves out 2 of 5,001 releases (0.04 %): one 310 µs before its arrival (a signal interrupted or stopped \
                  the thread), at +1.999690 s; one 30 ms later than that (the machine stood still), at \
                  +3.030016 s.",
                 "Over all releases, one for each activation, the release jitter is 30.33 ms (J = 30,326,000 \

@@ -24,33 +24,42 @@ struct Place {
 }
 
 /// The releases of one stratum with the least hashes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Stratum {
     count: u64,
     /// Hash, number, latest bound.
     kept: Vec<(u64, u64, i64)>,
-    /// The greatest hash among them, and its number, once there are [`MOST`].
-    limit: Option<(u64, u64)>,
+    /// The greatest hash among them, and its number, once there are [`MOST`]; else the greatest numbers.
+    limit: (u64, u64),
+}
+
+impl Default for Stratum {
+    fn default() -> Stratum {
+        Stratum { count: 0, kept: Vec::new(), limit: (u64::MAX, u64::MAX) }
+    }
 }
 
 impl Stratum {
+    #[inline]
     fn take(&mut self, hash: u64, number: u64, latest: i64) {
         self.count += 1;
-        self.keep((hash, number, latest));
+        if hash <= self.limit.0 {
+            self.keep((hash, number, latest));
+        }
     }
 
+    #[inline(never)]
     fn keep(&mut self, sample: (u64, u64, i64)) {
-        match self.limit {
-            Some(limit) if (sample.0, sample.1) >= limit => return,
-            Some(limit) => {
-                if let Some(greatest) = self.kept.iter_mut().find(|kept| (kept.0, kept.1) == limit) {
-                    *greatest = sample;
-                }
-            }
-            None => self.kept.push(sample),
+        if (sample.0, sample.1) >= self.limit {
+            return;
+        }
+        if self.kept.len() < MOST {
+            self.kept.push(sample);
+        } else if let Some(greatest) = self.kept.iter_mut().find(|kept| (kept.0, kept.1) == self.limit) {
+            *greatest = sample;
         }
         if self.kept.len() == MOST {
-            self.limit = self.kept.iter().map(|kept| (kept.0, kept.1)).max();
+            self.limit = self.kept.iter().map(|kept| (kept.0, kept.1)).max().unwrap_or(self.limit);
         }
     }
 }
@@ -113,9 +122,15 @@ impl Lateness {
         let bend = distance.wrapping_sub(after.wrapping_sub(middle));
         let stratum = (u64::BITS - bend.unsigned_abs().leading_zeros()) as usize;
         if stratum >= self.strata.len() {
-            self.strata.resize_with(stratum + 1, Stratum::default);
+            self.add_strata(stratum + 1);
         }
         self.strata[stratum].take(hash(distance, bend), self.count - 1, middle);
+    }
+
+    #[cold]
+    fn add_strata(&mut self, strata: usize) {
+        self.strata.reserve_exact(strata - self.strata.len());
+        self.strata.resize_with(strata, Stratum::default);
     }
 
     /// Appends a piece that follows this one, `y` later.

@@ -6,10 +6,14 @@
 //! matter are dropped, by that comparison. Keeping others changes no result.
 
 use crate::hull::{self, Point};
+use crate::periodic::tail::BLOCK;
 use std::cell::RefCell;
 
 /// Points taken before some are dropped.
-const ROOM: usize = 256;
+const ROOM: usize = 128;
+
+/// Points of a block that are compared at a time.
+const LANES: usize = 8;
 
 /// If more points than that are left, other comparisons follow.
 const MANY: usize = 192;
@@ -30,20 +34,57 @@ pub(crate) struct Layers {
     /// Number of points after the last reduction.
     reduced: usize,
     depth: u8,
+    /// What blocks are compared with, until the index at which a better line is drawn.
+    line: Option<(Line, Lowest, i64)>,
 }
 
 impl Layers {
     pub fn new(depth: usize) -> Layers {
-        Layers { points: Vec::new(), reduced: 0, depth: depth.min(MOST_DEPTH) as u8 }
+        Layers { points: Vec::new(), reduced: 0, depth: depth.min(MOST_DEPTH) as u8, line: None }
     }
 
-    /// Adds a point to the right of all others.
-    #[inline]
-    pub fn push(&mut self, point: Point) {
+    /// Adds points to the right of all others, in a row from index `x` on: at the heights `ys`, or mirrored
+    /// ones. Those whose bit is set in `without` are left out.
+    #[inline(always)]
+    pub fn extend(&mut self, x: i64, ys: &[i64], is_mirrored: bool, without: &Places) {
+        let Some(last) = ys.len().checked_sub(1) else { return };
+        let point = |at: usize| Point { x: x + at as i64, y: if is_mirrored { -ys[at] } else { ys[at] } };
+        let mut phases = [i64::MAX; BLOCK];
+        let mut keep = Places::default();
+        match self.line(point(0), point(last)).filter(|(line, ..)| line.is_near(ys, is_mirrored)) {
+            Some((line, mut lowest, until)) => {
+                line.phases(x, ys, is_mirrored, &mut phases);
+                without.each(|at| phases[at] = i64::MAX);
+                lowest.look_through(&phases, self.depth.into(), &mut keep);
+                self.line = Some((line, lowest, until));
+            }
+            None => keep = Places::all(ys.len()).without(without),
+        }
+        keep.each(|at| self.points.push(point(at)));
         if self.points.len() >= self.reduced + ROOM {
             self.reduce();
         }
-        self.points.push(point);
+    }
+
+    /// A line to compare the points of a block with, and the lowest phases on its left.
+    fn line(&self, first: Point, last: Point) -> Option<(Line, Lowest, i64)> {
+        if let Some(line) = self.line.filter(|(.., until)| last.x < *until) {
+            return Some(line);
+        }
+        let first = self.points.first().copied().unwrap_or(first);
+        let line = Line::through(first, last)?;
+        let mut lowest = Lowest::new(self.depth.into());
+        self.points.iter().for_each(|point| line.take(*point, &mut lowest));
+        Some((line, lowest, last.x + (last.x - first.x) / 2))
+    }
+
+    /// Adds points between the others. Both are in order of x.
+    pub fn insert(&mut self, points: impl Iterator<Item = Point>) {
+        self.points.extend(points);
+        self.points.sort_by_key(|point| point.x);
+        if self.points.len() >= self.reduced + ROOM {
+            self.reduce();
+        }
     }
 
     /// All points that matter, and perhaps more.
@@ -62,11 +103,13 @@ impl Layers {
     /// Moves all points up or down.
     pub fn lift(&mut self, y: i64) {
         self.points.iter_mut().for_each(|point| point.y += y);
+        self.line = None;
     }
 
     /// Drops every point outside the first layers, and releases spare memory: for points to which few others
     /// will come.
     pub fn settle(&mut self) {
+        self.line = None;
         self.reduce_with(|points, depth, matters| {
             matters.look(points, depth, 0, |point| *point);
             matters.leave_out(points);
@@ -114,6 +157,108 @@ impl Layers {
         }
         MATTERS.with_borrow_mut(|matters| reduce(&mut self.points, self.depth.into(), matters));
         self.reduced = self.points.len();
+    }
+}
+
+/// Some of the places in a block, one bit each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Places([u64; BLOCK / 64]);
+
+impl Places {
+    /// The first ones.
+    fn all(len: usize) -> Places {
+        let mut all = Places::default();
+        (0..len).for_each(|at| all.set(at));
+        all
+    }
+
+    #[inline]
+    pub fn set(&mut self, at: usize) {
+        self.0[at / 64] |= 1 << (at % 64);
+    }
+
+    fn without(mut self, others: &Places) -> Places {
+        self.0.iter_mut().zip(&others.0).for_each(|(mine, other)| *mine &= !other);
+        self
+    }
+
+    /// Calls `act` with each place, in order.
+    #[inline(always)]
+    pub fn each(&self, mut act: impl FnMut(usize)) {
+        for (word, bits) in self.0.iter().enumerate() {
+            let mut bits = *bits;
+            while bits != 0 {
+                act(word * 64 + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
+        }
+    }
+}
+
+/// A line that phases are measured from: its slope is a multiple of one over [`GRAIN`].
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    from: Point,
+    grains: i64,
+}
+
+impl Line {
+    /// The line from one point to another; `None` if they are too far apart.
+    #[inline(always)]
+    fn through(from: Point, to: Point) -> Option<Line> {
+        let (apart, steps) = (to.y.checked_sub(from.y)?, (to.x - from.x).max(1));
+        (u128::from(apart.unsigned_abs()) <= MOST_APART).then(|| Line { from, grains: apart * GRAIN / steps })
+    }
+
+    /// Whether the phases at all these heights fit.
+    #[inline(always)]
+    fn is_near(&self, ys: &[i64], is_mirrored: bool) -> bool {
+        let origin = self.origin(is_mirrored);
+        let mut bounds = [(origin, origin); LANES];
+        let mut chunks = ys.chunks_exact(LANES);
+        for chunk in &mut chunks {
+            for lane in 0..LANES {
+                bounds[lane] = (bounds[lane].0.min(chunk[lane]), bounds[lane].1.max(chunk[lane]));
+            }
+        }
+        let is_near = |y: i64| u128::from(y.abs_diff(origin)) <= MOST_APART;
+        bounds.iter().all(|(least, greatest)| is_near(*least) && is_near(*greatest))
+            && chunks.remainder().iter().all(|y| is_near(*y))
+    }
+
+    /// Where it begins, among heights that may be mirrored.
+    #[inline(always)]
+    fn origin(&self, is_mirrored: bool) -> i64 {
+        if is_mirrored { -self.from.y } else { self.from.y }
+    }
+
+    /// How far heights in a row are above it.
+    #[inline(always)]
+    fn phases(&self, x: i64, ys: &[i64], is_mirrored: bool, phases: &mut [i64; BLOCK]) {
+        let origin = self.origin(is_mirrored);
+        let unit = if is_mirrored { -GRAIN } else { GRAIN };
+        let line = |at: i64| self.grains.wrapping_mul(x - self.from.x + at);
+        let mut lines: [i64; LANES] = std::array::from_fn(|lane| line(lane as i64));
+        let step = self.grains.wrapping_mul(LANES as i64);
+        for (phases, ys) in phases.chunks_exact_mut(LANES).zip(ys.chunks(LANES)) {
+            for lane in 0..ys.len().min(LANES) {
+                phases[lane] = ys[lane].wrapping_sub(origin).wrapping_mul(unit).wrapping_sub(lines[lane]);
+            }
+            for line in &mut lines {
+                *line = line.wrapping_add(step);
+            }
+        }
+    }
+
+    /// Takes the phase of a point. One that is too far away is not compared.
+    #[inline(always)]
+    fn take(&self, point: Point, lowest: &mut Lowest) {
+        let above = point.y.wrapping_sub(self.from.y);
+        if u128::from(point.y.abs_diff(self.from.y)) <= MOST_APART {
+            lowest.take(
+                above.wrapping_mul(GRAIN).wrapping_sub(self.grains.wrapping_mul(point.x - self.from.x)),
+            );
+        }
     }
 }
 
@@ -199,6 +344,7 @@ impl Matters {
 
 /// The lowest values so far, in order. With a smaller depth, the first places hold the least possible value,
 /// so that the last place is always the same.
+#[derive(Clone, Copy, Debug)]
 struct Lowest([i64; MOST_DEPTH]);
 
 impl Lowest {
@@ -218,6 +364,35 @@ impl Lowest {
         }
         self.0[0] = self.0[0].min(value);
         true
+    }
+
+    /// Finds the values that matter in a block, to the right of all values taken: those lower than all but
+    /// `depth` on the left, or on the right.
+    #[inline(always)]
+    fn look_through(&mut self, phases: &[i64; BLOCK], depth: usize, keep: &mut Places) {
+        let mut least = [i64::MAX; BLOCK / LANES];
+        for (least, phases) in least.iter_mut().zip(phases.chunks_exact(LANES)) {
+            *least = phases.iter().fold(i64::MAX, |least, phase| least.min(*phase));
+        }
+        for (chunk, least) in least.iter().enumerate() {
+            if *least < self.greatest() {
+                let places = chunk * LANES..(chunk + 1) * LANES;
+                places.filter(|at| self.take(phases[*at])).for_each(|at| keep.set(at));
+            }
+        }
+        let mut lowest = Lowest::new(depth);
+        for (chunk, least) in least.iter().enumerate().rev() {
+            if *least < lowest.greatest() {
+                let places = (chunk * LANES..(chunk + 1) * LANES).rev();
+                places.filter(|at| lowest.take(phases[*at])).for_each(|at| keep.set(at));
+            }
+        }
+    }
+
+    /// The last place.
+    #[inline]
+    fn greatest(&self) -> i64 {
+        self.0[MOST_DEPTH - 1]
     }
 }
 
@@ -253,7 +428,10 @@ mod tests {
             let cut = cut.index(points.len() + 1);
             let taken = |points: &[Point]| {
                 let mut layers = Layers::new(depth);
-                points.iter().for_each(|point| layers.push(*point));
+                for (number, block) in points.chunks(100).enumerate() {
+                    let ys: Vec<i64> = block.iter().map(|point| point.y).collect();
+                    layers.extend(number as i64 * 100, &ys, false, &Places::default());
+                }
                 layers
             };
             let mut whole = taken(&points);
@@ -278,9 +456,13 @@ mod tests {
     fn few_points_are_kept() {
         let mut layers = Layers::new(5);
         let mut random = 1_u64;
-        for x in 0..1_000_000_i64 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            layers.push(Point { x, y: x * 1_000_000 + (random >> 48) as i64 });
+        for block in 0..10_000 {
+            let mut ys = [0; 100];
+            for (at, y) in ys.iter_mut().enumerate() {
+                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                *y = (block * 100 + at as i64) * 1_000_000 + (random >> 48) as i64;
+            }
+            layers.extend(block * 100, &ys, false, &Places::default());
         }
         assert!(layers.points().len() < ROOM + 300, "{}", layers.points().len());
         layers.settle();

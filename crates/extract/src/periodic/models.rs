@@ -6,12 +6,13 @@ use crate::periodic::lateness::{Grid, Starts};
 use crate::periodic::resolve::{self, Evidence, Joined, Located};
 use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::{EARLY, Entry, LATE, Segment};
-use crate::periodic::{FEWEST, PeriodicSummary, keep_slip};
+use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late};
 use crate::ratio::Ratio;
 use punctual_model::{
     self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Quantiles, Slip,
     Typical,
 };
+use std::collections::HashSet;
 
 /// Least score of a slip, in periods.
 const SUSPICIOUS: f64 = 0.4;
@@ -19,6 +20,9 @@ const SUSPICIOUS: f64 = 0.4;
 /// Each late release that is left out reduces the logarithm of the jitter by this much on average; together
 /// they at least halve the jitter.
 const EACH: f64 = 0.25;
+
+/// If more than so many releases may be left out, each costs less: as much as these, if all are left out.
+const FEW: f64 = 8.0;
 
 /// Fewest releases of which some may be left out.
 const FEWEST_TYPICAL: i64 = 20;
@@ -75,13 +79,18 @@ impl PeriodicSummary {
     /// All segments, including those of the first and the last releases, joined where there is no slip; and
     /// the slips inside them.
     fn joined_segments(&self) -> (Vec<Segment>, Vec<(i64, i64)>) {
-        let tail: Vec<Entry> = self.tail.entries().copied().collect();
+        let tail: Vec<Entry> = self.tail.entries().collect();
         let mut all = Vec::new();
         if self.segments.is_empty() {
             all.extend((0..tail.len()).map(|at| alone(&tail, at)));
         } else {
             all.extend((0..REACH).map(|at| alone(&self.head, at)));
+            let inside = all.len();
             all.extend(self.segments.iter().cloned());
+            if let Some(last) = all.last_mut() {
+                last.extend(&self.tail.block(), self.least_late);
+            }
+            give_up(&mut all[inside..], late::MOST);
             all.extend((REACH..tail.len()).map(|at| alone(&tail, at)));
         }
         let suspicious = SUSPICIOUS * resolve::mean_gap(&all);
@@ -108,15 +117,15 @@ impl PeriodicSummary {
 fn alone(entries: &[Entry], at: usize) -> Segment {
     let entry = entries[at];
     let from = at.saturating_sub(REACH);
-    let near: Vec<score::Step> = entries[from..entries.len().min(at + REACH)]
+    let (near, advance): (Vec<i64>, Vec<i64>) = entries[from..entries.len().min(at + REACH)]
         .iter()
         .map(|entry| (entry.evidence, entry.advance))
-        .collect();
+        .unzip();
     let gap = if entry.advance > 1 && at > 0 {
         Gap::known(entry.advance)
     } else {
         let near_enough = at >= 3 && entries.len() - at >= 3;
-        let found = score::gap(&near, at - from).filter(|_| near_enough);
+        let found = score::gap(&near, &advance, at - from).filter(|_| near_enough);
         Gap { shift: 0, is_closed: false, ..found.unwrap_or_default() }
     };
     Segment::new(gap, entry)
@@ -181,11 +190,7 @@ impl Query<'_> {
             denominator: u64::try_from(period.denominator()).ok()?,
         };
         Some(model::Periodic {
-            on: if self.summary.known_arrivals == self.summary.count {
-                PeriodicOn::Arrival
-            } else {
-                PeriodicOn::Release
-            },
+            on: if self.summary.knows_arrivals() { PeriodicOn::Arrival } else { PeriodicOn::Release },
             period_ns: Duration::from_ns(u64::try_from(period.rounded()).ok().filter(|&ns| ns > 0)?),
             period_exact: (fraction.denominator > 1).then_some(fraction),
             offset_ns: self.at(offset)?,
@@ -237,7 +242,9 @@ impl Query<'_> {
         let find =
             |points: &[Located]| points.iter().find(|located| located.is(out)).map(|located| located.point.y);
         let earliest = find(evidence.joined.floor())?;
-        let latest = find(&evidence.joined.high).map_or(out.point.y, |mirrored| -mirrored);
+        let latest = find(&evidence.joined.high)
+            .or_else(|| find(&evidence.joined.late))
+            .map_or(out.point.y, |mirrored| -mirrored);
         Some((latest, earliest))
     }
 
@@ -265,7 +272,7 @@ impl Query<'_> {
         let mut starts = Vec::with_capacity(shifts.len());
         for (segment, shift) in self.segments.iter().zip(shifts) {
             starts.push((release, activation + shift - shifts[0]));
-            release += segment.count.unsigned_abs();
+            release += segment.sums.count.unsigned_abs();
             activation += segment.span;
         }
         self.segments.iter().all(|segment| segment.skipped == 0).then_some(starts)
@@ -308,11 +315,18 @@ impl Strips {
                 i128::from(located.point.y) * scale + i128::from(located.point.x) * period.numerator();
             -mirrored.div_euclid(scale)
         };
-        let mut latest: Vec<(i128, Located)> =
-            joined.high.iter().filter(is_inside).map(|high| (above(high), *high)).collect();
+        let mut latest: Vec<(i128, Located)> = [&joined.high, &joined.late]
+            .into_iter()
+            .flatten()
+            .filter(is_inside)
+            .map(|high| (above(high), *high))
+            .collect();
         latest.sort_by_key(|(above, located)| (-above, -located.point.x));
-        let allowed = (joined.count / 1_000).max(1) - evidence.left_out.len() as i64;
-        let most = if joined.count >= FEWEST_TYPICAL { allowed.max(0) as usize } else { 0 };
+        let most_late = most_late(&latest, &joined.late);
+        let allowed = (joined.sums.count / 1_000).max(1);
+        let each = EACH * (FEW / allowed as f64).min(1.0);
+        let allowed = allowed - evidence.left_out.len() as i64;
+        let most = if joined.sums.count >= FEWEST_TYPICAL { allowed.max(0) as usize } else { 0 };
         let widest =
             |floor: &Point| wide.iter().find(|window| window.1 == floor.y).map(|window| (*floor, window.2));
         let outer: Vec<(Point, i64)> = floors.iter().map_while(|(_, floor)| widest(floor)).collect();
@@ -324,10 +338,10 @@ impl Strips {
         let offset = |out: usize| floors.get(out).map_or(0, |(above, _)| above.div_euclid(scale));
         let height =
             |(early, late): (usize, usize)| latest.get(late).map_or(0, |(above, _)| *above) - offset(early);
-        let cost = |out: (usize, usize)| (height(out).max(1) as f64).ln() + EACH * (out.0 + out.1) as f64;
+        let cost = |out: (usize, usize)| (height(out).max(1) as f64).ln() + each * (out.0 + out.1) as f64;
         let mut best = (0, 0);
         for early in 0..=most_wide {
-            for late in 0..=(most - early).min(LATE).min(latest.len().saturating_sub(1)) {
+            for late in 0..=(most - early).min(most_late) {
                 if cost((early, late)) < cost(best) {
                     best = (early, late);
                 }
@@ -366,6 +380,19 @@ impl Strips {
     }
 }
 
+/// How many of the latest releases, the latest first, may be left out: what comes next has to be known, and
+/// of the releases that are not kept one by one, only the `LATE + 1` latest are.
+fn most_late(latest: &[(i128, Located)], one_by_one: &[Located]) -> usize {
+    let one_by_one: HashSet<(usize, i64)> =
+        one_by_one.iter().map(|located| (located.segment, located.point.x)).collect();
+    let mut others = 0;
+    let known = latest.iter().take_while(|(_, located)| {
+        others += usize::from(!one_by_one.contains(&(located.segment, located.point.x)));
+        others <= LATE + 1
+    });
+    known.count().saturating_sub(1)
+}
+
 /// The hulls of all releases, with shifts that never fall.
 struct Sides {
     lower: Vec<Point>,
@@ -376,7 +403,9 @@ impl Sides {
     fn new(segments: &[Segment], shifts: &[i64]) -> Sides {
         let joined = Joined::new(segments, shifts);
         let hull = |side: &[Located]| hull::lower(side.iter().map(|located| located.point));
-        Sides { lower: hull(joined.floor()), upper: hull(&joined.high) }
+        let mut high = [&joined.high[..], &joined.late].concat();
+        high.sort_by_key(|located| (located.point.x, located.point.y));
+        Sides { lower: hull(joined.floor()), upper: hull(&high) }
     }
 
     /// The period of least jitter, which is the slope of a hull edge, and that jitter. `None` unless the

@@ -8,7 +8,7 @@
 
 use crate::hull::{self, Point};
 use crate::periodic::layers::Matters;
-use crate::periodic::segment::{EARLY, LATE, LOWEST, Segment, Squares};
+use crate::periodic::segment::{EARLY, LATE, LOWEST, Segment, Squares, Sums};
 use crate::ratio::Ratio;
 use std::f64::consts::LN_10;
 use std::rc::Rc;
@@ -77,10 +77,9 @@ pub(crate) struct Joined {
     pub floor: Vec<Located>,
     /// Mirrored.
     pub high: Vec<Located>,
-    pub count: i64,
-    pub sum_x: i128,
-    pub sum_y: i128,
-    squares: Squares,
+    /// Late releases kept one by one, mirrored.
+    pub late: Vec<Located>,
+    pub sums: Sums,
     /// The first release's evidence.
     base: i64,
 }
@@ -91,10 +90,8 @@ impl Joined {
             low: Vec::new(),
             floor: Vec::new(),
             high: Vec::new(),
-            count: 0,
-            sum_x: 0,
-            sum_y: 0,
-            squares: Squares::default(),
+            late: Vec::new(),
+            sums: Sums::default(),
             base: 0,
         };
         let has_floor = segments.iter().any(|segment| segment.floor.is_some());
@@ -113,10 +110,8 @@ impl Joined {
             if has_floor {
                 locate(segment.floor.as_ref().unwrap_or(&segment.low).points(), &mut joined.floor);
             }
-            joined.count += segment.count;
-            joined.sum_x += segment.sum_x + i128::from(segment.count) * i128::from(x);
-            joined.sum_y += segment.sum_y;
-            joined.squares.append(segment.squares.moved(segment, x, 0));
+            joined.sums.append(&segment.sums.moved(x, 0));
+            locate_late(segment, x, number, &mut joined.late);
             start += segment.span;
         }
         // After an extra release, indices occur twice.
@@ -137,7 +132,11 @@ impl Joined {
 
     /// Periods suggested by the lowest points: by all of them, then without the lowest, and so on.
     fn estimates(&self, count: usize) -> Vec<Ratio> {
-        estimates(self.low.iter().map(|located| located.point).collect(), (self.sum_x, self.count), count)
+        estimates(
+            self.low.iter().map(|located| located.point).collect(),
+            (self.sums.x, self.sums.count),
+            count,
+        )
     }
 
     /// The lowest points relative to a line of this slope, the lowest first.
@@ -153,6 +152,15 @@ impl Joined {
         });
         phases.into_iter().map(|(_, located)| located).collect()
     }
+}
+
+fn locate_late(segment: &Segment, x: i64, number: usize, into: &mut Vec<Located>) {
+    into.extend(
+        segment
+            .late
+            .iter()
+            .map(|late| Located { point: Point { x: late.x + x, y: -late.latest }, segment: number }),
+    );
 }
 
 /// Drops points that do not matter once all segments are joined.
@@ -209,7 +217,8 @@ pub(crate) fn mean_gap(segments: &[Segment]) -> f64 {
 
 /// The segment with the most releases; of equals the first.
 fn longest(segments: &[Segment]) -> Option<usize> {
-    (0..segments.len()).reduce(|best, at| if segments[at].count > segments[best].count { at } else { best })
+    (0..segments.len())
+        .reduce(|best, at| if segments[at].sums.count > segments[best].sums.count { at } else { best })
 }
 
 /// The releases joined with given shifts, without those left out: the basis for choosing a period.
@@ -271,14 +280,13 @@ impl Evidence {
 /// that. `None` for very many releases, where the sums would not be exact; the lowest ones then tell more
 /// anyway.
 fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option<(f64, f64)> {
-    let count = i128::from(joined.count) - left_out.len() as i128;
+    let count = i128::from(joined.sums.count) - left_out.len() as i128;
     let whole = estimate.rounded_half_even();
-    let (mut x, mut y, mut squares) = (joined.sum_x, joined.sum_y, joined.squares);
+    let (mut x, mut y, mut squares) = (joined.sums.x, joined.sums.y, joined.sums.squares);
     for Located { point, .. } in left_out {
         x -= i128::from(point.x);
         y -= i128::from(point.y);
-        let mut of_point = Squares::default();
-        of_point.push(point.x, point.y);
+        let of_point = Squares::of(point.x, point.y);
         squares.append(Squares { xx: -of_point.xx, xy: -of_point.xy, yy: -of_point.yy });
     }
     if count >= MOST_SQUARED || x >= 1 << 60 {
@@ -316,14 +324,14 @@ struct Resolver<'a> {
 
 /// The evidence with the shortest description. `None` if nothing rises.
 pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, not_releases: &[i64]) -> Option<Evidence> {
-    let count = segments.iter().map(|segment| segment.count).sum();
+    let count = segments.iter().map(|segment| segment.sums.count).sum();
     let mut resolver =
         Resolver { segments, count, knows_arrivals, not_releases, best: None, seen: Vec::new() };
     resolver.consider(vec![0; segments.len()]);
     if let Some(longest) = longest(segments).filter(|_| segments.len() > 1) {
         let longest = &segments[longest];
         let starts =
-            estimates(longest.low.points().to_vec(), (longest.sum_x, longest.count), spare(count) + 1);
+            estimates(longest.low.points().to_vec(), (longest.sums.x, longest.sums.count), spare(count) + 1);
         for period in starts.iter().map(|slope| slope.as_f64()).chain([mean_gap(segments)]) {
             let mut period = Some(period).filter(|period| *period > 0.0);
             for _ in 0..MOST_ROUNDS {
@@ -381,8 +389,8 @@ impl Resolver<'_> {
             .filter(|low| !left_out.iter().any(|out| out.is(low)))
             .map(|located| located.point)
             .collect();
-        let sum_x = joined.sum_x - left_out.iter().map(|out| i128::from(out.point.x)).sum::<i128>();
-        let sum_y = joined.sum_y - left_out.iter().map(|out| i128::from(out.point.y)).sum::<i128>();
+        let sum_x = joined.sums.x - left_out.iter().map(|out| i128::from(out.point.x)).sum::<i128>();
+        let sum_y = joined.sums.y - left_out.iter().map(|out| i128::from(out.point.y)).sum::<i128>();
         if count < 3 {
             return None;
         }
@@ -481,9 +489,9 @@ impl Resolver<'_> {
             .map(|pair| pair[1]);
         let mut best = (f64::INFINITY, vec![0; self.segments.len()]);
         for line in low.first().copied().into_iter().chain(apart) {
-            let sum = (segment.sum_y - i128::from(segment.count) * i128::from(base)) as f64
-                - period * (segment.sum_x + i128::from(segment.count) * i128::from(*start)) as f64;
-            let lateness = sum / segment.count as f64 - line;
+            let sum = (segment.sums.y - i128::from(segment.sums.count) * i128::from(base)) as f64
+                - period * (segment.sums.x + i128::from(segment.sums.count) * i128::from(*start)) as f64;
+            let lateness = sum / segment.sums.count as f64 - line;
             let found = self.cheapest(&lowest, period, line, lateness);
             if found.0 < best.0 {
                 best = found;
@@ -514,7 +522,7 @@ impl Resolver<'_> {
                 let out = phases.iter().filter(|phase| above(**phase) < -period / 4.0).count();
                 let late = phases.get(out).map_or(0.0, |phase| (above(*phase).abs() / spread).ln_1p());
                 let left_out = if out <= most_out { out as f64 * LEFT_OUT * digit } else { f64::INFINITY };
-                *cost = cost.min(change) + (segment.count as f64 * late + left_out);
+                *cost = cost.min(change) + (segment.sums.count as f64 * late + left_out);
             }
         }
         let mut at = least(&cost);

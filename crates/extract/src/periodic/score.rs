@@ -37,7 +37,7 @@ impl Gap {
 /// The gap before `releases[middle]`. The second lowest phase of one side is compared with the lowest of the
 /// other, so that one bad point makes neither a rise nor a fall. `None` with fewer than three releases on
 /// either side.
-pub(crate) fn gap(releases: &[Step], middle: usize) -> Option<Gap> {
+pub(crate) fn gap(releases: &[i64], advance: &[i64], middle: usize) -> Option<Gap> {
     if middle < 3 || releases.len() < middle + 3 || releases.len() > 2 * REACH {
         return None;
     }
@@ -45,13 +45,13 @@ pub(crate) fn gap(releases: &[Step], middle: usize) -> Option<Gap> {
     let mut count = 0;
     for (index, pair) in releases.windows(2).enumerate() {
         if index + 1 != middle {
-            distances[count] = distance(pair[0].0, pair[1]);
+            distances[count] = distance(pair[0], (pair[1], advance[index + 1]));
             count += 1;
         }
     }
     let place = releases.len() / 2 - 1;
     let median = *distances[..count].select_nth_unstable(place).1;
-    Some(with_median(releases, middle, median))
+    Some(with_median(releases, advance, middle, median))
 }
 
 /// Distance of two releases, per activation.
@@ -61,13 +61,20 @@ pub(crate) fn distance(before: i64, (at, advance): Step) -> i64 {
     if advance == 1 { difference } else { difference.div_euclid(advance.max(1)) }
 }
 
+/// The same of the gap with as many releases on either side as can be, given the median distance of
+/// neighbours.
+#[inline(always)]
+pub(crate) fn of_whole(releases: &[i64], advance: &[i64; 2 * REACH], median: i64) -> Gap {
+    with_median(&releases[..2 * REACH], advance, REACH, median)
+}
+
 /// The same, given the median distance of neighbours.
-#[inline]
-pub(crate) fn with_median(releases: &[Step], middle: usize, median: i64) -> Gap {
+#[inline(always)]
+fn with_median(releases: &[i64], advance: &[i64], middle: usize, median: i64) -> Gap {
     let mut phases = [0; 2 * REACH];
     let mut line = 0_i64;
-    for (index, &(at, advance)) in releases.iter().enumerate() {
-        line = if index == 0 { 0 } else { line.wrapping_add(median.wrapping_mul(advance)) };
+    for (index, (at, advance)) in releases.iter().zip(advance).enumerate() {
+        line = if index == 0 { 0 } else { line.wrapping_add(median.wrapping_mul(*advance)) };
         phases[index] = at.wrapping_sub(line);
     }
     let phases = &phases[..releases.len()];

@@ -12,6 +12,8 @@ Algorithm. Online, per release (`Summary.push`):
 2. A segment keeps its count, sums, and layers of hulls: EARLY + 1 lower ones of the evidence (the known arrival, else the latest bound) and of
    the floor (the lesser of arrival and earliest bound), LATE + 1 upper ones of the latest bounds. The k extreme points for any T are in
    the first k layers, so a few releases can be left out later; joining with any shift moves points: exact.
+   The ONE_BY_ONE releases that are later than their neighbours by most (`lateness`) are in no upper hull, but kept one by one, so that many
+   of them can be left out. (Here the rest is given up at the query; that could be done at any time.)
 At a query (`infer`):
 3. Gaps that score less than SUSPICIOUS periods are closed. From a few starting periods, dynamic programming gives each segment its shift:
    being late by d costs n*ln(1 + d/mu), a slip SLIP digits, a low point LEFT_OUT digits. The joined hull gives a better period, until
@@ -37,6 +39,7 @@ from itertools import accumulate
 
 MOST_WIDE = 16  # windows that are remembered for being wide
 EARLY, LATE, CUTS, REACH = 4, 4, 32, 8  # most releases left out low and high; most open gaps; releases on each side that score one
+ONE_BY_ONE = 512  # most releases that are kept for being later than their neighbours
 KAPPA = 50  # so many releases say as much as one independent release
 SLIP, LEFT_OUT, NOT_WHOLE, FREQUENCY = 0.5, 3, 4, 2  # in digits: a slip, a release left out; surcharges for fractions and frequencies
 SUSPICIOUS, MOST_LATE = 0.4, 0.6  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
@@ -46,7 +49,7 @@ GRID = 10_000  # known arrivals whose mean lateness is less than a period over t
 SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
 EXACT, DRIFT = 2, 1e-6  # known arrivals that are later, in ns, are told by another clock, which may be so much faster or slower
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
-EACH = 0.25  # each late release left out cuts the jitter by this factor of e, and all of them together halve it
+EACH, FEW = 0.25, 8  # each late release left out cuts the jitter by this factor of e, and all of them together halve it; if more than a few may be, it is less
 
 def EVIDENCE(p): return p[2]
 def FLOOR(p): return p[1]
@@ -108,7 +111,7 @@ class Segment:
         self.n = self.span = 1  # releases, and indices that they take
         self.sum_y, self.sum_x, self.slips, self.skipped = release[1], 0, 0, 0  # inside
         self.squares = 0, 0, release[1] ** 2  # sums of x*x, x*y, y*y
-        self.points, self.room = [(0, *release)], 128
+        self.points, self.room, self.late = [(0, *release)], 128, {}  # points kept one by one, and how late they are
 
     def append(self, later, shift=0):
         by = self.span + shift
@@ -122,13 +125,14 @@ class Segment:
         self.slips += later.slips + (shift > 0)
         self.skipped += later.skipped + max(shift, 0)
         self.points.extend([(x + by, *rest) for x, *rest in later.points])
+        self.late.update({(p[0] + by, *p[1:]): late for p, late in later.late.items()})
         if len(self.points) > self.room:
             self.compress()
 
     def compress(self):
-        hulls = layers(self.points, EVIDENCE, EARLY + 1) + layers(self.points, CEILING, LATE + 1)
+        hulls = layers(self.points, EVIDENCE, EARLY + 1) + layers([p for p in self.points if p not in self.late], CEILING, LATE + 1)
         hulls += layers(self.points, FLOOR, EARLY + 1) if any(f != e for _, f, e, _ in self.points) else []
-        self.points = sorted({p for hull in hulls for p in hull})
+        self.points = sorted({p for hull in hulls for p in hull} | set(self.late))
         self.room = max(128, 2 * len(self.points))
 
     def estimates(self, count):
@@ -156,6 +160,16 @@ def score(releases, middle):
     agreed = CERTAIN * abs(rise - shift * gap) < gap and 4 * shift * spread < 7 * gap
     return found, shift if agreed else 0, gap
 
+def lateness(releases):
+    """How much later than its neighbours on both sides releases[REACH] is, in fifths of a nanosecond; or after its known arrival. The slope is the
+    median of three, so that one late release does not tilt it."""
+    latest = [r[2] for r in releases]
+    middle = latest[REACH]
+    if releases[REACH][1] != middle:
+        return 5 * (middle - releases[REACH][1])
+    slope = sorted(b - a for a, b in zip(latest[::5], latest[5::5]))[1]
+    return -max(min(5 * (latest[REACH + i] - middle) - i * slope for i in side) for side in ((-1, -3, -5, -8), (1, 3, 5, 7)))
+
 class Summary:
     """Everything that models depend on, in bounded memory."""
     def __init__(self, releases=()):
@@ -179,7 +193,9 @@ class Summary:
         if len(self.head) < 2 * REACH - 1:
             self.head.append(release)
         if len(self.tail) == 2 * REACH:
-            self.join(self.gap_before(self.tail[REACH]))
+            segment, late = self.gap_before(self.tail[REACH]), lateness(self.tail)
+            segment.late = {p: late for p in segment.points if late > 0}
+            self.join(segment)
             del self.tail[0]
 
     def gap_before(self, release):
@@ -222,7 +238,14 @@ class Summary:
                 yield Segment(score(near, min(i, REACH))[0] if enough else 0, advance - 1, advance > 1, (floor, evidence, latest))
         if not self.segments:
             return list(scored(self.tail, 0, len(self.tail)))
-        return [*scored(self.head, 0, REACH), *copy.deepcopy(self.segments), *scored(self.tail, REACH, len(self.tail))]
+        return [*scored(self.head, 0, REACH), *given_up(copy.deepcopy(self.segments)), *scored(self.tail, REACH, len(self.tail))]
+
+def given_up(segments):
+    """The segments with only the latest releases kept one by one, of equals the first."""
+    ranked = sorted((-late, i, p) for i, s in enumerate(segments) for p, late in s.late.items())
+    for _, i, p in ranked[ONE_BY_ONE:]:
+        del segments[i].late[p]
+    return segments
 
 def spare(n):
     return min(EARLY, max(1, n // 1000)) if n >= 20 else 0
@@ -375,24 +398,26 @@ def typical(evidence, period, n, wide):
     inside = [p for p in evidence.whole.points if p not in evidence.left_out]
     rise, scale = period.numerator, period.denominator
     floors = sorted((f * scale - rise * x, x, f, l) for x, f, _, l in inside)
-    latest = sorted(((-((rise * x - l * scale) // scale), x, l) for x, _, _, l in inside), reverse=True)
+    latest = sorted(((-((rise * x - l * scale) // scale), x, f, e, l) for x, f, e, l in inside), reverse=True)
     most = max(0, max(1, n // 1000) - len(evidence.left_out)) if n >= 20 else 0
+    allowed, rest = max(1, n // 1000), list(accumulate(p not in evidence.whole.late for p in ((x, f, e, l) for _, x, f, e, l in latest)))
+    most_late, each = sum(others <= LATE + 1 for others in rest) - 1, EACH * min(1, FEW / allowed)
     most_wide = 0
     while most_wide < min(most, EARLY - len(evidence.left_out), len(floors) - 1) and floors[most_wide][2] in wide:
         most_wide += 1
     def height(early, late):
         return latest[late][0] - floors[early][0] // scale
     def cost(early, late):
-        return math.log(max(1, height(early, late))) + EACH * (early + late)
+        return math.log(max(1, height(early, late))) + each * (early + late)
     best = 0, 0
-    for out in ((early, late) for early in range(most_wide + 1) for late in range(min(most - early, LATE, len(latest) - 1) + 1)):
+    for out in ((early, late) for early in range(most_wide + 1) for late in range(min(most - early, most_late) + 1)):
         best = out if cost(*out) < cost(*best) else best
     best = best if 2 * height(*best) <= height(0, 0) else (0, 0)
     offset, jitter = floors[best[0]][0] // scale, height(*best)
     def is_outside(p):
         return p[1] * scale - rise * p[0] < offset * scale or -((rise * p[0] - p[3] * scale) // scale) - offset > jitter
     early = sorted([p[3] for p in evidence.left_out if is_outside(p)] + [l for *_, l in floors[: best[0]]])
-    return offset, jitter, early, sorted(entry[2] for entry in latest[: best[1]])
+    return offset, jitter, early, sorted(entry[-1] for entry in latest[: best[1]])
 
 def infer(summary):
     """The models. None for fewer than three releases, and where they do not rise."""

@@ -1,6 +1,6 @@
 //! Checks that the values of arrival models are consistent.
 
-use super::{Arrival, Curve, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
+use super::{Arrival, Curve, LeftOut, MAX_EARLY, MAX_LATE, MAX_SLIPS, Periodic, Slip};
 use crate::read::ReadError;
 use crate::section::Valid;
 use crate::valid::{at_most, in_order, never_decreases, not_zero};
@@ -73,7 +73,8 @@ fn left_out(path: &str, left_out: &[LeftOut]) -> Valid {
         return Err(ReadError::value(format!("{path}[{index}].off_ns"), "a number other than zero", 0));
     }
     let early = left_out.iter().filter(|release| release.off_ns < 0).count();
-    at_most(path, early.max(left_out.len() - early), MAX_LEFT_OUT)
+    at_most(&format!("{path}, early"), early, MAX_EARLY)?;
+    at_most(&format!("{path}, late"), left_out.len() - early, MAX_LATE)
 }
 
 fn curve(path: &str, curve: &Curve) -> Valid {

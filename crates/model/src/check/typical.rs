@@ -6,7 +6,7 @@
 
 use super::grid::{Extent, Grid};
 use super::violation::{Bound, Model, Value, Violation};
-use crate::arrival::{Disturbance, LeftOut, MAX_LEFT_OUT, MAX_SLIPS, Periodic, Slip};
+use crate::arrival::{Disturbance, LeftOut, MAX_EARLY, MAX_LATE, MAX_SLIPS, Periodic, Slip};
 use crate::job::Release;
 
 /// Checks that every release lies within the jitter of its activation, or is listed as left out with the
@@ -74,7 +74,7 @@ fn too_many_left_out(left_out: &[LeftOut], releases: usize) -> Vec<Violation> {
     let early = left_out.iter().filter(|release| release.off_ns < 0).count();
     // Wake-ups at the end of a thread are not releases and do not count.
     let counted = left_out.iter().filter(|release| release.reason != Some(Disturbance::Ending)).count();
-    [(counted, (releases / 1_000).max(1)), (early, MAX_LEFT_OUT), (left_out.len() - early, MAX_LEFT_OUT)]
+    [(counted, (releases / 1_000).max(1)), (early, MAX_EARLY), (left_out.len() - early, MAX_LATE)]
         .into_iter()
         .filter(|(seen, most)| seen > most)
         .map(|(seen, most)| {

@@ -156,7 +156,7 @@ fn typical() -> impl Strategy<Value = Typical> {
         let off_ns = if off == 0 { 1 } else { off };
         LeftOut { at_ns: Instant::from_ns(at), off_ns, reason }
     });
-    (any::<i64>(), duration(), vec(left_out, 0..MAX_LEFT_OUT + 1)).prop_map(
+    (any::<i64>(), duration(), vec(left_out, 0..MAX_EARLY + 1)).prop_map(
         |(offset_ns, jitter_ns, mut left_out)| {
             left_out.sort_by_key(|release| release.at_ns);
             Typical { offset_ns, jitter_ns, left_out }

@@ -335,7 +335,11 @@ fn slips_typical_models_and_percentiles_are_read_strictly() {
         ),
         (
             json!({"typical": left_out(&[-1; 5])}),
-            "typical.left_out: expected no more than 4 entries of a kind, found 5",
+            "typical.left_out, early: expected no more than 4 entries of a kind, found 5",
+        ),
+        (
+            json!({"typical": left_out(&[1; 517])}),
+            "typical.left_out, late: expected no more than 516 entries of a kind, found 517",
         ),
     ] {
         let message = refusal(&with(fields.clone())).to_string();
