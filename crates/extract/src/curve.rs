@@ -5,6 +5,7 @@
 
 use crate::kernel::{self, BATCH, WIDTH};
 use crate::ring::Ring;
+use crate::short::Numbers;
 use punctual_model::{Curve, Duration, Instant, Window};
 
 /// Spans below this are exact: values this close to the newest one are.
@@ -39,9 +40,13 @@ struct Spans {
 
 #[derive(Clone, Debug, Default)]
 struct Head {
-    earliest: Vec<u64>,
-    /// Empty as long as every release is exact.
-    latest: Vec<u64>,
+    /// The first earliest bound.
+    first: u64,
+    /// From each earliest bound to the next, modulo 2^64; begins with zero.
+    distances: Numbers,
+    /// From the earliest to the latest bounds; empty as long as every release is exact.
+    widths: Numbers,
+    last: u64,
 }
 
 impl DistanceSummary {
@@ -66,7 +71,7 @@ impl DistanceSummary {
     #[inline]
     pub fn push(&mut self, window: Window) {
         let (earliest, latest) = (window.earliest().ns(), window.latest().ns());
-        if self.head.earliest.len() < self.horizon {
+        if self.head.distances.len() < self.horizon {
             self.head.push(earliest, latest);
         }
         let mut newest = relative(latest, self.base);
@@ -91,12 +96,8 @@ impl DistanceSummary {
 
     /// Appends a piece with the same horizon that follows this one: as if its releases had been pushed here.
     pub fn merge(&mut self, later: &DistanceSummary) {
-        for (index, &earliest) in later.head.earliest.iter().enumerate() {
-            let latest = later.head.latest.get(index).copied().unwrap_or(earliest);
-            let window = Window::new(Instant::from_ns(earliest), Instant::from_ns(latest));
-            self.push(window.unwrap_or(Window::at(Instant::from_ns(earliest))));
-        }
-        let pushed = later.head.earliest.len() as u64;
+        later.head.windows().for_each(|window| self.push(window));
+        let pushed = later.head.distances.len() as u64;
         if pushed == later.count {
             return;
         }
@@ -210,13 +211,24 @@ impl Spans {
 
 impl Head {
     fn push(&mut self, earliest: u64, latest: u64) {
-        if self.latest.is_empty() && earliest != latest {
-            self.latest.clone_from(&self.earliest);
+        if earliest != latest || self.widths.len() > 0 {
+            (self.widths.len()..self.distances.len()).for_each(|_| self.widths.push(0));
+            self.widths.push(latest - earliest);
         }
-        if !self.latest.is_empty() || earliest != latest {
-            self.latest.push(latest);
+        if self.distances.len() == 0 {
+            (self.first, self.last) = (earliest, earliest);
         }
-        self.earliest.push(earliest);
+        self.distances.push(earliest.wrapping_sub(self.last));
+        self.last = earliest;
+    }
+
+    fn windows(&self) -> impl Iterator<Item = Window> + '_ {
+        let widths = self.widths.iter().chain(std::iter::repeat(0));
+        self.distances.iter().zip(widths).scan(self.first, |at, (distance, width)| {
+            *at = at.wrapping_add(distance);
+            let (earliest, latest) = (Instant::from_ns(*at), Instant::from_ns(at.wrapping_add(width)));
+            Some(Window::new(earliest, latest).unwrap_or(Window::at(earliest)))
+        })
     }
 }
 

@@ -13,6 +13,7 @@ mod primary;
 mod ratio;
 mod replay;
 mod ring;
+mod short;
 mod sieve;
 mod task;
 

@@ -206,7 +206,7 @@ impl PeriodicSummary {
     /// Keeps the latest releases one by one.
     fn give_up_late(&mut self) {
         if let Some(least) = give_up(&mut self.segments, late::MOST + SPARE_LATE) {
-            self.least_late = self.least_late.max(least);
+            self.least_late = self.least_late.max(late::end(least));
         }
     }
 
@@ -362,18 +362,18 @@ impl PeriodicSummary {
 
 /// If more than so many late releases are kept one by one, gives up all but the latest [`late::MOST`], of
 /// equals the first; returns how late those are at least.
-fn give_up(segments: &mut [Segment], most: usize) -> Option<i64> {
+fn give_up(segments: &mut [Segment], most: usize) -> Option<u64> {
     let kept: usize = segments.iter().map(|segment| segment.late.len()).sum();
     if kept <= most.max(late::MOST) {
         return None;
     }
-    let mut all: Vec<(i64, Reverse<(usize, i64)>)> = Vec::with_capacity(kept);
+    let mut all: Vec<(u64, Reverse<(usize, i64)>)> = Vec::with_capacity(kept);
     for (number, segment) in segments.iter().enumerate() {
-        all.extend(segment.late.iter().map(|late| (late.by, Reverse((number, late.x)))));
+        all.extend(segment.late.iter().map(|late| (late.by(), Reverse((number, late.x())))));
     }
     let least = *all.select_nth_unstable_by(late::MOST - 1, |a, b| b.cmp(a)).1;
     for (number, segment) in segments.iter_mut().enumerate() {
-        segment.give_up(|late| (late.by, Reverse((number, late.x))) < least);
+        segment.give_up(|late| (late.by(), Reverse((number, late.x()))) < least);
     }
     Some(least.0)
 }

@@ -47,7 +47,7 @@ impl Ring {
     #[cold]
     fn make_room(&mut self) {
         let room = self.values.len().saturating_sub(PADDING);
-        let most = self.reach + (self.reach / 4).max(BATCH);
+        let most = self.reach + (self.reach / 8).max(BATCH);
         if room < most {
             let grown = (2 * room).clamp(FIRST, most);
             let mut values = vec![f64::NAN; grown + PADDING];

@@ -6,6 +6,7 @@
 use crate::curve::EXACT;
 use crate::kernel::{self, BATCH, WIDTH};
 use crate::ring::Ring;
+use crate::short::Numbers;
 use punctual_model::{Duration, Execution};
 
 /// WCET(1) … WCET(horizon) of a stream of jobs. Memory grows with the jobs up to the horizon, then stays.
@@ -22,7 +23,7 @@ pub struct CostSummary {
     pending: usize,
     greatest: Vec<f64>,
     /// The first costs, for merging with the piece before this one.
-    head: Vec<u64>,
+    head: Numbers,
 }
 
 impl CostSummary {
@@ -39,7 +40,7 @@ impl CostSummary {
             totals,
             pending: 0,
             greatest: Vec::new(),
-            head: Vec::new(),
+            head: Numbers::default(),
         }
     }
 
@@ -70,7 +71,7 @@ impl CostSummary {
 
     /// Appends a piece with the same horizon that follows this one: as if its jobs had been pushed here.
     pub fn merge(&mut self, later: &CostSummary) {
-        for &cost in &later.head {
+        for cost in later.head.iter() {
             self.push(Duration::from_ns(cost));
         }
         let pushed = later.head.len() as u64;
@@ -81,7 +82,7 @@ impl CostSummary {
         self.flush();
         self.horizon = self.horizon.min(later.horizon);
         self.count += later.count - pushed;
-        self.sum += later.sum - later.head.iter().map(|&cost| u128::from(cost)).sum::<u128>();
+        self.sum += later.sum - later.head.iter().map(u128::from).sum::<u128>();
         let entries = self.entries();
         resize(&mut self.greatest, entries);
         for (mine, theirs) in self.greatest.iter_mut().zip(later.up_to_date()) {

@@ -17,15 +17,55 @@ const PARTS: i64 = 5;
 /// Releases compared at a time.
 const LANES: usize = 8;
 
-/// A late release.
+/// Binary digits of an index, and of how late a release is.
+const INDEX: u32 = 40;
+const DIGITS: u32 = 18;
+
+/// A late release, in few bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Late {
-    /// How much later than its neighbours, or after its known arrival.
-    pub by: i64,
-    /// Its index in the segment.
-    pub x: i64,
+    /// How late it is, to [`DIGITS`] digits, and its index in the segment.
+    packed: u64,
     /// Its latest bound.
     pub latest: i64,
+}
+
+impl Late {
+    pub fn new(by: i64, x: i64, latest: i64) -> Late {
+        Late { packed: rank(by) << INDEX | x.unsigned_abs(), latest }
+    }
+
+    /// How much later than its neighbours, or after its known arrival, it is, rounded down.
+    pub fn by(&self) -> u64 {
+        self.packed >> INDEX
+    }
+
+    /// Its index in the segment.
+    pub fn x(&self) -> i64 {
+        (self.packed & ((1 << INDEX) - 1)) as i64
+    }
+
+    /// The same at an index so much greater.
+    pub fn moved(self, x: i64) -> Late {
+        Late { packed: self.packed + x.unsigned_abs(), ..self }
+    }
+}
+
+/// The first [`DIGITS`] digits and how many there are, in order of value.
+fn rank(by: i64) -> u64 {
+    let by = by.max(0).unsigned_abs();
+    let shift = (u64::BITS - by.leading_zeros()).saturating_sub(DIGITS);
+    (u64::from(shift) << DIGITS) + (by >> shift)
+}
+
+/// The greatest lateness of a rank.
+pub(crate) fn end(rank: u64) -> i64 {
+    let (mut low, mut high) = (0, i64::MAX);
+    while low < high {
+        let middle = high - (high - low) / 2;
+        if self::rank(middle) <= rank { low = middle } else { high = middle - 1 }
+    }
+    low
 }
 
 /// How late each release of a block is, if by more than `least`; else any number up to that.
@@ -98,5 +138,23 @@ fn lower<const N: usize>(
     for lane in 0..N {
         let apart = row[lane].wrapping_sub(middle[lane]).wrapping_mul(PARTS);
         lowest[lane] = lowest[lane].min(apart.wrapping_sub(slope[lane].wrapping_mul(steps)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_in_order_and_fit() {
+        let ends = [0, 1, 5, (1 << 18) - 1, 1 << 18, (1 << 18) + 1, 1 << 40, i64::MAX];
+        assert!(ends.is_sorted_by_key(|by| rank(*by)));
+        assert!(rank(i64::MAX) < 1 << (u64::BITS - INDEX));
+        for by in ends {
+            assert_eq!((rank(end(rank(by))), end(rank(by)) >= by), (rank(by), true));
+            assert!(by == i64::MAX || rank(end(rank(by)) + 1) > rank(by));
+        }
+        let late = Late::new(1 << 30, (1 << 39) + 5, -7).moved(1);
+        assert_eq!((late.by(), late.x(), late.latest), (rank(1 << 30), (1 << 39) + 6, -7));
     }
 }

@@ -27,39 +27,62 @@ struct Place {
 #[derive(Clone, Debug)]
 struct Stratum {
     count: u64,
-    /// Hash, number, latest bound.
-    kept: Vec<(u64, u64, i64)>,
-    /// The greatest hash among them, and its number, once there are [`MOST`]; else the greatest numbers.
-    limit: (u64, u64),
+    /// Hash and number ([`Key`]), latest bound.
+    kept: Vec<(Key, i64)>,
+    /// The greatest key among them, once there are [`MOST`]; else the greatest there is.
+    limit: Key,
 }
 
 impl Default for Stratum {
     fn default() -> Stratum {
-        Stratum { count: 0, kept: Vec::new(), limit: (u64::MAX, u64::MAX) }
+        Stratum { count: 0, kept: Vec::new(), limit: Key(u64::MAX) }
+    }
+}
+
+/// Binary digits of a release's number.
+const NUMBER: u32 = 40;
+
+/// A hash and the release's number, to order releases by: in few bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64);
+
+impl Key {
+    #[inline]
+    fn new(hash: u64, number: u64) -> Key {
+        Key(hash >> NUMBER << NUMBER | number)
+    }
+
+    fn number(self) -> u64 {
+        self.0 & ((1 << NUMBER) - 1)
+    }
+
+    /// The same of a release that comes so many later.
+    fn moved(self, by: u64) -> Key {
+        Key(self.0 + by)
     }
 }
 
 impl Stratum {
     #[inline]
-    fn take(&mut self, hash: u64, number: u64, latest: i64) {
+    fn take(&mut self, key: Key, latest: i64) {
         self.count += 1;
-        if hash <= self.limit.0 {
-            self.keep((hash, number, latest));
+        if key < self.limit {
+            self.keep(key, latest);
         }
     }
 
     #[inline(never)]
-    fn keep(&mut self, sample: (u64, u64, i64)) {
-        if (sample.0, sample.1) >= self.limit {
+    fn keep(&mut self, key: Key, latest: i64) {
+        if key >= self.limit {
             return;
         }
         if self.kept.len() < MOST {
-            self.kept.push(sample);
-        } else if let Some(greatest) = self.kept.iter_mut().find(|kept| (kept.0, kept.1) == self.limit) {
-            *greatest = sample;
+            self.kept.push((key, latest));
+        } else if let Some(greatest) = self.kept.iter_mut().find(|kept| kept.0 == self.limit) {
+            *greatest = (key, latest);
         }
         if self.kept.len() == MOST {
-            self.limit = self.kept.iter().map(|kept| (kept.0, kept.1)).max().unwrap_or(self.limit);
+            self.limit = self.kept.iter().map(|kept| kept.0).max().unwrap_or(self.limit);
         }
     }
 }
@@ -124,7 +147,7 @@ impl Lateness {
         if stratum >= self.strata.len() {
             self.add_strata(stratum + 1);
         }
-        self.strata[stratum].take(hash(distance, bend), self.count - 1, middle);
+        self.strata[stratum].take(Key::new(hash(distance, bend), self.count - 1), middle);
     }
 
     #[cold]
@@ -142,10 +165,7 @@ impl Lateness {
         }
         for (mine, theirs) in self.strata.iter_mut().zip(&later.strata) {
             mine.count += theirs.count;
-            theirs
-                .kept
-                .iter()
-                .for_each(|(hash, place, latest)| mine.keep((*hash, place + number, latest + y)));
+            theirs.kept.iter().for_each(|(key, latest)| mine.keep(key.moved(number), latest + y));
         }
         let moved = |place: Place| Place { latest: place.latest + y, ..place };
         for place in later.first.into_iter().take(later.count.min(2) as usize) {
@@ -168,9 +188,9 @@ impl Lateness {
         let mut values: Vec<(u64, u64)> =
             self.known.values().into_iter().map(|(value, count)| (value, count * PARTS)).collect();
         for stratum in &self.strata {
-            for (_, number, latest) in &stratum.kept {
+            for (key, latest) in &stratum.kept {
                 let weight = u128::from(stratum.count) * u128::from(PARTS) / stratum.kept.len() as u128;
-                values.push((grid.lateness(*number, *latest)?, weight as u64));
+                values.push((grid.lateness(key.number(), *latest)?, weight as u64));
             }
         }
         let ends = [(0, self.first[0]), (self.count - 1, self.last[1])];

@@ -10,7 +10,7 @@ use crate::periodic::tail::BLOCK;
 use std::cell::RefCell;
 
 /// Points taken before some are dropped.
-const ROOM: usize = 128;
+const ROOM: usize = 96;
 
 /// Points of a block that are compared at a time.
 const LANES: usize = 8;
@@ -147,7 +147,7 @@ impl Layers {
             }
         });
         if self.points.capacity() < self.reduced + ROOM {
-            self.points.reserve_exact(ROOM + ROOM / 2);
+            self.points.reserve_exact(ROOM + ROOM / 4);
         }
     }
 

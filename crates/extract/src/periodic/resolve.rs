@@ -159,7 +159,7 @@ fn locate_late(segment: &Segment, x: i64, number: usize, into: &mut Vec<Located>
         segment
             .late
             .iter()
-            .map(|late| Located { point: Point { x: late.x + x, y: -late.latest }, segment: number }),
+            .map(|late| Located { point: Point { x: late.x() + x, y: -late.latest }, segment: number }),
     );
 }
 

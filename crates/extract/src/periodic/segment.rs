@@ -248,9 +248,18 @@ impl Segment {
         late::lateness(block, least, &mut by);
         for (at, by) in by[..block.len()].iter().enumerate().filter(|(_, by)| **by > least) {
             late.set(at);
-            self.late.push(Late { by: *by, x: self.span + at as i64, latest: block.latest()[at] });
+            self.keep_late(Late::new(*by, self.span + at as i64, block.latest()[at]));
         }
         self.take(&Row { latest: block.latest(), evidence: block.evidence(), floor: block.floor() }, &late);
+    }
+
+    #[inline(never)]
+    fn keep_late(&mut self, late: Late) {
+        if self.late.len() == self.late.capacity() {
+            // Few are ever kept at once.
+            self.late.reserve_exact(self.late.len().clamp(4, 64));
+        }
+        self.late.push(late);
     }
 
     /// Adds releases in a row; those in `late` are kept one by one.
@@ -273,7 +282,7 @@ impl Segment {
     /// Keeps a late release like all others.
     pub fn give_up(&mut self, is_given_up: impl Fn(&Late) -> bool) {
         let gone = self.late.iter().filter(|late| is_given_up(late));
-        self.high.insert(gone.map(|late| Point { x: late.x, y: -late.latest }));
+        self.high.insert(gone.map(|late| Point { x: late.x(), y: -late.latest }));
         self.late.retain(|late| !is_given_up(late));
     }
 
@@ -289,7 +298,8 @@ impl Segment {
         }
         self.low.append(&later.low, x, 0);
         self.high.append(&later.high, x, 0);
-        self.late.extend(later.late.iter().map(|late| Late { x: late.x + x, ..*late }));
+        self.late.reserve_exact(later.late.len());
+        self.late.extend(later.late.iter().map(|late| late.moved(x)));
     }
 
     /// Moves all times up, relative to another first release.

@@ -162,7 +162,12 @@ def score(releases, middle):
 
 def lateness(releases):
     """How much later than its neighbours on both sides releases[REACH] is, in fifths of a nanosecond; or after its known arrival. The slope is the
-    median of three, so that one late release does not tilt it."""
+    median of three, so that one late release does not tilt it. Cut to 18 binary digits, so that a late release takes few bytes."""
+    late = max(0, whole_lateness(releases))
+    digits = max(0, late.bit_length() - 18)
+    return late >> digits << digits
+
+def whole_lateness(releases):
     latest = [r[2] for r in releases]
     middle = latest[REACH]
     if releases[REACH][1] != middle:
