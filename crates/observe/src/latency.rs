@@ -48,7 +48,6 @@ pub struct Losses {
 pub struct Meter {
     loaded: Loaded,
     shared: Vec<Shared>,
-    symbols: Symbols,
     before: Losses,
     command: Option<Running>,
     /// When it began: all programs were attached by then.
@@ -69,7 +68,7 @@ impl Meter {
         let from = crate::system::now();
         shared.iter_mut().for_each(|processor| processor.set_active(true));
         let command = waiting.map(Waiting::go).transpose()?;
-        Ok(Meter { loaded, shared, symbols, before, command, from })
+        Ok(Meter { loaded, shared, before, command, from })
     }
 
     /// Hands on all interrupts since the last call, each processor's in order. At least once in 100 ms, or
@@ -82,8 +81,10 @@ impl Meter {
     }
 
     /// What was measured on each processor so far.
-    pub fn processors(&self) -> Vec<Processor> {
-        self.shared.iter().map(|shared| shared.read(&self.symbols)).collect()
+    pub fn processors(&self) -> Result<Vec<Processor>, Error> {
+        // Modules may have been loaded meanwhile.
+        let symbols = Symbols::read()?;
+        Ok(self.shared.iter().map(|shared| shared.read(&symbols)).collect())
     }
 
     /// How the command ended, if there is one and it has.

@@ -65,7 +65,7 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
         watch::warn_command_failed(status, monitor);
     }
     let measuring = threads.as_ref().map_or(&[][..], MeasuringThreads::tids);
-    let section = section(&meter, &sources, &online, until, measuring);
+    let section = section(&meter, &sources, &online, until, measuring)?;
     drop(threads);
     warn(&section, monitor);
     Ok(TimingModel {
@@ -110,7 +110,7 @@ fn section(
     online: &Online,
     until: Instant,
     measuring: &[u32],
-) -> SchedulingLatency {
+) -> Result<SchedulingLatency> {
     let skipped = meter.losses().skipped;
     let names = Names::read();
     let processor = |measured: Processor| {
@@ -131,15 +131,15 @@ fn section(
             measured: latencies(measured.threads, measuring),
         }
     };
-    SchedulingLatency {
+    Ok(SchedulingLatency {
         from_ns: meter.from,
         until_ns: until,
         kernel: platform::here().kernel,
         preemption: platform::preemption(),
         horizon_ns: HORIZON,
-        processors: meter.processors().into_iter().map(processor).collect(),
+        processors: meter.processors()?.into_iter().map(processor).collect(),
         monitors: Vec::new(),
-    }
+    })
 }
 
 fn variables(measured: &Processor, at_least: bool) -> latency::Variables {

@@ -5,6 +5,9 @@ use std::fs;
 
 const FILE: &str = "/proc/kallsyms";
 
+/// No function is longer than this.
+const LONGEST: u64 = 1 << 16;
+
 /// The kernel's functions by address.
 pub struct Symbols {
     /// Address and name, ascending.
@@ -70,7 +73,8 @@ impl Symbols {
     pub fn name(&self, address: u64) -> Option<(&str, u64)> {
         let after = self.functions.partition_point(|function| function.0 <= address);
         let (begin, name) = self.functions.get(after.checked_sub(1)?)?;
-        Some((name, address - begin))
+        // Behind the last function of the kernel lie modules, which may be gone.
+        (address - begin < LONGEST).then_some((name, address - begin))
     }
 }
 
@@ -111,5 +115,6 @@ mod tests {
         assert_eq!(symbols.name(0xffff_ffff_8100_0210), Some(("irqentry_enter", 0x10)));
         assert_eq!(symbols.name(0xffff_ffff_c000_0001), Some(("of_module", 1)));
         assert_eq!(symbols.name(1), None);
+        assert_eq!(symbols.name(0xffff_ffff_c001_0000), None, "in a module that is gone");
     }
 }
