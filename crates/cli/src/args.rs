@@ -433,6 +433,10 @@ pub struct Latency {
     #[arg(long, value_name = "TIME|off", default_value = "1ms", value_parser = values::period)]
     pub measure: values::Period,
 
+    /// Have the kernel's monitors (CONFIG_RV) watch the rules that the bound rests on, which costs time
+    #[arg(long, conflicts_with = "files")]
+    pub verify: bool,
+
     /// Run COMMAND meanwhile
     ///
     /// It is not observed in any special way: it is load. If it is still running at the end, it gets SIGTERM.

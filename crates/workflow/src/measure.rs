@@ -2,6 +2,7 @@
 
 mod counters;
 mod measuring;
+mod monitors;
 mod names;
 mod processors;
 mod sources;
@@ -11,6 +12,7 @@ use crate::error::Result;
 use crate::monitor::{Monitor, Seen};
 use crate::{platform, watch};
 use measuring::MeasuringThreads;
+use monitors::Monitors;
 use names::Names;
 use processors::Online;
 use punctual_latency::HORIZON;
@@ -36,6 +38,8 @@ pub struct Options {
     pub cpus: Vec<u32>,
     /// How often the measuring threads wake up; `None`: there are none.
     pub measure: Option<Duration>,
+    /// Whether the kernel's monitors watch the rules that the bound rests on.
+    pub verify: bool,
     /// What to run meanwhile; nothing, if empty.
     pub command: Vec<OsString>,
     /// Whether what the command prints goes to standard error, because standard output is for the model.
@@ -51,6 +55,7 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     }
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
+    let monitors = options.verify.then(Monitors::start).transpose()?;
     let mut meter = Meter::start(&cpus, &options.command, options.command_to_stderr)?;
     let mut sources = Sources::new(&cpus);
     let mut online = Online::new(&cpus);
@@ -65,8 +70,11 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
         watch::warn_command_failed(status, monitor);
     }
     let measuring = threads.as_ref().map_or(&[][..], MeasuringThreads::tids);
-    let section = section(&meter, &sources, &online, until, measuring)?;
+    let mut section = section(&meter, &sources, &online, until, measuring)?;
     drop(threads);
+    if let Some(monitors) = monitors {
+        section.monitors = monitors.result(until)?;
+    }
     warn(&section, monitor);
     Ok(TimingModel {
         platform: platform::here().known(),
@@ -161,11 +169,12 @@ fn culprit(of: &punctual_observe::latency::Culprit) -> Culprit {
     }
 }
 
-/// `function+0x1c`, or the bare address.
+/// `function+0x1c`, with ` [module]` behind it, or the bare address.
 fn place(frame: &Frame) -> String {
+    let module = frame.module.as_ref().map_or_else(String::new, |module| format!(" [{module}]"));
     match frame.function.is_empty() {
         true => format!("{:#x}", frame.offset),
-        false => format!("{}+{:#x}", frame.function, frame.offset),
+        false => format!("{}+{:#x}{module}", frame.function, frame.offset),
     }
 }
 

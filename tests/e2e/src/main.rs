@@ -4,6 +4,7 @@
 //! test asserts how long something takes.
 
 mod beside;
+mod bound;
 mod chains;
 mod circumstances;
 mod compare;
@@ -75,7 +76,7 @@ fn trials() -> Vec<Trial> {
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
     trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));
     trials.extend(
-        [conservative::ALL, loss::ALL, periods::ALONE, recordings::ALONE, truth::ALONE]
+        [conservative::ALL, bound::ALONE, loss::ALL, periods::ALONE, recordings::ALONE, truth::ALONE]
             .into_iter()
             .flatten()
             .map(|(name, test)| alone(name, *test)),

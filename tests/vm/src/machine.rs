@@ -156,6 +156,9 @@ impl Machine<'_> {
         let (console, initramfs, packets) =
             (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
         root.text("/lab/job", words(mode, job), 0o600);
+        for module in &self.kernel.modules {
+            root.file(&Path::new("/lab/modules").join(module.file_name().unwrap_or_default()), module)?;
+        }
         root.pack(&initramfs)?;
         // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a
         // file never is.

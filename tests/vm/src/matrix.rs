@@ -44,6 +44,8 @@ pub struct Kernel {
     pub image: PathBuf,
     /// Its configuration file, if it is known.
     pub config: Option<PathBuf>,
+    /// Modules that tests load, in a folder of their own.
+    pub modules: Vec<PathBuf>,
 }
 
 impl Kernel {
@@ -179,7 +181,13 @@ fn from_packages(source: &Source) -> Result<Kernel, Missing> {
         folders.push(unpacked(source, &pattern.replace("{}", &escaped(&release)))?);
     }
     let configs = [format!("boot/config-{release}"), format!("usr/lib/modules/{release}/config")];
-    Ok(Kernel { name: source.name.to_owned(), arch: source.arch, image, config: first(&folders, &configs) })
+    Ok(Kernel {
+        name: source.name.to_owned(),
+        arch: source.arch,
+        image,
+        config: first(&folders, &configs),
+        modules: vec![],
+    })
 }
 
 /// The first of these files that exists in one of the folders.
@@ -207,16 +215,27 @@ fn unpacked(source: &Source, pattern: &str) -> Result<PathBuf, Missing> {
 
 /// The image named in the environment, else the one that `scripts/kernel` has built.
 fn traced() -> Result<Kernel, Missing> {
-    let (image, config) = match std::env::var(TRACED_IMAGE) {
-        // The configuration may lie beside the image: `bzImage-7.2`, `config-7.2`.
-        Ok(path) => (PathBuf::from(&path), PathBuf::from(path.replace("bzImage", "config"))),
+    let (image, config, modules) = match std::env::var(TRACED_IMAGE) {
+        // The configuration may lie beside the image: `bzImage-7.2`, `config-7.2`. Modules, too.
+        Ok(path) => {
+            let (image, config) = (PathBuf::from(&path), PathBuf::from(path.replace("bzImage", "config")));
+            let folder = image.parent().unwrap_or(Path::new(".")).to_owned();
+            (image, config, folder)
+        }
         Err(_) => {
             let folder = folder_from("scripts/kernel", &["find"])?;
-            (folder.join("bzImage"), folder.join("config"))
+            (folder.join("bzImage"), folder.join("config"), folder.join("modules"))
         }
     };
     let config = Some(config).filter(|config| *config != image && config.is_file());
-    Ok(Kernel { name: TRACED.to_owned(), config, ..from_file(&image.to_string_lossy())? })
+    let modules = modules_in(&modules);
+    Ok(Kernel { name: TRACED.to_owned(), config, modules, ..from_file(&image.to_string_lossy())? })
+}
+
+/// The kernel modules in a folder.
+fn modules_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "ko")).collect()
 }
 
 /// The folder that a script of the repository prints. Its last error line is the reason if there is none.
@@ -243,7 +262,7 @@ fn from_file(path: &str) -> Result<Kernel, Missing> {
         .and_then(|file| file.take(0x400).read_to_end(&mut header))
         .map_err(|error| missing(format!("it cannot be read: {error}")))?;
     let image = fs::canonicalize(path).map_err(|error| missing(format!("it cannot be found: {error}")))?;
-    Ok(Kernel { name: path.to_owned(), arch: arch_of(&header)?, image, config: None })
+    Ok(Kernel { name: path.to_owned(), arch: arch_of(&header)?, image, config: None, modules: vec![] })
 }
 
 /// The architecture of a kernel, from the first kilobyte of its file. Formats: the kernel's

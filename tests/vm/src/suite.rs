@@ -294,6 +294,7 @@ mod tests {
                 arch: Arch::Amd64,
                 image: PathBuf::new(),
                 config: Some(config.clone()),
+                modules: vec![],
             };
             let mut results = Results::default();
             results.line(&format!("test driver::poll ... ignored (no function tracing: {reason})"));

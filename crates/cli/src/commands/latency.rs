@@ -28,6 +28,7 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<TimingModel, Fa
         limit: arguments.duration,
         cpus: arguments.cpus.map_or_else(Vec::new, |cpus| cpus.0.into_iter().collect()),
         measure: arguments.measure.0,
+        verify: arguments.verify,
         command: arguments.command,
         command_to_stderr: output.is_for_programs(),
     };

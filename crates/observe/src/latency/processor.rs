@@ -61,6 +61,8 @@ impl Variable {
 pub struct Frame {
     /// The function; empty where it is unknown.
     pub function: String,
+    /// Its module, if it is not in the kernel itself.
+    pub module: Option<String>,
     /// Bytes into it, or the address where it is unknown.
     pub offset: u64,
 }
@@ -357,8 +359,13 @@ fn describe(culprit: &latency_culprit, symbols: &Symbols) -> Culprit {
 
 fn frame(address: u64, symbols: &Symbols) -> Frame {
     match symbols.name(address) {
-        Some((function, offset)) => Frame { function: function.to_owned(), offset },
-        None => Frame { function: String::new(), offset: address },
+        Some((name, offset)) => {
+            let (function, module) = name.split_once(' ').unwrap_or((name, ""));
+            let module = module.trim_matches(['[', ']']);
+            let module = (!module.is_empty()).then(|| module.to_owned());
+            Frame { function: function.to_owned(), module, offset }
+        }
+        None => Frame { function: String::new(), module: None, offset: address },
     }
 }
 

@@ -10,7 +10,7 @@ const LONGEST: u64 = 1 << 16;
 
 /// The kernel's functions by address.
 pub struct Symbols {
-    /// Address and name, ascending.
+    /// Address and name, with the module in brackets behind it, ascending.
     functions: Vec<(u64, String)>,
 }
 
@@ -84,7 +84,8 @@ fn function_of(line: &str) -> Option<(u64, String)> {
     let address = u64::from_str_radix(words.next()?, 16).ok()?;
     let kind = words.next()?;
     let name = words.next()?;
-    matches!(kind, "t" | "T" | "w" | "W").then(|| (address, name.to_owned()))
+    let name = words.next().map_or_else(|| name.to_owned(), |module| format!("{name} {module}"));
+    matches!(kind, "t" | "T" | "w" | "W").then_some((address, name))
 }
 
 #[cfg(test)]
@@ -113,7 +114,7 @@ mod tests {
     fn addresses_have_names() {
         let symbols = Symbols::parse(TEXT);
         assert_eq!(symbols.name(0xffff_ffff_8100_0210), Some(("irqentry_enter", 0x10)));
-        assert_eq!(symbols.name(0xffff_ffff_c000_0001), Some(("of_module", 1)));
+        assert_eq!(symbols.name(0xffff_ffff_c000_0001), Some(("of_module [module]", 1)));
         assert_eq!(symbols.name(1), None);
         assert_eq!(symbols.name(0xffff_ffff_c001_0000), None, "in a module that is gone");
     }

@@ -1,0 +1,211 @@
+//! The bound of the scheduling latency, on kernels that show what it is made of: it holds under load, and the
+//! kernel's own module of delays is found, measured and named.
+
+use crate::run::{Ended, directory, punctual, run};
+use crate::{Outcome, Result, Test, ensure, fail, skip};
+use punctual_model::latency::{Processor, SchedulingLatency, Variables};
+use rustix::system::{delete_module, finit_module};
+use std::ffi::CString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+pub const ALONE: &[(&str, Test)] = &[
+    ("bound::holds_under_load", bound_holds_under_load),
+    ("bound::delays_are_found_interrupts_off", || delays("irq")),
+    ("bound::delays_are_found_preemption_off", || delays("preempt")),
+    ("bound::delays_are_found_in_turn", || delays("alternate")),
+    ("bound::measuring_threads_can_be_off", measuring_threads_can_be_off),
+    ("bound::chosen_processors_only", chosen_processors_only),
+    ("bound::monitors_watch_the_rules", monitors_watch_the_rules),
+];
+
+/// Why the variables cannot be measured here; `None` where they can.
+fn unsupported() -> Option<&'static str> {
+    let has_tracepoints = Path::new("/sys/kernel/tracing/events/preemptirq/irq_disable").is_dir();
+    (!has_tracepoints).then_some("the kernel has no preemptirq tracepoints")
+}
+
+/// Measures while the shell runs `load`; the section must be whole.
+fn measure(options: &[&str], load: &str) -> Result<(Ended, SchedulingLatency)> {
+    let directory = directory()?;
+    let file = directory.path().join("latency.timing.json");
+    let mut command = punctual(["latency"]);
+    command.args(options).arg("-o").arg(&file).args(["--", "sh", "-c", load]);
+    let ended = run(command)?;
+    ended.expect_code(0)?;
+    let model = crate::model::read(&file)?;
+    let Some(section) = model.latency else {
+        return fail(format!("no latency was written: {}", ended.all()));
+    };
+    for cpu in &section.processors {
+        let number = cpu.cpu;
+        ensure!(cpu.negative_durations == 0, "negative durations on processor {number}: {}", ended.all());
+        ensure!(cpu.skipped_events == 0, "programs were skipped: {}", ended.all());
+        ensure!(cpu.lost_records == 0, "interrupts of processor {number} were lost: {}", ended.all());
+    }
+    Ok((ended, section))
+}
+
+fn variables(cpu: &Processor) -> Result<&Variables> {
+    cpu.variables.as_ref().map_or_else(|| fail(format!("processor {} has no variables", cpu.cpu)), Ok)
+}
+
+/// Processes come and go, and messages, and whatever tools of load there are; exit code 0 says that no measured
+/// latency is above its bound.
+fn bound_holds_under_load() -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    let load = "for i in $(seq 30); do sh -c 'seq 500 | cat >/dev/null' & done
+        if command -v cyclictest >/dev/null; then cyclictest -q -S -p 90 -i 2000 -l 200 & fi
+        if command -v hackbench >/dev/null; then hackbench -g 1 -l 5; fi
+        wait";
+    let (ended, section) = measure(&[], load)?;
+    for cpu in &section.processors {
+        let number = cpu.cpu;
+        for (name, variable) in variables(cpu)?.each() {
+            // D_PAIE needs a rare moment.
+            ensure!(name == "paie" || !variable.max_ns.is_zero(), "{name} is 0 on processor {number}");
+            let culprit = variable.culprit.as_ref();
+            ensure!(
+                variable.max_ns.is_zero() || culprit.is_some_and(|it| !it.stack.is_empty()),
+                "{name} of processor {number} has no culprit: {}",
+                ended.all()
+            );
+        }
+        let timer = cpu.interrupts.iter().find(|it| it.source.name.contains("timer"));
+        ensure!(
+            timer.is_some_and(|it| it.curves.count > 10),
+            "hardly a timer interrupt on processor {number}"
+        );
+        let measuring = cpu.measured.iter().find(|it| it.thread.is_none());
+        ensure!(measuring.is_some_and(|it| it.wakeups > 10), "nothing was measured on processor {number}");
+    }
+    ensure!(ended.stdout.contains("Bound"), "there is no headline: {}", ended.all());
+    Ok(Outcome::Completed)
+}
+
+/// The kernel's module, where the lab has put it.
+fn module() -> PathBuf {
+    "/lab/modules/preemptirq_delay_test.ko".into()
+}
+
+/// The module, loaded. Dropping this unloads it.
+struct Delays;
+
+impl Delays {
+    /// Loads it on the first processor; it delays once at once.
+    fn load(mode: &str, microseconds: u64) -> Result<Delays> {
+        let parameters =
+            CString::new(format!("test_mode={mode} delay={microseconds} burst_size=4 cpu_affinity=0"))?;
+        finit_module(File::open(module())?, &parameters, 0)?;
+        Ok(Delays)
+    }
+}
+
+impl Drop for Delays {
+    fn drop(&mut self) {
+        // A module that stays makes the next load fail, which says so.
+        let _ = delete_module(c"preemptirq_delay_test", rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    }
+}
+
+/// The module disables interrupts, preemption, or both in turn, for some time. That is D_POID, and the stack
+/// names the module's function.
+fn delays(mode: &str) -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    if !module().exists() {
+        return skip("the kernel's module preemptirq_delay_test is not here");
+    }
+    for microseconds in [50, 500, 2000] {
+        let _delays = Delays::load(mode, microseconds)?;
+        let load = "echo 1 >/sys/kernel/preemptirq_delay_test/trigger; sleep 0.1";
+        let (_, section) = measure(&["--measure", "off"], load)?;
+        let first = section.processors.iter().find(|cpu| cpu.cpu == 0);
+        let Some(first) = first else { return fail("processor 0 was not measured") };
+        let poid = &variables(first)?.poid;
+        // With only preemption off, interrupts come meanwhile, whose time is not the thread's.
+        let interrupts: u64 = match mode {
+            "preempt" => {
+                first.interrupts.iter().map(|it| it.curves.arrivals(HORIZON) * it.curves.wcet().ns()).sum()
+            }
+            _ => 0,
+        };
+        let delay = microseconds * 1_000;
+        ensure!(
+            poid.max_ns.ns() + interrupts >= delay,
+            "{mode}: D_POID is {} after a delay of {microseconds} µs",
+            poid.max_ns
+        );
+        let Some(culprit) = &poid.culprit else { return fail(format!("{mode}: D_POID has no culprit")) };
+        // Where instructions count, nothing else takes as long.
+        if is_counting() {
+            ensure!(
+                poid.max_ns.ns() <= delay + 2_000,
+                "{mode}: D_POID is {} after a delay of {microseconds} µs",
+                poid.max_ns
+            );
+            let is_ours = |place: &String| place.contains("[preemptirq_delay_test]");
+            ensure!(
+                culprit.thread.name == format!("{mode}_test")
+                    && culprit.opened.as_ref().is_some_and(is_ours)
+                    && culprit.stack.iter().any(is_ours),
+                "{mode}: the culprit is {culprit:?}"
+            );
+        }
+    }
+    Ok(Outcome::Completed)
+}
+
+const HORIZON: punctual_model::Duration = punctual_model::Duration::from_ms(10);
+
+/// Whether this is a machine of the lab with one processor: it counts instructions.
+fn is_counting() -> bool {
+    Path::new("/lab/job").exists() && std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() == 1)
+}
+
+fn measuring_threads_can_be_off() -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    let (_, section) = measure(&["--measure", "off"], "sleep 0.2")?;
+    let has_any = section.processors.iter().flat_map(|cpu| &cpu.measured).any(|it| it.thread.is_none());
+    ensure!(!has_any, "there was a measuring thread: {section:?}");
+    Ok(Outcome::Completed)
+}
+
+fn chosen_processors_only() -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    let (_, section) = measure(&["--cpus", "0"], "sleep 0.2")?;
+    let measured: Vec<u32> = section.processors.iter().map(|cpu| cpu.cpu).collect();
+    ensure!(measured == [0], "processors {measured:?} were measured");
+    let mut command = punctual(["latency"]);
+    command.args(["--cpus", "4000", "--for", "1"]);
+    run(command)?.expect_code(4)?;
+    Ok(Outcome::Completed)
+}
+
+/// None of the rules is violated, and the monitors are left as they were.
+fn monitors_watch_the_rules() -> Result<Outcome> {
+    let enabled = "/sys/kernel/tracing/rv/enabled_monitors";
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    if !Path::new(enabled).exists() {
+        return skip("the kernel has no runtime-verification monitors");
+    }
+    let before = std::fs::read_to_string(enabled)?;
+    let (_, section) =
+        measure(&["--verify"], "for i in $(seq 10); do sh -c 'seq 100 | cat >/dev/null'; done")?;
+    let rules: Vec<&String> = section.monitors.iter().flat_map(|it| &it.rules).collect();
+    ensure!(rules.iter().any(|rule| *rule == "R14"), "only {rules:?} were watched");
+    let violated: Vec<_> = section.monitors.iter().filter(|it| it.violations > 0).collect();
+    ensure!(violated.is_empty(), "the kernel violated rules: {violated:?}");
+    let after = std::fs::read_to_string(enabled)?;
+    ensure!(before == after, "monitors are {after:?} afterwards, and were {before:?}");
+    Ok(Outcome::Completed)
+}
