@@ -32,7 +32,8 @@ fn run_check(arguments: &Check) -> Result<(), Failure> {
         .clone()
         .or_else(|| config.as_ref().and_then(|config| config.rules.clone()))
         .unwrap_or_else(usual_place);
-    let (rules, warnings) = load(&path, config.as_ref())?;
+    let advice = "punctual rules check FILE checks another file";
+    let (rules, warnings) = load(&path, arguments.file.as_deref(), config.as_ref(), advice)?;
     match arguments.json {
         true => print(&show::check_json(&path, &rules, &warnings)),
         false => {
@@ -49,7 +50,8 @@ fn run_explain(arguments: &Explain) -> Result<(), Failure> {
         .clone()
         .or_else(|| config.as_ref().and_then(|config| config.rules.clone()))
         .unwrap_or_else(usual_place);
-    let (rules, warnings) = load(&path, config.as_ref())?;
+    let advice = "--rules FILE reads another file";
+    let (rules, warnings) = load(&path, arguments.rules.as_deref(), config.as_ref(), advice)?;
     let who = who(arguments)?;
     let parameters =
         Some(arguments.declared.parameters(None)).filter(|declared| *declared != Parameters::default());
@@ -79,9 +81,18 @@ fn usual_place() -> PathBuf {
     rules::DEFAULT_PATH.into()
 }
 
-fn load(path: &Path, config: Option<&Config>) -> Result<(Rules, Vec<Problem>), Failure> {
+/// Reads rules. If there is no file at a path that the user did not name, the error has `advice`.
+fn load(
+    path: &Path,
+    named: Option<&Path>,
+    config: Option<&Config>,
+    advice: &str,
+) -> Result<(Rules, Vec<Problem>), Failure> {
     let names = config.map(Config::plugin_names);
-    Rules::load(path, names.as_deref()).map_err(|error| Failure::new(Code::File, error.to_string()))
+    Rules::load(path, names.as_deref()).map_err(|error| {
+        let advice = if named.is_none() && !path.exists() { format!("; {advice}") } else { String::new() };
+        Failure::new(Code::File, format!("{error}{advice}"))
+    })
 }
 
 fn warn(warnings: &[Problem]) {

@@ -177,7 +177,8 @@ impl fmt::Display for Refused {
             Some(libc::EPERM) => {
                 write!(
                     f,
-                    "; punctuald needs CAP_SYS_NICE, and the thread's control group real-time bandwidth (cpu.rt_runtime_us), where the kernel has that"
+                    "; punctuald needs CAP_SYS_NICE, and the thread's control group real-time bandwidth \
+                     (cpu.rt_runtime_us), where the kernel has that"
                 )
             }
             _ => Ok(()),

@@ -65,7 +65,8 @@ fn remove_stale(path: &Path) -> Result<(), String> {
     }
     match UnixStream::connect(path) {
         Ok(_) => Err(format!(
-            "another server, perhaps another punctuald, answers at {name}; stop it, or use another socket (--socket)"
+            "another server, perhaps another punctuald, answers at {name}; stop it, or use another socket \
+             (--socket)"
         )),
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
             fs::remove_file(path).map_err(|error| format!("removing the stale socket {name}: {error}"))

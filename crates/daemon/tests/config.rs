@@ -205,17 +205,24 @@ fn shared_processors_are_warned_about_with_the_order_of_plugins() {
             "kind = \"RM\"\nprocessors = [0, 1, 3]\nutilization = 0.5",
             "kind = \"EDF\"\nprocessors = \"1-3\"\nutilization = 0.5"
         ),
-        [
-            "/etc/p/p.toml:7:8: 'A' and 'B' share processors 1,3: whatever 'B' admits runs before what 'A' admits, which 'A' does not count. \
-          What they promise holds only on processors of their own"
-        ]
+        ["/etc/p/p.toml:7:8: 'A' and 'B' share processors 1,3: whatever 'B' admits runs before what 'A' \
+             admits, which 'A' does not count. What they promise holds only on processors of their own"]
     );
     let said =
         two("kind = \"RM\"\npriorities = [50, 99]\nprocessors = [2]", "kind = \"FP\"\npriorities = [1, 49]");
-    assert!(said[0].contains("share processor 2: whatever 'A' admits runs before what 'B' admits, which 'B' does not count; together they may give out 1.90 of each"), "{said:?}");
+    assert!(
+        said[0].contains(
+            "share processor 2: whatever 'A' admits runs before what 'B' admits, which 'B' \
+                              does not count; together they may give out 1.90 of each"
+        ),
+        "{said:?}"
+    );
     let said = two("kind = \"RM\"\npriorities = [50, 99]", "kind = \"FP\"\npriorities = [1, 50]");
     assert!(
-        said[0].contains("share processors 0-3: threads of either may run before those of the other, and neither counts them"),
+        said[0].contains(
+            "share processors 0-3: threads of either may run before those of the other, and \
+                          neither counts them"
+        ),
         "{said:?}"
     );
 }

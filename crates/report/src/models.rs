@@ -51,8 +51,8 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
             });
             if let Some(periodic) = periodic {
                 text.push(format!(
-                    "A periodic model holds too, but says little: every {} (period T), up to {} late (release jitter \
-                     J = {}).",
+                    "A periodic model holds too, but says little: every {} (period T), up to {} late \
+                     (release jitter J = {}).",
                     exact(periodic),
                     at_most(periodic.jitter_ns),
                     ns(periodic.jitter_ns)
@@ -120,12 +120,14 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
     text.extend(slips::slips(periodic, begin));
     text.extend(percentiles::lateness(stream).map(|row| row.sentence("were", "releases", " late")));
     text.push(match periodic.on {
-        PeriodicOn::Arrival => "Lateness is measured from a grid of that period, fitted to the wake-up times that the thread requested; \
-             if those drift, the drift counts as lateness."
-                .into(),
+        PeriodicOn::Arrival => {
+            "Lateness is measured from a grid of that period, fitted to the wake-up times \
+                                that the thread requested; if those drift, the drift counts as lateness."
+                .into()
+        }
         PeriodicOn::Release => {
-            "Lateness is measured from the latest grid of that period that no release precedes; when jobs were \
-             due is unknown."
+            "Lateness is measured from the latest grid of that period that no release precedes; when jobs \
+             were due is unknown."
                 .into()
         }
     });

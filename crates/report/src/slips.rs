@@ -121,8 +121,8 @@ pub(crate) fn slips(periodic: &Periodic, begin: Instant) -> Vec<String> {
         let were = agreeing(periodic.extra, "was", "were");
         let places = places(periodic, begin, |slip| slip.activations < 0, "the one");
         text.push(format!(
-            "{} {were} extra, beyond one for each activation{places}; over all releases, those before it count as \
-             late by a period for each.",
+            "{} {were} extra, beyond one for each activation{places}; over all releases, those before it \
+             count as late by a period for each.",
             counted(periodic.extra, "release")
         ));
     }
@@ -182,9 +182,9 @@ mod tests {
         assert_eq!(
             exceptions(&example::disturbed(), 5_001, BEGIN),
             [
-                "This leaves out 2 of 5,001 releases (0.04 %): one 310 µs before its arrival (a signal interrupted or stopped \
-                 the thread), at +1.999690 s; one 30 ms later than that (the machine stood still), at \
-                 +3.030016 s.",
+                "This leaves out 2 of 5,001 releases (0.04 %): one 310 µs before its arrival (a signal \
+                 interrupted or stopped the thread), at +1.999690 s; one 30 ms later than that (the machine \
+                 stood still), at +3.030016 s.",
                 "Over all releases, one for each activation, the release jitter is 30.33 ms (J = 30,326,000 \
                  ns).",
             ]
@@ -218,10 +218,8 @@ mod tests {
         );
         assert_eq!(
             slips(&example::extra(), BEGIN),
-            [
-                "1 release was extra, beyond one for each activation: the one at +0.500400 s; over all releases, \
-                 those before it count as late by a period for each."
-            ]
+            ["1 release was extra, beyond one for each activation: the one at +0.500400 s; over all \
+                 releases, those before it count as late by a period for each."]
         );
         let mut many = example::disturbed();
         many.skipped = 40;

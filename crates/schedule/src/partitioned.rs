@@ -184,8 +184,8 @@ impl Processor {
             return Ok(());
         }
         Err(format!(
-            "processor {} already has a spec without a declared runtime and period, and this one would not run \
-             above it{}, so its deadline cannot be guaranteed",
+            "processor {} already has a spec without a declared runtime and period, and this one would not \
+             run above it{}, so its deadline cannot be guaranteed",
             self.books.processor,
             no_room(key < other)
         ))
@@ -206,8 +206,8 @@ impl Processor {
             return Ok(());
         }
         Err(format!(
-            "processor {}: a spec without a declared runtime and period must run below all specs that declare \
-             both, and this one would not{}",
+            "processor {}: a spec without a declared runtime and period must run below all specs that \
+             declare both, and this one would not{}",
             self.books.processor,
             no_room(key > other)
         ))

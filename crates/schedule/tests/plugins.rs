@@ -191,7 +191,8 @@ fn rm_proves_what_utilization_cannot() {
     let why = refused(exact.consider(&task(2, 5, 5), None));
     assert_eq!(
         why,
-        "response-time analysis, processor 0: an admitted spec (runtime 4 ms, deadline 7 ms) could take 8 ms or more"
+        "response-time analysis, processor 0: an admitted spec (runtime 4 ms, deadline 7 ms) could take 8 ms \
+         or more"
     );
     let mut exact = new_plugin(Kind::Rm, Test::Exact, &[0, 1], (1, 99), 1.0);
     take(&mut *exact, 1, &task(4, 7, 7));
@@ -307,7 +308,8 @@ fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
     assert_eq!(
         refused(fp.consider(&urgent(30, task(1, 10, 10)), None)),
         format!(
-            "{above}, since the plugin has no priority left between them, so its deadline cannot be guaranteed"
+            "{above}, since the plugin has no priority left between them, so its deadline cannot be \
+             guaranteed"
         )
     );
 

@@ -78,10 +78,11 @@ impl PageMaker {
             for (recording, name) in self.recordings.iter_mut().zip(&names) {
                 let known = add_jobs(recording, name.as_deref(), &model, &self.threads, &mut seen, monitor)?;
                 if known == 0 && !self.makes_model {
+                    let path = recording.path().display();
                     return Err(Error::file(format!(
-                        "{} has none of the jobs in {file}; are they of the same observation?",
-                        recording.path().display()
-                    )));
+                        "{path} has none of the jobs in {file}, so they are from different observations"
+                    ))
+                    .advise(format!("punctual report {path} makes a page of the recording alone")));
                 }
             }
             jobs = Some(seen);

@@ -204,7 +204,8 @@ fn keyboard(page: &Opened) -> Result {
 
 fn contents(page: &Opened) -> Result {
     page.expect("document.querySelectorAll('.contents .threads a').length === 7")?;
-    let random = "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === 'random')";
+    let random = "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 \
+                  bdi').textContent === 'random')";
     page.ask(&format!("{random}.scrollIntoView({{ block: 'start', behavior: 'instant' }})"))?;
     page.until(
         "document.querySelector('.contents [aria-current]')?.querySelector('bdi')?.textContent === 'random'",

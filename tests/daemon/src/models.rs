@@ -244,7 +244,8 @@ fn chosen() -> Result<Outcome> {
         Ok(err)
     };
     let err = run_with(&[], &["control", "twin", "vision"])?;
-    let few = "punctual: 3 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times), twin\n";
+    let few = "punctual: 3 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 \
+               times), twin\n";
     ensure!(
         err.starts_with(few) && err.contains("only 1 of 2 threads named twin in the model gets a spec"),
         "{err}"
@@ -268,14 +269,16 @@ fn chosen() -> Result<Outcome> {
     fails(
         &["--thread", "sh"],
         5,
-        "has no thread that gets a spec: 2 threads of the model with fewer than 10 jobs get no spec (--min-jobs): sh (2 times)",
+        "has no thread that gets a spec: 2 threads of the model with fewer than 10 jobs get no spec \
+         (--min-jobs): sh (2 times)",
     )?;
     fails(&["--thread", "sh", "--without", "sh"], 5, "--thread and --without leave none")?;
     fails(&["--thread", "vision", "--plugin", "XY"], 6, "nothing was started; --without vision excludes it")?;
     fails(
         &["--thread", "vision", "--plugin", "FP"],
         6,
-        "FP: needs a declared priority; nothing was started; --keep-priorities declares the priorities of the model",
+        "FP: needs a declared priority; nothing was started; --keep-priorities declares the priorities of \
+         the model",
     )?;
     ensure!(specs(&server)?.is_empty(), "specs stayed");
     Ok(Outcome::Completed)

@@ -125,7 +125,8 @@ fn text() -> Result<Outcome> {
         "cam        image        50  navi  never activates navi",
         "cam → navi → moto  reaction     50  500 µs",
         "The trace does not say how these inputs buffer data: image → navi, way → moto.",
-        "navi  #49  waited 190 µs on the channel, for other inputs; queued 20 µs, executed 150 µs until it pushed on way",
+        "navi  #49  waited 190 µs on the channel, for other inputs; queued 20 µs, executed 150 µs until it \
+         pushed on way",
     ];
     let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for said in said {

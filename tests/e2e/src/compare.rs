@@ -84,10 +84,13 @@ fn two_policies() -> Result<Outcome> {
     let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = [
         "10 runs in 2 configurations. The same in all: rover, Linux, 1 executor.",
-        "cam fifo 100 µs 100 µs – 100 µs 100 µs 100 µs – 100 µs priority 100 µs 100 µs – 100 µs = 100 µs 100 µs – 100 µs =",
-        "cam fifo 40 µs 40 µs – 50 µs 50 µs 40 µs – 50 µs priority 10 µs 10 µs – 12 µs ▼ −75.0 % 12 µs 10 µs – 12 µs ▼ −76.0 %",
+        "cam fifo 100 µs 100 µs – 100 µs 100 µs 100 µs – 100 µs priority 100 µs 100 µs – 100 µs = 100 µs 100 \
+         µs – 100 µs =",
+        "cam fifo 40 µs 40 µs – 50 µs 50 µs 40 µs – 50 µs priority 10 µs 10 µs – 12 µs ▼ −75.0 % 12 µs 10 µs \
+         – 12 µs ▼ −76.0 %",
         // 190 µs and 200 µs against 160 µs and 162 µs.
-        "of the chain: priority with 162 µs; then fifo with 200 µs (▲ +23.5 %). Distinguishable from all others.",
+        "of the chain: priority with 162 µs; then fifo with 200 µs (▲ +23.5 %). Distinguishable from all \
+         others.",
     ];
     for said in said {
         ensure!(flat.contains(said), "it does not say {said:?}: {}", ended.all());

@@ -298,7 +298,8 @@ fn join() -> Result<Outcome> {
     for (probes, expected) in [(&["punctual-flow"][..], false), (&["punctual-flow", &of_program][..], true)] {
         let (folder, ended) = record(directory.path(), probes, &["--force"], &[&program, "100"])?;
         ended.expect_code(0)?;
-        let said = "declared but not in the trace: imgae ─► navi (no such channel); channels seen: map, image, pose\n";
+        let said = "declared but not in the trace: imgae ─► navi (no such channel); channels seen: map, \
+                    image, pose\n";
         ensure!(ended.stderr.contains(said) == expected, "{}", ended.all());
         let mut chains = punctual(["chains", "--json"]);
         chains.arg(&folder);
@@ -375,7 +376,8 @@ fn files() -> Result<Outcome> {
         (
             ["tasking", &program],
             5,
-            "cannot read tasking: no such file or directory; punctual-flow, tasking-framework-1.2 come with Punctual",
+            "cannot read tasking: no such file or directory; punctual-flow, tasking-framework-1.2 come with \
+             Punctual",
         ),
         ([&of_program, &program], 5, "give the file of its framework too"),
     ];

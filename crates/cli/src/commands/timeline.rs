@@ -30,8 +30,8 @@ pub fn run(arguments: args::Timeline) -> Result<(), Failure> {
     match shown.switches {
         Some(true) if shown.all_threads => {}
         Some(true) => console.note(
-            "(Only watched threads are shown, so a processor that looks idle may not be; a recording made with \
-             --all-threads shows the others too.)",
+            "(Only watched threads are shown, so a processor that looks idle may not be; a recording made \
+             with --all-threads shows the others too.)",
         ),
         Some(false) => console.note(
             "(It shows jobs only; a recording made with --detail switches also shows which thread ran when.)",

@@ -571,11 +571,9 @@ mod tests {
         };
         assert_eq!(
             remarks(&model, 99_500),
-            [
-                "1 thread gets a runtime that some of its jobs exceed: a (99.9 % take at most 132 ns, the longest \
-              990 ns); such jobs wait for the next period under SCHED_DEADLINE and delay less urgent threads \
-              under SCHED_FIFO and SCHED_RR; the guarantee does not cover them"
-            ]
+            ["1 thread gets a runtime that some of its jobs exceed: a (99.9 % take at most 132 ns, the \
+                 longest 990 ns); such jobs wait for the next period under SCHED_DEADLINE and delay less \
+                 urgent threads under SCHED_FIFO and SCHED_RR; the guarantee does not cover them"]
         );
         assert!(remarks(&model, 100_000).is_empty());
         let model = outlier(false);

@@ -67,9 +67,9 @@ fn uncovered(needs: &[Need]) -> Option<String> {
     let (get, their) = if threads.len() == 1 { ("gets", "its") } else { ("get", "their") };
     (!threads.is_empty()).then(|| {
         format!(
-            "{} {get} a runtime that some of {their} jobs exceed: {}; such jobs wait for the next period under \
-             SCHED_DEADLINE and delay less urgent threads under SCHED_FIFO and SCHED_RR; the guarantee does \
-             not cover them",
+            "{} {get} a runtime that some of {their} jobs exceed: {}; such jobs wait for the next period \
+             under SCHED_DEADLINE and delay less urgent threads under SCHED_FIFO and SCHED_RR; the guarantee \
+             does not cover them",
             counted(threads.len(), "thread"),
             listed(&threads)
         )

@@ -232,13 +232,18 @@ impl Reader<'_> {
             if plugins.iter().any(|other| other.name == *table.name.get_ref()) {
                 self.error(
                     span.clone(),
-                    format!("another plugin is called '{}' already; rules and clients know plugins by their names", table.name.get_ref()),
+                    format!(
+                        "another plugin is called '{}' already; rules and clients know plugins by their \
+                             names",
+                        table.name.get_ref()
+                    ),
                 );
             }
             let plugin = self.plugin(table);
             if plugin.kind.is_edf() && !lift_realtime_limit {
                 let said = format!(
-                    "plugin '{}' refuses every spec as long as sched_rt_runtime_us is not -1, which kernel.lift_realtime_limit = false forbids to set",
+                    "plugin '{}' refuses every spec as long as sched_rt_runtime_us is not -1, which \
+                     kernel.lift_realtime_limit = false forbids to set",
                     plugin.name
                 );
                 self.warning(span.clone(), said);
@@ -327,7 +332,8 @@ impl Reader<'_> {
                 self.error(
                     at,
                     format!(
-                        "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\" or \"RR\", or object = \"/path/plugin.so\""
+                        "plugin '{name}' is nothing yet; expected kind = \"EDF\", \"RM\", \"FP\" or \"RR\", \
+                         or object = \"/path/plugin.so\""
                     ),
                 );
                 Kind::BuiltIn(punctual_schedule::Kind::Fp)
@@ -407,7 +413,8 @@ impl Reader<'_> {
             return number;
         }
         let said = format!(
-            "utilization = {} is out of range; expected a share of each processor above 0 and at most 1, such as 0.95",
+            "utilization = {} is out of range; expected a share of each processor above 0 and at most 1, \
+             such as 0.95",
             self.written(given)
         );
         self.error(given.span(), said);
@@ -464,7 +471,8 @@ fn overlap(first: &PluginConfig, second: &PluginConfig) -> Option<String> {
     let whole =
         if sum > 1.0 { format!("; together they may give out {sum:.2} of each") } else { String::new() };
     Some(format!(
-        "'{}' and '{}' share processor{} {}: {what}{whole}. What they promise holds only on processors of their own",
+        "'{}' and '{}' share processor{} {}: {what}{whole}. What they promise holds only on processors of \
+         their own",
         first.name,
         second.name,
         if shared.len() == 1 { "" } else { "s" },

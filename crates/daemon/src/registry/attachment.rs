@@ -391,5 +391,6 @@ fn no_such_processor(processor: u32) -> Error {
 
 /// Why SCHED_DEADLINE is refused.
 pub(super) const NOT_LIFTED: &str = "SCHED_DEADLINE on one processor needs kernel.sched_rt_runtime_us = -1, \
-     which punctuald's configuration forbids it to set (lift_realtime_limit); an administrator can set the one \
-     or allow the other";
+                                     which punctuald's configuration forbids it to set \
+                                     (lift_realtime_limit); an administrator can set the one or allow the \
+                                     other";

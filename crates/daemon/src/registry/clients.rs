@@ -122,7 +122,8 @@ impl Registry {
         })?;
         if !self.processes.contains_key(&process) {
             return Err(refused(
-                "the process that connected has ended; a process that inherited the connection must connect itself",
+                "the process that connected has ended; a process that inherited the connection must connect \
+                 itself",
             ));
         }
         Ok(process)

@@ -72,13 +72,15 @@ unsafe fn functions(plugin: *const CPlugin) -> Result<Functions, String> {
         unsafe { ((&raw const (*plugin).abi_version).read(), (&raw const (*plugin).size).read()) };
     if version != VERSION {
         return Err(format!(
-            "was compiled for version {version} of punctual-plugin.h, but this daemon has {VERSION}; compile it again"
+            "was compiled for version {version} of punctual-plugin.h, but this daemon has {VERSION}; compile \
+             it again"
         ));
     }
     let size = usize::try_from(size).unwrap_or(0);
     if size < std::mem::offset_of!(CPlugin, attach) {
         return Err(format!(
-            "says that its description has {size} bytes, which is too few for version {VERSION} of punctual-plugin.h"
+            "says that its description has {size} bytes, which is too few for version {VERSION} of \
+             punctual-plugin.h"
         ));
     }
     // What its writer did not know yet is null.

@@ -118,7 +118,8 @@ fn shape_errors_name_the_place_and_the_line() {
     let text = EXAMPLE.replace("\"period_ns\": 5000000", "\"period_ns\": -5");
     assert_eq!(
         refusal(&text).to_string(),
-        "threads.tasks[0].streams[0].arrival.periodic.period_ns: expected a whole number, zero or greater, found integer `-5` (line 12, column 52)"
+        "threads.tasks[0].streams[0].arrival.periodic.period_ns: expected a whole number, zero or greater, \
+         found integer `-5` (line 12, column 52)"
     );
     let text = EXAMPLE.replace("\"tid\": 1, ", "");
     assert!(

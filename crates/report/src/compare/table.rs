@@ -163,9 +163,12 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
     let all = &comparison.configurations;
     let mut text = Vec::new();
     if comparison.names.len() > all.len() {
-        text.push("Over several runs, an upper bound is the greatest, a lower bound the least, any other figure the middle one (of \
-             two, the lower). (runs): the spread, from the least to the greatest of the runs."
-                .into());
+        text.push(
+            "Over several runs, an upper bound is the greatest, a lower bound the least, any other \
+                   figure the middle one (of two, the lower). (runs): the spread, from the least to the \
+                   greatest of the runs."
+                .into(),
+        );
     }
     if all.len() < 2 {
         return text;
@@ -184,9 +187,11 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
         ));
     }
     if comparison.sections.iter().any(|section| section.kind == Kind::Threads) {
-        text.push("Threads are compared by name; of several with one name, the one with the most jobs. All figures are of its \
-             primary separator."
-                .into());
+        text.push(
+            "Threads are compared by name; of several with one name, the one with the most jobs. All \
+                   figures are of its primary separator."
+                .into(),
+        );
     }
     text
 }

@@ -17,8 +17,8 @@ fn name(chain: &Chain) -> String {
 pub fn table(flow: &Dataflow, page: &Page) -> String {
     if flow.chains_omitted {
         return paragraph(
-            "There are too many paths from sources to sinks to list them all; name those that you want with --chain \
-             TASK,TASK,…",
+            "There are too many paths from sources to sinks to list them all; name those that you want with \
+             --chain TASK,TASK,…",
             page,
         );
     }
@@ -30,9 +30,9 @@ pub fn table(flow: &Dataflow, page: &Page) -> String {
     table.rows.iter_mut().skip(1).step_by(2).for_each(|row| row[0].0.clear());
     let mut text = table.text(page);
     text += &paragraph(
-        "reaction: from a source's activation to the end of the first sink instance that has read its datum or a \
-         later one. age: from the activation of the source of the newest datum that a sink instance has read to \
-         its end. Queuing, execution and waiting are those of the greatest.",
+        "reaction: from a source's activation to the end of the first sink instance that has read its datum \
+         or a later one. age: from the activation of the source of the newest datum that a sink instance has \
+         read to its end. Queuing, execution and waiting are those of the greatest.",
         page,
     );
     text
@@ -78,8 +78,8 @@ pub(crate) fn unknown_inputs(connections: &[String]) -> String {
     };
     format!(
         "The trace does not say how these inputs buffer data: {}{more}. An instance is assumed to have read \
-         everything pushed since the previous activation. If an input is a queue, latencies through it are longer; \
-         declare it where the trace is made.",
+         everything pushed since the previous activation. If an input is a queue, latencies through it are \
+         longer; declare it where the trace is made.",
         connections[..connections.len().min(MOST)].join(", ")
     )
 }
@@ -119,8 +119,8 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
     }
     if flow.chains.iter().any(|chain| chain.lost + chain.sinks_lost > 0) {
         text += &paragraph(
-            "lost: events are missing that could have changed the path of this datum, or a channel on it is connected \
-             to a task twice; no figure counts it.",
+            "lost: events are missing that could have changed the path of this datum, or a channel on it is \
+             connected to a task twice; no figure counts it.",
             page,
         );
     }

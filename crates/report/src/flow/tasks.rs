@@ -116,8 +116,8 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
     let mut text = String::new();
     if flow.tasks.iter().any(|task| task.arrival.curve.is_some()) {
         text += &paragraph(
-            "*: beyond the observation, extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse; safe if no two \
-             activations ever come closer than the closest observed.",
+            "*: beyond the observation, extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse; safe if \
+             no two activations ever come closer than the closest observed.",
             page,
         );
     }
@@ -135,8 +135,8 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
     }
     for task in flow.tasks.iter().filter(|task| task.unexplained > 0) {
         let said = format!(
-            "{} of {} came without enough data at its inputs as declared: it has a condition of its own, or the \
-             declaration of its inputs is wrong.",
+            "{} of {} came without enough data at its inputs as declared: it has a condition of its own, or \
+             the declaration of its inputs is wrong.",
             counted(task.unexplained, "activation"),
             visible(&task.name)
         );

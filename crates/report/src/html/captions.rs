@@ -42,9 +42,9 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
                 ),
             };
             let mut text = format!(
-                "Each point is a job: when it was released, and how much later than its place on a grid of {}, \
-                 fitted to {whose}. A level band means that the task keeps time, a slope that it drifts, a point far \
-                 up that a job came late. The dashed line is {bound}.",
+                "Each point is a job: when it was released, and how much later than its place on a grid of \
+                 {}, fitted to {whose}. A level band means that the task keeps time, a slope that it drifts, \
+                 a point far up that a job came late. The dashed line is {bound}.",
                 period_of(grid.numerator, grid.denominator),
             );
             if !grid.slips.is_empty() {
@@ -69,8 +69,9 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
         }
         &Measure::Separation { least_ns, most_ns } => {
             let mut text = format!(
-                "Each point is a job: when it was released, and how long after the previous one. These jobs follow \
-                 no period, so there is no lateness. The lower dashed line is the least separation, {}",
+                "Each point is a job: when it was released, and how long after the previous one. These jobs \
+                 follow no period, so there is no lateness. The lower dashed line is the least separation, \
+                 {}",
                 at_least(ns(least_ns))
             );
             text += &match most_ns {
@@ -112,9 +113,9 @@ const MOST_ABOVE: u64 = 2;
 pub(crate) fn arrivals(stream: &Stream) -> Option<String> {
     let curve = stream.arrival.curve.as_ref()?;
     let mut text = String::from(
-        "How many jobs are released in any interval of length Δ: at most η⁺, at least η⁻. Both allow everything \
-         that was observed. Dashed lines are the bounds of simpler models; the further from the curves, the more \
-         pessimistic they are.",
+        "How many jobs are released in any interval of length Δ: at most η⁺, at least η⁻. Both allow \
+         everything that was observed. Dashed lines are the bounds of simpler models; the further from the \
+         curves, the more pessimistic they are.",
     );
     let mut cut = false;
     if let Some((span, most)) = example(curve).and_then(|span| Some((span, curve.eta_max(span)?))) {
@@ -178,9 +179,9 @@ pub(crate) fn wcet(stream: &Stream) -> Option<String> {
     let execution = stream.execution.as_ref()?;
     let (jobs, one) = (execution.wcet_ns.len() as u64, *execution.wcet_ns.first()?);
     let mut text = format!(
-        "The most processor time that n jobs in a row took, WCET(n). The dashed line is n times the cost of the \
-         most expensive one, C = {}. The further the curve stays below it, the more rarely expensive jobs follow \
-         each other.",
+        "The most processor time that n jobs in a row took, WCET(n). The dashed line is n times the cost of \
+         the most expensive one, C = {}. The further the curve stays below it, the more rarely expensive \
+         jobs follow each other.",
         at_most(one)
     );
     let (Some(&all), Some(scalar)) = (execution.wcet_ns.last(), one.ns().checked_mul(jobs)) else {
@@ -210,8 +211,8 @@ pub(crate) fn request(stream: &Stream) -> Option<String> {
     let curve = arrival.curve.as_ref()?;
     let mut text = String::from(
         "How much processor time the jobs released in an interval of length Δ can demand: the input of a \
-         response-time analysis. All four bounds hold. The one from two numbers (least separation and greatest \
-         cost) is the most pessimistic; with curves for arrivals and costs it is the tightest.",
+         response-time analysis. All four bounds hold. The one from two numbers (least separation and \
+         greatest cost) is the most pessimistic; with curves for arrivals and costs it is the tightest.",
     );
     let span = example(curve)?;
     let scalar =
@@ -273,8 +274,8 @@ pub(crate) fn suspension(model: &Suspension) -> String {
               self-suspension)."
             .to_string(),
         _ => format!(
-            "Every job follows one of these {patterns} patterns, each segment at most as long as drawn (segmented \
-             self-suspension)."
+            "Every job follows one of these {patterns} patterns, each segment at most as long as drawn \
+             (segmented self-suspension)."
         ),
     };
     let sleeps = |vector: &Vec<SegmentBound>| {
@@ -374,8 +375,8 @@ mod tests {
         let text = super::request(&stream).expect("a caption");
         assert!(
             text.contains(
-                "For Δ = 200 ms: 1.011 s by least separation and greatest cost, 229.2 ms by least separation and cost curve, \
-                 3.04 ms by arrival curve and greatest cost, 735.5 µs by both curves."
+                "For Δ = 200 ms: 1.011 s by least separation and greatest cost, 229.2 ms by least separation \
+                 and cost curve, 3.04 ms by arrival curve and greatest cost, 735.5 µs by both curves."
             ),
             "{text}"
         );
@@ -395,8 +396,8 @@ mod tests {
         let text = arrivals(&example::stream(5_000_000, 41_000)).expect("a caption");
         assert!(
             text.contains(
-                "in any 100 ms there are between 19 and 21 releases; the sporadic model (one every 4.959 ms at most) allows 21, \
-                 the periodic one (every 5 ms, up to 41 µs late) 21."
+                "in any 100 ms there are between 19 and 21 releases; the sporadic model (one every 4.959 ms \
+                 at most) allows 21, the periodic one (every 5 ms, up to 41 µs late) 21."
             ),
             "{text}"
         );

@@ -117,7 +117,8 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
                 }
             }
             @if model.threads.is_some() { (recording(jobs)) }
-            noscript { p.note.warning { "Scripts are off. Curves, histograms and release rasters need one; text, tables and all other figures are complete." } }
+            noscript { p.note.warning { "Scripts are off. Curves, histograms and release rasters need one; \
+                                         text, tables and all other figures are complete." } }
         }
     }
 }
@@ -165,8 +166,8 @@ fn incomplete(seen: &Threads) -> Vec<String> {
     }
     if seen.skipped_events > 0 {
         text.push(format!(
-            "The kernel skipped {} of the observing programs. Missing events were reconstructed; where that was not \
-             exact, releases are windows.",
+            "The kernel skipped {} of the observing programs. Missing events were reconstructed; where that \
+             was not exact, releases are windows.",
             counted(seen.skipped_events, "run")
         ));
     }
@@ -187,8 +188,8 @@ fn recording(jobs: Option<&Jobs>) -> Markup {
         @match jobs {
             None => div.note role="note" id="recording" {
                 p {
-                    "This page was made from a timing model alone. Release rasters and histograms need the jobs, which are in \
-                     a recording. To make one and draw it:"
+                    "This page was made from a timing model alone. Release rasters and histograms need the \
+                     jobs, which are in a recording. To make one and draw it:"
                 }
                 pre { code {
                     "punctual record -o DIR\n"
@@ -212,9 +213,9 @@ fn footer() -> Markup {
     html! {
         footer {
             p {
-                "Figures are rounded to four digits towards the safe side: upper bounds up, lower bounds down. Curves are \
-                 drawn to within 0.05 % (more only beyond 2,000 corners), on the safe side too. The exact figures are in the \
-                 model file."
+                "Figures are rounded to four digits towards the safe side: upper bounds up, lower bounds \
+                 down. Curves are drawn to within 0.05 % (more only beyond 2,000 corners), on the safe side \
+                 too. The exact figures are in the model file."
             }
             p { "Made by Punctual " (env!("CARGO_PKG_VERSION")) ". Plots: uPlot 1.6.32, © Leon Sorokin, MIT license." }
         }

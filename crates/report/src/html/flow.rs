@@ -90,8 +90,8 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
             @match states {
                 Some(states) => div.figures { (states::figure(states, begin)) },
                 None => p.missing {
-                    "The tasking graph needs the trace that the model was made from: punctual report FILE.timing.json TRACE, or \
-                     punctual report TRACE."
+                    "The tasking graph needs the trace that the model was made from: punctual report \
+                     FILE.timing.json TRACE, or punctual report TRACE."
                 },
             }
         }
@@ -146,8 +146,8 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     say(
         unexplained,
         "activation",
-        "came without enough data at the task's inputs as declared: the task has a condition of its own, or the \
-         declaration is wrong."
+        "came without enough data at the task's inputs as declared: the task has a condition of its own, or \
+         the declaration is wrong."
             .into(),
     );
     let missing = tasks(|task| task.missing_activations);
@@ -162,8 +162,8 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
     say(
         lost,
         "time",
-        "the path of a datum along a chain could not be followed: events are missing that could have changed it, or \
-         a channel on it is connected to a task twice."
+        "the path of a datum along a chain could not be followed: events are missing that could have changed \
+         it, or a channel on it is connected to a task twice."
             .into(),
     );
     let incomplete = chains(|chain| chain.incomplete.saturating_add(chain.sinks_incomplete));

@@ -38,7 +38,8 @@ pub(crate) fn section(model: &TimingModel, position: usize, jobs: Option<&Jobs>)
             @match task.primary.and_then(|index| Some((index, primary(task)?))) {
                 None => p { "No job was seen: it never waited and continued while it was observed." },
                 Some((_, stream)) if brief(task) => {
-                    p { "Only " (counted(stream.jobs, "job")) " seen from release to end: too few for meaningful figures." }
+                    p { "Only " (counted(stream.jobs, "job")) " seen from release to end: too few for \
+                                                               meaningful figures." }
                     ul { @for line in demand(stream).into_iter().chain(completion(stream)) { li { (line) } } }
                 },
                 Some((index, stream)) => {
@@ -272,7 +273,8 @@ fn absent(jobs: Option<&Jobs>, seen: Option<&StreamJobs>) -> Markup {
     html! {
         @match (jobs, seen) {
             (None, _) => p.missing {
-                "The release raster and the histograms of lateness, cost and response need " a href="#recording" { "a recording" } "."
+                "The release raster and the histograms of lateness, cost and response need \
+                 " a href="#recording" { "a recording" } "."
             },
             (Some(_), None) => p.missing { "No release raster or histograms: none of the recordings has a \
                 job of this stream." },
@@ -387,8 +389,8 @@ pub(crate) fn transitions(model: &TimingModel, order: &[usize]) -> Markup {
         @if !changing.is_empty() {
             section #transitions aria-labelledby="transitions-title" {
                 h2 #transitions-title { "Task transitions" }
-                p { "These threads changed during the observation: a new task begins where the policy, priority, affinity or \
-                    program of a thread changes, or where records of it are missing." }
+                p { "These threads changed during the observation: a new task begins where the policy, \
+                     priority, affinity or program of a thread changes, or where records of it are missing." }
                 div.scroll tabindex="0" role="region" aria-labelledby="transitions-title" {
                     table {
                         thead { tr {

@@ -22,8 +22,8 @@ pub(super) fn name(chain: &Chain) -> String {
 /// Everything about chains.
 pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
     if flow.chains_omitted {
-        return html! { p { "There are too many paths from sources to sinks to follow them all; name those that you want: punctual chains \
-        TRACE --chain TASK,TASK,… -o FILE" } };
+        return html! { p { "There are too many paths from sources to sinks to follow them all; name those \
+        that you want: punctual chains TRACE --chain TASK,TASK,… -o FILE" } };
     }
     if flow.chains.is_empty() {
         return html! { p { "No chains: no task's data activate another." } };
@@ -40,8 +40,9 @@ pub(super) fn chains(flow: &Dataflow, begin: Instant) -> Markup {
         .map(|(name, reaction, age)| Row { name: name.clone(), boxes: [reaction.as_ref(), age.as_ref()] })
         .collect();
     let kinds = Kinds { names: ["Reaction time", "Data age"], classes: ["reaction", "age"] };
-    let caption = "Reaction time: from the activation of a source's instance to the end of the first sink instance that has read its datum or a later one. \
-                   Data age: from the activation of the source instance of the newest datum that a sink instance has read to its end.";
+    let caption = "Reaction time: from the activation of a source's instance to the end of the first sink \
+                   instance that has read its datum or a later one. Data age: from the activation of the \
+                   source instance of the newest datum that a sink instance has read to its end.";
     html! {
         div.figures { (boxes::figure("End-to-end latency", &rows, &kinds, caption)) }
         (table(flow))
@@ -126,8 +127,8 @@ fn worst(flow: &Dataflow, begin: Instant) -> Markup {
                 (scale.axis())
                 @if drawn.len() > MOST_WORST { p.missing { (counted((drawn.len() - MOST_WORST) as u64, "chain")) " more in the table." } }
                 figcaption {
-                    "The upper bar of each chain shows the sum of each part, the lower one the path of that datum in time. All are to one \
-                     scale."
+                    "The upper bar of each chain shows the sum of each part, the lower one the path of that \
+                     datum in time. All are to one scale."
                 }
             }
         }

@@ -58,8 +58,9 @@ pub(super) fn figure(flow: &Dataflow) -> Markup {
             }
             (key(flow))
             figcaption {
-                "Boxes are tasks, with their greatest execution time C; rounded boxes are channels, with their pushes. The number at an arrow to a task counts its \
-                 activations that came in a push on that channel; at one to a channel, the pushes of that task, where others push on it too. \
+                "Boxes are tasks, with their greatest execution time C; rounded boxes are channels, with \
+                 their pushes. The number at an arrow to a task counts its activations that came in a push \
+                 on that channel; at one to a channel, the pushes of that task, where others push on it too. \
                  Data flow from left to right; edges that lead back run below."
             }
             details {

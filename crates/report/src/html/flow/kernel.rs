@@ -15,8 +15,9 @@ pub(super) fn split(flow: &Dataflow) -> Markup {
         div #flow-kernel {
             h3 { "Execution times by what the kernel did meanwhile" }
             p {
-                "The parts of each execution sum up to it. Running: on a processor. Preempted: ready, without a processor. \
-                 Suspended: waiting for something. Not split: executions that the recording does not fully cover."
+                "The parts of each execution sum up to it. Running: on a processor. Preempted: ready, \
+                 without a processor. Suspended: waiting for something. Not split: executions that the \
+                 recording does not fully cover."
             }
             (cell::table(SPLIT, kernel_rows(flow), "Execution times by what the kernel did as a table"))
         }

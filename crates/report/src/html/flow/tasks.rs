@@ -55,8 +55,8 @@ pub(super) fn activations(flow: &Dataflow, first: usize) -> Markup {
         flow.tasks.iter().enumerate().filter(|(_, task)| has_curve(task)).collect();
     html! {
         p {
-            "Beyond the observation, curves are dashed: extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its inverse; safe if \
-             no two activations ever come closer than the closest observed."
+            "Beyond the observation, curves are dashed: extrapolated by δ⁻(n + 1) = δ⁻(n) + δ⁻(2) and its \
+             inverse; safe if no two activations ever come closer than the closest observed."
         }
         @if drawn.is_empty() { p.missing { "No task was activated twice." } }
         @for (position, task) in drawn.iter().take(MOST_DRAWN) {
@@ -82,14 +82,16 @@ fn curves(task: &FlowTask, stream: usize) -> Markup {
         figure.plot data-kind="activations" data-stream=(stream) {
             h4 { "Arrival curves η⁺ and η⁻" }
             figcaption {
-                "How many activations any interval of length Δ has, at most (η⁺) and at least (η⁻). Of " (counted(task.activations, "activation")) ", no two came closer than "
+                "How many activations any interval of length Δ has, at most (η⁺) and at least (η⁻). Of \
+                 " (counted(task.activations, "activation")) ", no two came closer than "
                 (closest) (apart) ". Beyond " (last) " the bound is extrapolated."
             }
         }
         figure.plot data-kind="distances" data-stream=(stream) {
             h4 { "Distance functions δ⁻ and δ⁺" }
             figcaption {
-                "The time that n activations in a row span, at least (δ⁻) and at most (δ⁺). Beyond " (count(known)) " activations δ⁻ is extrapolated and δ⁺ is unknown."
+                "The time that n activations in a row span, at least (δ⁻) and at most (δ⁺). Beyond \
+                 " (count(known)) " activations δ⁻ is extrapolated and δ⁺ is unknown."
             }
         }
     }
