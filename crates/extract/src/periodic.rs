@@ -403,8 +403,8 @@ fn keep_stall(stalls: &mut Vec<(i64, i64)>, stall: (i64, i64)) {
     stalls.truncate(MOST_STALLS);
 }
 
-/// Keeps the first slips. Those at one instant are ordered by size, so that the order in which pieces merge does
-/// not show.
+/// Keeps the first slips. Those at one instant are ordered by size, so that the order in which pieces merge
+/// does not show.
 fn keep_slip(slips: &mut Vec<(i64, i64)>, at: i64, activations: i64) {
     let place = slips.partition_point(|slip| *slip <= (at, activations));
     slips.insert(place, (at, activations));

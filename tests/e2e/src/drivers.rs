@@ -54,8 +54,8 @@ const fn row(driver: &'static str, call: &'static str, on: On, period: Period) -
 
 const ROWS: &[Row] = &[
     row("sleep_absolute", "clock_nanosleep", Clock("CLOCK_MONOTONIC", Absolute), Exact),
-    row("sleep_absolute_realtime", "clock_nanosleep", Clock("CLOCK_REALTIME", Absolute), Configured),
-    row("sleep_absolute_boottime", "clock_nanosleep", Clock("CLOCK_BOOTTIME", Absolute), Configured),
+    row("sleep_absolute_realtime", "clock_nanosleep", Clock("CLOCK_REALTIME", Absolute), Exact),
+    row("sleep_absolute_boottime", "clock_nanosleep", Clock("CLOCK_BOOTTIME", Absolute), Exact),
     row("sleep_relative", "clock_nanosleep", Clock("CLOCK_MONOTONIC", Relative), Configured),
     row("sleep_relative_realtime", "clock_nanosleep", Clock("CLOCK_REALTIME", Relative), Configured),
     row("nanosleep", "nanosleep", Clock("CLOCK_MONOTONIC", Relative), Configured),

@@ -25,9 +25,23 @@ void sleep_to_arrival(struct run *run)
 		"clock_nanosleep");
 }
 
+static int64_t ahead; // of CLOCK_MONOTONIC
+
+static void read_realtime(struct run *run)
+{
+	(void)run;
+	ahead = now_on(CLOCK_REALTIME) - now_ns();
+}
+
+static void read_boottime(struct run *run)
+{
+	(void)run;
+	ahead = now_on(CLOCK_BOOTTIME) - now_ns();
+}
+
 static void sleep_to_arrival_on(struct run *run, clockid_t clock)
 {
-	struct timespec t = timespec_of(next_arrival(run) - now_ns() + now_on(clock));
+	struct timespec t = timespec_of(next_arrival(run) + ahead);
 	must(syscall(SYS_clock_nanosleep, clock, TIMER_ABSTIME, &t, NULL), "clock_nanosleep");
 }
 
@@ -157,11 +171,13 @@ const struct driver time_drivers[] = {
 	{.name = "sleep_absolute_realtime",
 		.call = "clock_nanosleep",
 		.object = "clock",
+		.begin = read_realtime,
 		.wait = sleep_to_arrival_realtime,
 		.own_time = true},
 	{.name = "sleep_absolute_boottime",
 		.call = "clock_nanosleep",
 		.object = "clock",
+		.begin = read_boottime,
 		.wait = sleep_to_arrival_boottime,
 		.own_time = true},
 	{.name = "sleep_relative",

@@ -73,8 +73,19 @@ enum hrtimer_restart { HRTIMER_NORESTART };
 struct timerqueue_node {
 	__s64 expires;
 };
+enum hrtimer_base_type {
+	HRTIMER_BASE_MONOTONIC,
+	HRTIMER_BASE_REALTIME,
+	HRTIMER_BASE_BOOTTIME,
+	HRTIMER_BASE_TAI,
+};
+struct hrtimer_cpu_base;
 struct hrtimer_clock_base {
+	struct hrtimer_cpu_base *cpu_base;
 	__s64 offset; /* how far its clock is ahead of CLOCK_MONOTONIC */
+};
+struct hrtimer_cpu_base {
+	struct hrtimer_clock_base clock_base[1]; /* by hrtimer_base_type */
 };
 struct hrtimer {
 	struct timerqueue_node node;

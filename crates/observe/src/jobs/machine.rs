@@ -1,6 +1,6 @@
-//! The programs' state machine, compiled for user space (`tests/machine`): against a thread whose true processor
-//! time is known, from which time is stolen, whose account is stale and of which some events are not seen; and
-//! against sleeps that signals disturb.
+//! The programs' state machine, compiled for user space (`tests/machine`): against a thread whose true
+//! processor time is known, from which time is stolen, whose account is stale and of which some events are
+//! not seen; and against sleeps that signals disturb.
 
 use super::records::{Entry, decode};
 use proptest::prelude::*;
@@ -63,14 +63,20 @@ enum Seen {
 
 fn step(all_is_seen: bool) -> impl Strategy<Value = Step> {
     let rarely = u32::from(!all_is_seen);
-    let seen = prop_oneof![6 => Just(Seen::All), rarely => Just(Seen::Stop), rarely => Just(Seen::StopOnly), rarely => Just(Seen::Nothing)];
+    let seen = prop_oneof![
+        6 => Just(Seen::All),
+        rarely => Just(Seen::Stop),
+        rarely => Just(Seen::StopOnly),
+        rarely => Just(Seen::Nothing),
+    ];
     let stolen = prop_oneof![2 => Just(0), 1 => 1..3_000_u64, 1 => 1..2_000_000_u64];
     let is_seen = prop_oneof![4 => Just(true), rarely => Just(false)];
     prop_oneof![
         6 => (0..300_000_u64, stolen).prop_map(|(had, stolen)| Step::Runs { had, stolen }),
         1 => Just(Step::Tick),
         1 => (0..1_000_000_u64, is_seen).prop_map(|(away, is_seen)| Step::Preempted { away, is_seen }),
-        4 => (0..2_000_u64, prop::option::weighted(0.2, 0..1_000_000_u64)).prop_map(|(inside, away)| Step::Finds { inside, away }),
+        4 => (0..2_000_u64, prop::option::weighted(0.2, 0..1_000_000_u64))
+            .prop_map(|(inside, away)| Step::Finds { inside, away }),
         2 => (1..1_000_000_u64, seen).prop_map(|(asleep, seen)| Step::Waits { asleep, seen }),
         1 => (1..1_000_000_u64).prop_map(|asleep| Step::Suspended { asleep }),
     ]
@@ -218,7 +224,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_job_costs_too_little_and_all_no_more_than_there_was(steps in prop::collection::vec(step(true), 1..80)) {
+    fn no_job_costs_too_little_and_all_no_more_than_there_was(
+        steps in prop::collection::vec(step(true), 1..80)
+    ) {
         let world = World::tell(&steps);
         let costs = costs_of(&records_of(&world.events));
         prop_assert_eq!(costs.len() + 1, world.borders.len());
@@ -228,7 +236,8 @@ proptest! {
         }
         let sum: u64 = costs.iter().map(|(cost, _)| cost).sum();
         let (first, last) = (world.borders[0], world.borders[world.borders.len() - 1]);
-        prop_assert!(sum <= last.on_processor - first.on_processor, "{sum} in {}", last.on_processor - first.on_processor);
+        let on_processor = last.on_processor - first.on_processor;
+        prop_assert!(sum <= on_processor, "{sum} in {on_processor}");
     }
 
     #[test]
@@ -319,8 +328,8 @@ fn two_stops_in_a_sleep_are_one_sleep() {
     );
 }
 
-/// The signal wakes the thread, and the timer goes off before it has a processor: the call has slept until its
-/// time, but the only wake-up is the signal's.
+/// The signal wakes the thread, and the timer goes off before it has a processor: the call has slept until
+/// its time, but the only wake-up is the signal's.
 #[test]
 fn a_signal_just_before_the_time_leaves_the_arrival() {
     expect_release(
@@ -391,6 +400,29 @@ fn a_restart_that_is_not_seen_leaves_the_arrival() {
 fn a_sleep_that_is_cut_short_has_no_arrival() {
     let activations = sleeps(&[("wake", 5_000_000, 0), ("in", 5_001_000, 0), ("exit", 5_002_000, -4)]);
     assert_eq!(activations[0].arrival, None);
+}
+
+/// The arrival of a sleep until 10 ms behind this time of CLOCK_REALTIME, which is set by so much meanwhile.
+fn arrival_of_sleep_on_realtime(set_by: i64) -> Option<u64> {
+    const AHEAD: i64 = 1_700_000_000_000_000_000;
+    let (until, set) = (AHEAD + 10_000_000, AHEAD + set_by);
+    let text = format!(
+        "in 1000 0 0\nahead 1500 0 {AHEAD}\nuntil 2000 0 {until}\nout 3000 0 1\nahead 4000 0 {set}
+         wake 12000000 0 0\nin 12001000 0 0\nexit 12002000 0 0\n"
+    );
+    let records = records_of(&text);
+    let mut arrivals = records.iter().filter_map(|record| match record {
+        Record::Activation(activation) => Some(activation.arrival),
+        _ => None,
+    });
+    arrivals.next().expect("it returned").map(Instant::ns)
+}
+
+#[test]
+fn a_sleep_on_another_clock_has_an_arrival_on_ours() {
+    assert_eq!(arrival_of_sleep_on_realtime(0), Some(10_000_000));
+    assert_eq!(arrival_of_sleep_on_realtime(-2_000_000), Some(12_000_000));
+    assert_eq!(arrival_of_sleep_on_realtime(1_000_000), Some(9_000_000));
 }
 
 /// What moved the release of a sleep until 10 ms, whose timer comes 2 ms late, if so much was taken from the

@@ -12,7 +12,7 @@
  *   timer   it calls read on a timerfd
  *   signal  it calls rt_sigtimedwait for the signal of a POSIX timer
  *   next    both timers, which expire each millisecond, expire next at ARGUMENT, of their clock
- *   ahead   their clock is ahead of ours by ARGUMENT
+ *   ahead   their clock, and that of sleeps, is CLOCK_REALTIME, ahead of ours by ARGUMENT
  *   stolen  a hypervisor has taken ARGUMENT in all from the processor
  *   taken   the call, which returns next, takes as many expirations of its timer as ARGUMENT
  *   until   it calls clock_nanosleep; ARGUMENT is the absolute time
@@ -36,13 +36,17 @@ static struct rq queue;
 static struct cfs_rq group = {.rq = &queue};
 static struct inode inode = {.i_mode = S_IFIFO, .i_ino = 7};
 static struct file pipe_file = {.f_inode = &inode};
-static struct hrtimer_clock_base clock_base;
+/* The bases of all clocks, one behind the other. */
+static struct {
+	struct hrtimer_cpu_base first;
+	struct hrtimer_clock_base others[3];
+} bases = {.first.clock_base[0].cpu_base = &bases.first};
 static struct timerfd_ctx timer = {
-	.t.tmr.base = &clock_base, .tintv = 1000000, .clockid = CLOCK_MONOTONIC};
+	.t.tmr.base = &bases.first.clock_base[0], .tintv = 1000000, .clockid = CLOCK_MONOTONIC};
 static struct k_itimer posix_timer = {.it_id = 3,
 	.it_interval = 1000000,
 	.it_clock = CLOCK_MONOTONIC,
-	.it.real.timer.base = &clock_base};
+	.it.real.timer.base = &bases.first.clock_base[0]};
 static struct k_itimer other_timer = {.list.next = &posix_timer.list, .it_id = 4};
 static struct super_block anonymous = {.s_magic = ANON_INODE_MAGIC};
 static struct inode timer_inode = {.i_sb = &anonymous};
@@ -59,7 +63,8 @@ static struct task_struct task = {.pid = 9,
 	.rt_priority = 50,
 	.nr_cpus_allowed = 1,
 	.files = &files,
-	.signal = &signals};
+	.signal = &signals,
+	.dl.dl_timer.base = &bases.first.clock_base[0]};
 static struct task_struct idle;
 static struct pt_regs registers;
 static __u64 buffer[128];
@@ -173,10 +178,12 @@ static void read_from(int of)
 	on_enter(&registers, current_call);
 }
 
+static int clock_of_sleeps = CLOCK_MONOTONIC;
+
 static void begin_to_sleep(void)
 {
 	current_call = CALL_CLOCK_NANOSLEEP;
-	SET_CALL(CLOCK_NANOSLEEP, CLOCK_MONOTONIC, TIMER_ABSTIME, (unsigned long)&sleep_until);
+	SET_CALL(CLOCK_NANOSLEEP, clock_of_sleeps, TIMER_ABSTIME, (unsigned long)&sleep_until);
 	on_enter(&registers, current_call);
 }
 
@@ -193,8 +200,10 @@ static void set_kernel(const char *what, long long argument)
 	if (strcmp(what, "next") == 0) {
 		timer.t.tmr.node.expires = posix_timer.it.real.timer.node.expires = argument;
 	} else if (strcmp(what, "ahead") == 0) {
-		timer.clockid = posix_timer.it_clock = CLOCK_REALTIME;
-		clock_base.offset = argument;
+		timer.clockid = posix_timer.it_clock = clock_of_sleeps = CLOCK_REALTIME;
+		timer.t.tmr.base = posix_timer.it.real.timer.base =
+			&bases.others[HRTIMER_BASE_REALTIME - 1];
+		bases.others[HRTIMER_BASE_REALTIME - 1].offset = argument;
 	} else if (strcmp(what, "taken") == 0) {
 		expirations = argument;
 		siginfo.si_overrun = argument - 1;

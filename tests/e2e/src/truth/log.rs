@@ -106,8 +106,8 @@ impl std::ops::AddAssign for Costs {
     }
 }
 
-/// The logged jobs that were in each listed one: those that began after the one before it had ended. Both are in
-/// order. A start that was not seen itself may be late.
+/// The logged jobs that were in each listed one: those that began after the one before it had ended. Both are
+/// in order. A start that was not seen itself may be late.
 fn contained<'a>(
     listed: &'a [Listed],
     logged: &'a [Logged],

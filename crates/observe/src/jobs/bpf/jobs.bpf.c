@@ -366,7 +366,10 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 			report_signal(task, &as_taken, &timer);
 		if (timer.expirations)
 			note_timer(thread, task, &timer);
-		thread->disturbance = DISTURBANCE_NONE;
+		/* The signal is what it waits for, unless it was stopped before that came. */
+		thread->disturbance = thread->first_stop && thread->sleep == SLEEP_STOPPED
+					      ? DISTURBANCE_SIGNAL
+					      : DISTURBANCE_NONE;
 		finish_call(thread, task, task->nvcsw, -ERESTARTNOHAND, bpf_ktime_get_ns());
 	} else {
 		finish_call(thread, task, task->nvcsw, -EINTR, bpf_ktime_get_ns());

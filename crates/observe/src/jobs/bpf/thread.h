@@ -367,6 +367,9 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 	__u64 voluntary_switches, long result, __u64 now)
 {
 	settle_sleep(thread, task, voluntary_switches, now);
+	/* A clock that was set meanwhile has moved the end of the sleep. */
+	if (thread->object_class == OBJECT_CLOCK_ABSOLUTE && thread->number != CLOCK_MONOTONIC)
+		thread->arrival = end_of_sleep(thread->number, thread->until);
 	if (thread->first_stop) {
 		if (thread->arrival > thread->latest)
 			settle_arrival(thread, result, now);

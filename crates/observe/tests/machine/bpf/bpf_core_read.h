@@ -6,6 +6,7 @@
 #define bpf_core_field_exists(...)	     1
 #define bpf_core_field_offset(type, field)   __builtin_offsetof(type, field)
 #define bpf_core_type_size(type)	     sizeof(type)
+#define bpf_core_enum_value(type, value)     (value)
 #define bpf_ksym_exists(symbol)		     0
 #define READ_1(from, a)			     ((from)->a)
 #define READ_2(from, a, b)		     ((from)->a->b)
