@@ -41,7 +41,13 @@ impl<T: 'static> Ring<T> {
     }
 
     /// Hands on everything in the buffer; returns how many entries that was.
-    pub fn drain(&mut self, mut each: impl FnMut(T)) -> Result<usize, Error> {
+    pub fn drain(&mut self, each: impl FnMut(T)) -> Result<usize, Error> {
+        self.drain_at_most(usize::MAX, each)
+    }
+
+    /// The same, but ends after `most` entries or a few more: where entries come faster than they are taken,
+    /// `drain` would never end.
+    pub fn drain_at_most(&mut self, most: usize, mut each: impl FnMut(T)) -> Result<usize, Error> {
         let mut total = 0;
         loop {
             let result = self.ring.consume_raw_n(BATCH);
@@ -52,7 +58,7 @@ impl<T: 'static> Ring<T> {
             let mut inbox = self.inbox.borrow_mut();
             total += inbox.entries.len();
             inbox.entries.drain(..).for_each(&mut each);
-            if (result as usize) < BATCH {
+            if (result as usize) < BATCH || total >= most {
                 return Ok(total);
             }
         }

@@ -27,6 +27,9 @@ mod skeleton {
 /// How long a command may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(3);
 
+/// About as many records as fit into the buffer.
+const BUFFERED: usize = 1 << 16;
+
 /// A measurement under way. The programs leave the kernel when it is dropped.
 pub struct Meter {
     loaded: Loaded,
@@ -34,6 +37,7 @@ pub struct Meter {
     symbols: Option<Symbols>,
     command: Option<Running>,
     skipped_before: u64,
+    has_ended: bool,
     /// When it began: all programs were attached by then.
     pub from: Instant,
 }
@@ -68,12 +72,14 @@ impl Meter {
         let command = waiting.map(Waiting::go).transpose()?;
         // Without the right to read them, functions have no names.
         let symbols = Symbols::read().ok();
-        Ok(Meter { loaded, ring, symbols, command, skipped_before, from })
+        Ok(Meter { loaded, ring, symbols, command, skipped_before, has_ended: false, from })
     }
 
-    /// Hands on everything since the last call, in the order of each processor.
+    /// Hands on what came since the last call, in the order of each processor: everything once the measurement
+    /// has ended, before that at most what fits into the buffer.
     pub fn drain(&mut self, each: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        self.ring.drain(each).map(drop)
+        let most = if self.has_ended { usize::MAX } else { BUFFERED };
+        self.ring.drain_at_most(most, each).map(drop)
     }
 
     /// What was measured on a processor so far.
@@ -105,6 +111,7 @@ impl Meter {
     /// nevertheless.
     pub fn stop(&mut self) -> Result<Option<u32>, Error> {
         self.loaded.set_active(false)?;
+        self.has_ended = true;
         // Programs that began before may be halfway; they take microseconds.
         std::thread::sleep(Duration::from_millis(1));
         let Some(command) = &mut self.command else { return Ok(None) };

@@ -342,7 +342,7 @@ pub(crate) fn terms(bounds: &Bounds<'_>) -> String {
     format!("Sliding window: L_IF {}{parts}{result}", bounds.interference_free())
 }
 
-fn lateness(timers: &punctual_model::latency::Timers, begin: Instant) -> String {
+pub(crate) fn lateness(timers: &punctual_model::latency::Timers, begin: Instant) -> String {
     let mean = timers.total_ns.ns().checked_div(timers.expired).map(Duration::from_ns);
     let latest = timers.lateness.culprit.as_ref().map(|culprit| {
         let at = crate::text::since(culprit.at_ns.since(begin));

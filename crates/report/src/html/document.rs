@@ -4,6 +4,7 @@ use super::data;
 use super::flow::{self, States};
 use super::head::{THEME, head, theme};
 use super::jobs::Jobs;
+use super::latency;
 use super::overview::{order, table};
 use super::task::{section, transitions};
 use super::time;
@@ -35,7 +36,7 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, t
         html lang="en" {
             (head(&title, &STYLES, &SCRIPTS))
             body {
-                @if has_threads { a.skip href="#tasks" { "To the table of tasks" } } @else { a.skip href="#dataflow" { "To the dataflow program" } }
+                (skip_link(model))
                 (header(model, jobs, &title))
                 (contents(model, &order, has_threads))
                 main {
@@ -45,6 +46,7 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, t
                         (transitions(model, &order))
                     }
                     (flow::sections(model, states, streams))
+                    @if let Some(section) = &model.latency { (latency::sections(section)) }
                     @for &position in &order {
                         (section(model, position, jobs))
                     }
@@ -58,6 +60,16 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, t
         }
     };
     markup.into_string()
+}
+
+/// The first link: past everything that is before the first section.
+fn skip_link(model: &TimingModel) -> Markup {
+    let (id, title) = match (&model.threads, &model.dataflow) {
+        (Some(_), _) => ("tasks", "To the table of tasks"),
+        (None, Some(_)) => ("dataflow", "To the dataflow program"),
+        (None, None) => ("latency", "To the scheduling latency"),
+    };
+    html! { a.skip href={ "#" (id) } { (title) } }
 }
 
 /// Where everything is: a list that stays in view.
@@ -77,6 +89,7 @@ fn contents(model: &TimingModel, order: &[usize], has_threads: bool) -> Markup {
                         li { a href={ "#" (id) } { (title) } }
                     }
                 }
+                @if let Some(section) = &model.latency { (latency::contents(section)) }
             }
             @if has_threads { (time::contents(model, order)) }
         }
@@ -94,6 +107,10 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
             facts.push(clock(model, program.span()));
         }
         facts.extend(flow::facts(program));
+    }
+    if let (Some(section), None, None) = (&model.latency, &model.threads, &model.dataflow) {
+        facts.push(("Observed", how_long(model).trim_start_matches("Observed ").to_owned()));
+        facts.push(clock(model, section.span()));
     }
     let has_lost_records = model.threads.as_ref().is_some_and(|threads| threads.lost_records > 0);
     let is_lossy = model.dataflow.as_ref().is_some_and(|program| !program.losses().is_empty());

@@ -6,7 +6,6 @@ mod chains;
 mod graph;
 mod kernel;
 mod layout;
-mod scale;
 mod states;
 mod tasks;
 

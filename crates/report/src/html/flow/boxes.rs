@@ -1,6 +1,6 @@
 //! Box plots: least, quartiles and greatest of times, a row for each task or chain, and all on one axis.
 
-use super::scale::{Scale, percent};
+use crate::html::scale::{Scale, percent};
 use crate::number::counted;
 use maud::{Markup, html};
 use punctual_model::Duration;

@@ -1,10 +1,10 @@
 //! Chains: box plots of their latencies, and the parts of the worst of each.
 
 use super::boxes::{self, Kinds, Row};
-use super::scale::{Scale, percent};
 use crate::figures::LATENCY;
 use crate::flow::{greatest, latency_rows, since, waited};
 use crate::html::cell;
+use crate::html::scale::{Scale, percent};
 use crate::number::{at_most, count, counted};
 use crate::visible;
 use maud::{Markup, html};

@@ -2,8 +2,8 @@
 //! collected event by event, then drawn.
 
 use super::chains::name;
-use super::scale::{Scale, percent};
 use crate::flow::since;
+use crate::html::scale::{Scale, percent};
 use crate::number::{about, agreeing, counted};
 use crate::visible;
 use maud::{Markup, html};

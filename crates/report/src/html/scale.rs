@@ -13,15 +13,15 @@ const MOST_MARKS: usize = 6;
 
 /// An axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     from: u64,
     until: u64,
-    pub(super) is_log: bool,
+    pub(crate) is_log: bool,
 }
 
 impl Scale {
     /// For these values, logarithmic where they are far apart.
-    pub(super) fn new(values: impl Iterator<Item = Duration> + Clone) -> Scale {
+    pub(crate) fn new(values: impl Iterator<Item = Duration> + Clone) -> Scale {
         let greatest = values.clone().map(Duration::ns).max().unwrap_or(0).max(1);
         let least = values.map(Duration::ns).filter(|ns| *ns > 0).min().unwrap_or(1);
         let is_log = greatest / least >= SPREAD;
@@ -30,12 +30,12 @@ impl Scale {
     }
 
     /// From zero to this, evenly.
-    pub(super) fn linear(until: Duration) -> Scale {
+    pub(crate) fn linear(until: Duration) -> Scale {
         Scale { from: 0, until: until.ns().max(1), is_log: false }
     }
 
     /// Between 0 and 100. Zero lies at the left end, also of a logarithmic axis.
-    pub(super) fn percent(&self, value: Duration) -> f64 {
+    pub(crate) fn percent(&self, value: Duration) -> f64 {
         let value = value.ns().clamp(self.from, self.until);
         let share = if self.is_log {
             let from = self.from as f64;
@@ -63,7 +63,7 @@ impl Scale {
     }
 
     /// The axis itself, with its marks.
-    pub(super) fn axis(&self) -> Markup {
+    pub(crate) fn axis(&self) -> Markup {
         html! {
             svg.axis height="18" aria-hidden="true" {
                 @for mark in self.marks() {
@@ -77,7 +77,7 @@ impl Scale {
     }
 
     /// Lines at the marks, behind what is drawn.
-    pub(super) fn grid(&self) -> Markup {
+    pub(crate) fn grid(&self) -> Markup {
         html! {
             @for mark in self.marks() {
                 @let at = percent(self.percent(mark));
@@ -96,7 +96,7 @@ fn anchor(at: f64) -> &'static str {
 }
 
 /// As an attribute: to a hundredth.
-pub(super) fn percent(value: f64) -> String {
+pub(crate) fn percent(value: f64) -> String {
     format!("{}%", (value * 100.0).round() / 100.0)
 }
 
