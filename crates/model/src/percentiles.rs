@@ -1,15 +1,15 @@
 //! Percentiles of the times of a stream.
 
-use crate::read::ReadError;
 use crate::section::Valid;
 use crate::time::Duration;
+use crate::valid::rising;
 use serde::{Deserialize, Serialize};
 
-/// How the times of one stream are distributed. Each value is at least the exact one, and at most one part in
-/// [`QUANTILE_ERROR_PARTS`] above it; of lateness only where arrivals are known, else it is that of a sample.
+/// Percentiles of the times of a stream. Each is at least the exact value, and at most one part in
+/// [`QUANTILE_ERROR_PARTS`] above it; lateness only if arrivals are known, otherwise it is from a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles {
-    /// From the arrival (known, or that of the typical periodic model) to the latest bound of the release.
+    /// Time from the arrival (known, or of the typical periodic model) to the latest bound of the release.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub lateness: Option<Quantiles>,
     /// Processor time of a job.
@@ -20,13 +20,14 @@ pub struct Percentiles {
     pub response: Option<Quantiles>,
 }
 
-/// A quantile is at most one part in so many above the exact one.
+/// A percentile is at most one part in this many above the exact value.
 pub const QUANTILE_ERROR_PARTS: u64 = 64;
 
-/// The least values that so many per cent of all do not exceed.
+/// The least values that 50, 90, 99 and 99.9 % of all do not exceed: the upper tail, for threads. Dataflow
+/// programs have a [`crate::dataflow::Distribution`], for box plots; both come from the same histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles {
-    /// Half of them.
+    /// 50 %.
     pub p50_ns: Duration,
     /// 90 %.
     pub p90_ns: Duration,
@@ -37,7 +38,7 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// Each with how many in a thousand do not exceed it, the least first.
+    /// Each value with how many in a thousand do not exceed it, in ascending order.
     pub fn each(&self) -> [(u64, Duration); 4] {
         [(500, self.p50_ns), (900, self.p90_ns), (990, self.p99_ns), (999, self.p999_ns)]
     }
@@ -46,22 +47,15 @@ impl Quantiles {
 impl Percentiles {
     pub(crate) fn validate(&self, path: &str) -> Valid {
         let all = [("lateness", &self.lateness), ("cost", &self.cost), ("response", &self.response)];
-        let all = all.into_iter().filter_map(|(name, quantiles)| Some((name, quantiles.as_ref()?)));
-        for (name, quantiles) in all {
-            let names = ["p50_ns", "p90_ns", "p99_ns", "p999_ns"];
-            let values = quantiles.each().map(|(_, value)| value);
-            if let Some(index) = values.windows(2).position(|pair| pair[1] < pair[0]) {
-                let (path, expected) = (
-                    format!("{path}.{name}.{}", names[index + 1]),
-                    format!("no less than `{}`", names[index]),
-                );
-                return Err(ReadError::value(
-                    path,
-                    format!("{expected} ({})", values[index].ns()),
-                    values[index + 1].ns(),
-                ));
-            }
-        }
-        Ok(())
+        let mut present = all.into_iter().filter_map(|(name, quantiles)| Some((name, quantiles.as_ref()?)));
+        present.try_for_each(|(name, quantiles)| {
+            let fields = [
+                ("p50_ns", quantiles.p50_ns),
+                ("p90_ns", quantiles.p90_ns),
+                ("p99_ns", quantiles.p99_ns),
+                ("p999_ns", quantiles.p999_ns),
+            ];
+            rising(&format!("{path}.{name}"), &fields)
+        })
     }
 }

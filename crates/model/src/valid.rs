@@ -51,3 +51,15 @@ pub(crate) fn never_decreases(path: &str, values: &[Duration]) -> Valid {
         None => Ok(()),
     }
 }
+
+/// Checks fields of a place that must not decrease, each with its name.
+pub(crate) fn rising(path: &str, fields: &[(&str, Duration)]) -> Valid {
+    match fields.windows(2).find(|pair| pair[1].1 < pair[0].1) {
+        Some(pair) => Err(ReadError::value(
+            format!("{path}.{}", pair[1].0),
+            format!("no less than `{}` ({})", pair[0].0, pair[0].1.ns()),
+            pair[1].1.ns(),
+        )),
+        None => Ok(()),
+    }
+}

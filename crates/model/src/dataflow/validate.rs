@@ -4,7 +4,7 @@ use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, T
 use crate::read::ReadError;
 use crate::section::Valid;
 use crate::time::Duration;
-use crate::valid::span;
+use crate::valid::{rising, span};
 use std::collections::HashSet;
 
 pub(super) fn dataflow(path: &str, flow: &Dataflow) -> Valid {
@@ -123,13 +123,7 @@ fn distribution(path: &str, value: &Distribution) -> Valid {
         ("quartile_3_ns", value.quartile_3_ns),
         ("max_ns", value.max_ns),
     ];
-    match ends.windows(2).find(|pair| pair[1].1 < pair[0].1) {
-        Some(pair) => {
-            let expected = format!("no less than `{}` ({})", pair[0].0, pair[0].1.ns());
-            Err(ReadError::value(format!("{path}.{}", pair[1].0), expected, pair[1].1.ns()))
-        }
-        None => Ok(()),
-    }
+    rising(path, &ends)
 }
 
 fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&str>) -> Valid {
