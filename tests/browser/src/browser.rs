@@ -1,4 +1,4 @@
-//! A browser with one page open: what it reports, what its script says, keys and mouse.
+//! A browser with a page: its reports, its script, keys and mouse.
 
 use crate::{Result, fail};
 use headless_chrome::protocol::cdp::types::Event;
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long anything is waited for; far more than it takes.
+/// Time limit of waits, far longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where Chromium is: `CHROMIUM`, else what is on the path.
+/// Chromium: `CHROMIUM`, otherwise the one on the path.
 pub fn chromium() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("CHROMIUM") {
         return Some(named.into());
@@ -25,12 +25,12 @@ pub fn chromium() -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// Where each test leaves a picture of what it saw at its end, if anywhere.
+/// The folder where each test leaves a picture at its end, if any.
 fn pictures() -> Option<PathBuf> {
     std::env::var_os("BROWSER_PICTURES").map(PathBuf::from)
 }
 
-/// One browser for all tests, each of which has its own tab: starting takes longer than most of them.
+/// One browser for all tests, with a tab for each: starting one takes longer than most tests.
 pub struct Chromium(Browser);
 
 impl Chromium {
@@ -62,7 +62,7 @@ impl Drop for Opened {
 }
 
 impl Opened {
-    /// Opens a file, in a window of this size.
+    /// Opens a file in a window of this size.
     pub fn new(chromium: &Chromium, page: &Path, width: u32, height: u32) -> Result<Self> {
         let tab = chromium.0.new_tab()?;
         tab.set_default_timeout(PATIENCE);
@@ -97,7 +97,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Makes the window this large.
+    /// Resizes the window.
     pub fn window(&self, width: u32, height: u32) -> Result {
         self.tab.call_method(Emulation::SetDeviceMetricsOverride {
             width,
@@ -118,7 +118,7 @@ impl Opened {
         Ok(())
     }
 
-    /// Makes the system's colours dark or light, or the medium paper.
+    /// Sets the system's colours to dark or light, or the medium to paper.
     pub fn system(&self, medium: &str, colours: &str) -> Result {
         let feature = Emulation::MediaFeature { name: "prefers-color-scheme".into(), value: colours.into() };
         self.tab.call_method(Emulation::SetEmulatedMedia {
@@ -128,7 +128,7 @@ impl Opened {
         Ok(())
     }
 
-    /// What an expression comes to.
+    /// The value of an expression.
     pub fn ask(&self, expression: &str) -> Result<Value> {
         // By value, whatever it is: as JSON.
         let wrapped = format!("(async () => JSON.stringify(await ({expression}) ?? null))()");
@@ -153,7 +153,7 @@ impl Opened {
         value.as_f64().ok_or_else(|| format!("{expression} is {value}, no number").into())
     }
 
-    /// Waits, picture by picture, until something is so.
+    /// Waits, frame by frame, until an expression is true.
     pub fn until(&self, condition: &str) -> Result {
         let wait = format!(
             "new Promise((done, failed) => {{
@@ -170,7 +170,7 @@ impl Opened {
             .ok_or_else(|| format!("never so: {condition}").into())
     }
 
-    /// Checks that something is so.
+    /// Checks that an expression is true.
     pub fn expect(&self, condition: &str) -> Result {
         match self.ask(condition)? {
             Value::Bool(true) => Ok(()),
@@ -178,7 +178,7 @@ impl Opened {
         }
     }
 
-    /// Brings an element into view and waits until that is so.
+    /// Scrolls an element into view and waits until it is there.
     pub fn scroll_to(&self, selector: &str) -> Result {
         self.ask(&format!(
             "document.querySelector({selector:?}).scrollIntoView({{ block: 'center', behavior: 'instant' }})"
@@ -205,7 +205,7 @@ impl Opened {
         self.mouse(Input::DispatchMouseEventTypeOption::MouseReleased, x, y, 1)
     }
 
-    /// Clicks twice there.
+    /// Double-clicks in the middle of an element.
     pub fn double_click(&self, selector: &str) -> Result {
         let (x, y) = self.place(selector, 0.5, 0.5)?;
         for clicks in 1..=2 {
@@ -221,7 +221,7 @@ impl Opened {
         self.mouse(Input::DispatchMouseEventTypeOption::MouseMoved, x, y, 0)
     }
 
-    /// Draws with the mouse from one place of an element to another, at half its height.
+    /// Drags the mouse from one place of an element to another, at half its height.
     pub fn drag(&self, selector: &str, from: f64, until: f64) -> Result {
         self.hover(selector, from, 0.5)?;
         let (x, y) = self.place(selector, from, 0.5)?;
@@ -262,18 +262,17 @@ impl Opened {
         Ok(())
     }
 
-    /// What the browser complained about so far: errors of scripts, violations of the page's policy, words in
-    /// the console.
+    /// The browser's complaints so far: script errors, violations of the page's policy, console messages.
     pub fn complaints(&self) -> Vec<String> {
         self.complaints.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What it asked for so far, by whatever means.
+    /// All requests so far.
     pub fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Leaves a picture, if pictures are wanted.
+    /// Saves a picture, if requested.
     pub fn picture(&self, name: &str) -> Result {
         let Some(folder) = pictures() else { return Ok(()) };
         let png = self.tab.capture_screenshot(Page::CaptureScreenshotFormatOption::Png, None, None, true)?;
@@ -281,7 +280,7 @@ impl Opened {
         Ok(())
     }
 
-    /// The page as it would be printed.
+    /// The page as printed.
     pub fn printed(&self) -> Result<Vec<u8>> {
         Ok(self.tab.print_to_pdf(None)?)
     }

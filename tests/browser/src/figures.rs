@@ -1,4 +1,4 @@
-//! The figures: drawn, pointed at, zoomed, by mouse and by keys; and that they say what the model says.
+//! The figures: drawn, pointed at, zoomed, by mouse and by keys; their values are those of the model.
 
 use crate::browser::Opened;
 use crate::{Result, Row, ensure, pages};
@@ -9,7 +9,7 @@ const WIDE: (u32, u32) = (1400, 1000);
 pub const ALL: &[Row] = &[
     ("figures: every kind is drawn, in ink", WIDE, drawn),
     ("figures: a stream that is opened is drawn", WIDE, opened),
-    ("figures: pointing tells values", WIDE, hover),
+    ("figures: pointing shows values", WIDE, hover),
     ("figures: dragging zooms, a double click shows all again", WIDE, zoom),
     ("figures: buttons zoom, and scales become logarithmic", WIDE, buttons),
     ("figures: a series can be hidden", WIDE, hidden),
@@ -21,7 +21,7 @@ pub const ALL: &[Row] = &[
     ("figures: the raster marks slips, and releases left out", WIDE, marks),
 ];
 
-/// The first figure of this kind of the task of this name.
+/// The first figure of this kind for the task with this name.
 fn figure(page: &Opened, task: &str, kind: &str) -> Result<String> {
     page.ask(&format!(
         "[...document.querySelectorAll('section.task')].find((task) => task.querySelector('h2 bdi').textContent === {task:?})
@@ -34,12 +34,12 @@ fn figure(page: &Opened, task: &str, kind: &str) -> Result<String> {
     Ok(selector)
 }
 
-/// Where the mouse is over the plot itself.
+/// The mouse position over the plot itself.
 fn over(figure: &str) -> String {
     format!("{figure} .u-over")
 }
 
-/// How many pixels of a canvas are not transparent.
+/// Number of pixels of a canvas that are not transparent.
 pub fn ink(page: &Opened, figure: &str) -> Result<f64> {
     page.number(&format!(
         "(() => {{
@@ -65,7 +65,7 @@ fn place(page: &Opened, figure: &str) -> Result<String> {
     page.text(&format!("document.querySelector('{figure} .place').value"))
 }
 
-/// What the legend tells at the cursor.
+/// The values of the legend at the cursor.
 fn legend(page: &Opened, figure: &str) -> Result<Vec<String>> {
     let values = page.ask(&format!(
         "[...document.querySelectorAll('{figure} .series output')].map((value) => value.value)"
@@ -116,7 +116,7 @@ fn opened(page: &Opened) -> Result {
 
 fn hover(page: &Opened) -> Result {
     let figure = figure(page, "control", "wcet")?;
-    ensure!(place(page, &figure)?.is_empty(), "something is told before anything is pointed at");
+    ensure!(place(page, &figure)?.is_empty(), "values are shown before anything is pointed at");
     page.hover(&over(&figure), 0.5, 0.5)?;
     page.until(&format!("document.querySelector('{figure} .place').value !== ''"))?;
     ensure!(place(page, &figure)?.contains("jobs in a row"), "{}", place(page, &figure)?);
@@ -176,7 +176,7 @@ fn hidden(page: &Opened) -> Result {
     page.expect(&format!("document.querySelector('{first}').getAttribute('aria-pressed') === 'true'"))
 }
 
-/// Jobs that come 10 ms after each other, once 2 ms: the sporadic bound is far above the curves.
+/// Jobs 10 ms apart, once 2 ms: the sporadic bound is far above the curves.
 fn cut(page: &Opened) -> Result {
     let figure = figure(page, "random", "arrivals")?;
     let plot = format!("figures.plots.get(document.querySelector('{figure}')).uplot");
@@ -250,7 +250,7 @@ fn value(text: &str) -> Result<f64> {
     Ok(number * factor)
 }
 
-/// What the page's script says of some intervals and numbers of jobs, against the model's own code.
+/// The page's script against the model's own code, for some intervals and numbers of jobs.
 fn bounds(page: &Opened) -> Result {
     for name in ["control", "burst", "random"] {
         let pages = pages()?;

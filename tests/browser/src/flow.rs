@@ -1,4 +1,4 @@
-//! The page of a dataflow program: what is drawn without a script, and the curves that are drawn with one.
+//! The page of a dataflow program: figures drawn without a script, and curves drawn with one.
 
 use crate::browser::Opened;
 use crate::figures::ink;
@@ -15,12 +15,12 @@ const NARROW: (u32, u32) = (360, 740);
 pub const ALL: &[Row] = &[
     ("flow: the graph goes from left to right, and back below", WIDE, graph),
     ("flow: boxes and bars lie where the numbers are", WIDE, boxes),
-    ("flow: what the kernel did meanwhile stands below the times of tasks", WIDE, kernel),
-    ("flow: curves are drawn, and what is extrapolated is told apart", WIDE, curves),
+    ("flow: the kernel's part is below the times of tasks", WIDE, kernel),
+    ("flow: curves are drawn, and extrapolation is distinguishable", WIDE, curves),
     ("flow: the raster shows states around the worst case", WIDE, raster),
     ("flow: text has contrast, in light and dark", WIDE, look::contrast_of),
     ("flow: a narrow screen does not scroll sideways, the graph does", NARROW, narrow),
-    ("flow: a name is text, whatever it says", WIDE, hostile),
+    ("flow: names are escaped", WIDE, hostile),
     ("flow: prints the curves", WIDE, printed),
 ];
 
@@ -70,7 +70,7 @@ fn events() -> Vec<Item> {
     events
 }
 
-/// As `punctual report TRACE` makes it.
+/// The model that `punctual report TRACE` makes.
 pub fn page() -> Result<String> {
     let names = |names: &[&str]| (0..).zip(names.iter().map(|name| (*name).to_owned())).collect();
     let about = About {
@@ -104,7 +104,7 @@ pub fn page() -> Result<String> {
     Ok(html(&model, None, Some(&states), "plant.timing.json"))
 }
 
-/// All but the first five executions, with 100 µs of each preempted.
+/// All executions except the first five, each with 100 µs preempted.
 fn split(whole: &Distribution) -> ByKernel {
     let count = whole.count - 5;
     let every = |ns: u64| {
@@ -128,7 +128,7 @@ fn split(whole: &Distribution) -> ByKernel {
     ByKernel { executions: count, running, preempted: every(100 * US), suspended: every(0) }
 }
 
-/// Where the text of a node begins on the screen.
+/// The position of a node's text on the screen.
 fn left_of(page: &Opened, name: &str) -> Result<f64> {
     page.number(&format!(
         "[...document.querySelectorAll('svg.graph .node')].find((node) => node.querySelector('text')?.textContent === {name:?})
@@ -195,7 +195,7 @@ fn boxes(page: &Opened) -> Result {
     page.expect("document.querySelectorAll('#flow-chains details ol')[0].children.length === 3")
 }
 
-/// The cells say what the model does, figures end at the right of their columns, and a line is one.
+/// The cells have the model's values, figures are right-aligned, and lines do not wrap.
 fn kernel(page: &Opened) -> Result {
     page.scroll_to("#flow-kernel")?;
     page.expect(

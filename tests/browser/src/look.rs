@@ -1,4 +1,4 @@
-//! How the page looks: light and dark, narrow, printed, without a recording, with many tasks.
+//! The look of the page: light and dark, narrow, printed, without a recording, with many tasks.
 
 use crate::browser::Opened;
 use crate::{Result, Row, ensure};
@@ -7,15 +7,15 @@ const WIDE: (u32, u32) = (1400, 1000);
 const NARROW: (u32, u32) = (360, 740);
 
 pub const ALL: &[Row] = &[
-    ("look: says what was observed, and what was lost", WIDE, header),
+    ("look: the header has the observation and its losses", WIDE, header),
     ("look: dark where the system is, light at a button, and back", WIDE, dark),
     ("look: text has contrast, in light and dark", WIDE, contrast),
     ("look: a narrow screen does not scroll sideways, tables do", NARROW, narrow),
-    ("look: phases lead to each other", WIDE, phases),
+    ("look: phases link to each other", WIDE, phases),
     ("look: prints every figure, in light colours", WIDE, printed),
-    ("look: the keyboard reaches everything that a mouse does", WIDE, keyboard),
-    ("look: the contents stay in view and say where the reader is", WIDE, contents),
-    ("look: all threads over time, and a mark that leads to the worst job", WIDE, over_time),
+    ("look: the keyboard reaches everything that the mouse does", WIDE, keyboard),
+    ("look: the contents stay in view and mark the current section", WIDE, contents),
+    ("look: all threads over time, with a mark that links to the worst job", WIDE, over_time),
     ("look: the worst job is named, and shown in the raster", WIDE, worst),
 ];
 
@@ -26,7 +26,7 @@ pub const COMPARED: &[Row] =
     &[("look: a comparison has the same theme, and a button for it", WIDE, compared)];
 
 pub const LARGE: &[Row] =
-    &[("look: of many tasks only those in view are drawn, and only so many stay", WIDE, many)];
+    &[("look: of many tasks only those in view are drawn, and a limited number kept", WIDE, many)];
 
 fn header(page: &Opened) -> Result {
     page.expect("document.title.startsWith('plant.timing.json')")?;
@@ -39,12 +39,12 @@ fn header(page: &Opened) -> Result {
     Ok(())
 }
 
-/// How light the page's ground is: 0 to 255.
+/// Brightness of the page's background, 0 to 255.
 fn lightness(page: &Opened) -> Result<f64> {
     page.number("Number(getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0])")
 }
 
-/// The colour of the first line of a figure, as its canvas has it.
+/// The colour of the first line on the canvas of a figure.
 fn colour_of_line(page: &Opened) -> Result<String> {
     page.scroll_to("figure[data-kind=wcet]")?;
     page.until("document.querySelector('figure[data-kind=wcet] .canvas[data-drawn]') !== null")?;
@@ -67,7 +67,7 @@ fn dark(page: &Opened) -> Result {
     page.until("document.querySelector('figure[data-kind=arrivals] .canvas[data-drawn]') !== null")
 }
 
-/// The least contrast of text to what is behind it, and where.
+/// The least contrast of text to its background, and where.
 const LEAST_CONTRAST: &str = "(() => {
     const colours = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     const rgb = (colour) => {
@@ -95,7 +95,7 @@ const LEAST_CONTRAST: &str = "(() => {
     return least;
 })()";
 
-/// Of all text that is shown, light and dark.
+/// Contrast of all visible text, light and dark.
 pub fn contrast_of(page: &Opened) -> Result {
     for colours in ["light", "dark"] {
         page.system("screen", colours)?;

@@ -1,7 +1,7 @@
-//! Opens the HTML report in headless Chromium and uses it as a person would: with eyes, mouse and keys.
+//! Opens the HTML report in headless Chromium and uses it as a person would, with mouse and keys.
 //!
 //! Every row of a table is a test. Without a browser each says so and counts as ignored. No test asserts how
-//! long something takes. With `BROWSER_PICTURES=FOLDER` each leaves a picture of what it saw.
+//! long something takes. With `BROWSER_PICTURES=FOLDER` each leaves a picture.
 
 mod browser;
 mod figures;
@@ -19,18 +19,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A row of a table: a name, the size of the window, and what is done with the page.
+/// A row of a table: a name, the size of the window, and the test.
 pub type Row = (&'static str, (u32, u32), fn(&Opened) -> Result);
 
 /// The pages that tests open, written once, and the browser that opens them.
 pub struct Pages {
     chromium: Chromium,
     folder: tempfile::TempDir,
-    /// What the small one shows.
+    /// The model of the small page.
     plant: Plant,
 }
 
-/// Made by the first test that needs them; gone when the last has run, and the browser with them.
+/// Made by the first test that needs them; deleted with the browser after the last.
 static PAGES: Mutex<Option<Arc<Pages>>> = Mutex::new(None);
 
 /// The pages.
@@ -70,7 +70,7 @@ impl Pages {
     }
 }
 
-/// Opens a page, does something with it, and hears no complaint.
+/// Opens a page, runs a test on it, and checks that the browser has no complaints.
 fn run(name: &str, page: &str, (width, height): (u32, u32), test: fn(&Opened) -> Result) -> Result {
     let pages = pages()?;
     let opened = Opened::new(&pages.chromium, &pages.path(page), width, height)?;

@@ -8,10 +8,10 @@ const WIDE: (u32, u32) = (1400, 1000);
 pub const ALL: &[Row] = &[
     ("table: all tasks, most urgent first, those with few jobs last", WIDE, all),
     ("table: sorts by figures, by words, and not at all", WIDE, sorts),
-    ("table: sorts by key", WIDE, sorts_by_key),
-    ("table: filters by what is typed, and counts what is left", WIDE, filters),
-    ("table: a row leads to its task", WIDE, leads),
-    ("table: a name is text, whatever it says", WIDE, hostile),
+    ("table: sorts by keyboard", WIDE, sorts_by_key),
+    ("table: filters by the typed text, and counts the remaining rows", WIDE, filters),
+    ("table: a row links to its task", WIDE, leads),
+    ("table: names are escaped", WIDE, hostile),
     ("table: fits beside the contents, notes and all", WIDE, fits),
 ];
 

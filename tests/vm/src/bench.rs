@@ -107,7 +107,7 @@ struct Measured {
     versions: Vec<String>,
 }
 
-/// Somebody who observes, or nobody.
+/// An observer, or none.
 struct Observer {
     name: String,
     observed: Figures,
@@ -153,7 +153,7 @@ impl Observer {
         self.name.starts_with("strace")
     }
 
-    /// As one would type it, or what it is.
+    /// As one would type it, or a description.
     fn heading(&self) -> String {
         match self.name.as_str() {
             WITHOUT => WITHOUT.to_owned(),

@@ -1,4 +1,4 @@
-//! What PID 1 of a machine tells: see `guest/init.c`.
+//! Reads what PID 1 of a machine sends; see `guest/init.c`.
 
 use std::io::{self, Read};
 
@@ -13,7 +13,7 @@ pub enum Packet {
     Log(Vec<u8>),
     /// The kernel's release.
     Release(String),
-    /// What PID 1 could not do.
+    /// An error of PID 1.
     Complaint(String),
     /// How the job ended: its wait status. The last packet.
     Status(i32),
@@ -27,7 +27,7 @@ pub fn next(channel: &mut impl Read) -> io::Result<Option<Packet>> {
         read => read?,
     }
     let length = u32::from_le_bytes([header[1], header[2], header[3], header[4]]);
-    // PID 1 sends what it read in one go; more is not a packet of its.
+    // PID 1 sends what it reads at once; anything larger is not one of its packets.
     if length > 64 << 10 {
         return Err(not_ours(format!("a packet of {length} bytes")));
     }

@@ -1,18 +1,17 @@
-//! What a program needs to run: its interpreter and its libraries, found as the dynamic loader would find
-//! them.
+//! The interpreter and libraries of a program, found as the dynamic loader would find them.
 
 use goblin::elf::Elf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Where libraries lie: folders here, in the order in which they are searched.
+/// Folders with libraries, in search order.
 pub struct Libraries {
-    /// Folders of this machine, for another architecture those of its packages.
+    /// Folders of this machine; for another architecture, of its packages.
     pub folders: Vec<PathBuf>,
 }
 
-/// What a program needs: by the name that the loader asks for, where it lies here. The interpreter is under
-/// its whole path.
+/// What a program needs: the path here for each name that the loader asks for. The interpreter has its whole
+/// path as its name.
 pub type Needed = BTreeMap<String, PathBuf>;
 
 impl Libraries {
@@ -45,7 +44,7 @@ impl Libraries {
     }
 
     fn find(&self, name: &str, runpaths: &[&str], user: &Path) -> Option<PathBuf> {
-        // The interpreter is asked for by its path; any of our folders may have it.
+        // The interpreter is requested by its path; any of our folders may have it.
         let base = Path::new(name).file_name()?;
         let origin = user.parent()?.to_string_lossy().into_owned();
         let own = runpaths

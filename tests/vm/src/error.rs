@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-/// What went wrong, for people.
+/// A message for users.
 #[derive(Debug)]
 pub struct Error(pub String);
 

@@ -1,6 +1,6 @@
-//! What of a kernel's log is a failure, whatever ran.
+//! Faults in a kernel's log.
 
-/// What no kernel says that is well. The first is the most telling.
+/// Messages of a kernel with a fault, the most informative first.
 const FAULTS: &[&str] = &[
     "Kernel panic",
     "Oops",

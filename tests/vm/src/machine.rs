@@ -1,4 +1,4 @@
-//! One run of one virtual machine: QEMU, what the job in it says, what its kernel says.
+//! A run of a virtual machine: QEMU, the output of its job, and its kernel's log.
 
 use crate::channel::{self, Packet};
 use crate::error::{Error, Result, cannot};
@@ -15,34 +15,34 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-/// How a machine is to be.
+/// The configuration of a machine.
 pub struct Machine<'a> {
     pub kernel: &'a Kernel,
     /// Processors; with `counting` there is one.
     pub processors: u32,
     pub memory_mib: u64,
-    /// One instruction takes one nanosecond, and nothing is random.
+    /// An instruction takes one nanosecond, and nothing is random.
     pub counting: bool,
-    /// It is ended after this time.
+    /// Time limit.
     pub limit: Duration,
-    /// For options of the kernel.
+    /// Further kernel options.
     pub append: &'a str,
 }
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Default)]
 pub struct Ended {
     pub release: Option<String>,
-    /// `None`: the machine was gone before its job had ended.
+    /// `None` if the machine ended before its job.
     pub status: Option<ExitStatus>,
     pub kernel_log: String,
     pub complaints: Vec<String>,
-    /// Why it was ended, if it was.
+    /// Why it was terminated, if it was.
     pub stopped: Option<String>,
 }
 
 impl Ended {
-    /// The exit code for whoever ran the job: its own, 128 and the signal, or 125 where there is none.
+    /// The exit code: that of the job, 128 plus its signal, or 125 if there is none.
     pub fn code(&self) -> u8 {
         use std::os::unix::process::ExitStatusExt;
         let status = self.status.as_ref();
@@ -51,7 +51,7 @@ impl Ended {
         code.and_then(|code| u8::try_from(code).ok()).unwrap_or(125)
     }
 
-    /// What was wrong beside what the job itself says.
+    /// Problems other than those that the job itself reports.
     pub fn faults(&self) -> Vec<String> {
         let mut faults: Vec<String> = self.stopped.iter().chain(&self.complaints).cloned().collect();
         faults.extend(
@@ -66,11 +66,11 @@ impl Ended {
     }
 }
 
-/// The channel at our own input and output.
+/// The channel at the lab's own input and output.
 const TERMINAL: &str = "stdio,id=channel,signal=off";
 
 /// Where the output of a job goes.
-pub type Told<'a> = dyn FnMut(bool, &[u8]) -> std::io::Result<()> + 'a;
+pub type Output<'a> = dyn FnMut(bool, &[u8]) -> std::io::Result<()> + 'a;
 
 impl Machine<'_> {
     fn command(&self, initramfs: &Path, console: &Path, channel: &str) -> Command {
@@ -128,10 +128,9 @@ impl Machine<'_> {
         command
     }
 
-    /// Runs a job in `root`, telling what it prints as it comes. The kernel's log is left in
-    /// `folder`.
-    pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, told: &mut Told) -> Result<Ended> {
-        self.run_as("run", root, job, folder, told)
+    /// Runs a job in `root`, passing on its output as it comes. The kernel's log is left in `folder`.
+    pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, output: &mut Output) -> Result<Ended> {
+        self.run_as("run", root, job, folder, output)
     }
 
     /// The same beside systemd, which is PID 1 then.
@@ -140,9 +139,9 @@ impl Machine<'_> {
         root: &mut Root,
         job: &[String],
         folder: &Path,
-        told: &mut Told,
+        output: &mut Output,
     ) -> Result<Ended> {
-        self.run_as("systemd", root, job, folder, told)
+        self.run_as("systemd", root, job, folder, output)
     }
 
     fn run_as(
@@ -151,7 +150,7 @@ impl Machine<'_> {
         root: &mut Root,
         job: &[String],
         folder: &Path,
-        told: &mut Told,
+        output: &mut Output,
     ) -> Result<Ended> {
         let (console, initramfs, packets) =
             (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
@@ -186,10 +185,10 @@ impl Machine<'_> {
         let read = loop {
             match channel::next(&mut output) {
                 Ok(Some(Packet::Output(bytes))) => {
-                    told(false, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
+                    output(false, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
                 }
                 Ok(Some(Packet::Errors(bytes))) => {
-                    told(true, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
+                    output(true, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
                 }
                 Ok(Some(Packet::Log(record))) => {
                     ended.kernel_log.push_str(&log::readable(&String::from_utf8_lossy(&record)))
@@ -219,8 +218,7 @@ impl Machine<'_> {
             return Err(Error(format!("QEMU failed ({qemu}): {}", said.trim_end())));
         }
         let console = std::fs::read(&console).map_err(|error| cannot("read", &console, error))?;
-        // A machine that ended in order has told its whole log; else what came to the console is all there
-        // is.
+        // A machine that ended properly has sent its whole log; otherwise only the console has it.
         if ended.kernel_log.is_empty() {
             ended.kernel_log = String::from_utf8_lossy(&console).into_owned();
         }
@@ -249,7 +247,7 @@ fn start(command: &mut Command) -> Result<Child> {
     use std::os::unix::process::CommandExt;
     let program = command.get_program().to_string_lossy().into_owned();
     let dies_with_us = || Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?);
-    // SAFETY: between fork and exec it makes one system call, and takes no lock or memory.
+    // SAFETY: between fork and exec it makes one system call, takes no lock and allocates nothing.
     unsafe { command.pre_exec(dies_with_us) };
     command
         .spawn()
@@ -273,7 +271,7 @@ struct Followed {
 }
 
 impl Followed {
-    /// QEMU says nothing on its `output`, which ends when it does.
+    /// QEMU prints nothing to its `output`, which ends with it.
     fn start(file: File, mut output: impl Read + Send + 'static) -> Followed {
         let is_over = Arc::new(AtomicBool::new(false));
         let tell = Arc::clone(&is_over);
@@ -288,7 +286,7 @@ impl Followed {
 impl Read for Followed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            // Asked before reading: what was written before the end is read yet.
+            // Checked before reading: what was written before the end is still read.
             let is_over = self.is_over.load(Ordering::Acquire);
             let length = self.file.read(buffer)?;
             if length > 0 || is_over {
@@ -311,13 +309,13 @@ impl Timer {
         let (done, is_done) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             let is_late = is_done.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout);
-            // It has not been waited for yet, so the number is still its own.
+            // It has not been waited for yet, so the PID is still its own.
             is_late && kill_process(pid, Signal::KILL).is_ok()
         });
         Timer { done: Some(done), thread: Some(thread) }
     }
 
-    /// Whether it had to end it. To be asked before the process is waited for.
+    /// Whether it had to end QEMU. Call it before waiting for the process.
     fn stop(mut self) -> bool {
         drop(self.done.take());
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or(false)

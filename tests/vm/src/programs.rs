@@ -1,4 +1,4 @@
-//! What is tested, built for the architecture of a machine, and whose programs are beside it.
+//! The programs under test, built for the architecture of a machine, and third-party programs.
 
 use crate::elf::Libraries;
 use crate::error::{Error, Result, cannot};
@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Programs of others that the tests use, and what one wants in a shell. Where this machine lacks one, so
+/// Third-party programs that the tests use, and those that one wants in a shell. If this machine lacks one, so
 /// does the virtual one.
 const OTHERS: &[&str] = &[
     "babeltrace2",
@@ -69,7 +69,7 @@ fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
 
-/// Where runs leave what they leave.
+/// The folder for the results of runs.
 pub fn folder() -> PathBuf {
     target().join("vm")
 }
@@ -95,7 +95,7 @@ impl Arch {
     }
 }
 
-/// What was built.
+/// The built programs.
 struct Built {
     punctual: PathBuf,
     tests: PathBuf,
@@ -158,9 +158,9 @@ fn cc(arch: Arch) -> Command {
     command
 }
 
-/// Builds with cargo, and takes from what it says where things are.
+/// Builds with cargo, and finds the programs by its messages.
 fn build(arch: Arch) -> Result<Built> {
-    // Minutes where something has changed; nothing of it is printed by cargo itself.
+    // Takes minutes if something has changed; cargo itself prints nothing.
     eprintln!("lab: building what goes into the machine, where it has changed …");
     let cargo = || cargo(arch);
     let target = if arch.is_ours() { vec![] } else { vec!["--target", arch.target()] };
@@ -181,15 +181,15 @@ fn build(arch: Arch) -> Result<Built> {
         (Some(punctual), Some(tests), Some(workloads)) => {
             Ok(Built { punctual, tests, workloads, daemon: build_daemon(arch, &target)? })
         }
-        _ => Err(unsaid()),
+        _ => Err(no_message()),
     }
 }
 
-fn unsaid() -> Error {
+fn no_message() -> Error {
     Error("cargo did not say where it put what it built".into())
 }
 
-/// The same for the daemon and its clients, unoptimized: where a sum overflows, it says so.
+/// The same for the daemon and its clients, unoptimized, so that overflows are detected.
 fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
     let test = |package| {
         run(cargo(arch)
@@ -303,7 +303,7 @@ const SYSTEM: &[&str] = &[
     "util-linux",
 ];
 
-/// Users and groups before systemd adds its own. alice may have real-time scheduling, bob may not.
+/// Users and groups, before systemd adds its own. Rules allow alice real-time scheduling, but not bob.
 const USERS: &str = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n\
     alice:x:1000:1000::/:/bin/sh\nbob:x:1001:1001::/:/bin/sh\n";
 const GROUPS: &str = "root:x:0:\nnogroup:x:65534:\nalice:x:1000:\nbob:x:1001:\nrealtime:x:1100:alice\n";
@@ -353,7 +353,7 @@ pub fn root(arch: Arch) -> Result<Root> {
 
     add_init(&mut root, arch)?;
 
-    // Without what debuggers want, which is most of them, and would be memory of the machine.
+    // Without debug information, which is most of their size and would take the machine's memory.
     let bin = Path::new("/usr/local/bin");
     let programs = [
         (&built.punctual, bin.join("punctual")),
@@ -410,7 +410,7 @@ pub fn root(arch: Arch) -> Result<Root> {
     Ok(root)
 }
 
-/// The programs of others: of this machine, or from Debian's packages for another architecture.
+/// Third-party programs: of this machine, or from Debian's packages for another architecture.
 struct Others {
     /// Roots of systems, in the order in which they are searched.
     roots: Vec<PathBuf>,

@@ -1,28 +1,27 @@
-//! That a machine with `--icount` does the same every time: one command twice, every byte compared.
+//! Checks that a machine with `--icount` is deterministic: runs a command twice and compares every byte.
 
 use crate::error::Result;
 use crate::machine::Machine;
 use crate::root::Root;
 use std::process::ExitCode;
 
-/// Whatever differs between two runs of a machine that is not deterministic: the time, random numbers, what
-/// interrupted when, where memory went, how long programs took; and Punctual, which loads programs and
-/// traces.
+/// Prints whatever differs between two runs of a machine that is not deterministic: time, random numbers,
+/// interrupts, addresses, durations; and runs Punctual, which loads programs and traces.
 const EVERYTHING: &str = "date +%s.%N; cat /proc/sys/kernel/random/uuid /proc/uptime /proc/interrupts \
     /proc/meminfo /proc/self/maps \
     /proc/self/schedstat /proc/stat; head -c 64 /dev/urandom | hexdump; punctual doctor; \
     punctual extract --quiet --json -- /workloads/instructions --batches 3";
 
-/// What a run said.
+/// The output of a run.
 #[derive(PartialEq)]
-struct Said {
+struct Run {
     code: u8,
     output: Vec<u8>,
     errors: Vec<u8>,
     kernel_log: String,
 }
 
-/// Success if both runs said the same and nothing was wrong; tells where they first differ.
+/// Succeeds if both runs printed the same and nothing was wrong; prints where they first differ.
 pub fn check(machine: &Machine, root: &mut Root, words: &[String]) -> Result<ExitCode> {
     let default = ["sh", "-c", EVERYTHING].map(str::to_owned);
     let job = if words.is_empty() { &default } else { words };
@@ -40,7 +39,7 @@ pub fn check(machine: &Machine, root: &mut Root, words: &[String]) -> Result<Exi
     Ok(if first == second && first.code == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn run(machine: &Machine, root: &mut Root, job: &[String]) -> Result<Said> {
+fn run(machine: &Machine, root: &mut Root, job: &[String]) -> Result<Run> {
     let folder = crate::folder(&format!("repeat-{}", std::process::id()))?;
     let (mut output, mut errors) = (Vec::new(), Vec::new());
     let ended = machine.run(root, job, &folder, &mut |is_error, bytes| {
@@ -52,10 +51,10 @@ fn run(machine: &Machine, root: &mut Root, job: &[String]) -> Result<Said> {
     }
     let _ = std::fs::remove_dir_all(&folder);
     let code = if ended.faults().is_empty() { ended.code() } else { 125 };
-    Ok(Said { code, output, errors, kernel_log: ended.kernel_log })
+    Ok(Run { code, output, errors, kernel_log: ended.kernel_log })
 }
 
-/// Whether two runs said the same, and if not, the first line where they did not.
+/// Whether two outputs are equal, and if not, the first line where they differ.
 fn compared(first: &[u8], second: &[u8]) -> String {
     if first == second {
         return format!("{} bytes, the same twice", first.len());
