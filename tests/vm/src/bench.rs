@@ -1,6 +1,6 @@
 //! What an observed event costs, in instructions: runs `guest/measure.sh` with `--icount` and puts its
 //! figures into `docs/benchmarks.md`. Each kernel is measured until two runs in a row agree in every byte; if
-//! none do, nothing is published. What the kinds of events are is said in `tests/workloads/instructions.c`.
+//! none do, nothing is published. The kinds of events are described in `tests/workloads/instructions.c`.
 
 use crate::error::{Error, Result, cannot};
 use crate::machine::Machine;
@@ -32,15 +32,15 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
         let mut root = programs::root(kernel.arch)?;
         let machine =
             Machine { kernel: &kernel, processors: 1, memory_mib, counting: true, limit, append: "" };
-        let mut said: Vec<(String, String)> = Vec::new();
+        let mut outputs: Vec<(String, String)> = Vec::new();
         // Where the host is very busy, QEMU has been seen to serve an interrupt an instruction later.
         for round in ["once", "again", "a third time", "a last time"] {
-            if said.len() > 1 && said[said.len() - 1] == said[said.len() - 2] {
+            if outputs.len() > 1 && outputs[outputs.len() - 1] == outputs[outputs.len() - 2] {
                 break;
             }
             eprintln!("{name}: measuring {round} …");
             let job = ["sh".into(), "/lab/measure.sh".into(), batches.to_string()];
-            let folder = crate::folder(&format!("bench-{}-{}", name.replace('/', "_"), said.len()))?;
+            let folder = crate::folder(&format!("bench-{}-{}", name.replace('/', "_"), outputs.len()))?;
             let mut output = Vec::new();
             let ended = machine.run(&mut root, &job, &folder, &mut |_, bytes| {
                 output.extend_from_slice(bytes);
@@ -57,9 +57,9 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
                 )));
             }
             let _ = fs::remove_dir_all(&folder);
-            said.push((ended.release.unwrap_or_default(), output));
+            outputs.push((ended.release.unwrap_or_default(), output));
         }
-        let [.., before, last] = said.as_slice() else {
+        let [.., before, last] = outputs.as_slice() else {
             return Err(Error(format!("{name}: nothing was measured")));
         };
         if before != last {
@@ -77,13 +77,13 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
 }
 
 fn qemu() -> String {
-    let said = Command::new("qemu-system-x86_64")
+    let text = Command::new("qemu-system-x86_64")
         .arg("--version")
         .output()
         .map(|output| output.stdout)
         .unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).lines().next().unwrap_or_default().to_owned();
-    let version = said.split(' ').nth(3).unwrap_or("?").to_owned();
+    let text = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().to_owned();
+    let version = text.split(' ').nth(3).unwrap_or("?").to_owned();
     format!("QEMU {version}")
 }
 

@@ -129,8 +129,8 @@ impl Machine<'_> {
     }
 
     /// Runs a job in `root`, passing on its output as it comes. The kernel's log is left in `folder`.
-    pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, output: &mut Output) -> Result<Ended> {
-        self.run_as("run", root, job, folder, output)
+    pub fn run(&self, root: &mut Root, job: &[String], folder: &Path, print: &mut Output) -> Result<Ended> {
+        self.run_as("run", root, job, folder, print)
     }
 
     /// The same beside systemd, which is PID 1 then.
@@ -139,9 +139,9 @@ impl Machine<'_> {
         root: &mut Root,
         job: &[String],
         folder: &Path,
-        output: &mut Output,
+        print: &mut Output,
     ) -> Result<Ended> {
-        self.run_as("systemd", root, job, folder, output)
+        self.run_as("systemd", root, job, folder, print)
     }
 
     fn run_as(
@@ -150,7 +150,7 @@ impl Machine<'_> {
         root: &mut Root,
         job: &[String],
         folder: &Path,
-        output: &mut Output,
+        print: &mut Output,
     ) -> Result<Ended> {
         let (console, initramfs, packets) =
             (folder.join("console.log"), folder.join("root.cpio"), folder.join("channel"));
@@ -185,10 +185,10 @@ impl Machine<'_> {
         let read = loop {
             match channel::next(&mut output) {
                 Ok(Some(Packet::Output(bytes))) => {
-                    output(false, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
+                    print(false, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
                 }
                 Ok(Some(Packet::Errors(bytes))) => {
-                    output(true, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
+                    print(true, &bytes).map_err(|error| Error(format!("cannot write: {error}")))?
                 }
                 Ok(Some(Packet::Log(record))) => {
                     ended.kernel_log.push_str(&log::readable(&String::from_utf8_lossy(&record)))

@@ -204,7 +204,7 @@ fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
             .iter()
             .filter(|message| message["profile"]["test"] == is_test)
             .find_map(|message| executable(message, name));
-        found.ok_or_else(unsaid)
+        found.ok_or_else(no_message)
     };
     let punctuald = find(&own, "punctuald", false)?;
     let tests = vec![
@@ -249,7 +249,9 @@ fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
         make.args([arch.target(), "make", "CC=$(TARGET_CC)"]);
     }
     make.current_dir(repository()).args(["--silent", "-C", "crates/client"]);
-    run(make.arg(with("OUT=".into(), &compiled)).arg(with("ARCHIVE=".into(), &archive.ok_or_else(unsaid)?)))?;
+    run(make
+        .arg(with("OUT=".into(), &compiled))
+        .arg(with("ARCHIVE=".into(), &archive.ok_or_else(no_message)?)))?;
     for source in CLIENTS {
         let mut compile = cc(arch);
         compile
