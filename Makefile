@@ -70,6 +70,7 @@ help:
 	@echo '  make vm-run           one command: make vm-run KERNEL=6.1 -- punctual doctor'
 	@echo '  make vm-shell         a shell: make vm-shell KERNEL=7.2-rt'
 	@echo '  make vm-bench         instructions per observed event, beside strace, perf and ftrace; KERNELS="…"'
+	@echo '  make bench-latency    cost of observing the scheduling latency, beside timerlat and preemptirqsoff'
 	@echo
 	@echo 'Measure (tables go to docs/benchmarks.md)'
 	@echo '  make bench-overhead   what watching costs the watched'
@@ -256,11 +257,14 @@ vm-systemd: lab
 vm-bench: lab
 	@$(LAB) bench $(if $(KERNELS),--kernel "$(KERNELS)")
 
+bench-latency: lab
+	@$(LAB) bench-latency
+
 vm-kernels: lab
 	@$(LAB) kernels
 
 vm-shell: lab
 	@$(LAB) shell --kernel "$(KERNEL)"
 
-.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
+.PHONY: help setup build workloads demo test test-random test-faults flow flow-build stress-flow demo-flow bench-flow fuzz check images book bench-overhead bench-record bench-replay bench-daemon bench-extract bench-accuracy bench-truth bench-latency lab vm-test vm-systemd vm-bench vm-kernels vm-shell man completions install install-debug clean
 endif

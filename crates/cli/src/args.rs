@@ -433,6 +433,10 @@ pub struct Latency {
     #[arg(long, value_name = "TIME|off", default_value = "1ms", value_parser = values::period)]
     pub measure: values::Period,
 
+    /// Stop at the first variable or latency of TIME or longer, and print what happened before
+    #[arg(long, value_name = "TIME", value_parser = values::time, conflicts_with = "files")]
+    pub threshold: Option<Duration>,
+
     /// Have the kernel's monitors (CONFIG_RV) watch the rules that the bound rests on, which costs time
     #[arg(long, conflicts_with = "files")]
     pub verify: bool,

@@ -8,7 +8,9 @@ mod load;
 mod processor;
 pub(crate) mod symbols;
 
-pub use processor::{Culprit, Event, Frame, Interrupt, Processor, Thread, Variable};
+pub use processor::{
+    Culprit, Event, Flight, Frame, Interrupt, Processor, Thread, Variable, Witnessed, WitnessedKind,
+};
 
 use crate::command::{Running, Waiting};
 use crate::error::Error;
@@ -44,6 +46,19 @@ pub struct Losses {
     pub program_ns: u64,
 }
 
+/// What to measure.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// On which processors.
+    pub processors: Vec<u32>,
+    /// Keep the last events before the first duration or latency of this length.
+    pub threshold: Option<punctual_model::Duration>,
+    /// What to run meanwhile; nothing, if empty.
+    pub command: Vec<OsString>,
+    /// Whether what it prints goes to standard error.
+    pub command_to_stderr: bool,
+}
+
 /// A measurement under way. The programs leave the kernel when it is dropped.
 pub struct Meter {
     loaded: Loaded,
@@ -55,11 +70,13 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Loads and attaches everything, then begins on `processors` and starts the command, if there is one.
-    pub fn start(processors: &[u32], command: &[OsString], to_stderr: bool) -> Result<Meter, Error> {
+    /// Loads and attaches everything, then begins and starts the command, if there is one.
+    pub fn start(options: &Options) -> Result<Meter, Error> {
         let symbols = Symbols::read()?;
-        let loaded = Loaded::new(&symbols)?;
-        let waiting = (!command.is_empty()).then(|| Waiting::start(command, to_stderr)).transpose()?;
+        let loaded = Loaded::new(&symbols, options.threshold)?;
+        let Options { processors, command, command_to_stderr, .. } = options;
+        let waiting =
+            (!command.is_empty()).then(|| Waiting::start(command, *command_to_stderr)).transpose()?;
         let before = loaded.runs();
         let mut shared = processors
             .iter()
@@ -78,6 +95,17 @@ impl Meter {
             let number = shared.number;
             shared.drain(&mut |event| each(number, event));
         }
+    }
+
+    /// Whether something was as long as the threshold.
+    pub fn is_over_threshold(&self) -> bool {
+        self.shared.iter().any(Shared::is_frozen)
+    }
+
+    /// The processor on which the threshold was exceeded, and the last events before; `None` if none was.
+    pub fn flight(&self) -> Result<Option<(u32, Flight)>, Error> {
+        let Some(frozen) = self.shared.iter().find(|shared| shared.is_frozen()) else { return Ok(None) };
+        Ok(Some((frozen.number, frozen.flight(&Symbols::read()?))))
     }
 
     /// What was measured on each processor so far.

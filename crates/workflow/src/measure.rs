@@ -1,6 +1,7 @@
 //! Measuring how late the kernel can make a thread, live: the section `latency` of a timing model.
 
 mod counters;
+mod flight;
 mod measuring;
 mod monitors;
 mod names;
@@ -38,6 +39,8 @@ pub struct Options {
     pub cpus: Vec<u32>,
     /// How often the measuring threads wake up; `None`: there are none.
     pub measure: Option<Duration>,
+    /// End at the first duration or latency of this length, and keep the last events before it.
+    pub threshold: Option<Duration>,
     /// Whether the kernel's monitors watch the rules that the bound rests on.
     pub verify: bool,
     /// What to run meanwhile; nothing, if empty.
@@ -46,17 +49,33 @@ pub struct Options {
     pub command_to_stderr: bool,
 }
 
-/// Measures until the limit, the end of the command, or `stop`. The result is a timing model with the section
-/// `latency`; where the kernel does not show what a bound is made of, with measured latencies alone.
-pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<TimingModel> {
+/// What a measurement has found.
+pub struct Outcome {
+    /// A timing model with the section `latency`.
+    pub model: TimingModel,
+    /// The last events before the threshold was exceeded, in lines for people; `None` if it was not.
+    pub flight: Option<String>,
+}
+
+/// Measures until the limit, the end of the command, or `stop`. Where the kernel does not show what a bound is
+/// made of, the section has measured latencies alone.
+pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     if let Err(reason) = punctual_observe::latency::supported() {
         monitor.warn(&format!("no bound of the scheduling latency here, but what can be measured: {reason}"));
-        return wakeups::measure(options, stop, monitor);
+        if options.threshold.is_some() || options.verify {
+            monitor.warn("--threshold and --verify are for the bound: they do nothing here");
+        }
+        return Ok(Outcome { model: wakeups::measure(options, stop, monitor)?, flight: None });
     }
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
     let monitors = options.verify.then(Monitors::start).transpose()?;
-    let mut meter = Meter::start(&cpus, &options.command, options.command_to_stderr)?;
+    let mut meter = Meter::start(&punctual_observe::latency::Options {
+        processors: cpus.clone(),
+        threshold: options.threshold.map(ns),
+        command: options.command.clone(),
+        command_to_stderr: options.command_to_stderr,
+    })?;
     let mut sources = Sources::new(&cpus);
     let mut online = Online::new(&cpus);
     let command_ended = wait(options, stop, monitor, &mut meter, &mut sources, &mut online);
@@ -76,11 +95,18 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
         section.monitors = monitors.result(until)?;
     }
     warn(&section, monitor);
-    Ok(TimingModel {
+    let flight = meter.flight()?.map(|(cpu, events)| flight::text(cpu, &events, &Names::read()));
+    let model = TimingModel {
         platform: platform::here().known(),
         latency: Some(section),
         ..TimingModel::new(platform::CLOCK)
-    })
+    };
+    Ok(Outcome { model, flight })
+}
+
+/// As the model has it; saturates.
+fn ns(duration: Duration) -> punctual_model::Duration {
+    punctual_model::Duration::from_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Waits, and reads the buffers meanwhile; returns how the command ended, if that was the end.
@@ -103,6 +129,9 @@ fn wait(
         meter.drain(&mut |cpu, event| sources.add(cpu, event));
         for cpu in online.look() {
             sources.gap(cpu);
+        }
+        if options.threshold.is_some() && meter.is_over_threshold() {
+            return None;
         }
         progress.update(&|| Seen { summary: counted(sources.count(), "interrupt"), lost: sources.lost() });
         if let Some(status) = meter.command_status() {

@@ -17,6 +17,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::measuring_threads_can_be_off", measuring_threads_can_be_off),
     ("bound::chosen_processors_only", chosen_processors_only),
     ("bound::monitors_watch_the_rules", monitors_watch_the_rules),
+    ("bound::threshold_keeps_what_happened", threshold_keeps_what_happened),
 ];
 
 /// Why the variables cannot be measured here; `None` where they can.
@@ -207,5 +208,30 @@ fn monitors_watch_the_rules() -> Result<Outcome> {
     ensure!(violated.is_empty(), "the kernel violated rules: {violated:?}");
     let after = std::fs::read_to_string(enabled)?;
     ensure!(before == after, "monitors are {after:?} afterwards, and were {before:?}");
+    Ok(Outcome::Completed)
+}
+
+/// A delay above the threshold ends the measurement; the module is among the last events before it.
+fn threshold_keeps_what_happened() -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    if !module().exists() {
+        return skip("the kernel's module preemptirq_delay_test is not here");
+    }
+    let _delays = Delays::load("irq", 5_000)?;
+    let load = "echo 1 >/sys/kernel/preemptirq_delay_test/trigger; exec sleep 1000";
+    let (ended, section) = measure(&["--measure", "off", "--threshold", "4ms"], load)?;
+    let longest = section.processors.iter().flat_map(|cpu| cpu.variables.as_ref()).map(|it| it.poid.max_ns);
+    ensure!(longest.max() >= Some(punctual_model::Duration::from_ms(4)), "no D_POID is above the threshold");
+    ensure!(ended.stdout.contains("before the threshold was exceeded"), "nothing was kept: {}", ended.all());
+    // Another machine may have exceeded the threshold by itself.
+    if is_counting() {
+        let has = |what: &str| {
+            let mut lines = ended.stdout.lines();
+            lines.any(|line| line.contains(what) && line.contains("[preemptirq_delay_test]"))
+        };
+        ensure!(has("interrupts off") && has("interrupts on"), "not the module's: {}", ended.all());
+    }
     Ok(Outcome::Completed)
 }

@@ -13,8 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 const DOCUMENT: &str = "docs/benchmarks.md";
-const OPEN: &str = "<!-- vm-bench -->\n";
-const CLOSE: &str = "<!-- /vm-bench -->\n";
+const MARKS: (&str, &str) = ("<!-- vm-bench -->\n", "<!-- /vm-bench -->\n");
 
 /// The names that `measure.sh` has for the first and for the last measurement.
 const WITHOUT: &str = "without";
@@ -73,10 +72,10 @@ pub fn run(kernels: &[String], batches: u32, memory_mib: u64, limit: Duration) -
         let _ = write!(text, "\nLinux {release}{}:\n\n{}", measured.tools(), measured.table());
     }
     println!("{text}");
-    publish(&text)
+    publish(&text, MARKS)
 }
 
-fn qemu() -> String {
+pub fn qemu() -> String {
     let text = Command::new("qemu-system-x86_64")
         .arg("--version")
         .output()
@@ -88,13 +87,13 @@ fn qemu() -> String {
 }
 
 /// Puts the tables between their marks.
-fn publish(tables: &str) -> Result {
+pub fn publish(tables: &str, (open, close): (&str, &str)) -> Result {
     let path = programs::repository().join(DOCUMENT);
     let text = fs::read_to_string(&path).map_err(|error| cannot("read", &path, error))?;
-    let marks = || Error(format!("{} lacks the marks {} and {}", path.display(), OPEN.trim(), CLOSE.trim()));
-    let (before, rest) = text.split_once(OPEN).ok_or_else(marks)?;
-    let (_, after) = rest.split_once(CLOSE).ok_or_else(marks)?;
-    fs::write(&path, format!("{before}{OPEN}{tables}{CLOSE}{after}"))
+    let marks = || Error(format!("{} lacks the marks {} and {}", path.display(), open.trim(), close.trim()));
+    let (before, rest) = text.split_once(open).ok_or_else(marks)?;
+    let (_, after) = rest.split_once(close).ok_or_else(marks)?;
+    fs::write(&path, format!("{before}{open}{tables}{close}{after}"))
         .map_err(|error| cannot("write", &path, error))
 }
 

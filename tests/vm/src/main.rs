@@ -1,6 +1,7 @@
 //! The lab: runs the tests on other kernels, in virtual machines (docs/lab.md).
 
 mod bench;
+mod bench_latency;
 mod channel;
 mod elf;
 mod error;
@@ -121,6 +122,18 @@ enum Action {
         #[arg(long, default_value_t = 1024)]
         memory: u64,
         /// Stop a machine after this many seconds
+        #[arg(long, default_value_t = 1800)]
+        limit: u64,
+    },
+    /// Measure what observing the scheduling latency costs; write the table to docs/benchmarks.md
+    BenchLatency {
+        /// A kernel with preemptirq tracepoints
+        #[arg(long, default_value = matrix::TRACED)]
+        kernel: String,
+        /// MiB of memory of the machine
+        #[arg(long, default_value_t = 1024)]
+        memory: u64,
+        /// Stop the machine after this many seconds
         #[arg(long, default_value_t = 1800)]
         limit: u64,
     },
@@ -325,6 +338,10 @@ fn run() -> Result<ExitCode> {
         }
         Action::Bench { kernels, batches, memory, limit } => {
             bench::run(&kernels, batches, memory, Duration::from_secs(limit))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::BenchLatency { kernel, memory, limit } => {
+            bench_latency::run(&kernel, memory, Duration::from_secs(limit))?;
             Ok(ExitCode::SUCCESS)
         }
         Action::Repeat { machine: mut at, limit, words } => {

@@ -399,7 +399,7 @@ pub fn root(arch: Arch) -> Result<Root> {
         root.folder(&repository.join(part), 0o755);
     }
     root.tree(&repository.join("dist"), &repository.join("dist"))?;
-    for script in ["measure.sh", "daemon.sh"] {
+    for script in ["measure.sh", "latency.sh", "daemon.sh"] {
         root.file(&Path::new("/lab").join(script), &repository.join("tests/vm/guest").join(script))?;
     }
     others.add(&mut root)?;

@@ -28,11 +28,20 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<TimingModel, Fa
         limit: arguments.duration,
         cpus: arguments.cpus.map_or_else(Vec::new, |cpus| cpus.0.into_iter().collect()),
         measure: arguments.measure.0,
+        threshold: arguments.threshold,
         verify: arguments.verify,
         command: arguments.command,
         command_to_stderr: output.is_for_programs(),
     };
-    Ok(measure::measure(&options, &*stop::on_signals()?, &Console::new(output.quiet))?)
+    let console = Console::new(output.quiet);
+    let outcome = measure::measure(&options, &*stop::on_signals()?, &console)?;
+    // Before the tables, whose last lines are the ones that are seen.
+    match outcome.flight {
+        Some(flight) if output.is_for_programs() => console.note(&flight),
+        Some(flight) => print(&(flight + "\n"))?,
+        None => {}
+    }
+    Ok(outcome.model)
 }
 
 /// Where the result goes.

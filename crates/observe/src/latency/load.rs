@@ -10,6 +10,7 @@ use crate::system;
 use libbpf_rs::btf::types::Typedef;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Btf, Link};
+use punctual_model::Duration;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -57,7 +58,7 @@ pub fn require_tracepoints() -> Result<(), Error> {
 
 impl Loaded {
     /// Loads and attaches all programs; none does anything yet.
-    pub fn new(symbols: &Symbols) -> Result<Loaded, Error> {
+    pub fn new(symbols: &Symbols, threshold: Option<Duration>) -> Result<Loaded, Error> {
         silence_libbpf();
         system::require_privileges()?;
         require_tracepoints()?;
@@ -72,6 +73,7 @@ impl Loaded {
         rodata.nmi_entry = within(symbols.function("irqentry_nmi_enter")?);
         rodata.program_entry = within(symbols.functions("bpf_trace_run")?);
         rodata.need_resched_bit = need_resched_bit();
+        rodata.threshold = threshold.map_or(0, |threshold| threshold.ns().max(1));
         for mut program in open.open_object_mut().progs_mut() {
             let section = program.section().to_string_lossy().into_owned();
             if let Some(tracepoint) = section.strip_prefix("tp_btf/") {

@@ -1,7 +1,7 @@
 //! The memory that the programs share with user space, one piece for each processor.
 
 use super::skeleton::types::{
-    latency_culprit, latency_maximum, latency_nmi_entry, latency_shared, latency_thread,
+    latency_culprit, latency_event, latency_maximum, latency_nmi_entry, latency_shared, latency_thread,
 };
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind};
@@ -111,6 +111,47 @@ pub struct Thread {
     /// When the thread was ready then.
     pub max_at: Instant,
 }
+
+/// An event that the flight recorder kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witnessed {
+    /// When.
+    pub at: Instant,
+    /// The thread that ran.
+    pub tid: u32,
+    /// What.
+    pub kind: WitnessedKind,
+    /// Where, if that is known.
+    pub place: Option<Frame>,
+}
+
+/// What kind of event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WitnessedKind {
+    /// A thread masked interrupts.
+    IrqsOff,
+    /// And unmasked them.
+    IrqsOn,
+    /// An interrupt or exception began.
+    InterruptEntry,
+    /// It is an interrupt of this source.
+    InterruptSource(u32),
+    /// It ended.
+    InterruptExit,
+    /// Preemption was disabled.
+    PreemptOff,
+    /// And enabled.
+    PreemptOn,
+    /// The scheduler was called.
+    SchedulerEntry,
+    /// And returned.
+    SchedulerExit,
+    /// This thread was made ready.
+    Wakeup(u32),
+}
+
+/// The last events on a processor, in order.
+pub type Flight = Vec<Witnessed>;
 
 /// What was measured on a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,6 +318,27 @@ impl Shared {
         self.read_nmis = end;
     }
 
+    /// Whether the threshold was exceeded here.
+    pub fn is_frozen(&self) -> bool {
+        // SAFETY: within the mapping; the programs write whole bytes.
+        unsafe { addr_of!((*self.shared()).is_frozen).read_volatile() != 0 }
+    }
+
+    /// The events before that.
+    pub fn flight(&self, symbols: &Symbols) -> Flight {
+        let shared = self.shared();
+        // SAFETY: within the mapping; nothing is written once it is frozen.
+        let (end, events) =
+            unsafe { (addr_of!((*shared).events_end).read_volatile(), &raw const (*shared).events) };
+        let room = length(events);
+        let read = |at: u64| {
+            // SAFETY: as above; the index is below the length.
+            let event = unsafe { events.cast::<latency_event>().add((at % room) as usize).read_volatile() };
+            witnessed(&event, symbols)
+        };
+        (end.saturating_sub(room)..end).filter_map(read).collect()
+    }
+
     /// What was measured so far.
     pub fn read(&self, symbols: &Symbols) -> Processor {
         let shared = self.shared();
@@ -296,6 +358,25 @@ impl Shared {
             }
         }
     }
+}
+
+fn witnessed(event: &latency_event, symbols: &Symbols) -> Option<Witnessed> {
+    let detail = event.detail as u32;
+    let kind = match event.kind {
+        0 => WitnessedKind::IrqsOff,
+        1 => WitnessedKind::IrqsOn,
+        2 => WitnessedKind::InterruptEntry,
+        3 => WitnessedKind::InterruptSource(detail),
+        4 => WitnessedKind::InterruptExit,
+        5 => WitnessedKind::PreemptOff,
+        6 => WitnessedKind::PreemptOn,
+        7 => WitnessedKind::SchedulerEntry,
+        8 => WitnessedKind::SchedulerExit,
+        9 => WitnessedKind::Wakeup(detail),
+        _ => return None,
+    };
+    let place = (event.address != 0).then(|| frame(event.address, symbols));
+    Some(Witnessed { at: Instant::from_ns(event.at), tid: event.tid, kind, place })
 }
 
 fn threads(slots: impl IntoIterator<Item = latency_thread>) -> Vec<Thread> {

@@ -12,6 +12,7 @@
 #define LATENCY_INTERRUPTS 16384 /* a power of two */
 #define LATENCY_NMIS	   256	 /* a power of two */
 #define LATENCY_THREADS	   128	 /* a power of two */
+#define LATENCY_EVENTS	   512	 /* a power of two */
 
 /* Sources of interrupts: x86 vectors as they are, numbered interrupts from here on. */
 #define LATENCY_SOURCE_NMI   1
@@ -67,9 +68,34 @@ struct latency_thread {
 	__u64 max_at; /* when it was ready */
 };
 
+/* What the flight recorder keeps. */
+enum latency_event_kind {
+	LATENCY_IRQS_OFF,
+	LATENCY_IRQS_ON,
+	LATENCY_INTERRUPT_ENTRY,
+	LATENCY_INTERRUPT_SOURCE, /* `detail` is the source */
+	LATENCY_INTERRUPT_EXIT,
+	LATENCY_PREEMPT_OFF,
+	LATENCY_PREEMPT_ON,
+	LATENCY_SCHEDULER_ENTRY,
+	LATENCY_SCHEDULER_EXIT,
+	LATENCY_WAKEUP, /* `detail` is the thread */
+};
+
+struct latency_event {
+	__u64 at;
+	__u64 address;
+	__u32 tid; /* of the running thread */
+	__u16 kind;
+	__u16 padding;
+	__u64 detail;
+};
+
 struct latency_shared {
 	struct latency_cpu cpu;
 	__u8 is_active;
+	/* The threshold was exceeded: the flight recorder has stopped. */
+	__u8 is_frozen;
 	/* The observer's own time, which durations do not contain. */
 	__u64 overhead;
 	/* In thread time, since when it notes a culprit; 0 while it does not. */
@@ -83,6 +109,8 @@ struct latency_shared {
 	/* How many words have been written; they lie at this number modulo the size. */
 	__u64 interrupts_end;
 	__u64 nmis_end;
+	__u64 events_end;
+	struct latency_event events[LATENCY_EVENTS];
 	struct latency_nmi_entry nmis[LATENCY_NMIS];
 	__u64 interrupts[LATENCY_INTERRUPTS];
 };

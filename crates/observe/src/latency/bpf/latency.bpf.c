@@ -27,6 +27,8 @@ const volatile struct range interrupt_entry = {0};
 const volatile struct range nmi_entry = {0};
 const volatile struct range program_entry = {0};
 const volatile __u32 need_resched_bit = 0;
+/* The flight recorder stops at the first duration or latency of this length; 0: there is none. */
+const volatile __u64 threshold = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -78,6 +80,22 @@ static __always_inline bool is_in(__u64 address, const volatile struct range *ra
 	return address >= range->begin && address < range->end;
 }
 
+/* Without a threshold, the verifier removes this. */
+static __always_inline void log_event(
+	struct latency_shared *shared, enum latency_event_kind kind, __u64 address, __u64 detail)
+{
+	struct latency_event *event;
+
+	if (!threshold || shared->is_frozen)
+		return;
+	event = &shared->events[shared->events_end++ & (LATENCY_EVENTS - 1)];
+	event->at = bpf_ktime_get_ns();
+	event->address = address;
+	event->tid = bpf_get_current_task_btf()->pid;
+	event->kind = kind;
+	event->detail = detail;
+}
+
 /* Notes who is running and how the kernel came here. */
 static __noinline int describe(void *context, struct latency_culprit *culprit)
 {
@@ -114,6 +132,10 @@ static __always_inline void keep(void *context, struct latency_shared *shared, i
 {
 	if (!greatest || shared->noting_since)
 		return;
+	for (int variable = 0; threshold && variable < LATENCY_VARIABLES; variable++) {
+		if (shared->cpu.greatest[variable].duration >= threshold)
+			shared->is_frozen = 1;
+	}
 	shared->noting_since = latency_now(&shared->cpu).time;
 	barrier();
 	for (int variable = 0; variable < LATENCY_VARIABLES; variable++) {
@@ -181,6 +203,7 @@ int irqs_off(struct irqs_context *context)
 	if (is_in(address, &interrupt_entry)) {
 		if (shared->noting_since)
 			take_overhead(shared);
+		log_event(shared, LATENCY_INTERRUPT_ENTRY, 0, 0);
 		latency_entry(&shared->cpu, address);
 		if (shared->wakeup.is_remote) {
 			shared->wakeup.is_remote = 0;
@@ -190,6 +213,7 @@ int irqs_off(struct irqs_context *context)
 	} else if (is_in(address, &nmi_entry)) {
 		latency_nmi_entry(&shared->cpu);
 	} else {
+		log_event(shared, LATENCY_IRQS_OFF, address, 0);
 		latency_irqs_off(&shared->cpu, address);
 	}
 	return 0;
@@ -204,6 +228,8 @@ int irqs_on(struct irqs_context *context)
 
 	if (!shared)
 		return 0;
+	log_event(shared, shared->cpu.serving ? LATENCY_INTERRUPT_EXIT : LATENCY_IRQS_ON,
+		text + context->caller, 0);
 	if (shared->cpu.serving) {
 		greatest = latency_exit(&shared->cpu, text + context->caller, &ended);
 		if (ended.source)
@@ -223,8 +249,10 @@ int BPF_PROG(preempt_off, unsigned long ip, unsigned long parent)
 	if (is_in(ip, &program_entry))
 		return 0;
 	shared = here();
-	if (shared)
-		latency_preempt_off(&shared->cpu, ip);
+	if (!shared)
+		return 0;
+	log_event(shared, LATENCY_PREEMPT_OFF, ip, 0);
+	latency_preempt_off(&shared->cpu, ip);
 	return 0;
 }
 
@@ -274,6 +302,8 @@ static __always_inline void measure(struct latency_shared *shared)
 	thread->total += latency;
 	if (latency <= thread->max)
 		return;
+	if (threshold && latency >= threshold)
+		shared->is_frozen = 1;
 	thread->max = latency;
 	thread->max_at = wakeup->ready;
 	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
@@ -290,6 +320,7 @@ int BPF_PROG(preempt_on, unsigned long ip, unsigned long parent)
 	shared = here();
 	if (!shared)
 		return 0;
+	log_event(shared, LATENCY_PREEMPT_ON, ip, 0);
 	greatest = latency_preempt_on(&shared->cpu, ip);
 	if (shared->wakeup.is_running && shared->cpu.phase == PHASE_THREAD)
 		measure(shared);
@@ -304,6 +335,7 @@ int BPF_PROG(scheduler_entry, bool is_preemption)
 
 	if (!shared)
 		return 0;
+	log_event(shared, LATENCY_SCHEDULER_ENTRY, 0, 0);
 	if (shared->wakeup.is_remote && latency_is_idle()) {
 		/* It woke by itself, from whatever sleep it was in. */
 		shared->wakeup.is_remote = 0;
@@ -334,6 +366,7 @@ int BPF_PROG(scheduler_exit, bool has_switched)
 
 	if (!shared)
 		return 0;
+	log_event(shared, LATENCY_SCHEDULER_EXIT, 0, 0);
 	if (shared->wakeup.is_pending)
 		choose(&shared->wakeup);
 	keep(ctx, shared, latency_scheduled(&shared->cpu, 0));
@@ -359,10 +392,12 @@ int BPF_PROG(woken, struct task_struct *task)
 	shared = bpf_map_lookup_elem(&processors, &number);
 	if (!shared || !shared->is_active)
 		return 0;
+	is_remote = number != bpf_get_smp_processor_id();
+	if (!is_remote)
+		log_event(shared, LATENCY_WAKEUP, 0, task->pid);
 	wakeup = &shared->wakeup;
 	if (wakeup->is_pending && wakeup->prio <= task->prio)
 		return 0;
-	is_remote = number != bpf_get_smp_processor_id();
 	if (!is_remote && bpf_get_current_task_btf()->prio <= task->prio &&
 		shared->cpu.phase == PHASE_THREAD)
 		return 0;
@@ -397,8 +432,10 @@ static __always_inline int name(__u32 source)
 {
 	struct latency_shared *shared = here();
 
-	if (shared)
-		latency_source(&shared->cpu, source);
+	if (!shared)
+		return 0;
+	log_event(shared, LATENCY_INTERRUPT_SOURCE, 0, source);
+	latency_source(&shared->cpu, source);
 	return 0;
 }
 
