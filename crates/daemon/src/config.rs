@@ -14,9 +14,9 @@ use crate::rules::Rules;
 use crate::text::{self, Problem};
 use std::path::{Path, PathBuf};
 
-/// Where the configuration is, if nobody says otherwise.
+/// Default path of the configuration.
 pub const DEFAULT_PATH: &str = "/etc/punctual/punctuald.toml";
-/// Where the daemon listens, if nobody says otherwise.
+/// Default path of the socket.
 pub const DEFAULT_SOCKET: &str = "/run/punctual/io.punctual.Scheduler1";
 /// What holds where there is no configuration file; installed as one, with its comments.
 pub const DEFAULT_TEXT: &str = include_str!("../../../dist/punctuald.toml");
@@ -94,7 +94,7 @@ impl Config {
         Ok((config, warnings))
     }
 
-    /// Where the file of rules is not there, there are none, which is safe: what is to be told of it.
+    /// A warning if the file of rules does not exist. Then there are no rules, which is safe.
     pub fn do_without_rules(&mut self) -> Option<Problem> {
         let path = self.rules.take_if(|path| !path.exists())?;
         Some(Problem::in_file(&path, "does not exist, so only root may do anything"))

@@ -1,4 +1,4 @@
-//! What the kernel is asked and told: scheduling, affinity, and the setting that SCHED_DEADLINE on one
+//! The interface to the kernel: scheduling, affinity, and the setting that SCHED_DEADLINE on one
 //! processor needs.
 
 use punctual_model::Duration;
@@ -111,7 +111,7 @@ impl Scheduling {
         Self { size: SCHEDULING_SIZE, ..Self::default() }
     }
 
-    /// Whether a thread that is scheduled like that is scheduled as was told here.
+    /// Whether a thread with that scheduling still has this one.
     pub fn matches(&self, other: &Scheduling) -> bool {
         self.policy == other.policy
             && match self.policy as i32 {

@@ -1,4 +1,4 @@
-//! `punctuald`: who may have what, what is admitted, what the kernel is told, and how all of it is undone.
+//! `punctuald`: access rules, admission, setting of kernel policies, and how all of it is undone.
 
 pub mod access;
 mod books;

@@ -17,24 +17,24 @@ pub const LONGEST_NAME: usize = 64;
 pub struct Record {
     /// Its number.
     pub spec: u64,
-    /// Whose it is.
+    /// The UID of its owner.
     pub user: u32,
-    /// Their group.
+    /// The owner's GID.
     pub group: u32,
-    /// The process that it ends with.
+    /// The process it belongs to.
     pub process: u32,
-    /// When that started, in clock ticks since the machine did.
+    /// Start time of that process, in clock ticks since boot.
     pub process_start: u64,
-    /// What was declared.
+    /// The declared parameters.
     #[serde(with = "AllParameters")]
     pub parameters: Parameters,
-    /// Who took it.
+    /// The plugin that admitted it.
     #[serde(with = "shared_text")]
     pub plugin: Rc<str>,
-    /// As the client calls it.
+    /// The client's name for it.
     #[serde(with = "optional_text")]
     pub name: Option<Rc<str>>,
-    /// Where.
+    /// Its processor.
     pub processor: u32,
     /// Q^a.
     pub accepted_runtime: Option<Duration>,
@@ -42,7 +42,7 @@ pub struct Record {
     pub partial: bool,
     /// Whether the admission test was ignored.
     pub ignored: bool,
-    /// What its thread is told, or would have been when it was admitted.
+    /// How its thread is scheduled, or would have been when it was admitted.
     pub assigned: Applied,
     /// Its thread.
     pub thread: Option<Attached>,
@@ -53,24 +53,24 @@ pub struct Record {
 pub struct Attached {
     /// Its number here.
     pub number: u32,
-    /// Its number as the client said it, in another PID namespace perhaps.
+    /// Its TID as the client gave it, perhaps in another PID namespace.
     pub named: u32,
     /// Tells it from others that had its number before, or get it.
     pub identity: u64,
     /// What it was before.
     pub before: State,
-    /// What the kernel is told now, or was told last.
+    /// The scheduling being set, or last set.
     pub applied: Applied,
-    /// What it was told before that: until the new is told, the thread is still so.
+    /// The scheduling before that, which holds until the new one is set.
     pub previous: Option<Applied>,
 }
 
-/// What the kernel was told: always of one processor.
+/// Scheduling that was set for a thread: always on one processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Applied {
     /// How.
     pub scheduling: Scheduling,
-    /// Where.
+    /// Its processor.
     pub processor: u32,
 }
 

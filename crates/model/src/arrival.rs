@@ -2,7 +2,7 @@
 
 mod validate;
 
-use crate::file::is_zero;
+use crate::section::is_zero;
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ mod samples;
 mod validate;
 
 use crate::arrival::Arrival;
-use crate::file::is_zero;
+use crate::section::is_zero;
 use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -4,8 +4,8 @@
 //! [`crate::check`] checks streams of jobs against it.
 
 use crate::dataflow::Dataflow;
+use crate::error::ReadError;
 use crate::latency::SchedulingLatency;
-use crate::read::ReadError;
 use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::threads::{Task, Threads};
 use serde::{Deserialize, Serialize};
@@ -134,8 +134,4 @@ impl Platform {
     pub fn known(self) -> Option<Platform> {
         (self != Platform::default()).then_some(self)
     }
-}
-
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
 }

@@ -15,7 +15,7 @@ pub use interrupts::{Interrupt, InterruptCurves, InterruptKind, InterruptSource}
 pub use measured::{MAX_WORST, Measured, Ran, RanKind, RealTimeThread, Split, Timers, Wakeup};
 pub use staircase::{Staircase, Step};
 
-use crate::file::is_zero;
+use crate::section::is_zero;
 use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};

@@ -4,14 +4,11 @@
 //! Three passes: is it JSON of a known format and version; does its structure match the types; are its values
 //! consistent.
 
-mod error;
 mod strict;
 mod v1;
 
-pub use error::ReadError;
-
+use crate::error::{ReadError, describe};
 use crate::file::{FORMAT, TimingModel, VERSION};
-use error::describe;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use strict::Strict;

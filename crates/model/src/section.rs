@@ -3,7 +3,7 @@
 //! A section is one field of the file, absent if nothing of its kind was observed. It has its own span and
 //! losses, because sections may come from different observations. The list of sections is in [`crate::file`].
 
-use crate::read::ReadError;
+use crate::error::ReadError;
 use crate::time::Instant;
 use std::fmt;
 
@@ -71,4 +71,9 @@ impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Whether a counter is left out of the file.
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

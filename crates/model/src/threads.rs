@@ -3,9 +3,9 @@
 mod validate;
 
 use crate::arrival::Arrival;
-use crate::file::is_zero;
 use crate::percentiles::Percentiles;
 use crate::policy::{Policy, Reservation};
+use crate::section::is_zero;
 use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::separator::Separator;
 use crate::time::{Duration, Instant};

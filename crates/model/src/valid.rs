@@ -1,6 +1,6 @@
 //! Checks that several sections share. An error says where, what was expected, and what was found.
 
-use crate::read::ReadError;
+use crate::error::ReadError;
 use crate::section::Valid;
 use crate::time::{Duration, Instant};
 

@@ -42,7 +42,7 @@ pub(super) fn description(interface: &str) -> Result<Description, Error> {
     }
 }
 
-/// What is wrong with a method that there is none of.
+/// The error for an unknown method.
 pub(super) fn unknown(method: &str) -> Error {
     match method.rsplit_once('.') {
         Some((SERVICE | INTERFACE, _)) | None => Error::MethodNotFound { method: method.into() },

@@ -12,7 +12,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 
-/// Who sends a request.
+/// The sender of a request.
 #[derive(Clone, Debug)]
 pub struct Caller {
     /// User and groups when they connected.

@@ -1,10 +1,10 @@
-//! What the rules would say to somebody, and by which line.
+//! Explains what the rules allow a user, and which rule decides.
 
 use super::{Property, Rules};
 use crate::access::{Denied, Domain, Grant, Usage, Who};
 use punctual_schedule::Parameters;
 
-/// What holds for somebody and one plugin.
+/// The limits of a user under a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
     /// The plugin.

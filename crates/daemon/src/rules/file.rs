@@ -157,14 +157,14 @@ fn share(key: &str, value: &str) -> Result<Share, String> {
     }
 }
 
-/// What is allowed to be written, and hardly meant: properties said twice, and bounds that leave nothing.
+/// Warns about valid rules that are hardly meant: repeated properties, and bounds that leave nothing.
 fn suspicious(rules: &[Rule]) -> Vec<(usize, String)> {
-    let mut said: std::collections::HashMap<(Domain, Option<&str>, &str), &Rule> =
+    let mut seen: std::collections::HashMap<(Domain, Option<&str>, &str), &Rule> =
         std::collections::HashMap::new();
     let mut found = Vec::new();
     for rule in rules {
         let subject = (rule.domain, rule.plugin.as_deref());
-        if let Some(before) = said.insert((subject.0, subject.1, rule.property.key()), rule) {
+        if let Some(before) = seen.insert((subject.0, subject.1, rule.property.key()), rule) {
             found.push((
                 rule.line,
                 format!(
@@ -175,7 +175,7 @@ fn suspicious(rules: &[Rule]) -> Vec<(usize, String)> {
             ));
         }
         for other in &CONDITIONS {
-            if let Some(other) = said.get(&(subject.0, subject.1, other.key)) {
+            if let Some(other) = seen.get(&(subject.0, subject.1, other.key)) {
                 if rule.property.excludes(other.property) {
                     found.push((
                         rule.line,

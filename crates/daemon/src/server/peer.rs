@@ -6,7 +6,7 @@ use rustix::net::sockopt;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Who connected, and from which process.
+/// The user and process that connected.
 #[derive(Debug)]
 pub struct Peer {
     /// User and groups when they connected.

@@ -1,7 +1,7 @@
 //! Checks that the values of arrival models are consistent.
 
 use super::{Arrival, Curve, LeftOut, MAX_EARLY, MAX_LATE, MAX_SLIPS, Periodic, Slip};
-use crate::read::ReadError;
+use crate::error::ReadError;
 use crate::section::Valid;
 use crate::valid::{at_most, in_order, never_decreases, not_zero};
 

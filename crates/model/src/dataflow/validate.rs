@@ -1,7 +1,7 @@
 //! Checks that a dataflow program is consistent: names that exist, distributions in order, parts that add up.
 
 use super::{Chain, Count, Dataflow, Distance, Distribution, FlowTask, Latency, Times};
-use crate::read::ReadError;
+use crate::error::ReadError;
 use crate::section::Valid;
 use crate::time::Duration;
 use crate::valid::{rising, span};

@@ -1,8 +1,8 @@
 //! Measured latencies: of wake-ups, and of timers.
 
 use super::{ThreadId, Variable};
-use crate::file::is_zero;
 use crate::policy::Policy;
+use crate::section::is_zero;
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;

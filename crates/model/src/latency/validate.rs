@@ -1,7 +1,7 @@
 //! Whether the values of the section `latency` make sense.
 
 use super::{Interrupt, InterruptCurves, MAX_WORST, Measured, Processor, SchedulingLatency, Wakeup};
-use crate::read::ReadError;
+use crate::error::ReadError;
 use crate::section::Valid;
 use crate::time::Duration;
 use crate::valid::{at_most, never_decreases, not_zero, span};

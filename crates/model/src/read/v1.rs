@@ -3,8 +3,9 @@
 //! It had one observation: of threads or, if there were none, of a dataflow program alone, with an empty
 //! platform and counters of zero.
 
-use super::{ReadError, describe, shape};
+use super::shape;
 use crate::dataflow::{Chain, Channel, Dataflow, FlowTask};
+use crate::error::{ReadError, describe};
 use crate::file::{Platform, TimingModel};
 use crate::threads::{Task, Threads};
 use crate::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Checks that the values of the section `threads` are consistent.
 
 use super::{Stream, Suspension, Task, Threads};
-use crate::read::ReadError;
+use crate::error::ReadError;
 use crate::section::Valid;
 use crate::valid::{never_decreases, not_zero, span};
 

@@ -96,14 +96,14 @@ impl ReadError {
         }
     }
 
-    pub(super) fn map_path(mut self, change: impl FnOnce(&str) -> String) -> ReadError {
+    pub(crate) fn map_path(mut self, change: impl FnOnce(&str) -> String) -> ReadError {
         if let ReadError::Value { path, .. } = &mut self {
             *path = change(path);
         }
         self
     }
 
-    pub(super) fn syntax(error: &serde_json::Error) -> ReadError {
+    pub(crate) fn syntax(error: &serde_json::Error) -> ReadError {
         let (line, column) = (error.line(), error.column());
         match error.classify() {
             Category::Eof => ReadError::Truncated { line, column },
@@ -111,7 +111,7 @@ impl ReadError {
         }
     }
 
-    pub(super) fn shape(error: &serde_path_to_error::Error<serde_json::Error>) -> ReadError {
+    pub(crate) fn shape(error: &serde_path_to_error::Error<serde_json::Error>) -> ReadError {
         let path = match error.path().to_string() {
             path if path == "." => String::new(),
             path => path,
@@ -132,7 +132,7 @@ impl ReadError {
 }
 
 /// A short description of a value.
-pub(super) fn describe(value: &Value) -> String {
+pub(crate) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(flag) => flag.to_string(),
