@@ -20,9 +20,9 @@ pub(crate) mod choice;
 mod late;
 mod lateness;
 mod layers;
-mod levels;
 mod models;
 mod resolve;
+mod scan;
 mod score;
 mod segment;
 mod tail;
@@ -30,6 +30,7 @@ mod tail;
 use crate::hull::LIMIT;
 use lateness::Lateness;
 use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
+use scan::Scan;
 use score::Gap;
 use segment::{Entry, Segment};
 use std::cmp::Reverse;
@@ -172,33 +173,60 @@ impl PeriodicSummary {
         if self.head.len() < AROUND {
             self.head.push(entry);
         }
-        let Some(gap) = self.tail.push(entry, self.least) else { return };
-        let is_inside = gap.shift == 0 && (gap.is_closed || gap.score <= self.least);
-        if !is_inside || self.segments.is_empty() {
-            self.begin_segment(gap);
-        } else if self.tail.is_full() {
+        self.tail.push(entry);
+        if self.tail.is_full() {
             self.take_block();
         }
     }
 
-    /// Moves the block into the last segment.
+    /// Moves the block into segments.
     fn take_block(&mut self) {
-        if let Some(last) = self.segments.last_mut() {
-            last.extend(&self.tail.block(), self.least_late);
+        let (mut scan, mut scanned) = (Scan::new(self.tail.gaps(), self.least), self.least);
+        let mut from = 0;
+        if self.segments.is_empty() && self.tail.block().len() > 0 {
+            let gap = self.gap(0, None);
+            self.begin_segment(0, gap);
+            scan = Scan::new(self.tail.gaps(), self.least);
         }
-        self.tail.take_block();
+        while let Some((at, median)) = scan.next(from) {
+            let gap = self.gap(at, median);
+            from = at + 1;
+            if gap.shift > 0 || !gap.is_closed && gap.score > self.least {
+                self.begin_segment(at, gap);
+                from = 0;
+                scan.forget(at + 1);
+                if self.least < scanned {
+                    (scan, scanned) = (Scan::new(self.tail.gaps(), self.least), self.least);
+                }
+            }
+        }
+        let block = self.tail.block();
+        if let Some(last) = self.segments.last_mut() {
+            last.extend(&block, self.least_late);
+        }
+        let taken = block.len();
+        self.tail.take(taken);
+        self.tail.forget();
         self.give_up_late();
         self.count_points();
     }
 
-    /// Moves the block into the last segment, but for its last release, which begins a segment.
-    fn begin_segment(&mut self, gap: Gap) {
-        let (before, middle) = self.tail.split();
+    fn gap(&self, at: usize, median: Option<i64>) -> Gap {
+        let gaps = self.tail.gaps();
+        match gaps.advance_of(at) {
+            1 => gaps.score(at, median),
+            advance => Gap::known(advance),
+        }
+    }
+
+    /// Moves the first releases of the block into the last segment; the one after those begins a segment.
+    fn begin_segment(&mut self, at: usize, gap: Gap) {
+        let (before, middle) = self.tail.split(at);
         if let Some(last) = self.segments.last_mut() {
             last.extend(&before, self.least_late);
         }
         let segment = Segment::of(gap, &middle, self.least_late);
-        self.tail.take_block();
+        self.tail.take(at + 1);
         self.join(segment);
         self.give_up_late();
     }
@@ -299,6 +327,8 @@ impl PeriodicSummary {
         if self.out_of_range {
             return;
         }
+        let mut later = later.clone();
+        later.take_block();
         self.lateness.merge(&later.lateness, y);
         for &(width, floor, latest) in &later.wide {
             keep_wide(&mut self.wide, (width, floor + y, latest + y));

@@ -57,6 +57,10 @@ impl Layers {
                 without.each(|at| phases[at] = i64::MAX);
                 lowest.look_through(&phases, self.depth.into(), &mut keep);
                 self.line = Some((line, lowest, until));
+                if keep.len() > BLOCK / 4 {
+                    // They lie along another line.
+                    self.look_again(x, ys, is_mirrored, without, &mut keep);
+                }
             }
             None => keep = Places::all(ys.len()).without(without),
         }
@@ -64,6 +68,19 @@ impl Layers {
         if self.points.len() >= self.reduced + ROOM {
             self.reduce();
         }
+    }
+
+    /// Compares the points of a block once more, with the line from its first to its last point.
+    #[inline(never)]
+    fn look_again(&self, x: i64, ys: &[i64], is_mirrored: bool, without: &Places, keep: &mut Places) {
+        let end = |at: usize| Point { x: x + at as i64, y: if is_mirrored { -ys[at] } else { ys[at] } };
+        let Some(line) = Line::through(end(0), end(ys.len() - 1)) else { return };
+        let mut phases = [i64::MAX; BLOCK];
+        line.phases(x, ys, is_mirrored, &mut phases);
+        without.each(|at| phases[at] = i64::MAX);
+        let mut matter = Places::default();
+        Lowest::new(self.depth.into()).look_through(&phases, self.depth.into(), &mut matter);
+        *keep = keep.with(&matter);
     }
 
     /// A line to compare the points of a block with, and the lowest phases on its left.
@@ -147,7 +164,9 @@ impl Layers {
             }
         });
         if self.points.capacity() < self.reduced + ROOM {
-            self.points.reserve_exact(ROOM + ROOM / 4);
+            self.points.reserve_exact(ROOM + ROOM / 2);
+        } else if self.points.capacity() > self.reduced + 3 * ROOM {
+            self.points.shrink_to(self.reduced + ROOM + ROOM / 2);
         }
     }
 
@@ -175,6 +194,25 @@ impl Places {
     #[inline]
     pub fn set(&mut self, at: usize) {
         self.0[at / 64] |= 1 << (at % 64);
+    }
+
+    /// The first place from this one on.
+    pub fn next(&self, from: usize) -> Option<usize> {
+        (from / 64..self.0.len()).find_map(|word| {
+            let bits =
+                if word == from / 64 { self.0[word] >> (from % 64) << (from % 64) } else { self.0[word] };
+            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.0.iter().map(|bits| bits.count_ones() as usize).sum()
+    }
+
+    /// Those in both.
+    fn with(mut self, others: &Places) -> Places {
+        self.0.iter_mut().zip(&others.0).for_each(|(mine, other)| *mine &= other);
+        self
     }
 
     fn without(mut self, others: &Places) -> Places {

@@ -59,7 +59,10 @@ impl PeriodicSummary {
         if self.out_of_range || self.count < FEWEST {
             return None;
         }
-        let (segments, slips) = self.joined_segments();
+        // The gaps of the block have not been looked at.
+        let mut summary = self.clone();
+        summary.take_block();
+        let (segments, slips) = summary.joined_segments();
         let not_releases: Vec<i64> = self
             .disturbed
             .iter()
@@ -67,7 +70,7 @@ impl PeriodicSummary {
             .map(|(at, _)| *at)
             .collect();
         let found = resolve::resolve(&segments, self.known_arrivals == self.count, &not_releases);
-        let query = Query { summary: self, segments, slips };
+        let query = Query { summary: &summary, segments, slips };
         match found {
             Some(evidence) => query.chosen(&evidence).map(|model| (model, query.starts(&evidence.shifts))),
             None => {
@@ -87,9 +90,6 @@ impl PeriodicSummary {
             all.extend((0..REACH).map(|at| alone(&self.head, at)));
             let inside = all.len();
             all.extend(self.segments.iter().cloned());
-            if let Some(last) = all.last_mut() {
-                last.extend(&self.tail.block(), self.least_late);
-            }
             give_up(&mut all[inside..], late::MOST);
             all.extend((REACH..tail.len()).map(|at| alone(&tail, at)));
         }

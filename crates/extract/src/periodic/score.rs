@@ -25,9 +25,6 @@ pub(crate) struct Gap {
 }
 
 impl Gap {
-    /// A gap that is not a slip.
-    pub const CLOSED: Gap = Gap { score: 0, shift: 0, is_closed: true };
-
     /// A gap with a known number of activations.
     pub fn known(advance: i64) -> Gap {
         Gap { score: 0, shift: advance - 1, is_closed: true }
@@ -64,8 +61,8 @@ pub(crate) fn distance(before: i64, (at, advance): Step) -> i64 {
 /// The same of the gap with as many releases on either side as can be, given the median distance of
 /// neighbours.
 #[inline(always)]
-pub(crate) fn of_whole(releases: &[i64], advance: &[i64; 2 * REACH], median: i64) -> Gap {
-    with_median(&releases[..2 * REACH], advance, REACH, median)
+pub(crate) fn of_whole(releases: &[i64], advance: &[i64], median: i64) -> Gap {
+    with_median(&releases[..2 * REACH], &advance[..2 * REACH], REACH, median)
 }
 
 /// The same, given the median distance of neighbours.

@@ -284,6 +284,9 @@ impl Segment {
         let gone = self.late.iter().filter(|late| is_given_up(late));
         self.high.insert(gone.map(|late| Point { x: late.x(), y: -late.latest }));
         self.late.retain(|late| !is_given_up(late));
+        if self.late.capacity() > late::MOST + BLOCK / 2 {
+            self.late.shrink_to(late::MOST + BLOCK / 4);
+        }
     }
 
     /// Appends a segment, after `shift` skipped activations.
