@@ -39,6 +39,8 @@ pub struct NothingInCommon {
     pub flow: Option<usize>,
     /// The first input with threads.
     pub threads: Option<usize>,
+    /// The first input with scheduling latencies.
+    pub latency: Option<usize>,
 }
 
 /// Runs by configuration, and their figures side by side.
@@ -55,7 +57,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares dataflow programs if all inputs have one, and threads if all have some. Inputs that agree in
+    /// Compares dataflow programs if all inputs have one, threads if all have some, and scheduling latency if
+    /// all have it. Inputs that agree in
     /// `by` are runs of one configuration; without any, those that agree in program, platform, policy and
     /// executors, and of threads each is one of its own.
     ///
@@ -67,6 +70,7 @@ impl Comparison {
             return Err(NothingInCommon {
                 flow: inputs.iter().position(|input| input.model.dataflow.is_some()),
                 threads: inputs.iter().position(|input| !input.model.tasks().is_empty()),
+                latency: inputs.iter().position(|input| input.model.latency.is_some()),
             });
         }
         let grouping = Grouping::new(inputs, by);

@@ -93,17 +93,17 @@ pub(crate) fn refuse_duplicates(paths: &[PathBuf], advice: &str) -> Result<()> {
 
 fn incomparable(inputs: &[Input], nothing: NothingInCommon) -> Error {
     let name = |number: usize| inputs[number].name.as_str();
-    let why = match (nothing.flow, nothing.threads) {
-        (Some(flow), Some(threads)) => {
-            format!(
-                "{} has a dataflow program, {} has threads, and no kind is in all",
-                name(flow),
-                name(threads)
-            )
-        }
-        (Some(flow), None) => format!("{} has a dataflow program, and others have none", name(flow)),
-        (None, Some(threads)) => format!("{} has threads, and others have none", name(threads)),
-        (None, None) => "none has a dataflow program or threads".into(),
+    let kinds = [
+        (nothing.flow, "a dataflow program"),
+        (nothing.threads, "threads"),
+        (nothing.latency, "scheduling latencies"),
+    ];
+    let found: Vec<String> =
+        kinds.iter().filter_map(|(input, what)| Some(format!("{} has {what}", name((*input)?)))).collect();
+    let why = match &found[..] {
+        [] => "none has a dataflow program, threads or scheduling latencies".into(),
+        [one] => format!("{one}, and others have none"),
+        several => format!("{}, and no kind is in all", several.join(", ")),
     };
     Error::usage("the inputs have nothing in common")
         .because(why)

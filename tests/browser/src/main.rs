@@ -6,6 +6,7 @@
 mod browser;
 mod figures;
 mod flow;
+mod latency;
 mod look;
 mod plant;
 mod table;
@@ -46,6 +47,7 @@ pub fn pages() -> Result<Arc<Pages>> {
         ("without", plant.page_without_recording()),
         ("large", large.page()),
         ("flow", flow::page()?),
+        ("latency", latency::page()?),
         ("compared", plant.compared()?),
     ] {
         std::fs::write(folder.path().join(format!("{name}.html")), text)?;
@@ -109,6 +111,7 @@ fn main() -> ExitCode {
         ("without", look::WITHOUT),
         ("large", look::LARGE),
         ("flow", flow::ALL),
+        ("latency", latency::ALL),
         ("compared", look::COMPARED),
     ];
     let trials =

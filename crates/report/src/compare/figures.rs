@@ -4,13 +4,14 @@ use super::Input;
 use super::configuration::Configuration;
 use super::range::{Range, Unit, Whole};
 use crate::figures::{
-    self, Bound, Entry, Figure, Group, LATENCY, LatencyRow, THREADS, TIMES, ThreadRow, TimesRow, Value,
-    of_group,
+    self, Bound, Entry, Figure, Group, LATENCY, LatencyRow, PROCESSORS, THREADS, TIMES, ThreadRow, TimesRow,
+    Value, of_group,
 };
+use crate::latency::Analysed;
 use crate::overview::primary;
 use crate::{text, visible};
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask};
-use punctual_model::{Duration, Instant, Task};
+use punctual_model::{Duration, Instant, SchedulingLatency, Task};
 use std::collections::HashMap;
 
 /// What a table is about.
@@ -27,6 +28,8 @@ pub(super) enum Kind {
     Lateness,
     Cost,
     Response,
+    /// Of processors: bounds and measured latencies.
+    Latency,
 }
 
 /// What stands for all runs, by what the figure bounds.
@@ -36,6 +39,8 @@ pub(super) fn whole(figure: &Figure) -> Whole {
         Bound::Lower => Whole::Least,
         Bound::Estimate => Whole::Middle,
         Bound::Exact if figure.unit == figures::Unit::Count => Whole::Greatest,
+        // What holds for all runs.
+        Bound::Exact if figure.compared == Some(Group::SchedulingLatency) => Whole::Greatest,
         Bound::Exact => Whole::Middle,
     }
 }
@@ -69,6 +74,7 @@ impl Kind {
         match self {
             Kind::Execution | Kind::Queuing => of_group(TIMES, group).map(|entry| &entry.figure).collect(),
             Kind::Reaction | Kind::Age => of_group(LATENCY, group).map(|entry| &entry.figure).collect(),
+            Kind::Latency => of_group(PROCESSORS, group).map(|entry| &entry.figure).collect(),
             _ => of_group(THREADS, group).map(|entry| &entry.figure).collect(),
         }
     }
@@ -82,6 +88,7 @@ impl Kind {
             Kind::Lateness => Group::Lateness,
             Kind::Cost => Group::Cost,
             Kind::Response => Group::Response,
+            Kind::Latency => Group::SchedulingLatency,
         }
     }
 
@@ -96,6 +103,7 @@ impl Kind {
             Kind::Lateness => "Threads: percentiles of lateness",
             Kind::Cost => "Threads: percentiles of cost",
             Kind::Response => "Threads: percentiles of response time",
+            Kind::Latency => "Scheduling latency of processors",
         }
     }
 
@@ -104,6 +112,7 @@ impl Kind {
         match self {
             Kind::Execution | Kind::Queuing => "Task",
             Kind::Reaction | Kind::Age => "Chain",
+            Kind::Latency => "Processor",
             _ => "Thread",
         }
     }
@@ -120,6 +129,7 @@ impl Kind {
             Kind::Lateness => "lateness",
             Kind::Cost => "cost",
             Kind::Response => "response",
+            Kind::Latency => "latency",
         }
     }
 }
@@ -171,6 +181,10 @@ impl Section {
             // Where there is something to say.
             let more = [Kind::Slips, Kind::Lateness, Kind::Cost, Kind::Response].map(of);
             sections.extend(more.into_iter().filter(Section::says_something));
+        }
+        if inputs.iter().all(|input| input.model.latency.is_some()) {
+            let runs = inputs.iter().filter_map(|input| input.model.latency.as_ref());
+            sections.push(Section { kind: Kind::Latency, rows: rows(runs.map(processors)) });
         }
         sections
     }
@@ -269,6 +283,15 @@ fn threads(tasks: &[Task], kind: Kind) -> Vec<(String, Sample)> {
         distribution: None,
     };
     longest.into_iter().map(|(task, _)| (visible(&task.name), sample(task))).collect()
+}
+
+fn processors(latency: &SchedulingLatency) -> Vec<(String, Sample)> {
+    let sample = |of: &Analysed<'_>| Sample {
+        values: values(PROCESSORS, Group::SchedulingLatency, &of),
+        distribution: None,
+    };
+    let name = |of: &Analysed<'_>| format!("CPU {}", of.processor.cpu);
+    Analysed::all(latency).iter().map(|of| (name(of), sample(of))).collect()
 }
 
 /// Puts what is called the same in one row, in the order of first mention.

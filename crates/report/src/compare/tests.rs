@@ -429,3 +429,29 @@ proptest! {
         prop_assert_eq!(text(&compared(&given)), text(&compared(&other)));
     }
 }
+
+/// By processor; of several runs the greatest stands for all.
+#[test]
+fn bounds_of_processors_are_compared() {
+    let input = |name: &str, poid: u64| {
+        let mut latency = crate::latency::example::figure_24();
+        latency.processors[0].variables.as_mut().expect("there").poid.max_ns = Duration::from_ns(poid);
+        let model = punctual_model::TimingModel {
+            latency: Some(latency),
+            ..punctual_model::TimingModel::new("CLOCK_MONOTONIC")
+        };
+        Input { name: name.into(), model }
+    };
+    let inputs = [input("before", 22_510), input("after", 40_000)];
+    let comparison = Comparison::new(&inputs, &[]).expect("latencies");
+    let text = comparison.text(&Page::default());
+    assert!(text.contains("Scheduling latency of processors") && text.contains("CPU 1"), "{text}");
+    assert!(text.contains("98.042 µs") && text.contains("115.532 µs"), "{text}");
+    let json = comparison.json();
+    assert!(json.contains("\"bound_ns\"") && json.contains("\"of\": \"latency\""), "{json}");
+    let one = Comparison::new(&inputs, &[By::Platform]).expect("latencies").text(&Page::default());
+    assert!(one.contains("115.532 µs") && one.contains("98.042 µs – 115.532 µs"), "{one}");
+    let other = Input { name: "other".into(), model: punctual_model::TimingModel::new("CLOCK_MONOTONIC") };
+    let nothing = Comparison::new(&[inputs[0].clone(), other], &[]).expect_err("nothing in common");
+    assert_eq!((nothing.flow, nothing.threads, nothing.latency), (None, None, Some(0)));
+}
