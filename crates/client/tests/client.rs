@@ -354,10 +354,7 @@ fn garbage_is_an_error_and_ends_the_connection() {
 fn without_a_daemon_the_error_names_the_socket() {
     let folder = tempfile::tempdir().expect("a directory");
     let error = Client::connect_to(&folder.path().join("none")).expect_err("nobody there").to_string();
-    assert!(
-        error.contains("/none: no such file or directory; start it, or say in PUNCTUALD_SOCKET"),
-        "{error}"
-    );
+    assert!(error.contains("/none: no such file or directory; start it, or set PUNCTUALD_SOCKET"), "{error}");
     let long = folder.path().join("x".repeat(200));
     assert!(matches!(Client::connect_to(&long), Err(Error::Unreachable { .. })));
     let refusal: Error = Refusal::NoSuchSpec { spec: 1 }.into();
