@@ -181,9 +181,47 @@ pub struct Shared {
     offset: usize,
     read_interrupts: u64,
     read_nmis: u64,
+    decoder: Decoder,
+}
+
+/// Turns words of the buffer into interrupts.
+#[derive(Default)]
+struct Decoder {
     previous_exit: u64,
     /// The previous exit is not known: it was lost.
     is_adrift: bool,
+}
+
+impl Decoder {
+    fn decode(&mut self, words: &[u64], events: &mut Vec<Event>) {
+        let mut words = words.iter().copied();
+        let mut dropped = 0;
+        while let Some(word) = words.next() {
+            let (source, entry, exit, execution) = if word == 0 {
+                let mut next = || words.next().unwrap_or(0);
+                self.is_adrift = false;
+                (next() as u32, next(), next(), next())
+            } else {
+                let execution = word >> SOURCE_BITS & ((1 << EXECUTION_BITS) - 1);
+                let entry = self.previous_exit.wrapping_add(word >> (SOURCE_BITS + EXECUTION_BITS));
+                ((word & ((1 << SOURCE_BITS) - 1)) as u32, entry, entry.wrapping_add(execution), execution)
+            };
+            if self.is_adrift {
+                dropped += 1;
+                continue;
+            }
+            self.previous_exit = exit;
+            events.push(Event::Interrupt(Interrupt {
+                source,
+                entry: Instant::from_ns(entry),
+                exit: Instant::from_ns(exit),
+                execution: Duration::from_ns(execution),
+            }));
+        }
+        if dropped > 0 {
+            events.push(Event::Lost(dropped));
+        }
+    }
 }
 
 impl Shared {
@@ -200,15 +238,7 @@ impl Shared {
             Error::new(ErrorKind::Kernel, format!("cannot map the memory of processor {number}: {error}"))
         })?;
         let offset = at - begin;
-        Ok(Shared {
-            number,
-            memory,
-            offset,
-            read_interrupts: 0,
-            read_nmis: 0,
-            previous_exit: 0,
-            is_adrift: false,
-        })
+        Ok(Shared { number, memory, offset, read_interrupts: 0, read_nmis: 0, decoder: Decoder::default() })
     }
 
     fn shared(&self) -> *const latency_shared {
@@ -257,42 +287,11 @@ impl Shared {
         let good = after.saturating_sub(room - 8).max(from);
         if good > self.read_interrupts && good > from || from > self.read_interrupts {
             events.push(Event::Lost(good - self.read_interrupts));
-            self.is_adrift = true;
+            self.decoder.is_adrift = true;
         }
         let skipped = usize::try_from(good - from).unwrap_or(usize::MAX).min(copied.len());
-        self.decode(&copied[skipped..], events);
+        self.decoder.decode(&copied[skipped..], events);
         self.read_interrupts = end.max(good);
-    }
-
-    fn decode(&mut self, words: &[u64], events: &mut Vec<Event>) {
-        let mut words = words.iter().copied();
-        while let Some(word) = words.next() {
-            let source = (word & ((1 << SOURCE_BITS) - 1)) as u32;
-            let (source, entry, exit, execution) = if source == 0 {
-                let mut next = || words.next().unwrap_or(0);
-                if word != 0 {
-                    continue;
-                }
-                (next() as u32, next(), next(), next())
-            } else {
-                let execution = word >> SOURCE_BITS & ((1 << EXECUTION_BITS) - 1);
-                let entry = self.previous_exit + (word >> (SOURCE_BITS + EXECUTION_BITS));
-                (source, entry, entry + execution, execution)
-            };
-            if word == 0 {
-                self.is_adrift = false;
-            }
-            self.previous_exit = exit;
-            if self.is_adrift {
-                continue;
-            }
-            events.push(Event::Interrupt(Interrupt {
-                source,
-                entry: Instant::from_ns(entry),
-                exit: Instant::from_ns(exit),
-                execution: Duration::from_ns(execution),
-            }));
-        }
     }
 
     fn drain_nmis(&mut self, events: &mut Vec<Event>) {
@@ -462,4 +461,37 @@ fn is_own(frame: &Frame) -> bool {
         "trace_hardirqs_",
     ];
     OWN.iter().any(|prefix| frame.function.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(source: u64, execution: u64, gap: u64) -> u64 {
+        source | execution << SOURCE_BITS | gap << (SOURCE_BITS + EXECUTION_BITS)
+    }
+
+    fn interrupt(source: u32, entry: u64, exit: u64) -> Event {
+        let (entry, exit) = (Instant::from_ns(entry), Instant::from_ns(exit));
+        Event::Interrupt(Interrupt { source, entry, exit, execution: exit.since(entry) })
+    }
+
+    #[test]
+    fn interrupts_follow_one_another() {
+        let mut events = Vec::new();
+        let words = [0, 236, 1_000, 1_700, 700, short(246, 50, 300), short(236, 600, 10)];
+        Decoder::default().decode(&words, &mut events);
+        let expected =
+            [interrupt(236, 1_000, 1_700), interrupt(246, 2_000, 2_050), interrupt(236, 2_060, 2_660)];
+        assert_eq!(events, expected);
+    }
+
+    #[test]
+    fn after_a_loss_the_next_with_its_times_counts() {
+        let mut decoder = Decoder { previous_exit: 5, is_adrift: true };
+        let mut events = Vec::new();
+        decoder.decode(&[short(236, 10, 10), 0, 246, 900, 950, 50, short(236, 20, 50)], &mut events);
+        let expected = [interrupt(246, 900, 950), interrupt(236, 1_000, 1_020), Event::Lost(1)];
+        assert_eq!(events, expected);
+    }
 }

@@ -33,8 +33,10 @@ struct latency_culprit {
 /*
  * An interrupt in eight bytes: its source in the lowest 12 bits, its execution time in the next 22,
  * and in the rest the time since the one before it ended. Where something does not fit, source 0
- * says so, and the next four words have it all: source, entry, exit, execution.
+ * says so, and the next four words have it all: source, entry, exit, execution. So it is at least
+ * once in LATENCY_RELATIVE words, for a reader that has lost some.
  */
+#define LATENCY_RELATIVE       256
 #define LATENCY_SOURCE_BITS    12
 #define LATENCY_EXECUTION_BITS 22
 #define LATENCY_GAP_BITS       30
@@ -108,6 +110,7 @@ struct latency_shared {
 	__u64 unmeasured;
 	/* How many words have been written; they lie at this number modulo the size. */
 	__u64 interrupts_end;
+	__u64 absolute_at; /* of these, the last interrupt with its times */
 	__u64 nmis_end;
 	__u64 events_end;
 	struct latency_event events[LATENCY_EVENTS];

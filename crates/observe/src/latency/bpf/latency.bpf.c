@@ -168,7 +168,9 @@ static __always_inline void record(
 	__u64 end = shared->interrupts_end;
 
 	if (gap >> LATENCY_GAP_BITS || ended->execution >> LATENCY_EXECUTION_BITS ||
-		ended->execution != ended->exit - ended->entry) {
+		ended->execution != ended->exit - ended->entry ||
+		end - shared->absolute_at >= LATENCY_RELATIVE) {
+		shared->absolute_at = end;
 		put(shared, &end, 0);
 		put(shared, &end, ended->source);
 		put(shared, &end, ended->entry);
