@@ -2,8 +2,8 @@
 //
 //   kept_waiting [--rounds N] [--busy-us N] [--cpu N]
 //
-// Both are on one processor. In every round the blocker, of higher priority, wakes the waiter, works
-// for a while, and sleeps. Prints JSON: for every round when the blocker woke the waiter
+// Both are on one processor. In every round the blocker, of higher priority, wakes the waiter,
+// works for a while, and sleeps. Prints JSON: for every round when the blocker woke the waiter
 // (woken_ns), when it went to sleep (left_ns), when the waiter ran (ran_ns), on CLOCK_MONOTONIC.
 #include "workload.h"
 

@@ -1,6 +1,6 @@
-//! How late real-time threads run after they were woken, and what ran instead, on kernels without the tracepoints
-//! of [`crate::latency`]: every interrupt, softirq and NMI, how late timers expire, and the latency of every
-//! wake-up, split into interrupts, threads that the scheduler preferred, and all else.
+//! How late real-time threads run after they were woken, and what ran instead, on kernels without the
+//! tracepoints of [`crate::latency`]: every interrupt, softirq and NMI, how late timers expire, and the latency
+//! of every wake-up, split into interrupts, threads that the scheduler preferred, and all else.
 //!
 //! No bound follows from this.
 

@@ -137,7 +137,8 @@ fn interrupts() -> Result<Outcome> {
     }
     let before = counts(&kernel_counts()?);
     let script = format!(
-        "cat /proc/interrupts /proc/softirqs; echo ----; {} --rounds 40 > /dev/null; cat /proc/interrupts /proc/softirqs",
+        "cat /proc/interrupts /proc/softirqs; echo ----; {} --rounds 40 > /dev/null; \
+         cat /proc/interrupts /proc/softirqs",
         workload("kept_waiting")
     );
     let (latency, ended) = measured(&[], &["sh", "-c", &script])?;

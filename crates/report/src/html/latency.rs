@@ -1,5 +1,6 @@
-//! Scheduling latency on the page: bounds as stacked bars (paper, Figures 26 and 27), interrupts as staircases,
-//! stacks of culprits. All of it works without scripts, and each drawing stands with a table that says the same.
+//! Scheduling latency on the page: bounds as stacked bars (paper, Figures 26 and 27), interrupts as
+//! staircases, stacks of culprits. All of it works without scripts, and each drawing stands with a table that
+//! says the same.
 
 use super::cell;
 use super::scale::{Scale, percent};
@@ -58,7 +59,8 @@ fn processor(of: &Analysed<'_>) -> Markup {
             Ok(bounds) => {
                 div.figures { (bars(bounds, of.measured_max())) }
                 p { (terms(bounds)) "." }
-                (cell::table(BOUNDS, InterruptModel::ALL.into_iter().map(|model| BoundRow { bounds, model }), "Bounds as a table"))
+                @let rows = InterruptModel::ALL.into_iter().map(|model| BoundRow { bounds, model });
+                (cell::table(BOUNDS, rows, "Bounds as a table"))
             },
             Err(reason) => p.note { "There is no bound: " (reason.to_string()) "." },
         }
@@ -98,13 +100,18 @@ fn bars(bounds: &Bounds<'_>, measured: Option<Duration>) -> Markup {
             h4 { "The bound by how interrupts are taken to interfere, and what it is made of" }
             p.key {
                 @for (class, name) in [
-                    ("poid", "D_POID or D_ST"), ("paie", "D_PAIE"), ("psd", "D_PSD"), ("irq", "interrupts"), ("nmi", "NMIs"),
+                    ("poid", "D_POID or D_ST"), ("paie", "D_PAIE"), ("psd", "D_PSD"), ("irq", "interrupts"),
+                    ("nmi", "NMIs"),
                 ] {
-                    svg.sample width="32" height="14" aria-hidden="true" { rect.cause.(class) x="2" y="1" width="28" height="12" {} }
+                    svg.sample width="32" height="14" aria-hidden="true" {
+                        rect.cause.(class) x="2" y="1" width="28" height="12" {}
+                    }
                     (name) ". "
                 }
                 @if measured.is_some() {
-                    svg.sample width="32" height="14" aria-hidden="true" { line.measured x1="16" x2="16" y1="0" y2="14" {} }
+                    svg.sample width="32" height="14" aria-hidden="true" {
+                        line.measured x1="16" x2="16" y1="0" y2="14" {}
+                    }
                     "greatest measured latency."
                 }
             }
@@ -130,7 +137,11 @@ fn bars(bounds: &Bounds<'_>, measured: Option<Duration>) -> Markup {
             (scale.axis())
             figcaption {
                 "Sliding window is the bound: interrupts as in the worst observed window of its length. "
-                @if measured.is_some() { "The line is the greatest measured latency that the bound is for." } @else { "No latency was measured." }
+                @if measured.is_some() {
+                    "The line is the greatest measured latency that the bound is for."
+                } @else {
+                    "No latency was measured."
+                }
             }
         }
     }
@@ -146,7 +157,8 @@ fn stack(bounds: &Bounds<'_>, model: InterruptModel, scale: &Scale) -> Markup {
     let parts: Vec<_> = parts.collect();
     html! {
         @for (part, from, until) in parts {
-            rect.cause.(class(&part.cause)) x=(percent(from)) y="3" width=(percent(until - from)) height=(BAR_HEIGHT) {
+            @let (x, width) = (percent(from), percent(until - from));
+            rect.cause.(class(&part.cause)) x=(x) y="3" width=(width) height=(BAR_HEIGHT) {
                 title { (name(&part.cause)) ": " (part.duration) }
             }
         }
@@ -178,9 +190,13 @@ fn name(cause: &Cause<'_>) -> String {
 fn stacks(of: &Analysed<'_>) -> Markup {
     html! {
         @for row in of.variables() {
-            @if let Some(culprit) = row.variable.culprit.as_ref().filter(|culprit| !culprit.stack.is_empty()) {
+            @let culprit = row.variable.culprit.as_ref();
+            @if let Some(culprit) = culprit.filter(|culprit| !culprit.stack.is_empty()) {
                 details.stack {
-                    summary { (row.symbol) ", " (row.variable.max_ns) ": kernel stack of " bdi { (thread_name(&culprit.thread)) } }
+                    summary {
+                        (row.symbol) ", " (row.variable.max_ns) ": kernel stack of "
+                        bdi { (thread_name(&culprit.thread)) }
+                    }
                     ol { @for frame in &culprit.stack { li { code { (visible(frame)) } } } }
                 }
             }
@@ -202,10 +218,12 @@ fn curves(interrupt: &Interrupt, horizon: Duration) -> Markup {
             summary { bdi { (source_name(&interrupt.source)) } ": in windows up to " (horizon) }
             div.figures {
                 (staircase(
-                    &format!("Arrivals: up to {} in a window", counted(most(&arrivals), "interrupt")), "arrivals", &arrivals, horizon,
+                    &format!("Arrivals: up to {} in a window", counted(most(&arrivals), "interrupt")),
+                    "arrivals", &arrivals, horizon,
                 ))
                 (staircase(
-                    &format!("Execution: up to {} in a window", Duration::from_ns(most(&execution))), "execution", &execution, horizon,
+                    &format!("Execution: up to {} in a window", Duration::from_ns(most(&execution))),
+                    "execution", &execution, horizon,
                 ))
             }
         }
@@ -217,7 +235,8 @@ fn staircase(title: &str, class: &str, steps: &[(Duration, u64)], horizon: Durat
     html! {
         figure.staircase {
             h4 { (title) }
-            svg.steps.(class) viewBox=(format!("0 0 {WIDTH} {CURVE_HEIGHT}")) preserveAspectRatio="none" height=(CURVE_HEIGHT) role="img" aria-label=(title) {
+            @let view = format!("0 0 {WIDTH} {CURVE_HEIGHT}");
+            svg.steps.(class) viewBox=(view) preserveAspectRatio="none" height=(CURVE_HEIGHT) role="img" aria-label=(title) {
                 path d=(PreEscaped(path(&joined(steps), &scale))) {}
             }
             (scale.axis())

@@ -7,7 +7,7 @@
 #define RECENT	   32 /* a power of two */
 #define RAN_MOST   16
 #define WORST	   5
-#define WORST_ROOM 8 /* a power of two */
+#define WORST_ROOM 8   /* a power of two */
 #define PRIORITIES 101 /* SCHED_DEADLINE, then the kernel's priorities 0 to 99 */
 
 /* What a processor may be busy with. */
@@ -65,7 +65,7 @@ struct thread_latencies {
 	__u64 unmeasured;
 	__u64 total;
 	__u64 greatest;
-	__u64 undelayed; /* the greatest of those that no preferred thread delayed */
+	__u64 undelayed;	 /* the greatest of those that no preferred thread delayed */
 	__u64 worst[WORST_ROOM]; /* the first WORST are used */
 };
 

@@ -299,8 +299,7 @@ int BPF_PROG(softirq_left, unsigned int number)
 		execution = less(now - entry, inside);
 		cpu->soft_total += execution;
 		remember(cpu, RAN_SOFTIRQ, number, entry, execution);
-		send_interrupt(
-			cpu, RECORD_INTERRUPT, RAN_SOFTIRQ, number, entry, now, execution);
+		send_interrupt(cpu, RECORD_INTERRUPT, RAN_SOFTIRQ, number, entry, now, execution);
 	}
 	end(cpu);
 	return 0;
