@@ -175,9 +175,9 @@ fn rules(section: &SchedulingLatency) -> String {
         (true, 0) => "The kernel's own monitors of the rules were not on.".into(),
         (_, 0) => format!("Rules watched by the kernel, none violated: {}.", watched.join(", ")),
         (_, number) => format!(
-            "The kernel's monitors found {} OF THE RULES that the bound rests on: it does not hold. Watched: \
-             {}.",
-            format!("{number} {}", agreeing(number, "VIOLATION", "VIOLATIONS")),
+            "The kernel's monitors found {number} {} OF THE RULES that the bound rests on: it does not hold. \
+             Watched: {}.",
+            agreeing(number, "VIOLATION", "VIOLATIONS"),
             watched.join(", ")
         ),
     }

@@ -208,7 +208,7 @@ fn ran(raw: &types::ran) -> Option<Ran> {
 }
 
 fn name(comm: &[i8]) -> String {
-    let bytes: Vec<u8> = comm.iter().map(|letter| letter.cast_unsigned()).collect();
+    let bytes: Vec<u8> = comm.iter().map(|letter| *letter as u8).collect();
     text(&bytes)
 }
 
