@@ -43,7 +43,7 @@ fn processor(latency: &SchedulingLatency, cpu: u32) -> Result<&Processor> {
     found.map_or_else(|| fail(format!("nothing of processor {cpu}")), Ok)
 }
 
-fn thread<'a>(of: &'a Processor, tid: u64) -> Result<&'a Measured> {
+fn thread(of: &Processor, tid: u64) -> Result<&Measured> {
     let is_it = |it: &&Measured| it.thread.as_ref().is_some_and(|thread| u64::from(thread.id.tid) == tid);
     of.measured.iter().find(is_it).map_or_else(|| fail(format!("no latencies of thread {tid}")), Ok)
 }

@@ -144,7 +144,7 @@ fn processor() -> impl Strategy<Value = Processor> {
             let interrupts: std::collections::BTreeMap<_, _> = interrupts.into_iter().collect();
             cpu.interrupts = interrupts.into_values().collect();
             cpu.measured = measured;
-            cpu.measured.sort_by(|one, other| one.key().cmp(&other.key()));
+            cpu.measured.sort_by_key(Measured::key);
             cpu.measured.dedup_by(|one, other| one.key() == other.key());
             cpu
         },
