@@ -20,8 +20,8 @@ struct range {
 	__u64 end;
 };
 
-/* Addresses in the kernel: its text, the functions in which an interrupt or an NMI begins, and those
- * by which the kernel enters programs. */
+/* Addresses in the kernel: its text, the functions in which an interrupt or an NMI begins, and
+ * those by which the kernel enters programs. */
 const volatile __u64 text = 0;
 const volatile struct range interrupt_entry = {0};
 const volatile struct range nmi_entry = {0};
@@ -408,8 +408,8 @@ int BPF_PROG(woken, struct task_struct *task)
 	wakeup->is_remote = is_remote;
 	/* The interrupt that woke it is part of its latency. */
 	wakeup->ready = !is_remote && shared->cpu.serving && shared->cpu.source
-		? shared->cpu.entry
-		: bpf_ktime_get_ns();
+				? shared->cpu.entry
+				: bpf_ktime_get_ns();
 	wakeup->overhead = shared->overhead;
 	wakeup->prio = task->prio;
 	wakeup->tid = task->pid;
