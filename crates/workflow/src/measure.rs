@@ -150,6 +150,8 @@ fn section(
 ) -> Result<SchedulingLatency> {
     let skipped = meter.losses().skipped;
     let names = Names::read();
+    let processors = meter.processors()?;
+    let first = processors.first().map(|cpu| cpu.number);
     let processor = |measured: Processor| {
         let cpu = measured.number;
         let went_offline = online.times_offline(cpu);
@@ -157,8 +159,8 @@ fn section(
         latency::Processor {
             cpu,
             observed_ns: until.since(meter.from),
-            // The kernel counts them for all processors together.
-            skipped_events: skipped,
+            // The kernel counts them for all processors together: all are "at least", the first has the number.
+            skipped_events: if Some(cpu) == first { skipped } else { 0 },
             lost_records: sources.lost_on(cpu),
             went_offline,
             negative_durations: measured.negative,
@@ -174,7 +176,7 @@ fn section(
         kernel: platform::here().kernel,
         preemption: platform::preemption(),
         horizon_ns: HORIZON,
-        processors: meter.processors()?.into_iter().map(processor).collect(),
+        processors: processors.into_iter().map(processor).collect(),
         monitors: Vec::new(),
     })
 }
@@ -235,7 +237,7 @@ fn latencies(threads: Vec<Thread>, measuring: &[u32]) -> Vec<Measured> {
 /// Tells what makes the variables less than a bound.
 fn warn(section: &SchedulingLatency, monitor: &dyn Monitor) {
     let each = |count: fn(&latency::Processor) -> u64| section.processors.iter().map(count);
-    let skipped = each(|cpu| cpu.skipped_events).max().unwrap_or(0);
+    let skipped: u64 = each(|cpu| cpu.skipped_events).sum();
     if skipped > 0 {
         let runs = counted(skipped, "run");
         monitor.warn(&format!("the kernel skipped {runs} of the programs: every duration is \"at least\""));
