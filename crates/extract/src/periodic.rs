@@ -34,7 +34,7 @@ use scan::Scan;
 use score::Gap;
 use segment::{Entry, Segment};
 use std::cmp::Reverse;
-use tail::{AROUND, Tail};
+use tail::{AROUND, BLOCK, Tail};
 
 /// Fewest releases of a periodic model: two fit any period without jitter.
 const FEWEST: u64 = 3;
@@ -154,6 +154,10 @@ impl PeriodicSummary {
             None => {}
         }
         self.take(Entry { floor, evidence, latest, advance: advance as i64 });
+        if self.count % BLOCK as u64 == AROUND as u64 {
+            self.take_block();
+            self.bound_points();
+        }
     }
 
     /// The next release comes `activations` later than it would: so many more followed the last one without a
@@ -207,7 +211,7 @@ impl PeriodicSummary {
         let taken = block.len();
         self.tail.take(taken);
         self.tail.forget();
-        self.give_up_late();
+        self.give_up_late(late::MOST + SPARE_LATE);
         self.count_points();
     }
 
@@ -228,12 +232,12 @@ impl PeriodicSummary {
         let segment = Segment::of(gap, &middle, self.least_late);
         self.tail.take(at + 1);
         self.join(segment);
-        self.give_up_late();
+        self.give_up_late(late::MOST + SPARE_LATE);
     }
 
-    /// Keeps the latest releases one by one.
-    fn give_up_late(&mut self) {
-        if let Some(least) = give_up(&mut self.segments, late::MOST + SPARE_LATE) {
+    /// Keeps the latest releases one by one, but no more than `most`.
+    fn give_up_late(&mut self, most: usize) {
+        if let Some(least) = give_up(&mut self.segments, most) {
             self.least_late = self.least_late.max(late::end(least));
         }
     }
@@ -281,12 +285,23 @@ impl PeriodicSummary {
         }
     }
 
-    /// Keeps memory bounded.
-    fn count_points(&mut self) {
+    /// Counts the points kept.
+    fn count_points(&mut self) -> usize {
         let size: usize = self.segments.iter().map(Segment::size).sum();
         self.most = self.most.max(size);
+        size
+    }
+
+    /// Keeps memory bounded. When, and what is left, depends on the releases alone, not on the pieces they came
+    /// in: on their number, and on corners of hulls, since how many other points are kept may differ.
+    fn bound_points(&mut self) {
         let limit = if self.is_plain { 4 * CAP } else { MOST_POINTS };
-        if size <= limit {
+        if self.count_points() <= limit {
+            return;
+        }
+        self.give_up_late(late::MOST);
+        self.segments.iter_mut().for_each(Segment::settle);
+        if self.segments.iter().map(Segment::corners).sum::<usize>() <= limit {
             return;
         }
         self.is_plain = true;
@@ -360,7 +375,7 @@ impl PeriodicSummary {
         }
         self.tail = later.tail.clone();
         self.tail.lift(y);
-        self.give_up_late();
+        self.give_up_late(late::MOST + SPARE_LATE);
     }
 
     /// Whether merging gives the same as one pass, if up to `between` more releases are added here first.

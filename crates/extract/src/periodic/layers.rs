@@ -109,6 +109,11 @@ impl Layers {
         &self.points
     }
 
+    /// Corners of the hull.
+    pub fn corners(&self) -> usize {
+        hull::lower(self.points.iter().copied()).len()
+    }
+
     /// Appends points, moved by `(x, y)`, to the right of all others.
     pub fn append(&mut self, later: &Layers, x: i64, y: i64) {
         self.points.extend(later.points.iter().map(|point| Point { x: point.x + x, y: point.y + y }));

@@ -328,6 +328,11 @@ impl Segment {
         self.low.flatten(most) | self.high.flatten(most) | floor
     }
 
+    /// Corners of the hulls: the same whatever other points are kept.
+    pub fn corners(&self) -> usize {
+        self.low.corners() + self.high.corners() + self.floor.as_ref().map_or(0, Layers::corners)
+    }
+
     /// Points kept.
     pub fn size(&self) -> usize {
         self.low.points().len()
