@@ -61,18 +61,25 @@ pub fn supported() -> Result<(), Error> {
 }
 
 impl Meter {
-    /// Loads and attaches everything, then begins, and starts the command if there is one.
-    pub fn start(command: &[OsString], to_stderr: bool) -> Result<Meter, Error> {
+    /// Loads and attaches everything, then begins, calls `begun`, and starts the command if there is one.
+    /// Returns what `begun` returned, too.
+    pub fn start<T>(
+        command: &[OsString],
+        to_stderr: bool,
+        begun: impl FnOnce() -> T,
+    ) -> Result<(Meter, T), Error> {
         let mut loaded = Loaded::new()?;
         let ring = Ring::open(&loaded.skeleton.maps.records, records::decode)?;
         let waiting = (!command.is_empty()).then(|| Waiting::start(command, to_stderr)).transpose()?;
         let skipped_before = loaded.skipped();
         let from = crate::system::now();
         loaded.set_active(true)?;
+        let at_begin = begun();
         let command = waiting.map(Waiting::go).transpose()?;
         // Without the right to read them, functions have no names.
         let symbols = Symbols::read().ok();
-        Ok(Meter { loaded, ring, symbols, command, skipped_before, has_ended: false, from })
+        let meter = Meter { loaded, ring, symbols, command, skipped_before, has_ended: false, from };
+        Ok((meter, at_begin))
     }
 
     /// Hands on what came since the last call, in the order of each processor: everything once the measurement

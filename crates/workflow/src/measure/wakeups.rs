@@ -28,8 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<TimingModel> {
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
-    let mut meter = Meter::start(&options.command, options.command_to_stderr)?;
-    let before = Counters::read();
+    let (mut meter, before) = Meter::start(&options.command, options.command_to_stderr, Counters::read)?;
     let mut seen = Seeing::new(&cpus);
     let command_ended = seen.wait(options, stop, monitor, &mut meter)?;
     let (until, after) = (platform::now(), Counters::read());
