@@ -145,7 +145,12 @@ TEST_F(Events, G3_a_task_starts_an_event)
 	Logged task(scheduler, log, "t");
 	Input input(task, event);
 	Pushed pushed(scheduler, "pushed", event);
-	task.body = [&] { EXPECT_TRUE(event.start(100us)); };
+	/* The last instance starts none: that would race with the scheduler's stop. */
+	int starts = 0;
+	task.body = [&] {
+		if (++starts < 10)
+			EXPECT_TRUE(event.start(100us));
+	};
 	ASSERT_TRUE(scheduler.start());
 	ASSERT_TRUE(event.start(0ns));
 	pushed.wait(10);
