@@ -154,7 +154,7 @@ fn one_name() -> Result<Outcome> {
         let found = (model.tasks().len(), model.dataflow.as_ref().map_or(0, |flow| flow.tasks.len()));
         ensure!(found == (threads, tasks), "{name}: {found:?}");
     }
-    expect_error(&show("nobody", &[])?, 4, &["has no thread or dataflow task named nobody"])?;
+    expect_error(&show("nobody", &[])?, 4, &["has no thread or dataflow task named 'nobody'"])?;
     Ok(Outcome::Completed)
 }
 

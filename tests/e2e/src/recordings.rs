@@ -529,7 +529,7 @@ fn flipped() -> Result<Outcome> {
     let (_, ended) = replay(&[&folder], "flipped.timing.json", &[])?;
     ended.expect_code(0)?;
     // A checksum shows which packet is damaged, but not where.
-    let left_out = ended.stderr.split("; bytes ").nth(1).and_then(|rest| rest.split(" are left out").next());
+    let left_out = ended.stderr.split("(bytes ").nth(1).and_then(|rest| rest.split(')').next());
     let bounds = left_out.and_then(|bytes| bytes.split_once(" to "));
     let bounds = bounds.and_then(|(from, to)| Some(from.parse::<usize>().ok()?..to.parse::<usize>().ok()?));
     let is_named = bounds.is_some_and(|bounds| bounds.contains(&place)) && ended.stderr.contains("stream_0");
