@@ -148,8 +148,9 @@ TEST_F(Events, G3_a_task_starts_an_event)
 	/* The last instance starts none: that would race with the scheduler's stop. */
 	int starts = 0;
 	task.body = [&] {
-		if (++starts < 10)
+		if (++starts < 10) {
 			EXPECT_TRUE(event.start(100us));
+		}
 	};
 	ASSERT_TRUE(scheduler.start());
 	ASSERT_TRUE(event.start(0ns));

@@ -548,6 +548,8 @@ static __always_inline void leave(struct processor *cpu, struct task_struct *tas
 		cpu->doubts++;
 	if (!cpu->since || cpu->tid != (__u32)task->pid)
 		return;
+	/* Checked in the register that is used: Linux 6.1 forgets what it knows of spilled ones. */
+	barrier_var(index);
 	if (index < PRIORITIES)
 		cpu->run[index] += ran;
 	last = cpu->recent_end & (RECENT - 1);
