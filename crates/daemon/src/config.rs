@@ -5,72 +5,22 @@
 
 mod file;
 mod plugins;
+mod settings;
 
 pub use crate::machine::{Machine, processor_list};
 pub use crate::text::Error;
 pub use plugins::{Kind, PluginConfig};
+pub use settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
 
 use crate::rules::Rules;
 use crate::text::{self, Problem};
-use std::path::{Path, PathBuf};
+use punctual_schedule::{Limits, Plugin};
+use std::path::Path;
 
 /// Default path of the configuration.
 pub const DEFAULT_PATH: &str = "/etc/punctual/punctuald.toml";
-/// Default path of the socket.
-pub const DEFAULT_SOCKET: &str = "/run/punctual/io.punctual.Scheduler1";
 /// What holds where there is no configuration file; installed as one, with its comments.
 pub const DEFAULT_TEXT: &str = include_str!("../../../dist/punctuald.toml");
-
-/// All that an administrator decides, but for who may have what.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Config {
-    /// Where it was read from, for messages.
-    pub path: PathBuf,
-    /// Where to listen.
-    pub socket: Socket,
-    /// The folder of the journal.
-    pub state: PathBuf,
-    /// The file of rules; without one, only root may do anything.
-    pub rules: Option<PathBuf>,
-    /// How much of the daemon one may have.
-    pub quotas: Quotas,
-    /// Whether `sched_rt_runtime_us` may be set to −1 while threads of an EDF plugin are pinned to
-    /// processors.
-    pub lift_realtime_limit: bool,
-    /// In the order in which they are asked.
-    pub plugins: Vec<PluginConfig>,
-}
-
-/// Where the daemon listens. Where systemd hands over the socket, that one holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Socket {
-    /// A Unix socket.
-    pub path: PathBuf,
-    /// Its permissions: who may connect at all. What they may then do is for the rules to say.
-    pub mode: u32,
-    /// The group that it belongs to; root's, if not given.
-    pub group: Option<u32>,
-}
-
-/// What a user may have of the daemon at most, so that none can take it from others. Root's share is the
-/// whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Quotas {
-    /// Connections, all users together.
-    pub connections: usize,
-    /// Connections of one user.
-    pub connections_per_user: usize,
-    /// Specs, all users together.
-    pub specs: usize,
-    /// Specs of one user.
-    pub specs_per_user: usize,
-}
-
-impl Default for Quotas {
-    fn default() -> Quotas {
-        Quotas { connections: 1024, connections_per_user: 64, specs: 4096, specs_per_user: 256 }
-    }
-}
 
 impl Config {
     /// Reads a configuration for this machine. The file must be root's or the reader's own, and nobody else's
@@ -108,6 +58,20 @@ impl Config {
     /// The names of the plugins, in their order.
     pub fn plugin_names(&self) -> Vec<&str> {
         self.plugins.iter().map(|plugin| plugin.name.as_str()).collect()
+    }
+
+    /// All plugins, in their order, with empty books.
+    pub fn plugins(&self, limits: Limits) -> Result<Vec<Box<dyn Plugin>>, Error> {
+        let made = self.plugins.iter().map(|config| {
+            config.plugin(limits).map_err(|why| {
+                Problem::in_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name))
+            })
+        });
+        let (fine, wrong): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
+        match wrong.is_empty() {
+            true => Ok(fine.into_iter().flatten().collect()),
+            false => Err(Error(wrong.into_iter().filter_map(Result::err).collect())),
+        }
     }
 
     /// The rules that this configuration names.

@@ -1,13 +1,15 @@
 //! Specs: their owners, their plugins, their ends. `attachment.rs` has their threads, `clients.rs` the processes
 //! that they live with.
 
+mod attached;
 mod attachment;
 mod clients;
+mod process;
 mod recovery;
 mod reload;
 
-pub use attachment::AttachedThread;
-pub use clients::{Caller, Process};
+pub use attached::AttachedThread;
+pub use process::{Caller, Process};
 
 use crate::access::{Access, Share, Who};
 use crate::books::{Books, View};
@@ -376,7 +378,7 @@ impl Registry {
                 }
             };
             if loaded.config.kind.is_edf() && !self.limit_can_be_lifted() {
-                reasons.push(format!("{name}: {}", attachment::NOT_LIFTED));
+                reasons.push(format!("{name}: {}", attached::NOT_LIFTED));
                 continue;
             }
             refused += 1;

@@ -1,6 +1,5 @@
 //! Why a text is not a timing model: the place, the reason and the remedy.
 
-use crate::file::VERSION;
 use serde_json::{Value, error::Category};
 use std::fmt;
 
@@ -28,6 +27,8 @@ pub enum ReadError {
     Version {
         /// The version in the file.
         found: String,
+        /// The newest version that it reads.
+        newest: u32,
     },
     /// A value is missing, of the wrong kind, or invalid.
     Value {
@@ -55,10 +56,10 @@ impl fmt::Display for ReadError {
             ReadError::NotJson { line, column, problem } => {
                 write!(f, "line {line}, column {column}: not JSON: {problem}")
             }
-            ReadError::Version { found } => {
+            ReadError::Version { found, newest } => {
                 write!(
                     f,
-                    "version {found} is not supported by this Punctual (it reads versions 1 to {VERSION})"
+                    "version {found} is not supported by this Punctual (it reads versions 1 to {newest})"
                 )
             }
             ReadError::Value { path, problem, position } => {

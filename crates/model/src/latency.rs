@@ -8,18 +8,19 @@
 mod interrupts;
 mod measured;
 mod merge;
+mod section;
 mod staircase;
 mod validate;
+mod variables;
 
 pub use interrupts::{Interrupt, InterruptCurves, InterruptKind, InterruptSource};
 pub use measured::{MAX_WORST, Measured, Ran, RanKind, RealTimeThread, Split, Timers, Wakeup};
 pub use staircase::{Staircase, Step};
+pub use variables::{Culprit, ThreadId, Variable, Variables};
 
 use crate::section::is_zero;
-use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
-use std::ops::Not;
 
 /// What delays threads on each processor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,62 +92,6 @@ pub struct Processor {
     pub measured: Vec<Measured>,
 }
 
-/// The greatest durations on one processor, less the time of interrupts and NMIs inside. (papers:
-/// scheduling-latency, Table 1.)
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Variables {
-    /// D_POID: preemption or interrupts disabled by a thread, but not to schedule.
-    pub poid: Variable,
-    /// D_PSD: preemption disabled to schedule, until the scheduler enables it again.
-    pub psd: Variable,
-    /// D_ST: interrupts disabled by the scheduler for a context switch, until it enables preemption.
-    pub st: Variable,
-    /// D_PAIE: preemption and interrupts enabled, although the scheduler is to be called.
-    pub paie: Variable,
-}
-
-/// The greatest value of one variable.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Variable {
-    /// The greatest observed duration.
-    pub max_ns: Duration,
-    /// Whether something was missed that may have been longer.
-    #[serde(skip_serializing_if = "Not::not", default)]
-    pub at_least: bool,
-    /// What took that long; absent where nothing was observed, or its record was lost.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub culprit: Option<Culprit>,
-}
-
-/// Who kept a processor from scheduling, when and where.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Culprit {
-    /// When it ended.
-    pub at_ns: Instant,
-    /// The thread that was running.
-    pub thread: ThreadId,
-    /// The place in the kernel where it began: `function+0x1c`.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub opened: Option<String>,
-    /// The place where it ended.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub closed: Option<String>,
-    /// The kernel stack at its end, innermost frame first: `function+0x1c` or `function+0x1c [module]`.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub stack: Vec<String>,
-}
-
-/// A thread, by name and number.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ThreadId {
-    /// The thread's name (`comm`); `swapper/N` is the idle thread.
-    pub name: String,
-    /// Process.
-    pub pid: u32,
-    /// Thread.
-    pub tid: u32,
-}
-
 /// A runtime-verification monitor of the kernel that watched some of the rules R1 to R14.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Monitor {
@@ -171,47 +116,5 @@ impl Preemption {
             Preemption::Rt => "PREEMPT_RT",
             Preemption::Unknown => "an unknown preemption model",
         }
-    }
-}
-
-impl Section for SchedulingLatency {
-    fn span(&self) -> Span {
-        Span { from_ns: self.from_ns, until_ns: self.until_ns }
-    }
-
-    fn losses(&self) -> Vec<Loss> {
-        let sum =
-            |count: fn(&Processor) -> u64| self.processors.iter().map(count).fold(0, u64::saturating_add);
-        Loss::list([
-            ("skipped_events", sum(|cpu| cpu.skipped_events)),
-            ("lost_records", sum(|cpu| cpu.lost_records)),
-            ("went_offline", sum(|cpu| cpu.went_offline)),
-            ("negative_durations", sum(|cpu| cpu.negative_durations)),
-            ("unmeasured_wakeups", sum(Processor::unmeasured)),
-        ])
-    }
-
-    fn validate(&self, path: &str) -> Valid {
-        validate::latency(path, self)
-    }
-
-    /// What holds for both observations, in any order and partition. They must be of the same kernel, and not
-    /// overlap in time.
-    fn merge(self, other: SchedulingLatency) -> Result<SchedulingLatency, MergeError> {
-        merge::latency(self, other)
-    }
-}
-
-impl Processor {
-    /// Wake-ups of which the latency is not known.
-    fn unmeasured(&self) -> u64 {
-        self.measured.iter().map(|thread| thread.unmeasured).fold(0, u64::saturating_add)
-    }
-}
-
-impl Variables {
-    /// Each with its name in the file, in the paper's order.
-    pub fn each(&self) -> [(&'static str, &Variable); 4] {
-        [("poid", &self.poid), ("psd", &self.psd), ("st", &self.st), ("paie", &self.paie)]
     }
 }

@@ -4,14 +4,14 @@
 //! Three passes: is it JSON of a known format and version; does its structure match the types; are its values
 //! consistent.
 
+mod shape;
 mod strict;
 mod v1;
 
 use crate::error::{ReadError, describe};
 use crate::file::{FORMAT, TimingModel, VERSION};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-use strict::Strict;
+use shape::{count_releases, shape};
 
 impl TimingModel {
     /// Reads the text of a `*.timing.json`, of this version or an earlier one. Never panics, whatever the
@@ -46,7 +46,7 @@ fn version(source: &Value) -> Result<u64, ReadError> {
     match source.get("version") {
         Some(Value::Number(version)) => match version.as_u64() {
             Some(known) if (1..=VERSION.into()).contains(&known) => Ok(known),
-            _ => Err(ReadError::Version { found: version.to_string() }),
+            _ => Err(ReadError::Version { found: version.to_string(), newest: VERSION }),
         },
         found => Err(ReadError::value(
             "version",
@@ -54,26 +54,4 @@ fn version(source: &Value) -> Result<u64, ReadError> {
             found.map_or("nothing".into(), describe),
         )),
     }
-}
-
-/// Reads exactly the type, and nothing that only resembles it.
-fn shape<T: DeserializeOwned>(text: &str) -> Result<T, ReadError> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(Strict(&mut deserializer)).map_err(|error| ReadError::shape(&error))
-}
-
-/// `releases` is optional: if a tool left it out, every release had its job.
-fn count_releases(model: &mut TimingModel, tasks: Option<&Value>) {
-    let Some(threads) = &mut model.threads else { return };
-    for (task, source) in threads.tasks.iter_mut().zip(array(tasks)) {
-        for (stream, source) in task.streams.iter_mut().zip(array(source.get("streams"))) {
-            if source.get("releases").is_none() {
-                stream.releases = stream.jobs;
-            }
-        }
-    }
-}
-
-fn array(value: Option<&Value>) -> &[Value] {
-    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }

@@ -1,12 +1,12 @@
 //! The section `threads`: the observation, and every task with its models.
 
+mod section;
 mod validate;
 
 use crate::arrival::Arrival;
 use crate::percentiles::Percentiles;
 use crate::policy::{Policy, Reservation};
 use crate::section::is_zero;
-use crate::section::{Loss, MergeError, Section, Span, Valid};
 use crate::separator::Separator;
 use crate::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
@@ -37,40 +37,6 @@ pub struct Threads {
     pub omitted_tasks: u64,
     /// Every task, by thread and phase.
     pub tasks: Vec<Task>,
-}
-
-impl Section for Threads {
-    fn span(&self) -> Span {
-        Span { from_ns: self.from_ns, until_ns: self.until_ns }
-    }
-
-    fn losses(&self) -> Vec<Loss> {
-        Loss::list([
-            ("lost_records", self.lost_records),
-            ("untracked_threads", self.untracked_threads),
-            ("skipped_events", self.skipped_events),
-            ("omitted_tasks", self.omitted_tasks),
-        ])
-    }
-
-    fn validate(&self, path: &str) -> Valid {
-        validate::threads(path, self)
-    }
-
-    /// The tasks of both observations, from the beginning of the first to the end of the last. The caller sets
-    /// [`Task::recording`] to distinguish them.
-    fn merge(mut self, other: Threads) -> Result<Threads, MergeError> {
-        self.from_ns = self.from_ns.min(other.from_ns);
-        self.until_ns = self.until_ns.max(other.until_ns);
-        self.records = self.records.saturating_add(other.records);
-        self.lost_records = self.lost_records.saturating_add(other.lost_records);
-        self.untracked_threads = self.untracked_threads.saturating_add(other.untracked_threads);
-        self.skipped_events = self.skipped_events.saturating_add(other.skipped_events);
-        self.stolen_ns += other.stolen_ns;
-        self.omitted_tasks = self.omitted_tasks.saturating_add(other.omitted_tasks);
-        self.tasks.extend(other.tasks);
-        Ok(self)
-    }
 }
 
 /// One task: a thread, or a stretch of its life between two task transitions.

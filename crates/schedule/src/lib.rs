@@ -22,6 +22,7 @@
 //! a spec that declares its needs is not admitted below one whose needs are unknown.
 
 mod books;
+mod builtin;
 mod demand;
 mod edf;
 mod fixed;
@@ -35,7 +36,8 @@ mod task;
 mod utilization;
 mod work;
 
+pub use builtin::plugin;
 pub use plugin::{Answer, AssignedPolicy, Assignment, Load, Offer, Plugin, Refusal, SpecId};
 pub use punctual_protocol::{Bound, Limits, Parameters};
-pub use settings::{Kind, Settings, Test, plugin};
+pub use settings::{Kind, Settings, Test};
 pub use utilization::Utilization;

@@ -14,6 +14,7 @@ mod metadata;
 mod reader;
 mod recorder;
 mod select;
+mod selection;
 
 pub use crate::damage::Damage;
 pub use reader::{Reader, Stretch};

@@ -8,34 +8,17 @@ mod lime;
 mod notes;
 mod objects;
 mod perf;
+mod summary;
 mod table;
 mod thread;
 
-use crate::{About, Record, Totals};
-use punctual_model::Instant;
+use crate::{About, Record};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 pub use error::{Error, ErrorKind};
-
-/// What to import of a trace.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Also threads under SCHED_OTHER and the like.
-    pub include_best_effort: bool,
-}
-
-/// Summary of an import.
-#[derive(Clone, Debug)]
-pub struct Imported {
-    /// Time of the last event.
-    pub until: Instant,
-    /// Events that the tool itself lost.
-    pub totals: Totals,
-    /// What the source lacks, and what was not understood: each once, with counts.
-    pub notes: Vec<String>,
-}
+pub use summary::{Imported, Options};
 
 /// A trace to be imported.
 pub struct Import {

@@ -1,7 +1,10 @@
 //! From the text of `punctuald.toml` to a [`Config`]: TOML first, then whether it makes sense on this
 //! machine.
 
-use super::{Config, Error, Kind, Machine, PluginConfig, Quotas, Socket, processor_list};
+use super::plugins::{Kind, PluginConfig};
+use super::settings::{Config, DEFAULT_SOCKET, Quotas, Socket};
+use crate::machine::{Machine, processor_list};
+use crate::text::Error;
 use crate::text::Problem;
 use punctual_schedule::Test;
 use serde::Deserialize;
@@ -149,7 +152,7 @@ impl Reader<'_> {
 
     fn socket(&mut self, table: SocketTable) -> Socket {
         let path = match table.path {
-            None => super::DEFAULT_SOCKET.into(),
+            None => DEFAULT_SOCKET.into(),
             Some(path) => {
                 let span = path.span();
                 let path = self.path_of(path);

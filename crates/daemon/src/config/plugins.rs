@@ -1,8 +1,6 @@
 //! One plugin of the configuration, and how it comes to be.
 
-use super::{Config, Error};
 use crate::shared::Shared;
-use crate::text::Problem;
 use punctual_schedule::{Limits, Plugin, Settings, Test};
 use std::fmt;
 use std::path::PathBuf;
@@ -66,22 +64,6 @@ impl PluginConfig {
             Kind::Object(path) => {
                 Shared::load(path, settings).map(|plugin| Box::new(plugin) as Box<dyn Plugin>)
             }
-        }
-    }
-}
-
-impl Config {
-    /// All plugins, in their order, with empty books.
-    pub fn plugins(&self, limits: Limits) -> Result<Vec<Box<dyn Plugin>>, Error> {
-        let made = self.plugins.iter().map(|config| {
-            config.plugin(limits).map_err(|why| {
-                Problem::in_file(&self.path, format!("plugin '{}' cannot be made: {why}", config.name))
-            })
-        });
-        let (fine, wrong): (Vec<_>, Vec<_>) = made.partition(Result::is_ok);
-        match wrong.is_empty() {
-            true => Ok(fine.into_iter().flatten().collect()),
-            false => Err(Error(wrong.into_iter().filter_map(Result::err).collect())),
         }
     }
 }

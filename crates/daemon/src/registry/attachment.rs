@@ -1,6 +1,8 @@
 //! Threads of specs: scheduling them, always after writing the journal, and undoing it.
 
-use super::{Caller, Registry};
+use super::Registry;
+use super::attached::{AttachedThread, NOT_LIFTED};
+use super::process::Caller;
 use crate::error::Error;
 use crate::kernel::{self, Refused, State};
 use crate::log;
@@ -9,40 +11,6 @@ use crate::record::Applied;
 use crate::thread::{self, Owner, Thread};
 use punctual_schedule::SpecId;
 use std::io;
-
-/// The thread of a spec.
-#[derive(Debug)]
-pub struct AttachedThread {
-    /// Pinned.
-    pub thread: Thread,
-    /// Its TID as the client named it.
-    pub named: u32,
-    /// The number of its process.
-    pub(super) process: u32,
-    pub(super) before: State,
-    pub(super) applied: Applied,
-    pub(super) previous: Option<Applied>,
-}
-
-impl AttachedThread {
-    /// How the thread is scheduled, if someone else changed that: for people.
-    pub fn otherwise(&self) -> Option<String> {
-        let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state()?);
-        if !is.scheduling.matches(&applied.scheduling) {
-            return Some(is.scheduling.to_string());
-        }
-        (is.processors != applied.processors).then(|| format!("on processors {:?}", is.processors))
-    }
-
-    /// The states that this daemon may have given the thread.
-    fn applied_states(&self) -> Vec<State> {
-        [Some(self.applied), self.previous]
-            .into_iter()
-            .flatten()
-            .filter_map(|applied| applied.state())
-            .collect()
-    }
-}
 
 fn refused(reason: impl ToString) -> Error {
     Error::KernelRefused { reason: reason.to_string() }
@@ -388,9 +356,3 @@ fn no_such_processor(processor: u32) -> Error {
         kernel::Processors::MOST
     ))
 }
-
-/// Why SCHED_DEADLINE is refused.
-pub(super) const NOT_LIFTED: &str = "SCHED_DEADLINE on one processor needs kernel.sched_rt_runtime_us = -1, \
-                                     which punctuald's configuration forbids it to set \
-                                     (lift_realtime_limit); an administrator can set the one or allow the \
-                                     other";

@@ -1,6 +1,7 @@
 //! Client processes: specs end with them.
 
 use super::Registry;
+use super::process::{Caller, Process};
 use crate::access::Who;
 use crate::error::Error;
 use crate::log;
@@ -10,34 +11,6 @@ use punctual_schedule::SpecId;
 use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::rc::Rc;
-
-/// The sender of a request.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// User and groups when they connected.
-    pub who: Rc<Who>,
-    /// The process that connected, as a key of the registry; `None` if the daemon cannot see it.
-    pub process: Option<u64>,
-}
-
-/// A process that is connected, or has specs.
-#[derive(Debug)]
-pub struct Process {
-    /// Its PID in the daemon's PID namespace.
-    pub number: u32,
-    /// When it started, in clock ticks since the machine did.
-    pub start: u64,
-    /// Its specs.
-    pub specs: BTreeSet<SpecId>,
-    /// Its connections.
-    pub connections: usize,
-    /// The user that it connected as.
-    pub user: u32,
-    /// Whether its PID namespace is the daemon's; `None` until it matters.
-    pub(super) shares_namespace: Option<bool>,
-    pidfd: OwnedFd,
-}
 
 impl Registry {
     /// Adds a connection of a process, and returns the process's key.

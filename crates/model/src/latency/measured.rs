@@ -1,6 +1,6 @@
 //! Measured latencies: of wake-ups, and of timers.
 
-use super::{ThreadId, Variable};
+use super::variables::{ThreadId, Variable};
 use crate::policy::Policy;
 use crate::section::is_zero;
 use crate::time::{Duration, Instant};

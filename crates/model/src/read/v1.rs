@@ -3,7 +3,7 @@
 //! It had one observation: of threads or, if there were none, of a dataflow program alone, with an empty
 //! platform and counters of zero.
 
-use super::shape;
+use super::shape::{count_releases, shape};
 use crate::dataflow::{Chain, Channel, Dataflow, FlowTask};
 use crate::error::{ReadError, describe};
 use crate::file::{Platform, TimingModel};
@@ -91,7 +91,7 @@ pub(super) fn read(text: &str, source: &serde_json::Value) -> Result<TimingModel
         }),
         ..TimingModel::new(observation.clock)
     };
-    super::count_releases(&mut model, source.get("tasks"));
+    count_releases(&mut model, source.get("tasks"));
     let traced = if has_threads { "observation.dataflow" } else { "observation" };
     model.validate().map_err(|error| error.map_path(|path| place(path, traced)))?;
     Ok(model)

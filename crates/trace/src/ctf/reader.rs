@@ -3,7 +3,7 @@
 use super::decode::Decoder;
 use super::index::{self, Index, Run};
 use super::layout::{self, FLAG_END, HEADER, Header};
-use super::select::Selection;
+use super::selection::Selection;
 use super::{Dropped, metadata};
 use crate::damage::{Damage, Damages};
 use crate::error::{Error, ErrorKind};

@@ -1,28 +1,11 @@
 //! Selects a part of a recording by time.
 
 use super::reader::Reader;
+use super::selection::Selection;
 use crate::damage::Damages;
 use crate::error::Error;
 use crate::{Record, Roster, Totals};
 use punctual_model::Instant;
-use std::ops::{Range, RangeInclusive};
-
-/// The part of a recording that is read.
-pub struct Selection {
-    /// The runs that contain it.
-    pub runs: Range<usize>,
-    /// Timestamps of its events.
-    pub stamps_ns: RangeInclusive<u64>,
-    /// The threads that are alive at its start.
-    pub known: Vec<Record>,
-}
-
-impl Selection {
-    /// Everything, of a recording with so many runs.
-    pub fn all(runs: usize) -> Selection {
-        Selection { runs: 0..runs, stamps_ns: 0..=u64::MAX, known: Vec::new() }
-    }
-}
 
 impl Reader {
     /// Leaves out what came before `from` or after `until`, as if the recording began and ended there. Its

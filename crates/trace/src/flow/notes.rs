@@ -1,7 +1,8 @@
 //! What a trace says beside its events: pushes on a channel that is none, whose numbers are bits of it.
 
-use super::Raw;
-use super::{Kind, NOTES};
+use super::Kind;
+use super::event::NOTES;
+use super::header::Raw;
 
 /// Pushes that one note takes, and bits of each.
 const PUSHES: u32 = 4;

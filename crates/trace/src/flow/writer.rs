@@ -1,7 +1,8 @@
 //! Writes flow traces: packets of one size, in one file for each producer.
 
+use super::event::NOTES;
 use super::header::{EVENT, HEADER, Header, LEAST_PACKET, MOST_PACKET, Raw};
-use super::{About, ByteOrder, Kind, NOTES, NUMBERS, metadata as tsdl, notes};
+use super::{About, ByteOrder, Kind, NUMBERS, metadata as tsdl, notes};
 use crate::error::{Error, ErrorKind};
 use crate::source::create_folder;
 use crate::tsdl::METADATA;

@@ -4,10 +4,10 @@
 mod event;
 mod infos;
 
-use super::Imported;
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
 use super::objects::{Objects, Problem};
+use super::summary::Imported;
 use super::thread::Out;
 use super::thread::Thread;
 use crate::{About, Begin, Record, TaskRecord, Totals};

@@ -8,8 +8,8 @@ mod threads;
 
 use super::error::{Error, ErrorKind};
 use super::notes::Notes;
+use super::summary::{Imported, Options};
 use super::table::Machine;
-use super::{Imported, Options};
 use crate::{About, Record, Totals};
 use format::Format;
 use linux_perf_data::linux_perf_event_reader::{EventRecord, PerfClock, RawEventRecord, RecordType};

@@ -1,0 +1,45 @@
+//! The thread of a spec, and what the daemon did to it.
+
+use crate::kernel::State;
+use crate::record::Applied;
+use crate::thread::Thread;
+
+/// The thread of a spec.
+#[derive(Debug)]
+pub struct AttachedThread {
+    /// Pinned.
+    pub thread: Thread,
+    /// Its TID as the client named it.
+    pub named: u32,
+    /// The number of its process.
+    pub(super) process: u32,
+    pub(super) before: State,
+    pub(super) applied: Applied,
+    pub(super) previous: Option<Applied>,
+}
+
+impl AttachedThread {
+    /// How the thread is scheduled, if someone else changed that: for people.
+    pub fn otherwise(&self) -> Option<String> {
+        let (is, applied) = (State::read(self.thread.number).ok()?, self.applied.state()?);
+        if !is.scheduling.matches(&applied.scheduling) {
+            return Some(is.scheduling.to_string());
+        }
+        (is.processors != applied.processors).then(|| format!("on processors {:?}", is.processors))
+    }
+
+    /// The states that this daemon may have given the thread.
+    pub(super) fn applied_states(&self) -> Vec<State> {
+        [Some(self.applied), self.previous]
+            .into_iter()
+            .flatten()
+            .filter_map(|applied| applied.state())
+            .collect()
+    }
+}
+
+/// Why SCHED_DEADLINE is refused.
+pub const NOT_LIFTED: &str = "SCHED_DEADLINE on one processor needs kernel.sched_rt_runtime_us = -1, \
+                                     which punctuald's configuration forbids it to set \
+                                     (lift_realtime_limit); an administrator can set the one or allow the \
+                                     other";

@@ -1,0 +1,22 @@
+//! What an import is asked for, and what it returns.
+
+use crate::Totals;
+use punctual_model::Instant;
+
+/// What to import of a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Also threads under SCHED_OTHER and the like.
+    pub include_best_effort: bool,
+}
+
+/// Summary of an import.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// Time of the last event.
+    pub until: Instant,
+    /// Events that the tool itself lost.
+    pub totals: Totals,
+    /// What the source lacks, and what was not understood: each once, with counts.
+    pub notes: Vec<String>,
+}
