@@ -1,11 +1,13 @@
 //! What a workload was configured to do, beside what its model says.
 
+use crate::derived::primary;
 use crate::figures::{Fit, THREADS, ThreadRow, Unit};
 use crate::number::{at_least, at_most, count, period};
-use crate::overview::{legend, primary};
+use crate::overview::legend;
 use crate::shape::Shape;
 use crate::slips::{jitters, period_and_slips};
 use crate::table::{Column, Table, Tone, figures, words};
+use crate::text;
 use crate::{Page, paragraph, visible};
 use punctual_model::{Duration, Fraction, Periodic, Stream, Task, TimingModel};
 use serde::Deserialize;
@@ -116,7 +118,11 @@ pub fn comparison(model: &TimingModel, truth: &[Configured], page: &Page) -> Str
 
 fn notes(model: &TimingModel, task: &Task) -> String {
     let row = ThreadRow::new(model.tasks(), task);
-    THREADS.iter().filter(|entry| entry.figure.unit == Unit::Notes).map(|entry| entry.cell(&row)).collect()
+    THREADS
+        .iter()
+        .filter(|entry| entry.figure.unit == Unit::Notes)
+        .map(|entry| text::cell(entry, &row))
+        .collect()
 }
 
 /// A thread's task with the most jobs: a thread sets its policy and name as it starts, so that its first

@@ -1,20 +1,21 @@
 //! Dataflow programs: the graph, tables of tasks and chains, and the parts of the worst latencies.
 
 mod chains;
+mod distribution;
 mod dot;
 mod graph;
 mod kernel;
 mod tasks;
 
-pub(crate) use chains::{missing, rows as latency_rows, unknown_inputs, waited};
+pub(crate) use chains::{rows as latency_rows, unknown_inputs, waited};
+pub(crate) use distribution::{cells, greatest, since};
 pub use dot::dot;
 pub(crate) use kernel::rows as kernel_rows;
-pub(crate) use tasks::notes as task_notes;
 
-use crate::number::{about, at_least, at_most, counted, three_digits};
-use crate::{Page, paragraph, text, visible};
-use punctual_model::dataflow::{Chain, Channel, Dataflow, Distribution};
-use punctual_model::{Duration, Instant, TimingModel};
+use crate::number::{about, counted};
+use crate::{Page, paragraph, visible};
+use punctual_model::dataflow::{Chain, Channel, Dataflow};
+use punctual_model::{Instant, TimingModel};
 
 /// Everything known about the program; empty without one.
 pub fn program(model: &TimingModel, page: &Page) -> String {
@@ -132,39 +133,8 @@ fn unended(flow: &Dataflow) -> String {
     }
 }
 
-/// When something was, counted from the begin of the trace.
-pub(crate) fn since(begin: Instant, at: Instant) -> String {
-    text::since(at.since(begin))
-}
-
 fn headed(title: &str, text: String) -> String {
     if text.is_empty() { text } else { format!("{title}\n{text}") }
-}
-
-/// Least, quartiles and greatest as text: bounds are rounded to the safe side, quartiles to three digits. A
-/// single value is exact.
-pub(crate) fn cells(distribution: &Distribution) -> [String; 5] {
-    let Distribution { min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, .. } = *distribution;
-    let [first, median, third] =
-        [quartile_1_ns, median_ns, quartile_3_ns].map(|value| quartile(distribution, value));
-    let [least, greatest] =
-        if min_ns == max_ns { [min_ns, max_ns] } else { [at_least(min_ns), at_most(max_ns)] };
-    [least, first, median, third, greatest].map(|value| value.to_string())
-}
-
-/// The greatest, as in its table.
-pub(crate) fn greatest(distribution: &Distribution) -> String {
-    let [.., greatest] = cells(distribution);
-    greatest
-}
-
-/// A quartile to the three digits that it has; never beyond the ends, as they are printed.
-fn quartile(of: &Distribution, value: Duration) -> Duration {
-    if of.min_ns == of.max_ns {
-        of.min_ns
-    } else {
-        three_digits(value).clamp(at_least(of.min_ns), at_most(of.max_ns))
-    }
 }
 
 #[cfg(test)]

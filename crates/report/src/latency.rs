@@ -1,138 +1,25 @@
 //! Scheduling latency as text: the bound in one sentence, then each processor in tables.
 
+mod analysed;
 mod json;
 
+pub use analysed::{Analysed, BoundRow, InterruptRow, MeasuredRow, VariableRow};
+pub(crate) use analysed::{MEASURING, reason_in_short, source_name, thread_name};
 pub use json::json;
 
-use crate::figures::{
-    self, BOUNDS, BoundRow, INTERRUPTS, InterruptRow, MEASURED, MeasuredRow, Note, PROCESSORS, VARIABLES,
-    VariableRow,
-};
+use crate::figures::{BOUNDS, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
 use crate::number::{about, agreeing, count, counted};
-use crate::{Page, paragraph, visible};
-use punctual_latency::{Bounds, Cause, InterruptModel, NoBound, Outcome, Part};
-use punctual_model::latency::{
-    InterruptKind, InterruptSource, Processor, SchedulingLatency, ThreadId, Wakeup,
-};
+use crate::{Page, paragraph, table, visible};
+use punctual_latency::{Bounds, Cause, InterruptModel, Outcome, Part};
+use punctual_model::latency::{SchedulingLatency, Wakeup};
 use punctual_model::{Duration, Instant, Section};
-
-/// A processor with its bounds, or why it has none.
-#[derive(Clone, Debug)]
-pub struct Analysed<'a> {
-    /// The section that it is of.
-    pub section: &'a SchedulingLatency,
-    /// The processor.
-    pub processor: &'a Processor,
-    /// Its bounds.
-    pub bounds: Result<Bounds<'a>, NoBound>,
-}
-
-impl<'a> Analysed<'a> {
-    /// All processors of a section.
-    pub fn all(section: &'a SchedulingLatency) -> Vec<Analysed<'a>> {
-        let analysed = |processor| Analysed { section, processor, bounds: Bounds::new(section, processor) };
-        section.processors.iter().map(analysed).collect()
-    }
-
-    /// The bound, where there is one.
-    pub fn bound(&self) -> Option<Duration> {
-        match self.bounds.as_ref().ok()?.latency() {
-            Outcome::Converged(latency) => Some(latency),
-            Outcome::DoesNotConverge => None,
-        }
-    }
-
-    /// The greatest measured latency that the bound is for.
-    pub fn measured_max(&self) -> Option<Duration> {
-        self.processor.measured.iter().filter_map(|measured| measured.bounded_max_ns).max()
-    }
-
-    /// What was missed on it.
-    pub fn losses(&self) -> Vec<Note> {
-        let cpu = self.processor;
-        figures::some(&[
-            (cpu.skipped_events, "events missed"),
-            (cpu.lost_records, "records lost"),
-            (cpu.went_offline, "times offline"),
-            (cpu.negative_durations, "negative durations"),
-        ])
-    }
-
-    /// The variables, each with its row.
-    pub(crate) fn variables(&self) -> Vec<VariableRow<'a>> {
-        let begin = self.section.from_ns;
-        let Some(variables) = &self.processor.variables else { return Vec::new() };
-        let rows = variables.each().into_iter().zip(VARIABLE_NAMES);
-        rows.map(|((_, variable), (symbol, what))| VariableRow { symbol, what, variable, begin }).collect()
-    }
-
-    /// The interrupts, with how much of the bound each is.
-    pub(crate) fn interrupts(&self) -> Vec<InterruptRow<'a>> {
-        let begin = self.section.from_ns;
-        let bound = self.bounds.as_ref().ok().map(|bounds| bounds.under(InterruptModel::SlidingWindow));
-        let interference = |source: usize| {
-            let bound = bound.filter(|bound| bound.outcome != Outcome::DoesNotConverge)?;
-            let term = bound.terms.iter().find(|term| term.source == source);
-            Some(term.map_or(Duration::ZERO, |term| term.interference))
-        };
-        let row = |(index, interrupt)| InterruptRow { interrupt, interference: interference(index), begin };
-        self.processor.interrupts.iter().enumerate().map(row).collect()
-    }
-
-    /// The measured latencies.
-    pub(crate) fn measured(&self) -> Vec<MeasuredRow<'a>> {
-        let (begin, cpu, bound) = (self.section.from_ns, self.processor.cpu, self.bound());
-        let row = |measured| MeasuredRow { measured, cpu, bound, begin };
-        self.processor.measured.iter().map(row).collect()
-    }
-}
-
-/// What the measuring thread is called.
-pub(crate) const MEASURING: &str = "(measuring)";
-
-/// Symbols of the variables, and what they stand for, in the order of
-/// [`Variables::each`](punctual_model::latency::Variables::each).
-const VARIABLE_NAMES: [(&str, &str); 4] = [
-    ("D_POID", "preemption or interrupts disabled by a thread"),
-    ("D_PSD", "preemption disabled to schedule"),
-    ("D_ST", "interrupts disabled by the scheduler, until it returns"),
-    ("D_PAIE", "all enabled, although the scheduler is to be called"),
-];
-
-/// A thread: `php (25708)`.
-pub(crate) fn thread_name(thread: &ThreadId) -> String {
-    format!("{} ({})", visible(&thread.name), thread.tid)
-}
-
-/// A source of interrupts: `irq 33 nvme0q1`.
-pub(crate) fn source_name(source: &InterruptSource) -> String {
-    let kind = match source.kind {
-        InterruptKind::Nmi => "NMI",
-        InterruptKind::Irq => "irq",
-        InterruptKind::Vector => "vector",
-        InterruptKind::Softirq => "softirq",
-    };
-    let number = source.number.map(|number| format!(" {number}")).unwrap_or_default();
-    match source.name.is_empty() || source.name == kind {
-        true => format!("{kind}{number}"),
-        false => format!("{kind}{number} {}", visible(&source.name)),
-    }
-}
-
-/// Why there is no bound, in a table.
-pub(crate) fn reason_in_short(reason: NoBound) -> &'static str {
-    match reason {
-        NoBound::Preemption(_) => "not a PREEMPT_RT kernel",
-        NoBound::NoVariables => "no preemptirq tracepoints",
-    }
-}
 
 /// Everything that is known of scheduling latency: how it was observed, the headline, each processor.
 pub fn latency(section: &SchedulingLatency, page: &Page) -> String {
     let processors = Analysed::all(section);
     let mut parts = vec![paragraph(&summary(section), page), paragraph(&headline(&processors), page)];
     if processors.len() > 1 {
-        parts.push(figures::table(PROCESSORS, processors.iter()).text(page));
+        parts.push(table::of_figures(PROCESSORS, processors.iter()).text(page));
     }
     parts.extend(processors.iter().map(|processor| details(processor, page)));
     parts.retain(|part| !part.is_empty());
@@ -269,17 +156,17 @@ fn details(of: &Analysed<'_>, page: &Page) -> String {
     let mut add = |heading: &str, text: String| parts.push(format!("{heading}\n{text}"));
     let variables = of.variables();
     if !variables.is_empty() {
-        let table = figures::table(VARIABLES, variables.into_iter()).text(page);
+        let table = table::of_figures(VARIABLES, variables.into_iter()).text(page);
         let equation = of.processor.variables.as_ref().map(|it| paragraph(&interference_free(it), page));
         add("Kernel with preemption or interrupts disabled", table + &equation.unwrap_or_default());
     }
     let interrupts = of.interrupts();
     if !interrupts.is_empty() {
-        add("Interrupts", figures::table(INTERRUPTS, interrupts.into_iter()).text(page));
+        add("Interrupts", table::of_figures(INTERRUPTS, interrupts.into_iter()).text(page));
     }
     if let Ok(bounds) = &of.bounds {
         let rows = InterruptModel::ALL.map(|model| BoundRow { bounds, model });
-        let table = figures::table(BOUNDS, rows.into_iter()).text(page);
+        let table = table::of_figures(BOUNDS, rows.into_iter()).text(page);
         add("Bounds, by how interrupts are taken to interfere", table + &paragraph(&terms(bounds), page));
     }
     if let Some(timers) = &of.processor.timers {
@@ -287,7 +174,7 @@ fn details(of: &Analysed<'_>, page: &Page) -> String {
     }
     let measured = of.measured();
     if !measured.is_empty() {
-        let table = figures::table(MEASURED, measured.into_iter()).text(page);
+        let table = table::of_figures(MEASURED, measured.into_iter()).text(page);
         let all = of.processor.measured.iter();
         let worst =
             all.filter_map(|it| Some((it, it.worst.first().filter(|wakeup| !wakeup.ran.is_empty())?)));

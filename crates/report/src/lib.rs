@@ -10,6 +10,7 @@ mod checklist;
 pub mod compare;
 mod comparison;
 pub mod daemon;
+mod derived;
 pub mod figures;
 pub mod flow;
 pub mod html;

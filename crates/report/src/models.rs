@@ -1,5 +1,6 @@
 //! The models of one stream in sentences: when jobs come, what they need, how long they take.
 
+use crate::derived::{self, utilization};
 use crate::number::{about, agreeing, at_least, at_most, count, counted, frequency};
 use crate::shape::Shape;
 use crate::visible;
@@ -99,7 +100,7 @@ fn are(number: u64) -> String {
 }
 
 fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> {
-    let typical = slips::typical(periodic);
+    let typical = derived::typical(periodic);
     let mut text = vec![match typical {
         Some(typical) => format!(
             "Released every {} (period T), typically never more than {} late ({}).",
@@ -131,7 +132,7 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
                 .into()
         }
     });
-    let releases = match slips::left_out(periodic) {
+    let releases = match derived::left_out(periodic) {
         0 => "the releases".to_string(),
         left_out => format!("the other {}", counted(stream.releases.saturating_sub(left_out), "release")),
     };
@@ -144,7 +145,7 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
         let _ = write!(
             line,
             "; the least jitter of any period{} is {} ({})",
-            if slips::left_out(periodic) > 0 { ", for all releases," } else { "" },
+            if derived::left_out(periodic) > 0 { ", for all releases," } else { "" },
             at_most(periodic.least_jitter_ns),
             ns(periodic.least_jitter_ns)
         );
@@ -221,20 +222,6 @@ pub(crate) fn demand(stream: &Stream) -> Vec<String> {
     }
     text.extend(suspension(stream));
     text
-}
-
-/// WCET(n) over the least span of n jobs and the release after them, in hundredths of a percent, rounded up:
-/// for the greatest n known.
-pub(crate) fn utilization(stream: &Stream) -> Option<(u64, u64)> {
-    let wcet = &stream.execution.as_ref()?.wcet_ns;
-    let spans = &stream.arrival.curve.as_ref()?.delta_min_ns;
-    let jobs = wcet.len().min(spans.len());
-    let (cost, span) = (*wcet.get(jobs.checked_sub(1)?)?, *spans.get(jobs.checked_sub(1)?)?);
-    if span == Duration::ZERO {
-        return None;
-    }
-    let hundredths = (u128::from(cost.ns()) * 10_000).div_ceil(u128::from(span.ns()));
-    Some((jobs as u64, u64::try_from(hundredths).unwrap_or(u64::MAX)))
 }
 
 fn suspension(stream: &Stream) -> Vec<String> {

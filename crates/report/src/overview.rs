@@ -1,10 +1,11 @@
 //! The table of all tasks: what a user sees first.
 
+use crate::derived::{left_out, primary, same_thread, typical};
 use crate::figures::{self, THREADS};
 use crate::number::{about, counted};
 use crate::shape::Shape;
-use crate::slips::{left_out, typical};
 use crate::summed::Summed;
+use crate::table;
 use crate::{Page, text, visible};
 use punctual_model::{Periodic, Platform, Stream, Task, Threads, TimingModel};
 
@@ -30,7 +31,7 @@ pub fn overview(model: &TimingModel, page: &Page, rows: Rows) -> String {
 
     let mut text = String::new();
     if !groups.is_empty() {
-        text += &figures::table(THREADS, groups.iter().map(|group| group.row(model.tasks()))).text(page);
+        text += &table::of_figures(THREADS, groups.iter().map(|group| group.row(model.tasks()))).text(page);
     }
     text += &folding(model, &folded, page);
     let summed = groups.iter().filter(|group| group.phases > 1).count() as u64;
@@ -99,16 +100,6 @@ pub(crate) fn how_long(model: &TimingModel) -> String {
         }
         count => format!("Observed in {}", counted(count as u64, "recording")),
     }
-}
-
-/// The stream that is shown for a task.
-pub(crate) fn primary(task: &Task) -> Option<&Stream> {
-    task.streams.get(task.primary?)
-}
-
-/// Whether two tasks are phases of one thread of one recording.
-pub(crate) fn same_thread(a: &Task, b: &Task) -> bool {
-    (a.pid, a.tid, &a.recording) == (b.pid, b.tid, &b.recording)
 }
 
 /// Policy and priority, without the `SCHED_` that all of them share.

@@ -1,9 +1,10 @@
 //! Everything known about one task, in words: the plain statement first, the literature's term and the exact
 //! figure in parentheses.
 
+use crate::derived::{primary, same_thread};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
-use crate::overview::{arrival, policy, primary, same_thread, stolen};
+use crate::overview::{arrival, policy, stolen};
 use crate::{Page, visible, wrapped};
 use punctual_model::{EndedBy, Instant, Task, TimingModel};
 use std::fmt::Write;

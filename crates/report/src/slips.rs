@@ -1,9 +1,10 @@
 //! What a periodic model has beside its period: skipped activations, extra releases, the typical jitter and
 //! the releases that it leaves out. Instants are displayed relative to the beginning of the observation.
 
+use crate::derived::typical;
 use crate::number::{agreeing, at_most, count, counted, period};
 use crate::text::since;
-use punctual_model::{Disturbance, Duration, Instant, LeftOut, MAX_SLIPS, Periodic, Slip, Typical};
+use punctual_model::{Disturbance, Duration, Instant, LeftOut, MAX_SLIPS, Periodic, Slip};
 
 /// Places and releases that are named one by one.
 const SHOWN: usize = 4;
@@ -27,20 +28,6 @@ pub(crate) fn jitters(periodic: &Periodic) -> String {
         Some(typical) => format!("{} ({})", at_most(typical.jitter_ns), at_most(periodic.jitter_ns)),
         None => at_most(periodic.jitter_ns).to_string(),
     }
-}
-
-/// The typical model, where it says something else than that of all releases.
-pub(crate) fn typical(periodic: &Periodic) -> Option<&Typical> {
-    let is_apart = |typical: &&Typical| {
-        !typical.left_out.is_empty()
-            || (typical.offset_ns, typical.jitter_ns) != (periodic.offset_ns, periodic.jitter_ns)
-    };
-    periodic.typical.as_ref().filter(is_apart)
-}
-
-/// How many releases the typical model leaves out.
-pub(crate) fn left_out(periodic: &Periodic) -> u64 {
-    periodic.typical.as_ref().map_or(0, |typical| typical.left_out.len() as u64)
 }
 
 /// The releases that the typical model leaves out, and the jitter of all; empty where both models agree.
@@ -151,6 +138,7 @@ fn places(periodic: &Periodic, begin: Instant, is_one: impl Fn(&Slip) -> bool, a
 mod tests {
     use super::*;
     use crate::example;
+    use punctual_model::Typical;
 
     const BEGIN: Instant = Instant::from_ns(1_000_000_000);
 

@@ -3,8 +3,8 @@
 //! Upper bounds are the greatest of all phases, lower bounds the least, counts their sum; a period is there
 //! where all phases that have one agree. So every figure allows everything that its phases allow.
 
+use crate::derived::{primary, same_thread};
 use crate::figures::{Phases, ThreadRow};
-use crate::overview::{primary, same_thread};
 use crate::shape::Shape;
 use punctual_model::{
     Arrival, Duration, EndedBy, Execution, Percentiles, Periodic, Quantiles, Response, Sporadic, Stream,

@@ -3,8 +3,8 @@
 //! Where the page has a width, a table fits into it: heads fold first, then columns of words, and what still
 //! does not fit is left out and named. Words are never broken.
 
-use crate::Page;
-use crate::figures::{Fit, Unit};
+use crate::figures::{Entry, Fit, Section, Unit};
+use crate::{Page, text};
 use textwrap::core::display_width;
 
 /// A column.
@@ -216,6 +216,32 @@ fn fold(text: &str, width: usize) -> Vec<String> {
         return vec![text.to_owned()];
     }
     textwrap::wrap(text, crate::wrapped(width)).into_iter().map(|line| line.into_owned()).collect()
+}
+
+/// A table for the terminal, with a row for each of `rows`.
+pub(crate) fn of_figures<'a, S: Section + 'static>(
+    list: &'static [Entry<S>],
+    rows: impl Iterator<Item = S::Row<'a>>,
+) -> Table {
+    let rows: Vec<S::Row<'a>> = rows.collect();
+    // Columns without a single value are left out.
+    let has_value = |entry: &Entry<S>| rows.iter().any(|row| (entry.value)(row).is_some());
+    let shown: Vec<(&Entry<S>, Fit)> = list
+        .iter()
+        .filter(|entry| has_value(entry))
+        .filter_map(|entry| Some((entry, entry.figure.table?)))
+        .collect();
+    let columns: Vec<_> =
+        shown.iter().map(|(entry, fit)| entry.figure.unit.column(entry.figure.title, *fit)).collect();
+    let mut table = Table::new(&columns);
+    for row in &rows {
+        let cell = |(entry, _): &(&Entry<S>, Fit)| {
+            let tone = if entry.figure.unit == Unit::Notes { Tone::Warning } else { Tone::Plain };
+            (text::cell(entry, row), tone)
+        };
+        table.rows.push(shown.iter().map(cell).collect());
+    }
+    table
 }
 
 #[cfg(test)]

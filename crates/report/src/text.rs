@@ -1,6 +1,6 @@
 //! Values as text, for the terminal and the page alike.
 
-use crate::figures::{Note, Rounding, Value};
+use crate::figures::{Entry, Note, Rounding, Section, Value};
 use crate::number::{about, at_least, at_most, count, counted, period, three_digits};
 use crate::visible;
 use punctual_model::{Duration, Object, Policy, Separator};
@@ -30,6 +30,15 @@ pub(crate) fn value(value: &Value, rounding: Rounding) -> String {
         Value::Separator(separator) => short(separator),
         Value::Policy(policy, priority, nice) => self::policy(*policy, *priority, *nice),
         Value::Notes(notes) => notes.iter().map(note).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The text of a figure's cell in a row.
+pub(crate) fn cell<S: Section>(entry: &Entry<S>, row: &S::Row<'_>) -> String {
+    match (entry.value)(row) {
+        Some(value) => self::value(&value, entry.figure.rounding),
+        None if entry.figure.sparse => String::new(),
+        None => "–".into(),
     }
 }
 

@@ -14,34 +14,18 @@ use punctual_model::{Instant, Job, Separator, TimingModel};
 use punctual_trace::{About, Begin, Record, Step, Switch};
 use scheduling::{Scheduling, Seen};
 use std::collections::HashMap;
-use std::fmt;
 use std::io::Write;
 use threads::Threads;
 
 pub mod dataflow;
+mod error;
 mod lanes;
 mod packets;
 mod proto;
 mod scheduling;
 mod threads;
 
-/// Why a timeline could not be written.
-#[derive(Debug)]
-pub struct Error(String);
-
-impl Error {
-    fn write(why: impl fmt::Display) -> Error {
-        Error(format!("cannot write the timeline: {why}"))
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Error {}
+pub use error::Error;
 
 /// What a timeline shows and what it leaves out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Box plots as SVG: a box for each run, the runs of a configuration together, so that the eye sees their
 //! spread beside their difference.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::figures::{Row, Section};
 use crate::flow::cells;
 use maud::{Markup, html};

@@ -1,6 +1,6 @@
 //! Which inputs are runs of one configuration, and the names of configurations: what they differ in.
 
-use super::Input;
+use super::input::Input;
 use crate::{counted, visible};
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Decisions: which policy, how many executors, which platform has the least worst-case end-to-end latency.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::configuration::{By, Configuration, varies};
 use super::figures::{Kind, Row, Section};
 use super::range::{Difference, Range, Unit, Whole};

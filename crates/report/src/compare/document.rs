@@ -1,7 +1,7 @@
 //! The page: decisions first, then for each kind of time its box plots and its table. Its only script is the
 //! one for light and dark, and it loads nothing.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::{boxes, decisions, table};
 use crate::html::{THEME, head, theme};
 use crate::table::{Table, Tone};

@@ -1,14 +1,14 @@
 //! The figures that are compared: of each task, chain or thread, by name, in each run.
 
-use super::Input;
 use super::configuration::Configuration;
+use super::input::Input;
 use super::range::{Range, Unit, Whole};
+use crate::derived::primary;
 use crate::figures::{
     self, Bound, Entry, Figure, Group, LATENCY, LatencyRow, PROCESSORS, THREADS, TIMES, ThreadRow, TimesRow,
     Value, of_group,
 };
 use crate::latency::Analysed;
-use crate::overview::primary;
 use crate::{text, visible};
 use punctual_model::dataflow::{Chain, Dataflow, Distribution, FlowTask};
 use punctual_model::{Duration, Instant, SchedulingLatency, Task};

@@ -1,6 +1,6 @@
 //! The comparison for programs: `docs/compare.md`.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::configuration::{By, Value};
 use super::range::{Difference, Range, Unit};
 use serde::Serialize;

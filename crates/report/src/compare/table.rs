@@ -1,6 +1,6 @@
 //! The comparison as text: who is compared, tables, what the marks mean, and the decisions.
 
-use super::Comparison;
+use super::comparison::Comparison;
 use super::configuration::{By, Value, varies};
 use super::figures::{self as compared, Kind, Row, Section};
 use super::range::{Difference, RUNS_FOR_SPREAD, Whole, one_chance_in};

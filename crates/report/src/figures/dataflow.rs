@@ -1,8 +1,7 @@
 //! Figures of dataflow programs: of tasks, of chains, and of executions as the kernel saw them.
 
-use super::Fit::{Drop, Fold, Keep};
-use super::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry, since};
-use crate::flow::{missing, task_notes};
+use super::figure::Fit::{Drop, Fold, Keep};
+use super::figure::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry, since, some};
 use punctual_model::dataflow::{ByKernel, Chain, Dataflow, Distribution, FlowTask, Latency, Times};
 use punctual_model::{Duration, Instant};
 
@@ -330,8 +329,32 @@ pub const SPLIT: &[Entry<Kernel>] = &[
     SUSPENDED[1],
 ];
 
-/// So many of something.
-pub(crate) fn some(parts: &[(u64, &'static str)]) -> Vec<Note> {
-    let some = parts.iter().filter(|(number, _)| *number > 0);
-    some.map(|(number, what)| Note::Some(*number, what)).collect()
+/// What is not in the figures. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.
+fn task_notes(task: &FlowTask) -> Vec<Note> {
+    let mut notes = some(&[(task.in_flight, "not ended"), (task.incomplete, "incomplete")]);
+    if task.missing_activations > 0 {
+        notes.push(Note::AtLeast(task.missing_activations, "missing"));
+    }
+    notes
+}
+
+/// What is not in the figures: of sources, and of sinks. An instance of the source that is not whole may have
+/// put a datum on the chain that the trace does not show.
+fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<Note>, Vec<Note>) {
+    let mut sources = some(&[
+        (chain.in_flight, "on the way"),
+        (chain.lost, "lost"),
+        (chain.incomplete, "incomplete"),
+        (chain.overtaken, "overtaken"),
+    ]);
+    let source = chain.tasks.first().and_then(|name| flow.tasks.iter().find(|task| task.name == *name));
+    sources.extend(source.iter().flat_map(|task| {
+        task_notes(task).into_iter().map(|note| Note::Of(task.name.clone(), Box::new(note)))
+    }));
+    let sinks = some(&[
+        (chain.sinks_in_flight, "not ended"),
+        (chain.sinks_lost, "lost"),
+        (chain.sinks_incomplete, "incomplete"),
+    ]);
+    (sources, sinks)
 }

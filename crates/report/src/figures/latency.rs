@@ -1,11 +1,14 @@
 //! Figures of scheduling latency: processors, variables, interrupts, bounds, and measured latencies.
 
-use super::Fit::{Drop, Fold, Keep};
-use super::{Bound, Entry, Group, Note, Section, Unit, Value, entry, since};
-use crate::latency::{Analysed, MEASURING, reason_in_short, source_name, thread_name};
+use super::figure::Fit::{Drop, Fold, Keep};
+use super::figure::{Bound, Entry, Group, Note, Section, Unit, Value, entry, since};
+use crate::latency::{
+    Analysed, BoundRow, InterruptRow, MEASURING, MeasuredRow, VariableRow, reason_in_short, source_name,
+    thread_name,
+};
 use punctual_latency::{Cause, InterruptModel, Outcome};
-use punctual_model::latency::{Interrupt, Measured, RealTimeThread, Variable};
-use punctual_model::{Duration, Instant};
+use punctual_model::Duration;
+use punctual_model::latency::RealTimeThread;
 
 /// The processors.
 #[derive(Clone, Copy, Debug)]
@@ -23,36 +26,12 @@ impl Section for Variables {
     type Row<'a> = VariableRow<'a>;
 }
 
-/// One variable of a processor.
-#[derive(Clone, Copy, Debug)]
-pub struct VariableRow<'a> {
-    /// Its symbol.
-    pub symbol: &'static str,
-    /// What it stands for, in a few words.
-    pub what: &'static str,
-    /// Its greatest value.
-    pub variable: &'a Variable,
-    /// When the observation began.
-    pub begin: Instant,
-}
-
 /// The interrupts of a processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Interrupts;
 
 impl Section for Interrupts {
     type Row<'a> = InterruptRow<'a>;
-}
-
-/// One source of interrupts.
-#[derive(Clone, Copy, Debug)]
-pub struct InterruptRow<'a> {
-    /// The source.
-    pub interrupt: &'a Interrupt,
-    /// How much of the bound it is; none without a bound.
-    pub interference: Option<Duration>,
-    /// When the observation began.
-    pub begin: Instant,
 }
 
 /// The bounds of a processor.
@@ -63,34 +42,12 @@ impl Section for Bounds {
     type Row<'a> = BoundRow<'a>;
 }
 
-/// The bound under one model of interrupts.
-#[derive(Clone, Copy, Debug)]
-pub struct BoundRow<'a> {
-    /// All bounds of the processor.
-    pub bounds: &'a punctual_latency::Bounds<'a>,
-    /// The model.
-    pub model: InterruptModel,
-}
-
 /// Measured latencies of a processor.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredLatencies;
 
 impl Section for MeasuredLatencies {
     type Row<'a> = MeasuredRow<'a>;
-}
-
-/// Latencies of one thread.
-#[derive(Clone, Copy, Debug)]
-pub struct MeasuredRow<'a> {
-    /// The latencies.
-    pub measured: &'a Measured,
-    /// The processor.
-    pub cpu: u32,
-    /// The bound; none where there is none.
-    pub bound: Option<Duration>,
-    /// When the observation began.
-    pub begin: Instant,
 }
 
 /// A bound, which may be too small where something was missed.

@@ -1,11 +1,11 @@
 //! Figures of threads: one row for each task, or for the summed phases of a thread.
 
-use super::Fit::{Drop, Fold, Keep};
-use super::{Bound, Entry, Group, Rounding, Section, Unit, Value, entry};
-use crate::models::utilization;
+use super::figure::Fit::{Drop, Fold, Keep};
+use super::figure::{Bound, Entry, Group, Note, Rounding, Section, Unit, Value, entry};
+use crate::derived::utilization;
+use crate::derived::{left_out, typical};
 use crate::percentiles;
 use crate::shape::Shape;
-use crate::slips::{left_out, typical};
 use punctual_model::{EndedBy, Periodic, Stream, Task};
 
 /// The section of threads.
@@ -49,9 +49,9 @@ pub enum Phases {
 impl<'a> ThreadRow<'a> {
     /// The row of `task`, which is one of `tasks`.
     pub fn new(tasks: &[Task], task: &'a Task) -> Self {
-        let of = tasks.iter().filter(|other| crate::overview::same_thread(task, other)).count() as u64;
+        let of = tasks.iter().filter(|other| crate::derived::same_thread(task, other)).count() as u64;
         let phases = if of > 1 { Phases::One { of } } else { Phases::Only };
-        ThreadRow { task, stream: crate::overview::primary(task), phases }
+        ThreadRow { task, stream: crate::derived::primary(task), phases }
     }
 
     /// The periodic model, where the stream is shown as periodic.
@@ -92,51 +92,6 @@ impl<'a> ThreadRow<'a> {
         }
         notes
     }
-}
-
-/// What a reader must know before relying on a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// One of a thread's tasks.
-    Phase {
-        /// Which, from 1.
-        number: u32,
-        /// Of how many.
-        of: u64,
-    },
-    /// The sum of several tasks of a thread.
-    Phases {
-        /// How many.
-        phases: u64,
-        /// Under how many policies or priorities.
-        policies: u64,
-    },
-    /// Which of several recordings it comes from.
-    Recording(String),
-    /// Records were lost, so that the task ends.
-    EndedByLoss,
-    /// Some separators share a stream.
-    SeparatorsCapped,
-    /// Activations without a release.
-    Skipped(u64),
-    /// Releases without an activation.
-    Extra(u64),
-    /// Releases that the typical jitter leaves out.
-    LeftOut(u64),
-    /// Releases whose exact time is unknown.
-    Windows(u64),
-    /// Releases while the job before was still running.
-    BackToBack(u64),
-    /// Jitter and offset are larger than necessary.
-    Approximate,
-    /// Something was missed that may have been greater.
-    MayBeGreater,
-    /// So many of something.
-    Some(u64, &'static str),
-    /// At least so many of something.
-    AtLeast(u64, &'static str),
-    /// About another task.
-    Of(String, Box<Note>),
 }
 
 const fn figure(

@@ -1,9 +1,9 @@
 //! Chains: a table of their latencies, and the longest path of each.
 
-use super::tasks::notes;
-use super::{greatest, since};
-use crate::figures::{self, LATENCY, LatencyRow, Note};
+use super::distribution::{greatest, since};
+use crate::figures::{LATENCY, LatencyRow};
 use crate::number::{count, counted};
+use crate::table;
 use crate::{Page, paragraph, visible};
 use punctual_model::dataflow::{Chain, Channel, Dataflow, Latency, Stage, WorstPath};
 use punctual_model::{Duration, Instant};
@@ -25,7 +25,7 @@ pub fn table(flow: &Dataflow, page: &Page) -> String {
     if flow.chains.is_empty() {
         return paragraph("No chains: no task's data activate another.", page);
     }
-    let mut table = figures::table(LATENCY, rows(flow));
+    let mut table = table::of_figures(LATENCY, rows(flow));
     // A chain is named in the first of its two rows.
     table.rows.iter_mut().skip(1).step_by(2).for_each(|row| row[0].0.clear());
     let mut text = table.text(page);
@@ -43,29 +43,6 @@ pub(crate) fn rows(flow: &Dataflow) -> impl Iterator<Item = LatencyRow<'_>> {
     flow.chains
         .iter()
         .flat_map(move |chain| [true, false].map(|is_reaction| LatencyRow { flow, chain, is_reaction }))
-}
-
-/// What is not in the figures: of sources, and of sinks. An instance of the source that is not whole may have
-/// put a datum on the chain that the trace does not show.
-pub(crate) fn missing(flow: &Dataflow, chain: &Chain) -> (Vec<Note>, Vec<Note>) {
-    let mut sources = figures::some(&[
-        (chain.in_flight, "on the way"),
-        (chain.lost, "lost"),
-        (chain.incomplete, "incomplete"),
-        (chain.overtaken, "overtaken"),
-    ]);
-    let source = chain.tasks.first().and_then(|name| flow.tasks.iter().find(|task| task.name == *name));
-    sources.extend(
-        source
-            .iter()
-            .flat_map(|task| notes(task).into_iter().map(|note| Note::Of(task.name.clone(), Box::new(note)))),
-    );
-    let sinks = figures::some(&[
-        (chain.sinks_in_flight, "not ended"),
-        (chain.sinks_lost, "lost"),
-        (chain.sinks_incomplete, "incomplete"),
-    ]);
-    (sources, sinks)
 }
 
 /// Latencies rest on an assumption: the trace does not say how these inputs buffer data.

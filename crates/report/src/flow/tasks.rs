@@ -1,6 +1,6 @@
 //! Tables of tasks: times of their instances, and when they are activated.
 
-use crate::figures::{self, Fit, Note, TIMES, TimesRow};
+use crate::figures::{Fit, TIMES, TimesRow};
 use crate::number::{at_least, at_most, count, counted};
 use crate::table::{self, Column, Table, Tone, words};
 use crate::{Page, paragraph, visible};
@@ -26,16 +26,7 @@ fn times(
         return String::new();
     }
     let rows = flow.tasks.iter().map(|task| TimesRow { task, kind, times: of(task), begin });
-    figures::table(TIMES, rows).text(page)
-}
-
-/// What is not in the figures. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.
-pub(crate) fn notes(task: &FlowTask) -> Vec<Note> {
-    let mut notes = figures::some(&[(task.in_flight, "not ended"), (task.incomplete, "incomplete")]);
-    if task.missing_activations > 0 {
-        notes.push(Note::AtLeast(task.missing_activations, "missing"));
-    }
-    notes
+    table::of_figures(TIMES, rows).text(page)
 }
 
 /// How many activations a distance is of, as columns.

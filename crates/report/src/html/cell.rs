@@ -1,6 +1,7 @@
 //! Figures on the page: heads that explain themselves, cells that sort.
 
 use crate::figures::{Entry, Figure, Section, Unit};
+use crate::text;
 use maud::{Markup, html};
 
 /// The entries that a table on the page has.
@@ -25,7 +26,7 @@ pub(crate) fn head(figure: &Figure) -> Markup {
 pub(crate) fn cell<S: Section>(entry: &Entry<S>, row: &S::Row<'_>) -> Markup {
     let unit = entry.figure.unit;
     let number = (entry.value)(row).and_then(|value| value.number());
-    let text = entry.cell(row);
+    let text = text::cell(entry, row);
     html! {
         @if unit.is_number() || unit == Unit::Ranked {
             td.figure[unit.is_number()] data-v=[number] { (text) }
@@ -51,7 +52,7 @@ pub(crate) fn table<'a, S: Section + 'static>(
                         tr {
                             @for (index, entry) in shown.iter().enumerate() {
                                 @if index == 0 {
-                                    th scope="row" { bdi { (entry.cell(&row)) } }
+                                    th scope="row" { bdi { (text::cell(entry, &row)) } }
                                 } @else {
                                     (cell(entry, &row))
                                 }

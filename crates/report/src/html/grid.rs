@@ -1,6 +1,5 @@
 //! The periodic grid on which a recording's jobs are placed: that of the typical model, with its slips.
 
-use super::jobs::signed;
 use punctual_model::{LeftOut, MAX_SLIPS, Periodic, PeriodicOn, Slip, Window};
 
 /// A period, and the activation of each release.
@@ -73,6 +72,10 @@ impl Grid {
             activation.saturating_mul(self.numerator.into()).div_euclid(self.denominator.max(1).into());
         i64::try_from(place.saturating_add(self.offset_ns.into())).unwrap_or(i64::MAX)
     }
+}
+
+pub(super) fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]

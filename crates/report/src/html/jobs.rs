@@ -1,7 +1,7 @@
 //! What the jobs of a recording add to a model's page: rasters, histograms, activity and worst jobs, in
 //! memory that does not grow with their number.
 
-use super::grid::Grid;
+use super::grid::{Grid, signed};
 use super::histogram::Histogram;
 use super::raster::{Point, Raster};
 use crate::shape::Shape;
@@ -136,10 +136,6 @@ impl Measure {
 
 fn difference(at: Instant, grid: i64) -> i64 {
     signed(at.ns()).saturating_sub(grid)
-}
-
-pub(super) fn signed(ns: u64) -> i64 {
-    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 impl Jobs {

@@ -1,8 +1,10 @@
 //! The table of all tasks: every column sorts, a text filters.
 
 use super::cell::{cell, head, on_page};
+use crate::derived::{primary, same_thread};
 use crate::figures::{self, THREADS, ThreadRow};
-use crate::overview::{legend, primary, same_thread};
+use crate::overview::legend;
+use crate::text;
 use crate::visible;
 use maud::{Markup, html};
 use punctual_model::{Task, TimingModel};
@@ -65,7 +67,7 @@ fn row(model: &TimingModel, position: usize) -> Markup {
             @for (index, entry) in on_page(THREADS).iter().enumerate() {
                 @if index == 0 {
                     th scope="row" {
-                        a href={ "#task-" (position) } { bdi { (entry.cell(&row)) } }
+                        a href={ "#task-" (position) } { bdi { (text::cell(entry, &row)) } }
                         small { "TID " (task.tid) }
                     }
                 } @else {

@@ -4,10 +4,11 @@ use super::captions;
 use super::jobs::{Jobs, Measure, StreamJobs};
 use super::overview::{FEW_JOBS, brief};
 use super::segments::bars;
+use crate::derived::{primary, same_thread};
 use crate::figures::{THREADS, ThreadRow, Unit};
 use crate::models::{arrivals, completion, demand};
 use crate::number::{about, at_most, count, counted};
-use crate::overview::{arrival, policy, primary, same_thread};
+use crate::overview::{arrival, policy};
 use crate::prose::{begin, identity, uncertain};
 use crate::{percentiles, text, visible};
 use maud::{Markup, html};
@@ -376,7 +377,7 @@ fn notes(model: &TimingModel, task: &Task) -> String {
     THREADS
         .iter()
         .filter(|entry| entry.figure.unit == Unit::Notes)
-        .map(|entry| entry.cell(&ThreadRow::new(model.tasks(), task)))
+        .map(|entry| text::cell(entry, &ThreadRow::new(model.tasks(), task)))
         .collect()
 }
 

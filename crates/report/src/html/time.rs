@@ -3,9 +3,9 @@
 //! Drawn here rather than by a script, so that it is there on paper and without one.
 
 use super::jobs::{BINS, Jobs, Worst};
+use crate::derived::{primary, same_thread};
 use crate::figures::{self, Value};
 use crate::number::{at_most, count, counted};
-use crate::overview::{primary, same_thread};
 use crate::text::{policy, since};
 use crate::visible;
 use maud::{Markup, html};

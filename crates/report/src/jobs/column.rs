@@ -1,6 +1,6 @@
 //! What a job list says of each job: declared once, for both formats and `docs/job-lists.md`.
 
-use super::Row;
+use super::row::Row;
 use punctual_model::{Disturbance, Separator};
 use std::borrow::Cow;
 

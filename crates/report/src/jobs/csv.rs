@@ -1,7 +1,7 @@
 //! A job list as comma-separated values.
 
 use super::column::{COLUMNS, Value};
-use super::{Error, Row};
+use super::row::{Error, Row};
 use csv::Writer;
 use std::io::Write;
 

@@ -5,7 +5,7 @@
 //! tool that reads them.
 
 use super::column::{COLUMNS, Kind, Value};
-use super::{Error, Row};
+use super::row::{Error, Row};
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int64Type};
 use parquet::errors::ParquetError;

@@ -2,7 +2,7 @@
 //! ended; slices of a track cannot. So a stream has as many tracks as it needs, with one name, which Perfetto
 //! shows as rows of one track. Another row shows the windows of releases whose exact time is unknown.
 
-use super::Error;
+use super::error::Error;
 use super::packets::{Argument, Packets};
 use super::proto::{BY_RANK, Track};
 use punctual_model::{Instant, Job, Separator};

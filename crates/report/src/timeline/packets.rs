@@ -1,6 +1,6 @@
 //! Packets of a Perfetto trace, written as they come; Perfetto sorts them by their timestamps.
 
-use super::Error;
+use super::error::Error;
 use super::proto::{
     self, ClockReading, ClockSnapshot, Defaults, FtraceBundle, FtraceEvent, Packet, Process, ProcessCommand,
     Processes, System, SystemNames, Track, TrackEvent,

@@ -1,6 +1,6 @@
 //! Threads and processes: names, tracks, changes, ends.
 
-use super::Error;
+use super::error::Error;
 use super::lanes::Streams;
 use super::packets::{Argument, Packets};
 use super::proto::{self, BY_RANK, Track};

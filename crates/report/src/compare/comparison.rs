@@ -1,0 +1,52 @@
+//! The comparison as values.
+
+use super::configuration::{self, By, Configuration, Grouping};
+use super::figures::Section;
+use super::input::{Input, NothingInCommon};
+use super::range::RUNS_FOR_SPREAD;
+
+/// Runs by configuration, and their figures side by side.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What the runs are called, by number.
+    pub(super) names: Vec<String>,
+    /// In the order of their first runs; all others are compared with the first.
+    pub(super) configurations: Vec<Configuration>,
+    pub(super) sections: Vec<Section>,
+    pub(super) grouping: Grouping,
+    /// What is missing in runs, in words.
+    pub(super) lacking: Vec<String>,
+}
+
+impl Comparison {
+    /// Compares dataflow programs if all inputs have one, threads if all have some, and scheduling latency if
+    /// all have it. Inputs that agree in `by` are runs of one configuration; without any, those that agree in
+    /// program, platform, policy and executors, and of threads each is one of its own.
+    ///
+    /// # Errors
+    /// If there is nothing that all inputs have.
+    pub fn new(inputs: &[Input], by: &[By]) -> Result<Comparison, NothingInCommon> {
+        let sections = Section::all(inputs);
+        if sections.is_empty() {
+            return Err(NothingInCommon {
+                flow: inputs.iter().position(|input| input.model.dataflow.is_some()),
+                threads: inputs.iter().position(|input| !input.model.tasks().is_empty()),
+                latency: inputs.iter().position(|input| input.model.latency.is_some()),
+            });
+        }
+        let grouping = Grouping::new(inputs, by);
+        Ok(Comparison {
+            names: configuration::names(inputs),
+            configurations: Configuration::all(inputs, &grouping),
+            sections,
+            grouping,
+            lacking: configuration::lacking(inputs),
+        })
+    }
+
+    /// Whether there are two configurations with a spread each, without which nothing is marked.
+    pub(super) fn has_spreads(&self) -> bool {
+        let has_spread = |configuration: &&Configuration| configuration.runs.len() >= RUNS_FOR_SPREAD;
+        self.configurations.iter().filter(has_spread).count() > 1
+    }
+}

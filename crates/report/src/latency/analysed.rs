@@ -1,0 +1,166 @@
+//! A processor with its bounds: the rows of its figures, and what its parts are called.
+
+use crate::figures::{Note, some};
+use crate::visible;
+use punctual_latency::{Bounds, InterruptModel, NoBound, Outcome};
+use punctual_model::latency::{
+    Interrupt, InterruptKind, InterruptSource, Measured, Processor, SchedulingLatency, ThreadId, Variable,
+};
+use punctual_model::{Duration, Instant};
+
+/// A processor with its bounds, or why it has none.
+#[derive(Clone, Debug)]
+pub struct Analysed<'a> {
+    /// The section that it is of.
+    pub section: &'a SchedulingLatency,
+    /// The processor.
+    pub processor: &'a Processor,
+    /// Its bounds.
+    pub bounds: Result<Bounds<'a>, NoBound>,
+}
+
+impl<'a> Analysed<'a> {
+    /// All processors of a section.
+    pub fn all(section: &'a SchedulingLatency) -> Vec<Analysed<'a>> {
+        let analysed = |processor| Analysed { section, processor, bounds: Bounds::new(section, processor) };
+        section.processors.iter().map(analysed).collect()
+    }
+
+    /// The bound, where there is one.
+    pub fn bound(&self) -> Option<Duration> {
+        match self.bounds.as_ref().ok()?.latency() {
+            Outcome::Converged(latency) => Some(latency),
+            Outcome::DoesNotConverge => None,
+        }
+    }
+
+    /// The greatest measured latency that the bound is for.
+    pub fn measured_max(&self) -> Option<Duration> {
+        self.processor.measured.iter().filter_map(|measured| measured.bounded_max_ns).max()
+    }
+
+    /// What was missed on it.
+    pub fn losses(&self) -> Vec<Note> {
+        let cpu = self.processor;
+        some(&[
+            (cpu.skipped_events, "events missed"),
+            (cpu.lost_records, "records lost"),
+            (cpu.went_offline, "times offline"),
+            (cpu.negative_durations, "negative durations"),
+        ])
+    }
+
+    /// The variables, each with its row.
+    pub(crate) fn variables(&self) -> Vec<VariableRow<'a>> {
+        let begin = self.section.from_ns;
+        let Some(variables) = &self.processor.variables else { return Vec::new() };
+        let rows = variables.each().into_iter().zip(VARIABLE_NAMES);
+        rows.map(|((_, variable), (symbol, what))| VariableRow { symbol, what, variable, begin }).collect()
+    }
+
+    /// The interrupts, with how much of the bound each is.
+    pub(crate) fn interrupts(&self) -> Vec<InterruptRow<'a>> {
+        let begin = self.section.from_ns;
+        let bound = self.bounds.as_ref().ok().map(|bounds| bounds.under(InterruptModel::SlidingWindow));
+        let interference = |source: usize| {
+            let bound = bound.filter(|bound| bound.outcome != Outcome::DoesNotConverge)?;
+            let term = bound.terms.iter().find(|term| term.source == source);
+            Some(term.map_or(Duration::ZERO, |term| term.interference))
+        };
+        let row = |(index, interrupt)| InterruptRow { interrupt, interference: interference(index), begin };
+        self.processor.interrupts.iter().enumerate().map(row).collect()
+    }
+
+    /// The measured latencies.
+    pub(crate) fn measured(&self) -> Vec<MeasuredRow<'a>> {
+        let (begin, cpu, bound) = (self.section.from_ns, self.processor.cpu, self.bound());
+        let row = |measured| MeasuredRow { measured, cpu, bound, begin };
+        self.processor.measured.iter().map(row).collect()
+    }
+}
+
+/// What the measuring thread is called.
+pub(crate) const MEASURING: &str = "(measuring)";
+
+/// Symbols of the variables, and what they stand for, in the order of
+/// [`Variables::each`](punctual_model::latency::Variables::each).
+const VARIABLE_NAMES: [(&str, &str); 4] = [
+    ("D_POID", "preemption or interrupts disabled by a thread"),
+    ("D_PSD", "preemption disabled to schedule"),
+    ("D_ST", "interrupts disabled by the scheduler, until it returns"),
+    ("D_PAIE", "all enabled, although the scheduler is to be called"),
+];
+
+/// A thread: `php (25708)`.
+pub(crate) fn thread_name(thread: &ThreadId) -> String {
+    format!("{} ({})", visible(&thread.name), thread.tid)
+}
+
+/// A source of interrupts: `irq 33 nvme0q1`.
+pub(crate) fn source_name(source: &InterruptSource) -> String {
+    let kind = match source.kind {
+        InterruptKind::Nmi => "NMI",
+        InterruptKind::Irq => "irq",
+        InterruptKind::Vector => "vector",
+        InterruptKind::Softirq => "softirq",
+    };
+    let number = source.number.map(|number| format!(" {number}")).unwrap_or_default();
+    match source.name.is_empty() || source.name == kind {
+        true => format!("{kind}{number}"),
+        false => format!("{kind}{number} {}", visible(&source.name)),
+    }
+}
+
+/// Why there is no bound, in a table.
+pub(crate) fn reason_in_short(reason: NoBound) -> &'static str {
+    match reason {
+        NoBound::Preemption(_) => "not a PREEMPT_RT kernel",
+        NoBound::NoVariables => "no preemptirq tracepoints",
+    }
+}
+
+/// One variable of a processor.
+#[derive(Clone, Copy, Debug)]
+pub struct VariableRow<'a> {
+    /// Its symbol.
+    pub symbol: &'static str,
+    /// What it stands for, in a few words.
+    pub what: &'static str,
+    /// Its greatest value.
+    pub variable: &'a Variable,
+    /// When the observation began.
+    pub begin: Instant,
+}
+
+/// One source of interrupts.
+#[derive(Clone, Copy, Debug)]
+pub struct InterruptRow<'a> {
+    /// The source.
+    pub interrupt: &'a Interrupt,
+    /// How much of the bound it is; none without a bound.
+    pub interference: Option<Duration>,
+    /// When the observation began.
+    pub begin: Instant,
+}
+
+/// The bound under one model of interrupts.
+#[derive(Clone, Copy, Debug)]
+pub struct BoundRow<'a> {
+    /// All bounds of the processor.
+    pub bounds: &'a punctual_latency::Bounds<'a>,
+    /// The model.
+    pub model: InterruptModel,
+}
+
+/// Latencies of one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct MeasuredRow<'a> {
+    /// The latencies.
+    pub measured: &'a Measured,
+    /// The processor.
+    pub cpu: u32,
+    /// The bound; none where there is none.
+    pub bound: Option<Duration>,
+    /// When the observation began.
+    pub begin: Instant,
+}
