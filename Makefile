@@ -260,7 +260,9 @@ vm-bench: lab
 bench-latency: lab
 	@$(LAB) bench-latency
 
+# Fetches the kernels that are packages, and builds the one that is not, unless one that fits is there.
 vm-kernels: lab
+	@scripts/kernel find >/dev/null 2>&1 || scripts/kernel build >/dev/null
 	@$(LAB) kernels
 
 vm-shell: lab

@@ -104,9 +104,6 @@ enum Action {
         /// Stop a machine after this many seconds
         #[arg(long, default_value_t = 3600)]
         limit: u64,
-        /// Succeed if no kernel is available at all
-        #[arg(long)]
-        missing_is_fine: bool,
         /// Parts of names of tests; by default, all tests
         tests: Vec<String>,
     },
@@ -256,10 +253,10 @@ fn check_names(kernels: &[String]) -> Result {
     }
 }
 
-fn test(suite: &Suite, missing_is_fine: bool) -> Result<ExitCode> {
+fn test(suite: &Suite) -> Result<ExitCode> {
     let report = suite.run()?;
     print!("{}", table::text(&report));
-    Ok(exit_code(report.is_good() || (missing_is_fine && report.runs.is_empty())))
+    Ok(exit_code(report.is_good()))
 }
 
 /// Releases of Debian, with the kernel that the lab boots for each.
@@ -309,16 +306,7 @@ fn shell(at: &Where) -> Result {
 fn run() -> Result<ExitCode> {
     match Arguments::parse().command {
         Action::Run { machine: at, limit, words } => run_command(&at, limit, &words),
-        Action::Test {
-            mut kernels,
-            mut suites,
-            attach,
-            processors,
-            memory,
-            limit,
-            missing_is_fine,
-            tests,
-        } => {
+        Action::Test { mut kernels, mut suites, attach, processors, memory, limit, tests } => {
             check_names(&kernels)?;
             if kernels.is_empty() {
                 kernels = matrix::names().map(str::to_owned).collect();
@@ -334,7 +322,7 @@ fn run() -> Result<ExitCode> {
                 processors: processors.max(1),
                 limit: Duration::from_secs(limit),
             };
-            test(&suite, missing_is_fine)
+            test(&suite)
         }
         Action::Bench { kernels, batches, memory, limit } => {
             bench::run(&kernels, batches, memory, Duration::from_secs(limit))?;

@@ -210,25 +210,20 @@ fn escaped(release: &str) -> String {
 
 /// The folder with the newest package of that name.
 fn unpacked(source: &Source, pattern: &str) -> Result<PathBuf, Missing> {
-    folder_from("scripts/debian", &["unpack", source.release, source.arch.debian(), pattern])
+    path_from("scripts/debian", &["unpack", source.release, source.arch.debian(), pattern])
 }
 
-/// The image named in the environment, else the one that `scripts/kernel` has built.
+/// The image named in the environment, else the one that `scripts/kernel` has built or found. Its configuration
+/// and modules may lie beside it: `bzImage-7.2`, `config-7.2`.
 fn traced() -> Result<Kernel, Missing> {
-    let (image, config, modules) = match std::env::var(TRACED_IMAGE) {
-        // The configuration may lie beside the image: `bzImage-7.2`, `config-7.2`. Modules, too.
-        Ok(path) => {
-            let (image, config) = (PathBuf::from(&path), PathBuf::from(path.replace("bzImage", "config")));
-            let folder = image.parent().unwrap_or(Path::new(".")).to_owned();
-            (image, config, folder)
-        }
-        Err(_) => {
-            let folder = folder_from("scripts/kernel", &["find"])?;
-            (folder.join("bzImage"), folder.join("config"), folder.join("modules"))
-        }
+    let image = match std::env::var_os(TRACED_IMAGE) {
+        Some(path) => PathBuf::from(path),
+        None => path_from("scripts/kernel", &["find"])?,
     };
-    let config = Some(config).filter(|config| *config != image && config.is_file());
-    let modules = modules_in(&modules);
+    let name = image.file_name().unwrap_or_default().to_string_lossy();
+    let config = Some(image.with_file_name(name.replace("bzImage", "config")));
+    let config = config.filter(|config| *config != image && config.is_file());
+    let modules = modules_in(image.parent().unwrap_or(Path::new(".")));
     Ok(Kernel { name: TRACED.to_owned(), config, modules, ..from_file(&image.to_string_lossy())? })
 }
 
@@ -238,8 +233,8 @@ fn modules_in(folder: &Path) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "ko")).collect()
 }
 
-/// The folder that a script of the repository prints. Its last error line is the reason if there is none.
-fn folder_from(script: &str, arguments: &[&str]) -> Result<PathBuf, Missing> {
+/// The path that a script of the repository prints. Its last error line is the reason if there is none.
+fn path_from(script: &str, arguments: &[&str]) -> Result<PathBuf, Missing> {
     let ran = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(script))
         .args(arguments)
         .stdin(Stdio::null())

@@ -95,9 +95,11 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether everything that could be run was good, and something could.
+    /// Whether everything that could be run was good. Where no kernel could be had, everything was skipped; but
+    /// runs without any test are a mistake.
     pub fn is_good(&self) -> bool {
-        self.runs.iter().any(|run| !run.results.tests.is_empty()) && self.runs.iter().all(Run::is_good)
+        let has_tests = self.runs.iter().any(|run| !run.results.tests.is_empty());
+        (has_tests || self.runs.is_empty()) && self.runs.iter().all(Run::is_good)
     }
 }
 
@@ -284,6 +286,31 @@ impl Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_kernel_is_skipped_and_counted() {
+        let missing = vec![("7.2-rt-traced".into(), "it is not built".into())];
+        let mut report = Report { runs: vec![], missing };
+        assert!(report.is_good());
+        let text = crate::table::text(&report);
+        assert!(text.contains("7.2-rt-traced: skipped: it is not built"), "{text}");
+        assert!(text.contains("test result: ok. 0 passed; 0 failed; 1 ignored"), "{text}");
+        report.runs.push(run_without_tests());
+        assert!(!report.is_good(), "no test has the name that was asked for");
+    }
+
+    fn run_without_tests() -> Run {
+        Run {
+            kernel: "6.1".into(),
+            suite: Tests::Daemon,
+            release: None,
+            results: Results::default(),
+            faults: vec![],
+            notes: vec![],
+            folder: None,
+            took: Duration::ZERO,
+        }
+    }
 
     #[test]
     fn a_refused_program_is_a_fault_only_if_the_kernel_supports_it() {
