@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::jobs::{self, Attach, Settings};
 use crate::loader::ADVICE;
-use crate::system;
+use crate::{preemption, system};
 use std::fs;
 use std::path::Path;
 
@@ -76,7 +76,7 @@ const BOUND: &str = "a bound of the scheduling latency";
 /// A bound, or measured latencies alone.
 fn latency() -> Check {
     let Err(reason) = crate::latency::supported() else {
-        return match system::is_real_time_kernel() {
+        return match preemption::is_real_time_kernel() {
             true => Check::works(LATENCY, BOUND, "bounded: the kernel shows what the bound is made of"),
             false => Check::fails(
                 LATENCY,
@@ -169,7 +169,7 @@ fn functions() -> Check {
         .and_then(|()| system::kernel_types())
         .and_then(|btf| jobs::try_fentry(&btf));
     match tried {
-        Ok(()) if system::may_be_preempted() => Check::works(
+        Ok(()) if preemption::may_be_preempted() => Check::works(
             name,
             needed_for,
             "works; but this kernel preempts threads in it and then skips it for others, so tracepoints are used unless it is asked for",

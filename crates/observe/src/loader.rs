@@ -1,7 +1,8 @@
 //! What loading an eBPF object takes, whichever it is: libbpf's log, errors, shared memory, detaching.
 
 use crate::error::{Error, ErrorKind};
-use libbpf_rs::{Link, OpenObject, PrintLevel, libbpf_sys};
+use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::{Btf, Link, Object, OpenObject, PrintLevel, libbpf_sys};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -48,6 +49,38 @@ pub fn information(program: BorrowedFd<'_>) -> libbpf_sys::bpf_prog_info {
     // SAFETY: `about` has room for `length` bytes, and all its pointers and their counts are zero.
     unsafe { libbpf_sys::bpf_obj_get_info_by_fd(program.as_raw_fd(), (&raw mut about).cast(), &mut length) };
     about
+}
+
+/// Whether the kernel has a tracepoint of this name.
+pub fn has_tracepoint(btf: &Btf<'_>, name: &str) -> bool {
+    btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}")).is_some()
+}
+
+/// Leaves out the programs on tracepoints that the kernel does not have, or that are not `wanted`.
+pub fn choose_tracepoints(object: &mut OpenObject, btf: &Btf<'_>, wanted: impl Fn(&str) -> bool) {
+    for mut program in object.progs_mut() {
+        let section = program.section().to_string_lossy().into_owned();
+        if let Some(tracepoint) = section.strip_prefix("tp_btf/") {
+            program.set_autoload(has_tracepoint(btf, tracepoint) && wanted(tracepoint));
+        }
+    }
+}
+
+/// Attaches each program to what its section names.
+pub fn attach_all(object: &Object) -> Result<Vec<Link>, Error> {
+    let loaded = object.progs_mut().filter(|program| program.autoload());
+    loaded
+        .map(|program| {
+            let section = program.section().to_string_lossy().into_owned();
+            program.attach().map_err(|error| refused(&format!("attaching to {section}"), &error))
+        })
+        .collect()
+}
+
+/// How many processors this machine can have: entries of maps that have one for each.
+pub fn most_processors() -> Result<u32, Error> {
+    let count = libbpf_rs::num_possible_cpus();
+    count.map(|count| count as u32).map_err(|error| refused("counting the processors", &error))
 }
 
 /// A counter in memory shared with the programs; 0 if there is none at `which`.

@@ -211,7 +211,7 @@ pub fn names_tracepoints() -> bool {
 /// Whether threads may be preempted in programs on tracepoints, and programs therefore skipped: since 7.0,
 /// where the kernel is preempted at all.
 pub fn may_preempt_tracepoints() -> bool {
-    kernel_version() >= (7, 0) && may_be_preempted()
+    kernel_version() >= (7, 0) && crate::preemption::may_be_preempted()
 }
 
 /// Version and patch level of the kernel that runs.
@@ -219,27 +219,6 @@ pub fn kernel_version() -> (u32, u32) {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
-}
-
-/// Whether the kernel is built with PREEMPT_RT.
-pub fn is_real_time_kernel() -> bool {
-    fs::read_to_string("/proc/sys/kernel/version").unwrap_or_default().contains("PREEMPT_RT")
-}
-
-/// Whether threads are preempted while they run in the kernel: under PREEMPT_RT, and where the model of
-/// preemption that was built in or chosen at boot is `full` or `lazy`. Where it cannot be known: yes.
-pub fn may_be_preempted() -> bool {
-    let version = fs::read_to_string("/proc/sys/kernel/version").unwrap_or_default();
-    if !version.contains("PREEMPT_DYNAMIC") {
-        return version.contains("PREEMPT");
-    }
-    // The chosen model stands in parentheses.
-    if let Ok(models) = fs::read_to_string("/sys/kernel/debug/sched/preempt") {
-        return !models.contains("(none)") && !models.contains("(voluntary)");
-    }
-    let parameters = fs::read_to_string("/proc/cmdline").unwrap_or_default();
-    let chosen = parameters.split_whitespace().filter_map(|word| word.strip_prefix("preempt=")).next_back();
-    !matches!(chosen, Some("none" | "voluntary"))
 }
 
 #[cfg(test)]

@@ -174,7 +174,7 @@ fn section(
         from_ns: meter.from,
         until_ns: until,
         kernel: platform::here().kernel,
-        preemption: platform::preemption(),
+        preemption: punctual_observe::preemption(),
         horizon_ns: HORIZON,
         processors: processors.into_iter().map(processor).collect(),
         monitors: Vec::new(),

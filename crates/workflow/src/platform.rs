@@ -1,6 +1,5 @@
 //! The machine Punctual runs on.
 
-use punctual_model::latency::Preemption;
 use punctual_model::{Instant, Platform};
 use punctual_trace::About;
 use rustix::time::{ClockId, clock_gettime};
@@ -43,38 +42,6 @@ pub(crate) fn now() -> Instant {
     Instant::from_ns(now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64)
 }
 
-/// How preemptible the running kernel is.
-pub(crate) fn preemption() -> Preemption {
-    let version = rustix::system::uname().version().to_string_lossy().into_owned();
-    let chosen = fs::read_to_string("/sys/kernel/debug/sched/preempt").unwrap_or_default();
-    preemption_of(&version, &chosen)
-}
-
-/// The same from the version (`uname -v`) and, where it is chosen at boot, the file that says what was chosen:
-/// `none voluntary (full) lazy`.
-fn preemption_of(version: &str, chosen: &str) -> Preemption {
-    let has = |word: &str| version.split_whitespace().any(|it| it == word);
-    if has("PREEMPT_RT") {
-        return Preemption::Rt;
-    }
-    if has("PREEMPT_DYNAMIC") {
-        let chosen = chosen.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-        return match chosen.map(|(name, _)| name) {
-            Some("none") => Preemption::None,
-            Some("voluntary") => Preemption::Voluntary,
-            Some("full") => Preemption::Full,
-            Some("lazy") => Preemption::Lazy,
-            _ => Preemption::Unknown,
-        };
-    }
-    match (has("PREEMPT_LAZY"), has("PREEMPT")) {
-        (true, _) => Preemption::Lazy,
-        (_, true) => Preemption::Full,
-        // Nothing tells PREEMPT_VOLUNTARY and PREEMPT_NONE apart there.
-        _ => Preemption::Unknown,
-    }
-}
-
 /// The running kernel and its online processors.
 pub fn here() -> Platform {
     let uname = rustix::system::uname();
@@ -100,15 +67,6 @@ fn count(list: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn preemption_is_in_the_version() {
-        use super::{Preemption, preemption_of};
-        assert_eq!(preemption_of("#1 SMP PREEMPT_RT Debian 7.2.13-1", ""), Preemption::Rt);
-        assert_eq!(preemption_of("#1 SMP PREEMPT_DYNAMIC x", "none voluntary (full) lazy"), Preemption::Full);
-        assert_eq!(preemption_of("#1 SMP PREEMPT_DYNAMIC x", ""), Preemption::Unknown);
-        assert_eq!(preemption_of("#1 SMP PREEMPT Tue", ""), Preemption::Full);
-    }
-
     #[test]
     fn processors_are_counted_over_ranges() {
         assert_eq!(super::count("0-1,4"), Some(3));

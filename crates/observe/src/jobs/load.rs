@@ -3,8 +3,10 @@
 use super::calls;
 use super::skeleton::{JobsSkel, JobsSkelBuilder, OpenJobsSkel, types::target};
 use crate::error::{Error, ErrorKind};
-use crate::loader::{Attached, information, lacks_settings, read_counter, refused, silence_libbpf, storage};
-use crate::system;
+use crate::loader::{
+    Attached, attach_all, information, lacks_settings, read_counter, refused, silence_libbpf, storage,
+};
+use crate::{preemption, system};
 use libbpf_rs::btf::types::{Func, Struct};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Btf, Link, libbpf_sys};
@@ -150,7 +152,7 @@ pub fn load(settings: &Settings, attach: Attach) -> Result<Loaded, Error> {
         Attach::Fentry => load_with(settings, Attach::Fentry, &btf),
         Attach::Tracepoint => load_with(settings, Attach::Tracepoint, &btf),
         // Where threads are preempted in the kernel, only tracepoints see every call.
-        Attach::Auto if !system::may_be_preempted() && try_fentry(&btf).is_ok() => {
+        Attach::Auto if !preemption::may_be_preempted() && try_fentry(&btf).is_ok() => {
             load_with(settings, Attach::Fentry, &btf)
                 .or_else(|_| load_with(settings, Attach::Tracepoint, &btf))
         }
@@ -170,7 +172,7 @@ pub fn try_fentry(btf: &Btf<'_>) -> Result<(), Error> {
         ));
     }
     let loaded = open.load().map_err(|error| refused("loading a function trace", &error))?;
-    attach_all(&loaded).map(drop)
+    attach_all(loaded.object()).map(drop)
 }
 
 fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loaded, Error> {
@@ -179,7 +181,7 @@ fn load_with(settings: &Settings, attach: Attach, btf: &Btf<'_>) -> Result<Loade
     let waking = if settings.switches && system::shows_interrupts() { "waking_of_current" } else { "waking" };
     choose(&mut open, btf, |name| name == waking || SCHEDULER_PROGRAMS.contains(&name) || hooks.need(name))?;
     let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
-    let links = attach_all(&skeleton)?;
+    let links = attach_all(skeleton.object())?;
     let mut loaded = Loaded { skeleton, links, attach, from: system::now(), missed_before: 0 };
     loaded.set_active(true)?;
     Ok(loaded)
@@ -260,13 +262,4 @@ fn choose(
         chosen += usize::from(load);
     }
     Ok(chosen)
-}
-
-fn attach_all(skeleton: &JobsSkel<'static>) -> Result<Vec<Link>, Error> {
-    let mut links = Vec::new();
-    for program in skeleton.object().progs_mut().filter(|program| program.autoload()) {
-        let name = program.name().to_string_lossy().into_owned();
-        links.push(program.attach().map_err(|error| refused(&format!("attaching {name}"), &error))?);
-    }
-    Ok(links)
 }

@@ -5,11 +5,13 @@ use super::skeleton::types::range;
 use super::skeleton::{LatencySkel, LatencySkelBuilder};
 use super::symbols::Symbols;
 use crate::error::{Error, ErrorKind};
-use crate::loader::{information, lacks_settings, refused, silence_libbpf, storage};
+use crate::loader::{
+    attach_all, choose_tracepoints, has_tracepoint, information, lacks_settings, most_processors, refused,
+    silence_libbpf, storage,
+};
 use crate::system;
-use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::Link;
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
-use libbpf_rs::{Btf, Link};
 use punctual_model::Duration;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -26,10 +28,6 @@ const NEEDED: [(&str, &str); 4] = [
 pub struct Loaded {
     pub skeleton: LatencySkel<'static>,
     links: Vec<Link>,
-}
-
-fn has_tracepoint(btf: &Btf<'_>, name: &str) -> bool {
-    btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{name}")).is_some()
 }
 
 /// An error that names what this kernel lacks.
@@ -74,18 +72,13 @@ impl Loaded {
         rodata.program_entry = within(symbols.functions("bpf_trace_run")?);
         rodata.need_resched_bit = need_resched_bit();
         rodata.threshold = threshold.map_or(0, |threshold| threshold.ns().max(1));
-        for mut program in open.open_object_mut().progs_mut() {
-            let section = program.section().to_string_lossy().into_owned();
-            if let Some(tracepoint) = section.strip_prefix("tp_btf/") {
-                program.set_autoload(has_tracepoint(&btf, tracepoint));
-            }
-        }
+        choose_tracepoints(open.open_object_mut(), &btf, |_| true);
         open.maps
             .processors
             .set_max_entries(most_processors()?)
             .map_err(|error| refused("setting the number of processors", &error))?;
         let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
-        let links = attach(&skeleton)?;
+        let links = attach_all(skeleton.object())?;
         Ok(Loaded { skeleton, links })
     }
 
@@ -109,24 +102,8 @@ impl Drop for Loaded {
     }
 }
 
-fn attach(skeleton: &LatencySkel<'static>) -> Result<Vec<Link>, Error> {
-    let loaded = skeleton.object().progs_mut().filter(|program| program.autoload());
-    loaded
-        .map(|program| {
-            let section = program.section().to_string_lossy().into_owned();
-            program.attach().map_err(|error| refused(&format!("attaching to {section}"), &error))
-        })
-        .collect()
-}
-
 /// The bit of a thread's flags that says that the scheduler is to be called: since 6.18 the same on all
 /// machines with the generic ones.
 fn need_resched_bit() -> u32 {
     if system::kernel_version() >= (6, 18) { 4 } else { 3 }
-}
-
-fn most_processors() -> Result<u32, Error> {
-    libbpf_rs::num_possible_cpus()
-        .map(|count| count as u32)
-        .map_err(|error| refused("counting the processors", &error))
 }

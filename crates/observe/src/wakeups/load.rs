@@ -5,9 +5,11 @@ use super::skeleton::{WakeupsSkel, WakeupsSkelBuilder};
 use super::{Processor, records::Timers};
 use crate::error::{Error, ErrorKind};
 use crate::latency::symbols::Symbols;
-use crate::loader::{information, lacks_settings, refused, silence_libbpf, storage};
-use crate::system;
-use libbpf_rs::btf::types::Typedef;
+use crate::loader::{
+    attach_all, choose_tracepoints, information, lacks_settings, most_processors, refused, silence_libbpf,
+    storage,
+};
+use crate::{preemption, system};
 use libbpf_rs::skel::{OpenSkel, Skel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags};
 use std::os::fd::AsFd;
@@ -29,22 +31,17 @@ impl Loaded {
             .map_err(|error| refused("reading the eBPF program", &error))?;
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
         rodata.switch_has_state = system::switch_has_state()?;
-        let softirqs_are_threads = system::is_real_time_kernel();
-        for mut program in open.open_object_mut().progs_mut() {
-            let section = program.section().to_string_lossy().into_owned();
-            let tracepoint = section.trim_start_matches("tp_btf/");
-            let exists = btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_some();
-            // Under PREEMPT_RT threads serve softirqs, and are preempted in them.
-            program.set_autoload(exists && !(softirqs_are_threads && tracepoint.starts_with("softirq")));
-        }
-        let processors = libbpf_rs::num_possible_cpus();
-        let processors = processors.map_err(|error| refused("counting the processors", &error))?;
+        let softirqs_are_threads = preemption::is_real_time_kernel();
+        // Under PREEMPT_RT threads serve softirqs, and are preempted in them.
+        choose_tracepoints(open.open_object_mut(), &btf, |tracepoint| {
+            !(softirqs_are_threads && tracepoint.starts_with("softirq"))
+        });
         open.maps
             .processors
-            .set_max_entries(processors as u32)
+            .set_max_entries(most_processors()?)
             .map_err(|error| refused("setting the number of processors", &error))?;
         let skeleton = open.load().map_err(|error| refused("loading the eBPF program", &error))?;
-        let links = attach(&skeleton)?;
+        let links = attach_all(skeleton.object())?;
         Ok(Loaded { skeleton, links })
     }
 
@@ -95,14 +92,4 @@ impl Drop for Loaded {
     fn drop(&mut self) {
         self.links.clear();
     }
-}
-
-fn attach(skeleton: &WakeupsSkel<'static>) -> Result<Vec<Link>, Error> {
-    let loaded = skeleton.object().progs_mut().filter(|program| program.autoload());
-    loaded
-        .map(|program| {
-            let section = program.section().to_string_lossy().into_owned();
-            program.attach().map_err(|error| refused(&format!("attaching to {section}"), &error))
-        })
-        .collect()
 }

@@ -153,7 +153,7 @@ impl Seeing {
             from_ns: meter.from,
             until_ns: until,
             kernel: platform::here().kernel,
-            preemption: platform::preemption(),
+            preemption: punctual_observe::preemption(),
             horizon_ns: HORIZON,
             processors: self.cpus.iter().map(processor).collect::<Result<_>>()?,
             monitors: Vec::new(),

@@ -12,6 +12,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "interface.h"
+#include "vectors.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -448,24 +449,13 @@ int BPF_PROG(handler, int irq)
 								    : LATENCY_SOURCE_LIMIT - 1);
 }
 
-/* <asm/irq_vectors.h>, and the tracepoints' names. */
 #define VECTOR(NAME, NUMBER) \
 	SEC("tp_btf/" #NAME "_entry") \
 	int BPF_PROG(vector_##NAME, int vector) \
 	{ \
 		return name(NUMBER); \
 	}
-VECTOR(local_timer, 0xec)
-VECTOR(reschedule, 0xfd)
-VECTOR(call_function, 0xfc)
-VECTOR(call_function_single, 0xfb)
-VECTOR(irq_work, 0xf6)
-VECTOR(x86_platform_ipi, 0xf7)
-VECTOR(error_apic, 0xfe)
-VECTOR(spurious_apic, 0xff)
-VECTOR(thermal_apic, 0xfa)
-VECTOR(threshold_apic, 0xf9)
-VECTOR(deferred_error_apic, 0xf4)
+FOR_EACH_VECTOR(VECTOR)
 
 SEC("tp_btf/nmi_handler")
 int BPF_PROG(nmi, void *address, __s64 took, int handled)

@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "interface.h"
+#include "vectors.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -241,17 +242,7 @@ int BPF_PROG(handler_exit, int irq)
 	{ \
 		return hard_exit(RAN_VECTOR, NUMBER); \
 	}
-VECTOR(local_timer, 0xec)
-VECTOR(reschedule, 0xfd)
-VECTOR(call_function, 0xfc)
-VECTOR(call_function_single, 0xfb)
-VECTOR(irq_work, 0xf6)
-VECTOR(x86_platform_ipi, 0xf7)
-VECTOR(error_apic, 0xfe)
-VECTOR(spurious_apic, 0xff)
-VECTOR(thermal_apic, 0xfa)
-VECTOR(threshold_apic, 0xf9)
-VECTOR(deferred_error_apic, 0xf4)
+FOR_EACH_VECTOR(VECTOR)
 
 SEC("tp_btf/softirq_entry")
 int BPF_PROG(softirq_entered, unsigned int number)
