@@ -58,6 +58,7 @@ pub fn write(folder: &Path, activations: u64, threads: u32) -> Result<Recorded, 
         clock_zero: Some(0),
         from: begin,
         switches: false,
+        latency: false,
     };
     let mut recorder = Recorder::create(folder, &about, &Options::default())?;
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

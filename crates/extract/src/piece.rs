@@ -179,7 +179,7 @@ fn sequence(record: &Record) -> Option<u32> {
         | Record::Command { sequence, .. }
         | Record::Exit { sequence, .. }
         | Record::Last { sequence, .. } => Some(*sequence),
-        Record::Bystander(_) | Record::BystanderExit { .. } | Record::Switch(_) => None,
+        Record::Bystander(_) | Record::BystanderExit { .. } | Record::Switch(_) | Record::Latency(_) => None,
     }
 }
 

@@ -7,10 +7,12 @@
 
 mod analysis;
 mod bound;
+mod observation;
 mod tracker;
 mod variables;
 
 pub use analysis::{Bounds, Cause, NoBound, Part, all_bounds, worst};
 pub use bound::{Bound, InterruptModel, Outcome, Term, bound};
+pub use observation::Observation;
 pub use tracker::{HORIZON, Occurrence, Tracker};
 pub use variables::Variables;

@@ -19,6 +19,8 @@ pub struct About {
     pub from: Instant,
     /// Whether it has every context switch and wake-up ([`crate::Switch`]).
     pub switches: bool,
+    /// Whether it is a measurement of scheduling latency ([`crate::latency`]).
+    pub latency: bool,
 }
 
 /// Counts since the start of an observation.

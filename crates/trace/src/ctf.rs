@@ -9,6 +9,7 @@ mod decode;
 mod encode;
 mod files;
 mod index;
+mod latency;
 mod layout;
 mod metadata;
 mod reader;

@@ -3,6 +3,7 @@
 //! One [`Activation`] per separation, not one event per context switch: its counters are cumulative, so that
 //! every job stream of a thread takes its costs as differences of two readings.
 
+use crate::latency::Latency;
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
 
 /// One thing that was seen.
@@ -65,10 +66,12 @@ pub enum Record {
     /// A step of the scheduler. For timelines only, and only where it was asked for: no model depends on it,
     /// and it has no place in the thread's sequence.
     Switch(Switch),
+    /// Of a measurement of scheduling latency, which has no other records.
+    Latency(Latency),
 }
 
 impl Record {
-    /// The thread that it is about.
+    /// The thread that it is about; 0 for a measurement of scheduling latency.
     pub fn tid(&self) -> u32 {
         match self {
             Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.tid,
@@ -79,6 +82,7 @@ impl Record {
             | Record::Last { tid, .. }
             | Record::Exit { tid, .. }
             | Record::BystanderExit { tid, .. } => *tid,
+            Record::Latency(_) => 0,
         }
     }
 }

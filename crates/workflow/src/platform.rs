@@ -18,6 +18,7 @@ pub(crate) fn about(from: Instant, switches: bool) -> About {
         clock_zero: Some(clock_zero()),
         from,
         switches,
+        latency: false,
     }
 }
 

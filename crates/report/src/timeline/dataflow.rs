@@ -67,6 +67,7 @@ impl<W: Write> Dataflow<W> {
             clock_zero: about.clock_zero.and_then(|zero| i64::try_from(zero).ok()),
             from,
             switches: false,
+            latency: false,
         };
         Dataflow::begin(Packets::new(out, &clock)?, about, from)
     }

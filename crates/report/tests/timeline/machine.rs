@@ -128,6 +128,7 @@ pub fn about() -> About {
         clock_zero: Some(1_700_000_000_000_000_000),
         from: Instant::from_ns(500_000),
         switches: true,
+        latency: false,
     }
 }
 

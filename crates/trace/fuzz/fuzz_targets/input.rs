@@ -11,7 +11,7 @@ const HEADER: usize = 116;
 const SIZE: usize = 52;
 const CRC: usize = 112;
 /// The shortest event has this many bytes.
-const LEAST_EVENT: usize = 13;
+const LEAST_EVENT: usize = 9;
 
 /// The first byte says what the rest is.
 pub fn read(data: &[u8]) {

@@ -1,6 +1,7 @@
 //! Decodes the events of one packet into records. Packets are untrusted: an invalid event ends the reading of
 //! its packet.
 
+use super::latency;
 use super::layout::*;
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::{Disturbance, Duration, Instant, Policy, Reservation, Separator, Window};
@@ -232,6 +233,7 @@ impl Decoder {
                 };
                 Record::Switch(Switch { tid, at, cpu, step })
             }
+            event if LATENCY.contains(&event) => Record::Latency(latency::record(event, now, fields)?),
             _ => return Err("an event that is not known"),
         }))
     }
@@ -261,7 +263,7 @@ impl Circumstances {
 }
 
 const NO_ACTIVATION: &str = "circumstances without the activation that they are of";
-const TOO_EARLY: &str = "an instant before the clock's zero";
+pub const TOO_EARLY: &str = "an instant before the clock's zero";
 
 fn task(fields: &mut Fields<'_>, now: u64) -> Result<TaskRecord, &'static str> {
     let (tid, pid, sequence, before) = (fields.u32(), fields.u32(), fields.u32(), fields.u64());
@@ -299,7 +301,7 @@ fn task(fields: &mut Fields<'_>, now: u64) -> Result<TaskRecord, &'static str> {
 }
 
 /// Takes fields off the front. Beyond the end they are 0, and `is_short` is set.
-struct Fields<'a> {
+pub struct Fields<'a> {
     rest: &'a [u8],
     is_short: bool,
 }
@@ -312,7 +314,7 @@ impl<'a> Fields<'a> {
         Ok(array)
     }
 
-    fn take<const N: usize>(&mut self) -> [u8; N] {
+    pub fn take<const N: usize>(&mut self) -> [u8; N] {
         match self.rest.split_first_chunk() {
             Some((array, rest)) => {
                 self.rest = rest;
@@ -325,19 +327,19 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn u8(&mut self) -> u8 {
+    pub fn u8(&mut self) -> u8 {
         self.take::<1>()[0]
     }
 
-    fn u32(&mut self) -> u32 {
+    pub fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.take())
     }
 
-    fn u64(&mut self) -> u64 {
+    pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
 
-    fn text(&mut self) -> Result<String, &'static str> {
+    pub fn text(&mut self) -> Result<String, &'static str> {
         let most = &self.rest[..self.rest.len().min(MAX_TEXT)];
         let end = most.iter().position(|byte| *byte == 0).ok_or("a text that does not end")?;
         let text = std::str::from_utf8(&self.rest[..end]).map_err(|_| "a text that is not UTF-8")?;

@@ -1,5 +1,6 @@
 //! Encodes records as the events of one packet.
 
+use super::latency;
 use super::layout::*;
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
 use punctual_model::Separator;
@@ -55,17 +56,18 @@ impl Packet {
             Record::Known(task) => self.task(THREAD_KNOWN, task, at_ns),
             Record::Renamed { tid, sequence, name } => {
                 self.put(at_ns, RENAMED, &[tid.to_le_bytes(), sequence.to_le_bytes()].concat());
-                self.text(name);
+                self.text(name, MAX_TEXT - 1);
             }
             Record::Command { tid, sequence, command } => {
                 self.put(at_ns, COMMAND, &[tid.to_le_bytes(), sequence.to_le_bytes()].concat());
-                self.text(command);
+                self.text(command, MAX_TEXT - 1);
             }
             Record::Exit { tid, sequence, at } => self.end(EXIT, *tid, *sequence, at.ns(), at_ns),
             Record::Last { tid, sequence, at } => self.end(LAST, *tid, *sequence, at.ns(), at_ns),
             Record::Bystander(task) => self.task(BYSTANDER, task, at_ns),
             Record::BystanderExit { tid, at } => self.end(BYSTANDER_EXIT, *tid, 0, at.ns(), at_ns),
             Record::Switch(switch) => self.switch(switch, at_ns),
+            Record::Latency(latency) => self.latency(latency, at_ns),
         }
     }
 
@@ -78,15 +80,15 @@ impl Packet {
         self.put(at_ns, OBSERVATION_END, &(at_ns - until_ns).to_le_bytes());
     }
 
-    fn put(&mut self, at_ns: u64, event: u8, fields: &[u8]) {
+    pub(super) fn put(&mut self, at_ns: u64, event: u8, fields: &[u8]) {
         self.bytes.push(event);
         self.bytes.extend_from_slice(&(at_ns as u32).to_le_bytes());
         self.bytes.extend_from_slice(fields);
     }
 
     /// A text ends at its first NUL, so NULs inside are dropped.
-    fn text(&mut self, text: &str) {
-        let mut end = text.len().min(MAX_TEXT - 1);
+    pub(super) fn text(&mut self, text: &str, most: usize) {
+        let mut end = text.len().min(most);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
@@ -166,9 +168,9 @@ impl Packet {
             self.bytes.extend_from_slice(&value.to_le_bytes());
         }
         debug_assert_eq!(self.bytes.len() - start, TASK_BYTES);
-        self.text(&task.name);
-        self.text(&task.command);
-        self.text(&task.affinity);
+        self.text(&task.name, MAX_TEXT - 1);
+        self.text(&task.command, MAX_TEXT - 1);
+        self.text(&task.affinity, MAX_TEXT - 1);
     }
 
     fn end(&mut self, event: u8, tid: u32, sequence: u32, own_ns: u64, at_ns: u64) {
@@ -207,6 +209,7 @@ pub fn own_ns(record: &Record) -> Option<u64> {
         Record::Task(task) | Record::Known(task) | Record::Bystander(task) => task.at,
         Record::Exit { at, .. } | Record::Last { at, .. } | Record::BystanderExit { at, .. } => *at,
         Record::Switch(switch) => switch.at,
+        Record::Latency(latency) => latency.at()?,
         Record::Renamed { .. } | Record::Command { .. } => return None,
     };
     Some(at.ns())
@@ -226,6 +229,7 @@ fn most_bytes(record: &Record) -> usize {
         Record::Exit { .. } | Record::Last { .. } | Record::BystanderExit { .. } | Record::Switch(_) => {
             EVENT + 20
         }
+        Record::Latency(record) => latency::most_bytes(record),
     }
 }
 

@@ -18,8 +18,12 @@ pub const MAX_PACKET: usize = 4 << 20;
 pub const MOST_PACKET: usize = 1 << 20;
 const _: () =
     assert!(MOST_PACKET / SEPARATOR_BYTES < u16::MAX as usize && MOST_PACKET + 4 * MAX_TEXT < MAX_PACKET);
+const _: () = assert!((MOST_ENTRIES + 4) * (RAN_BYTES + MAX_SHORT_TEXT) < MAX_PACKET - MOST_PACKET);
 /// Longer texts are truncated.
 pub const MAX_TEXT: usize = 64 << 10;
+/// The same for names and places of a measurement of latency; and most entries of a list of such.
+pub const MAX_SHORT_TEXT: usize = 1000;
+pub const MOST_ENTRIES: usize = 255;
 /// Flag of a packet: the recording is complete and ends here.
 pub const FLAG_END: u32 = 1;
 /// Above the flags: stolen time in milliseconds, saturating.
@@ -49,6 +53,23 @@ pub const ACTIVATION_COUNTED: u8 = 15;
 pub const CIRCUMSTANCES: u8 = 16;
 pub const BYSTANDER: u8 = 17;
 pub const BYSTANDER_EXIT: u8 = 18;
+/// Of a measurement of scheduling latency: these and no others.
+pub const LATENCY: std::ops::RangeInclusive<u8> = SCOPE..=WITNESSED;
+pub const SCOPE: u8 = 19;
+pub const PROCESSOR: u8 = 20;
+pub const SOURCE: u8 = 21;
+pub const INTERRUPT: u8 = 22;
+pub const INTERRUPT_WIDE: u8 = 23;
+pub const INTERRUPTS_LOST: u8 = 24;
+pub const INTERRUPT_MISSED: u8 = 25;
+pub const OFFLINE: u8 = 26;
+pub const MAXIMUM: u8 = 27;
+pub const THREAD_LATENCIES: u8 = 28;
+pub const WAKEUP: u8 = 29;
+pub const TIMERS: u8 = 30;
+pub const INTERRUPTS_COUNTED: u8 = 31;
+pub const MONITOR: u8 = 32;
+pub const WITNESSED: u8 = 33;
 
 /// Bytes of these events, header included.
 pub const SEPARATOR_BYTES: usize = 21;
@@ -60,6 +81,9 @@ pub const ACTIVATION_COUNTED_BYTES: usize = 40;
 pub const CIRCUMSTANCES_BYTES: usize = 18;
 /// Excluding the texts.
 pub const TASK_BYTES: usize = 61;
+/// Most bytes of an event of [`LATENCY`], and bytes of an entry of what ran, excluding the texts.
+pub const LATENCY_MOST: usize = 80;
+pub const RAN_BYTES: usize = 21;
 
 /// The part of a packet before its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

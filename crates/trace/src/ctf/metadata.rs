@@ -13,9 +13,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use uuid::Uuid;
 
-/// Version of the layout of packets and events. The second has events that the first has not, and is else the
+/// Version of the layout of packets and events. Each has events that the one before has not, and is else the
 /// same.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 const READABLE: std::ops::RangeInclusive<u32> = 1..=VERSION;
 /// No metadata file of ours is longer.
 pub const MAX_BYTES: u64 = 1 << 20;
@@ -23,6 +23,7 @@ pub const MAX_BYTES: u64 = 1 << 20;
 const PREAMBLE: &str = "/* CTF 1.8 */\n\n/* A recording by Punctual: what was seen of real-time threads, \
     one activation event per separation of jobs. */\n";
 const EVENTS: &str = include_str!("events.tsdl");
+const LATENCY: &str = include_str!("latency.tsdl");
 const TASK: &str = include_str!("task.tsdl");
 
 /// The last line: `/* crc32 0x01234567: of all before this line */`.
@@ -61,6 +62,7 @@ env {{
             .replace("@FILES@", &files())
             .replace("@TASK@", TASK.trim_end_matches('\n')),
     );
+    text.push_str(LATENCY);
     text.push_str(&crc_line(text.as_bytes()));
     text
 }
@@ -90,6 +92,7 @@ fn env(text: &mut String, about: &About) {
     }
     line("from_ns", about.from.ns().to_string(), "when the observation began");
     line("switches", u8::from(about.switches).to_string(), "1: with every context switch and wake-up");
+    line("latency", u8::from(about.latency).to_string(), "1: a measurement of scheduling latency");
 }
 
 fn clock(text: &mut String, about: &About, uuid: Uuid) {
@@ -156,6 +159,7 @@ pub fn read(bytes: &[u8], folder: &Path) -> Result<Metadata, Error> {
         clock_zero: values.word("env.clock_zero_ns").and_then(|zero| zero.parse().ok()),
         from: Instant::from_ns(from_ns.unwrap_or(0)),
         switches: values.number("env.switches") == Some(1),
+        latency: values.number("env.latency") == Some(1),
     };
     let uuid = values.text("trace.uuid").and_then(|uuid| Uuid::parse_str(uuid).ok());
     Ok(Metadata { about, uuid, damage: check.damage() })

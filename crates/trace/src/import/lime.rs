@@ -117,6 +117,7 @@ impl Folder {
                 .find_map(|follow| follow.current.as_ref()?.infos.as_ref()?.clock_zero()),
             from,
             switches: true,
+            latency: false,
         };
         Ok(Folder { threads, about, bytes, notes })
     }

@@ -264,6 +264,7 @@ fn about(file: &PerfFile, notes: &mut Notes) -> About {
             file.sample_time_range().ok().flatten().map_or(0, |range| range.first_sample_time),
         ),
         switches: true,
+        latency: false,
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// What it prints, one line per event; it must not warn. `None` where it is not installed, which is said.
-fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+pub fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let ran = Command::new("babeltrace2").args(arguments).arg(folder).output();
     let output = match ran {
         Ok(output) => output,
@@ -25,7 +25,7 @@ fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
 }
 
 /// As babeltrace2 prints a field.
-fn field(name: &str, value: impl std::fmt::Display) -> String {
+pub fn field(name: &str, value: impl std::fmt::Display) -> String {
     format!("{name} = {value}")
 }
 

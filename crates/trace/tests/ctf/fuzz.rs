@@ -2,6 +2,7 @@
 //! fuzzer. Also writes the corpus.
 
 use crate::generate::*;
+use crate::latency::one_of_each_latency;
 use crate::mutate::Mutator;
 use punctual_trace::ctf::{Options, Reader};
 use std::fs;
@@ -63,6 +64,7 @@ fn write_input_with_every_event() {
     let folder = scratch.path().join("recording");
     let mut records = periodic(2, 30);
     records.extend(one_of_each());
+    records.extend(one_of_each_latency());
     make(&folder, &some_about(), &Options { packet_bytes: 0, ..Options::default() }, &records);
     let metadata = fs::read(folder.join("metadata")).unwrap();
     let stream = fs::read(folder.join("stream_0")).unwrap();

@@ -227,6 +227,7 @@ pub fn about() -> impl Strategy<Value = About> {
             clock_zero,
             from: Instant::from_ns(from),
             switches,
+            latency: false,
         },
     )
 }
@@ -241,6 +242,7 @@ pub fn some_about() -> About {
         clock_zero: Some(1_700_000_000_123_456_789),
         from: Instant::from_ns(1_000_000_000),
         switches: false,
+        latency: false,
     }
 }
 

@@ -15,6 +15,7 @@ mod damage;
 mod fuzz;
 mod generate;
 mod hardship;
+mod latency;
 mod limit;
 #[path = "../common/mutate.rs"]
 mod mutate;

@@ -1,0 +1,311 @@
+//! From the records of a measurement to the section `latency`: the same whether they come live or from a
+//! recording.
+
+use crate::tracker::{Occurrence, Tracker};
+use punctual_model::latency::{
+    InterruptKind, MAX_WORST, Measured, Monitor, Ran, RanKind, SchedulingLatency, Timers, Variables, Wakeup,
+};
+use punctual_model::{Duration, Instant, latency as model};
+use punctual_trace::latency::{
+    Interrupt, Latency, Maximum, Processor, Scope, Source, Thread, ThreadWakeup, Variable, Witnessed,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// Interrupts that are remembered of each processor, to tell what happened during a wake-up: those of at
+/// least 100 ms under heavy load.
+const MOST_RECENT: usize = 8192;
+/// Events of the flight recorder that are kept: more than it has on any machine.
+const MOST_WITNESSED: usize = 1 << 20;
+
+/// What a measurement has seen so far.
+#[derive(Clone, Debug, Default)]
+pub struct Observation {
+    scope: Option<Scope>,
+    processors: BTreeMap<u32, Observed>,
+    sources: BTreeMap<u32, Source>,
+    monitors: Vec<Monitor>,
+    witnessed: Vec<Witnessed>,
+    interrupts: u64,
+}
+
+/// What was seen on one processor.
+#[derive(Clone, Debug, Default)]
+struct Observed {
+    missed: Processor,
+    lost: u64,
+    went_offline: u64,
+    interrupts: BTreeMap<u32, Arrivals>,
+    recent: VecDeque<Interrupt>,
+    /// Sources of which an interrupt was not seen whole.
+    unseen: BTreeSet<u32>,
+    /// How many the kernel itself counted, by row.
+    counted: BTreeMap<String, u64>,
+    maxima: BTreeMap<usize, Maximum>,
+    threads: BTreeMap<ThreadKey, Thread>,
+    worst: BTreeMap<ThreadKey, Vec<Wakeup>>,
+    timers: Option<Timers>,
+}
+
+/// Thread, policy, priority: a thread that changes one of the latter is another.
+type ThreadKey = (u32, u32, u32);
+
+/// The interrupts of one source.
+#[derive(Clone, Debug)]
+struct Arrivals {
+    tracker: Tracker,
+    /// When the longest one ended.
+    longest_at: Instant,
+}
+
+impl Observation {
+    /// Takes the next record. O(interrupts of the source within the horizon) for an interrupt.
+    pub fn record(&mut self, record: &Latency) {
+        match record {
+            Latency::Scope(scope) => self.scope = Some(*scope),
+            Latency::Processor(of) => self.on(of.cpu).missed = *of,
+            Latency::Source(source) => drop(self.sources.insert(source.number, Source::clone(source))),
+            Latency::Interrupt(interrupt) => {
+                self.interrupts += 1;
+                let horizon = self.scope.map_or(crate::HORIZON, |scope| scope.horizon);
+                self.on(interrupt.cpu).interrupt(interrupt, horizon);
+            }
+            Latency::Lost { cpu, count } => {
+                let on = self.on(*cpu);
+                on.lost = on.lost.saturating_add(*count);
+                on.gap();
+            }
+            Latency::Missed { cpu, source } => {
+                let on = self.on(*cpu);
+                on.unseen.insert(*source);
+                on.gap();
+            }
+            Latency::Offline { cpu } => {
+                let on = self.on(*cpu);
+                on.went_offline += 1;
+                on.gap();
+            }
+            Latency::Maximum(of) => {
+                drop(self.on(of.cpu).maxima.insert(of.variable as usize, Maximum::clone(of)));
+            }
+            Latency::Thread(of) => {
+                let key = (of.thread.id.tid, of.thread.policy.number(), of.thread.priority);
+                drop(self.on(of.cpu).threads.insert(key, Thread::clone(of)));
+            }
+            Latency::Wakeup(of) => self.wakeup(of),
+            Latency::Timers { cpu, timers } => self.on(*cpu).timers = Some(Timers::clone(timers)),
+            Latency::Counted { cpu, row, count } => drop(self.on(*cpu).counted.insert(row.clone(), *count)),
+            Latency::Monitor(of) => {
+                self.monitors.retain(|other| (&other.name, &other.rules) != (&of.name, &of.rules));
+                self.monitors.push(Monitor::clone(of));
+            }
+            Latency::Witnessed(of) if self.witnessed.len() < MOST_WITNESSED => {
+                self.witnessed.push(Witnessed::clone(of));
+            }
+            Latency::Witnessed(_) => {}
+        }
+    }
+
+    fn on(&mut self, cpu: u32) -> &mut Observed {
+        let new = || Observed { missed: Processor { cpu, ..Processor::default() }, ..Observed::default() };
+        self.processors.entry(cpu).or_insert_with(new)
+    }
+
+    /// Where the kernel shows the variables, only the greatest latency of a thread is known, and what
+    /// happened meanwhile follows from what else was recorded.
+    fn wakeup(&mut self, of: &ThreadWakeup) {
+        let has_variables = self.scope.is_some_and(|scope| scope.has_variables);
+        let Some(on) = self.processors.get_mut(&of.cpu) else { return };
+        let mut wakeup = of.wakeup.clone();
+        if has_variables && wakeup.ran.is_empty() {
+            wakeup.ran = on.ran_during(wakeup.at_ns, wakeup.latency_ns, &self.sources);
+        }
+        let worst = on.worst.entry((of.tid, of.policy, of.priority)).or_default();
+        worst.push(wakeup);
+        worst.sort_by_key(|wakeup| std::cmp::Reverse(wakeup.latency_ns));
+        worst.truncate(if has_variables { 1 } else { MAX_WORST });
+    }
+
+    /// Says that records are missing: everything may have been greater.
+    pub fn mark_partial(&mut self) {
+        self.processors.values_mut().for_each(|on| on.missed.is_partial = true);
+    }
+
+    /// How many interrupts there were.
+    pub fn interrupts(&self) -> u64 {
+        self.interrupts
+    }
+
+    /// How many records of interrupts were lost.
+    pub fn lost(&self) -> u64 {
+        self.processors.values().map(|on| on.lost).fold(0, u64::saturating_add)
+    }
+
+    /// What the flight recorder kept, by processor in order.
+    pub fn witnessed(&self) -> &[Witnessed] {
+        &self.witnessed
+    }
+
+    /// What a number stands for; `None` for one that was not declared.
+    pub fn source(&self, number: u32) -> Option<&model::InterruptSource> {
+        self.sources.get(&number).map(|source| &source.source)
+    }
+
+    /// The section, of an observation from and until these instants on a kernel of this release; `None` if
+    /// the records do not say how it was measured.
+    pub fn section(&self, from: Instant, until: Instant, kernel: &str) -> Option<SchedulingLatency> {
+        let scope = self.scope?;
+        let mut monitors = self.monitors.clone();
+        monitors.sort_by(|one, other| (&one.name, &one.rules).cmp(&(&other.name, &other.rules)));
+        let processors = self.processors.values();
+        Some(SchedulingLatency {
+            from_ns: from,
+            until_ns: until,
+            kernel: kernel.to_owned(),
+            preemption: scope.preemption,
+            horizon_ns: scope.horizon,
+            processors: processors.map(|on| on.section(until.since(from), scope, &self.sources)).collect(),
+            monitors,
+        })
+    }
+}
+
+impl Observed {
+    fn interrupt(&mut self, interrupt: &Interrupt, horizon: Duration) {
+        let Interrupt { entry, exit, execution, source, .. } = *interrupt;
+        let new = || Arrivals { tracker: Tracker::new(horizon), longest_at: Instant::default() };
+        let arrivals = self.interrupts.entry(source).or_insert_with(new);
+        if execution > arrivals.tracker.curves().wcet() {
+            arrivals.longest_at = exit;
+        }
+        arrivals.tracker.add(Occurrence { entry, exit, execution });
+        if self.recent.len() == MOST_RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(*interrupt);
+    }
+
+    /// No window spans what was not seen.
+    fn gap(&mut self) {
+        self.interrupts.values_mut().for_each(|arrivals| arrivals.tracker.gap());
+    }
+
+    /// Interrupts, and the longest sections of threads so far, between `ready` and `latency` later.
+    fn ran_during(&self, ready: Instant, latency: Duration, sources: &BTreeMap<u32, Source>) -> Vec<Ran> {
+        let end = ready + latency;
+        let overlaps = |from: Instant, until: Instant| until > ready && from < end;
+        let interrupts = self.recent.iter().filter(|it| overlaps(it.entry, it.exit)).map(|it| {
+            let source = sources.get(&it.source).map(|source| &source.source);
+            Ran {
+                kind: match source.map(|source| source.kind) {
+                    Some(InterruptKind::Nmi) => RanKind::Nmi,
+                    Some(InterruptKind::Softirq) => RanKind::Softirq,
+                    _ => RanKind::Interrupt,
+                },
+                name: source.map_or_else(String::new, |source| source.name.clone()),
+                number: source.and_then(|source| source.number).unwrap_or(0),
+                from_ns: it.entry.max(ready),
+                duration_ns: if it.entry < ready { it.exit.since(ready) } else { it.execution },
+            }
+        });
+        let sections = self.maxima.values().filter_map(|maximum| {
+            let culprit = maximum.culprit.as_ref()?;
+            let from = Instant::from_ns(culprit.at_ns.ns().saturating_sub(maximum.duration.ns()));
+            overlaps(from, culprit.at_ns).then(|| Ran {
+                kind: RanKind::Thread,
+                name: culprit.thread.name.clone(),
+                number: culprit.thread.tid,
+                from_ns: from.max(ready),
+                duration_ns: if from < ready { culprit.at_ns.since(ready) } else { maximum.duration },
+            })
+        });
+        let mut ran: Vec<Ran> = interrupts.chain(sections).collect();
+        ran.sort_by_key(|ran| ran.from_ns);
+        ran
+    }
+
+    fn section(
+        &self,
+        observed_ns: Duration,
+        scope: Scope,
+        sources: &BTreeMap<u32, Source>,
+    ) -> model::Processor {
+        let Processor { cpu, skipped_events, negative_durations, is_partial } = self.missed;
+        let at_least = is_partial || self.went_offline > 0 || negative_durations > 0;
+        model::Processor {
+            cpu,
+            observed_ns,
+            skipped_events,
+            lost_records: self.lost,
+            went_offline: self.went_offline,
+            negative_durations,
+            variables: scope.has_variables.then(|| self.variables(at_least)),
+            interrupts: self.interrupts(at_least || self.lost > 0, sources),
+            timers: self.timers.clone(),
+            measured: self.measured(),
+        }
+    }
+
+    fn variables(&self, at_least: bool) -> Variables {
+        let variable = |of: Variable| {
+            let maximum = self.maxima.get(&(of as usize));
+            model::Variable {
+                max_ns: maximum.map_or(Duration::ZERO, |maximum| maximum.duration),
+                at_least,
+                culprit: maximum.and_then(|maximum| maximum.culprit.clone()),
+            }
+        };
+        let [poid, psd, st, paie] = Variable::ALL.map(variable);
+        Variables { poid, psd, st, paie }
+    }
+
+    /// By source. Where the kernel counted more than were seen, or one was not seen whole, there may be more.
+    fn interrupts(&self, at_least: bool, sources: &BTreeMap<u32, Source>) -> Vec<model::Interrupt> {
+        let known = |number: &u32| sources.get(number);
+        let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
+        for (number, arrivals) in &self.interrupts {
+            if let Some(row) = known(number).and_then(|source| source.row.as_deref()) {
+                *seen.entry(row).or_default() += arrivals.tracker.curves().count;
+            }
+        }
+        let is_short = |source: &Source| {
+            let row = source.row.as_deref();
+            row.is_some_and(|row| self.counted.get(row).is_some_and(|counted| seen.get(row) < Some(counted)))
+        };
+        let interrupt = |(number, arrivals): (&u32, &Arrivals)| {
+            let source = known(number)?;
+            Some(model::Interrupt {
+                source: source.source.clone(),
+                at_least: at_least || self.unseen.contains(number) || is_short(source),
+                longest_at_ns: Some(arrivals.longest_at),
+                curves: arrivals.tracker.curves().clone(),
+            })
+        };
+        let mut interrupts: Vec<_> = self.interrupts.iter().filter_map(interrupt).collect();
+        interrupts.sort_by(|one, other| one.source.cmp(&other.source));
+        interrupts
+    }
+
+    /// By thread, those of the measuring thread first.
+    fn measured(&self) -> Vec<Measured> {
+        let mut by_thread: BTreeMap<_, Measured> = BTreeMap::new();
+        for (key, of) in &self.threads {
+            let worst = self.worst.get(key).map_or(&[][..], Vec::as_slice);
+            // Where the record of the greatest was lost, the others are not the greatest.
+            let is_whole = worst.first().is_some_and(|first| first.latency_ns == of.max);
+            let measured = Measured {
+                thread: (!of.is_measuring).then(|| of.thread.clone()),
+                wakeups: of.wakeups,
+                unmeasured: of.unmeasured,
+                total_ns: of.total,
+                max_ns: of.max,
+                bounded_max_ns: of.bounded_max,
+                worst: if is_whole { worst.to_vec() } else { Vec::new() },
+            };
+            match by_thread.entry(measured.key()) {
+                std::collections::btree_map::Entry::Vacant(free) => drop(free.insert(measured)),
+                std::collections::btree_map::Entry::Occupied(mut taken) => taken.get_mut().merge(measured),
+            }
+        }
+        by_thread.into_values().collect()
+    }
+}

@@ -1,0 +1,379 @@
+//! Events of a measurement of scheduling latency: encoded into a packet, and decoded.
+
+use super::decode::{Fields, TOO_EARLY};
+use super::encode::Packet;
+use super::layout::*;
+use crate::latency::*;
+use punctual_model::latency::{
+    Culprit, InterruptKind, InterruptSource, Monitor, Preemption, Ran, RanKind, RealTimeThread, Split,
+    ThreadId, Timers, Variable as Greatest, Wakeup,
+};
+use punctual_model::{Duration, Instant, Policy};
+
+const PREEMPTIONS: [Preemption; 6] = [
+    Preemption::None,
+    Preemption::Voluntary,
+    Preemption::Full,
+    Preemption::Lazy,
+    Preemption::Rt,
+    Preemption::Unknown,
+];
+const KINDS: [InterruptKind; 4] =
+    [InterruptKind::Nmi, InterruptKind::Irq, InterruptKind::Vector, InterruptKind::Softirq];
+const RAN: [RanKind; 4] = [RanKind::Thread, RanKind::Interrupt, RanKind::Softirq, RanKind::Nmi];
+
+/// Most bytes of an event, as [`Packet::latency`] writes it.
+pub fn most_bytes(record: &Latency) -> usize {
+    let short = |text: &str| text.len().min(MAX_SHORT_TEXT) + 1;
+    let shorts = |texts: &[String]| texts.iter().take(MOST_ENTRIES).map(|text| short(text)).sum::<usize>();
+    let culprit = |culprit: &Option<Culprit>| {
+        let Some(culprit) = culprit else { return 0 };
+        let places = [&culprit.opened, &culprit.closed].map(|place| place.as_deref().map_or(0, short));
+        short(&culprit.thread.name) + places[0] + places[1] + shorts(&culprit.stack)
+    };
+    LATENCY_MOST
+        + match record {
+            Latency::Source(of) => short(&of.source.name) + of.row.as_deref().map_or(0, short),
+            Latency::Maximum(of) => culprit(&of.culprit),
+            Latency::Thread(of) => short(&of.thread.id.name),
+            Latency::Wakeup(of) => {
+                let ran = of.wakeup.ran.iter().take(MOST_ENTRIES);
+                ran.map(|ran| RAN_BYTES + short(&ran.name)).sum()
+            }
+            Latency::Timers { timers, .. } => culprit(&timers.lateness.culprit),
+            Latency::Counted { row, .. } => short(row),
+            Latency::Monitor(of) => short(&of.name) + shorts(&of.rules),
+            Latency::Witnessed(of) => of.place.as_deref().map_or(0, short),
+            _ => 0,
+        }
+}
+
+impl Packet {
+    /// Adds an event; the packet has room.
+    pub fn latency(&mut self, record: &Latency, at_ns: u64) {
+        match record {
+            Latency::Interrupt(interrupt) => self.interrupt(interrupt, at_ns),
+            Latency::Scope(of) => {
+                let preemption = number(&PREEMPTIONS, of.preemption);
+                self.begin(SCOPE, at_ns).u8(preemption).u64(of.horizon.ns()).flag(of.has_variables);
+            }
+            Latency::Processor(of) => {
+                let Processor { cpu, skipped_events, negative_durations, is_partial } = *of;
+                let event = self.begin(PROCESSOR, at_ns).u32(cpu).u64(skipped_events);
+                event.u64(negative_durations).flag(is_partial);
+            }
+            Latency::Source(of) => {
+                let InterruptSource { kind, number: own, name } = &of.source;
+                let event = self.begin(SOURCE, at_ns).u32(of.number).u8(number(&KINDS, *kind));
+                event.flag(own.is_some()).u32(own.unwrap_or(0)).short(name).place(&of.row);
+            }
+            Latency::Lost { cpu, count } => {
+                self.begin(INTERRUPTS_LOST, at_ns).u32(*cpu).u64(*count);
+            }
+            Latency::Missed { cpu, source } => {
+                self.begin(INTERRUPT_MISSED, at_ns).u32(*cpu).u32(*source);
+            }
+            Latency::Offline { cpu } => {
+                self.begin(OFFLINE, at_ns).u32(*cpu);
+            }
+            Latency::Maximum(of) => {
+                let event = self.begin(MAXIMUM, at_ns).u32(of.cpu).u8(of.variable as u8);
+                event.u64(of.duration.ns()).culprit(&of.culprit);
+            }
+            Latency::Thread(of) => self.thread(of, at_ns),
+            Latency::Wakeup(of) => self.wakeup(of, at_ns),
+            Latency::Timers { cpu, timers } => {
+                let event = self.begin(TIMERS, at_ns).u32(*cpu).u64(timers.expired);
+                let event = event.u64(timers.total_ns.ns()).u64(timers.lateness.max_ns.ns());
+                event.flag(timers.lateness.at_least).culprit(&timers.lateness.culprit);
+            }
+            Latency::Counted { cpu, row, count } => {
+                self.begin(INTERRUPTS_COUNTED, at_ns).u32(*cpu).u64(*count).short(row);
+            }
+            Latency::Monitor(of) => {
+                let event = self.begin(MONITOR, at_ns).u64(of.watched_ns.ns()).u64(of.violations);
+                event.short(&of.name).shorts(&of.rules);
+            }
+            Latency::Witnessed(of) => {
+                let (kind, detail) = witnessed_number(of.kind);
+                let event = self.begin(WITNESSED, at_ns).u32(of.cpu).u64(of.at.ns()).u32(of.tid);
+                event.u8(kind).u32(detail).place(&of.place);
+            }
+        }
+    }
+
+    /// In the compact layout if it fits.
+    #[inline]
+    fn interrupt(&mut self, of: &Interrupt, at_ns: u64) {
+        let before = u32::try_from(at_ns.wrapping_sub(of.exit.ns())).ok();
+        let is_whole = of.entry.ns().checked_add(of.execution.ns()) == Some(of.exit.ns());
+        let execution = u32::try_from(of.execution.ns()).ok().filter(|_| is_whole);
+        match (before, execution, u16::try_from(of.cpu)) {
+            (Some(before), Some(execution), Ok(cpu)) => {
+                let event = self.begin(INTERRUPT, at_ns).u16(cpu).u32(of.source);
+                event.u32(before).u32(execution);
+            }
+            _ => {
+                let event = self.begin(INTERRUPT_WIDE, at_ns).u32(of.cpu).u32(of.source);
+                event.u64(of.entry.ns()).u64(of.exit.ns()).u64(of.execution.ns());
+            }
+        }
+    }
+
+    fn thread(&mut self, of: &Thread, at_ns: u64) {
+        let RealTimeThread { id, policy, priority } = &of.thread;
+        let event = self.begin(THREAD_LATENCIES, at_ns).u32(of.cpu).u32(id.tid).u32(id.pid);
+        let event = event.u8(policy.number() as u8).u32(*priority).flag(of.is_measuring);
+        let event = event.u64(of.wakeups).u64(of.unmeasured).u64(of.total.ns()).u64(of.max.ns());
+        let event = event.flag(of.bounded_max.is_some()).u64(of.bounded_max.map_or(0, Duration::ns));
+        event.short(&id.name);
+    }
+
+    fn wakeup(&mut self, of: &ThreadWakeup, at_ns: u64) {
+        let Wakeup { at_ns: ready, latency_ns, split, ran } = &of.wakeup;
+        let parts = split.unwrap_or_default();
+        let event = self.begin(WAKEUP, at_ns).u32(of.cpu).u32(of.tid).u32(of.policy).u32(of.priority);
+        let event = event.u64(ready.ns()).u64(latency_ns.ns()).flag(split.is_some());
+        let event = event.u64(parts.interrupts_ns.ns()).u64(parts.threads_ns.ns()).u64(parts.rest_ns.ns());
+        let event = event.u8(ran.len().min(MOST_ENTRIES) as u8);
+        ran.iter().take(MOST_ENTRIES).fold(event, |event, ran| {
+            let event = event.u8(number(&RAN, ran.kind)).u32(ran.number);
+            event.u64(ran.from_ns.ns()).u64(ran.duration_ns.ns()).short(&ran.name)
+        });
+    }
+
+    fn begin(&mut self, event: u8, at_ns: u64) -> &mut Self {
+        self.put(at_ns, event, &[]);
+        self
+    }
+
+    fn u8(&mut self, value: u8) -> &mut Self {
+        self.bytes.push(value);
+        self
+    }
+
+    fn u16(&mut self, value: u16) -> &mut Self {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn u32(&mut self, value: u32) -> &mut Self {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn u64(&mut self, value: u64) -> &mut Self {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    fn flag(&mut self, value: bool) -> &mut Self {
+        self.u8(value.into())
+    }
+
+    fn short(&mut self, text: &str) -> &mut Self {
+        self.text(text, MAX_SHORT_TEXT);
+        self
+    }
+
+    /// An empty text is none.
+    fn place(&mut self, text: &Option<String>) -> &mut Self {
+        self.short(text.as_deref().unwrap_or_default())
+    }
+
+    fn shorts(&mut self, texts: &[String]) -> &mut Self {
+        self.u8(texts.len().min(MOST_ENTRIES) as u8);
+        texts.iter().take(MOST_ENTRIES).fold(self, |event, text| event.short(text))
+    }
+
+    fn culprit(&mut self, culprit: &Option<Culprit>) -> &mut Self {
+        let none = Culprit::default();
+        let Culprit { at_ns, thread, opened, closed, stack } = culprit.as_ref().unwrap_or(&none);
+        let event = self.flag(culprit.is_some()).u64(at_ns.ns()).u32(thread.tid).u32(thread.pid);
+        event.short(&thread.name).place(opened).place(closed).shorts(stack)
+    }
+}
+
+/// The record of an event of this kind.
+#[inline(never)]
+pub fn record(event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Latency, &'static str> {
+    Ok(match event {
+        SCOPE => Latency::Scope(Scope {
+            preemption: fields.one_of(&PREEMPTIONS, "a preemption model that is not known")?,
+            horizon: fields.duration(),
+            has_variables: fields.flag(),
+        }),
+        PROCESSOR => Latency::Processor(Processor {
+            cpu: fields.u32(),
+            skipped_events: fields.u64(),
+            negative_durations: fields.u64(),
+            is_partial: fields.flag(),
+        }),
+        SOURCE => Latency::Source(Box::new(source(fields)?)),
+        INTERRUPT | INTERRUPT_WIDE => Latency::Interrupt(interrupt(event, now, fields)?),
+        INTERRUPTS_LOST => Latency::Lost { cpu: fields.u32(), count: fields.u64() },
+        INTERRUPT_MISSED => Latency::Missed { cpu: fields.u32(), source: fields.u32() },
+        OFFLINE => Latency::Offline { cpu: fields.u32() },
+        MAXIMUM => Latency::Maximum(Box::new(Maximum {
+            cpu: fields.u32(),
+            variable: fields.one_of(&Variable::ALL, "a variable that is not known")?,
+            duration: fields.duration(),
+            culprit: culprit(fields)?,
+        })),
+        THREAD_LATENCIES => Latency::Thread(Box::new(thread(fields)?)),
+        WAKEUP => Latency::Wakeup(Box::new(wakeup(fields)?)),
+        TIMERS => Latency::Timers { cpu: fields.u32(), timers: Box::new(timers(fields)?) },
+        INTERRUPTS_COUNTED => {
+            let (cpu, count) = (fields.u32(), fields.u64());
+            Latency::Counted { cpu, row: fields.text()?, count }
+        }
+        MONITOR => {
+            let (watched_ns, violations) = (fields.duration(), fields.u64());
+            let (name, rules) = (fields.text()?, fields.texts()?);
+            Latency::Monitor(Box::new(Monitor { name, rules, watched_ns, violations }))
+        }
+        WITNESSED => {
+            let (cpu, at, tid) = (fields.u32(), fields.instant(), fields.u32());
+            let kind = witnessed(fields.u8(), fields.u32())
+                .ok_or("an event of the flight recorder that is not known")?;
+            Latency::Witnessed(Box::new(Witnessed { cpu, at, tid, kind, place: fields.place()? }))
+        }
+        _ => return Err("an event that is not known"),
+    })
+}
+
+fn source(fields: &mut Fields<'_>) -> Result<Source, &'static str> {
+    let number = fields.u32();
+    let kind = fields.one_of(&KINDS, "a kind of interrupt that is not known")?;
+    let (is_numbered, own) = (fields.flag(), fields.u32());
+    let source = InterruptSource { kind, number: is_numbered.then_some(own), name: fields.text()? };
+    Ok(Source { number, source, row: fields.place()? })
+}
+
+fn interrupt(event: u8, now: u64, fields: &mut Fields<'_>) -> Result<Interrupt, &'static str> {
+    if event == INTERRUPT_WIDE {
+        return Ok(Interrupt {
+            cpu: fields.u32(),
+            source: fields.u32(),
+            entry: fields.instant(),
+            exit: fields.instant(),
+            execution: fields.duration(),
+        });
+    }
+    let (cpu, source) = (fields.u16().into(), fields.u32());
+    let exit = now.checked_sub(fields.u32().into()).ok_or(TOO_EARLY)?;
+    let execution = u64::from(fields.u32());
+    let entry = exit.checked_sub(execution).ok_or(TOO_EARLY)?;
+    let (entry, exit) = (Instant::from_ns(entry), Instant::from_ns(exit));
+    Ok(Interrupt { cpu, source, entry, exit, execution: Duration::from_ns(execution) })
+}
+
+fn culprit(fields: &mut Fields<'_>) -> Result<Option<Culprit>, &'static str> {
+    let is_known = fields.flag();
+    let (at_ns, tid, pid) = (fields.instant(), fields.u32(), fields.u32());
+    let thread = ThreadId { name: fields.text()?, pid, tid };
+    let (opened, closed, stack) = (fields.place()?, fields.place()?, fields.texts()?);
+    Ok(is_known.then_some(Culprit { at_ns, thread, opened, closed, stack }))
+}
+
+fn thread(fields: &mut Fields<'_>) -> Result<Thread, &'static str> {
+    let (cpu, tid, pid) = (fields.u32(), fields.u32(), fields.u32());
+    let policy = Policy::from_number(fields.u8().into()).ok_or("a scheduling policy that is not known")?;
+    let (priority, is_measuring) = (fields.u32(), fields.flag());
+    let (wakeups, unmeasured) = (fields.u64(), fields.u64());
+    let (total, max) = (fields.duration(), fields.duration());
+    let (is_bounded, bounded) = (fields.flag(), fields.duration());
+    let id = ThreadId { name: fields.text()?, pid, tid };
+    let thread = RealTimeThread { id, policy, priority };
+    let bounded_max = is_bounded.then_some(bounded);
+    Ok(Thread { cpu, thread, is_measuring, wakeups, unmeasured, total, max, bounded_max })
+}
+
+fn wakeup(fields: &mut Fields<'_>) -> Result<ThreadWakeup, &'static str> {
+    let (cpu, tid, policy, priority) = (fields.u32(), fields.u32(), fields.u32(), fields.u32());
+    let (at_ns, latency_ns) = (fields.instant(), fields.duration());
+    let is_split = fields.flag();
+    let [interrupts_ns, threads_ns, rest_ns] = [(); 3].map(|()| fields.duration());
+    let split = is_split.then_some(Split { interrupts_ns, threads_ns, rest_ns });
+    let count = fields.u8();
+    let ran = (0..count).map(|_| ran(fields)).collect::<Result<_, _>>()?;
+    Ok(ThreadWakeup { cpu, tid, policy, priority, wakeup: Wakeup { at_ns, latency_ns, split, ran } })
+}
+
+fn ran(fields: &mut Fields<'_>) -> Result<Ran, &'static str> {
+    let kind = fields.one_of(&RAN, "a kind of work that is not known")?;
+    let (number, from_ns, duration_ns) = (fields.u32(), fields.instant(), fields.duration());
+    Ok(Ran { kind, name: fields.text()?, number, from_ns, duration_ns })
+}
+
+fn timers(fields: &mut Fields<'_>) -> Result<Timers, &'static str> {
+    let (expired, total_ns, max_ns) = (fields.u64(), fields.duration(), fields.duration());
+    let at_least = fields.flag();
+    Ok(Timers { expired, total_ns, lateness: Greatest { max_ns, at_least, culprit: culprit(fields)? } })
+}
+
+impl Fields<'_> {
+    fn u16(&mut self) -> u16 {
+        u16::from_le_bytes(self.take())
+    }
+
+    fn flag(&mut self) -> bool {
+        self.u8() != 0
+    }
+
+    fn duration(&mut self) -> Duration {
+        Duration::from_ns(self.u64())
+    }
+
+    fn instant(&mut self) -> Instant {
+        Instant::from_ns(self.u64())
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T], unknown: &'static str) -> Result<T, &'static str> {
+        all.get(usize::from(self.u8())).copied().ok_or(unknown)
+    }
+
+    fn place(&mut self) -> Result<Option<String>, &'static str> {
+        Ok(Some(self.text()?).filter(|text| !text.is_empty()))
+    }
+
+    fn texts(&mut self) -> Result<Vec<String>, &'static str> {
+        (0..self.u8()).map(|_| self.text()).collect()
+    }
+}
+
+/// The place of a value in the list of all.
+fn number<T: PartialEq>(all: &[T], value: T) -> u8 {
+    all.iter().position(|one| *one == value).unwrap_or_default() as u8
+}
+
+const WITNESSED_KINDS: [WitnessedKind; 10] = [
+    WitnessedKind::IrqsOff,
+    WitnessedKind::IrqsOn,
+    WitnessedKind::InterruptEntry,
+    WitnessedKind::InterruptSource(0),
+    WitnessedKind::InterruptExit,
+    WitnessedKind::PreemptOff,
+    WitnessedKind::PreemptOn,
+    WitnessedKind::SchedulerEntry,
+    WitnessedKind::SchedulerExit,
+    WitnessedKind::Wakeup(0),
+];
+
+/// The number of a kind, and its detail.
+fn witnessed_number(kind: WitnessedKind) -> (u8, u32) {
+    let (kind, detail) = match kind {
+        WitnessedKind::InterruptSource(source) => (WitnessedKind::InterruptSource(0), source),
+        WitnessedKind::Wakeup(tid) => (WitnessedKind::Wakeup(0), tid),
+        other => (other, 0),
+    };
+    (number(&WITNESSED_KINDS, kind), detail)
+}
+
+fn witnessed(kind: u8, detail: u32) -> Option<WitnessedKind> {
+    Some(match *WITNESSED_KINDS.get(usize::from(kind))? {
+        WitnessedKind::InterruptSource(_) => WitnessedKind::InterruptSource(detail),
+        WitnessedKind::Wakeup(_) => WitnessedKind::Wakeup(detail),
+        other => other,
+    })
+}
