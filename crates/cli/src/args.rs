@@ -417,6 +417,7 @@ pub struct Compare {
 #[command(after_long_help = examples(
     "  punctual latency --for 60                              measure this machine for a minute
   punctual latency -o monday.timing.json -- ./robot      while a program runs
+  punctual latency --threshold 60us --record DIR         until something takes that long, with a timeline of it
   punctual latency monday.timing.json                    bound and causes from a timing model
   punctual latency mon.timing.json tue.timing.json       of two runs together
   punctual latency monday.timing.json --cpus 2-3 --json  of two processors, for programs"))]
@@ -437,6 +438,10 @@ pub struct Latency {
     #[arg(long, value_name = "TIME", value_parser = values::time, conflicts_with = "files")]
     pub threshold: Option<Duration>,
 
+    /// Also write a recording to DIR; --force replaces an existing one
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "files")]
+    pub record: Option<PathBuf>,
+
     /// Have the kernel's monitors (CONFIG_RV) watch the rules that the bound rests on, which costs time
     #[arg(long, conflicts_with = "files")]
     pub verify: bool,
@@ -456,7 +461,7 @@ pub struct Latency {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 
-    /// Replace FILE if it exists
+    /// Replace FILE, or the recording in DIR, if it exists
     #[arg(long)]
     pub force: bool,
 

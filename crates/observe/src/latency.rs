@@ -9,7 +9,7 @@ mod processor;
 pub(crate) mod symbols;
 
 pub use processor::{
-    Culprit, Event, Flight, Frame, Interrupt, Processor, Thread, Variable, Witnessed, WitnessedKind,
+    Counts, Culprit, Event, Flight, Frame, Grown, Interrupt, Thread, Variable, Witnessed, WitnessedKind,
 };
 
 use crate::command::{Running, Waiting};
@@ -63,6 +63,7 @@ pub struct Options {
 pub struct Meter {
     loaded: Loaded,
     shared: Vec<Shared>,
+    symbols: Symbols,
     before: Losses,
     command: Option<Running>,
     /// When it began: all programs were attached by then.
@@ -85,7 +86,7 @@ impl Meter {
         let from = crate::system::now();
         shared.iter_mut().for_each(|processor| processor.set_active(true));
         let command = waiting.map(Waiting::go).transpose()?;
-        Ok(Meter { loaded, shared, before, command, from })
+        Ok(Meter { loaded, shared, symbols, before, command, from })
     }
 
     /// Hands on all interrupts since the last call, each processor's in order. At least once in 100 ms, or
@@ -103,16 +104,37 @@ impl Meter {
     }
 
     /// The processor on which the threshold was exceeded, and the last events before; `None` if none was.
-    pub fn flight(&self) -> Result<Option<(u32, Flight)>, Error> {
-        let Some(frozen) = self.shared.iter().find(|shared| shared.is_frozen()) else { return Ok(None) };
-        Ok(Some((frozen.number, frozen.flight(&Symbols::read()?))))
+    pub fn flight(&self) -> Option<(u32, Flight)> {
+        let frozen = self.shared.iter().find(|shared| shared.is_frozen())?;
+        Some((frozen.number, frozen.flight(&self.symbols)))
     }
 
-    /// What was measured on each processor so far.
-    pub fn processors(&self) -> Result<Vec<Processor>, Error> {
+    /// Hands on, by processor, the variables that have grown since the last call.
+    pub fn grown(&mut self, each: &mut dyn FnMut(u32, Grown)) -> Result<(), Error> {
+        if !self.shared.iter().any(Shared::has_grown) {
+            return Ok(());
+        }
         // Modules may have been loaded meanwhile.
-        let symbols = Symbols::read()?;
-        Ok(self.shared.iter().map(|shared| shared.read(&symbols)).collect())
+        self.symbols.refresh()?;
+        for shared in &mut self.shared {
+            let number = shared.number;
+            shared.grown(&self.symbols).into_iter().for_each(|grown| each(number, grown));
+        }
+        Ok(())
+    }
+
+    /// The latencies of woken real-time threads so far, by processor and thread.
+    pub fn threads(&self) -> Vec<(u32, Thread)> {
+        let of = |shared: &Shared| {
+            let number = shared.number;
+            shared.threads().into_iter().map(move |thread| (number, thread))
+        };
+        self.shared.iter().flat_map(of).collect()
+    }
+
+    /// What was not seen on each processor so far.
+    pub fn counts(&self) -> Vec<Counts> {
+        self.shared.iter().map(Shared::counts).collect()
     }
 
     /// How the command ended, if there is one and it has.

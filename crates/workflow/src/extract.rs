@@ -73,7 +73,7 @@ impl Sink for Extraction<'_> {
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {
-        self.write(|writer| writer.tick(statistics));
+        self.write(|writer| writer.tick(record::totals(statistics)));
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A place for a new recording.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RecordingFolder {
     path: PathBuf,
     /// An existing recording is deleted when the new one begins.

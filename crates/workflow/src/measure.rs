@@ -2,33 +2,39 @@
 
 mod counters;
 mod flight;
+pub(crate) mod log;
 mod measuring;
 mod monitors;
 mod names;
 mod processors;
-mod sources;
 mod wakeups;
 
-use crate::error::Result;
-use crate::monitor::{Monitor, Seen};
+pub use log::Recorded;
+
+use crate::error::{Error, Result};
+use crate::folder::RecordingFolder;
+use crate::monitor::Monitor;
 use crate::{platform, watch};
+use log::Log;
 use measuring::MeasuringThreads;
 use monitors::Monitors;
-use names::Names;
 use processors::Online;
-use punctual_latency::HORIZON;
-use punctual_model::latency::{self, Culprit, Measured, RealTimeThread, SchedulingLatency, ThreadId};
-use punctual_model::{Instant, Policy, TimingModel};
-use punctual_observe::latency::{Frame, Meter, Processor, Thread};
+use punctual_model::latency::{self, Culprit, RealTimeThread, ThreadId, Wakeup};
+use punctual_model::{Policy, SchedulingLatency, TimingModel};
+use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
-use sources::Sources;
-use std::collections::BTreeMap;
+use punctual_trace::latency::{
+    Interrupt, Latency, Maximum, Processor, Thread, Variable, Witnessed, WitnessedKind,
+};
 use std::ffi::OsString;
+use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Between two looks into the buffers of interrupts.
 const TICK: Duration = Duration::from_millis(50);
+/// Of so many, one records the sums as they are.
+const TICKS_UNTIL_DUE: u32 = 20;
 
 /// What to measure, and for how long.
 #[derive(Clone, Debug)]
@@ -47,6 +53,8 @@ pub struct Options {
     pub command: Vec<OsString>,
     /// Whether what the command prints goes to standard error, because standard output is for the model.
     pub command_to_stderr: bool,
+    /// Where to write a recording.
+    pub record: Option<RecordingFolder>,
 }
 
 /// What a measurement has found.
@@ -55,6 +63,10 @@ pub struct Outcome {
     pub model: TimingModel,
     /// The last events before the threshold was exceeded, in lines for people; `None` if it was not.
     pub flight: Option<String>,
+    /// The recording, if one was asked for and is whole.
+    pub recorded: Option<Recorded>,
+    /// Why there is none although one was asked for.
+    pub failure: Option<Error>,
 }
 
 /// Measures until the limit, the end of the command, or `stop`. Where the kernel does not show what a bound is
@@ -65,43 +77,44 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
         if options.threshold.is_some() || options.verify {
             monitor.warn("--threshold and --verify are for the bound: they do nothing here");
         }
-        return Ok(Outcome { model: wakeups::measure(options, stop, monitor)?, flight: None });
+        return wakeups::measure(options, stop, monitor);
     }
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
     let monitors = options.verify.then(Monitors::start).transpose()?;
-    let mut meter = Meter::start(&punctual_observe::latency::Options {
+    let meter = Meter::start(&observe::Options {
         processors: cpus.clone(),
         threshold: options.threshold.map(ns),
         command: options.command.clone(),
         command_to_stderr: options.command_to_stderr,
     })?;
-    let mut sources = Sources::new(&cpus);
-    let mut online = Online::new(&cpus);
-    let command_ended = wait(options, stop, monitor, &mut meter, &mut sources, &mut online);
+    let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
+    let log = Log::start(meter.from, &cpus, true, options.record.as_ref(), monitor)?;
+    let mut measurement = Measurement { meter, log, measuring };
+    let command_ended = measurement.wait(options, stop, monitor, &mut Online::new(&cpus))?;
     let until = platform::now();
-    let left = meter.stop()?;
-    meter.drain(&mut |cpu, event| sources.add(cpu, event));
-    if let Some(process) = left {
+    if let Some(process) = measurement.meter.stop()? {
         watch::warn_still_running(process, monitor);
     }
     if let Some(status) = command_ended.filter(|status| !status.success()) {
         watch::warn_command_failed(status, monitor);
     }
-    let measuring = threads.as_ref().map_or(&[][..], MeasuringThreads::tids);
-    let mut section = section(&meter, &sources, &online, until, measuring)?;
+    measurement.end()?;
+    let Measurement { mut log, .. } = measurement;
     drop(threads);
-    if let Some(monitors) = monitors {
-        section.monitors = monitors.result(until)?;
+    for monitor in monitors.map_or_else(|| Ok(Vec::new()), |monitors| monitors.result(until))? {
+        log.record(Latency::Monitor(Box::new(monitor)));
     }
-    warn(&section, monitor);
-    let flight = meter.flight()?.map(|(cpu, events)| flight::text(cpu, &events, &Names::read()));
-    let model = TimingModel {
-        platform: platform::here().known(),
-        latency: Some(section),
-        ..TimingModel::new(platform::CLOCK)
-    };
-    Ok(Outcome { model, flight })
+    let outcome = Outcome::from(log.finish(until));
+    warn(outcome.model.latency.as_ref(), monitor);
+    Ok(outcome)
+}
+
+impl From<log::Logged> for Outcome {
+    fn from(logged: log::Logged) -> Outcome {
+        let log::Logged { model, flight, recorded, failure } = logged;
+        Outcome { model, flight, recorded, failure }
+    }
 }
 
 /// As the model has it; saturates.
@@ -109,88 +122,141 @@ fn ns(duration: Duration) -> punctual_model::Duration {
     punctual_model::Duration::from_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Waits, and reads the buffers meanwhile; returns how the command ended, if that was the end.
-fn wait(
-    options: &Options,
-    stop: &AtomicBool,
-    monitor: &dyn Monitor,
-    meter: &mut Meter,
-    sources: &mut Sources,
-    online: &mut Online,
-) -> Option<std::process::ExitStatus> {
-    let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
-    let mut progress = monitor.watching(options.limit);
-    while !stop.load(Ordering::Relaxed) {
-        let left = end.map_or(TICK, |end| end.saturating_duration_since(std::time::Instant::now()).min(TICK));
-        if left.is_zero() {
-            return None;
-        }
-        std::thread::sleep(left);
-        meter.drain(&mut |cpu, event| sources.add(cpu, event));
-        for cpu in online.look() {
-            sources.gap(cpu);
-        }
-        if options.threshold.is_some() && meter.is_over_threshold() {
-            return None;
-        }
-        progress.update(&|| Seen { summary: counted(sources.count(), "interrupt"), lost: sources.lost() });
-        if let Some(status) = meter.command_status() {
-            return Some(status);
-        }
-    }
-    None
+/// The programs in the kernel, and where what they see goes.
+struct Measurement<'a> {
+    meter: Meter,
+    log: Log<'a>,
+    /// Thread numbers of the measuring threads.
+    measuring: Vec<u32>,
 }
 
-fn section(
-    meter: &Meter,
-    sources: &Sources,
-    online: &Online,
-    until: Instant,
-    measuring: &[u32],
-) -> Result<SchedulingLatency> {
-    let skipped = meter.losses().skipped;
-    let names = Names::read();
-    let processors = meter.processors()?;
-    let first = processors.first().map(|cpu| cpu.number);
-    let processor = |measured: Processor| {
-        let cpu = measured.number;
-        let went_offline = online.times_offline(cpu);
-        let at_least = skipped > 0 || went_offline > 0 || measured.unseen > 0 || measured.negative > 0;
-        latency::Processor {
-            cpu,
-            observed_ns: until.since(meter.from),
-            // The kernel counts them for all processors together: all are "at least", the first has the number.
-            skipped_events: if Some(cpu) == first { skipped } else { 0 },
-            lost_records: sources.lost_on(cpu),
-            went_offline,
-            negative_durations: measured.negative,
-            variables: Some(variables(&measured, at_least)),
-            interrupts: sources.interrupts(cpu, &names, at_least),
-            timers: None,
-            measured: latencies(measured.threads, measuring),
+impl Measurement<'_> {
+    /// Waits, and reads the buffers meanwhile; returns how the command ended, if that was the end.
+    fn wait(
+        &mut self,
+        options: &Options,
+        stop: &AtomicBool,
+        monitor: &dyn Monitor,
+        online: &mut Online,
+    ) -> Result<Option<ExitStatus>> {
+        let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
+        let mut progress = monitor.watching(options.limit);
+        for tick in 1_u32.. {
+            let now = std::time::Instant::now();
+            let left = end.map_or(TICK, |end| end.saturating_duration_since(now).min(TICK));
+            if left.is_zero() || stop.load(Ordering::Relaxed) {
+                break;
+            }
+            std::thread::sleep(left);
+            self.collect(tick % TICKS_UNTIL_DUE == 0)?;
+            online.look().into_iter().for_each(|cpu| self.log.record(Latency::Offline { cpu }));
+            self.log.tick();
+            if options.threshold.is_some() && self.meter.is_over_threshold() {
+                break;
+            }
+            progress.update(&|| self.log.seen());
+            if let Some(status) = self.meter.command_status() {
+                return Ok(Some(status));
+            }
         }
+        Ok(None)
+    }
+
+    /// Records what came since the last call: interrupts before the latencies that they may be part of.
+    fn collect(&mut self, is_due: bool) -> Result<()> {
+        let threads = self.meter.threads();
+        let Measurement { meter, log, measuring } = self;
+        meter.drain(&mut |cpu, event| match event {
+            Event::Interrupt(of) => log.interrupt(interrupt(cpu, &of)),
+            Event::Lost(count) => log.record(Latency::Lost { cpu, count }),
+        });
+        meter.grown(&mut |cpu, grown| log.record(Latency::Maximum(Box::new(maximum(cpu, &grown)))))?;
+        for (cpu, of) in threads {
+            let wakeup = Wakeup { at_ns: of.max_at, latency_ns: of.max, ..Wakeup::default() };
+            if let Some(thread) = thread(cpu, of, measuring) {
+                log.thread(thread, is_due, Some(wakeup));
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the rest, once the measurement has ended.
+    fn end(&mut self) -> Result<()> {
+        self.collect(true)?;
+        let skipped = self.meter.losses().skipped;
+        for (index, counts) in self.meter.counts().into_iter().enumerate() {
+            self.log.record(Latency::Processor(Processor {
+                cpu: counts.number,
+                // The kernel counts them for all processors together: all are partial, the first has the number.
+                skipped_events: if index == 0 { skipped } else { 0 },
+                negative_durations: counts.negative,
+                is_partial: skipped > 0 || counts.unseen > 0,
+            }));
+        }
+        if let Some((cpu, events)) = self.meter.flight() {
+            for event in events {
+                self.log.witnessed(cpu, &event);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn interrupt(cpu: u32, of: &observe::Interrupt) -> Interrupt {
+    let observe::Interrupt { source, entry, exit, execution } = *of;
+    Interrupt { cpu, source, entry, exit, execution }
+}
+
+fn maximum(cpu: u32, of: &observe::Grown) -> Maximum {
+    let variable = match of.variable {
+        observe::Variable::Poid => Variable::Poid,
+        observe::Variable::Psd => Variable::Psd,
+        observe::Variable::St => Variable::St,
+        observe::Variable::Paie => Variable::Paie,
     };
-    Ok(SchedulingLatency {
-        from_ns: meter.from,
-        until_ns: until,
-        kernel: platform::here().kernel,
-        preemption: punctual_observe::preemption(),
-        horizon_ns: HORIZON,
-        processors: processors.into_iter().map(processor).collect(),
-        monitors: Vec::new(),
+    Maximum { cpu, variable, duration: of.duration, culprit: of.culprit.as_ref().map(culprit) }
+}
+
+/// `None` under a policy that is not known.
+fn thread(cpu: u32, of: observe::Thread, measuring: &[u32]) -> Option<Thread> {
+    let policy = Policy::from_number(of.policy)?;
+    let id = ThreadId { name: of.comm, pid: of.pid, tid: of.tid };
+    Some(Thread {
+        cpu,
+        is_measuring: measuring.contains(&of.tid),
+        thread: RealTimeThread { id, policy, priority: of.priority },
+        wakeups: of.wakeups,
+        unmeasured: 0,
+        total: of.total,
+        max: of.max,
+        bounded_max: Some(of.max),
     })
 }
 
-fn variables(measured: &Processor, at_least: bool) -> latency::Variables {
-    let [poid, psd, st, paie] = [0, 1, 2, 3].map(|at| latency::Variable {
-        max_ns: measured.durations[at],
-        at_least,
-        culprit: measured.culprits[at].as_ref().map(culprit),
-    });
-    latency::Variables { poid, psd, st, paie }
+impl Log<'_> {
+    fn witnessed(&mut self, cpu: u32, of: &observe::Witnessed) {
+        let kind = match of.kind {
+            observe::WitnessedKind::IrqsOff => WitnessedKind::IrqsOff,
+            observe::WitnessedKind::IrqsOn => WitnessedKind::IrqsOn,
+            observe::WitnessedKind::InterruptEntry => WitnessedKind::InterruptEntry,
+            observe::WitnessedKind::InterruptSource(source) => {
+                self.source(source);
+                WitnessedKind::InterruptSource(source)
+            }
+            observe::WitnessedKind::InterruptExit => WitnessedKind::InterruptExit,
+            observe::WitnessedKind::PreemptOff => WitnessedKind::PreemptOff,
+            observe::WitnessedKind::PreemptOn => WitnessedKind::PreemptOn,
+            observe::WitnessedKind::SchedulerEntry => WitnessedKind::SchedulerEntry,
+            observe::WitnessedKind::SchedulerExit => WitnessedKind::SchedulerExit,
+            observe::WitnessedKind::Wakeup(tid) => WitnessedKind::Wakeup(tid),
+        };
+        let place = of.place.as_ref().map(place);
+        let event = Witnessed { cpu, at: of.at, tid: of.tid, kind, place };
+        self.record(Latency::Witnessed(Box::new(event)));
+    }
 }
 
-fn culprit(of: &punctual_observe::latency::Culprit) -> Culprit {
+fn culprit(of: &observe::Culprit) -> Culprit {
     Culprit {
         at_ns: of.at,
         thread: ThreadId { name: of.comm.clone(), pid: of.pid, tid: of.tid },
@@ -209,33 +275,9 @@ fn place(frame: &Frame) -> String {
     }
 }
 
-/// By thread, those of the measuring thread first.
-fn latencies(threads: Vec<Thread>, measuring: &[u32]) -> Vec<Measured> {
-    let mut by_thread = BTreeMap::new();
-    for thread in threads {
-        let Some(policy) = Policy::from_number(thread.policy) else { continue };
-        let id = ThreadId { name: thread.comm.clone(), pid: thread.pid, tid: thread.tid };
-        let observed = RealTimeThread { id, policy, priority: thread.priority };
-        let measured = Measured {
-            thread: (!measuring.contains(&thread.tid)).then_some(observed),
-            wakeups: thread.wakeups,
-            unmeasured: 0,
-            total_ns: thread.total,
-            max_ns: thread.max,
-            bounded_max_ns: Some(thread.max),
-            worst: vec![latency::Wakeup {
-                at_ns: thread.max_at,
-                latency_ns: thread.max,
-                ..Default::default()
-            }],
-        };
-        by_thread.insert(measured.key(), measured);
-    }
-    by_thread.into_values().collect()
-}
-
 /// Tells what makes the variables less than a bound.
-fn warn(section: &SchedulingLatency, monitor: &dyn Monitor) {
+fn warn(section: Option<&SchedulingLatency>, monitor: &dyn Monitor) {
+    let Some(section) = section else { return };
     let each = |count: fn(&latency::Processor) -> u64| section.processors.iter().map(count);
     let skipped: u64 = each(|cpu| cpu.skipped_events).sum();
     if skipped > 0 {

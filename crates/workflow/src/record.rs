@@ -103,7 +103,7 @@ impl Sink for Recording {
     }
 
     fn tick(&mut self, statistics: &Statistics) -> Result<()> {
-        self.writer.tick(statistics)
+        self.writer.tick(totals(statistics))
     }
 
     fn progress(&self) -> String {
@@ -132,8 +132,8 @@ impl RecordingWriter {
         result.map_err(|error| interrupted(&self.path, error))
     }
 
-    pub fn tick(&mut self, statistics: &Statistics) -> Result<()> {
-        self.recorder.totals(totals(statistics));
+    pub fn tick(&mut self, totals: Totals) -> Result<()> {
+        self.recorder.totals(totals);
         let result = self.recorder.tick();
         result.map_err(|error| interrupted(&self.path, error))
     }

@@ -106,6 +106,12 @@ impl Recording {
         when_opened + self.damage.lock().unwrap_or_else(PoisonError::into_inner).values().sum::<u64>()
     }
 
+    /// Whether something of it is missing, as far as that is known by now.
+    pub fn is_damaged(&self) -> bool {
+        let found = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.reader.complete() || !self.reader.damage().is_empty() || !found.is_empty()
+    }
+
     /// Reads every record, in order.
     pub fn read_all(&self, each: &mut dyn FnMut(&Record)) -> Result<()> {
         Ok(self.read(0..self.reader.stretches(), each)?)

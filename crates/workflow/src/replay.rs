@@ -1,5 +1,7 @@
 //! Recordings to timing models, and to lists of jobs.
 
+mod latency;
+
 use crate::destination::Destination;
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
@@ -55,8 +57,16 @@ pub fn replay(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
             .advise("replay the recordings one by one"));
     }
     let open = options.recordings.iter().map(|path| Recording::open(path, &options.range));
-    let recordings: Vec<Recording> = open.collect::<Result<_>>()?;
-    let mut model = model(&recordings, &options.models, options.workers, monitor)?;
+    let all: Vec<Recording> = open.collect::<Result<_>>()?;
+    let (latencies, recordings): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.about().latency);
+    let latency = latency::replay(&latencies, options, monitor)?;
+    let mut model = match (recordings.is_empty(), latency) {
+        (true, Some(latency)) => return Ok(latency),
+        (_, latency) => {
+            let threads = model(&recordings, &options.models, options.workers, monitor)?;
+            latency::merge(threads, latency)?
+        }
+    };
     recordings.iter().for_each(|recording| recording.report_problems(monitor));
     if model.tasks().is_empty() {
         monitor.hint("the recording has no threads");

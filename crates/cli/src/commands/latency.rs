@@ -8,12 +8,12 @@ use crate::{stop, terminal};
 use punctual_model::{SchedulingLatency, TimingModel};
 use punctual_report::latency::{self as report, Analysed};
 use punctual_workflow::latency::{self, Options, Processors};
-use punctual_workflow::{Destination, measure};
+use punctual_workflow::{Destination, RecordingFolder, measure};
 
 pub fn run(arguments: args::Latency) -> Result<(), Failure> {
     let output = Output::new(&arguments)?;
     let model = match arguments.files.is_empty() {
-        true => measured(arguments, &output)?,
+        true => return measured(arguments, &output),
         false => {
             let processors = arguments.cpus.map_or_else(Processors::default, |cpus| Processors::new(cpus.0));
             latency::read(&Options { files: arguments.files, processors })?
@@ -23,7 +23,9 @@ pub fn run(arguments: args::Latency) -> Result<(), Failure> {
 }
 
 /// The latency of this machine, now.
-fn measured(arguments: args::Latency, output: &Output) -> Result<TimingModel, Failure> {
+fn measured(arguments: args::Latency, output: &Output) -> Result<(), Failure> {
+    let force = arguments.force;
+    let record = arguments.record.as_deref().map(|path| RecordingFolder::new(path, force)).transpose()?;
     let options = measure::Options {
         limit: arguments.duration,
         cpus: arguments.cpus.map_or_else(Vec::new, |cpus| cpus.0.into_iter().collect()),
@@ -32,6 +34,7 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<TimingModel, Fa
         verify: arguments.verify,
         command: arguments.command,
         command_to_stderr: output.is_for_programs(),
+        record,
     };
     let console = Console::new(output.quiet);
     let outcome = measure::measure(&options, &*stop::on_signals()?, &console)?;
@@ -41,7 +44,18 @@ fn measured(arguments: args::Latency, output: &Output) -> Result<TimingModel, Fa
         Some(flight) => print(&(flight + "\n"))?,
         None => {}
     }
-    Ok(outcome.model)
+    let delivered = output.deliver(&outcome.model);
+    if let Some(recorded) = &outcome.recorded {
+        let path = recorded.path().display();
+        console.note(&format!(
+            "{recorded} punctual replay {path} gives the same, punctual timeline {path} shows it."
+        ));
+    }
+    match outcome.failure {
+        // A latency above its bound is what the exit code must say first.
+        Some(failure) if delivered.is_ok() => Err(failure.into()),
+        _ => delivered,
+    }
 }
 
 /// Where the result goes.

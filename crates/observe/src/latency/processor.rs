@@ -153,17 +153,11 @@ pub enum WitnessedKind {
 /// The last events on a processor, in order.
 pub type Flight = Vec<Witnessed>;
 
-/// What was measured on a processor.
+/// What was not seen on one processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Processor {
+pub struct Counts {
     /// Its number.
     pub number: u32,
-    /// The greatest duration of each of [`Variable::ALL`].
-    pub durations: [Duration; 4],
-    /// Who that was; `None` where the variable is zero.
-    pub culprits: [Option<Culprit>; 4],
-    /// Latencies of woken real-time threads, by thread.
-    pub threads: Vec<Thread>,
     /// Latencies of threads for which there was no room.
     pub unmeasured: u64,
     /// Durations that came out negative: there must be none.
@@ -174,6 +168,17 @@ pub struct Processor {
     pub overhead: Duration,
 }
 
+/// A variable that is greater than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grown {
+    /// Which.
+    pub variable: Variable,
+    /// Its greatest duration.
+    pub duration: Duration,
+    /// Who that was, if that is known.
+    pub culprit: Option<Culprit>,
+}
+
 /// The memory of one processor.
 pub struct Shared {
     pub number: u32,
@@ -182,6 +187,8 @@ pub struct Shared {
     read_interrupts: u64,
     read_nmis: u64,
     decoder: Decoder,
+    /// Of each variable the greatest duration and the number of its culprit, as they were handed on last.
+    known: [(u64, u32); 4],
 }
 
 /// Turns words of the buffer into interrupts.
@@ -238,7 +245,15 @@ impl Shared {
             Error::new(ErrorKind::Kernel, format!("cannot map the memory of processor {number}: {error}"))
         })?;
         let offset = at - begin;
-        Ok(Shared { number, memory, offset, read_interrupts: 0, read_nmis: 0, decoder: Decoder::default() })
+        Ok(Shared {
+            number,
+            memory,
+            offset,
+            read_interrupts: 0,
+            read_nmis: 0,
+            decoder: Decoder::default(),
+            known: [(0, 0); 4],
+        })
     }
 
     fn shared(&self) -> *const latency_shared {
@@ -338,18 +353,53 @@ impl Shared {
         (end.saturating_sub(room)..end).filter_map(read).collect()
     }
 
-    /// What was measured so far.
-    pub fn read(&self, symbols: &Symbols) -> Processor {
+    /// The greatest duration of each variable, and the number of its culprit.
+    fn greatest(&self) -> [(u64, u32); 4] {
         let shared = self.shared();
-        // SAFETY: within the mapping; the programs write whole words, and culprits are read by their sequence.
+        // SAFETY: within the mapping; the programs write whole words.
+        let greatest = unsafe { addr_of!((*shared).cpu.greatest).read_volatile() };
+        [0, 1, 2, 3].map(|at| {
+            // SAFETY: as above; there is a culprit for each variable.
+            let sequence = unsafe { addr_of!((*shared).culprits[at].sequence).read_volatile() };
+            (greatest[at].duration, sequence)
+        })
+    }
+
+    /// Whether a variable is greater than when they were handed on last.
+    pub fn has_grown(&self) -> bool {
+        self.greatest() != self.known
+    }
+
+    /// The variables that have grown since the last call.
+    pub fn grown(&mut self, symbols: &Symbols) -> Vec<Grown> {
+        let now = self.greatest();
+        let mut grown = Vec::new();
+        for (at, variable) in Variable::ALL.into_iter().enumerate() {
+            if now[at] == self.known[at] {
+                continue;
+            }
+            let shared = self.shared();
+            // SAFETY: within the mapping; a culprit is read by its sequence.
+            let culprit = unsafe { culprit(addr_of!((*shared).culprits[at]), symbols) };
+            grown.push(Grown { variable, duration: Duration::from_ns(now[at].0), culprit });
+        }
+        self.known = now;
+        grown
+    }
+
+    /// The latencies of woken real-time threads so far.
+    pub fn threads(&self) -> Vec<Thread> {
+        // SAFETY: within the mapping; the programs write whole words.
+        threads(unsafe { addr_of!((*self.shared()).threads).read_volatile() })
+    }
+
+    /// What was not seen so far.
+    pub fn counts(&self) -> Counts {
+        let shared = self.shared();
+        // SAFETY: within the mapping; the programs write whole words.
         unsafe {
-            let greatest = addr_of!((*shared).cpu.greatest).read_volatile();
-            let culprits = &raw const (*shared).culprits;
-            Processor {
+            Counts {
                 number: self.number,
-                durations: greatest.map(|it| Duration::from_ns(it.duration)),
-                culprits: [0, 1, 2, 3].map(|at| culprit(culprits.cast::<latency_culprit>().add(at), symbols)),
-                threads: threads(addr_of!((*shared).threads).read_volatile()),
                 unmeasured: addr_of!((*shared).unmeasured).read_volatile(),
                 negative: addr_of!((*shared).cpu.negative).read_volatile(),
                 unseen: addr_of!((*shared).cpu.unseen).read_volatile(),

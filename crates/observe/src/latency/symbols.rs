@@ -12,6 +12,8 @@ const LONGEST: u64 = 1 << 16;
 pub struct Symbols {
     /// Address and name, with the module in brackets behind it, ascending.
     functions: Vec<(u64, String)>,
+    /// Where which modules were then.
+    modules: Vec<(String, String)>,
 }
 
 impl Symbols {
@@ -21,7 +23,7 @@ impl Symbols {
             Error::new(ErrorKind::Kernel, format!("cannot read the kernel's symbols ({FILE}): {why}"))
         };
         let text = fs::read_to_string(FILE).map_err(|error| unreadable(error.to_string()))?;
-        let symbols = Symbols::parse(&text);
+        let symbols = Symbols { modules: modules(), ..Symbols::parse(&text) };
         if symbols.functions.last().is_none_or(|last| last.0 == 0) {
             return Err(unreadable(
                 "it hides their addresses; that takes CAP_SYSLOG (see kernel.kptr_restrict)".into(),
@@ -33,7 +35,15 @@ impl Symbols {
     fn parse(text: &str) -> Symbols {
         let mut functions: Vec<(u64, String)> = text.lines().filter_map(function_of).collect();
         functions.sort_by_key(|function| function.0);
-        Symbols { functions }
+        Symbols { functions, modules: Vec::new() }
+    }
+
+    /// Reads them again if modules were loaded or unloaded since.
+    pub fn refresh(&mut self) -> Result<(), Error> {
+        if modules() != self.modules {
+            *self = Symbols::read()?;
+        }
+        Ok(())
     }
 
     /// Where a symbol is.
@@ -76,6 +86,16 @@ impl Symbols {
         // Behind the last function of the kernel lie modules, which may be gone.
         (address - begin < LONGEST).then_some((name, address - begin))
     }
+}
+
+/// The kernel's modules, by name and address.
+fn modules() -> Vec<(String, String)> {
+    let text = fs::read_to_string("/proc/modules").unwrap_or_default();
+    let module = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        Some((words.next()?.to_owned(), words.nth(4)?.to_owned()))
+    };
+    text.lines().filter_map(module).collect()
 }
 
 /// `ffffffff81000000 T _stext`, with `[module]` behind for those of modules.

@@ -1,30 +1,33 @@
 //! The flight recorder's events, for people: what happened on a processor before the threshold was exceeded.
 
-use super::names::Names;
-use super::place;
-use punctual_observe::latency::{Witnessed, WitnessedKind};
+use punctual_latency::Observation;
+use punctual_trace::latency::{Witnessed, WitnessedKind};
 use std::fmt::Write;
 
-/// One line for each event; times count back from the last.
-pub fn text(cpu: u32, events: &[Witnessed], names: &Names) -> String {
+/// One line for each event; times count back from the last. `None` without an event.
+pub(super) fn text(observation: &Observation) -> Option<String> {
+    let events = observation.witnessed();
+    let Witnessed { cpu, at: last, .. } = events.last()?;
     let mut text = format!("The last events on CPU {cpu} before the threshold was exceeded:\n");
-    let Some(last) = events.last() else { return text };
     for event in events {
-        let before = last.at.since(event.at).ns();
-        let what = what(event.kind, names);
-        let place = event.place.as_ref().map_or_else(String::new, |frame| format!("  {}", place(frame)));
+        let before = last.since(event.at).ns();
+        let what = what(event.kind, observation);
+        let place = event.place.as_ref().map_or_else(String::new, |place| format!("  {place}"));
         let us = before as f64 / 1_000.0;
         let _ = writeln!(text, "  {:>12}  thread {:<7} {what}{place}", format!("-{us:.3} µs"), event.tid);
     }
-    text
+    Some(text)
 }
 
-fn what(kind: WitnessedKind, names: &Names) -> String {
+fn what(kind: WitnessedKind, observation: &Observation) -> String {
     match kind {
         WitnessedKind::IrqsOff => "interrupts off".into(),
         WitnessedKind::IrqsOn => "interrupts on".into(),
         WitnessedKind::InterruptEntry => "interrupt or exception begins".into(),
-        WitnessedKind::InterruptSource(source) => format!("  it is {}", names.source(source).name),
+        WitnessedKind::InterruptSource(number) => {
+            let name = observation.source(number).map(|source| source.name.clone());
+            format!("  it is {}", name.unwrap_or_else(|| number.to_string()))
+        }
         WitnessedKind::InterruptExit => "interrupt or exception ends".into(),
         WitnessedKind::PreemptOff => "preemption off".into(),
         WitnessedKind::PreemptOn => "preemption on".into(),
@@ -38,12 +41,16 @@ fn what(kind: WitnessedKind, names: &Names) -> String {
 mod tests {
     use super::*;
     use punctual_model::Instant;
+    use punctual_trace::latency::Latency;
 
     #[test]
     fn times_count_back_from_the_last_event() {
-        let event = |at, kind| Witnessed { at: Instant::from_ns(at), tid: 7, kind, place: None };
-        let events = [event(1_000, WitnessedKind::IrqsOff), event(63_500, WitnessedKind::IrqsOn)];
-        let text = text(2, &events, &Names::read());
+        let mut observation = Observation::default();
+        for (at, kind) in [(1_000, WitnessedKind::IrqsOff), (63_500, WitnessedKind::IrqsOn)] {
+            let event = Witnessed { cpu: 2, at: Instant::from_ns(at), tid: 7, kind, place: None };
+            observation.record(&Latency::Witnessed(Box::new(event)));
+        }
+        let text = text(&observation).expect("events");
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].contains("CPU 2"));
         assert!(lines[1].contains("-62.500 µs") && lines[1].ends_with("interrupts off"), "{text}");

@@ -67,17 +67,6 @@ impl Names {
         }
     }
 
-    /// The number of the programs' for a source.
-    pub fn number(source: &InterruptSource) -> u32 {
-        let number = source.number.unwrap_or(0);
-        match source.kind {
-            InterruptKind::Nmi => NMI,
-            InterruptKind::Vector => number,
-            InterruptKind::Irq => number.saturating_add(FIRST_IRQ),
-            InterruptKind::Softirq => number.saturating_add(FIRST_SOFTIRQ),
-        }
-    }
-
     /// The source with a number of the programs'.
     pub fn source(&self, number: u32) -> InterruptSource {
         let (kind, number, row) = match number {
@@ -125,9 +114,6 @@ mod tests {
         assert_eq!(names.source(256 + 99).name, "99");
         assert_eq!(names.source(0xf2).name, "vector 0xf2");
         assert_eq!(names.source(FIRST_SOFTIRQ + 3).name, "NET_RX");
-        for number in [1, 0xec, 256 + 35, FIRST_SOFTIRQ + 9] {
-            assert_eq!(Names::number(&names.source(number)), number);
-        }
         assert_eq!(Names::row(&names.source(0xfb)).as_deref(), Some("CAL"));
     }
 }

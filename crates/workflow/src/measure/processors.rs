@@ -44,15 +44,15 @@ pub fn choose(asked: &[u32]) -> Result<Vec<u32>> {
 
 /// Notices processors that go offline.
 pub struct Online {
-    /// By processor: whether it was online at the last look, and how often it went offline.
-    known: BTreeMap<u32, (bool, u64)>,
+    /// By processor: whether it was online at the last look.
+    known: BTreeMap<u32, bool>,
     next: Instant,
 }
 
 impl Online {
     /// All of these are online now.
     pub fn new(cpus: &[u32]) -> Online {
-        Online { known: cpus.iter().map(|&cpu| (cpu, (true, 0))).collect(), next: Instant::now() + LOOK }
+        Online { known: cpus.iter().map(|&cpu| (cpu, true)).collect(), next: Instant::now() + LOOK }
     }
 
     /// Once in a while looks which processors are online; returns those that no longer are.
@@ -66,20 +66,14 @@ impl Online {
 
     fn update(&mut self, now: &[u32]) -> Vec<u32> {
         let mut gone = Vec::new();
-        for (cpu, (was_online, times)) in &mut self.known {
+        for (cpu, was_online) in &mut self.known {
             let is_online = now.contains(cpu);
             if *was_online && !is_online {
-                *times += 1;
                 gone.push(*cpu);
             }
             *was_online = is_online;
         }
         gone
-    }
-
-    /// How often a processor went offline.
-    pub fn times_offline(&self, cpu: u32) -> u64 {
-        self.known.get(&cpu).map_or(0, |known| known.1)
     }
 }
 
@@ -103,6 +97,5 @@ mod tests {
         assert_eq!(online.update(&[0]), Vec::<u32>::new());
         online.update(&[0, 1]);
         assert_eq!(online.update(&[0]), vec![1]);
-        assert_eq!((online.times_offline(0), online.times_offline(1)), (0, 2));
     }
 }

@@ -2,212 +2,175 @@
 //! real-time threads run after they were woken.
 
 use super::counters::Counters;
+use super::log::Log;
 use super::measuring::MeasuringThreads;
 use super::names::Names;
 use super::processors::{self, Online};
-use super::sources::Sources;
-use super::{Options, TICK};
+use super::{Options, Outcome, TICK, TICKS_UNTIL_DUE, interrupt};
 use crate::error::Result;
-use crate::monitor::{Monitor, Seen};
+use crate::monitor::Monitor;
 use crate::{platform, watch};
-use punctual_latency::HORIZON;
 use punctual_model::latency::{
-    Culprit, Interrupt, MAX_WORST, Measured, Ran, RanKind, RealTimeThread, SchedulingLatency, Split,
-    ThreadId, Timers, Variable, Wakeup,
+    Culprit, InterruptSource, Ran, RanKind, RealTimeThread, Split, ThreadId, Timers, Variable, Wakeup,
 };
-use punctual_model::{Instant, Policy, TimingModel, latency};
-use punctual_observe::latency::Event as SourceEvent;
+use punctual_model::{Policy, SchedulingLatency};
 use punctual_observe::wakeups::{self, Event, Latencies, Meter};
 use punctual_report::counted;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use punctual_trace::latency::{Latency, Processor, Thread, ThreadWakeup};
+use std::collections::BTreeSet;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Measures until the limit, the end of the command, or `stop`.
-pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<TimingModel> {
+pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
-    let (mut meter, before) = Meter::start(&options.command, options.command_to_stderr, Counters::read)?;
-    let mut seen = Seeing::new(&cpus);
-    let command_ended = seen.wait(options, stop, monitor, &mut meter)?;
+    let (meter, before) = Meter::start(&options.command, options.command_to_stderr, Counters::read)?;
+    let log = Log::start(meter.from, &cpus, false, options.record.as_ref(), monitor)?;
+    let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
+    let mut measurement = Measurement { meter, log, cpus: &cpus, measuring, rows: BTreeSet::new() };
+    let command_ended = measurement.wait(options, stop, monitor)?;
     let (until, after) = (platform::now(), Counters::read());
-    let left = meter.stop()?;
-    meter.drain(&mut |event| seen.event(event))?;
-    if let Some(process) = left {
+    if let Some(process) = measurement.meter.stop()? {
         watch::warn_still_running(process, monitor);
     }
     if let Some(status) = command_ended.filter(|status| !status.success()) {
         watch::warn_command_failed(status, monitor);
     }
-    let measuring = threads.as_ref().map_or(&[][..], MeasuringThreads::tids);
-    let section = seen.section(&meter, until, measuring, &before, &after)?;
+    measurement.end(&before, &after)?;
+    let Measurement { log, meter, .. } = measurement;
     drop(threads);
-    warn(&section, &meter, monitor);
-    Ok(TimingModel {
-        platform: platform::here().known(),
-        latency: Some(section),
-        ..TimingModel::new(platform::CLOCK)
-    })
+    let outcome = Outcome::from(log.finish(until));
+    warn(outcome.model.latency.as_ref(), &meter, monitor);
+    Ok(outcome)
 }
 
-/// What was seen so far.
-struct Seeing {
-    cpus: Vec<u32>,
-    sources: Sources,
-    online: Online,
-    /// Sources of which an interrupt was not seen whole, by processor.
-    missed: BTreeSet<(u32, u32)>,
-    worst: BTreeMap<wakeups::Key, Vec<wakeups::Wakeup>>,
+/// The programs in the kernel, and where what they see goes.
+struct Measurement<'a> {
+    meter: Meter,
+    log: Log<'a>,
+    cpus: &'a [u32],
+    /// Thread numbers of the measuring threads.
+    measuring: Vec<u32>,
+    /// Rows in which the kernel counts the interrupts that were seen.
+    rows: BTreeSet<String>,
 }
 
-impl Seeing {
-    fn new(cpus: &[u32]) -> Seeing {
-        Seeing {
-            cpus: cpus.to_vec(),
-            sources: Sources::new(cpus),
-            online: Online::new(cpus),
-            missed: BTreeSet::new(),
-            worst: BTreeMap::new(),
-        }
-    }
-
-    fn event(&mut self, event: Event) {
-        match event {
-            Event::Interrupt(cpu, interrupt) if self.cpus.contains(&cpu) => {
-                self.sources.add(cpu, SourceEvent::Interrupt(interrupt));
-            }
-            Event::Interrupt(..) => {}
-            Event::Missed(missed) => {
-                self.missed.insert((missed.cpu, missed.source));
-                self.sources.gap(missed.cpu);
-            }
-            Event::Wakeup(wakeup) => {
-                let worst = self.worst.entry(wakeup.key).or_default();
-                worst.push(*wakeup);
-                worst.sort_by_key(|wakeup| std::cmp::Reverse(wakeup.latency));
-                worst.truncate(MAX_WORST);
-            }
-        }
-    }
-
+impl Measurement<'_> {
     /// Waits, and reads the buffer meanwhile; returns how the command ended, if that was the end.
     fn wait(
         &mut self,
         options: &Options,
         stop: &AtomicBool,
         monitor: &dyn Monitor,
-        meter: &mut Meter,
     ) -> Result<Option<ExitStatus>> {
         let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
         let mut progress = monitor.watching(options.limit);
-        while !stop.load(Ordering::Relaxed) {
+        let mut online = Online::new(self.cpus);
+        for tick in 1_u32.. {
             let now = std::time::Instant::now();
             let left = end.map_or(TICK, |end| end.saturating_duration_since(now).min(TICK));
-            if left.is_zero() {
+            if left.is_zero() || stop.load(Ordering::Relaxed) {
                 break;
             }
             std::thread::sleep(left);
-            meter.drain(&mut |event| self.event(event))?;
-            for cpu in self.online.look() {
-                self.sources.gap(cpu);
+            self.drain()?;
+            online.look().into_iter().for_each(|cpu| self.log.record(Latency::Offline { cpu }));
+            if tick % TICKS_UNTIL_DUE == 0 && options.record.is_some() {
+                self.sums()?;
             }
-            let count = self.sources.count();
-            progress.update(&|| Seen { summary: counted(count, "interrupt"), lost: 0 });
-            if let Some(status) = meter.command_status() {
+            self.log.tick();
+            progress.update(&|| self.log.seen());
+            if let Some(status) = self.meter.command_status() {
                 return Ok(Some(status));
             }
         }
         Ok(None)
     }
 
-    fn section(
-        &self,
-        meter: &Meter,
-        until: Instant,
-        measuring: &[u32],
-        before: &Counters,
-        after: &Counters,
-    ) -> Result<SchedulingLatency> {
-        let names = Names::read();
-        let latencies = meter.latencies();
-        let processor = |&cpu: &u32| {
-            let of = meter.processor(cpu)?;
-            let is_partial = of.lost > 0 || meter.skipped() > 0;
-            let mut interrupts = self.sources.interrupts(cpu, &names, is_partial);
-            self.mark_missed(cpu, &mut interrupts, |row| after.since(before, cpu, row));
-            Ok(latency::Processor {
-                cpu,
-                observed_ns: until.since(meter.from),
-                skipped_events: of.doubts,
-                lost_records: of.lost,
-                went_offline: self.online.times_offline(cpu),
-                negative_durations: 0,
-                variables: None,
-                interrupts,
-                timers: Some(timers(&of.timers)),
-                measured: self.measured(cpu, &latencies, measuring, &names),
-            })
+    fn drain(&mut self) -> Result<()> {
+        let Measurement { meter, log, cpus, rows, .. } = self;
+        let mut source = |log: &mut Log<'_>, number| {
+            let source = log.source(number);
+            rows.extend(Names::row(&source));
+            source
         };
-        Ok(SchedulingLatency {
-            from_ns: meter.from,
-            until_ns: until,
-            kernel: platform::here().kernel,
-            preemption: punctual_observe::preemption(),
-            horizon_ns: HORIZON,
-            processors: self.cpus.iter().map(processor).collect::<Result<_>>()?,
-            monitors: Vec::new(),
-        })
+        meter.drain(&mut |event| match event {
+            Event::Interrupt(cpu, of) if cpus.contains(&cpu) => {
+                source(log, of.source);
+                log.interrupt(interrupt(cpu, &of));
+            }
+            Event::Missed(of) if cpus.contains(&of.cpu) => {
+                source(log, of.source);
+                log.record(Latency::Missed { cpu: of.cpu, source: of.source });
+            }
+            Event::Wakeup(of) if cpus.contains(&of.key.cpu) => {
+                let wakeups::Key { tid, cpu, policy, priority } = of.key;
+                let wakeup = wakeup(&of, |number| source(log, number));
+                log.record(Latency::Wakeup(Box::new(ThreadWakeup { cpu, tid, policy, priority, wakeup })));
+            }
+            Event::Interrupt(..) | Event::Missed(_) | Event::Wakeup(_) => {}
+        })?;
+        Ok(())
     }
 
-    /// Marks the sources of which the kernel counted more than were seen, or which were not seen whole.
-    fn mark_missed(&self, cpu: u32, interrupts: &mut [Interrupt], counted: impl Fn(&str) -> u64) {
-        let mut rows: BTreeMap<String, u64> = BTreeMap::new();
-        for interrupt in interrupts.iter() {
-            if let Some(row) = Names::row(&interrupt.source) {
-                *rows.entry(row).or_default() += interrupt.curves.count;
+    /// Records the sums as they are.
+    fn sums(&mut self) -> Result<()> {
+        let all = self.meter.latencies();
+        for of in all.into_iter().filter(|of| self.cpus.contains(&of.key.cpu)) {
+            if let Some(thread) = thread(of, &self.measuring) {
+                self.log.thread(thread, true, None);
             }
         }
-        for interrupt in interrupts {
-            let row = Names::row(&interrupt.source);
-            let is_short = row.is_some_and(|row| rows.get(&row).is_some_and(|seen| *seen < counted(&row)));
-            let number = Names::number(&interrupt.source);
-            interrupt.at_least |= is_short || self.missed.contains(&(cpu, number));
+        for &cpu in self.cpus {
+            let timers = Box::new(timers(&self.meter.processor(cpu)?.timers));
+            self.log.record(Latency::Timers { cpu, timers });
         }
+        Ok(())
     }
 
-    /// The latencies on a processor; the measuring thread's first.
-    fn measured(&self, cpu: u32, all: &[Latencies], measuring: &[u32], names: &Names) -> Vec<Measured> {
-        let mut by_thread: BTreeMap<_, Measured> = BTreeMap::new();
-        for of in all.iter().filter(|of| of.key.cpu == cpu) {
-            let Some(policy) = Policy::from_number(of.key.policy) else { continue };
-            let id = ThreadId { name: of.comm.clone(), pid: of.pid, tid: of.key.tid };
-            let thread = RealTimeThread { id, policy, priority: of.key.priority };
-            let worst = self.worst.get(&of.key).map_or(&[][..], Vec::as_slice);
-            // Where the record of the greatest found no room, the others are not the greatest.
-            let is_whole = worst.first().is_some_and(|first| first.latency == of.max);
-            let measured = Measured {
-                thread: (!measuring.contains(&of.key.tid)).then_some(thread),
-                wakeups: of.wakeups,
-                unmeasured: of.unmeasured,
-                total_ns: of.total,
-                max_ns: of.max,
-                bounded_max_ns: of.undelayed,
-                worst: match is_whole {
-                    true => worst.iter().map(|it| wakeup(it, names)).collect(),
-                    false => Vec::new(),
-                },
-            };
-            match by_thread.entry(measured.key()) {
-                Entry::Vacant(free) => drop(free.insert(measured)),
-                Entry::Occupied(mut taken) => taken.get_mut().merge(measured),
+    /// Records the rest, once the measurement has ended.
+    fn end(&mut self, before: &Counters, after: &Counters) -> Result<()> {
+        self.drain()?;
+        self.sums()?;
+        let has_skipped = self.meter.skipped() > 0;
+        for &cpu in self.cpus {
+            let of = self.meter.processor(cpu)?;
+            if of.lost > 0 {
+                self.log.record(Latency::Lost { cpu, count: of.lost });
+            }
+            self.log.record(Latency::Processor(Processor {
+                cpu,
+                skipped_events: of.doubts,
+                negative_durations: 0,
+                is_partial: of.lost > 0 || has_skipped,
+            }));
+            for row in &self.rows {
+                let count = after.since(before, cpu, row);
+                self.log.record(Latency::Counted { cpu, row: row.clone(), count });
             }
         }
-        by_thread.into_values().collect()
+        Ok(())
     }
 }
 
-fn wakeup(of: &wakeups::Wakeup, names: &Names) -> Wakeup {
+/// `None` under a policy that is not known.
+fn thread(of: Latencies, measuring: &[u32]) -> Option<Thread> {
+    let policy = Policy::from_number(of.key.policy)?;
+    let id = ThreadId { name: of.comm, pid: of.pid, tid: of.key.tid };
+    Some(Thread {
+        cpu: of.key.cpu,
+        is_measuring: measuring.contains(&of.key.tid),
+        thread: RealTimeThread { id, policy, priority: of.key.priority },
+        wakeups: of.wakeups,
+        unmeasured: of.unmeasured,
+        total: of.total,
+        max: of.max,
+        bounded_max: of.undelayed,
+    })
+}
+
+fn wakeup(of: &wakeups::Wakeup, mut source: impl FnMut(u32) -> InterruptSource) -> Wakeup {
     let split = of.split.map(|(interrupts_ns, threads_ns)| Split {
         interrupts_ns,
         threads_ns,
@@ -217,7 +180,7 @@ fn wakeup(of: &wakeups::Wakeup, names: &Names) -> Wakeup {
         let (name, number) = match ran.kind {
             wakeups::RanKind::Thread => (ran.comm.clone(), ran.number),
             _ => {
-                let source = names.source(ran.number);
+                let source = source(ran.number);
                 (source.name, source.number.unwrap_or(0))
             }
         };
@@ -255,8 +218,9 @@ fn timers(of: &wakeups::Timers) -> Timers {
 }
 
 /// Tells what the figures leave out.
-fn warn(section: &SchedulingLatency, meter: &Meter, monitor: &dyn Monitor) {
-    let lost: u64 = section.processors.iter().map(|cpu| cpu.lost_records).sum();
+fn warn(section: Option<&SchedulingLatency>, meter: &Meter, monitor: &dyn Monitor) {
+    let processors = section.iter().flat_map(|section| &section.processors);
+    let lost: u64 = processors.map(|cpu| cpu.lost_records).sum();
     if lost > 0 {
         let lost = counted(lost, "record");
         monitor.warn(&format!("{lost} lost: the buffer was full; there were more interrupts than are shown"));

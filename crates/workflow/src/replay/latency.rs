@@ -1,0 +1,71 @@
+//! Recordings of measurements of scheduling latency.
+
+use super::Options;
+use crate::error::{Error, Result};
+use crate::measure::log;
+use crate::monitor::Monitor;
+use crate::recording::Recording;
+use punctual_latency::Observation;
+use punctual_model::TimingModel;
+use punctual_trace::Record;
+
+/// One model of all of these recordings, which has no other sections; `None` of none.
+pub(super) fn replay(
+    recordings: &[Recording],
+    options: &Options,
+    monitor: &dyn Monitor,
+) -> Result<Option<TimingModel>> {
+    let Some(first) = recordings.first() else { return Ok(None) };
+    let refuse = |option: &str, why: &str| {
+        let path = first.path().display();
+        Err(Error::usage(format!("{path} is a measurement of scheduling latency: {option} is not for it"))
+            .because(why))
+    };
+    if !options.range.is_everything() {
+        return refuse("--from or --until", "its greatest values are those of the whole measurement");
+    }
+    if options.jobs.is_some() {
+        return refuse("--jobs-out", "it has no jobs");
+    }
+    let mut all = None;
+    for recording in recordings {
+        let observation = observe(recording)?;
+        recording.report_problems(monitor);
+        if !observation.witnessed().is_empty() {
+            monitor.hint(&format!(
+                "it has the last events before the threshold: punctual timeline {} shows them",
+                recording.path().display()
+            ));
+        }
+        let model = log::model(&observation, recording.about(), recording.reader().until());
+        if model.latency.is_none() {
+            let path = recording.path().display();
+            return Err(Error::file(format!("cannot replay {path}"))
+                .because("the part that says what was measured is missing"));
+        }
+        all = merge(model, all).map(Some)?;
+    }
+    Ok(all)
+}
+
+/// All that a recording says. Where some of it is missing, everything may have been greater.
+pub(crate) fn observe(recording: &Recording) -> Result<Observation> {
+    let mut observation = Observation::default();
+    recording.read_all(&mut |record| {
+        if let Record::Latency(latency) = record {
+            observation.record(latency);
+        }
+    })?;
+    if recording.is_damaged() {
+        observation.mark_partial();
+    }
+    Ok(observation)
+}
+
+/// Both in one.
+pub(super) fn merge(one: TimingModel, other: Option<TimingModel>) -> Result<TimingModel> {
+    let Some(other) = other else { return Ok(one) };
+    one.merge(other).map_err(|error| {
+        Error::usage("the recordings do not make one timing model").because(error.to_string())
+    })
+}
