@@ -60,7 +60,8 @@ pub enum Command {
     },
     /// Write the manual pages to a directory
     ///
-    /// For example: punctual man /usr/local/share/man/man1
+    /// Those of the commands (section 1), of the configuration files (5) and of punctuald (8). To read one:
+    /// punctual man pages && man pages/punctual-extract.1
     Man {
         /// The directory
         #[arg(value_hint = ValueHint::DirPath)]

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(code, Code::File);
         assert!(
             message.contains("bad.conf:1: there is no plugin 'EDF'")
-                && message.contains("bad.conf:2: 'max_periods' is no property"),
+                && message.contains("bad.conf:2: 'max_periods' is not a property"),
             "{message}"
         );
         let (code, message) =

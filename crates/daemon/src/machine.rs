@@ -40,7 +40,9 @@ pub fn processor_list(text: &str) -> Result<Vec<u32>, String> {
         match (number(from), number(to)) {
             (Some(from), Some(to)) if from <= to => processors.extend(from..=to),
             _ => {
-                return Err(format!("'{part}' is no processor and no range of them; expected such as 0,2-3"));
+                return Err(format!(
+                    "'{part}' is not a processor or a range of them; expected something like 0,2-3"
+                ));
             }
         }
         // However often a range is repeated.

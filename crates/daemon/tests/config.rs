@@ -132,7 +132,7 @@ fn errors_name_the_place() {
         (plugin("processors = \"2-9\""), "processor 4 is not online here"),
         (plugin("processors = []"), "no processor; leave processors out for all of them"),
         (plugin("processors = [-1]"), "expected processors such as [0, 2, 3] or \"0,2-3\""),
-        (plugin("processors = \"a\""), "'a' is no processor and no range of them"),
+        (plugin("processors = \"a\""), "'a' is not a processor or a range of them"),
         (plugin("processors = 1.5"), "expected processors such as"),
         (plugin("utilization = 0"), "p.toml:4:15: utilization = 0 is out of range"),
         (plugin("utilization = 1.01"), "utilization = 1.01 is out of range"),

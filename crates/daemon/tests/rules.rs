@@ -258,7 +258,10 @@ fn errors_name_the_line() {
             "\n# x\nuser1 XX max_period 1",
             "/r:3: there is no plugin 'XX'; the configuration has EDF, RM, FP, RR",
         ),
-        ("user1 - maxperiod 1", "'maxperiod' is no property; expected one of max_utilization, max_runtime,"),
+        (
+            "user1 - maxperiod 1",
+            "'maxperiod' is not a property; expected one of max_utilization, max_runtime,",
+        ),
         ("user1 - max_period 0", "max_period is '0'; expected whole microseconds, 1 to 18446744073709551"),
         ("user1 - max_period -1", "max_period is '-1'"),
         ("user1 - max_period +1", "max_period is '+1'"),
@@ -276,7 +279,7 @@ fn errors_name_the_line() {
         ("user1 - max_utilization 1e3", "max_utilization is '1e3'"),
         ("user1 - max_utilization .5", "max_utilization is '.5'"),
         ("user1 - max_utilization 99999999999999999999999999999999999999999", "at most 65536"),
-        ("@ - max_period 1", "'@' is no group"),
+        ("@ - max_period 1", "'@' is not a group"),
     ];
     for (text, expected) in cases {
         let said = parse(text).expect_err(text);

@@ -90,7 +90,7 @@ fn rows(list: &str) -> Vec<HashMap<String, String>> {
 }
 
 fn number(row: &HashMap<String, String>, column: &str) -> Result<u64> {
-    row[column].parse().or_else(|_| fail(format!("{column} is no number: {row:?}")))
+    row[column].parse().or_else(|_| fail(format!("{column} is not a number: {row:?}")))
 }
 
 /// Whether or not the process was stopped in a sleep, before or past its end: there is one job for each sleep,

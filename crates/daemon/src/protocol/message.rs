@@ -34,8 +34,9 @@ fn flag<'de, D: serde::Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 
 /// Reads a message, without its NUL.
 pub fn parse(message: &[u8]) -> Result<Call<'_>, Error> {
-    let call: Call<'_> = serde_json::from_slice(message)
-        .map_err(|error| Error::InvalidParameter { parameter: format!("the message is no call: {error}") })?;
+    let call: Call<'_> = serde_json::from_slice(message).map_err(|error| Error::InvalidParameter {
+        parameter: format!("the message is not a call: {error}"),
+    })?;
     if call.upgrade {
         return Err(Error::InvalidParameter { parameter: "upgrade".into() });
     }

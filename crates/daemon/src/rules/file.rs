@@ -92,7 +92,7 @@ fn domain(text: &str, names: &dyn Names) -> Result<Result<Domain, String>, Strin
     let number = |text: &str| text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
     Ok(match text.strip_prefix('@') {
         _ if text == "-" => Ok(Domain::Everyone),
-        Some("") => return Err("'@' is no group; expected @ and its name".into()),
+        Some("") => return Err("'@' is not a group; expected @ and a name".into()),
         Some(group) => names.group(group).or_else(|| number(group)).map(Domain::Group).ok_or_else(|| {
             format!(
                 "there is no group '{group}' here, so this rule is for nobody until the rules are read again"
@@ -120,7 +120,7 @@ fn property(key: &str, value: &str, priorities: (u32, u32)) -> Result<Property, 
     };
     let Some(condition) = CONDITIONS.iter().find(|condition| condition.key == key) else {
         let keys: Vec<&str> = CONDITIONS.iter().map(|condition| condition.key).collect();
-        return Err(format!("'{key}' is no property; expected one of {}", keys.join(", ")));
+        return Err(format!("'{key}' is not a property; expected one of {}", keys.join(", ")));
     };
     match condition.make {
         Make::Share(make) => share(key, value).map(make),

@@ -118,7 +118,7 @@ impl ProbeFile {
     /// Reads the bytes of a file; errors are a line and what is wrong there.
     pub fn parse(bytes: &[u8]) -> Result<Self, (usize, String)> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= MOST_BYTES);
-        let text = text.ok_or_else(|| (1, format!("this is no text of at most {MOST_BYTES} bytes")))?;
+        let text = text.ok_or_else(|| (1, format!("this is not text of at most {MOST_BYTES} bytes")))?;
         let line = |offset: usize| text.get(..offset).map_or(1, |before| before.matches('\n').count() + 1);
         let raw: RawFile = toml::from_str(text).map_err(|error| {
             (error.span().map_or(1, |span| line(span.start)), error.message().trim_end().to_owned())
@@ -277,7 +277,10 @@ impl RawProbe {
             return Err((at, "at its return a function's arguments are gone: leave the id out, it is that of the running task".into()));
         }
         if matches!(&name, Name::Id) && id.as_ref().is_some_and(|id| id.place.is_argument()) {
-            return Err((at, "an address is no name: name = \"id\" is for ids that are characters".into()));
+            return Err((
+                at,
+                "an address is not a name: name = \"id\" is for ids that are characters".into(),
+            ));
         }
         Ok(Probe { kind, symbols, at_return, id, name })
     }

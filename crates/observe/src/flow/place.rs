@@ -53,7 +53,7 @@ impl FromStr for Number {
             "u32" => 4,
             "u64" => 8,
             other => {
-                return Err(format!("'{other}' is no number that can be read; expected u8, u16, u32 or u64"));
+                return Err(format!("'{other}' cannot be read; expected u8, u16, u32 or u64"));
             }
         };
         Ok(Number { bytes, place: address(place)? })
@@ -117,7 +117,7 @@ impl FromStr for Place {
 fn argument(text: &str) -> Result<u8, String> {
     let number =
         text.strip_prefix("arg").and_then(|number| number.parse().ok()).filter(|number| *number < ARGUMENTS);
-    number.ok_or_else(|| format!("'{text}' is no argument; expected arg0 to arg{}", ARGUMENTS - 1))
+    number.ok_or_else(|| format!("'{text}' is not an argument; expected arg0 to arg{}", ARGUMENTS - 1))
 }
 
 fn offset(text: &str) -> Result<i32, String> {
@@ -130,7 +130,7 @@ fn offset(text: &str) -> Result<i32, String> {
     let number = number
         .ok()
         .filter(|number| *number >= 0)
-        .ok_or_else(|| format!("'{digits}' is no offset; expected bytes, such as 8 or 0x10"))?;
+        .ok_or_else(|| format!("'{digits}' is not an offset; expected bytes, such as 8 or 0x10"))?;
     Ok(if sign == "-" { -number } else { number })
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_said() {
+    fn invalid_places_are_refused() {
         for text in [
             "",
             "u32",
@@ -183,16 +183,16 @@ mod tests {
 
     /// A mistake is named itself, not what would be read in its place.
     #[test]
-    fn what_is_wrong_is_named() {
-        for (text, said) in [
+    fn errors_name_the_mistake() {
+        for (text, expected) in [
             ("u17 on arg9", "expected u8, u16, u32 or u64 and where it is"),
-            ("u17 at arg0", "'u17' is no number"),
-            ("u16 at arg9", "'arg9' is no argument; expected arg0 to arg5"),
-            ("arg9", "'arg9' is no argument; expected arg0 to arg5"),
+            ("u17 at arg0", "'u17' cannot be read"),
+            ("u16 at arg9", "'arg9' is not an argument; expected arg0 to arg5"),
+            ("arg9", "'arg9' is not an argument; expected arg0 to arg5"),
             ("arg0+8", "expected u8, u16, u32 or u64 and where it is"),
         ] {
             let what = text.parse::<Number>().unwrap_err();
-            assert!(what.contains(said), "{text}: {what}");
+            assert!(what.contains(expected), "{text}: {what}");
         }
     }
 

@@ -42,7 +42,7 @@ pub fn find(program: &Path, names: &[&str]) -> Result<Vec<Option<Function>>, Err
             Err(_) if bytes.starts_with(b"#!") => {
                 return Err(failed(&file, "it is a script; name the program that it starts"));
             }
-            Err(error) => return Err(failed(&file, format!("it is no program: {error}"))),
+            Err(error) => return Err(failed(&file, format!("it is not a program: {error}"))),
         };
         let symbols = elf.dynsyms.iter().map(|symbol| (elf.dynstrtab.get_at(symbol.st_name), symbol));
         for (name, symbol) in
@@ -143,7 +143,7 @@ mod tests {
         std::fs::write(&script, "#!/bin/sh\n").unwrap();
         assert!(find(&script, &["main"]).unwrap_err().to_string().contains("it is a script"));
         std::fs::write(&script, "text").unwrap();
-        assert!(find(&script, &["main"]).unwrap_err().to_string().contains("it is no program"));
+        assert!(find(&script, &["main"]).unwrap_err().to_string().contains("it is not a program"));
         assert_eq!(program("/there/is/none".as_ref()), None);
         assert!(program("sh".as_ref()).unwrap().is_absolute());
     }

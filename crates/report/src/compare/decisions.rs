@@ -133,7 +133,7 @@ fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
         .collect();
     match near.is_empty() {
         true => " Distinguishable from all others.".to_owned(),
-        false => format!(" Not distinguishable from {}.", near.join(" and ")),
+        false => format!(" Not distinguishable from {}.", near.join("; ")),
     }
 }
 
