@@ -418,7 +418,7 @@ pub struct Compare {
 #[command(after_long_help = examples(
     "  punctual latency --for 60                              measure this machine for a minute
   punctual latency -o monday.timing.json -- ./robot      while a program runs
-  punctual latency --threshold 60us --record DIR         until something takes that long, with a timeline of it
+  punctual latency --threshold 60us --record DIR         until something takes that long, for a timeline
   punctual latency monday.timing.json                    bound and causes from a timing model
   punctual latency mon.timing.json tue.timing.json       of two runs together
   punctual latency monday.timing.json --cpus 2-3 --json  of two processors, for programs"))]

@@ -132,20 +132,27 @@ fn measured_headline(processors: &[Analysed<'_>]) -> String {
 /// What to say of measured latencies above their bound; empty where there are none.
 pub fn exceeded(processors: &[Analysed<'_>]) -> String {
     let mut lines = Vec::new();
-    for bounds in processors.iter().filter_map(|it| it.bounds.as_ref().ok()) {
+    let mut least = None;
+    for of in processors {
+        let Ok(bounds) = &of.bounds else { continue };
         for measured in bounds.exceeded() {
             let thread =
                 measured.thread.as_ref().map_or_else(|| MEASURING.to_owned(), |it| thread_name(&it.id));
             let latency = measured.bounded_max_ns.unwrap_or_default();
-            lines.push(format!("{thread} on CPU {}: {latency}", bounds.processor.cpu));
+            least = Some(least.map_or(latency, |least: Duration| least.min(latency)));
+            let worst = measured.worst.first().filter(|it| it.latency_ns == latency && !it.ran.is_empty());
+            let what = worst.map_or_else(|| latency.to_string(), |worst| happened(worst, of.section.from_ns));
+            lines.push(format!("{thread} on CPU {}: {what}", bounds.processor.cpu));
         }
     }
-    match lines.is_empty() {
-        true => String::new(),
-        false => format!(
+    match least {
+        None => String::new(),
+        Some(least) => format!(
             "MEASURED ABOVE THE BOUND: {}. This is a defect of Punctual, or the kernel broke a rule that the \
-             bound rests on.",
-            lines.join("; ")
+             bound rests on. punctual latency --threshold {}us --record DIR keeps every event before such a \
+             latency.",
+            lines.join("; "),
+            least.ns() / 1_000
         ),
     }
 }

@@ -20,6 +20,7 @@ use threads::Threads;
 pub mod dataflow;
 mod error;
 mod lanes;
+pub mod latency;
 mod packets;
 mod proto;
 mod scheduling;

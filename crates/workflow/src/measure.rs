@@ -45,7 +45,8 @@ pub struct Options {
     pub cpus: Vec<u32>,
     /// How often the measuring threads wake up; `None`: there are none.
     pub measure: Option<Duration>,
-    /// End at the first duration or latency of this length, and keep the last events before it.
+    /// End at the first duration or latency of this length, and keep what happened before it. Where the
+    /// kernel does not show the variables, at the first latency.
     pub threshold: Option<Duration>,
     /// Whether the kernel's monitors watch the rules that the bound rests on.
     pub verify: bool,
@@ -74,8 +75,8 @@ pub struct Outcome {
 pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     if let Err(reason) = punctual_observe::latency::supported() {
         monitor.warn(&format!("no bound of the scheduling latency here, but what can be measured: {reason}"));
-        if options.threshold.is_some() || options.verify {
-            monitor.warn("--threshold and --verify are for the bound: they do nothing here");
+        if options.verify {
+            monitor.warn("--verify is for the bound: it does nothing here");
         }
         return wakeups::measure(options, stop, monitor);
     }
@@ -187,7 +188,7 @@ impl Measurement<'_> {
         for (index, counts) in self.meter.counts().into_iter().enumerate() {
             self.log.record(Latency::Processor(Processor {
                 cpu: counts.number,
-                // The kernel counts them for all processors together: all are partial, the first has the number.
+                // The kernel counts them for all processors together: the first has the number.
                 skipped_events: if index == 0 { skipped } else { 0 },
                 negative_durations: counts.negative,
                 is_partial: skipped > 0 || counts.unseen > 0,

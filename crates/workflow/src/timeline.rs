@@ -1,6 +1,8 @@
-//! Timelines for the Perfetto UI: a recording of threads, the trace of a dataflow program, or both.
+//! Timelines for the Perfetto UI: a recording of threads, the trace of a dataflow program, or both; or a
+//! measurement of scheduling latency.
 
 mod dataflow;
+mod latency;
 
 use crate::error::{Error, Result};
 use crate::filter::ThreadFilter;
@@ -44,11 +46,22 @@ pub struct Shown {
     pub all_threads: bool,
 }
 
+impl Shown {
+    /// No threads, but this.
+    fn without_threads(contents: String) -> Shown {
+        Shown { contents: vec![contents], switches: None, all_threads: false }
+    }
+}
+
 impl TimelineMaker {
     /// Opens the inputs and checks that they fit together.
     pub fn open(options: &Options) -> Result<TimelineMaker> {
         let Inputs { mut recordings, flow } = Inputs::open(&options.inputs, &options.range, "a timeline")?;
         let recording = recordings.pop();
+        let is_latency = |recording: &&Recording| recording.about().latency;
+        if let Some(latency) = recording.as_ref().filter(is_latency) {
+            latency::require_alone(latency, &options.range, flow.is_some() || !recordings.is_empty())?;
+        }
         if let (Some(second), Some(first)) = (&recording, recordings.last()) {
             let (first, second) = (first.path().display(), second.path().display());
             return Err(Error::usage(format!(
@@ -77,6 +90,9 @@ impl TimelineMaker {
 
     /// Writes the timeline. `name` is what errors call `out`.
     pub fn write(&self, out: &mut impl Write, name: &str, monitor: &dyn Monitor) -> Result<Shown> {
+        if let Some(recording) = self.recording.as_ref().filter(|recording| recording.about().latency) {
+            return latency::write(recording, out, name, monitor).map(Shown::without_threads);
+        }
         let (mut contents, mut all_threads) = (Vec::new(), false);
         // Threads declare the clock and the processes; a program can follow them.
         if let Some(recording) = &self.recording {

@@ -18,6 +18,7 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::chosen_processors_only", chosen_processors_only),
     ("bound::monitors_watch_the_rules", monitors_watch_the_rules),
     ("bound::threshold_keeps_what_happened", threshold_keeps_what_happened),
+    ("bound::a_recording_gives_the_same", recording_gives_the_same),
 ];
 
 /// Why the variables cannot be measured here; `None` where they can.
@@ -209,6 +210,18 @@ fn monitors_watch_the_rules() -> Result<Outcome> {
     let after = std::fs::read_to_string(enabled)?;
     ensure!(before == after, "monitors are {after:?} afterwards, and were {before:?}");
     Ok(Outcome::Completed)
+}
+
+/// The variables, their culprits and the measured latencies too.
+fn recording_gives_the_same() -> Result<Outcome> {
+    match unsupported() {
+        Some(reason) => skip(reason),
+        None => crate::latency::replay_is_live(&[
+            "sh",
+            "-c",
+            "for i in $(seq 30); do sh -c 'seq 500 | cat >/dev/null' & done; wait",
+        ]),
+    }
 }
 
 /// A delay above the threshold ends the measurement; the module is among the last events before it.

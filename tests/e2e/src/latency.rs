@@ -2,6 +2,7 @@
 //! workload and the kernel themselves say.
 
 use crate::run::{Ended, directory, punctual, run, workload};
+use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, fail, skip};
 use punctual_model::latency::{InterruptKind, Measured, Processor, RanKind};
 use punctual_model::{SchedulingLatency, TimingModel};
@@ -14,6 +15,8 @@ pub const ALL: &[(&str, Test)] = &[
     ("latency::without_the_tracepoints_there_is_no_bound", no_bound),
     ("latency::a_thread_kept_waiting_is_split", kept_waiting),
     ("latency::interrupts_are_those_that_the_kernel_counted", interrupts),
+    ("latency::a_recording_gives_the_same", recording),
+    ("latency::a_slow_wakeup_ends_at_the_threshold", threshold),
 ];
 
 const ROUNDS: usize = 60;
@@ -177,5 +180,59 @@ fn interrupts() -> Result<Outcome> {
         }
     }
     ensure!(checked > 0, "no source was seen: {latency:?}");
+    Ok(Outcome::Completed)
+}
+
+/// With or without a bound: what replay makes of a recording is, byte by byte, what was written live, and
+/// babeltrace2 finds every interrupt.
+pub fn replay_is_live(command: &[&str]) -> Result<Outcome> {
+    let directory = directory()?;
+    let path = |name: &str| directory.path().join(name);
+    let mut latency = punctual(["latency", "-q", "-o"]);
+    latency.arg(path("live.timing.json")).arg("--record").arg(path("recording")).arg("--").args(command);
+    run(latency)?.expect_code(0)?;
+    let mut replay = punctual(["replay", "-q", "-o"]);
+    replay.arg(path("replayed.timing.json")).arg(path("recording"));
+    run(replay)?.expect_code(0)?;
+    let live = fs::read_to_string(path("live.timing.json"))?;
+    let replayed = fs::read_to_string(path("replayed.timing.json"))?;
+    ensure!(live == replayed, "--- live\n{live}\n--- replayed\n{replayed}");
+    let mut timeline = punctual(["timeline", "-o"]);
+    timeline.arg(path("x.perfetto-trace")).arg(path("recording"));
+    run(timeline)?.expect_code(0)?;
+    let bytes = fs::read(path("x.perfetto-trace"))?;
+    ensure!(bytes.windows(5).any(|name| name == b"CPU 0"), "the timeline has no processor");
+    let Some(mut babeltrace) = tool("babeltrace2", &[]) else { return skip("no babeltrace2 here") };
+    babeltrace.arg(path("recording"));
+    let events = run(babeltrace)?;
+    events.expect_code(0)?;
+    ensure!(events.stderr.is_empty(), "babeltrace2 complains: {}", events.stderr);
+    let is_interrupt = |line: &&str| line.contains(" interrupt: ") || line.contains(" interrupt_wide: ");
+    let found = events.stdout.lines().filter(is_interrupt).count() as u64;
+    let model = TimingModel::from_json(&live).or_else(|error| fail(format!("not valid: {error}")))?;
+    let interrupts = model.latency.iter().flat_map(|it| &it.processors).flat_map(|cpu| &cpu.interrupts);
+    let expected: u64 = interrupts.map(|it| it.curves.count).sum();
+    ensure!(found == expected && found > 0, "{found} interrupts in babeltrace2, {expected} in the model");
+    Ok(Outcome::Completed)
+}
+
+fn recording() -> Result<Outcome> {
+    if let Some(reason) = has_bound() {
+        return skip(reason);
+    }
+    let rounds = ROUNDS.to_string();
+    replay_is_live(&[&workload("kept_waiting"), "--rounds", &rounds, "--busy-us", "2000", "--cpu", "0"])
+}
+
+/// A thread that is kept waiting for 2 ms ends the measurement, and its workload.
+fn threshold() -> Result<Outcome> {
+    if let Some(reason) = has_bound() {
+        return skip(reason);
+    }
+    let mut latency = punctual(["latency", "--measure", "off", "--threshold", "1500us", "--"]);
+    latency.args([&workload("kept_waiting"), "--rounds", "100000", "--busy-us", "2000", "--cpu", "0"]);
+    let ended = run(latency)?;
+    ended.expect_code(0)?;
+    ensure!(ended.stdout.contains("not below the threshold"), "nothing was kept: {}", ended.all());
     Ok(Outcome::Completed)
 }

@@ -2,8 +2,8 @@
 
 use super::example::{figure_24, measured_only};
 use super::*;
-use punctual_model::latency::Monitor;
 use punctual_model::latency::Preemption;
+use punctual_model::latency::{Monitor, Ran, RanKind};
 
 fn text(section: &SchedulingLatency) -> String {
     latency(section, &Page::default())
@@ -47,7 +47,15 @@ fn a_latency_above_the_bound_is_said_first() {
     measured.max_ns = Duration::from_ns(98_043);
     measured.bounded_max_ns = Some(measured.max_ns);
     measured.worst[0].latency_ns = measured.max_ns;
-    says(&text(&section), &["MEASURED ABOVE THE BOUND: (measuring) on CPU 1: 98.043 µs."]);
+    section.processors[0].measured[0].worst[0].ran.clear();
+    says(
+        &text(&section),
+        &["MEASURED ABOVE THE BOUND: (measuring) on CPU 1: 98.043 µs.", "--threshold 98us --record DIR"],
+    );
+    let worst = &mut section.processors[0].measured[0].worst[0];
+    let (from_ns, duration_ns) = (worst.at_ns, Duration::from_ns(7_000));
+    worst.ran.push(Ran { kind: RanKind::Nmi, name: "NMI".into(), number: 0, from_ns, duration_ns });
+    says(&text(&section), &["on CPU 1: 98.043 µs at ", ": NMI 7 µs. This is a defect of Punctual"]);
     assert!(json(&section).contains("\"exceeded\": true"));
     // The bound is for threads that no other delays.
     section.processors[0].measured[0].bounded_max_ns = Some(Duration::from_ns(98_042));

@@ -122,8 +122,8 @@ impl<'a> Log<'a> {
         self.observation.source(number).cloned().unwrap_or_else(|| self.names.source(number))
     }
 
-    /// Takes the latencies of a thread: if one is greater than before, with `wakeup`, or if `is_due`, if there
-    /// were any.
+    /// Takes the latencies of a thread: if one is greater than before, with `wakeup`, or if `is_due`, if
+    /// there were any.
     pub fn thread(&mut self, thread: Thread, is_due: bool, wakeup: Option<Wakeup>) {
         let (tid, policy, priority) =
             (thread.thread.id.tid, thread.thread.policy.number(), thread.thread.priority);

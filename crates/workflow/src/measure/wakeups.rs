@@ -6,18 +6,19 @@ use super::log::Log;
 use super::measuring::MeasuringThreads;
 use super::names::Names;
 use super::processors::{self, Online};
-use super::{Options, Outcome, TICK, TICKS_UNTIL_DUE, interrupt};
+use super::{Options, Outcome, TICK, TICKS_UNTIL_DUE, interrupt, ns};
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::{platform, watch};
 use punctual_model::latency::{
     Culprit, InterruptSource, Ran, RanKind, RealTimeThread, Split, ThreadId, Timers, Variable, Wakeup,
 };
-use punctual_model::{Policy, SchedulingLatency};
+use punctual_model::{Duration, Policy, SchedulingLatency};
 use punctual_observe::wakeups::{self, Event, Latencies, Meter};
 use punctual_report::counted;
 use punctual_trace::latency::{Latency, Processor, Thread, ThreadWakeup};
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -28,7 +29,9 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
     let (meter, before) = Meter::start(&options.command, options.command_to_stderr, Counters::read)?;
     let log = Log::start(meter.from, &cpus, false, options.record.as_ref(), monitor)?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
-    let mut measurement = Measurement { meter, log, cpus: &cpus, measuring, rows: BTreeSet::new() };
+    let threshold = options.threshold.map(ns);
+    let mut measurement =
+        Measurement { meter, log, cpus: &cpus, measuring, rows: BTreeSet::new(), threshold, exceeded: None };
     let command_ended = measurement.wait(options, stop, monitor)?;
     let (until, after) = (platform::now(), Counters::read());
     if let Some(process) = measurement.meter.stop()? {
@@ -38,9 +41,10 @@ pub(super) fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monito
         watch::warn_command_failed(status, monitor);
     }
     measurement.end(&before, &after)?;
-    let Measurement { log, meter, .. } = measurement;
+    let Measurement { log, meter, exceeded, .. } = measurement;
     drop(threads);
-    let outcome = Outcome::from(log.finish(until));
+    let flight = exceeded.map(|wakeup| text(&wakeup, &meter.latencies()));
+    let outcome = Outcome { flight, ..Outcome::from(log.finish(until)) };
     warn(outcome.model.latency.as_ref(), &meter, monitor);
     Ok(outcome)
 }
@@ -54,6 +58,9 @@ struct Measurement<'a> {
     measuring: Vec<u32>,
     /// Rows in which the kernel counts the interrupts that were seen.
     rows: BTreeSet<String>,
+    threshold: Option<Duration>,
+    /// The first wake-up as long as the threshold.
+    exceeded: Option<ThreadWakeup>,
 }
 
 impl Measurement<'_> {
@@ -80,6 +87,9 @@ impl Measurement<'_> {
                 self.sums()?;
             }
             self.log.tick();
+            if self.exceeded.is_some() {
+                break;
+            }
             progress.update(&|| self.log.seen());
             if let Some(status) = self.meter.command_status() {
                 return Ok(Some(status));
@@ -89,7 +99,7 @@ impl Measurement<'_> {
     }
 
     fn drain(&mut self) -> Result<()> {
-        let Measurement { meter, log, cpus, rows, .. } = self;
+        let Measurement { meter, log, cpus, rows, threshold, exceeded, .. } = self;
         let mut source = |log: &mut Log<'_>, number| {
             let source = log.source(number);
             rows.extend(Names::row(&source));
@@ -107,7 +117,11 @@ impl Measurement<'_> {
             Event::Wakeup(of) if cpus.contains(&of.key.cpu) => {
                 let wakeups::Key { tid, cpu, policy, priority } = of.key;
                 let wakeup = wakeup(&of, |number| source(log, number));
-                log.record(Latency::Wakeup(Box::new(ThreadWakeup { cpu, tid, policy, priority, wakeup })));
+                let wakeup = ThreadWakeup { cpu, tid, policy, priority, wakeup };
+                if exceeded.is_none() && threshold.is_some_and(|it| wakeup.wakeup.latency_ns >= it) {
+                    *exceeded = Some(wakeup.clone());
+                }
+                log.record(Latency::Wakeup(Box::new(wakeup)));
             }
             Event::Interrupt(..) | Event::Missed(_) | Event::Wakeup(_) => {}
         })?;
@@ -152,6 +166,28 @@ impl Measurement<'_> {
         }
         Ok(())
     }
+}
+
+/// What ran during a wake-up, in lines for people; times count from when the thread was ready.
+fn text(of: &ThreadWakeup, latencies: &[Latencies]) -> String {
+    let is_it = |it: &&Latencies| (it.key.cpu, it.key.tid) == (of.cpu, of.tid);
+    let name = latencies.iter().find(is_it).map_or("thread", |it| &it.comm);
+    let (wakeup, tid, cpu) = (&of.wakeup, of.tid, of.cpu);
+    let mut text = format!(
+        "{name} ({tid}) on CPU {cpu} ran {} after it was woken, which is not below the threshold:\n",
+        wakeup.latency_ns
+    );
+    for ran in &wakeup.ran {
+        let after = ran.from_ns.since(wakeup.at_ns).ns() as f64 / 1_000.0;
+        let what = match ran.kind {
+            RanKind::Thread => format!("{} ({})", ran.name, ran.number),
+            RanKind::Interrupt => format!("interrupt {} {}", ran.number, ran.name),
+            RanKind::Softirq => format!("softirq {}", ran.name),
+            RanKind::Nmi => "NMI".to_owned(),
+        };
+        let _ = writeln!(text, "  {:>12}  {what} for {}", format!("+{after:.3} µs"), ran.duration_ns);
+    }
+    text
 }
 
 /// `None` under a policy that is not known.

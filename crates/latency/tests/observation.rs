@@ -1,0 +1,139 @@
+//! From records of a measurement to the section `latency`.
+
+use punctual_latency::Observation;
+use punctual_model::latency::{
+    Culprit, InterruptKind, InterruptSource, Preemption, RanKind, RealTimeThread, SchedulingLatency,
+    ThreadId, Wakeup,
+};
+use punctual_model::{Duration, Instant, Policy, Section};
+use punctual_trace::latency::{
+    Interrupt, Latency, Maximum, Processor, Scope, Source, Thread, ThreadWakeup, Variable,
+};
+
+const HORIZON: Duration = Duration::from_ms(10);
+
+fn us(us: u64) -> Duration {
+    Duration::from_ns(us * 1_000)
+}
+
+fn at(us: u64) -> Instant {
+    Instant::from_ns(us * 1_000)
+}
+
+fn interrupt(entry: u64, execution: u64) -> Latency {
+    let (exit, execution) = (at(entry + execution), us(execution));
+    Latency::Interrupt(Interrupt { cpu: 1, source: 236, entry: at(entry), exit, execution })
+}
+
+fn begin(has_variables: bool) -> Vec<Latency> {
+    let source = InterruptSource { kind: InterruptKind::Vector, number: Some(236), name: "LOC".into() };
+    vec![
+        Latency::Scope(Scope { preemption: Preemption::Rt, horizon: HORIZON, has_variables }),
+        Latency::Processor(Processor { cpu: 1, ..Processor::default() }),
+        Latency::Source(Box::new(Source { number: 236, source, row: Some("LOC".into()) })),
+    ]
+}
+
+fn wakeup(ready: u64, latency: u64) -> [Latency; 2] {
+    let wakeup = Wakeup { at_ns: at(ready), latency_ns: us(latency), ..Wakeup::default() };
+    let id = ThreadId { name: "control".into(), pid: 6, tid: 7 };
+    let thread = Thread {
+        cpu: 1,
+        thread: RealTimeThread { id, policy: Policy::Fifo, priority: 80 },
+        is_measuring: false,
+        wakeups: 3,
+        unmeasured: 0,
+        total: us(latency * 2),
+        max: us(latency),
+        bounded_max: Some(us(latency)),
+    };
+    [
+        Latency::Wakeup(Box::new(ThreadWakeup { cpu: 1, tid: 7, policy: 1, priority: 80, wakeup })),
+        Latency::Thread(Box::new(thread)),
+    ]
+}
+
+fn observe(records: &[Latency]) -> Observation {
+    let mut observation = Observation::default();
+    records.iter().for_each(|record| observation.record(record));
+    observation
+}
+
+fn section(observation: &Observation) -> SchedulingLatency {
+    let section = observation.section(at(0), at(1_000_000), "7.2.13-rt").expect("a scope");
+    section.validate("latency").expect("to be valid");
+    section
+}
+
+#[test]
+fn what_ran_during_the_greatest_latency_is_found() {
+    let mut records = begin(true);
+    // Before it, over its beginning, inside, and after its end.
+    records.extend([interrupt(80, 10), interrupt(95, 10), interrupt(120, 4), interrupt(140, 5)]);
+    let thread = ThreadId { name: "php".into(), pid: 8, tid: 9 };
+    let culprit = Culprit { at_ns: at(119), thread, ..Culprit::default() };
+    let (cpu, variable, duration) = (1, Variable::Poid, us(12));
+    records.push(Latency::Maximum(Box::new(Maximum { cpu, variable, duration, culprit: Some(culprit) })));
+    records.extend(wakeup(100, 30));
+    let section = section(&observe(&records));
+    let worst = &section.processors[0].measured[0].worst;
+    let ran: Vec<_> = worst[0].ran.iter().map(|ran| (ran.kind, ran.from_ns, ran.duration_ns)).collect();
+    let expected = [
+        (RanKind::Interrupt, at(100), us(5)),
+        (RanKind::Thread, at(107), us(12)),
+        (RanKind::Interrupt, at(120), us(4)),
+    ];
+    assert_eq!((worst.len(), &ran[..]), (1, &expected[..]));
+    assert_eq!(section.processors[0].variables.as_ref().map(|it| it.poid.max_ns), Some(us(12)));
+    assert_eq!(section.processors[0].interrupts[0].curves.count, 4);
+}
+
+#[test]
+fn without_the_record_of_the_greatest_no_other_takes_its_place() {
+    let mut records = begin(false);
+    records.extend(wakeup(100, 30));
+    let [_, mut greater] = wakeup(200, 50);
+    let whole = section(&observe(&records));
+    assert_eq!(whole.processors[0].measured[0].worst.len(), 1);
+    records.push(std::mem::replace(&mut greater, Latency::Offline { cpu: 1 }));
+    let partial = section(&observe(&records));
+    assert_eq!(partial.processors[0].measured[0].max_ns, us(50));
+    assert_eq!(partial.processors[0].measured[0].worst.len(), 0);
+    assert!(partial.processors[0].variables.is_none());
+}
+
+#[test]
+fn what_was_missed_makes_at_least() {
+    let mut records = begin(true);
+    records.extend([interrupt(80, 10), interrupt(95, 10)]);
+    let is_at_least = |observation: &Observation| {
+        let section = section(observation);
+        let of = &section.processors[0];
+        (of.variables.as_ref().is_some_and(|it| it.poid.at_least), of.interrupts[0].at_least)
+    };
+    let after = |record: Latency| is_at_least(&observe(&[&records[..], &[record]].concat()));
+    let counted = |count| Latency::Counted { cpu: 1, row: "LOC".into(), count };
+    assert_eq!(after(counted(2)), (false, false));
+    assert_eq!(after(counted(3)), (false, true), "the kernel counted one more");
+    assert_eq!(after(Latency::Missed { cpu: 1, source: 236 }), (false, true));
+    assert_eq!(after(Latency::Lost { cpu: 1, count: 1 }), (false, true));
+    assert_eq!(after(Latency::Offline { cpu: 1 }), (true, true));
+    let mut damaged = observe(&records);
+    damaged.mark_partial();
+    assert_eq!(is_at_least(&damaged), (true, true));
+}
+
+#[test]
+fn no_window_spans_a_gap() {
+    let mut records = begin(true);
+    records.extend([interrupt(80, 10), Latency::Lost { cpu: 1, count: 1 }, interrupt(95, 10)]);
+    let section = section(&observe(&records));
+    let curves = &section.processors[0].interrupts[0].curves;
+    assert_eq!((curves.count, curves.delta_min_ns.len(), curves.min_separation_ns), (2, 0, None));
+    assert_eq!(section.processors[0].lost_records, 1);
+}
+
+#[test]
+fn without_a_scope_there_is_no_section() {
+    assert!(observe(&begin(true)[1..]).section(at(0), at(1), "").is_none());
+}
