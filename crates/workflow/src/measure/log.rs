@@ -130,7 +130,8 @@ impl<'a> Log<'a> {
         let now = (thread.wakeups.saturating_add(thread.unmeasured), thread.max);
         let before = self.threads.entry((thread.cpu, tid, policy, priority)).or_default();
         let is_greater = now.1 > before.1;
-        if !is_greater && !(is_due && now != *before) {
+        let is_due = is_due && now != *before;
+        if !is_greater && !is_due {
             return;
         }
         *before = now;
