@@ -5,6 +5,8 @@
 mod dataflow;
 #[path = "timeline/decode.rs"]
 mod decode;
+#[path = "timeline/latency.rs"]
+mod latency;
 #[path = "timeline/machine.rs"]
 mod machine;
 #[path = "timeline/perfetto.rs"]

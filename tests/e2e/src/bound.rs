@@ -234,10 +234,18 @@ fn threshold_keeps_what_happened() -> Result<Outcome> {
     }
     let _delays = Delays::load("irq", 5_000)?;
     let load = "echo 1 >/sys/kernel/preemptirq_delay_test/trigger; exec sleep 1000";
-    let (ended, section) = measure(&["--measure", "off", "--threshold", "4ms"], load)?;
+    let directory = directory()?;
+    let folder = directory.path().join("recording");
+    let record = folder.display().to_string();
+    let (ended, section) = measure(&["--measure", "off", "--threshold", "4ms", "--record", &record], load)?;
     let longest = section.processors.iter().flat_map(|cpu| cpu.variables.as_ref()).map(|it| it.poid.max_ns);
     ensure!(longest.max() >= Some(punctual_model::Duration::from_ms(4)), "no D_POID is above the threshold");
     ensure!(ended.stdout.contains("before the threshold was exceeded"), "nothing was kept: {}", ended.all());
+    let mut timeline = punctual(["timeline", "-o"]);
+    timeline.arg(directory.path().join("x.perfetto-trace")).arg(&folder);
+    let shown = run(timeline)?;
+    shown.expect_code(0)?;
+    ensure!(shown.stderr.contains("flight-recorder event"), "the timeline has none of it: {}", shown.all());
     // Another machine may have exceeded the threshold by itself.
     if is_counting() {
         let has = |what: &str| {
