@@ -111,8 +111,7 @@ const ROWS: &[Row] = &[
     row("sigwait", "rt_sigtimedwait", Nothing, Exact),
     row("sigtimedwait", "rt_sigtimedwait", Nothing, Configured),
     row("sigsuspend", "rt_sigsuspend", Nothing, Configured),
-    // Its arrivals are known on Linux 6.18, not on 6.1.
-    row("pause", "pause", Nothing, Configured),
+    row("pause", "pause", Nothing, Exact),
     row("mq_timedreceive", "mq_timedreceive", A("mqueue"), Configured),
     row("msgrcv", "msgrcv", Identifier, Configured),
     row("semop", "semop", Identifier, Configured),

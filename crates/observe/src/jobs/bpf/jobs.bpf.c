@@ -98,6 +98,14 @@ static __always_inline __u8 interruption_of(long result)
 	return INTERRUPTED_NOT;
 }
 
+/* Without a handler the call goes on where it was: one call, not two. */
+static __always_inline void leave_for_signal(struct thread *thread, __u8 interrupted, __u64 now)
+{
+	thread->interrupted = interrupted;
+	thread->disturbance = DISTURBANCE_SIGNAL;
+	thread->left = now;
+}
+
 static __noinline int on_exit(__u8 call, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -136,10 +144,7 @@ static __noinline int on_exit(__u8 call, long result)
 		      : bpf_ktime_get_ns();
 	wake_up(thread, task, now);
 	if (interrupted) {
-		/* Without a handler the call goes on where it was: one call, not two. */
-		thread->interrupted = interrupted;
-		thread->disturbance = DISTURBANCE_SIGNAL;
-		thread->left = now;
+		leave_for_signal(thread, interrupted, now);
 		return 0;
 	}
 	report_timer(thread, task, result, &timer);
@@ -271,11 +276,22 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 	}
 }
 
+/* A call whose exit is not seen ends when the thread runs again; one that only a signal ends has
+ * been left for that. */
+static __always_inline void end_unhooked_call(
+	struct thread *thread, struct task_struct *task, __u64 now)
+{
+	if (!waits_for_handler(thread))
+		finish_call(thread, task, task->nvcsw, RESULT_UNKNOWN, now);
+	else if (!thread->interrupted)
+		leave_for_signal(thread, INTERRUPTED_BY_HANDLER, now);
+}
+
 static __always_inline void switched_in(struct thread *thread, struct task_struct *task, __u64 now)
 {
 	wake_up(thread, task, now);
 	if (thread->call != CALL_NONE && thread->unhooked && thread->first_stop)
-		finish_call(thread, task, task->nvcsw, RESULT_UNKNOWN, now);
+		end_unhooked_call(thread, task, now);
 	thread->state = THREAD_RUNNING;
 	end_turn(thread, task, now, thread->read_by_clock);
 	check_task(thread, task, now);
