@@ -230,7 +230,7 @@ fn threshold() -> Result<Outcome> {
         return skip(reason);
     }
     let mut latency = punctual(["latency", "--measure", "off", "--threshold", "1500us", "--"]);
-    latency.args([&workload("kept_waiting"), "--rounds", "100000", "--busy-us", "2000", "--cpu", "0"]);
+    latency.args([&workload("kept_waiting"), "--rounds", "200", "--busy-us", "2000", "--cpu", "0"]);
     let ended = run(latency)?;
     ended.expect_code(0)?;
     ensure!(ended.stdout.contains("not below the threshold"), "nothing was kept: {}", ended.all());
