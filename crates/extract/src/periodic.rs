@@ -17,6 +17,7 @@
 //! in Python.
 
 pub(crate) mod choice;
+mod joined;
 mod late;
 mod lateness;
 mod layers;
@@ -33,6 +34,7 @@ use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
 use scan::Scan;
 use score::Gap;
 use segment::{Entry, Segment};
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use tail::{AROUND, BLOCK, Tail};
 
@@ -56,7 +58,7 @@ const CAP: usize = 1_024;
 const SLACK: usize = 2_048;
 
 /// Late releases beyond the [`late::MOST`] before some are given up.
-const SPARE_LATE: usize = 64;
+const SPARE_LATE: usize = 32;
 
 /// Most disturbed releases kept: the last ones.
 const MOST_DISTURBED: usize = 32;
@@ -175,12 +177,21 @@ impl PeriodicSummary {
     #[inline]
     fn take(&mut self, entry: Entry) {
         if self.head.len() < AROUND {
-            self.head.push(entry);
+            self.keep_first(entry);
         }
         self.tail.push(entry);
         if self.tail.is_full() {
             self.take_block();
         }
+    }
+
+    #[cold]
+    fn keep_first(&mut self, entry: Entry) {
+        if self.head.len() == self.head.capacity() {
+            // Most streams of a thread have only a few releases.
+            self.head.reserve_exact(if self.head.is_empty() { 3 } else { AROUND - self.head.len() });
+        }
+        self.head.push(entry);
     }
 
     /// Moves the block into segments.
@@ -252,6 +263,10 @@ impl PeriodicSummary {
         } else {
             if let Some(last) = self.segments.last_mut() {
                 last.settle();
+            }
+            if self.segments.len() == self.segments.capacity() {
+                // Most streams need only one.
+                self.segments.reserve_exact(self.segments.len().clamp(1, 4));
             }
             self.segments.push(segment);
             if self.segments.len() > CUTS + 1 {
@@ -405,6 +420,9 @@ impl PeriodicSummary {
     }
 }
 
+/// How late a release is, its segment and its index there: of equals the first is the greatest.
+type Rank = (u64, Reverse<(usize, i64)>);
+
 /// If more than so many late releases are kept one by one, gives up all but the latest [`late::MOST`], of
 /// equals the first; returns how late those are at least.
 fn give_up(segments: &mut [Segment], most: usize) -> Option<u64> {
@@ -412,11 +430,16 @@ fn give_up(segments: &mut [Segment], most: usize) -> Option<u64> {
     if kept <= most.max(late::MOST) {
         return None;
     }
-    let mut all: Vec<(u64, Reverse<(usize, i64)>)> = Vec::with_capacity(kept);
-    for (number, segment) in segments.iter().enumerate() {
-        all.extend(segment.late.iter().map(|late| (late.by(), Reverse((number, late.x())))));
+    thread_local! {
+        static RANKS: RefCell<Vec<Rank>> = RefCell::default();
     }
-    let least = *all.select_nth_unstable_by(late::MOST - 1, |a, b| b.cmp(a)).1;
+    let least = RANKS.with_borrow_mut(|ranks| {
+        ranks.clear();
+        for (number, segment) in segments.iter().enumerate() {
+            ranks.extend(segment.late.iter().map(|late| (late.by(), Reverse((number, late.x())))));
+        }
+        *ranks.select_nth_unstable_by(late::MOST - 1, |a, b| b.cmp(a)).1
+    });
     for (number, segment) in segments.iter_mut().enumerate() {
         segment.give_up(|late| (late.by(), Reverse((number, late.x()))) < least);
     }

@@ -39,6 +39,52 @@ impl Default for Stratum {
     }
 }
 
+/// Strata, by the number of binary digits of the distance from the middle; more than there can be count as
+/// one fewer.
+const STRATA: usize = 64;
+
+/// The strata that have releases.
+#[derive(Clone, Debug)]
+struct Strata {
+    /// The place of each in `all`, or one that is in none.
+    places: [u8; STRATA],
+    all: Vec<Stratum>,
+}
+
+impl Default for Strata {
+    fn default() -> Strata {
+        Strata { places: [u8::MAX; STRATA], all: Vec::new() }
+    }
+}
+
+impl Strata {
+    #[inline]
+    fn get(&mut self, digits: usize) -> &mut Stratum {
+        let digits = digits.min(STRATA - 1);
+        if usize::from(self.places[digits]) >= self.all.len() {
+            self.begin(digits);
+        }
+        &mut self.all[usize::from(self.places[digits])]
+    }
+
+    #[cold]
+    fn begin(&mut self, digits: usize) {
+        self.places[digits] = self.all.len() as u8;
+        self.all.reserve_exact(1);
+        self.all.push(Stratum::default());
+    }
+
+    fn merge(&mut self, later: &Strata, number: u64, y: i64) {
+        for (digits, place) in later.places.iter().enumerate() {
+            if let Some(theirs) = later.all.get(usize::from(*place)) {
+                let mine = self.get(digits);
+                mine.count += theirs.count;
+                theirs.kept.iter().for_each(|(key, latest)| mine.keep(key.moved(number), latest + y));
+            }
+        }
+    }
+}
+
 /// Binary digits of a release's number.
 const NUMBER: u32 = 40;
 
@@ -77,6 +123,10 @@ impl Stratum {
             return;
         }
         if self.kept.len() < MOST {
+            if self.kept.len() == self.kept.capacity() {
+                // Most streams of a thread have only a few releases.
+                self.kept.reserve_exact(if self.kept.is_empty() { 2 } else { MOST - self.kept.len() });
+            }
             self.kept.push((key, latest));
         } else if let Some(greatest) = self.kept.iter_mut().find(|kept| kept.0 == self.limit) {
             *greatest = (key, latest);
@@ -92,8 +142,7 @@ impl Stratum {
 pub(crate) struct Lateness {
     /// Lateness after known arrivals.
     known: Times,
-    /// Indexed by the number of binary digits of the distance from the middle.
-    strata: Vec<Stratum>,
+    strata: Strata,
     /// Number of releases.
     count: u64,
     /// The first two and the last two releases (fewer if there are fewer), some of whose neighbours are not
@@ -144,29 +193,14 @@ impl Lateness {
         let distance = middle.wrapping_sub(before);
         let bend = distance.wrapping_sub(after.wrapping_sub(middle));
         let stratum = (u64::BITS - bend.unsigned_abs().leading_zeros()) as usize;
-        if stratum >= self.strata.len() {
-            self.add_strata(stratum + 1);
-        }
-        self.strata[stratum].take(Key::new(hash(distance, bend), self.count - 1), middle);
-    }
-
-    #[cold]
-    fn add_strata(&mut self, strata: usize) {
-        self.strata.reserve_exact(strata - self.strata.len());
-        self.strata.resize_with(strata, Stratum::default);
+        self.strata.get(stratum).take(Key::new(hash(distance, bend), self.count - 1), middle);
     }
 
     /// Appends a piece that follows this one, `y` later.
     pub fn merge(&mut self, later: &Lateness, y: i64) {
         let number = self.count;
         self.known.merge(&later.known);
-        if self.strata.len() < later.strata.len() {
-            self.strata.resize_with(later.strata.len(), Stratum::default);
-        }
-        for (mine, theirs) in self.strata.iter_mut().zip(&later.strata) {
-            mine.count += theirs.count;
-            theirs.kept.iter().for_each(|(key, latest)| mine.keep(key.moved(number), latest + y));
-        }
+        self.strata.merge(&later.strata, number, y);
         let moved = |place: Place| Place { latest: place.latest + y, ..place };
         for place in later.first.into_iter().take(later.count.min(2) as usize) {
             self.follow(moved(place));
@@ -187,7 +221,7 @@ impl Lateness {
         let grid = grid?;
         let mut values: Vec<(u64, u64)> =
             self.known.values().into_iter().map(|(value, count)| (value, count * PARTS)).collect();
-        for stratum in &self.strata {
+        for stratum in &self.strata.all {
             for (key, latest) in &stratum.kept {
                 let weight = u128::from(stratum.count) * u128::from(PARTS) / stratum.kept.len() as u128;
                 values.push((grid.lateness(key.number(), *latest)?, weight as u64));

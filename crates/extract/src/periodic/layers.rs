@@ -64,9 +64,10 @@ impl Layers {
             }
             None => keep = Places::all(ys.len()).without(without),
         }
-        keep.each(|at| self.points.push(point(at)));
-        if self.points.len() >= self.reduced + ROOM {
-            self.reduce();
+        if self.points.len() + keep.len() < self.reduced + ROOM {
+            keep.each(|at| self.points.push(point(at)));
+        } else {
+            self.reduce(|points| keep.each(|at| points.push(point(at))));
         }
     }
 
@@ -95,13 +96,12 @@ impl Layers {
         Some((line, lowest, last.x + (last.x - first.x) / 2))
     }
 
-    /// Adds points between the others. Both are in order of x.
-    pub fn insert(&mut self, points: impl Iterator<Item = Point>) {
-        self.points.extend(points);
-        self.points.sort_by_key(|point| point.x);
-        if self.points.len() >= self.reduced + ROOM {
-            self.reduce();
-        }
+    /// Adds points between the others. Both are in order of x, which differs.
+    pub fn insert(&mut self, added: impl Iterator<Item = Point>) {
+        self.reduce(|points| {
+            points.extend(added);
+            points.sort_unstable_by_key(|point| point.x);
+        });
     }
 
     /// All points that matter, and perhaps more.
@@ -118,7 +118,7 @@ impl Layers {
     pub fn append(&mut self, later: &Layers, x: i64, y: i64) {
         self.points.extend(later.points.iter().map(|point| Point { x: point.x + x, y: point.y + y }));
         if self.points.len() >= self.reduced + ROOM {
-            self.reduce();
+            self.reduce(|_| ());
         }
     }
 
@@ -152,10 +152,11 @@ impl Layers {
         is_cut
     }
 
-    /// Drops points that do not matter.
-    fn reduce(&mut self) {
+    /// Adds points, and drops those that do not matter.
+    fn reduce(&mut self, add: impl FnOnce(&mut Vec<Point>)) {
         let new = self.reduced;
         self.reduce_with(|points, depth, matters| {
+            add(points);
             matters.look(points, depth, 0, |point| *point);
             matters.leave_out(points);
             // A run of points along a line that is not the one from the first to the last: each of them is
@@ -169,17 +170,25 @@ impl Layers {
             }
         });
         if self.points.capacity() < self.reduced + ROOM {
-            self.points.reserve_exact(ROOM + ROOM / 2);
+            self.points.reserve_exact(ROOM + ROOM / 8);
         } else if self.points.capacity() > self.reduced + 3 * ROOM {
-            self.points.shrink_to(self.reduced + ROOM + ROOM / 2);
+            self.points.shrink_to(self.reduced + ROOM + ROOM / 8);
         }
     }
 
+    /// Reduces the points where there is room for all those of a block.
     fn reduce_with(&mut self, reduce: impl FnOnce(&mut Vec<Point>, usize, &mut Matters)) {
         thread_local! {
-            static MATTERS: RefCell<Matters> = RefCell::default();
+            static WORK: RefCell<(Vec<Point>, Matters)> = RefCell::default();
         }
-        MATTERS.with_borrow_mut(|matters| reduce(&mut self.points, self.depth.into(), matters));
+        WORK.with_borrow_mut(|(points, matters)| {
+            points.clear();
+            points.extend_from_slice(&self.points);
+            reduce(points, self.depth.into(), matters);
+            self.points.clear();
+            self.points.reserve_exact(points.len());
+            self.points.extend_from_slice(points);
+        });
         self.reduced = self.points.len();
     }
 }

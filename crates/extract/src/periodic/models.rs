@@ -2,8 +2,9 @@
 
 use crate::hull::{self, Point};
 use crate::periodic::choice::{self, Candidate};
+use crate::periodic::joined::{Joined, Located};
 use crate::periodic::lateness::{Grid, Starts};
-use crate::periodic::resolve::{self, Evidence, Joined, Located};
+use crate::periodic::resolve::{self, Evidence};
 use crate::periodic::score::{self, Gap, REACH};
 use crate::periodic::segment::{EARLY, Entry, LATE, Segment};
 use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late};

@@ -7,8 +7,8 @@
 //! description wins; the one without slips takes part.
 
 use crate::hull::{self, Point};
-use crate::periodic::layers::Matters;
-use crate::periodic::segment::{EARLY, LATE, LOWEST, Segment, Squares, Sums};
+use crate::periodic::joined::{Joined, Located, NEXT, estimates_of, middle_edge, slope};
+use crate::periodic::segment::{EARLY, Segment, Squares};
 use crate::ratio::Ratio;
 use std::f64::consts::LN_10;
 use std::rc::Rc;
@@ -19,6 +19,10 @@ pub(crate) const KAPPA: f64 = 50.0;
 /// Digits that a slip costs, and a release that is left out.
 const SLIP: f64 = 0.5;
 const LEFT_OUT: f64 = 3.0;
+
+/// Digits that it costs to distrust a release, which may belong to the activation before: late by nearly a
+/// period it looks early, where activations were skipped.
+const DISTRUSTED: f64 = 1.0;
 
 /// With a greater mean lateness, in periods, slips are meaningless.
 const MOST_LATE: f64 = 0.6;
@@ -56,156 +60,6 @@ pub(crate) fn spare(releases: i64) -> usize {
     if releases < 20 { 0 } else { (releases / 1_000).clamp(1, EARLY as i64) as usize }
 }
 
-/// A point and its segment: together with the index, that identifies a release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Located {
-    pub point: Point,
-    pub segment: usize,
-}
-
-impl Located {
-    pub fn is(&self, other: &Located) -> bool {
-        (self.segment, self.point.x) == (other.segment, other.point.x)
-    }
-}
-
-/// Segments joined with given shifts.
-#[derive(Debug)]
-pub(crate) struct Joined {
-    pub low: Vec<Located>,
-    /// The same as `low` if empty.
-    pub floor: Vec<Located>,
-    /// Mirrored.
-    pub high: Vec<Located>,
-    /// Late releases kept one by one, mirrored.
-    pub late: Vec<Located>,
-    pub sums: Sums,
-    /// The first release's evidence.
-    base: i64,
-}
-
-impl Joined {
-    pub fn new(segments: &[Segment], shifts: &[i64]) -> Joined {
-        let mut joined = Joined {
-            low: Vec::new(),
-            floor: Vec::new(),
-            high: Vec::new(),
-            late: Vec::new(),
-            sums: Sums::default(),
-            base: 0,
-        };
-        let has_floor = segments.iter().any(|segment| segment.floor.is_some());
-        let mut start = 0;
-        for (number, segment) in segments.iter().enumerate() {
-            let x = start + shifts[number] - shifts[0];
-            let locate = |points: &[Point], into: &mut Vec<Located>| {
-                into.extend(
-                    points
-                        .iter()
-                        .map(|point| Located { point: Point { x: point.x + x, ..*point }, segment: number }),
-                );
-            };
-            locate(segment.low.points(), &mut joined.low);
-            locate(segment.high.points(), &mut joined.high);
-            if has_floor {
-                locate(segment.floor.as_ref().unwrap_or(&segment.low).points(), &mut joined.floor);
-            }
-            joined.sums.append(&segment.sums.moved(x, 0));
-            locate_late(segment, x, number, &mut joined.late);
-            start += segment.span;
-        }
-        // After an extra release, indices occur twice.
-        joined.low.sort_by_key(|located| (located.point.x, located.point.y));
-        joined.floor.sort_by_key(|located| (located.point.x, located.point.y));
-        joined.high.sort_by_key(|located| (located.point.x, located.point.y));
-        joined.base = joined.low.first().map_or(0, |first| first.point.y);
-        thin(&mut joined.low, LOWEST);
-        thin(&mut joined.floor, LOWEST);
-        thin(&mut joined.high, LATE + 1);
-        joined
-    }
-
-    /// Floors of all releases that can be lowest.
-    pub fn floor(&self) -> &[Located] {
-        if self.floor.is_empty() { &self.low } else { &self.floor }
-    }
-
-    /// Periods suggested by the lowest points: by all of them, then without the lowest, and so on.
-    fn estimates(&self, count: usize) -> Vec<Ratio> {
-        estimates(
-            self.low.iter().map(|located| located.point).collect(),
-            (self.sums.x, self.sums.count),
-            count,
-        )
-    }
-
-    /// The lowest points relative to a line of this slope, the lowest first.
-    fn lowest(&self, period: f64) -> Vec<Located> {
-        let base = self.base;
-        let mut phases: Vec<(f64, Located)> = self
-            .low
-            .iter()
-            .map(|located| ((located.point.y - base) as f64 - period * located.point.x as f64, *located))
-            .collect();
-        phases.sort_by(|a, b| {
-            a.0.total_cmp(&b.0).then((a.1.point.x, a.1.point.y).cmp(&(b.1.point.x, b.1.point.y)))
-        });
-        phases.into_iter().map(|(_, located)| located).collect()
-    }
-}
-
-fn locate_late(segment: &Segment, x: i64, number: usize, into: &mut Vec<Located>) {
-    into.extend(
-        segment
-            .late
-            .iter()
-            .map(|late| Located { point: Point { x: late.x() + x, y: -late.latest }, segment: number }),
-    );
-}
-
-/// Drops points that do not matter once all segments are joined.
-fn thin(points: &mut Vec<Located>, depth: usize) {
-    let mut matters = Matters::default();
-    matters.look(points, depth, 0, |located| located.point);
-    matters.leave_out(points);
-}
-
-/// The slope of the hull's edge at the mean index; then that without the point whose removal raises the hull
-/// there most, and so on.
-fn estimates(mut points: Vec<Point>, (sum_x, releases): (i128, i64), count: usize) -> Vec<Ratio> {
-    let mean = sum_x as f64 / releases as f64;
-    let middle =
-        |points: &[Point]| middle_edge(&hull::lower(points.iter().copied()), sum_x, i128::from(releases));
-    let base = points.first().map_or(0, |first| first.y);
-    let height = |points: &[Point]| {
-        middle(points).map_or(f64::NEG_INFINITY, |[a, b]| {
-            (a.y - base) as f64 + (mean - a.x as f64) * ((b.y - a.y) as f64 / (b.x - a.x) as f64)
-        })
-    };
-    let mut found = Vec::new();
-    for _ in 0..count {
-        let Some(edge) = middle(&points) else { break };
-        found.extend(slope(edge).filter(|slope| !found.contains(slope)));
-        let [mut left, mut right] = [points.clone(), points];
-        left.retain(|point| *point != edge[0]);
-        right.retain(|point| *point != edge[1]);
-        points = if height(&left) >= height(&right) { left } else { right };
-    }
-    found
-}
-
-/// The edge of a hull at the mean index, `sum / count`.
-fn middle_edge(hull: &[Point], sum: i128, count: i128) -> Option<[Point; 2]> {
-    let edge = hull.windows(2).find(|edge| sum <= i128::from(edge[1].x) * count && edge[1].x > edge[0].x)?;
-    Some([edge[0], edge[1]])
-}
-
-/// The slope of an edge, an estimate of the period. `None` unless it is above zero.
-fn slope([a, b]: [Point; 2]) -> Option<Ratio> {
-    let slope = Ratio::new(i128::from(b.y) - i128::from(a.y), i128::from(b.x) - i128::from(a.x))?;
-    slope.is_positive().then_some(slope)
-}
-
 /// Mean distance of releases in the longest segment: long silences and slips lie between segments.
 pub(crate) fn mean_gap(segments: &[Segment]) -> f64 {
     let points = longest(segments).map_or(&[][..], |at| segments[at].low.points());
@@ -233,7 +87,7 @@ pub(crate) struct Evidence {
     pub mean_lateness: f64,
     from_middle: Vec<f64>,
     above: Vec<f64>,
-    lowest: f64,
+    least: f64,
     length: f64,
     /// How far above the estimate the period is expected, if all releases tell more than the lowest.
     expected: Option<f64>,
@@ -256,7 +110,7 @@ impl Evidence {
             .zip(&self.from_middle)
             .map(|(above, x)| above - tilt * x)
             .fold(f64::INFINITY, f64::min);
-        let drop = self.lowest - tilted;
+        let drop = self.least - tilted;
         match self.mean_lateness {
             lateness if lateness > 0.0 => self.count * drop / lateness,
             _ if drop <= 0.0 => 0.0,
@@ -279,11 +133,11 @@ impl Evidence {
 /// By how much the period from least squares over all releases exceeds the estimate, and the variance of
 /// that. `None` for very many releases, where the sums would not be exact; the lowest ones then tell more
 /// anyway.
-fn rise_of_all(joined: &Joined, left_out: &[Located], estimate: Ratio) -> Option<(f64, f64)> {
-    let count = i128::from(joined.sums.count) - left_out.len() as i128;
+fn rise_of_all(joined: &Joined, set_aside: &[Located], estimate: Ratio) -> Option<(f64, f64)> {
+    let count = i128::from(joined.sums.count) - set_aside.len() as i128;
     let whole = estimate.rounded_half_even();
     let (mut x, mut y, mut squares) = (joined.sums.x, joined.sums.y, joined.sums.squares);
-    for Located { point, .. } in left_out {
+    for Located { point, .. } in set_aside {
         x -= i128::from(point.x);
         y -= i128::from(point.y);
         let of_point = Squares::of(point.x, point.y);
@@ -319,19 +173,27 @@ struct Resolver<'a> {
     /// Latest bounds of what is known not to be releases.
     not_releases: &'a [i64],
     best: Option<Evidence>,
+    /// Whether releases may be distrusted.
+    is_distrusting: bool,
     seen: Vec<Vec<i64>>,
 }
 
 /// The evidence with the shortest description. `None` if nothing rises.
 pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, not_releases: &[i64]) -> Option<Evidence> {
     let count = segments.iter().map(|segment| segment.sums.count).sum();
-    let mut resolver =
-        Resolver { segments, count, knows_arrivals, not_releases, best: None, seen: Vec::new() };
+    let mut resolver = Resolver {
+        segments,
+        count,
+        knows_arrivals,
+        not_releases,
+        best: None,
+        is_distrusting: false,
+        seen: Vec::new(),
+    };
     resolver.consider(vec![0; segments.len()]);
     if let Some(longest) = longest(segments).filter(|_| segments.len() > 1) {
         let longest = &segments[longest];
-        let starts =
-            estimates(longest.low.points().to_vec(), (longest.sums.x, longest.sums.count), spare(count) + 1);
+        let starts = estimates_of(longest, spare(count) + 1);
         for period in starts.iter().map(|slope| slope.as_f64()).chain([mean_gap(segments)]) {
             let mut period = Some(period).filter(|period| *period > 0.0);
             for _ in 0..MOST_ROUNDS {
@@ -344,6 +206,7 @@ pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, not_releases: 
             }
         }
     }
+    resolver.distrust();
     resolver.best
 }
 
@@ -352,49 +215,68 @@ impl Resolver<'_> {
     /// they suggest.
     fn consider(&mut self, shifts: Vec<i64>) -> Option<f64> {
         let joined = Rc::new(Joined::new(self.segments, &shifts));
-        let not_releases: Vec<Located> =
-            joined.low.iter().filter(|low| self.not_releases.contains(&low.point.y)).copied().collect();
+        let not_releases = self.not_releases_of(&joined);
         let periods = joined.estimates(spare(self.count) + 1);
         for period in &periods {
             let mut order = joined.lowest(period.as_f64());
             order.retain(|low| !not_releases.iter().any(|other| other.is(low)));
             for out in 0..=spare(self.count).min(order.len()) {
-                if let Some(evidence) = self.evidence(&joined, &shifts, *period, &order[..out], &not_releases)
-                {
-                    if self.best.as_ref().is_none_or(|best| evidence.length < best.length) {
-                        self.best = Some(evidence);
-                    }
-                }
+                self.add(self.evidence(&joined, &shifts, *period, &order[..out], &not_releases));
             }
         }
         self.seen.push(shifts);
         periods.first().map(|period| period.as_f64())
     }
 
-    /// `None` if not credible.
+    fn not_releases_of(&self, joined: &Joined) -> Vec<Located> {
+        joined.low.iter().filter(|low| self.not_releases.contains(&low.point.y)).copied().collect()
+    }
+
+    /// Distrusts the lowest releases of the best evidence, as far as that shortens the description. Only after
+    /// the shifts are known, or any sporadic stream would have slips.
+    fn distrust(&mut self) {
+        let Some(best) = self.best.as_ref().filter(|best| best.joined.has_slips) else { return };
+        let (joined, shifts, estimate) = (Rc::clone(&best.joined), best.shifts.clone(), best.estimate);
+        let not_releases = self.not_releases_of(&joined);
+        self.is_distrusting = true;
+        let mut lowest = Vec::new();
+        for gone in joined.lowering(&not_releases) {
+            lowest.extend(gone);
+            self.add(self.evidence(&joined, &shifts, estimate, &lowest, &not_releases));
+        }
+    }
+
+    fn add(&mut self, evidence: Option<Evidence>) {
+        if let Some(evidence) = evidence {
+            if self.best.as_ref().is_none_or(|best| evidence.length < best.length) {
+                self.best = Some(evidence);
+            }
+        }
+    }
+
+    /// The evidence without the lowest releases. `None` if not credible.
     fn evidence(
         &self,
         joined: &Rc<Joined>,
         shifts: &[i64],
         estimate: Ratio,
-        left_out: &[Located],
+        lowest: &[Located],
         not_releases: &[Located],
     ) -> Option<Evidence> {
-        let early = left_out.len();
-        let left_out = [left_out, not_releases].concat();
-        let count = i128::from(self.count) - left_out.len() as i128;
+        let set_aside = [lowest, not_releases].concat();
+        let count = i128::from(self.count) - set_aside.len() as i128;
         let points: Vec<Point> = joined
             .low
             .iter()
-            .filter(|low| !left_out.iter().any(|out| out.is(low)))
+            .filter(|low| !set_aside.iter().any(|out| out.is(low)))
             .map(|located| located.point)
             .collect();
-        let sum_x = joined.sums.x - left_out.iter().map(|out| i128::from(out.point.x)).sum::<i128>();
-        let sum_y = joined.sums.y - left_out.iter().map(|out| i128::from(out.point.y)).sum::<i128>();
+        let sum_x = joined.sums.x - set_aside.iter().map(|out| i128::from(out.point.x)).sum::<i128>();
+        let sum_y = joined.sums.y - set_aside.iter().map(|out| i128::from(out.point.y)).sum::<i128>();
         if count < 3 {
             return None;
         }
-        let estimate = if left_out.is_empty() {
+        let estimate = if set_aside.is_empty() {
             estimate
         } else {
             middle_edge(&hull::lower(points.iter().copied()), sum_x, count).and_then(slope)?
@@ -407,32 +289,37 @@ impl Resolver<'_> {
         let above: Vec<f64> = points.iter().map(above_line).collect();
         let from_middle =
             points.iter().map(|point| (i128::from(point.x) * count - sum_x) as f64 / count as f64).collect();
-        let lowest = above.iter().copied().fold(f64::INFINITY, f64::min);
+        let least = above.iter().copied().fold(f64::INFINITY, f64::min);
         let y = sum_y - count * i128::from(base);
         let mean = match (y.checked_mul(estimate.denominator()), sum_x.checked_mul(estimate.numerator())) {
             (Some(y), Some(x)) => (y - x) as f64 / (estimate.denominator() as f64 * count as f64),
             // Years of observation: the rounding of floats no longer matters.
             _ => y as f64 / count as f64 - estimate.as_f64() * (sum_x as f64 / count as f64),
         };
-        let mean_lateness = (mean - lowest).max(0.0);
+        let mean_lateness = (mean - least).max(0.0);
         let period = estimate.as_f64();
         let slips = shifts.windows(2).filter(|pair| pair[0] != pair[1]).count();
         if slips > 0 && mean_lateness > MOST_LATE * period {
             return None;
         }
-        let depth = lowest
-            - left_out[..early].iter().map(|out| above_line(&out.point)).fold(f64::NEG_INFINITY, f64::max);
         let mut sorted = above.clone();
         sorted.sort_by(f64::total_cmp);
-        let apart = sorted[(EARLY - early).min(sorted.len() - 1)] - lowest;
-        if depth < (CLEAR * apart).max(mean_lateness.min(period / 20.0)) {
+        // The spacing of so many next ones tells how much the lowest say.
+        let others = if self.is_distrusting { NEXT } else { EARLY.saturating_sub(lowest.len()) };
+        let apart = sorted[others.min(sorted.len() - 1)] - least;
+        let clear = (CLEAR * apart).max(mean_lateness.min(period / 20.0));
+        let is_clear = |low: &&Located| least - above_line(&low.point) >= clear;
+        let mut left_out: Vec<Located> = lowest.iter().filter(is_clear).copied().collect();
+        let (early, distrusted) = (left_out.len(), lowest.len() - left_out.len());
+        if early > spare(self.count) || distrusted > 0 && !self.is_distrusting {
             return None;
         }
-        let spacing = (EARLY > early).then(|| apart / (EARLY - early) as f64);
+        left_out.extend(not_releases);
+        let spacing = (others > 0).then(|| apart / others as f64);
         let expected = spacing
             .filter(|spacing| spacing * count as f64 > SPARSE * mean_lateness)
             .and_then(|spacing| {
-                rise_of_all(joined, &left_out, estimate).map(|(rise, variance)| (spacing, rise, variance))
+                rise_of_all(joined, &set_aside, estimate).map(|(rise, variance)| (spacing, rise, variance))
             })
             .map(|(spacing, rise, variance)| {
                 let of_lowest = HULL_ERROR * spacing / count as f64;
@@ -441,7 +328,7 @@ impl Resolver<'_> {
         let drift = if self.knows_arrivals && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
         let digit = self.digit(mean_lateness, period);
         let length = count as f64 * mean_lateness.max(period / GRID).ln()
-            + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64);
+            + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64 + DISTRUSTED * distrusted as f64);
         let (joined, shifts, count) = (Rc::clone(joined), shifts.to_vec(), count as f64);
         Some(Evidence {
             joined,
@@ -452,7 +339,7 @@ impl Resolver<'_> {
             mean_lateness,
             from_middle,
             above,
-            lowest,
+            least,
             length,
             expected,
             drift,

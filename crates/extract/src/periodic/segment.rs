@@ -16,6 +16,9 @@ pub(crate) const LATE: usize = 4;
 /// and the next one.
 pub(crate) const LOWEST: usize = EARLY + 2;
 
+/// Room for the late releases of a stream, before some are given up.
+const ROOM_LATE: usize = late::MOST + 64;
+
 /// A release, relative to the first one of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
@@ -255,9 +258,14 @@ impl Segment {
 
     #[inline(never)]
     fn keep_late(&mut self, late: Late) {
-        if self.late.len() == self.late.capacity() {
-            // Few are ever kept at once.
-            self.late.reserve_exact(self.late.len().clamp(4, 64));
+        let kept = self.late.len();
+        if kept == self.late.capacity() {
+            // Few streams ever keep many.
+            self.late.reserve_exact(if kept < 64 {
+                kept.max(4)
+            } else {
+                ROOM_LATE.saturating_sub(kept).max(64)
+            });
         }
         self.late.push(late);
     }
@@ -284,8 +292,8 @@ impl Segment {
         let gone = self.late.iter().filter(|late| is_given_up(late));
         self.high.insert(gone.map(|late| Point { x: late.x(), y: -late.latest }));
         self.late.retain(|late| !is_given_up(late));
-        if self.late.capacity() > late::MOST + BLOCK / 2 {
-            self.late.shrink_to(late::MOST + BLOCK / 4);
+        if self.late.capacity() > ROOM_LATE {
+            self.late.shrink_to(ROOM_LATE);
         }
     }
 

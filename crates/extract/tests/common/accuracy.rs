@@ -46,6 +46,7 @@ pub const ROWS: &[Row] = &[
     row(14, "up to 20 stalls of up to 12 periods", 144, 144, |_, random| stalling(&GRAINS[1..], 0, random)),
     row(15, "the same, two activations skipped", 144, 144, |_, random| stalling(&GRAINS[1..], 2, random)),
     row(20, "the same two, ns periods", 72, 60, stalling_ns),
+    row(21, "30 to 40 stalls in which activations merge", 60, 60, merging),
     row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 58, stopped),
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
     row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
@@ -200,6 +201,30 @@ fn stalling(grains: &[u64], slips: usize, random: &mut Random) -> Simulated {
 
 fn stalling_ns(case: u64, random: &mut Random) -> Simulated {
     stalling(&GRAINS[..1], case as usize % 2 * 2, random)
+}
+
+/// What waits for an event that keeps no count: a semaphore, a condition variable, a signal.
+fn merging(_: u64, random: &mut Random) -> Simulated {
+    let period = random.log_uniform(1e6, 50e6) as u64 / 10_000 * 10_000;
+    let late = |random: &mut Random| {
+        let preempted = if random.below(10) == 0 { random.below(period * 2 / 5) } else { 0 };
+        30_000 + Lateness::Exponential.ns(random) + preempted
+    };
+    let count = 4_000 + random.below(5_000);
+    let late: Vec<u64> = (0..count).map(|_| late(random)).collect();
+    let mut trace = Simulated::periodic(whole(period), late);
+    let stalls = 30 + random.below(11) as usize;
+    // From the end, so that earlier places stay valid.
+    for (number, place) in trace.places(stalls, APART, random).into_iter().enumerate().rev() {
+        // Some end shortly before the next activation: does the release belong to that one?
+        let ns = if number % 4 == 0 {
+            period * (1 + random.below(3)) - random.below(period / 10)
+        } else {
+            random.below(3 * period)
+        };
+        trace.merge(place, ns as i64);
+    }
+    trace
 }
 
 fn stopped(_: u64, random: &mut Random) -> Simulated {

@@ -141,6 +141,16 @@ impl Simulated {
         self.hold(place, self.due(place) + ns);
     }
 
+    /// The machine stalls when the release at `place` is due; what was due in the meantime has one release.
+    pub fn merge(&mut self, place: usize, ns: i64) {
+        let until = self.at(place) + ns;
+        let merged = (place + 1..self.len()).take_while(|next| self.due(*next) <= until).count();
+        self.points[place].index = self.points[place + merged].index;
+        self.points.drain(place + 1..place + 1 + merged);
+        self.points[place].late = until - self.due(place);
+        self.skipped += merged as u64;
+    }
+
     /// Nothing is released before `until`, from `place` on.
     fn hold(&mut self, place: usize, until: i64) {
         let step = self.period_ns() / 20;

@@ -18,6 +18,8 @@ At a query (`infer`):
 3. Gaps that score less than SUSPICIOUS periods are closed. From a few starting periods, dynamic programming gives each segment its shift:
    being late by d costs n*ln(1 + d/mu), a slip SLIP digits, a low point LEFT_OUT digits. The joined hull gives a better period, until
    nothing changes. The shortest description wins, the one without slips included: n*ln(mean lateness) + digits for slips and low points.
+   Then releases that look early where activations were skipped are distrusted, if that makes the description shorter: late by nearly a period
+   they may belong to the activation before. The choice of the period does not look at them; models cover them.
    Known arrivals on a grid are no noisy evidence: there a digit costs ln 10, else KAPPA times as much.
 4. The period printed minimises digits(T)*KAPPA*ln 10 + n*D(T)/mu (see `candidates`); one that is no whole number of nanoseconds gives way
    to a whole one with no more jitter. Offset and jitter for T follow from the hulls, exactly. Typical jitter leaves out the latest releases
@@ -35,13 +37,15 @@ import math
 import random
 import sys
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, islice
 
 MOST_WIDE = 16  # windows that are remembered for being wide
 EARLY, LATE, CUTS, REACH = 4, 4, 32, 8  # most releases left out low and high; most open gaps; releases on each side that score one
 ONE_BY_ONE = 512  # most releases that are kept for being later than their neighbours
 KAPPA = 50  # so many releases say as much as one independent release
-SLIP, LEFT_OUT, NOT_WHOLE, FREQUENCY = 0.5, 3, 4, 2  # in digits: a slip, a release left out; surcharges for fractions and frequencies
+SLIP, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 3, 1, 4, 2  # in digits: a slip, a release left out, one distrusted; surcharges for fractions and frequencies
+MOST_DISTRUSTED, MOST_OF_SEGMENT, NEXT = 16, 2, 2  # releases that look early where activations were skipped: late by nearly a period, they
+# belong to the activation before; of each segment; and how many of the next lowest tell how far apart the lowest are
 SUSPICIOUS, MOST_LATE = 0.4, 0.6  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
 CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
@@ -84,20 +88,23 @@ def slope(edge):
     """The estimate of the period. None unless positive."""
     return max(Fraction(edge[1][2] - edge[0][2], edge[1][0] - edge[0][0]), 0) or None if edge else None
 
-def estimates(points, sum_x, n, count):
-    """The slope of the hull over the mean index; then that without the point whose absence raises the hull there most, and so on."""
-    mean, base, found = sum_x / n, points[0][2], []
+def lowered(points, sum_x, n):
+    """The edge of the hull over the mean index, and its end without which the hull is higher there; then the same without that end; and so on."""
+    mean, base = sum_x / n, points[0][2] if points else 0
     def edge_of(points):
         return middle_edge(lower_hull(points, EVIDENCE), Fraction(sum_x, n))
     def height(points):
         a, b = edge_of(points) or (None, None)
         return -math.inf if a is None else (a[2] - base) + (mean - a[0]) * ((b[2] - a[2]) / (b[0] - a[0]))
-    for _ in range(count):
-        if not (edge := edge_of(points)):
-            break
-        found.append(slope(edge))
+    while edge := edge_of(points):
         left, right = ([p for p in points if p[0] != end[0] or p[2] != end[2]] for end in edge)
-        points = left if height(left) >= height(right) else right
+        end, rest = (edge[0], left) if height(left) >= height(right) else (edge[1], right)
+        yield edge, [p for p in points if p[0] == end[0] and p[2] == end[2]]
+        points = rest
+
+def estimates(points, sum_x, n, count):
+    """The slope of the hull over the mean index; then that without the point whose absence raises the hull there most, and so on."""
+    found = [slope(edge) for edge, _ in islice(lowered(points, sum_x, n), count)]
     return [period for period in dict.fromkeys(found) if period]
 
 def phases(points, period, base, start=0):
@@ -137,6 +144,16 @@ class Segment:
 
     def estimates(self, count):
         return estimates(sorted(self.points, key=lambda p: (p[0], p[2])), self.sum_x, self.n, count)
+
+    def lowering(self, others):
+        """The releases that lower the hull most, in groups of equal ones, without the others; as long as each segment knows its lowest."""
+        points, count = sorted((p for p in self.points if p not in others), key=lambda p: (p[0], p[2])), {}
+        for _, gone in islice(lowered(points, self.sum_x, self.n), MOST_DISTRUSTED):
+            for p in gone:
+                count[self.of_segment[p]] = count.get(self.of_segment[p], 0) + 1
+            if max(count.values()) > MOST_OF_SEGMENT:
+                return
+            yield gone
 
     def lateness(self, line, period, base, start):
         return (self.sum_y - self.n * base - period * (self.sum_x + self.n * start)) / self.n - line
@@ -261,11 +278,12 @@ def mean_gap(segments):
 
 def joined(segments, shifts):
     whole = copy.deepcopy(segments[0])
-    whole.room = math.inf
-    for segment, before, after in zip(segments[1:], shifts, shifts[1:]):
+    whole.room, whole.of_segment = math.inf, {p: 0 for p in whole.points}
+    for number, (segment, before, after) in enumerate(zip(segments[1:], shifts, shifts[1:]), 1):
+        whole.of_segment.update({(p[0] + whole.span + after - before, *p[1:]): number for p in segment.points})
         whole.append(segment, after - before)
     whole.points.sort()  # after an extra release, indices are taken twice
-    whole.compress()
+    whole.has_slips = whole.skipped > 0 or any(shift != shifts[0] for shift in shifts)
     return whole
 
 def assign(segments, period, n, on_grid):
@@ -296,10 +314,10 @@ def assign(segments, period, n, on_grid):
     return [k - path[0] for k in path]
 
 class Evidence:
-    """The releases joined by some shifts, without those left out: what the choice of a period rests on."""
-    def __init__(self, whole, shifts, estimate, left_out, on_grid, forced):
-        out = left_out | forced
-        self.shifts, self.left_out, self.n, self.whole = shifts, out, whole.n - len(out), whole
+    """The releases joined by some shifts, without those set aside: what the choice of a period rests on."""
+    def __init__(self, whole, shifts, estimate, lowest, distrusting, on_grid, forced):
+        out, most_clear = lowest | forced, spare(whole.n)
+        self.shifts, self.set_aside, self.n, self.whole = shifts, out, whole.n - len(out), whole
         self.points, base = [p for p in whole.points if p not in out], whole.points[0][2]
         self.credible = self.n >= 3
         if not self.credible:
@@ -315,20 +333,23 @@ class Evidence:
         self.low = min(self.above)
         self.lateness = max(0.0, float(mean_y - t * mean_x) - self.low)
         slips = sum(a != b for a, b in zip(shifts, shifts[1:]))
-        depth = self.low - max((float(p[2] - base - t * p[0]) for p in left_out), default=-math.inf)
-        apart = sorted(self.above)[: EARLY + 1 - len(left_out)][-1] - self.low
-        self.credible = (not slips or self.lateness <= MOST_LATE * t) and depth >= max(CLEAR * apart, min(self.lateness, t / 20))
-        spacing, self.expected = apart / max(1, EARLY - len(left_out)), None
-        if len(left_out) < EARLY and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
+        others = NEXT if distrusting else EARLY - len(lowest)
+        apart = sorted(self.above)[: others + 1][-1] - self.low
+        clear = max(CLEAR * apart, min(self.lateness, t / 20))
+        early = {p for p in lowest if self.low - float(p[2] - base - t * p[0]) >= clear}
+        self.left_out, distrusted = early | forced, len(lowest) - len(early)
+        self.credible = (not slips or self.lateness <= MOST_LATE * t) and len(early) <= most_clear and (not distrusted or distrusting)
+        spacing, self.expected = apart / max(1, others), None
+        if others > 0 and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
             of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
             self.expected = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
         self.drift = float(t) * DRIFT if on_grid and self.lateness > EXACT else 0.0
         digit = math.log(10) * (1 if on_grid and self.lateness * GRID <= t else KAPPA)
-        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * len(left_out))
+        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * len(early) + DISTRUSTED * distrusted)
 
     def rise_of_all(self, base):
         """How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that."""
-        n, xs, ys = self.n, [p[0] for p in self.left_out], [p[2] for p in self.left_out]
+        n, xs, ys = self.n, [p[0] for p in self.set_aside], [p[2] for p in self.set_aside]
         xx, xy, yy = (a - sum(b) for a, b in zip(self.whole.squares, zip(*[(x * x, x * y, y * y) for x, y in zip(xs, ys)] or [(0,) * 3])))
         x, y, whole = self.whole.sum_x - sum(xs), self.whole.sum_y - sum(ys) - n * base, round(self.estimate)
         if n >= 2**20:
@@ -359,7 +380,7 @@ def resolve(segments, on_grid, forced_at):
         periods = whole.estimates(spare(n) + 1)
         for period in periods:
             order = [p for _, p in phases(whole.points, float(period), whole.points[0][2]) if p not in forced]
-            found.extend(Evidence(whole, shifts, period, set(order[:out]), on_grid, forced) for out in range(spare(n) + 1))
+            found.extend(Evidence(whole, shifts, period, set(order[:out]), False, on_grid, forced) for out in range(spare(n) + 1))
         return next(iter(periods), 0)
     consider([0] * len(segments))
     if len(segments) > 1:
@@ -368,7 +389,14 @@ def resolve(segments, on_grid, forced_at):
                 if period <= 0 or tuple(shifts := assign(segments, float(period), n, on_grid)) in seen:
                     break
                 period = consider(shifts)
-    return min((e for e in found if e.credible), key=lambda e: e.length, default=None)
+    best = min((e for e in found if e.credible), key=lambda e: e.length, default=None)
+    if not best or not best.whole.has_slips:
+        return best
+    forced, lowest, found = {p for p in best.whole.points if p[2] in forced_at}, set(), [best]
+    for gone in best.whole.lowering(forced):  # only after the shifts are known, or any sporadic stream would have slips
+        lowest.update(gone)
+        found.append(Evidence(best.whole, best.shifts, best.estimate, set(lowest), True, on_grid, forced))
+    return min((e for e in found if e.credible), key=lambda e: e.length)
 
 def digits(number):
     return len(str(number).rstrip("0"))
