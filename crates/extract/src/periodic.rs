@@ -307,8 +307,8 @@ impl PeriodicSummary {
         size
     }
 
-    /// Keeps memory bounded. When, and what is left, depends on the releases alone, not on the pieces they came
-    /// in: on their number, and on corners of hulls, since how many other points are kept may differ.
+    /// Keeps memory bounded. When, and what is left, depends on the releases alone, not on the pieces they
+    /// came in: on their number, and on corners of hulls, since how many other points are kept may differ.
     fn bound_points(&mut self) {
         let limit = if self.is_plain { 4 * CAP } else { MOST_POINTS };
         if self.count_points() <= limit {

@@ -232,8 +232,8 @@ impl Resolver<'_> {
         joined.low.iter().filter(|low| self.not_releases.contains(&low.point.y)).copied().collect()
     }
 
-    /// Distrusts the lowest releases of the best evidence, as far as that shortens the description. Only after
-    /// the shifts are known, or any sporadic stream would have slips.
+    /// Distrusts the lowest releases of the best evidence, as far as that shortens the description. Only
+    /// after the shifts are known, or any sporadic stream would have slips.
     fn distrust(&mut self) {
         let Some(best) = self.best.as_ref().filter(|best| best.joined.has_slips) else { return };
         let (joined, shifts, estimate) = (Rc::clone(&best.joined), best.shifts.clone(), best.estimate);
