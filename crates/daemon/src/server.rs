@@ -159,7 +159,7 @@ impl Server {
 
     /// At most once a minute: clients could fill the log otherwise.
     fn warn_of_descriptors(&mut self, error: &io::Error) {
-        if self.warned_at.is_none_or(|told| told.elapsed() > Duration::from_secs(60)) {
+        if self.warned_at.is_none_or(|warned| warned.elapsed() > Duration::from_secs(60)) {
             self.warned_at = Some(Instant::now());
             log::warning(&format!("refused a connection: {error} ({} are open)", self.connections.len()));
         }

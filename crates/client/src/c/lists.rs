@@ -33,8 +33,8 @@ struct Behind {
 }
 
 impl Behind {
-    fn keep(&mut self, said: &str) -> *const c_char {
-        self.texts.push(text(said));
+    fn keep(&mut self, value: &str) -> *const c_char {
+        self.texts.push(text(value));
         self.texts.last().map_or(ptr::null(), |text| text.as_ptr())
     }
 }

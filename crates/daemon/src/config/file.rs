@@ -244,12 +244,12 @@ impl Reader<'_> {
             }
             let plugin = self.plugin(table);
             if plugin.kind.is_edf() && !lift_realtime_limit {
-                let said = format!(
+                let message = format!(
                     "plugin '{}' refuses every spec as long as sched_rt_runtime_us is not -1, which \
                      kernel.lift_realtime_limit = false forbids to set",
                     plugin.name
                 );
-                self.warning(span.clone(), said);
+                self.warning(span.clone(), message);
             }
             for other in &plugins {
                 if let Some(message) = overlap(other, &plugin) {
@@ -316,11 +316,11 @@ impl Reader<'_> {
                 } else {
                     ""
                 };
-                let said = format!(
+                let message = format!(
                     "kind '{}' is unknown; expected \"EDF\", \"RM\", \"FP\" or \"RR\"{hint}",
                     kind.get_ref()
                 );
-                self.error(kind.span(), said);
+                self.error(kind.span(), message);
                 Kind::BuiltIn(punctual_schedule::Kind::Fp)
             }),
             (None, Some(object)) => Kind::Object(self.path_of(object)),
@@ -415,12 +415,12 @@ impl Reader<'_> {
         if number > 0.0 && number <= 1.0 {
             return number;
         }
-        let said = format!(
+        let message = format!(
             "utilization = {} is out of range; expected a share of each processor above 0 and at most 1, \
              such as 0.95",
             self.written(given)
         );
-        self.error(given.span(), said);
+        self.error(given.span(), message);
         0.0
     }
 }

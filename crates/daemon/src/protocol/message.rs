@@ -70,10 +70,10 @@ fn culprit<T: DeserializeOwned>(text: &str) -> String {
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut reader) else {
         return "parameters".into();
     };
-    let said = error.inner().to_string();
+    let problem = error.inner().to_string();
     let named = ["unknown field `", "missing field `", "duplicate field `"]
         .iter()
-        .find_map(|start| said.strip_prefix(start)?.split('`').next());
+        .find_map(|start| problem.strip_prefix(start)?.split('`').next());
     let place = error.path().to_string();
     match (place.as_str(), named) {
         (".", None) => "parameters".into(),

@@ -18,29 +18,30 @@ pub struct Object {
 impl Object {
     /// Opens an object. An error is a sentence that names it.
     pub fn open(path: &Path) -> Result<Object, String> {
-        let said = |why: String| format!("{}: {why}", path.display());
-        let file =
-            File::open(path).map_err(|error| said(format!("cannot be opened: {}", text::reason(&error))))?;
-        let about = file.metadata().map_err(|error| said(text::reason(&error)))?;
+        let failure = |why: String| format!("{}: {why}", path.display());
+        let file = File::open(path)
+            .map_err(|error| failure(format!("cannot be opened: {}", text::reason(&error))))?;
+        let about = file.metadata().map_err(|error| failure(text::reason(&error)))?;
         if !about.is_file() {
-            return Err(said("is not a regular file".into()));
+            return Err(failure("is not a regular file".into()));
         }
-        text::trusted(&about).map_err(&said)?;
+        text::trusted(&about).map_err(&failure)?;
         // By descriptor, so that what was looked at is what is loaded.
         let opened = unique_name(&file);
         // SAFETY: constructors of the object run. Its owner is root or whoever runs this, as was just seen,
         // so it may do as it likes.
-        let library = unsafe { Library::open(Some(&opened), RTLD_NOW | RTLD_LOCAL) }
-            .map_err(|error| said(format!("cannot be loaded: {}", reason(&error).replace(&opened, "it"))))?;
+        let library = unsafe { Library::open(Some(&opened), RTLD_NOW | RTLD_LOCAL) }.map_err(|error| {
+            failure(format!("cannot be loaded: {}", reason(&error).replace(&opened, "it")))
+        })?;
         // SAFETY: by punctual-plugin.h, the symbol is such a function.
         let symbol = unsafe { library.get::<unsafe extern "C" fn() -> *const CPlugin>(b"punctual_plugin\0") }
             .map_err(|_| {
-                said("does not export punctual_plugin (punctual-plugin.h), so it is not a plugin".into())
+                failure("does not export punctual_plugin (punctual-plugin.h), so it is not a plugin".into())
             })?;
         // SAFETY: as above; it takes nothing.
         let plugin = unsafe { symbol() };
         // SAFETY: it is null or what the header says.
-        let functions = unsafe { functions(plugin) }.map_err(&said)?;
+        let functions = unsafe { functions(plugin) }.map_err(&failure)?;
         Ok(Object { functions, _library: library })
     }
 }

@@ -77,13 +77,13 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
         }
         if chain.overwritten > 0 {
             let of = chain.reaction.as_ref().map_or(0, |reaction| reaction.distribution.count);
-            let said = format!(
+            let line = format!(
                 "{} of the {} had no reaction of {} own: the sink read a later datum as well, or instead.",
                 count(chain.overwritten),
                 counted(of, "datum").replace("datums", "data"),
                 if chain.overwritten == 1 { "its" } else { "their" }
             );
-            text += &paragraph(&said, page);
+            text += &paragraph(&line, page);
         }
     }
     let unknown: Vec<String> = flow

@@ -118,27 +118,27 @@ pub fn legend(flow: &Dataflow, page: &Page) -> String {
     }
     let (incomplete, missing) = (sum(|task| task.incomplete), sum(|task| task.missing_activations));
     if incomplete > 0 {
-        let said = format!(
+        let line = format!(
             "incomplete: {} without activation, start or stop in the trace; no figure counts them.",
             counted(incomplete, "instance")
         );
-        text += &paragraph(&said, page);
+        text += &paragraph(&line, page);
     }
     for task in flow.tasks.iter().filter(|task| task.unexplained > 0) {
-        let said = format!(
+        let line = format!(
             "{} of {} came without enough data at its inputs as declared: it has a condition of its own, or \
              the declaration of its inputs is wrong.",
             counted(task.unexplained, "activation"),
             visible(&task.name)
         );
-        text += &paragraph(&said, page);
+        text += &paragraph(&line, page);
     }
     if missing > 0 {
-        let said = format!(
+        let line = format!(
             "missing: at least {} absent from the trace, by their numbers; no curve spans one.",
             counted(missing, "activation")
         );
-        text += &paragraph(&said, page);
+        text += &paragraph(&line, page);
     }
     text
 }

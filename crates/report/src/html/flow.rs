@@ -103,89 +103,11 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
 
 /// What the figures leave out, and why.
 fn unfollowed(flow: &Dataflow) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut say = |number: u64, noun: &str, what: String| {
-        if number > 0 {
-            lines.push(format!("{} {what}", counted(number, noun)));
-        }
-    };
-    let was = |number: u64| agreeing(number, "was", "were");
-    let tasks = |of: fn(&FlowTask) -> u64| flow.tasks.iter().map(of).fold(0, u64::saturating_add);
-    let chains = |of: fn(&Chain) -> u64| flow.chains.iter().map(of).fold(0, u64::saturating_add);
-    say(
-        flow.discarded_events,
-        "event",
-        format!("{} discarded by the tracer for lack of room.", was(flow.discarded_events)),
-    );
-    say(
-        flow.missing_packets,
-        "packet",
-        format!("of the trace {} missing.", agreeing(flow.missing_packets, "is", "are")),
-    );
-    say(
-        flow.damaged_packets,
-        "packet",
-        format!(
-            "of the trace {} damaged; the damaged parts are left out.",
-            agreeing(flow.damaged_packets, "is", "are")
-        ),
-    );
-    let incomplete = tasks(|task| task.incomplete);
-    say(
-        incomplete,
-        "instance",
-        format!(
-            "of tasks {} no activation, start or stop in the trace; no figure counts them.",
-            agreeing(incomplete, "has", "have")
-        ),
-    );
-    let pushes = flow.channels.iter().map(|channel| channel.missing_pushes).fold(0, u64::saturating_add);
-    say(pushes, "push", format!("at least {} missing, by their numbers.", agreeing(pushes, "is", "are")));
-    let unexplained = tasks(|task| task.unexplained);
-    say(
-        unexplained,
-        "activation",
-        "came without enough data at the task's inputs as declared: the task has a condition of its own, or \
-         the declaration is wrong."
-            .into(),
-    );
-    let missing = tasks(|task| task.missing_activations);
-    say(
-        missing,
-        "activation",
-        format!("at least {} missing, by their numbers; no curve spans one.", agreeing(missing, "is", "are")),
-    );
-    let in_flight = tasks(|task| task.in_flight);
-    say(in_flight, "instance", "of tasks still active at the end of the trace.".into());
-    let lost = chains(|chain| chain.lost.saturating_add(chain.sinks_lost));
-    say(
-        lost,
-        "time",
-        "the path of a datum along a chain could not be followed: events are missing that could have changed \
-         it, or a channel on it is connected to a task twice."
-            .into(),
-    );
-    let incomplete = chains(|chain| chain.incomplete.saturating_add(chain.sinks_incomplete));
-    say(
-        incomplete,
-        "time",
-        "a datum reached an instance of a sink that has no start or stop in the trace.".into(),
-    );
-    let way = chains(|chain| chain.in_flight);
-    say(
-        way,
-        "source instance",
-        format!("of a chain had {} datum on the way at the end of the trace.", agreeing(way, "its", "their")),
-    );
-    let overtaken = chains(|chain| chain.overtaken);
-    say(
-        overtaken,
-        "source instance",
-        format!(
-            "of a chain pushed {} datum after the sink had read a later one.",
-            agreeing(overtaken, "its", "their")
-        ),
-    );
+    let left_out = [trace_losses(flow), task_losses(flow), chain_losses(flow)].concat().into_iter();
+    let mut lines: Vec<String> = left_out
+        .filter(|left_out| left_out.number > 0)
+        .map(|LeftOut { number, noun, what }| format!("{} {what}", counted(number, noun)))
+        .collect();
     let unknown: Vec<String> = flow
         .unknown_inputs()
         .into_iter()
@@ -195,6 +117,95 @@ fn unfollowed(flow: &Dataflow) -> Vec<String> {
         lines.push(crate::flow::unknown_inputs(&unknown));
     }
     lines
+}
+
+/// So many of something that figures leave out, and what happened to them.
+#[derive(Clone)]
+struct LeftOut {
+    number: u64,
+    noun: &'static str,
+    what: String,
+}
+
+fn left_out(number: u64, noun: &'static str, what: impl Into<String>) -> LeftOut {
+    LeftOut { number, noun, what: what.into() }
+}
+
+fn are(number: u64) -> &'static str {
+    agreeing(number, "is", "are")
+}
+
+fn trace_losses(flow: &Dataflow) -> Vec<LeftOut> {
+    let Dataflow { discarded_events, missing_packets, damaged_packets, .. } = *flow;
+    let pushes = flow.channels.iter().map(|channel| channel.missing_pushes).fold(0, u64::saturating_add);
+    let was = agreeing(discarded_events, "was", "were");
+    let damaged = are(damaged_packets);
+    vec![
+        left_out(discarded_events, "event", format!("{was} discarded by the tracer for lack of room.")),
+        left_out(missing_packets, "packet", format!("of the trace {} missing.", are(missing_packets))),
+        left_out(
+            damaged_packets,
+            "packet",
+            format!("of the trace {damaged} damaged; the damaged parts are left out."),
+        ),
+        left_out(pushes, "push", format!("at least {} missing, by their numbers.", are(pushes))),
+    ]
+}
+
+fn task_losses(flow: &Dataflow) -> Vec<LeftOut> {
+    let sum = |count: fn(&FlowTask) -> u64| flow.tasks.iter().map(count).fold(0, u64::saturating_add);
+    let incomplete = sum(|task| task.incomplete);
+    let missing = sum(|task| task.missing_activations);
+    let have = agreeing(incomplete, "has", "have");
+    vec![
+        left_out(
+            incomplete,
+            "instance",
+            format!("of tasks {have} no activation, start or stop in the trace; no figure counts them."),
+        ),
+        left_out(
+            sum(|task| task.unexplained),
+            "activation",
+            "came without enough data at the task's inputs as declared: the task has a condition of its \
+             own, or the declaration is wrong.",
+        ),
+        left_out(
+            missing,
+            "activation",
+            format!("at least {} missing, by their numbers; no curve spans one.", are(missing)),
+        ),
+        left_out(sum(|task| task.in_flight), "instance", "of tasks still active at the end of the trace."),
+    ]
+}
+
+fn chain_losses(flow: &Dataflow) -> Vec<LeftOut> {
+    let sum = |count: fn(&Chain) -> u64| flow.chains.iter().map(count).fold(0, u64::saturating_add);
+    let on_the_way = sum(|chain| chain.in_flight);
+    let overtaken = sum(|chain| chain.overtaken);
+    let its = |number: u64| agreeing(number, "its", "their");
+    vec![
+        left_out(
+            sum(|chain| chain.lost.saturating_add(chain.sinks_lost)),
+            "time",
+            "the path of a datum along a chain could not be followed: events are missing that could have \
+             changed it, or a channel on it is connected to a task twice.",
+        ),
+        left_out(
+            sum(|chain| chain.incomplete.saturating_add(chain.sinks_incomplete)),
+            "time",
+            "a datum reached an instance of a sink that has no start or stop in the trace.",
+        ),
+        left_out(
+            on_the_way,
+            "source instance",
+            format!("of a chain had {} datum on the way at the end of the trace.", its(on_the_way)),
+        ),
+        left_out(
+            overtaken,
+            "source instance",
+            format!("of a chain pushed {} datum after the sink had read a later one.", its(overtaken)),
+        ),
+    ]
 }
 
 #[cfg(test)]

@@ -108,9 +108,9 @@ impl Packet {
         bytes[6..8].copy_from_slice(&separator.to_le_bytes());
         bytes[8..12].copy_from_slice(&activation.tid.to_le_bytes());
         bytes[12..16].copy_from_slice(&activation.sequence.to_le_bytes());
-        let told = |resumed: &&Resumed| resumed.expirations > 0 || resumed.disturbance.is_some();
+        let is_known = |resumed: &&Resumed| resumed.expirations > 0 || resumed.disturbance.is_some();
         if let Some(resumed) =
-            activation.resumed.as_ref().filter(told).filter(|_| bytes[0] != ACTIVATION_COUNTED)
+            activation.resumed.as_ref().filter(is_known).filter(|_| bytes[0] != ACTIVATION_COUNTED)
         {
             self.circumstances(activation.tid, resumed, at_ns);
         }

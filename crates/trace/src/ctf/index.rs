@@ -92,8 +92,8 @@ impl Index {
                         .header(offset)?
                         .filter(|header| Some(header.sequence) == expected)
                         .map_or(0, |header| header.activations);
-                    let said = if claimed > 0 { format!("{what}: {claimed} activations") } else { what };
-                    let found = Damage::new(&stream.name, at, said).with_activations(claimed);
+                    let problem = if claimed > 0 { format!("{what}: {claimed} activations") } else { what };
+                    let found = Damage::new(&stream.name, at, problem).with_activations(claimed);
                     self.damages.extend(self.found.replace(found));
                     self.is_cut = true;
                     is_consecutive = false;
@@ -132,7 +132,7 @@ impl Index {
         let how_many = format!("{packets} with {counted}");
         let file =
             stream.number.checked_sub(1).filter(|file| self.number.is_some_and(|number| number < *file));
-        let said = match (missing, found, file) {
+        let damage = match (missing, found, file) {
             (0, found, _) => found,
             (1..=SEQUENCE_LEAP, Some(found), _) => {
                 Some(found.and(&format!(": {how_many}")).with_activations(activations))
@@ -158,7 +158,7 @@ impl Index {
                 Some(Damage::new(&stream.name, offset, what))
             }
         };
-        self.damages.extend(said);
+        self.damages.extend(damage);
     }
 }
 

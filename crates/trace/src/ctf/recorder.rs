@@ -151,16 +151,17 @@ impl Recorder {
         self.close(0)?;
         if self.until_known == 0 {
             let before = self.packet.bytes.len();
-            let mut told = 0;
+            let mut written = 0;
             for known in self.roster.known(Instant::from_ns(at_ns)) {
                 if !self.packet.is_empty() && !self.packet.has_room(&known, at_ns, self.packet_bytes) {
-                    told += self.packet.bytes.len();
+                    written += self.packet.bytes.len();
                     // Not `close`: a new file would begin with all threads again.
                     self.send(0)?;
                 }
                 self.add(&known, at_ns);
             }
-            self.until_known = KNOWN_SHARE * (told + self.packet.bytes.len()).saturating_sub(before) as u64;
+            self.until_known =
+                KNOWN_SHARE * (written + self.packet.bytes.len()).saturating_sub(before) as u64;
         }
         Ok(())
     }

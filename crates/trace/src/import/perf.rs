@@ -12,7 +12,9 @@ use super::summary::{Imported, Options};
 use super::table::Machine;
 use crate::{About, Record, Totals};
 use format::Format;
-use linux_perf_data::linux_perf_event_reader::{EventRecord, PerfClock, RawEventRecord, RecordType};
+use linux_perf_data::linux_perf_event_reader::{
+    EventRecord, PerfClock, RawEventRecord, RecordType, SampleRecord,
+};
 use linux_perf_data::{Feature, PerfFile, PerfFileReader, PerfFileRecord, PerfRecordIter};
 use punctual_model::{Instant, Platform};
 use source::Source;
@@ -36,10 +38,18 @@ const LEND: &str = "sched_pi_setprio";
 pub struct Trace {
     path: PathBuf,
     opened: Opened,
-    formats: HashMap<u16, Format>,
     about: About,
+    conversion: Conversion,
+}
+
+/// Turns events into records.
+struct Conversion {
+    formats: HashMap<u16, Format>,
     notes: Notes,
     threads: Threads,
+    /// The latest event so far.
+    until: Instant,
+    lost: u64,
 }
 
 /// As the library gives it, with how far it has been read, and how far there is.
@@ -69,14 +79,9 @@ impl Trace {
         let machine = Machine::from_name(&about.platform.machine);
         let has = |name: &str| formats.values().any(|format| format.name == name);
         say_what_is_missing(&mut notes, has(ENTER), has(LEND), machine.is_some());
-        Ok(Trace {
-            path: path.to_path_buf(),
-            opened,
-            formats,
-            about,
-            notes,
-            threads: Threads::new(options.include_best_effort, machine),
-        })
+        let threads = Threads::new(options.include_best_effort, machine);
+        let conversion = Conversion { formats, notes, threads, until: about.from, lost: 0 };
+        Ok(Trace { path: path.to_path_buf(), opened, about, conversion })
     }
 
     pub fn about(&self) -> &About {
@@ -94,8 +99,6 @@ impl Trace {
         progress: &mut dyn FnMut(u64),
     ) -> Result<Imported, Error> {
         let mut goes_on = true;
-        let mut until = self.about.from;
-        let mut lost = 0_u64;
         let mut taken = 0_u64;
         while goes_on {
             let record = match self.opened.records.next_record(&mut self.opened.file) {
@@ -104,85 +107,91 @@ impl Trace {
                 Err(error) => {
                     // The library had read on before it put things in order.
                     let at = self.opened.position.get().min(self.opened.bytes);
-                    self.notes.say(format!(
+                    self.conversion.notes.say(format!(
                         "{}, byte {at} or so: it cannot be read any further ({error}); what follows is left \
-                            out, and what came just before",
+                         out, and what came just before",
                         self.path.display()
                     ));
-                    lost += 1;
-                    self.threads.lose();
+                    self.conversion.lose(1);
                     break;
                 }
             };
             let PerfFileRecord::EventRecord { record, .. } = record else { continue };
-            let at = record.timestamp().map_or(until, Instant::from_ns);
-            let mut out = |record: Record| goes_on = goes_on && each(&record);
-            match parse(&record) {
-                Ok(EventRecord::Sample(sample)) => {
-                    let Some(raw) = sample.raw else { continue };
-                    let bytes = raw.as_slice();
-                    let Some(number) =
-                        bytes.get(..2).map(|number| u16::from_le_bytes([number[0], number[1]]))
-                    else {
-                        continue;
-                    };
-                    let Some(format) = self.formats.get(&number) else { continue };
-                    let seen = threads::Seen {
-                        at: at.max(until),
-                        cpu: sample.cpu.unwrap_or(0),
-                        pid: sample.pid.unwrap_or(0),
-                        tid: sample.tid.unwrap_or(0),
-                        format,
-                        bytes: &bytes,
-                    };
-                    if at < until {
-                        self.notes.count("events out of order: taken at the time of the one before");
-                    }
-                    self.threads.sample(&seen, &mut out);
-                }
-                Ok(EventRecord::Comm(comm)) => {
-                    let name = comm.name.as_slice();
-                    let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
-                    self.threads.name(
-                        comm.pid,
-                        comm.tid,
-                        &name,
-                        comm.is_execve.then(|| at.max(until)),
-                        &mut out,
-                    );
-                }
-                Ok(EventRecord::Fork(fork)) => self.threads.born(fork.pid, fork.tid),
-                Ok(EventRecord::Exit(exit)) => self.threads.ended(exit.tid, at.max(until), &mut out),
-                Ok(EventRecord::Lost(gap)) => {
-                    lost = lost.saturating_add(gap.count);
-                    self.threads.lose();
-                }
-                Ok(EventRecord::Raw(raw)) if raw.record_type == RecordType::LOST_SAMPLES => {
-                    let bytes = raw.data.as_slice();
-                    let count = bytes.first_chunk().map_or(1, |count| u64::from_le_bytes(*count));
-                    lost = lost.saturating_add(count);
-                    self.threads.lose();
-                }
-                Ok(_) => {}
-                Err(error) => {
-                    self.notes.count(&format!("records that cannot be read: {error}; tasks end there"));
-                    lost = lost.saturating_add(1);
-                    self.threads.lose();
-                }
-            }
-            until = until.max(at);
+            self.conversion.event(&record, &mut |record| goes_on = goes_on && each(&record));
             taken += 1;
             if taken % 65_536 == 0 {
                 progress(self.opened.position.get());
             }
         }
-        let mut out = |record: Record| goes_on = goes_on && each(&record);
-        self.threads.finish(until, &mut out);
-        if lost > 0 {
-            self.notes.say(format!("events lost: {lost}; tasks end there"));
+        Ok(self.conversion.finish(&mut |record| goes_on = goes_on && each(&record)))
+    }
+}
+
+impl Conversion {
+    fn event(&mut self, record: &RawEventRecord<'_>, out: &mut dyn FnMut(Record)) {
+        let given = record.timestamp().map_or(self.until, Instant::from_ns);
+        let at = given.max(self.until);
+        match parse(record) {
+            Ok(EventRecord::Sample(sample)) => {
+                if !self.sample(&sample, given, out) {
+                    return;
+                }
+            }
+            Ok(EventRecord::Comm(comm)) => {
+                let name = comm.name.as_slice();
+                let name = String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned();
+                self.threads.name(comm.pid, comm.tid, &name, comm.is_execve.then_some(at), out);
+            }
+            Ok(EventRecord::Fork(fork)) => self.threads.born(fork.pid, fork.tid),
+            Ok(EventRecord::Exit(exit)) => self.threads.ended(exit.tid, at, out),
+            Ok(EventRecord::Lost(gap)) => self.lose(gap.count),
+            Ok(EventRecord::Raw(raw)) if raw.record_type == RecordType::LOST_SAMPLES => {
+                let bytes = raw.data.as_slice();
+                self.lose(bytes.first_chunk().map_or(1, |count| u64::from_le_bytes(*count)));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.notes.count(&format!("records that cannot be read: {error}; tasks end there"));
+                self.lose(1);
+            }
         }
-        let totals = Totals { lost, ..Totals::default() };
-        Ok(Imported { until, totals, notes: self.notes.into_list() })
+        self.until = at;
+    }
+
+    /// Returns whether it is of a tracepoint with a known format.
+    fn sample(&mut self, sample: &SampleRecord<'_>, given: Instant, out: &mut dyn FnMut(Record)) -> bool {
+        let Some(raw) = &sample.raw else { return false };
+        let bytes = raw.as_slice();
+        let number = bytes.first_chunk().map(|number| u16::from_le_bytes(*number));
+        let Some(format) = number.and_then(|number| self.formats.get(&number)) else { return false };
+        let seen = threads::Seen {
+            at: given.max(self.until),
+            cpu: sample.cpu.unwrap_or(0),
+            pid: sample.pid.unwrap_or(0),
+            tid: sample.tid.unwrap_or(0),
+            format,
+            bytes: &bytes,
+        };
+        if given < self.until {
+            self.notes.count("events out of order: taken at the time of the one before");
+        }
+        self.threads.sample(&seen, out);
+        true
+    }
+
+    /// Events are missing here.
+    fn lose(&mut self, count: u64) {
+        self.lost = self.lost.saturating_add(count);
+        self.threads.lose();
+    }
+
+    fn finish(mut self, out: &mut dyn FnMut(Record)) -> Imported {
+        self.threads.finish(self.until, out);
+        if self.lost > 0 {
+            self.notes.say(format!("events lost: {}; tasks end there", self.lost));
+        }
+        let totals = Totals { lost: self.lost, ..Totals::default() };
+        Imported { until: self.until, totals, notes: self.notes.into_list() }
     }
 }
 
