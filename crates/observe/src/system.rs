@@ -90,16 +90,28 @@ fn stolen_of(stat: &str) -> Duration {
 /// Whether the tracepoint sched_switch passes the state in which a thread was switched out (since 5.18).
 pub fn switch_has_state() -> Result<bool, Error> {
     let btf = kernel_types()?;
-    let arguments = btf
-        .type_by_name::<Typedef<'_>>("btf_trace_sched_switch")
+    // The first argument is the tracepoint's own.
+    Ok(prototype(&btf, "sched_switch")?.len() >= 5)
+}
+
+/// Whether the tracepoint hrtimer_expire_entry passes a pointer to the time (before 7.2) or the time itself.
+pub fn timer_points_to_time() -> Result<bool, Error> {
+    let btf = kernel_types()?;
+    let time = prototype(&btf, "hrtimer_expire_entry")?.iter().nth(2).map(|argument| argument.ty);
+    Ok(time.and_then(|time| btf.type_by_id::<Ptr<'_>>(time)).is_some())
+}
+
+/// What the kernel's types say of a tracepoint; the first argument is its own.
+fn prototype<'a>(btf: &'a Btf<'_>, tracepoint: &str) -> Result<FuncProto<'a>, Error> {
+    btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{tracepoint}"))
         .and_then(|name| Ptr::try_from(name.referenced_type()).ok())
         .and_then(|pointer| FuncProto::try_from(pointer.referenced_type()).ok())
-        .map(|function| function.len())
         .ok_or_else(|| {
-            Error::new(ErrorKind::Kernel, "this kernel's types do not name the tracepoint sched_switch: Punctual needs Linux 5.15 or newer")
-        })?;
-    // The first argument is the tracepoint's own.
-    Ok(arguments >= 5)
+            let text = format!(
+                "this kernel's types do not name the tracepoint {tracepoint}: Punctual needs Linux 5.15 or newer"
+            );
+            Error::new(ErrorKind::Kernel, text)
+        })
 }
 
 /// The inode of this process's PID namespace, 0 if it is the initial one.

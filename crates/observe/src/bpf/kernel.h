@@ -223,11 +223,16 @@ struct thread_info {
 	} preempt; /* on arm64 */
 };
 
+/* Before 5.16 the processor was here. */
+struct task_struct___5_15 {
+	unsigned int cpu;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	int pid, tgid;
 	unsigned int __state;
-	int on_rq, on_cpu;
+	unsigned int on_rq, on_cpu; /* bytes since 7.2, which load as well if these are unsigned */
 	unsigned int policy, rt_priority, flags;
 	int prio, static_prio;
 	__u64 start_time;

@@ -31,6 +31,7 @@ impl Loaded {
             .map_err(|error| refused("reading the eBPF program", &error))?;
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
         rodata.switch_has_state = system::switch_has_state()?;
+        rodata.timer_points_to_time = system::timer_points_to_time()?;
         let softirqs_are_threads = preemption::is_real_time_kernel();
         // Under PREEMPT_RT threads serve softirqs, and are preempted in them.
         choose_tracepoints(open.open_object_mut(), &btf, |tracepoint| {

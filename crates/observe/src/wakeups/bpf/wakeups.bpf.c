@@ -17,6 +17,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Whether sched_switch has the state in which the thread leaves, as its last argument. */
 const volatile bool switch_has_state = true;
+/* Whether hrtimer_expire_entry passes a pointer to the time, or the time. */
+const volatile bool timer_points_to_time = true;
 volatile bool is_active = false;
 
 struct interface *types_for_skeleton;
@@ -316,14 +318,19 @@ int BPF_PROG(nmi, void *address, __s64 took, int handled)
 }
 
 SEC("tp_btf/hrtimer_expire_entry")
-int BPF_PROG(timer_expired, struct hrtimer *timer, __s64 *now)
+int BPF_PROG(timer_expired, struct hrtimer *timer)
 {
 	struct processor *cpu = here();
 	struct timer_latencies *timers;
 	struct task_struct *task;
 	__s64 late = 0;
 
-	if (!cpu || timer->is_soft || bpf_probe_read_kernel(&late, sizeof(late), now))
+	if (!cpu || timer->is_soft)
+		return 0;
+	/* The second argument, not read directly: 5.15 refuses pointers to integers. */
+	if (bpf_probe_read_kernel(&late, sizeof(late), &ctx[1]))
+		return 0;
+	if (timer_points_to_time && bpf_probe_read_kernel(&late, sizeof(late), (void *)late))
 		return 0;
 	timers = &cpu->timers;
 	late -= timer->node.expires;
@@ -438,10 +445,17 @@ int BPF_PROG(waking, struct task_struct *task)
 }
 
 /* On which processor it is to run. */
+static __always_inline __u32 cpu_of(const struct task_struct *task)
+{
+	const struct task_struct___5_15 *older = (const void *)task;
+
+	return bpf_core_field_exists(task->thread_info.cpu) ? task->thread_info.cpu : older->cpu;
+}
+
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(woken, struct task_struct *task)
 {
-	__u32 number = task->thread_info.cpu, tid = task->pid;
+	__u32 number = cpu_of(task), tid = task->pid;
 	struct thread *thread;
 
 	if (!is_active || !is_real_time(task))
