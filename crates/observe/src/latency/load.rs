@@ -65,12 +65,11 @@ impl Loaded {
             .open(storage())
             .map_err(|error| refused("reading the eBPF program", &error))?;
         let rodata = open.maps.rodata_data.as_deref_mut().ok_or_else(lacks_settings)?;
-        let within = |range: (u64, u64)| range { begin: range.0, end: range.1 };
+        let within = |(begin, end): (u64, u64)| range { begin, length: end - begin };
         rodata.text = symbols.address("_stext")?;
         rodata.interrupt_entry = within(symbols.function("irqentry_enter")?);
         rodata.nmi_entry = within(symbols.function("irqentry_nmi_enter")?);
-        rodata.program_entry = within(symbols.functions("bpf_trace_run")?);
-        rodata.need_resched_bit = need_resched_bit();
+        rodata.need_resched_flag = 1 << need_resched_bit();
         rodata.threshold = threshold.map_or(0, |threshold| threshold.ns().max(1));
         choose_tracepoints(open.open_object_mut(), &btf, |_| true);
         open.maps

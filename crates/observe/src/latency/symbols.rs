@@ -58,18 +58,6 @@ impl Symbols {
         Ok((self.functions[at].0, self.end(at)))
     }
 
-    /// From the first to the last function whose name is `prefix` and a number.
-    pub fn functions(&self, prefix: &str) -> Result<(u64, u64), Error> {
-        let is_numbered =
-            |name: &str| name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
-        let mut range: Option<(u64, u64)> = None;
-        for (at, function) in self.functions.iter().enumerate().filter(|(_, it)| is_numbered(&it.1)) {
-            let (begin, end) = range.unwrap_or((function.0, 0));
-            range = Some((begin, end.max(self.end(at))));
-        }
-        range.ok_or_else(|| Error::new(ErrorKind::Kernel, format!("this kernel has no functions {prefix}…")))
-    }
-
     fn end(&self, at: usize) -> u64 {
         let begin = self.functions[at].0;
         self.functions[at..]
@@ -122,10 +110,6 @@ mod tests {
         assert_eq!(
             symbols.function("irqentry_enter").unwrap(),
             (0xffff_ffff_8100_0200, 0xffff_ffff_8100_0300)
-        );
-        assert_eq!(
-            symbols.functions("bpf_trace_run").unwrap(),
-            (0xffff_ffff_8100_0300, 0xffff_ffff_8100_0380)
         );
         assert!(symbols.function("data").is_err());
     }

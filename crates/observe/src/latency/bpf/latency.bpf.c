@@ -18,16 +18,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct range {
 	__u64 begin;
-	__u64 end;
+	__u64 length;
 };
 
-/* Addresses in the kernel: its text, the functions in which an interrupt or an NMI begins, and
- * those by which the kernel enters programs. */
+/* Addresses in the kernel: its text, and the functions in which an interrupt or an NMI begins. */
 const volatile __u64 text = 0;
 const volatile struct range interrupt_entry = {0};
 const volatile struct range nmi_entry = {0};
-const volatile struct range program_entry = {0};
-const volatile __u32 need_resched_bit = 0;
+/* In a thread's flags: the scheduler is to be called. */
+const volatile __u64 need_resched_flag = 0;
 /* The flight recorder stops at the first duration or latency of this length; 0: there is none. */
 const volatile __u64 threshold = 0;
 
@@ -59,7 +58,7 @@ static __always_inline int latency_need_resched(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const int *count;
 
-	if (!(task->thread_info.flags >> need_resched_bit & 1))
+	if (!(task->thread_info.flags & need_resched_flag))
 		return 0;
 	/* Nobody interrupts an idle processor that looks at the flag. */
 	if (!task->pid || !&__preempt_count)
@@ -78,7 +77,7 @@ static __always_inline struct latency_shared *here(void)
 
 static __always_inline bool is_in(__u64 address, const volatile struct range *range)
 {
-	return address >= range->begin && address < range->end;
+	return address - range->begin < range->length;
 }
 
 /* Without a threshold, the verifier removes this. */
@@ -127,12 +126,12 @@ static __always_inline void take_overhead(struct latency_shared *shared)
 
 /*
  * Keeps the culprits of new maxima. Where it is interrupted, maxima of the interrupt's end have no
- * culprit.
+ * culprit. A function of its own, so that programs that do not call it save fewer registers.
  */
-static __always_inline void keep(void *context, struct latency_shared *shared, int greatest)
+static __noinline int note_culprits(void *context, struct latency_shared *shared, int greatest)
 {
-	if (!greatest || shared->noting_since)
-		return;
+	if (!shared || shared->noting_since)
+		return 0;
 	for (int variable = 0; threshold && variable < LATENCY_VARIABLES; variable++) {
 		if (shared->cpu.greatest[variable].duration >= threshold)
 			shared->is_frozen = 1;
@@ -154,6 +153,13 @@ static __always_inline void keep(void *context, struct latency_shared *shared, i
 	take_overhead(shared);
 	barrier();
 	shared->noting_since = 0;
+	return 0;
+}
+
+static __always_inline void keep(void *context, struct latency_shared *shared, int greatest)
+{
+	if (greatest)
+		note_culprits(context, shared, greatest);
 }
 
 static __always_inline void put(struct latency_shared *shared, __u64 *end, __u64 word)
@@ -247,11 +253,8 @@ int irqs_on(struct irqs_context *context)
 SEC("tp_btf/preempt_disable")
 int BPF_PROG(preempt_off, unsigned long ip, unsigned long parent)
 {
-	struct latency_shared *shared;
+	struct latency_shared *shared = here();
 
-	if (is_in(ip, &program_entry))
-		return 0;
-	shared = here();
 	if (!shared)
 		return 0;
 	log_event(shared, LATENCY_PREEMPT_OFF, ip, 0);
@@ -285,42 +288,44 @@ static __always_inline struct latency_thread *entry_of(
 }
 
 /* The chosen thread is about to run its own code. */
-static __always_inline void measure(struct latency_shared *shared)
+static __noinline int measure(struct latency_shared *shared)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct latency_wakeup *wakeup = &shared->wakeup;
-	__u64 now = bpf_ktime_get_ns();
-	__u64 latency = now - wakeup->ready - (shared->overhead - wakeup->overhead);
+	struct latency_wakeup *wakeup;
 	struct latency_thread *thread;
+	__u64 now, latency;
 
+	if (!shared)
+		return 0;
+	wakeup = &shared->wakeup;
+	now = bpf_ktime_get_ns();
+	latency = now - wakeup->ready - (shared->overhead - wakeup->overhead);
 	wakeup->is_running = 0;
 	if (now < wakeup->ready)
-		return;
+		return 0;
 	thread = entry_of(shared, task);
 	if (!thread) {
 		shared->unmeasured++;
-		return;
+		return 0;
 	}
 	thread->wakeups++;
 	thread->total += latency;
 	if (latency <= thread->max)
-		return;
+		return 0;
 	if (threshold && latency >= threshold)
 		shared->is_frozen = 1;
 	thread->max = latency;
 	thread->max_at = wakeup->ready;
 	bpf_get_current_comm(thread->comm, sizeof(thread->comm));
+	return 0;
 }
 
 SEC("tp_btf/preempt_enable")
 int BPF_PROG(preempt_on, unsigned long ip, unsigned long parent)
 {
-	struct latency_shared *shared;
+	struct latency_shared *shared = here();
 	int greatest;
 
-	if (is_in(ip, &program_entry))
-		return 0;
-	shared = here();
 	if (!shared)
 		return 0;
 	log_event(shared, LATENCY_PREEMPT_ON, ip, 0);

@@ -291,6 +291,14 @@ static __always_inline void latency_preempt_off(struct latency_cpu *cpu, __u64 a
 		return;
 	}
 	cpu->preempt_off = 1;
+	/*
+	 * With interrupts masked, the scheduler is not called. If it were, all of the section would
+	 * belong to D_PSD, which only moves time from one variable to another of the same sum.
+	 */
+	if (cpu->irqs_off && cpu->poid_open) {
+		cpu->preempt_off_at = cpu->poid;
+		return;
+	}
 	cpu->preempt_off_at = latency_now(cpu).time;
 	if (cpu->phase == PHASE_THREAD && !cpu->poid_open && delays())
 		open_poid(cpu, cpu->preempt_off_at, address);
