@@ -21,6 +21,88 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::a_recording_gives_the_same", recording_gives_the_same),
 ];
 
+/// Loads of all kinds, each by itself: no measured latency is above its bound.
+pub const LIVE: &[(&str, Test)] = &[
+    ("live::hackbench", || live("hackbench", "hackbench -g 1 -l 20; hackbench -T -P -g 1 -l 20")),
+    ("live::cyclictest", || {
+        live("cyclictest", "cyclictest -q -S -p 90 -i 500 -l 500; cyclictest -q -t 4 -p 80 -i 1000 -l 300")
+    }),
+    ("live::stress_ng", || {
+        live("stress-ng", "stress-ng -q --cpu 1 --vm 1 --vm-bytes 8M --timer 1 --futex 1 --sock 1 -t 1")
+    }),
+    ("live::processes", || {
+        live("seq", "for i in $(seq 60); do sh -c 'seq 200 | cat >/dev/null' & done; wait")
+    }),
+    ("live::network", || {
+        let done = loopback()?;
+        let outcome = live("sleep", "sleep 0.5");
+        drop(done);
+        outcome
+    }),
+    ("live::disk", disk),
+];
+
+/// Exit code 0 says that no measured latency is above its bound.
+fn live(program: &str, load: &str) -> Result<Outcome> {
+    if let Some(reason) = unsupported() {
+        return skip(reason);
+    }
+    let has_program = Path::new("/usr/bin").join(program).exists();
+    if !has_program {
+        return skip(format!("{program} is not installed"));
+    }
+    let (ended, section) = measure(&[], load)?;
+    for cpu in &section.processors {
+        ensure!(!variables(cpu)?.psd.max_ns.is_zero(), "nothing was seen on processor {}", cpu.cpu);
+        let wakeups: u64 = cpu.measured.iter().map(|it| it.wakeups).sum();
+        ensure!(wakeups > 10, "hardly a latency was measured on processor {}: {}", cpu.cpu, ended.all());
+    }
+    Ok(Outcome::Completed)
+}
+
+/// Datagrams and a stream over the loopback device, until the result is dropped.
+fn loopback() -> Result<impl Drop> {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    struct Running(Arc<AtomicBool>);
+    impl Drop for Running {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let (mut to, from) = (TcpStream::connect(listener.local_addr()?)?, listener.accept()?.0);
+    let datagrams = UdpSocket::bind("127.0.0.1:0")?;
+    datagrams.connect(datagrams.local_addr()?)?;
+    let running = Arc::new(AtomicBool::new(true));
+    let is_running = Arc::clone(&running);
+    std::thread::spawn(move || {
+        let (mut from, mut bytes) = (from, [0; 16 * 1024]);
+        while is_running.load(Ordering::Relaxed) {
+            let _ = to.write_all(&bytes).and_then(|()| from.read_exact(&mut bytes));
+            let _ = datagrams.send(&bytes[..1000]).and_then(|_| datagrams.recv(&mut bytes));
+        }
+    });
+    Ok(Running(running))
+}
+
+/// The disk of the lab's machines with several processors; where instructions count, there is none.
+const DISK: &str = "/sys/block/vda/serial";
+
+/// Reads it, again and again, not from memory.
+fn disk() -> Result<Outcome> {
+    if std::fs::read_to_string(DISK).is_ok_and(|serial| serial.trim() == "lab") {
+        return live(
+            "cat",
+            "for i in $(seq 5); do echo 1 >/proc/sys/vm/drop_caches; cat /dev/vda >/dev/null; done",
+        );
+    }
+    skip("this is no machine of the lab with a disk")
+}
+
 /// Why the variables cannot be measured here; `None` where they can.
 fn unsupported() -> Option<&'static str> {
     let has_tracepoints = Path::new("/sys/kernel/tracing/events/preemptirq/irq_disable").is_dir();

@@ -76,10 +76,18 @@ fn trials() -> Vec<Trial> {
     trials.extend(tables.into_iter().flatten().map(|(name, test)| timed(*name, test)));
     trials.extend(drivers::all().into_iter().map(|(name, test)| timed(name, test)));
     trials.extend(
-        [conservative::ALL, bound::ALONE, loss::ALL, periods::ALONE, recordings::ALONE, truth::ALONE]
-            .into_iter()
-            .flatten()
-            .map(|(name, test)| alone(name, *test)),
+        [
+            conservative::ALL,
+            bound::ALONE,
+            bound::LIVE,
+            loss::ALL,
+            periods::ALONE,
+            recordings::ALONE,
+            truth::ALONE,
+        ]
+        .into_iter()
+        .flatten()
+        .map(|(name, test)| alone(name, *test)),
     );
     // The harness takes one filter; this takes several, any of which suffices.
     let wanted = std::env::var("PUNCTUAL_E2E_ONLY").unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::root::Root;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -73,7 +73,7 @@ const TERMINAL: &str = "stdio,id=channel,signal=off";
 pub type Output<'a> = dyn FnMut(bool, &[u8]) -> std::io::Result<()> + 'a;
 
 impl Machine<'_> {
-    fn command(&self, initramfs: &Path, console: &Path, channel: &str) -> Command {
+    fn command(&self, initramfs: &Path, console: &Path, channel: &str, disk: Option<&Path>) -> Command {
         let kernel = self.kernel;
         let (program, board, first, second) = match kernel.arch {
             Arch::Amd64 => ("qemu-system-x86_64", "q35", "ttyS0", "/dev/ttyS1"),
@@ -112,6 +112,10 @@ impl Machine<'_> {
         } else {
             let threads = if self.processors == 1 { "tcg,thread=single" } else { "tcg,thread=multi" };
             command.args(["-smp", &self.processors.to_string(), "-accel", threads, "-cpu", "max"]);
+            if let Some(disk) = disk {
+                command.arg("-drive").arg(format!("if=none,id=disk,format=raw,file={}", disk.display()));
+                command.args(["-device", "virtio-blk-pci,drive=disk,serial=lab"]);
+            }
         }
         command
             .arg("-kernel")
@@ -169,7 +173,8 @@ impl Machine<'_> {
         let written =
             self.counting.then(|| File::create(&packets).and_then(|_| File::open(&packets))).transpose();
         let written = written.map_err(|error| cannot("create", &packets, error))?;
-        let mut command = self.command(&initramfs, &console, &channel);
+        let disk = (!self.counting).then(|| empty_disk(folder)).transpose()?;
+        let mut command = self.command(&initramfs, &console, &channel, disk.as_deref());
         let errors = folder.join("qemu.log");
         let created = File::create(&errors).map_err(|error| cannot("create", &errors, error))?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(created);
@@ -224,7 +229,7 @@ impl Machine<'_> {
         }
         let kept = folder.join("kernel.log");
         std::fs::write(&kept, &ended.kernel_log).map_err(|error| cannot("write", &kept, error))?;
-        for file in [initramfs, packets] {
+        for file in [initramfs, packets].into_iter().chain(disk) {
             let _ = std::fs::remove_file(file);
         }
         Ok(ended)
@@ -235,12 +240,20 @@ impl Machine<'_> {
         let (console, initramfs) = (folder.join("console.log"), folder.join("root.cpio"));
         root.text("/lab/job", words("shell", command), 0o600);
         root.pack(&initramfs)?;
-        let status = start(&mut self.command(&initramfs, &console, TERMINAL))?
+        let status = start(&mut self.command(&initramfs, &console, TERMINAL, None))?
             .wait()
             .map_err(|error| Error(format!("cannot wait for QEMU: {error}")))?;
         let _ = std::fs::remove_file(&initramfs);
         if status.success() { Ok(()) } else { Err(Error(format!("QEMU failed ({status})"))) }
     }
+}
+
+/// A disk that machines may have where instructions do not count: when it answers depends on this machine.
+fn empty_disk(folder: &Path) -> Result<PathBuf> {
+    let disk = folder.join("disk.img");
+    let made = File::create(&disk).and_then(|file| file.set_len(16 << 20));
+    made.map_err(|error| cannot("create", &disk, error))?;
+    Ok(disk)
 }
 
 fn start(command: &mut Command) -> Result<Child> {

@@ -47,6 +47,7 @@ const OTHERS: &[&str] = &[
     "sort",
     "stat",
     "strace",
+    "stress-ng",
     "tail",
     "taskset",
     "tee",
