@@ -110,8 +110,9 @@ impl Machine<'_> {
                 .args(["-cpu", if kernel.arch == Arch::Amd64 { "max,rdrand=off,rdseed=off" } else { "max" }]);
             append.push_str(" nokaslr norandmaps random.trust_cpu=off");
         } else {
-            let threads = if self.processors == 1 { "tcg,thread=single" } else { "tcg,thread=multi" };
-            command.args(["-smp", &self.processors.to_string(), "-accel", threads, "-cpu", "max"]);
+            // In threads of their own, processors keep code that another has rewritten, as tracing does.
+            let processors = self.processors.to_string();
+            command.args(["-smp", &processors, "-accel", "tcg,thread=single", "-cpu", "max"]);
             if let Some(disk) = disk {
                 command.arg("-drive").arg(format!("if=none,id=disk,format=raw,file={}", disk.display()));
                 command.args(["-device", "virtio-blk-pci,drive=disk,serial=lab"]);

@@ -94,8 +94,7 @@ enum Action {
         /// How the end-to-end tests see system calls; by default, both ways
         #[arg(long, value_enum)]
         attach: Vec<suite::Attach>,
-        /// Number of processors; with more than one, times mean nothing, and QEMU may fail where functions
-        /// are traced or kernels are new
+        /// Number of processors; with more than one, times mean nothing
         #[arg(long, default_value_t = 1)]
         processors: u32,
         /// MiB of memory of each machine

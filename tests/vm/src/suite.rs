@@ -58,9 +58,7 @@ pub struct Suite {
     pub tests: Vec<String>,
     pub memory_mib: u64,
     /// One processor counts instructions: its time is whole, whatever else this machine does, and its output
-    /// the same every time. More run in threads of their own, whose times mean nothing; and of those, one
-    /// sometimes keeps code that another has rewritten, which is what tracing a function does, and since 7.0
-    /// a tracepoint too, and traps there for ever.
+    /// the same every time. More take turns in one thread of QEMU, and their times mean nothing.
     pub processors: u32,
     pub limit: Duration,
 }
