@@ -7,11 +7,13 @@
 
 mod decode;
 mod encode;
+mod fields;
 mod files;
 mod index;
 mod latency;
 mod layout;
 mod metadata;
+mod packet;
 mod reader;
 mod recorder;
 mod select;

@@ -59,7 +59,8 @@ pub fn replay(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
     let open = options.recordings.iter().map(|path| Recording::open(path, &options.range));
     let all: Vec<Recording> = open.collect::<Result<_>>()?;
     let (latencies, recordings): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.about().latency);
-    let latency = latency::replay(&latencies, options, monitor)?;
+    check_options(options, &latencies)?;
+    let latency = latency::replay(&latencies, monitor)?;
     let mut model = match (recordings.is_empty(), latency) {
         (true, Some(latency)) => return Ok(latency),
         (_, latency) => {
@@ -76,6 +77,21 @@ pub fn replay(options: &Options, monitor: &dyn Monitor) -> Result<TimingModel> {
         list_jobs(recording, &model, options.models.merge_transitions, list, monitor)?;
     }
     Ok(model)
+}
+
+/// Measurements of latency have no jobs, and no part of one says what another part was.
+fn check_options(options: &Options, latencies: &[Recording]) -> Result<()> {
+    let Some(first) = latencies.first() else { return Ok(()) };
+    let (option, why) = if !options.range.is_everything() {
+        ("--from or --until", "its greatest values are those of the whole measurement")
+    } else if options.jobs.is_some() {
+        ("--jobs-out", "it has no jobs")
+    } else {
+        return Ok(());
+    };
+    let path = first.path().display();
+    Err(Error::usage(format!("{path} is a measurement of scheduling latency: {option} is not for it"))
+        .because(why))
 }
 
 /// One worker per processor.

@@ -1,8 +1,8 @@
 //! Events of a measurement of scheduling latency: encoded into a packet, and decoded.
 
-use super::decode::{Fields, TOO_EARLY};
-use super::encode::Packet;
+use super::fields::{Fields, TOO_EARLY};
 use super::layout::*;
+use super::packet::Packet;
 use crate::latency::*;
 use punctual_model::latency::{
     Culprit, InterruptKind, InterruptSource, Monitor, Preemption, Ran, RanKind, RealTimeThread, Split,

@@ -1,8 +1,9 @@
 //! Makes a recording: collects records in packets, and passes packets to the writing thread.
 
-use super::encode::{Packet, own_ns};
+use super::encode::own_ns;
 use super::files::{self, Writer, Written};
 use super::layout::{FLAG_END, HEADER, Header, MOST_PACKET};
+use super::packet::Packet;
 use super::{MIN_LIMIT, Options, Recorded, metadata};
 use crate::error::{Error, ErrorKind};
 use crate::{About, Record, Roster, Totals};

@@ -1,6 +1,5 @@
 //! Recordings of measurements of scheduling latency.
 
-use super::Options;
 use crate::error::{Error, Result};
 use crate::measure::log;
 use crate::monitor::Monitor;
@@ -10,23 +9,7 @@ use punctual_model::TimingModel;
 use punctual_trace::Record;
 
 /// One model of all of these recordings, which has no other sections; `None` of none.
-pub(super) fn replay(
-    recordings: &[Recording],
-    options: &Options,
-    monitor: &dyn Monitor,
-) -> Result<Option<TimingModel>> {
-    let Some(first) = recordings.first() else { return Ok(None) };
-    let refuse = |option: &str, why: &str| {
-        let path = first.path().display();
-        Err(Error::usage(format!("{path} is a measurement of scheduling latency: {option} is not for it"))
-            .because(why))
-    };
-    if !options.range.is_everything() {
-        return refuse("--from or --until", "its greatest values are those of the whole measurement");
-    }
-    if options.jobs.is_some() {
-        return refuse("--jobs-out", "it has no jobs");
-    }
+pub(super) fn replay(recordings: &[Recording], monitor: &dyn Monitor) -> Result<Option<TimingModel>> {
     let mut all = None;
     for recording in recordings {
         let observation = observe(recording)?;
