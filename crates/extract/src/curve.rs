@@ -3,7 +3,8 @@
 //!
 //! The curves end before the first span of 52 days or more, which would not be exact.
 
-use crate::kernel::{self, BATCH, WIDTH};
+use crate::batch::{BATCH, WIDTH};
+use crate::kernel;
 use crate::ring::Ring;
 use crate::short::Numbers;
 use punctual_model::{Curve, Duration, Instant, Window};

@@ -1,7 +1,7 @@
 //! From records of all threads to tasks: follows transitions, losses and ends.
 
 use crate::lanes::Lanes;
-use crate::piece::Run;
+use crate::run::Run;
 use crate::stream::Options as StreamOptions;
 use crate::task::{JobSeen, Task};
 use punctual_model::{self as model, EndedBy, Instant};

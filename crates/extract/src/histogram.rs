@@ -28,6 +28,9 @@ pub struct Histogram<const BITS: u32> {
     max: u64,
 }
 
+/// Times of jobs, with the error stated by [`punctual_model::QUANTILE_ERROR_PARTS`].
+pub(crate) type Times = Histogram<7>;
+
 impl<const BITS: u32> Histogram<BITS> {
     /// Adds a time; returns whether it is greater than all before it.
     #[inline]

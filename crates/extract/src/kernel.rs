@@ -4,16 +4,8 @@
 //! the batch passes; pairs that reach past the oldest job meet NaN, which never compares. Entry k is for jobs
 //! k + 1 apart.
 
+use crate::batch::{WIDTH, greater, lesser};
 use crate::sieve::Sieve;
-
-/// Jobs collected before the curves are updated.
-pub(crate) const BATCH: usize = 64;
-
-/// Lengths of curve arrays are multiples of this.
-pub(crate) const WIDTH: usize = 32;
-
-/// NaNs after the oldest value of a ring, so that a batch at the end of a curve's last block stays inside.
-pub(crate) const PADDING: usize = BATCH + 2 * WIDTH;
 
 /// Spans between exact instants: the least into `least`, the greatest into `greatest`.
 pub(crate) fn spans(instants: &[f64], jobs: usize, least: &mut [f64], greatest: &mut [f64]) {
@@ -171,21 +163,10 @@ fn growth_in_blocks<const N: usize>(totals: &[f64], jobs: usize, greatest: &mut 
     }
 }
 
-/// The lesser of two; `best` if `value` is NaN. Written so that it compiles to one instruction.
-#[inline(always)]
-pub(crate) fn lesser(value: f64, best: f64) -> f64 {
-    if value < best { value } else { best }
-}
-
-/// The greater of two; `best` if `value` is NaN.
-#[inline(always)]
-pub(crate) fn greater(value: f64, best: f64) -> f64 {
-    if value > best { value } else { best }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::batch::{BATCH, PADDING};
 
     /// Values that fall and rise, newest first, and the padding.
     fn values(count: usize, seed: u64) -> Vec<f64> {

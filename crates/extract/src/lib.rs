@@ -2,6 +2,7 @@
 //!
 //! `docs/design/extract.md` gives the design and its reasons.
 
+mod batch;
 mod extractor;
 mod histogram;
 mod hull;
@@ -13,6 +14,7 @@ mod primary;
 mod ratio;
 mod replay;
 mod ring;
+mod run;
 mod short;
 mod sieve;
 mod task;

@@ -16,6 +16,7 @@
 //! `docs/design/periods.md` gives the reasons; `tests/reference/periodic_inference.py` is the same algorithm
 //! in Python.
 
+mod block;
 pub(crate) mod choice;
 mod joined;
 mod late;
@@ -29,14 +30,15 @@ mod segment;
 mod tail;
 
 use crate::hull::LIMIT;
+use block::{BLOCK, Entry};
 use lateness::Lateness;
 use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
 use scan::Scan;
-use score::Gap;
-use segment::{Entry, Segment};
+use score::{AROUND, Gap};
+use segment::Segment;
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use tail::{AROUND, BLOCK, Tail};
+use tail::Tail;
 
 /// Fewest releases of a periodic model: two fit any period without jitter.
 const FEWEST: u64 = 3;

@@ -8,7 +8,7 @@
 //! keep, the thread's records are read again from there on.
 
 use crate::extractor::Extractor;
-use crate::lanes::Lanes;
+use crate::run::Run;
 use crate::stream::Options;
 use punctual_trace::{Activation, Record};
 use rustc_hash::FxHashMap;
@@ -19,30 +19,6 @@ const MAX_THINGS_OF_THREAD: usize = 16;
 const MAX_THINGS: usize = 2_000;
 /// Most threads of a piece. With more, nothing is summed up.
 const MAX_THREADS: usize = 10_000;
-
-/// Consecutive activations of one thread, none missing.
-pub(crate) struct Run {
-    /// The number of the first activation, and of the record that must come next.
-    pub first: u32,
-    pub next: u32,
-    pub activations: u64,
-    /// Jobs that began and ended in the run.
-    pub jobs: u64,
-    pub lanes: Lanes,
-}
-
-impl Run {
-    fn new(first: u32) -> Run {
-        Run { first, next: first, activations: 0, jobs: 0, lanes: Lanes::continuing() }
-    }
-
-    #[inline]
-    fn take(&mut self, activation: &Activation, options: &Options) {
-        self.next = activation.sequence.wrapping_add(1);
-        self.activations += 1;
-        self.jobs += self.lanes.activation(activation, options, &mut |_| {});
-    }
-}
 
 enum Thing {
     Run(Box<Run>),

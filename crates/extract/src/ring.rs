@@ -1,7 +1,7 @@
 //! The last values of a sequence, newest first and contiguous, so that comparing one value with all of them
 //! is a vector loop.
 
-use crate::kernel::{BATCH, PADDING};
+use crate::batch::{BATCH, PADDING};
 
 /// Initial capacity: most streams of a thread have only a few jobs.
 const FIRST: usize = 8;

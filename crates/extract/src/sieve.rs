@@ -5,7 +5,7 @@
 //! between them, and a block whose entries all exceed those bounds can be skipped. The pace is a whole
 //! number, and so is everything else: the bounds are exact.
 
-use crate::kernel::{BATCH, PADDING, WIDTH, greater, lesser};
+use crate::batch::{BATCH, PADDING, WIDTH, greater, lesser};
 
 /// As long as residuals and paces stay below this, nothing is rounded.
 const EXACT: f64 = (1_u64 << 51) as f64;

@@ -2,7 +2,7 @@
 //! time.
 
 use crate::curve::DistanceSummary;
-use crate::histogram::Histogram;
+use crate::histogram::Times;
 use crate::periodic::PeriodicSummary;
 use crate::response::ResponseSummary;
 use crate::suspension::SuspensionSummary;
@@ -53,9 +53,6 @@ pub struct Stream {
     cost_histogram: Times,
     response_histogram: Times,
 }
-
-/// Times of jobs, with the error stated by [`punctual_model::QUANTILE_ERROR_PARTS`].
-pub(crate) type Times = Histogram<7>;
 
 impl Stream {
     /// An empty stream.

@@ -3,8 +3,9 @@
 //!
 //! The curve ends before the first total of 52 days or more, which would not be exact.
 
+use crate::batch::{BATCH, WIDTH};
 use crate::curve::EXACT;
-use crate::kernel::{self, BATCH, WIDTH};
+use crate::kernel;
 use crate::ring::Ring;
 use crate::short::Numbers;
 use punctual_model::{Duration, Execution};

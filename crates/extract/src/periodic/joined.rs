@@ -1,8 +1,9 @@
 //! Segments joined with given shifts: the points of all of them, and the periods that the lowest suggest.
 
 use crate::hull::{self, Point};
+use crate::periodic::late::LATE;
 use crate::periodic::layers::Matters;
-use crate::periodic::segment::{LATE, LOWEST, Segment, Sums};
+use crate::periodic::segment::{LOWEST, Segment, Sums};
 use crate::ratio::Ratio;
 use std::collections::HashMap;
 

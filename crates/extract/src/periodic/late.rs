@@ -5,11 +5,14 @@
 //! whatever pieces the releases come in. So the [`MOST`] that are later than their neighbours by most are kept
 //! one by one.
 
+use crate::periodic::block::{BLOCK, Block};
 use crate::periodic::score::REACH;
-use crate::periodic::tail::{BLOCK, Block};
+
+/// Most releases left out because they are late that are not kept one by one.
+pub(crate) const LATE: usize = 4;
 
 /// Most late releases kept.
-pub(crate) const MOST: usize = punctual_model::MAX_LATE - crate::periodic::segment::LATE;
+pub(crate) const MOST: usize = punctual_model::MAX_LATE - LATE;
 
 /// A release is compared with its neighbours in multiples of a nanosecond over this.
 const PARTS: i64 = 5;

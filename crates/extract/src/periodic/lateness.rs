@@ -5,8 +5,7 @@
 //! neighbours, so that the few late ones have strata of their own, which are kept whole. The sample is a
 //! function of the releases, whatever pieces they come in.
 
-use crate::histogram::{at_rank, rank};
-use crate::stream::Times;
+use crate::histogram::{Times, at_rank, rank};
 use punctual_model::{Duration, Fraction, Quantiles};
 
 /// Most releases kept of a stratum.

@@ -6,7 +6,7 @@
 //! matter are dropped, by that comparison. Keeping others changes no result.
 
 use crate::hull::{self, Point};
-use crate::periodic::tail::BLOCK;
+use crate::periodic::block::{BLOCK, Places};
 use std::cell::RefCell;
 
 /// Points taken before some are dropped.
@@ -190,60 +190,6 @@ impl Layers {
             self.points.extend_from_slice(points);
         });
         self.reduced = self.points.len();
-    }
-}
-
-/// Some of the places in a block, one bit each.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Places([u64; BLOCK / 64]);
-
-impl Places {
-    /// The first ones.
-    fn all(len: usize) -> Places {
-        let mut all = Places::default();
-        (0..len).for_each(|at| all.set(at));
-        all
-    }
-
-    #[inline]
-    pub fn set(&mut self, at: usize) {
-        self.0[at / 64] |= 1 << (at % 64);
-    }
-
-    /// The first place from this one on.
-    pub fn next(&self, from: usize) -> Option<usize> {
-        (from / 64..self.0.len()).find_map(|word| {
-            let bits =
-                if word == from / 64 { self.0[word] >> (from % 64) << (from % 64) } else { self.0[word] };
-            (bits != 0).then(|| word * 64 + bits.trailing_zeros() as usize)
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.0.iter().map(|bits| bits.count_ones() as usize).sum()
-    }
-
-    /// Those in both.
-    fn with(mut self, others: &Places) -> Places {
-        self.0.iter_mut().zip(&others.0).for_each(|(mine, other)| *mine &= other);
-        self
-    }
-
-    fn without(mut self, others: &Places) -> Places {
-        self.0.iter_mut().zip(&others.0).for_each(|(mine, other)| *mine &= !other);
-        self
-    }
-
-    /// Calls `act` with each place, in order.
-    #[inline(always)]
-    pub fn each(&self, mut act: impl FnMut(usize)) {
-        for (word, bits) in self.0.iter().enumerate() {
-            let mut bits = *bits;
-            while bits != 0 {
-                act(word * 64 + bits.trailing_zeros() as usize);
-                bits &= bits - 1;
-            }
-        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! From the summary to the models: offset, jitter, slips, and the releases that the typical model leaves out.
 
 use crate::hull::{self, Point};
+use crate::periodic::block::Entry;
 use crate::periodic::choice::{self, Candidate};
 use crate::periodic::joined::{Joined, Located};
+use crate::periodic::late::LATE;
 use crate::periodic::lateness::{Grid, Starts};
 use crate::periodic::resolve::{self, Evidence};
 use crate::periodic::score::{self, Gap, REACH};
-use crate::periodic::segment::{EARLY, Entry, LATE, Segment};
+use crate::periodic::segment::{EARLY, Segment};
 use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late};
 use crate::ratio::Ratio;
 use punctual_model::{

@@ -4,9 +4,8 @@
 //! Distances are compared as short numbers, several gaps at a time, in units small enough that hardly any gap
 //! is scored in vain. What is said of a gap holds for exact numbers too.
 
-use crate::periodic::layers::Places;
-use crate::periodic::score::{self, REACH};
-use crate::periodic::tail::{AROUND, BLOCK};
+use crate::periodic::block::{BLOCK, Places};
+use crate::periodic::score::{self, AROUND, REACH};
 
 /// Gaps looked at together.
 const LANES: usize = 8;

@@ -6,6 +6,10 @@
 /// Releases on either side that score a gap.
 pub(crate) const REACH: usize = 8;
 
+/// Other releases that score a gap: the last ones of a stream are kept for the next gap, the first ones for
+/// merging with the piece before.
+pub(crate) const AROUND: usize = 2 * REACH - 1;
+
 /// Neighbours agree on a shift if their phases spread less than the period divided by this, and the rise is
 /// closer than that to whole periods.
 const CERTAIN: i128 = 8;

@@ -1,16 +1,13 @@
 //! What is kept of the consecutive releases between two open gaps.
 
 use crate::hull::Point;
-use crate::periodic::late::{self, Late};
-use crate::periodic::layers::{Layers, Places};
+use crate::periodic::block::{BLOCK, Block, Entry, Places};
+use crate::periodic::late::{self, LATE, Late};
+use crate::periodic::layers::Layers;
 use crate::periodic::score::Gap;
-use crate::periodic::tail::{BLOCK, Block};
 
 /// Most releases left out because they are early.
 pub(crate) const EARLY: usize = punctual_model::MAX_EARLY;
-
-/// Most releases left out because they are late that are not kept one by one.
-pub(crate) const LATE: usize = 4;
 
 /// Lowest releases kept for every period: those that may be left out, one that turns out to be no release,
 /// and the next one.
@@ -18,26 +15,6 @@ pub(crate) const LOWEST: usize = EARLY + 2;
 
 /// Room for the late releases of a stream, before some are given up.
 const ROOM_LATE: usize = late::MOST + 64;
-
-/// A release, relative to the first one of the stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entry {
-    /// The lesser of known arrival and earliest bound: the offset must not lie above it.
-    pub floor: i64,
-    /// The known arrival, or else the latest bound: what the period is estimated from.
-    pub evidence: i64,
-    /// The latest bound.
-    pub latest: i64,
-    /// Activations since the release before.
-    pub advance: i64,
-}
-
-impl Entry {
-    pub fn lifted(self, y: i64) -> Entry {
-        let add = |at: i64| at.wrapping_add(y);
-        Entry { floor: add(self.floor), evidence: add(self.evidence), latest: add(self.latest), ..self }
-    }
-}
 
 /// Releases in a row.
 struct Row<'a> {

@@ -1,16 +1,9 @@
 //! The last releases of a stream: those that still wait for neighbours on their right, and a block of others
 //! whose gaps have not been looked at yet.
 
+use crate::periodic::block::{BLOCK, Block, Entry};
 use crate::periodic::scan::Gaps;
-use crate::periodic::score::REACH;
-use crate::periodic::segment::Entry;
-
-/// Most releases of a block.
-pub(crate) const BLOCK: usize = 256;
-
-/// Other releases that score a gap: the last ones of a stream are kept for the next gap, the first ones for
-/// merging with the piece before.
-pub(crate) const AROUND: usize = 2 * REACH - 1;
+use crate::periodic::score::{AROUND, REACH};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Tail {
@@ -30,45 +23,6 @@ impl Default for Tail {
     fn default() -> Tail {
         let [latest, evidence, floor, advance] = [const { Vec::new() }; 4];
         Tail { latest, evidence, floor, advance, begin: REACH }
-    }
-}
-
-/// Releases in a row of a segment, and their neighbours.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Block<'a> {
-    latest: &'a [i64],
-    evidence: &'a [i64],
-    floor: &'a [i64],
-    begin: usize,
-    end: usize,
-}
-
-impl<'a> Block<'a> {
-    pub fn len(&self) -> usize {
-        self.end - self.begin
-    }
-
-    pub fn latest(&self) -> &'a [i64] {
-        &self.latest[self.begin..self.end]
-    }
-
-    pub fn evidence(&self) -> &'a [i64] {
-        if self.evidence.is_empty() { self.latest() } else { &self.evidence[self.begin..self.end] }
-    }
-
-    /// The floors; `None` if they are the evidence.
-    pub fn floor(&self) -> Option<&'a [i64]> {
-        (!self.floor.is_empty()).then(|| &self.floor[self.begin..self.end])
-    }
-
-    /// Whether no arrival is known.
-    pub fn has_latest_alone(&self) -> bool {
-        self.evidence.is_empty()
-    }
-
-    /// The latest bounds, with [`REACH`] before the first and one fewer after the last.
-    pub fn around(&self) -> &'a [i64] {
-        &self.latest[self.begin - REACH..self.end + REACH - 1]
     }
 }
 
