@@ -8,6 +8,7 @@ mod load;
 mod processor;
 pub(crate) mod symbols;
 
+pub use load::Losses;
 pub use processor::{
     Counts, Culprit, Event, Flight, Frame, Grown, Interrupt, Thread, Variable, Witnessed, WitnessedKind,
 };
@@ -34,17 +35,6 @@ pub fn supported() -> Result<(), Error> {
 
 /// How long a command may take to end when it is asked to.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// What was not seen on all processors.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Runs of the programs that the kernel skipped.
-    pub skipped: u64,
-    /// Runs of the programs, and the nanoseconds that they took (where the kernel counts them).
-    pub runs: u64,
-    /// See `runs`.
-    pub program_ns: u64,
-}
 
 /// What to measure.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@
 mod load;
 mod records;
 
-pub use records::{Event, FIRST_SOFTIRQ, Key, Latencies, Missed, Ran, RanKind, Timers, Wakeup};
+pub use records::{Event, FIRST_SOFTIRQ, Key, Latencies, Missed, Processor, Ran, RanKind, Timers, Wakeup};
 
 use crate::command::{Running, Waiting};
 use crate::error::Error;
@@ -40,19 +40,6 @@ pub struct Meter {
     has_ended: bool,
     /// When it began: all programs were attached by then.
     pub from: Instant,
-}
-
-/// What was measured on one processor.
-#[derive(Clone, Debug)]
-pub struct Processor {
-    /// Its number.
-    pub number: u32,
-    /// Events that show that others were not seen.
-    pub doubts: u64,
-    /// Records that found no room in the buffer.
-    pub lost: u64,
-    /// How late timers expired.
-    pub timers: Timers,
 }
 
 /// Whether this kernel allows it, by trying.

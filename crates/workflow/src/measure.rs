@@ -6,69 +6,28 @@ pub(crate) mod log;
 mod measuring;
 mod monitors;
 mod names;
+mod options;
 mod processors;
 mod wakeups;
 
 pub use log::Recorded;
+pub use options::{Options, Outcome};
 
-use crate::error::{Error, Result};
-use crate::folder::RecordingFolder;
+use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::{platform, watch};
 use log::Log;
 use measuring::MeasuringThreads;
 use monitors::Monitors;
+use options::{TICK, TICKS_UNTIL_DUE, ns};
 use processors::Online;
 use punctual_model::latency::{self, Culprit, RealTimeThread, ThreadId, Wakeup};
-use punctual_model::{Policy, SchedulingLatency, TimingModel};
+use punctual_model::{Policy, SchedulingLatency};
 use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
-use punctual_trace::latency::{
-    Interrupt, Latency, Maximum, Processor, Thread, Variable, Witnessed, WitnessedKind,
-};
-use std::ffi::OsString;
+use punctual_trace::latency::{Latency, Maximum, Processor, Thread, Variable, Witnessed, WitnessedKind};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-
-/// Between two looks into the buffers of interrupts.
-const TICK: Duration = Duration::from_millis(50);
-/// Of so many, one records the sums as they are.
-const TICKS_UNTIL_DUE: u32 = 20;
-
-/// What to measure, and for how long.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// When to end, if the command does not end before.
-    pub limit: Option<Duration>,
-    /// Which processors; all that are online, if empty.
-    pub cpus: Vec<u32>,
-    /// How often the measuring threads wake up; `None`: there are none.
-    pub measure: Option<Duration>,
-    /// End at the first duration or latency of this length, and keep what happened before it. Where the
-    /// kernel does not show the variables, at the first latency.
-    pub threshold: Option<Duration>,
-    /// Whether the kernel's monitors watch the rules that the bound rests on.
-    pub verify: bool,
-    /// What to run meanwhile; nothing, if empty.
-    pub command: Vec<OsString>,
-    /// Whether what the command prints goes to standard error, because standard output is for the model.
-    pub command_to_stderr: bool,
-    /// Where to write a recording.
-    pub record: Option<RecordingFolder>,
-}
-
-/// What a measurement has found.
-pub struct Outcome {
-    /// A timing model with the section `latency`.
-    pub model: TimingModel,
-    /// The last events before the threshold was exceeded, in lines for people; `None` if it was not.
-    pub flight: Option<String>,
-    /// The recording, if one was asked for and is whole.
-    pub recorded: Option<Recorded>,
-    /// Why there is none although one was asked for.
-    pub failure: Option<Error>,
-}
 
 /// Measures until the limit, the end of the command, or `stop`. Where the kernel does not show what a bound is
 /// made of, the section has measured latencies alone.
@@ -109,18 +68,6 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     let outcome = Outcome::from(log.finish(until));
     warn(outcome.model.latency.as_ref(), monitor);
     Ok(outcome)
-}
-
-impl From<log::Logged> for Outcome {
-    fn from(logged: log::Logged) -> Outcome {
-        let log::Logged { model, flight, recorded, failure } = logged;
-        Outcome { model, flight, recorded, failure }
-    }
-}
-
-/// As the model has it; saturates.
-fn ns(duration: Duration) -> punctual_model::Duration {
-    punctual_model::Duration::from_ns(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The programs in the kernel, and where what they see goes.
@@ -168,7 +115,7 @@ impl Measurement<'_> {
         let threads = self.meter.threads();
         let Measurement { meter, log, measuring } = self;
         meter.drain(&mut |cpu, event| match event {
-            Event::Interrupt(of) => log.interrupt(interrupt(cpu, &of)),
+            Event::Interrupt(of) => log.interrupt(cpu, &of),
             Event::Lost(count) => log.record(Latency::Lost { cpu, count }),
         });
         meter.grown(&mut |cpu, grown| log.record(Latency::Maximum(Box::new(maximum(cpu, &grown)))))?;
@@ -201,11 +148,6 @@ impl Measurement<'_> {
         }
         Ok(())
     }
-}
-
-fn interrupt(cpu: u32, of: &observe::Interrupt) -> Interrupt {
-    let observe::Interrupt { source, entry, exit, execution } = *of;
-    Interrupt { cpu, source, entry, exit, execution }
 }
 
 fn maximum(cpu: u32, of: &observe::Grown) -> Maximum {

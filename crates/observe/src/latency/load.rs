@@ -1,6 +1,5 @@
 //! Loads and attaches the programs.
 
-use super::Losses;
 use super::skeleton::types::range;
 use super::skeleton::{LatencySkel, LatencySkelBuilder};
 use super::symbols::Symbols;
@@ -23,6 +22,17 @@ const NEEDED: [(&str, &str); 4] = [
     ("sched_entry_tp", "a kernel of version 6.12 or newer"),
     ("sched_exit_tp", "a kernel of version 6.12 or newer"),
 ];
+
+/// What was not seen on all processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Runs of the programs that the kernel skipped.
+    pub skipped: u64,
+    /// Runs of the programs, and the nanoseconds that they took (where the kernel counts them).
+    pub runs: u64,
+    /// See `runs`.
+    pub program_ns: u64,
+}
 
 /// The programs in the kernel. They leave it when this is dropped.
 pub struct Loaded {

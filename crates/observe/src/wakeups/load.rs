@@ -1,8 +1,7 @@
 //! Loads and attaches the programs, and reads their maps.
 
-use super::records::{self, Latencies};
+use super::records::{self, Latencies, Processor, Timers};
 use super::skeleton::{WakeupsSkel, WakeupsSkelBuilder};
-use super::{Processor, records::Timers};
 use crate::error::{Error, ErrorKind};
 use crate::latency::symbols::Symbols;
 use crate::loader::{

@@ -120,6 +120,19 @@ pub struct Latencies {
     pub undelayed: Option<Duration>,
 }
 
+/// What was measured on one processor.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    /// Its number.
+    pub number: u32,
+    /// Events that show that others were not seen.
+    pub doubts: u64,
+    /// Records that found no room in the buffer.
+    pub lost: u64,
+    /// How late timers expired.
+    pub timers: Timers,
+}
+
 /// How late the timers of a processor expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timers {

@@ -12,6 +12,7 @@ use bytesize::ByteSize;
 use punctual_latency::{HORIZON, Observation};
 use punctual_model::latency::{InterruptSource, Wakeup};
 use punctual_model::{Duration, Instant, TimingModel};
+use punctual_observe::latency as observe;
 use punctual_report::counted;
 use punctual_trace::latency::{Interrupt, Latency, Processor, Scope, Source, Thread, ThreadWakeup};
 use punctual_trace::{About, Record, Totals};
@@ -105,9 +106,10 @@ impl<'a> Log<'a> {
     }
 
     /// Takes an interrupt.
-    pub fn interrupt(&mut self, interrupt: Interrupt) {
-        self.source(interrupt.source);
-        self.record(Latency::Interrupt(interrupt));
+    pub fn interrupt(&mut self, cpu: u32, of: &observe::Interrupt) {
+        let observe::Interrupt { source, entry, exit, execution } = *of;
+        self.source(source);
+        self.record(Latency::Interrupt(Interrupt { cpu, source, entry, exit, execution }));
     }
 
     /// What a number of the programs' stands for.

@@ -5,8 +5,8 @@ use super::counters::Counters;
 use super::log::Log;
 use super::measuring::MeasuringThreads;
 use super::names::Names;
+use super::options::{Options, Outcome, TICK, TICKS_UNTIL_DUE, ns};
 use super::processors::{self, Online};
-use super::{Options, Outcome, TICK, TICKS_UNTIL_DUE, interrupt, ns};
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::{platform, watch};
@@ -108,7 +108,7 @@ impl Measurement<'_> {
         meter.drain(&mut |event| match event {
             Event::Interrupt(cpu, of) if cpus.contains(&cpu) => {
                 source(log, of.source);
-                log.interrupt(interrupt(cpu, &of));
+                log.interrupt(cpu, &of);
             }
             Event::Missed(of) if cpus.contains(&of.cpu) => {
                 source(log, of.source);
