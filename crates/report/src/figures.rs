@@ -21,26 +21,48 @@ pub use threads::{Phases, THREADS, ThreadRow, Threads};
 
 pub use crate::latency::{BoundRow, InterruptRow, MeasuredRow, VariableRow};
 
+/// A list of figures: its title, and what is in it.
+pub type List = (&'static str, Vec<Figure>);
+
+fn list<S: Section>(title: &'static str, entries: &[Entry<S>]) -> List {
+    (title, entries.iter().map(|entry| entry.figure).collect())
+}
+
+/// The lists of figures of threads.
+pub(crate) fn of_threads() -> Vec<List> {
+    vec![list("Threads", THREADS)]
+}
+
+/// The lists of figures of dataflow programs.
+pub(crate) fn of_dataflow() -> Vec<List> {
+    vec![
+        list("Tasks of dataflow programs", TIMES),
+        list("Chains of dataflow programs", LATENCY),
+        list("Executions by what the kernel did", SPLIT),
+    ]
+}
+
+/// The lists of figures of scheduling latency.
+pub(crate) fn of_latency() -> Vec<List> {
+    vec![
+        list("Scheduling latency of processors", PROCESSORS),
+        list("Variables of the bound", VARIABLES),
+        list("Interrupts", INTERRUPTS),
+        list("Bounds by model of interrupts", BOUNDS),
+        list("Measured latencies", MEASURED),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sections;
     use std::fmt::Write;
 
     /// The lists of figures, as `docs/report.md` has them.
     fn documented() -> String {
-        let lists: [(&str, Vec<Figure>); 9] = [
-            ("Threads", THREADS.iter().map(|entry| entry.figure).collect()),
-            ("Tasks of dataflow programs", TIMES.iter().map(|entry| entry.figure).collect()),
-            ("Chains of dataflow programs", LATENCY.iter().map(|entry| entry.figure).collect()),
-            ("Executions by what the kernel did", SPLIT.iter().map(|entry| entry.figure).collect()),
-            ("Scheduling latency of processors", PROCESSORS.iter().map(|entry| entry.figure).collect()),
-            ("Variables of the bound", VARIABLES.iter().map(|entry| entry.figure).collect()),
-            ("Interrupts", INTERRUPTS.iter().map(|entry| entry.figure).collect()),
-            ("Bounds by model of interrupts", BOUNDS.iter().map(|entry| entry.figure).collect()),
-            ("Measured latencies", MEASURED.iter().map(|entry| entry.figure).collect()),
-        ];
         let mut text = String::new();
-        for (title, list) in lists {
+        for (title, list) in sections::figures() {
             let _ = writeln!(text, "### {title}\n");
             text += "| figure | symbol | unit | bound | rounded | meaning |\n|---|---|---|---|---|---|\n";
             for Figure { title, symbol, unit, bound, rounding, meaning, .. } in list {
@@ -70,17 +92,7 @@ mod tests {
 
     #[test]
     fn every_figure_is_declared_completely() {
-        let all = THREADS
-            .iter()
-            .map(|entry| entry.figure)
-            .chain(TIMES.iter().map(|entry| entry.figure))
-            .chain(LATENCY.iter().map(|entry| entry.figure))
-            .chain(SPLIT.iter().map(|entry| entry.figure))
-            .chain(PROCESSORS.iter().map(|entry| entry.figure))
-            .chain(VARIABLES.iter().map(|entry| entry.figure))
-            .chain(INTERRUPTS.iter().map(|entry| entry.figure))
-            .chain(BOUNDS.iter().map(|entry| entry.figure))
-            .chain(MEASURED.iter().map(|entry| entry.figure));
+        let all = sections::figures().into_iter().flat_map(|(_, list)| list);
         for figure in all {
             assert!(figure.meaning.ends_with('.') && !figure.title.is_empty(), "{}", figure.field);
             let is_time = figure.unit == Unit::Time && figure.field != "arrival";

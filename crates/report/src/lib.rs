@@ -21,6 +21,7 @@ mod number;
 mod overview;
 mod percentiles;
 mod prose;
+pub mod sections;
 mod shape;
 mod slips;
 mod summed;
@@ -31,7 +32,7 @@ pub mod timeline;
 pub use checklist::{Item, Standing, checklist};
 pub use comparison::{Configured, Kind, comparison, configured};
 pub use number::counted;
-pub use overview::{Rows, overview, summary};
+pub use overview::Rows;
 pub use prose::{Selection, tasks};
 
 /// The output that text is printed on.

@@ -1,13 +1,12 @@
 //! Where a timing model goes: a table, JSON, a file.
 
-use super::show::overview;
 use crate::args;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::output::print;
 use crate::terminal;
 use punctual_model::TimingModel;
-use punctual_report::Rows;
+use punctual_report::{Rows, sections};
 use punctual_workflow::Destination;
 
 /// Where a timing model goes, and which rows its table has.
@@ -43,7 +42,7 @@ impl Results {
 
     /// Writes and prints the model. With -o, a quiet console prints no table.
     pub fn deliver(&self, model: &TimingModel, quiet: bool, console: Console) -> Result<(), Failure> {
-        let table = || print(&overview(model, &terminal::page(), self.rows));
+        let table = || print(&sections::text(model, &terminal::page(), self.rows));
         match &self.target {
             Target::Json => print(&model.to_json()),
             Target::Table => {

@@ -5,7 +5,7 @@ use crate::args::Show;
 use crate::failure::{Code, Failure};
 use crate::output::print;
 use crate::terminal;
-use punctual_model::TimingModel;
+use punctual_model::{Threads, TimingModel};
 use punctual_report as report;
 use punctual_workflow::{display_name, read_model, read_text};
 
@@ -25,7 +25,7 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
             true => print(&model.to_json()),
             false => {
                 let rows = report::Rows { all: arguments.all, phases: arguments.phases };
-                print(&overview(&model, &page, rows))
+                print(&report::sections::text(&model, &page, rows))
             }
         };
     };
@@ -50,30 +50,14 @@ pub fn run(arguments: &Show) -> Result<(), Failure> {
 
 /// The part of a model about these threads and the dataflow task of this name. Channels and chains belong to
 /// several tasks and are left out.
-fn only(mut model: TimingModel, selection: &report::Selection, name: &str) -> TimingModel {
-    model.latency = None;
+fn only(model: TimingModel, selection: &report::Selection, name: &str) -> TimingModel {
     let tasks: Vec<_> = selection.tasks(&model).into_iter().cloned().collect();
-    match &mut model.threads {
-        Some(threads) if !tasks.is_empty() => threads.tasks = tasks,
-        threads => *threads = None,
-    }
-    if let Some(flow) = &mut model.dataflow {
+    let threads = model.threads.filter(|_| !tasks.is_empty()).map(|threads| Threads { tasks, ..threads });
+    let dataflow = model.dataflow.map(|mut flow| {
         flow.tasks.retain(|task| task.name == name);
         (flow.channels, flow.chains) = (Vec::new(), Vec::new());
-    }
-    if model.dataflow.as_ref().is_some_and(|flow| flow.tasks.is_empty()) {
-        model.dataflow = None;
-    }
-    model
-}
-
-/// Every section of the model.
-pub fn overview(model: &TimingModel, page: &report::Page, rows: report::Rows) -> String {
-    let threads = match model.threads {
-        Some(_) => report::summary(model) + "\n" + &report::overview(model, page, rows),
-        None => String::new(),
-    };
-    let latency = model.latency.as_ref().map(|latency| report::latency::latency(latency, page));
-    let parts = [threads, report::flow::program(model, page), latency.unwrap_or_default()];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+        flow
+    });
+    let dataflow = dataflow.filter(|flow| !flow.tasks.is_empty());
+    TimingModel { platform: model.platform, threads, dataflow, ..TimingModel::new(model.clock) }
 }

@@ -1,18 +1,18 @@
-//! The page around the tasks: header, contents, caveats.
+//! The page around the sections: header, contents, footer.
 
 use super::data;
-use super::flow::{self, States};
+use super::drawn::{Drawn, Fact};
+use super::flow::States;
 use super::head::{THEME, head, theme};
 use super::jobs::Jobs;
-use super::latency;
-use super::overview::{order, table};
-use super::task::{section, transitions};
-use super::time;
-use crate::number::{agreeing, count, counted};
+use super::overview::order;
+use super::task::section;
+use super::threads;
+use crate::number::{count, counted};
 use crate::overview::how_long;
-use crate::visible;
+use crate::{sections, visible};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use punctual_model::{Platform, Section, Span, Threads, TimingModel};
+use punctual_model::{Platform, Span, TimingModel};
 
 const STYLES: [&str; 2] = [include_str!("assets/uplot/uPlot.min.css"), include_str!("assets/page.css")];
 const SCRIPTS: [&str; 7] = [
@@ -28,26 +28,19 @@ const SCRIPTS: [&str; 7] = [
 /// The page of a timing model, with the jobs that it was made from and the states of a dataflow program where
 /// a recording of them is given.
 pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, title: &str) -> String {
-    let (title, order) = (visible(title), order(model));
-    let has_threads = model.threads.is_some();
-    let streams = model.tasks().iter().map(|task| task.streams.len()).sum();
+    let title = visible(title);
+    let drawn = Drawn { model, order: order(model), jobs, states };
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
             (head(&title, &STYLES, &SCRIPTS))
             body {
                 (skip_link(model))
-                (header(model, jobs, &title))
-                (contents(model, &order, has_threads))
+                (header(&drawn, &title))
+                (contents(&drawn))
                 main {
-                    @if has_threads {
-                        (time::section(model, &order, jobs))
-                        (table(model, &order))
-                        (transitions(model, &order))
-                    }
-                    (flow::sections(model, states, streams))
-                    @if let Some(section) = &model.latency { (latency::sections(section)) }
-                    @for &position in &order {
+                    @for view in sections::shown(model) { ((view.page)(&drawn)) }
+                    @for &position in &drawn.order {
                         (section(model, position, jobs))
                     }
                 }
@@ -64,57 +57,28 @@ pub fn page(model: &TimingModel, jobs: Option<&Jobs>, states: Option<&States>, t
 
 /// The first link: past everything that is before the first section.
 fn skip_link(model: &TimingModel) -> Markup {
-    let (id, title) = match (&model.threads, &model.dataflow) {
-        (Some(_), _) => ("tasks", "To the table of tasks"),
-        (None, Some(_)) => ("dataflow", "To the dataflow program"),
-        (None, None) => ("latency", "To the scheduling latency"),
-    };
-    html! { a.skip href={ "#" (id) } { (title) } }
+    html! {
+        @if let Some(view) = sections::shown(model).next() {
+            a.skip href={ "#" (view.anchor.0) } { (view.anchor.1) }
+        }
+    }
 }
 
 /// Where everything is: a list that stays in view.
-fn contents(model: &TimingModel, order: &[usize], has_threads: bool) -> Markup {
+fn contents(drawn: &Drawn<'_>) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
-            ol {
-                @if has_threads {
-                    @if !order.is_empty() { li { a href="#time" { "Over time" } } }
-                    li { a href="#tasks" { "All tasks" } }
-                }
-                @if model.dataflow.is_some() {
-                    @for (id, title) in [
-                        ("dataflow", "Dataflow program"), ("flow-chains", "Chains"), ("flow-tasks", "Tasks"),
-                        ("flow-states", "Tasking graph"), ("flow-activations", "Activations"),
-                    ] {
-                        li { a href={ "#" (id) } { (title) } }
-                    }
-                }
-                @if let Some(section) = &model.latency { (latency::contents(section)) }
-            }
-            @if has_threads { (time::contents(model, order)) }
+            ol { @for view in sections::shown(drawn.model) { ((view.contents)(drawn)) } }
+            (threads::list(drawn))
         }
     }
 }
 
-fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
-    let mut facts = Vec::new();
-    if let Some(threads) = &model.threads {
-        facts.extend(of_threads(model, threads));
-    }
-    if let Some(program) = &model.dataflow {
-        if model.threads.is_none() {
-            facts.push(("Observed", how_long(model).trim_start_matches("Observed ").to_owned()));
-            facts.push(clock(model, program.span()));
-        }
-        facts.extend(flow::facts(program));
-    }
-    if let (Some(section), None, None) = (&model.latency, &model.threads, &model.dataflow) {
-        facts.push(("Observed", how_long(model).trim_start_matches("Observed ").to_owned()));
-        facts.push(clock(model, section.span()));
-    }
-    let has_lost_records = model.threads.as_ref().is_some_and(|threads| threads.lost_records > 0);
-    let is_lossy = model.dataflow.as_ref().is_some_and(|program| !program.losses().is_empty());
-    let lost = |name: &str| name == "Lost" && has_lost_records || name == "Lost of the trace" && is_lossy;
+fn header(drawn: &Drawn<'_>, title: &str) -> Markup {
+    let model = drawn.model;
+    let mut facts = machine(model);
+    facts.extend(observation(model));
+    facts.extend(sections::shown(model).flat_map(|view| (view.facts)(model)));
     html! {
         header.page {
             div.headline {
@@ -122,108 +86,46 @@ fn header(model: &TimingModel, jobs: Option<&Jobs>, title: &str) -> Markup {
                 (theme())
             }
             dl.facts {
-                @for (name, fact) in facts {
-                    div class=[lost(name).then_some("lost")] { dt { (name) } dd { (fact) } }
+                @for fact in facts {
+                    div class=[fact.is_loss.then_some("lost")] { dt { (fact.name) } dd { (fact.text) } }
                 }
             }
-            @let warnings = model.threads.as_ref().map(incomplete).unwrap_or_default();
-            @if !warnings.is_empty() {
-                div.note.warning role="note" {
-                    h2 { "Missing" }
-                    ul { @for warning in warnings { li { (warning) } } }
-                }
-            }
-            @if model.threads.is_some() { (recording(jobs)) }
+            (threads::notes(drawn))
             noscript { p.note.warning { "Scripts are off. Curves, histograms and release rasters need one; \
                                          text, tables and all other figures are complete." } }
         }
     }
 }
 
-/// What is known of the observation of threads.
-fn of_threads(model: &TimingModel, seen: &Threads) -> Vec<(&'static str, String)> {
+/// When the first section was observed: the others say so themselves where it matters.
+fn observation(model: &TimingModel) -> Vec<Fact> {
+    let span = model.spans().first().map(|(_, span)| *span);
+    let observed = how_long(model).trim_start_matches("Observed ").to_owned();
+    span.map_or_else(Vec::new, |span| vec![Fact::new("Observed", observed), clock(model, span)])
+}
+
+/// Where threads were observed.
+fn machine(model: &TimingModel) -> Vec<Fact> {
+    if model.threads.is_none() {
+        return Vec::new();
+    }
     // Other tools' traces do not always say.
     let unknown = Platform::default();
     let platform = model.platform.as_ref().unwrap_or(&unknown);
     let or_unknown = |known: bool, text: String| if known { text } else { "unknown".into() };
     let machine = format!("{}, {}", visible(&platform.machine), counted(platform.cpus.into(), "processor"));
-    let lost = if seen.lost_records == 0 { "nothing".into() } else { counted(seen.lost_records, "record") };
     vec![
-        ("Machine", or_unknown(!platform.machine.is_empty(), machine)),
-        ("Kernel", or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel)))),
-        ("Observed", how_long(model).trim_start_matches("Observed ").to_owned()),
-        clock(model, seen.span()),
-        ("Tasks", count(seen.tasks.len() as u64)),
-        ("Records", count(seen.records)),
-        ("Lost", lost),
+        Fact::new("Machine", or_unknown(!platform.machine.is_empty(), machine)),
+        Fact::new(
+            "Kernel",
+            or_unknown(!platform.kernel.is_empty(), format!("Linux {}", visible(&platform.kernel))),
+        ),
     ]
 }
 
-fn clock(model: &TimingModel, span: Span) -> (&'static str, String) {
+fn clock(model: &TimingModel, span: Span) -> Fact {
     let (from, until) = (count(span.from_ns.ns()), count(span.until_ns.ns()));
-    ("Clock", format!("{}, from {from} ns to {until} ns", visible(&model.clock)))
-}
-
-/// What is missing, and what that means for the figures.
-fn incomplete(seen: &Threads) -> Vec<String> {
-    let mut text = Vec::new();
-    if seen.lost_records > 0 {
-        text.push(format!(
-            "{} {} lost. Where a record is missing, the thread's task ends and another begins: no figure \
-             spans a gap.",
-            counted(seen.lost_records, "record"),
-            agreeing(seen.lost_records, "was", "were"),
-        ));
-    }
-    if seen.untracked_threads > 0 {
-        text.push(format!(
-            "{} could not be observed for lack of room.",
-            counted(seen.untracked_threads, "thread")
-        ));
-    }
-    if seen.skipped_events > 0 {
-        text.push(format!(
-            "The kernel skipped {} of the observing programs. Missing events were reconstructed; where that \
-             was not exact, releases are windows.",
-            counted(seen.skipped_events, "run")
-        ));
-    }
-    if let Some(stolen) = crate::overview::stolen(seen) {
-        text.push(format!(
-            "{stolen} Jobs that were due then are late or took longer; costs are never too small."
-        ));
-    }
-    if seen.omitted_tasks > 0 {
-        text.push(format!("{} left out because there were too many.", counted(seen.omitted_tasks, "task")));
-    }
-    text
-}
-
-/// How to get the jobs, where they are missing.
-fn recording(jobs: Option<&Jobs>) -> Markup {
-    html! {
-        @match jobs {
-            None => div.note role="note" id="recording" {
-                p {
-                    "This page was made from a timing model alone. Release rasters and histograms need the \
-                     jobs, which are in a recording. To make one and draw it:"
-                }
-                pre { code {
-                    "punctual record -o DIR\n"
-                    "punctual replay DIR -o FILE.timing.json\n"
-                    "punctual report FILE.timing.json DIR -o report.html"
-                } }
-            },
-            Some(jobs) => @if jobs.unknown() > 0 {
-                div.note.warning role="note" {
-                    p {
-                        (counted(jobs.unknown(), "job")) " of what was recorded " (agreeing(jobs.unknown(), "belongs", "belong"))
-                        " to no task of the model and " (agreeing(jobs.unknown(), "is", "are")) " not shown."
-                    }
-                }
-            },
-        }
-    }
+    Fact::new("Clock", format!("{}, from {from} ns to {until} ns", visible(&model.clock)))
 }
 
 fn footer() -> Markup {

@@ -12,15 +12,17 @@ mod tasks;
 pub use states::States;
 pub(crate) use tasks::has_curve;
 
+use super::drawn::{Drawn, Fact};
 use crate::flow::summary;
 use crate::number::{agreeing, count, counted};
 use crate::visible;
 use maud::{Markup, html};
-use punctual_model::TimingModel;
 use punctual_model::dataflow::{Chain, Dataflow, FlowTask};
+use punctual_model::{Section, TimingModel};
 
 /// The facts at the head of the page.
-pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(model: &TimingModel) -> Vec<Fact> {
+    let Some(flow) = &model.dataflow else { return Vec::new() };
     let lost = [
         (flow.discarded_events, "event"),
         (flow.missing_packets, "missing packet"),
@@ -50,14 +52,29 @@ pub(crate) fn facts(flow: &Dataflow) -> Vec<(&'static str, String)> {
             Some(if flow.chains_omitted { "too many".into() } else { count(flow.chains.len() as u64) }),
         ),
         ("Events", Some(count(flow.events))),
-        ("Lost of the trace", Some(lost)),
     ];
-    facts.into_iter().filter_map(|(name, fact)| Some((name, fact?))).collect()
+    let facts = facts.into_iter().filter_map(|(name, text)| Some(Fact::new(name, text?)));
+    let lost = Fact { name: "Lost of the trace", text: lost, is_loss: !flow.losses().is_empty() };
+    facts.chain([lost]).collect()
 }
 
-/// All sections; `first` is where the data of its first task are among those of all streams.
-pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usize) -> Markup {
-    let Some(flow) = &model.dataflow else { return html! {} };
+/// Links to the sections.
+pub(crate) fn contents(_: &Drawn<'_>) -> Markup {
+    html! {
+        @for (id, title) in [
+            ("dataflow", "Dataflow program"), ("flow-chains", "Chains"), ("flow-tasks", "Tasks"),
+            ("flow-states", "Tasking graph"), ("flow-activations", "Activations"),
+        ] {
+            li { a href={ "#" (id) } { (title) } }
+        }
+    }
+}
+
+/// All sections.
+pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
+    let Some(flow) = &drawn.model.dataflow else { return html! {} };
+    // The data of its first task are behind those of all streams.
+    let first = drawn.model.tasks().iter().map(|task| task.streams.len()).sum();
     let begin = flow.from_ns;
     let name = flow
         .program
@@ -66,7 +83,7 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
     html! {
         section #dataflow aria-labelledby="dataflow-title" {
             h2 #dataflow-title { bdi { (name) } }
-            p { (summary(model)) }
+            p { (summary(drawn.model)) }
             @let unfollowed = unfollowed(flow);
             @if !unfollowed.is_empty() {
                 div.note.warning role="note" {
@@ -86,7 +103,7 @@ pub(crate) fn sections(model: &TimingModel, states: Option<&States>, first: usiz
         }
         section #flow-states aria-labelledby="flow-states-title" {
             h2 #flow-states-title { "Tasking graph" }
-            @match states {
+            @match drawn.states {
                 Some(states) => div.figures { (states::figure(states, begin)) },
                 None => p.missing {
                     "The tasking graph needs the trace that the model was made from: punctual report \

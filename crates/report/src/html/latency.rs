@@ -3,6 +3,7 @@
 //! says the same.
 
 use super::cell;
+use super::drawn::Drawn;
 use super::scale::{Scale, percent};
 use crate::figures::{BOUNDS, BoundRow, INTERRUPTS, MEASURED, PROCESSORS, VARIABLES};
 use crate::latency::{
@@ -13,7 +14,7 @@ use crate::visible;
 use maud::{Markup, PreEscaped, html};
 use punctual_latency::{Bounds, Cause, InterruptModel, Outcome};
 use punctual_model::Duration;
-use punctual_model::latency::{Interrupt, InterruptKind, Measured, SchedulingLatency};
+use punctual_model::latency::{Interrupt, InterruptKind, Measured};
 use std::fmt::Write;
 
 /// Drawings are in units of a thousandth of their width, and pixels down.
@@ -24,17 +25,19 @@ const MOST_STEPS: usize = 400;
 const BAR_HEIGHT: u32 = 18;
 
 /// Links to the sections.
-pub(crate) fn contents(latency: &SchedulingLatency) -> Markup {
+pub(crate) fn contents(drawn: &Drawn<'_>) -> Markup {
+    let processors = drawn.model.latency.iter().flat_map(|latency| &latency.processors);
     html! {
         li { a href="#latency" { "Scheduling latency" } }
-        @for cpu in &latency.processors {
+        @for cpu in processors {
             li { a href={ "#latency-cpu-" (cpu.cpu) } { "CPU " (cpu.cpu) } }
         }
     }
 }
 
 /// All sections.
-pub(crate) fn sections(latency: &SchedulingLatency) -> Markup {
+pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
+    let Some(latency) = &drawn.model.latency else { return html! {} };
     let processors = Analysed::all(latency);
     html! {
         section #latency aria-labelledby="latency-title" {
@@ -283,10 +286,16 @@ fn worst(measured: &Measured, of: &Analysed<'_>) -> Markup {
 mod tests {
     use super::*;
     use crate::latency::example::{figure_24, measured_only};
+    use punctual_model::{SchedulingLatency, TimingModel};
+
+    fn drawn(section: SchedulingLatency) -> String {
+        let model = TimingModel { latency: Some(section), ..TimingModel::new("CLOCK_MONOTONIC") };
+        sections(&Drawn { model: &model, order: Vec::new(), jobs: None, states: None }).into_string()
+    }
 
     #[test]
     fn bars_are_stacked_by_cause_and_the_measured_maximum_stands_beside_them() {
-        let page = sections(&figure_24()).into_string();
+        let page = drawn(figure_24());
         // 22.51, 19.702 and 55.83 of 118.469 µs, the greatest bar.
         let sliding = page.split("data-model=\"sliding_window\"").nth(1).expect("a row");
         let row = sliding.split("</li>").next().expect("its end");
@@ -319,7 +328,7 @@ mod tests {
 
     #[test]
     fn without_a_bound_the_page_says_why() {
-        let page = sections(&measured_only()).into_string();
+        let page = drawn(measured_only());
         assert!(page.contains("There is no bound: the kernel lacks the tracepoints preemptirq:*"));
         assert!(page.contains("busy (72) 2 ms") && !page.contains("latency-bars"), "{page}");
     }
@@ -330,7 +339,7 @@ mod tests {
         section.processors[0].interrupts[0].source.name = "<script>".to_owned();
         let variables = section.processors[0].variables.as_mut().expect("there");
         variables.poid.culprit.as_mut().expect("there").thread.name = "<b>".to_owned();
-        let page = sections(&section).into_string();
+        let page = drawn(section);
         assert!(!page.contains("<script>") && !page.contains("<b> ("), "{page}");
     }
 }
