@@ -2,7 +2,8 @@
 //! and then: periods, activations skipped, costs. And programs that are disturbed otherwise: cyclictest,
 //! SIGSTOP.
 //!
-//! `JOBS` sets how many jobs each driver has (5,000).
+//! `JOBS` sets how many jobs each driver has (5,000), `DRIVERS` which drivers run (all), and `KEEP` names a
+//! folder for recordings that gave something wrong, with the log of the driver concerned.
 
 #[path = "../../tests/e2e/src/truth/log.rs"]
 mod log;
@@ -166,7 +167,9 @@ fn drivers(folder: &Path) -> Result<Vec<[String; 3]>, Error> {
     let jobs = std::env::var("JOBS").unwrap_or_else(|_| "5000".into());
     let listed = Command::new(workload("drivers")).arg("list").output()?;
     let all = String::from_utf8(listed.stdout)?;
-    let names: Vec<&str> = all.lines().filter(|name| log::is_on_grid(name)).collect();
+    let chosen = std::env::var("DRIVERS").unwrap_or_default();
+    let is_chosen = |name: &&str| chosen.is_empty() || chosen.split_whitespace().any(|one| one == *name);
+    let names: Vec<&str> = all.lines().filter(|name| log::is_on_grid(name)).filter(is_chosen).collect();
     let off = log::OFF_GRID.iter().map(|(name, why)| format!("{name} ({why})")).collect::<Vec<_>>();
     eprintln!("{} drivers of {jobs} jobs each, {AT_A_TIME} at a time …", names.len());
     eprintln!("left out, since on no grid: {}", off.join(", "));
@@ -175,7 +178,9 @@ fn drivers(folder: &Path) -> Result<Vec<[String; 3]>, Error> {
     for (number, some) in names.chunks(AT_A_TIME).enumerate() {
         let replayed = recorded(folder, &mut together(folder, some, number, &jobs), "drv")?;
         for driver in some {
-            found.add(folder, driver, &replayed)?;
+            if !found.add(folder, driver, &replayed)? {
+                keep(folder, driver)?;
+            }
         }
     }
     let Costs { compared, too_little, worst_ns, too_much } = found.costs;
@@ -204,12 +209,31 @@ fn together(folder: &Path, names: &[&str], number: usize, jobs: &str) -> Command
     command
 }
 
+/// Copies the recording and what the driver logged to the folder that `KEEP` names, if it is set.
+fn keep(folder: &Path, driver: &str) -> Result<(), Error> {
+    let Some(kept) = std::env::var_os("KEEP") else { return Ok(()) };
+    let kept =
+        (0..).map(|number| Path::new(&kept).join(format!("{driver}-{number}"))).find(|it| !it.exists());
+    let kept = kept.ok_or("no name is left in the folder")?;
+    fs::create_dir_all(kept.join("recording"))?;
+    for entry in fs::read_dir(folder.join("recording"))? {
+        let entry = entry?;
+        fs::copy(entry.path(), kept.join("recording").join(entry.file_name()))?;
+    }
+    for name in [format!("{driver}.csv"), format!("{driver}.json")] {
+        fs::copy(folder.join(&name), kept.join(&name))?;
+    }
+    eprintln!("{driver}: kept in {}", kept.display());
+    Ok(())
+}
+
 impl Found {
-    fn add(&mut self, folder: &Path, driver: &str, replayed: &Replayed) -> Result<(), Error> {
+    /// Whether everything is right.
+    fn add(&mut self, folder: &Path, driver: &str, replayed: &Replayed) -> Result<bool, Error> {
         let said: Value = serde_json::from_str(&fs::read_to_string(folder.join(format!("{driver}.json")))?)?;
         if let Some(reason) = said["skip"].as_str() {
             eprintln!("{driver} is left out: {reason}");
-            return Ok(());
+            return Ok(true);
         }
         let is_it = |task: &&Task| Some(u64::from(task.pid)) == said["pid"].as_u64() && task.name == "drv";
         let task = replayed.model.tasks().iter().find(is_it).ok_or(format!("{driver} was not seen"))?;
@@ -225,18 +249,20 @@ impl Found {
         } else {
             self.slips.add(wrong_slips.is_none());
         }
-        if let Some(wrong) = wrong.or(wrong_slips) {
+        let wrong = wrong.or(wrong_slips);
+        if let Some(wrong) = &wrong {
             eprintln!("{driver}: {wrong}");
         }
         let mut costs = log::costs(replayed.jobs(task), &logged);
         if INTERRUPTED.contains(&driver) {
             costs.too_much = 0;
         }
+        let right = wrong.is_none() && costs.too_little + costs.too_much == 0;
         if costs.too_little + costs.too_much > 0 {
             eprintln!("{driver}: {costs:?}");
         }
         self.costs += costs;
-        Ok(())
+        Ok(right)
     }
 }
 

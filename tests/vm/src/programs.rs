@@ -163,58 +163,76 @@ fn cc(arch: Arch) -> Command {
 fn build(arch: Arch) -> Result<Built> {
     // Takes minutes if something has changed; cargo itself prints nothing.
     eprintln!("lab: building what goes into the machine, where it has changed …");
-    let cargo = || cargo(arch);
     let target = if arch.is_ours() { vec![] } else { vec!["--target", arch.target()] };
-    let said = run(cargo()
+    let said = run(cargo(arch)
         .args(["build", "--quiet", "--release", "-p", "punctual-cli", "--message-format=json"])
         .args(&target))?;
     let punctual = messages(&said).find_map(|message| executable(&message, "punctual"));
-    let said = run(cargo()
-        .args(["test", "--quiet", "--no-run", "-p", "punctual-e2e", "--message-format=json"])
-        .args(&target))?;
-    let tests = messages(&said).find_map(|message| executable(&message, "e2e"));
-    let workloads = messages(&said).find_map(|message| {
-        let ours = message["reason"] == "build-script-executed"
-            && message["package_id"].as_str()?.contains("punctual-e2e");
+    let tests = build_tests(arch, &target)?;
+    let workloads = tests.iter().find_map(|message| {
+        let ours = message["reason"] == "build-script-executed" && is_of(message, "punctual-e2e");
         ours.then(|| message["out_dir"].as_str().map(|out| Path::new(out).join("workloads")))?
     });
-    match (punctual, tests, workloads) {
-        (Some(punctual), Some(tests), Some(workloads)) => {
-            Ok(Built { punctual, tests, workloads, daemon: build_daemon(arch, &target)? })
-        }
-        _ => Err(no_message()),
-    }
+    Ok(Built {
+        punctual: punctual.ok_or_else(no_message)?,
+        tests: find_test(&tests, "punctual-e2e", "e2e")?,
+        workloads: workloads.ok_or_else(no_message)?,
+        daemon: build_daemon(arch, &target, &tests)?,
+    })
 }
 
 fn no_message() -> Error {
     Error("cargo did not say where it put what it built".into())
 }
 
-/// The same for the daemon and its clients, unoptimized, so that overflows are detected.
-fn build_daemon(arch: Arch, target: &[&str]) -> Result<Daemon> {
-    let test = |package| {
-        run(cargo(arch)
-            .args(["test", "--quiet", "--no-run", "-p", package, "--message-format=json"])
-            .args(target))
-        .map(|said| messages(&said))
+/// Builds the tests, unoptimized, so that overflows are detected. For this architecture all tests of the
+/// workspace are built, as `make test` does: fewer packages would have fewer features, so that what they
+/// depend on would be compiled again.
+fn build_tests(arch: Arch, target: &[&str]) -> Result<Vec<Value>> {
+    let packages = if arch.is_ours() {
+        vec!["--workspace"]
+    } else {
+        vec!["-p", "punctual-e2e", "-p", "punctual-daemon", "-p", "punctual-daemon-tests"]
     };
-    let (own, clients): (Vec<Value>, Vec<Value>) =
-        (test("punctual-daemon")?.collect(), test("punctual-daemon-tests")?.collect());
-    let find = |said: &[Value], name: &str, is_test: bool| {
-        let found = said
-            .iter()
-            .filter(|message| message["profile"]["test"] == is_test)
-            .find_map(|message| executable(message, name));
-        found.ok_or_else(no_message)
-    };
-    let punctuald = find(&own, "punctuald", false)?;
+    let said = run(cargo(arch)
+        .args(["test", "--quiet", "--no-run", "--message-format=json"])
+        .args(packages)
+        .args(target))?;
+    Ok(messages(&said).collect())
+}
+
+fn is_of(message: &Value, package: &str) -> bool {
+    // `path+file:///…/tests/e2e#punctual-e2e@0.1.0`
+    message["package_id"]
+        .as_str()
+        .and_then(|id| id.rsplit(['#', '/']).next())
+        .is_some_and(|name| name.split('@').next() == Some(package))
+}
+
+/// A program that is a test of a package.
+fn find_test(built: &[Value], package: &str, name: &str) -> Result<PathBuf> {
+    built
+        .iter()
+        .filter(|message| is_of(message, package) && message["profile"]["test"] == true)
+        .find_map(|message| executable(message, name))
+        .ok_or_else(no_message)
+}
+
+/// The daemon and its clients, with its tests that were built.
+fn build_daemon(arch: Arch, target: &[&str], built: &[Value]) -> Result<Daemon> {
+    let punctuald = built
+        .iter()
+        .filter(|message| message["profile"]["test"] == false)
+        .find_map(|message| executable(message, "punctuald"))
+        .ok_or_else(no_message)?;
+    let find = |package, name| find_test(built, package, name);
     let tests = vec![
         // What it asks and tells the kernel, each by itself; with real processes; with the capabilities of
         // its unit; asked by real clients.
-        ("tests-1-parts", find(&own, "punctual_daemon", true)?),
-        ("tests-2-daemon", find(&own, "daemon", true)?),
-        ("tests-3-units", find(&own, "units", true)?),
-        ("tests-4-clients", find(&clients, "daemon", true)?),
+        ("tests-1-parts", find("punctual-daemon", "punctual_daemon")?),
+        ("tests-2-daemon", find("punctual-daemon", "daemon")?),
+        ("tests-3-units", find("punctual-daemon", "units")?),
+        ("tests-4-clients", find("punctual-daemon-tests", "daemon")?),
     ];
 
     let said = run(cargo(arch)
