@@ -39,8 +39,8 @@ impl Fixed {
         Some(Urgency { key: u64::from(u32::MAX - priority), wish: Some(priority) })
     }
 
-    /// The exact test. Specs that declare runtime and period are always tested against each other; one that
-    /// does not must run below all of them, since it may use all the time they leave.
+    /// Specs that declare runtime and period are always tested against each other; one that does not must run
+    /// below all of them, since it may use all the time they leave.
     fn test(
         &self,
         place: usize,
@@ -50,12 +50,17 @@ impl Fixed {
         replacing: Option<SpecId>,
         work: &mut Work,
     ) -> Result<(), String> {
-        if let Some(task) = task {
-            if books.rate + task.rate > self.threshold {
-                return Err(exceeds(self.threshold, books.processor, books.rate, task.rate));
-            }
+        let (taken, needed) = match self.settings.test {
+            Test::Utilization => (books.utilization, task.map(|task| task.utilization())),
+            Test::Exact => (books.rate, task.map(|task| task.rate)),
+        };
+        if let Some(needed) = needed.filter(|&needed| taken + needed > self.threshold) {
+            return Err(exceeds(self.threshold, books.processor, taken, needed));
         }
-        self.partitioned.prove(place, task, urgency, replacing, work)
+        match self.settings.test {
+            Test::Utilization => self.partitioned.keeps_order(place, task, urgency, replacing),
+            Test::Exact => self.partitioned.prove(place, task, urgency, replacing, work),
+        }
     }
 }
 
@@ -76,10 +81,6 @@ impl Plugin for Fixed {
             accepted_runtime: parameters.runtime,
             ignored,
         };
-        if self.settings.test == Test::Utilization {
-            return Answer::Ok(offer(places[0], false));
-        }
-
         let task = Task::from_parameters(parameters, parameters.runtime, true);
         let mut work = Work::default();
         match first_fit(&places, |place| self.test(place, &books[place], task, urgency, replacing, &mut work))

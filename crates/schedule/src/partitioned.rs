@@ -84,14 +84,7 @@ impl Partitioned {
         work: &mut Work,
     ) -> Result<(), String> {
         let processor = &self.processors[place];
-        let mut levels = processor.levels.clone();
-        let replaced = replaced.and_then(|spec| {
-            Some((self.specs.get(&spec).filter(|admitted| admitted.place == place)?.key, spec))
-        });
-        if let Some((key, _)) = replaced {
-            levels.remove(key);
-        }
-        levels.insert(urgency.key, urgency.wish);
+        let (levels, replaced) = self.levels_with(place, urgency, replaced);
         match task {
             Some(task) => {
                 processor.above_unbounded(&levels, urgency.key, replaced)?;
@@ -99,6 +92,46 @@ impl Partitioned {
             }
             None => processor.below_guaranteed(&levels, urgency.key, replaced),
         }
+    }
+
+    /// The first part of `prove`: whether guaranteed tasks would still run above all specs that declare no
+    /// runtime or no period. Takes no time where there are only tasks, or none.
+    pub(crate) fn keeps_order(
+        &self,
+        place: usize,
+        task: Option<Task>,
+        urgency: Urgency,
+        replaced: Option<SpecId>,
+    ) -> Result<(), String> {
+        let processor = &self.processors[place];
+        match task {
+            Some(_) if processor.unbounded.is_empty() => return Ok(()),
+            None if processor.tasks.is_empty() => return Ok(()),
+            _ => {}
+        }
+        let (levels, replaced) = self.levels_with(place, urgency, replaced);
+        match task {
+            Some(_) => processor.above_unbounded(&levels, urgency.key, replaced),
+            None => processor.below_guaranteed(&levels, urgency.key, replaced),
+        }
+    }
+
+    /// A copy of a processor's levels with a spec added, and the spec that it replaces, if that is there.
+    fn levels_with(
+        &self,
+        place: usize,
+        urgency: Urgency,
+        replaced: Option<SpecId>,
+    ) -> (Levels, Option<(u64, SpecId)>) {
+        let mut levels = self.processors[place].levels.clone();
+        let replaced = replaced.and_then(|spec| {
+            Some((self.specs.get(&spec).filter(|admitted| admitted.place == place)?.key, spec))
+        });
+        if let Some((key, _)) = replaced {
+            levels.remove(key);
+        }
+        levels.insert(urgency.key, urgency.wish);
+        (levels, replaced)
     }
 
     pub(crate) fn admit(&mut self, spec: SpecId, parameters: &Parameters, urgency: Urgency, offer: Offer) {

@@ -26,13 +26,12 @@ impl RateMonotonic {
         }
     }
 
-    /// Equation 5; only the order of priorities matters. With the exact test, specs without a runtime come
-    /// after all that declare one, again by period: they may use all the remaining time.
-    fn urgency(&self, parameters: &Parameters) -> Option<Urgency> {
+    /// Equation 5; only the order of priorities matters. Specs without a runtime come after all that declare
+    /// one, again by period: they may use all the remaining time.
+    fn urgency(parameters: &Parameters) -> Option<Urgency> {
         /// Longer than any period (see `Parameters::check`).
         const LAST: u64 = 1 << 63;
-        let unbounded = parameters.runtime.is_none() && self.settings.test == Test::Exact;
-        let key = parameters.period?.ns() | if unbounded { LAST } else { 0 };
+        let key = parameters.period?.ns() | if parameters.runtime.is_none() { LAST } else { 0 };
         Some(Urgency { key, wish: None })
     }
 
@@ -53,7 +52,7 @@ impl Plugin for RateMonotonic {
         if let Err(bound) = parameters.check(&self.settings.limits) {
             return Answer::No(Refusal::Bound(bound));
         }
-        let Some(urgency) = self.urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
+        let Some(urgency) = Self::urgency(parameters) else { return Answer::No(Refusal::Lacks("period_ns")) };
         let books = self.partitioned.books_without(replacing);
         let places = least_loaded(&books, |books| (books.utilization, books.specs));
         let offer = |place: usize, ignored| Offer {
@@ -64,19 +63,20 @@ impl Plugin for RateMonotonic {
         let task = Task::from_parameters(parameters, parameters.runtime, true);
 
         let mut work = Work::default();
-        let found = match (self.settings.test, task) {
-            (Test::Utilization, None) => Ok((places[0], ())),
-            // If it does not fit the least loaded processor, it fits none.
-            (Test::Utilization, Some(task)) => first_fit(&places[..1], |place| {
-                self.fits(&books[place], books[place].utilization, task.utilization())
-            }),
-            (Test::Exact, task) => first_fit(&places, |place| {
+        let found = first_fit(&places, |place| match self.settings.test {
+            Test::Utilization => {
+                if let Some(task) = task {
+                    self.fits(&books[place], books[place].utilization, task.utilization())?;
+                }
+                self.partitioned.keeps_order(place, task, urgency, replacing)
+            }
+            Test::Exact => {
                 if let Some(task) = task {
                     self.fits(&books[place], books[place].rate, task.rate)?;
                 }
                 self.partitioned.prove(place, task, urgency, replacing, &mut work)
-            }),
-        };
+            }
+        });
         let answer = if task.is_some() { Answer::Ok } else { Answer::Partial };
         match found {
             Ok((place, ())) => answer(offer(place, false)),
@@ -86,13 +86,13 @@ impl Plugin for RateMonotonic {
     }
 
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer) {
-        if let Some(urgency) = self.urgency(parameters) {
+        if let Some(urgency) = Self::urgency(parameters) {
             self.partitioned.admit(spec, parameters, urgency, offer);
         }
     }
 
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
-        match (self.urgency(parameters), was.policy) {
+        match (Self::urgency(parameters), was.policy) {
             (Some(urgency), AssignedPolicy::Fifo(priority)) => {
                 self.partitioned.restore(spec, parameters, urgency, offer, priority)
             }

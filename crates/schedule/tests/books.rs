@@ -107,7 +107,7 @@ fn check_enactable(kind: Kind, parameters: &Parameters, offer: &Offer, assignmen
 }
 
 /// Equations 5 and 6.
-fn check_order(kind: Kind, test: Test, plugin: &dyn Plugin, specs: &Specs, width: u32) {
+fn check_order(kind: Kind, plugin: &dyn Plugin, specs: &Specs, width: u32) {
     for processor in [1, 2, 3] {
         let mut order = BTreeMap::<u64, BTreeSet<u32>>::new();
         for (&spec, (parameters, _)) in specs {
@@ -119,8 +119,8 @@ fn check_order(kind: Kind, test: Test, plugin: &dyn Plugin, specs: &Specs, width
                 continue;
             };
             let key = if kind == Kind::Rm {
-                // With the exact test, specs without a runtime come last.
-                let last = test == Test::Exact && parameters.runtime.is_none();
+                // Specs without a runtime come last.
+                let last = parameters.runtime.is_none();
                 parameters.period.unwrap().ns() + if last { 1 << 63 } else { 0 }
             } else {
                 99 - u64::from(parameters.priority.unwrap())
@@ -210,7 +210,7 @@ proptest! {
             for (&spec, (parameters, offer)) in &specs {
                 check_enactable(kind, parameters, offer, plugin.assignment(spec).unwrap(), width);
             }
-            check_order(kind, test, &*plugin, &specs, width);
+            check_order(kind, &*plugin, &specs, width);
             let after = assignments(&*plugin, &specs);
             let changed =
                 before.iter().any(|(other, was)| *other != spec && after.get(other).is_some_and(|is| is != was));

@@ -246,19 +246,23 @@ fn fp_and_rr_test_response_times() {
         offered(fp.consider(&Parameters { ignore_admission: true, ..urgent(20, task(2, 5, 5)) }, None))
             .ignored
     );
-    // The paper's: no test at all.
+    // Their sum alone, which is less than one processor.
     let mut fp = new_plugin(Kind::Fp, Test::Utilization, &[0], (1, 99), 1.0);
     take(&mut *fp, 1, &urgent(10, task(4, 7, 7)));
-    take(&mut *fp, 2, &urgent(20, task(4, 5, 5)));
+    take(&mut *fp, 2, &urgent(20, task(2, 5, 5)));
+}
+
+fn both_tests(kind: Kind) -> [(Kind, Test); 2] {
+    [(kind, Test::Utilization), (kind, Test::Exact)]
 }
 
 /// A single spec that declares only a priority once switched the test off for its processor: a utilization of
 /// 160 % was admitted although the threshold is 95 %.
 #[test]
 fn a_spec_without_a_runtime_does_not_switch_off_the_test_of_others() {
-    for kind in [Kind::Fp, Kind::Rr] {
+    for (kind, test) in [Kind::Fp, Kind::Rr].into_iter().flat_map(both_tests) {
         let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
-        let mut plugin = new_plugin(kind, Test::Exact, &[0], (1, 99), 0.95);
+        let mut plugin = new_plugin(kind, test, &[0], (1, 99), 0.95);
         take(&mut *plugin, 1, &with_priority(1));
         take(&mut *plugin, 2, &urgent(20, task(8, 10, 10)));
         assert_eq!(
@@ -271,12 +275,18 @@ fn a_spec_without_a_runtime_does_not_switch_off_the_test_of_others() {
 
 #[test]
 fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
+    for test in [Test::Utilization, Test::Exact] {
+        a_spec_without_a_runtime_runs_below(test);
+    }
+}
+
+fn a_spec_without_a_runtime_runs_below(test: Test) {
     let urgent = |priority, task: Parameters| Parameters { priority: Some(priority), ..task };
     let below = "processor 0: a spec without a declared runtime and period must run below all specs that \
                  declare both, and this one would not";
     let above = "processor 0 already has a spec without a declared runtime and period, and this one would \
                  not run above it";
-    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
+    let mut fp = new_plugin(Kind::Fp, test, &[0], (1, 99), 0.95);
     take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
     for priority in [20, 21, 99] {
         assert_eq!(refused(fp.consider(&with_priority(priority), None)), below);
@@ -292,18 +302,18 @@ fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
     assert!(matches!(fp.consider(&urgent(1, task(1, 10, 10)), Some(SpecId(2))), Answer::Ok(_)));
 
     // If the first processor cannot take it, the next one is tested.
-    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0, 1], (1, 99), 0.95);
+    let mut fp = new_plugin(Kind::Fp, test, &[0, 1], (1, 99), 0.95);
     take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
     take(&mut *fp, 2, &with_priority(50));
     assert_eq!(offered(fp.consider(&with_priority(30), None)).processor, 1);
     assert_eq!(offered(fp.consider(&urgent(30, task(1, 10, 10)), None)).processor, 0);
 
     // Specs with and without a runtime never share a priority.
-    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (10, 11), 0.95);
+    let mut fp = new_plugin(Kind::Fp, test, &[0], (10, 11), 0.95);
     take(&mut *fp, 1, &with_priority(10));
     take(&mut *fp, 2, &with_priority(20));
     assert!(matches!(fp.consider(&urgent(30, task(1, 10, 10)), None), Answer::No(_)));
-    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (10, 10), 0.95);
+    let mut fp = new_plugin(Kind::Fp, test, &[0], (10, 10), 0.95);
     take(&mut *fp, 1, &with_priority(10));
     assert_eq!(
         refused(fp.consider(&urgent(30, task(1, 10, 10)), None)),
@@ -314,7 +324,7 @@ fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
     );
 
     // With the test ignored, at everybody's risk.
-    let mut fp = new_plugin(Kind::Fp, Test::Exact, &[0], (1, 99), 0.95);
+    let mut fp = new_plugin(Kind::Fp, test, &[0], (1, 99), 0.95);
     take(&mut *fp, 1, &urgent(20, task(1, 10, 10)));
     let ignoring = Parameters { ignore_admission: true, ..with_priority(30) };
     assert!(take(&mut *fp, 2, &ignoring).ignored);
@@ -325,15 +335,12 @@ fn a_spec_without_a_runtime_runs_below_all_that_declare_one() {
 #[test]
 fn rm_puts_specs_without_a_runtime_last() {
     let unknown = |period| Parameters { runtime: None, deadline: None, ..task(1, period, period) };
-    let mut rm = new_plugin(Kind::Rm, Test::Exact, &[0], (1, 99), 0.95);
-    take(&mut *rm, 1, &unknown(1));
-    take(&mut *rm, 2, &unknown(5));
-    take(&mut *rm, 3, &task(5, 1000, 1000));
-    assert!([3, 1, 2].map(|spec| priority(&*rm, spec)).is_sorted_by(|a, b| a > b));
-    refused(rm.consider(&task(950, 1000, 1000), None));
-    // With the paper's test, their periods decide.
-    let mut rm = new_plugin(Kind::Rm, Test::Utilization, &[0], (1, 99), 0.95);
-    take(&mut *rm, 1, &unknown(1));
-    take(&mut *rm, 3, &task(5, 1000, 1000));
-    assert!(priority(&*rm, 1) > priority(&*rm, 3));
+    for (kind, test) in both_tests(Kind::Rm) {
+        let mut rm = new_plugin(kind, test, &[0], (1, 99), 0.95);
+        take(&mut *rm, 1, &unknown(1));
+        take(&mut *rm, 2, &unknown(5));
+        take(&mut *rm, 3, &task(5, 1000, 1000));
+        assert!([3, 1, 2].map(|spec| priority(&*rm, spec)).is_sorted_by(|a, b| a > b));
+        refused(rm.consider(&task(950, 1000, 1000), None));
+    }
 }
