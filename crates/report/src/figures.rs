@@ -24,7 +24,8 @@ pub use crate::latency::{BoundRow, InterruptRow, MeasuredRow, VariableRow};
 /// A list of figures: its title, and what is in it.
 pub type List = (&'static str, Vec<Figure>);
 
-fn list<S: Section>(title: &'static str, entries: &[Entry<S>]) -> List {
+/// The figures of some entries, under a title.
+pub(crate) fn list<S: Section>(title: &'static str, entries: &[Entry<S>]) -> List {
     (title, entries.iter().map(|entry| entry.figure).collect())
 }
 

@@ -237,7 +237,7 @@ pub(crate) fn urgency(policy: Policy, priority: u32) -> u32 {
 }
 
 impl Figure {
-    pub(super) const fn new(
+    pub(crate) const fn new(
         field: &'static str,
         title: &'static str,
         unit: Unit,
@@ -268,7 +268,7 @@ impl Figure {
 }
 
 /// An entry; what follows says where it is shown.
-pub(super) const fn entry<S: Section>(
+pub(crate) const fn entry<S: Section>(
     field: &'static str,
     title: &'static str,
     unit: Unit,
@@ -280,37 +280,37 @@ pub(super) const fn entry<S: Section>(
 }
 
 impl<S: Section> Entry<S> {
-    pub(super) const fn symbol(mut self, symbol: &'static str) -> Self {
+    pub(crate) const fn symbol(mut self, symbol: &'static str) -> Self {
         self.figure.symbol = symbol;
         self
     }
 
-    pub(super) const fn rounded(mut self, rounding: Rounding) -> Self {
+    pub(crate) const fn rounded(mut self, rounding: Rounding) -> Self {
         self.figure.rounding = rounding;
         self
     }
 
-    pub(super) const fn table(mut self, fit: Fit) -> Self {
+    pub(crate) const fn table(mut self, fit: Fit) -> Self {
         self.figure.table = Some(fit);
         self
     }
 
-    pub(super) const fn page(mut self) -> Self {
+    pub(crate) const fn page(mut self) -> Self {
         self.figure.page = true;
         self
     }
 
-    pub(super) const fn key(mut self) -> Self {
+    pub(crate) const fn key(mut self) -> Self {
         self.figure.key = true;
         self
     }
 
-    pub(super) const fn compared(mut self, group: Group) -> Self {
+    pub(crate) const fn compared(mut self, group: Group) -> Self {
         self.figure.compared = Some(group);
         self
     }
 
-    pub(super) const fn sparse(mut self) -> Self {
+    pub(crate) const fn sparse(mut self) -> Self {
         self.figure.sparse = true;
         self
     }
