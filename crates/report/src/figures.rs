@@ -6,7 +6,7 @@
 //! shown, by [`crate::text`].
 
 mod dataflow;
-mod figure;
+pub(crate) mod figure;
 mod latency;
 mod threads;
 
