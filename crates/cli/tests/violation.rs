@@ -1,0 +1,117 @@
+//! A recording in which the kernel was later than its bound allows, which no kernel of ours ever was.
+
+use punctual_model::latency::{
+    Culprit, InterruptKind, InterruptSource, Preemption, RealTimeThread, ThreadId, Wakeup,
+};
+use punctual_model::{Duration, Instant, Platform, Policy};
+use punctual_trace::ctf::{Options, Recorder};
+use punctual_trace::latency::{
+    Interrupt, Latency, Maximum, Processor, Scope, Source, Thread, ThreadWakeup, Variable,
+};
+use punctual_trace::{About, Record, Totals};
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn us(us: u64) -> Duration {
+    Duration::from_ns(us * 1_000)
+}
+
+fn at(us: u64) -> Instant {
+    Instant::from_ns(us * 1_000)
+}
+
+fn id(name: &str, tid: u32) -> ThreadId {
+    ThreadId { name: name.into(), pid: tid, tid }
+}
+
+/// L_IF is 12 + 3 + 20 µs, and any window holds at most one interrupt of 5 µs: the bound is 40 µs.
+fn platform() -> Vec<Latency> {
+    let source = InterruptSource { kind: InterruptKind::Vector, number: Some(236), name: "timer".into() };
+    let interrupt = |entry: u64| {
+        let (exit, execution) = (at(entry + 5), us(5));
+        Latency::Interrupt(Interrupt { cpu: 0, source: 236, entry: at(entry), exit, execution })
+    };
+    let maximum = |variable, duration, ended: u64| {
+        let culprit = Culprit { at_ns: at(ended), thread: id("php", 9), ..Culprit::default() };
+        Latency::Maximum(Box::new(Maximum { cpu: 0, variable, duration, culprit: Some(culprit) }))
+    };
+    vec![
+        Latency::Scope(Scope {
+            preemption: Preemption::Rt,
+            horizon: Duration::from_ms(10),
+            has_variables: true,
+        }),
+        Latency::Processor(Processor::default()),
+        Latency::Source(Box::new(Source { number: 236, source, row: None })),
+        interrupt(10_000),
+        interrupt(11_010),
+        maximum(Variable::Poid, us(12), 11_030),
+        maximum(Variable::Paie, us(3), 9_000),
+        maximum(Variable::Psd, us(20), 9_000),
+        maximum(Variable::St, us(10), 9_000),
+    ]
+}
+
+/// The thread was ready at 11 ms.
+fn latency(latency: Duration) -> [Latency; 2] {
+    let wakeup = Wakeup { at_ns: at(11_000), latency_ns: latency, ..Wakeup::default() };
+    let thread = RealTimeThread { id: id("control", 7), policy: Policy::Fifo, priority: 80 };
+    [
+        Latency::Wakeup(Box::new(ThreadWakeup { cpu: 0, tid: 7, policy: 1, priority: 80, wakeup })),
+        Latency::Thread(Box::new(Thread {
+            cpu: 0,
+            thread,
+            is_measuring: false,
+            wakeups: 1,
+            unmeasured: 0,
+            total: latency,
+            max: latency,
+            bounded_max: Some(latency),
+        })),
+    ]
+}
+
+fn record(folder: &Path, measured: Duration) {
+    let about = About {
+        platform: Platform { kernel: "7.2.13-rt".into(), machine: "x86_64".into(), cpus: 1 },
+        host: "testbed".into(),
+        source: "punctual".into(),
+        clock: "CLOCK_MONOTONIC".into(),
+        clock_zero: None,
+        from: at(8_000),
+        switches: false,
+        latency: true,
+    };
+    let mut recorder = Recorder::create(folder, &about, &Options::default()).expect("a recording");
+    for latency in platform().into_iter().chain(latency(measured)) {
+        recorder.record(&Record::Latency(latency)).expect("recorded");
+    }
+    recorder.finish(at(20_000), Totals::default()).expect("a whole recording");
+}
+
+fn punctual(arguments: &[&Path]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_punctual")).args(arguments).output().expect("it runs")
+}
+
+/// Replays the recording of a latency, and computes the bound from that.
+fn bound(measured: Duration) -> Output {
+    let folder = tempfile::tempdir().expect("a directory");
+    let (recording, model) = (folder.path().join("recording"), folder.path().join("x.timing.json"));
+    record(&recording, measured);
+    let replayed = punctual(&["replay".as_ref(), "-q".as_ref(), "-o".as_ref(), &model, &recording]);
+    assert!(replayed.status.success(), "{replayed:?}");
+    punctual(&["latency".as_ref(), &model])
+}
+
+#[test]
+fn a_latency_above_its_bound_is_reported_with_what_happened_meanwhile() {
+    let within = bound(us(40));
+    assert_eq!(within.status.code(), Some(0), "{within:?}");
+    let above = bound(Duration::from_ns(40_001));
+    assert_eq!(above.status.code(), Some(8), "{above:?}");
+    let (said, failed) = (String::from_utf8_lossy(&above.stdout), String::from_utf8_lossy(&above.stderr));
+    assert!(said.contains("MEASURED ABOVE THE BOUND"), "{said}");
+    for happened in ["control (7) on CPU 0", "40.001 µs", "timer 5 µs", "php (9) 12 µs"] {
+        assert!(failed.contains(happened), "{happened} is missing: {failed}");
+    }
+}
