@@ -57,11 +57,11 @@ impl Loaded {
     pub fn processor(&self, number: u32, symbols: Option<&Symbols>) -> Result<Processor, Error> {
         let bytes = self.skeleton.maps.processors.lookup(&number.to_ne_bytes(), MapFlags::ANY);
         let bytes = bytes.map_err(|error| refused("reading what was measured", &error))?;
-        let (doubts, lost, raw) = bytes
+        let (missed, lost, raw) = bytes
             .as_deref()
             .and_then(records::processor)
             .ok_or_else(|| Error::new(ErrorKind::Other, format!("there is no processor {number}")))?;
-        Ok(Processor { number, doubts, lost, timers: Timers::new(&raw, symbols) })
+        Ok(Processor { number, missed, lost, timers: Timers::new(&raw, symbols) })
     }
 
     /// The latencies of each thread on each processor.

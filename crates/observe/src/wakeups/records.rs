@@ -126,7 +126,7 @@ pub struct Processor {
     /// Its number.
     pub number: u32,
     /// Events that show that others were not seen.
-    pub doubts: u64,
+    pub missed: u64,
     /// Records that found no room in the buffer.
     pub lost: u64,
     /// How late timers expired.
@@ -240,10 +240,10 @@ pub fn latencies(bytes: &[u8], value: &[u8]) -> Option<Latencies> {
     })
 }
 
-/// Doubts, lost records and timers of an entry of the map.
+/// Missed events, lost records and timers of an entry of the map.
 pub fn processor(bytes: &[u8]) -> Option<(u64, u64, types::timer_latencies)> {
     let raw: types::processor = read_plain(bytes)?;
-    Some((raw.doubts, raw.lost_records, raw.timers))
+    Some((raw.missed, raw.lost_records, raw.timers))
 }
 
 impl Timers {

@@ -155,7 +155,7 @@ impl Measurement<'_> {
             }
             self.log.record(Latency::Processor(Processor {
                 cpu,
-                skipped_events: of.doubts,
+                skipped_events: of.missed,
                 negative_durations: 0,
                 is_partial: of.lost > 0 || has_skipped,
             }));

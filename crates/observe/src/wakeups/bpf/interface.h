@@ -106,6 +106,8 @@ struct processor {
 	__u64 interrupts_since;
 	__u64 run[PRIORITIES];
 	/* How often something was seen that shows that another event was not. */
+	__u64 missed;
+	/* The same, and how often a running thread has changed its priority. */
 	__u64 doubts;
 	__u64 lost_records;
 	struct timer_latencies timers;

@@ -174,6 +174,7 @@ static __always_inline void send_interrupt(struct processor *cpu, __u32 kind, __
 
 static __always_inline void missed(struct processor *cpu, __u32 what, __u32 number)
 {
+	cpu->missed++;
 	cpu->doubts++;
 	send_interrupt(cpu, RECORD_MISSED, what, number, 0, 0, 0);
 }
@@ -548,11 +549,16 @@ static __always_inline void leave(struct processor *cpu, struct task_struct *tas
 	__u32 index = rank(task->prio), last;
 	__u64 ran = ran_until(cpu, now);
 
-	/* Another thread ran in between, or it has changed its priority. */
-	if (cpu->since && (cpu->tid != (__u32)task->pid || rank(cpu->prio) != index))
-		cpu->doubts++;
-	if (!cpu->since || cpu->tid != (__u32)task->pid)
+	if (!cpu->since)
 		return;
+	if (cpu->tid != (__u32)task->pid) {
+		/* Another thread ran in between. */
+		cpu->missed++;
+		cpu->doubts++;
+		return;
+	}
+	if (rank(cpu->prio) != index)
+		cpu->doubts++;
 	/* Checked in the register that is used: Linux 6.1 forgets what it knows of spilled ones. */
 	barrier_var(index);
 	if (index < PRIORITIES)
