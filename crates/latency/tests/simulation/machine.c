@@ -8,8 +8,16 @@
  * d, e: interrupts disabled, enabled; D, E: preemption; s, x: the scheduler is called, returns;
  * i: an interrupt begins (EXTRA is its source, 0 for an exception), o: ends; n: an NMI took EXTRA;
  * .: the run ends, print and forget everything.
+ *
+ *   machine [NANOSECONDS [wakes]]
+ *
+ * With an argument, the observer takes as long to note each new maximum and is interrupted at it,
+ * and the clock masks interrupts while it is read, as HPET does, which is told like any other
+ * masking. With another, these interrupts make threads ready that go before the running one.
  */
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef unsigned char __u8;
@@ -17,12 +25,61 @@ typedef unsigned int __u32;
 typedef unsigned long long __u64;
 #include "../../../observe/src/latency/bpf/machine.h"
 
+static struct latency_cpu cpu;
 static unsigned long long now;
 static unsigned idle, need_resched;
+/* Time that the observer takes for a maximum, and has taken so far. */
+static unsigned long long note_takes, noted;
+/* The interrupts of that time make threads ready. */
+static bool wakes;
+/* Interrupts are masked whether or not the parser has been told yet. */
+static bool is_masked;
+
+/* Whoever runs masks interrupts for a moment. */
+static void mask(void)
+{
+	if (!note_takes || is_masked || cpu.serving)
+		return;
+	is_masked = true;
+	latency_irqs_off(&cpu, 0);
+	latency_irqs_on(&cpu, 0);
+	is_masked = false;
+}
 
 static __u64 latency_clock(void)
 {
-	return now;
+	mask();
+	if (cpu.paused_at)
+		noted += note_takes;
+	return now + noted;
+}
+
+/* An interrupt, while the observer is at work. */
+static void interrupt(void)
+{
+	struct latency_interrupt ended;
+	unsigned before = need_resched;
+
+	if (is_masked || cpu.serving)
+		return;
+	latency_entry(&cpu, 0);
+	latency_source(&cpu, 40);
+	noted += 100;
+	need_resched |= wakes;
+	latency_exit(&cpu, 0, &ended);
+	need_resched = before;
+}
+
+/* What the programs in the kernel do when a variable has grown. */
+static void keep(int greatest)
+{
+	if (!greatest || !note_takes)
+		return;
+	latency_pause(&cpu);
+	noted += note_takes;
+	interrupt();
+	mask();
+	latency_resume(&cpu);
 }
 
 static int latency_is_idle(void)
@@ -35,39 +92,41 @@ static int latency_need_resched(void)
 	return need_resched;
 }
 
-int main(void)
+int main(int count, char **words)
 {
-	static struct latency_cpu cpu;
 	struct latency_interrupt ended = {0};
 	unsigned long long extra;
 	char what;
 
+	note_takes = count > 1 ? strtoull(words[1], NULL, 10) : 0;
+	wakes = count > 2;
 	while (scanf(" %c %llu %u %u %llu", &what, &now, &idle, &need_resched, &extra) == 5) {
+		is_masked = what == 'd' || what == 'e' || what == 'o' || cpu.irqs_off;
 		switch (what) {
 		case 'd':
 			latency_irqs_off(&cpu, 0);
 			break;
 		case 'e':
-			latency_irqs_on(&cpu, 0);
+			keep(latency_irqs_on(&cpu, 0));
 			break;
 		case 'D':
 			latency_preempt_off(&cpu, 0);
 			break;
 		case 'E':
-			latency_preempt_on(&cpu, 0);
+			keep(latency_preempt_on(&cpu, 0));
 			break;
 		case 's':
-			latency_schedule(&cpu, 0);
+			keep(latency_schedule(&cpu, 0));
 			break;
 		case 'x':
-			latency_scheduled(&cpu, 0);
+			keep(latency_scheduled(&cpu, 0));
 			break;
 		case 'i':
 			latency_entry(&cpu, 0);
 			latency_source(&cpu, extra);
 			break;
 		case 'o':
-			latency_exit(&cpu, 0, &ended);
+			keep(latency_exit(&cpu, 0, &ended));
 			if (ended.source)
 				printf("i %u %llu %llu %llu\n", ended.source, ended.entry,
 					ended.exit, ended.execution);

@@ -31,8 +31,14 @@ fn compiled() -> (tempfile::TempDir, PathBuf) {
 
 /// What the state machine makes of the events of all runs.
 fn measure(events: String) -> Vec<Measured> {
+    measure_with(events, &[])
+}
+
+/// The same with options of the program.
+fn measure_with(events: String, options: &[&str]) -> Vec<Measured> {
     let (_folder, program) = compiled();
-    let mut machine = Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut machine =
+        Command::new(program).args(options).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = machine.stdin.take().unwrap();
     let writer = std::thread::spawn(move || input.write_all(events.as_bytes()).unwrap());
     let output = machine.wait_with_output().unwrap();
@@ -174,6 +180,31 @@ fn no_latency_is_above_the_bound() {
     }
     assert!(bounded >= 3_000, "only {bounded} runs have a bound");
     println!("{bounded} runs with a bound, {cases:?}, at most {closest:.3} of the bound");
+}
+
+/// Noting a culprit takes long and is interrupted, and a clock such as HPET masks interrupts, which is told like any
+/// other masking: nothing of that may show in a variable.
+#[test]
+fn what_the_observer_does_is_nobodys_time() {
+    let seeds = 0..1_000_u64;
+    let events: String = seeds.map(|seed| random_schedule(seed).events).collect();
+    let undisturbed = measure(events.clone());
+    let disturbed = measure_with(events, &["10000"]);
+    assert_eq!(undisturbed.len(), disturbed.len());
+    for (seed, (expected, found)) in undisturbed.iter().zip(&disturbed).enumerate() {
+        assert_eq!(found.negative, 0, "seed {seed}");
+        assert_eq!(found.variables, expected.variables, "seed {seed}");
+    }
+}
+
+/// As above, and the interrupts that come while a culprit is noted make threads ready: the thread's time goes on
+/// where it stopped, never before.
+#[test]
+fn no_duration_is_negative_when_noting_is_interrupted() {
+    let events: String = (0..1_000_u64).map(|seed| random_schedule(seed).events).collect();
+    for (seed, found) in measure_with(events, &["10000", "wakes"]).iter().enumerate() {
+        assert_eq!(found.negative, 0, "seed {seed}");
+    }
 }
 
 /// A thread makes the other ready as soon as it has disabled preemption for the longest time; an interrupt

@@ -52,6 +52,13 @@ struct cpumask {
 };
 typedef struct cpumask cpumask_t;
 
+/* Steps of bringing a processor up, ascending; taking it down goes through them backwards. */
+enum cpuhp_state {
+	CPUHP_OFFLINE,
+	CPUHP_BRINGUP_CPU, /* before it, the processor does nothing */
+	CPUHP_TEARDOWN_CPU,
+};
+
 struct rq {
 	__u64 clock;
 	__u64 prev_steal_time_rq; /* with CONFIG_PARAVIRT_TIME_ACCOUNTING */

@@ -160,6 +160,8 @@ pub struct Counts {
     pub number: u32,
     /// Latencies of threads for which there was no room.
     pub unmeasured: u64,
+    /// How often it went offline.
+    pub offline: u64,
     /// Durations that came out negative: there must be none.
     pub negative: u64,
     /// Sections and interrupts of which the beginning was not seen, because of an NMI.
@@ -401,9 +403,10 @@ impl Shared {
             Counts {
                 number: self.number,
                 unmeasured: addr_of!((*shared).unmeasured).read_volatile(),
+                offline: addr_of!((*shared).offline).read_volatile(),
                 negative: addr_of!((*shared).cpu.negative).read_volatile(),
                 unseen: addr_of!((*shared).cpu.unseen).read_volatile(),
-                overhead: Duration::from_ns(addr_of!((*shared).overhead).read_volatile()),
+                overhead: Duration::from_ns(addr_of!((*shared).cpu.overhead).read_volatile()),
             }
         }
     }

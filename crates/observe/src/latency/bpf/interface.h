@@ -98,10 +98,8 @@ struct latency_shared {
 	__u8 is_active;
 	/* The threshold was exceeded: the flight recorder has stopped. */
 	__u8 is_frozen;
-	/* The observer's own time, which durations do not contain. */
-	__u64 overhead;
-	/* In thread time, since when it notes a culprit; 0 while it does not. */
-	__u64 noting_since;
+	/* How often the processor went offline. */
+	__u64 offline;
 	__u64 previous_exit;
 	struct latency_culprit culprits[LATENCY_VARIABLES];
 	struct latency_wakeup wakeup;

@@ -88,8 +88,10 @@ static __always_inline void log_event(
 
 	if (!threshold || shared->is_frozen)
 		return;
+	if (shared->cpu.observing && !shared->cpu.serving && kind != LATENCY_INTERRUPT_ENTRY)
+		return;
 	event = &shared->events[shared->events_end++ & (LATENCY_EVENTS - 1)];
-	event->at = bpf_ktime_get_ns();
+	event->at = latency_read(&shared->cpu);
 	event->address = address;
 	event->tid = bpf_get_current_task_btf()->pid;
 	event->kind = kind;
@@ -113,31 +115,18 @@ static __noinline int describe(void *context, struct latency_culprit *culprit)
 }
 
 /*
- * Takes the time that the observer has spent since it began to note a culprit from the thread. An
- * interrupt in between makes the thread's time longer, never shorter.
- */
-static __always_inline void take_overhead(struct latency_shared *shared)
-{
-	__u64 interference = bpf_ktime_get_ns() - shared->noting_since;
-
-	shared->overhead += interference - shared->cpu.interference;
-	shared->cpu.interference = interference;
-}
-
-/*
  * Keeps the culprits of new maxima. Where it is interrupted, maxima of the interrupt's end have no
  * culprit. A function of its own, so that programs that do not call it save fewer registers.
  */
 static __noinline int note_culprits(void *context, struct latency_shared *shared, int greatest)
 {
-	if (!shared || shared->noting_since)
+	if (!shared || shared->cpu.paused_at)
 		return 0;
 	for (int variable = 0; threshold && variable < LATENCY_VARIABLES; variable++) {
 		if (shared->cpu.greatest[variable].duration >= threshold)
 			shared->is_frozen = 1;
 	}
-	shared->noting_since = latency_now(&shared->cpu).time;
-	barrier();
+	latency_pause(&shared->cpu);
 	for (int variable = 0; variable < LATENCY_VARIABLES; variable++) {
 		struct latency_culprit *culprit = &shared->culprits[variable];
 
@@ -150,9 +139,7 @@ static __noinline int note_culprits(void *context, struct latency_shared *shared
 		barrier();
 		culprit->sequence++;
 	}
-	take_overhead(shared);
-	barrier();
-	shared->noting_since = 0;
+	latency_resume(&shared->cpu);
 	return 0;
 }
 
@@ -210,14 +197,12 @@ int irqs_off(struct irqs_context *context)
 		return 0;
 	address = text + context->caller;
 	if (is_in(address, &interrupt_entry)) {
-		if (shared->noting_since)
-			take_overhead(shared);
 		log_event(shared, LATENCY_INTERRUPT_ENTRY, 0, 0);
 		latency_entry(&shared->cpu, address);
 		if (shared->wakeup.is_remote) {
 			shared->wakeup.is_remote = 0;
 			shared->wakeup.ready = shared->cpu.entry;
-			shared->wakeup.overhead = shared->overhead;
+			shared->wakeup.overhead = shared->cpu.overhead;
 		}
 	} else if (is_in(address, &nmi_entry)) {
 		latency_nmi_entry(&shared->cpu);
@@ -298,8 +283,8 @@ static __noinline int measure(struct latency_shared *shared)
 	if (!shared)
 		return 0;
 	wakeup = &shared->wakeup;
-	now = bpf_ktime_get_ns();
-	latency = now - wakeup->ready - (shared->overhead - wakeup->overhead);
+	now = latency_read(&shared->cpu);
+	latency = now - wakeup->ready - (shared->cpu.overhead - wakeup->overhead);
 	wakeup->is_running = 0;
 	if (now < wakeup->ready)
 		return 0;
@@ -347,7 +332,7 @@ int BPF_PROG(scheduler_entry, bool is_preemption)
 	if (shared->wakeup.is_remote && latency_is_idle()) {
 		/* It woke by itself, from whatever sleep it was in. */
 		shared->wakeup.is_remote = 0;
-		shared->wakeup.ready = bpf_ktime_get_ns();
+		shared->wakeup.ready = latency_read(&shared->cpu);
 	}
 	keep(ctx, shared, latency_schedule(&shared->cpu, 0));
 	return 0;
@@ -416,7 +401,7 @@ int BPF_PROG(woken, struct task_struct *task)
 	wakeup->ready = !is_remote && shared->cpu.serving && shared->cpu.source
 				? shared->cpu.entry
 				: bpf_ktime_get_ns();
-	wakeup->overhead = shared->overhead;
+	wakeup->overhead = shared->cpu.overhead;
 	wakeup->prio = task->prio;
 	wakeup->tid = task->pid;
 	wakeup->is_running = 0;
@@ -476,5 +461,25 @@ int BPF_PROG(nmi, void *address, __s64 took, int handled)
 	shared->nmis[end & (LATENCY_NMIS - 1)].execution = took;
 	barrier();
 	shared->nmis_end = end + 1;
+	return 0;
+}
+
+/* Called for each step of the change, on whichever processor asks for it. */
+SEC("tp_btf/cpuhp_enter")
+int BPF_PROG(hotplug, __u32 number, int target, int step)
+{
+	struct latency_shared *shared = bpf_map_lookup_elem(&processors, &number);
+	int bringup = bpf_core_enum_value(enum cpuhp_state, CPUHP_BRINGUP_CPU);
+	int teardown = bpf_core_enum_value(enum cpuhp_state, CPUHP_TEARDOWN_CPU);
+
+	if (!shared || !shared->is_active)
+		return 0;
+	if (target < step && step == teardown)
+		shared->offline++;
+	if (target > step && step <= bringup) {
+		latency_online(&shared->cpu);
+		shared->wakeup.is_pending = 0;
+		shared->wakeup.is_running = 0;
+	}
 	return 0;
 }

@@ -71,6 +71,8 @@ struct latency_cpu {
 	__u8 inner_preempt_off;
 	/* An NMI has hidden the next masking of interrupts. */
 	__u8 blind;
+	/* The observer works: what it does itself is no event. */
+	__u8 observing;
 	/* Which of the thread times below are valid. */
 	__u8 poid_open;
 	__u8 st_open;
@@ -82,6 +84,10 @@ struct latency_cpu {
 	__u64 preempt_off_at;
 	__u64 poid_address;
 	__u64 entry_address;
+	/* Thread time stands still while this is not 0: then it is this. */
+	__u64 paused_at;
+	/* The observer's own time, which no duration contains. */
+	__u64 overhead;
 	/* Durations that would have been negative: there must be none. */
 	__u64 negative;
 	/* Sections and interrupts of which the beginning was not seen. */
@@ -95,6 +101,22 @@ struct latency_moment {
 	__u64 time;
 };
 
+/*
+ * Some clocks (HPET) mask interrupts while they are read, which would be events in the middle of
+ * the one that asks for the time.
+ */
+static __always_inline __u64 latency_read(struct latency_cpu *cpu)
+{
+	volatile __u8 *observing = &cpu->observing;
+	__u8 before = *observing;
+	__u64 now;
+
+	*observing = 1;
+	now = latency_clock();
+	*observing = before;
+	return now;
+}
+
 /* An interrupt between the two readings would falsify the difference, so they are repeated. */
 static __always_inline struct latency_moment latency_now(struct latency_cpu *cpu)
 {
@@ -104,12 +126,49 @@ static __always_inline struct latency_moment latency_now(struct latency_cpu *cpu
 
 	for (int attempt = 0; attempt < 3; attempt++) {
 		taken = *interference;
-		at.now = latency_clock();
-		at.time = at.now - taken;
+		at.now = latency_read(cpu);
+		at.time = cpu->paused_at ? cpu->paused_at : at.now - taken;
 		if (taken == *interference)
 			break;
 	}
 	return at;
+}
+
+/* Counts the time since the pause began, without interrupts, as the observer's. */
+static __always_inline void take_overhead(struct latency_cpu *cpu)
+{
+	volatile __u64 *interference = &cpu->interference;
+	__u64 taken, now;
+
+	for (int attempt = 0; attempt < 3; attempt++) {
+		taken = *interference;
+		now = latency_read(cpu);
+		if (taken == *interference)
+			break;
+	}
+	cpu->overhead += now - cpu->paused_at - cpu->interference;
+	cpu->interference = now - cpu->paused_at;
+}
+
+/*
+ * The observer does something that takes long. Until latency_resume(), thread time stands still,
+ * and only interrupts are events.
+ */
+static __always_inline void latency_pause(struct latency_cpu *cpu)
+{
+	volatile __u64 *paused_at = &cpu->paused_at;
+
+	*paused_at = latency_now(cpu).time;
+	*(volatile __u8 *)&cpu->observing = 1;
+}
+
+static __always_inline void latency_resume(struct latency_cpu *cpu)
+{
+	volatile __u64 *paused_at = &cpu->paused_at;
+
+	take_overhead(cpu);
+	*paused_at = 0;
+	*(volatile __u8 *)&cpu->observing = 0;
 }
 
 /* Returns whether it is a new greatest. */
@@ -165,10 +224,25 @@ static __always_inline int close_poid(
 	return greatest;
 }
 
+/* The processor comes online, in its idle thread: what was under way when it went is no more. */
+static __always_inline void latency_online(struct latency_cpu *cpu)
+{
+	cpu->phase = PHASE_THREAD;
+	cpu->serving = 0;
+	cpu->irqs_off = 1;
+	cpu->preempt_off = 1;
+	cpu->blind = 0;
+	cpu->observing = 0;
+	cpu->paused_at = 0;
+	cpu->poid_open = 0;
+	cpu->st_open = 0;
+	cpu->paie_open = 0;
+}
+
 /* A thread masks interrupts. */
 static __always_inline void latency_irqs_off(struct latency_cpu *cpu, __u64 address)
 {
-	if (cpu->serving)
+	if (cpu->serving || cpu->observing)
 		return;
 	cpu->irqs_off = 1;
 	cpu->blind = 0;
@@ -187,8 +261,11 @@ static __always_inline void latency_irqs_off(struct latency_cpu *cpu, __u64 addr
  */
 static __always_inline void latency_entry(struct latency_cpu *cpu, __u64 address)
 {
-	struct latency_moment at = latency_now(cpu);
+	struct latency_moment at;
 
+	if (cpu->paused_at)
+		take_overhead(cpu);
+	at = latency_now(cpu);
 	cpu->serving = 1;
 	cpu->blind = 0;
 	cpu->entry = at.now;
@@ -277,6 +354,8 @@ static __always_inline int latency_irqs_on(struct latency_cpu *cpu, __u64 addres
 		cpu->blind = 0;
 		cpu->unseen++;
 	}
+	if (cpu->observing)
+		return 0;
 	cpu->irqs_off = 0;
 	if (cpu->phase != PHASE_THREAD || cpu->preempt_off)
 		return 0;
@@ -290,6 +369,8 @@ static __always_inline void latency_preempt_off(struct latency_cpu *cpu, __u64 a
 		cpu->inner_preempt_off = 1;
 		return;
 	}
+	if (cpu->observing)
+		return;
 	cpu->preempt_off = 1;
 	/*
 	 * With interrupts masked, the scheduler is not called. If it were, all of the section would
@@ -369,6 +450,8 @@ static __always_inline int latency_preempt_on(struct latency_cpu *cpu, __u64 add
 		cpu->inner_preempt_off = 0;
 		return 0;
 	}
+	if (cpu->observing)
+		return 0;
 	cpu->preempt_off = 0;
 	if (cpu->phase == PHASE_SCHEDULER || (cpu->phase == PHASE_THREAD && cpu->irqs_off))
 		return 0;
