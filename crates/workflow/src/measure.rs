@@ -20,12 +20,12 @@ use log::Log;
 use measuring::MeasuringThreads;
 use monitors::Monitors;
 use options::{TICK, TICKS_UNTIL_DUE, ns};
-use processors::Online;
 use punctual_model::latency::{self, Culprit, RealTimeThread, ThreadId, Wakeup};
 use punctual_model::{Policy, SchedulingLatency};
 use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
 use punctual_trace::latency::{Latency, Maximum, Processor, Thread, Variable, Witnessed, WitnessedKind};
+use std::collections::BTreeMap;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -50,8 +50,8 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     })?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
     let log = Log::start(meter.from, &cpus, true, options.record.as_ref(), monitor)?;
-    let mut measurement = Measurement { meter, log, measuring };
-    let command_ended = measurement.wait(options, stop, monitor, &mut Online::new(&cpus))?;
+    let mut measurement = Measurement { meter, log, measuring, offline: BTreeMap::new() };
+    let command_ended = measurement.wait(options, stop, monitor)?;
     let until = platform::now();
     if let Some(process) = measurement.meter.stop()? {
         watch::warn_still_running(process, monitor);
@@ -62,11 +62,14 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     measurement.end()?;
     let Measurement { mut log, .. } = measurement;
     drop(threads);
-    for monitor in monitors.map_or_else(|| Ok(Vec::new()), |monitors| monitors.result(until))? {
-        log.record(Latency::Monitor(Box::new(monitor)));
+    for found in monitors.map_or_else(|| Ok(Vec::new()), |it| it.result(until, |what| monitor.warn(what)))? {
+        log.record(Latency::Monitor(Box::new(found)));
     }
     let outcome = Outcome::from(log.finish(until));
     warn(outcome.model.latency.as_ref(), monitor);
+    if options.cpus.is_empty() {
+        processors::warn_of_newcomers(&cpus, monitor);
+    }
     Ok(outcome)
 }
 
@@ -76,6 +79,8 @@ struct Measurement<'a> {
     log: Log<'a>,
     /// Thread numbers of the measuring threads.
     measuring: Vec<u32>,
+    /// By processor, how often it has gone offline.
+    offline: BTreeMap<u32, u64>,
 }
 
 impl Measurement<'_> {
@@ -85,7 +90,6 @@ impl Measurement<'_> {
         options: &Options,
         stop: &AtomicBool,
         monitor: &dyn Monitor,
-        online: &mut Online,
     ) -> Result<Option<ExitStatus>> {
         let end = options.limit.and_then(|limit| std::time::Instant::now().checked_add(limit));
         let mut progress = monitor.watching(options.limit);
@@ -97,7 +101,6 @@ impl Measurement<'_> {
             }
             std::thread::sleep(left);
             self.collect(tick % TICKS_UNTIL_DUE == 0)?;
-            online.look().into_iter().for_each(|cpu| self.log.record(Latency::Offline { cpu }));
             self.log.tick();
             if options.threshold.is_some() && self.meter.is_over_threshold() {
                 break;
@@ -113,7 +116,7 @@ impl Measurement<'_> {
     /// Records what came since the last call: interrupts before the latencies that they may be part of.
     fn collect(&mut self, is_due: bool) -> Result<()> {
         let threads = self.meter.threads();
-        let Measurement { meter, log, measuring } = self;
+        let Measurement { meter, log, measuring, offline } = self;
         meter.drain(&mut |cpu, event| match event {
             Event::Interrupt(of) => log.interrupt(cpu, &of),
             Event::Lost(count) => log.record(Latency::Lost { cpu, count }),
@@ -124,6 +127,10 @@ impl Measurement<'_> {
             if let Some(thread) = thread(cpu, of, measuring) {
                 log.thread(thread, is_due, Some(wakeup));
             }
+        }
+        for counts in meter.counts() {
+            let known = offline.insert(counts.number, counts.offline).unwrap_or(0);
+            (known..counts.offline).for_each(|_| log.record(Latency::Offline { cpu: counts.number }));
         }
         Ok(())
     }

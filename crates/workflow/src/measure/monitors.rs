@@ -27,7 +27,8 @@ pub struct Monitors {
     watching: Vec<(&'static str, &'static [&'static str])>,
     /// Those of them that were off before.
     switched_on: Vec<&'static str>,
-    was_off: bool,
+    /// Whether monitors that are on were to watch.
+    was_on: bool,
     from: Instant,
 }
 
@@ -44,7 +45,10 @@ impl Monitors {
         })?;
         let available = names(&tracing.join("rv/available_monitors"))?;
         let enabled = names(&tracing.join("rv/enabled_monitors"))?;
-        let is_off = read(&tracing.join("rv/monitoring_on"))?.trim() == "0";
+        let was_on = read(&tracing.join("rv/monitoring_on"))?.trim() != "0";
+        if was_on && enabled.is_empty() {
+            write(&tracing.join("rv/monitoring_on"), "0")?;
+        }
         let instance = tracing.join(format!("instances/punctual-{}", std::process::id()));
         fs::create_dir(&instance).map_err(|error| Error::io("create", instance.display(), &error))?;
         let mut monitors = Monitors {
@@ -52,7 +56,7 @@ impl Monitors {
             instance,
             watching: Vec::new(),
             switched_on: Vec::new(),
-            was_off: false,
+            was_on,
             from: crate::platform::now(),
         };
         for (name, rules) in MONITORS.into_iter().filter(|(name, _)| available.iter().any(|it| it == name)) {
@@ -64,22 +68,27 @@ impl Monitors {
             }
             monitors.watching.push((name, rules));
         }
-        if is_off {
-            write(&monitors.tracing.join("rv/monitoring_on"), "1")?;
-            monitors.was_off = true;
-        }
+        // From off to on, they begin anew: a monitor that watches while it is attached to one event after another
+        // has missed some.
+        write(&monitors.tracing.join("rv/monitoring_on"), "1")?;
         monitors.from = crate::platform::now();
         Ok(monitors)
     }
 
-    /// What they have found by now.
-    pub fn result(&self, until: Instant) -> Result<Vec<Monitor>> {
+    /// What they have found by now. Tells of each violated rule how, the first time.
+    pub fn result(&self, until: Instant, warn: impl Fn(&str)) -> Result<Vec<Monitor>> {
         let trace = read(&self.instance.join("trace"))?;
+        for (name, rules) in &self.watching {
+            if let Some(how) = violations(&trace, name).next() {
+                let rules = rules.join(" ");
+                warn(&format!("the kernel's monitor {name} ({rules}) found a violation: {how}"));
+            }
+        }
         let monitor = |&(name, rules): &(&str, &[&str])| Monitor {
             name: name.to_owned(),
             rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
             watched_ns: until.since(self.from),
-            violations: violations(&trace, name),
+            violations: violations(&trace, name).count() as u64,
         };
         Ok(self.watching.iter().map(monitor).collect())
     }
@@ -91,17 +100,16 @@ impl Drop for Monitors {
         for name in &self.switched_on {
             let _ = write(&self.tracing.join("rv/enabled_monitors"), &format!("!{name}"));
         }
-        if self.was_off {
-            let _ = write(&self.tracing.join("rv/monitoring_on"), "0");
-        }
+        let _ = write(&self.tracing.join("rv/monitoring_on"), if self.was_on { "1" } else { "0" });
         let _ = fs::remove_dir(&self.instance);
     }
 }
 
-/// How many events of a monitor's violations a trace has: `error_nrp: event … not expected in the state …`.
-fn violations(trace: &str, name: &str) -> u64 {
+/// A monitor's violations in a trace: `error_nrp: event … not expected in the state …`.
+fn violations<'a>(trace: &'a str, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     let event = format!(" error_{name}: ");
-    trace.lines().filter(|line| !line.starts_with('#') && line.contains(&event)).count() as u64
+    let events = trace.lines().filter(|line| !line.starts_with('#'));
+    events.filter_map(move |line| Some(line.split_once(&event)?.1))
 }
 
 /// The monitors in a list; those of a group have its name before theirs: `sched:nrp`.
@@ -128,10 +136,10 @@ mod tests {
             hackbench-71 [000] d..2. 1.5: error_nrp: 71: event schedule_entry not expected in the state x\n\
             <idle>-0 [000] d..2. 1.6: error_sts: event irq_enable not expected in the state y\n\
             hackbench-71 [000] d..2. 1.7: error_nrp: 71: event schedule_entry not expected in the state x\n";
-        assert_eq!(
-            (violations(trace, "nrp"), violations(trace, "sts"), violations(trace, "opid")),
-            (2, 1, 0)
-        );
+        let found = |name| violations(trace, name).collect::<Vec<_>>();
+        assert_eq!(found("nrp").len(), 2);
+        assert_eq!(found("sts"), ["event irq_enable not expected in the state y"]);
+        assert!(found("opid").is_empty());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Which processors are measured, and which of them go offline meanwhile.
 
 use crate::error::{Error, Result};
+use crate::monitor::Monitor;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -39,6 +40,13 @@ pub fn choose(asked: &[u32]) -> Result<Vec<u32>> {
     match asked.iter().find(|cpu| !online.contains(cpu)) {
         Some(cpu) => Err(Error::target(format!("processor {cpu} is not online"))),
         None => Ok(asked.to_vec()),
+    }
+}
+
+/// Tells of processors that came online since `measured` were chosen.
+pub fn warn_of_newcomers(measured: &[u32], monitor: &dyn Monitor) {
+    for cpu in online().unwrap_or_default().iter().filter(|cpu| !measured.contains(cpu)) {
+        monitor.warn(&format!("processor {cpu} came online during the measurement and was not measured"));
     }
 }
 
