@@ -18,6 +18,8 @@ pub const ALONE: &[(&str, Test)] = &[
     ("bound::chosen_processors_only", chosen_processors_only),
     ("bound::monitors_watch_the_rules", monitors_watch_the_rules),
     ("bound::threshold_keeps_what_happened", threshold_keeps_what_happened),
+    ("bound::processors_go_and_come", processors_go_and_come),
+    ("bound::a_processor_that_comes_is_not_measured", newcomers_are_named),
     ("bound::a_recording_gives_the_same", recording_gives_the_same),
 ];
 
@@ -270,6 +272,59 @@ fn chosen_processors_only() -> Result<Outcome> {
     let mut command = punctual(["latency"]);
     command.args(["--cpus", "4000", "--for", "1"]);
     run(command)?.expect_code(4)?;
+    Ok(Outcome::Completed)
+}
+
+/// Switches the second processor off or on.
+const SECOND: &str = "/sys/devices/system/cpu/cpu1/online";
+
+/// Why no processor can be taken away here; `None` where one can.
+fn immovable() -> Option<&'static str> {
+    let is_lab = Path::new("/lab/job").exists();
+    (!is_lab || !Path::new(SECOND).exists()).then_some("this is no machine of the lab with two processors")
+}
+
+/// What was seen of a processor that was offline for a while is "at least", and its absence is no duration.
+fn processors_go_and_come() -> Result<Outcome> {
+    if let Some(reason) = unsupported().or_else(immovable) {
+        return skip(reason);
+    }
+    let load = format!(
+        "sleep 0.3; echo 0 >{SECOND}; sleep 5; echo 1 >{SECOND}
+        echo 0 >{SECOND}; echo 1 >{SECOND}; taskset 2 seq 1000 >/dev/null; sleep 0.3"
+    );
+    let (ended, section) = measure(&[], &load)?;
+    let [first, second] = section.processors.as_slice() else {
+        return fail(format!("not two processors: {}", ended.all()));
+    };
+    ensure!((first.went_offline, second.went_offline) == (0, 2), "{}", ended.all());
+    ensure!(ended.stderr.contains("processor 1 was offline"), "nobody was told: {}", ended.all());
+    for (name, variable) in variables(second)?.each() {
+        ensure!(variable.at_least, "{name} may have been greater");
+        ensure!(
+            variable.max_ns < punctual_model::Duration::from_ms(5_000),
+            "{name} lasted as long as the processor was away: {}",
+            ended.all()
+        );
+    }
+    ensure!(
+        variables(first)?.each().iter().all(|(_, variable)| !variable.at_least),
+        "nothing happened to the first"
+    );
+    Ok(Outcome::Completed)
+}
+
+/// Nothing is said of a processor that was offline at the beginning, except that it came.
+fn newcomers_are_named() -> Result<Outcome> {
+    if let Some(reason) = unsupported().or_else(immovable) {
+        return skip(reason);
+    }
+    std::fs::write(SECOND, "0")?;
+    let load = format!("echo 1 >{SECOND}; taskset 2 seq 1000 >/dev/null");
+    let (ended, section) = measure(&["--measure", "off"], &load)?;
+    let measured: Vec<u32> = section.processors.iter().map(|cpu| cpu.cpu).collect();
+    ensure!(measured == [0], "processors {measured:?} were measured");
+    ensure!(ended.stderr.contains("processor 1 came online"), "nobody was told: {}", ended.all());
     Ok(Outcome::Completed)
 }
 
