@@ -2,7 +2,7 @@
 // late it wakes up.
 //
 //   latency [--for SECONDS] [--period-us N] [--priority N] [--cpu N]
-//   latency --tell-above-us N    prints each greater latency at once, and no summary
+//   latency --print-above-us N    prints each greater latency at once, and no summary
 #include "workload.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 enum { BINS = 100000, BIN_NS = 100 };
 
 static int64_t bins[BINS];
-static int64_t samples, greatest, sum, period_ns, tell_above_ns;
+static int64_t samples, greatest, sum, period_ns, print_above_ns;
 static int priority, processor;
 static atomic_bool stopping;
 
@@ -38,7 +38,7 @@ static void *run(void *unused)
 		greatest = late > greatest ? late : greatest;
 		sum += late;
 		samples++;
-		if (tell_above_ns && late > tell_above_ns) {
+		if (print_above_ns && late > print_above_ns) {
 			printf("{\"at_ns\": %lld, \"late_ns\": %lld}\n", (long long)arrival,
 				(long long)late);
 			fflush(stdout);
@@ -68,8 +68,8 @@ int main(int argc, char **argv)
 	priority = (int)number_option(argc, argv, "--priority", 90);
 	processor = (int)number_option(argc, argv, "--cpu", 1e6);
 	processor = processor < CPU_SETSIZE ? processor : -1;
-	tell_above_ns = (int64_t)number_option(argc, argv, "--tell-above-us", 0) * US;
-	if (tell_above_ns) {
+	print_above_ns = (int64_t)number_option(argc, argv, "--print-above-us", 0) * US;
+	if (print_above_ns) {
 		seconds = -1;
 		// It never ends by itself, so it must not outlive its parent.
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
 	wait_for_stop(seconds);
 	stopping = true;
 	pthread_join(thread, NULL);
-	if (tell_above_ns)
+	if (print_above_ns)
 		return 0;
 	printf("{\"samples\": %lld, \"mean_ns\": %lld, \"p50_ns\": %lld, \"p90_ns\": %lld, "
 	       "\"p99_ns\": %lld, \"p99_9_ns\": %lld, "

@@ -105,7 +105,11 @@ pub fn read(path: &Path) -> Result<String, Problem> {
 pub fn trusted(about: &std::fs::Metadata) -> Result<(), String> {
     let me = nix::unistd::geteuid().as_raw();
     if about.uid() != 0 && about.uid() != me {
-        return Err(format!("belongs to user {}; it must belong to root or the daemon's user", about.uid()));
+        return Err(format!(
+            "belongs to user {}; it must belong to root or the daemon's user (sudo chown \
+             root)",
+            about.uid()
+        ));
     }
     if about.mode() & 0o022 != 0 {
         return Err(format!("is writable by others (mode {:03o}); use chmod go-w", about.mode() & 0o777));

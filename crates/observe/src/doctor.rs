@@ -88,7 +88,7 @@ fn latency() -> Check {
         };
     };
     let detail = match crate::wakeups::supported() {
-        Ok(()) => format!("measured alone: {}", without_advice(&reason)),
+        Ok(()) => format!("measured, not bounded: {}", without_advice(&reason)),
         Err(error) => format!("neither bounded nor measured: {}", without_advice(&error)),
     };
     Check::fails(

@@ -31,8 +31,7 @@ impl Format {
             Some("csv") => Ok(Format::Csv),
             Some("parquet") => Ok(Format::Parquet),
             _ => Err(Error(format!(
-                "{} does not say what kind of job list it is to be; a name that ends in .csv or .parquet \
-                 does",
+                "{}: unknown format of a job list; the name must end in .csv or .parquet",
                 file.display()
             ))),
         }

@@ -64,8 +64,19 @@ fn paragraph(text: &str, page: &Page) -> String {
     }
 }
 
+/// A line, folded to the page; what follows its first line begins at this column.
+fn indented(line: &str, column: usize, page: &Page) -> String {
+    match page.width {
+        Some(width) => {
+            let indent = " ".repeat(column.min(usize::from(width) / 2));
+            textwrap::fill(line, wrapped(usize::from(width)).subsequent_indent(&indent)) + "\n"
+        }
+        None => format!("{line}\n"),
+    }
+}
+
 /// Wraps between words only, so that names of threads and calls stay whole.
-fn wrapped(width: usize) -> textwrap::Options<'static> {
+fn wrapped<'a>(width: usize) -> textwrap::Options<'a> {
     textwrap::Options::new(width).word_splitter(textwrap::WordSplitter::NoHyphenation).break_words(false)
 }
 

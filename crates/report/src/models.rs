@@ -117,21 +117,26 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
     }];
     text.extend(slips::exceptions(periodic, stream.releases, begin));
     let lateness = stream.percentiles.and_then(|percentiles| percentiles.lateness);
+    // Of fewer, one in a thousand says nothing.
+    let lateness = lateness.filter(|_| stream.releases >= percentiles::MANY);
     text.extend(lateness.and_then(|lateness| slips::limit(periodic, lateness.p999_ns)));
     text.extend(slips::slips(periodic, begin));
-    text.extend(percentiles::lateness(stream).map(|row| row.sentence("were", "releases", " late")));
     text.push(match periodic.on {
         PeriodicOn::Arrival => {
-            "Lateness is measured from a grid of that period, fitted to the wake-up times \
-                                that the thread requested; if those drift, the drift counts as lateness."
+            "Lateness is measured from a grid of that period, fitted to the wake-up times that the \
+             thread requested; if those drift, the drift counts as lateness."
                 .into()
         }
         PeriodicOn::Release => {
-            "Lateness is measured from the latest grid of that period that no release precedes; when jobs \
-             were due is unknown."
+            "Lateness is measured from the latest grid of that period that no release precedes; when \
+             jobs were due is unknown."
                 .into()
         }
     });
+    text.extend(percentiles::lateness(stream).map(|row| match periodic.on {
+        PeriodicOn::Arrival => row.sentence("came", "releases", " after the time that the thread requested"),
+        PeriodicOn::Release => row.sentence("were", "releases", " late"),
+    }));
     let releases = match derived::left_out(periodic) {
         0 => "the releases".to_string(),
         left_out => format!("the other {}", counted(stream.releases.saturating_sub(left_out), "release")),

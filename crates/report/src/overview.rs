@@ -78,12 +78,8 @@ pub fn summary(model: &TimingModel) -> String {
 
 /// The time that the hypervisor took from the machine, where it took any.
 pub(crate) fn stolen(seen: &Threads) -> Option<String> {
-    let line = || {
-        format!(
-            "The hypervisor took {} of processor time from this machine meanwhile.",
-            about(seen.stolen_ns)
-        )
-    };
+    let line =
+        || format!("The hypervisor took {} of processor time during the observation.", about(seen.stolen_ns));
     (!seen.stolen_ns.is_zero()).then(line)
 }
 
@@ -366,7 +362,7 @@ extra: releases beyond one for each activation of the period.
         lossy.threads.as_mut().expect("threads").lost_records = 3;
         assert!(summary(&lossy).contains("3 records LOST"));
         lossy.threads.as_mut().expect("threads").stolen_ns = punctual_model::Duration::from_ms(1_230);
-        let taken = "The hypervisor took 1.23 s of processor time from this machine meanwhile.\n";
+        let taken = "The hypervisor took 1.23 s of processor time during the observation.\n";
         assert!(summary(&lossy).ends_with(taken), "{}", summary(&lossy));
     }
 

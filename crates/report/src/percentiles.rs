@@ -5,7 +5,7 @@ use crate::shape::Shape;
 use punctual_model::{Duration, PeriodicOn, Quantiles, Stream};
 
 /// From so many on, one in a thousand says something.
-const MANY: u64 = 1_000;
+pub(crate) const MANY: u64 = 1_000;
 
 /// The distribution of one kind of time.
 pub(crate) struct Row {

@@ -34,7 +34,11 @@ const SECTIONS: &[View] = &[
     View {
         name: "threads",
         anchor: ("tasks", "To the table of tasks"),
-        text: |model, page, rows| overview::summary(model) + "\n" + &overview::overview(model, page, rows),
+        text: |model, page, rows| {
+            let head: String =
+                overview::summary(model).lines().map(|line| crate::paragraph(line, page)).collect();
+            head + "\n" + &overview::overview(model, page, rows)
+        },
         facts: threads_page::facts,
         contents: threads_page::contents,
         page: threads_page::sections,

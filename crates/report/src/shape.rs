@@ -27,7 +27,7 @@ const GAP: f64 = 4.0;
 
 impl<'a> Shape<'a> {
     /// The shape of a stream's arrivals: periodic where releases, or known arrivals, stay within a period of
-    /// it; else bursts, if there are any; else periodic where the lateness does not wander off as it does
+    /// it, or nearly all do; else bursts, if there are any; else periodic where the lateness does not wander off as it does
     /// when releases come at random; else sporadic.
     pub(crate) fn new(stream: &'a Stream) -> Self {
         let periodic = stream.arrival.periodic.as_ref();
@@ -40,6 +40,9 @@ impl<'a> Shape<'a> {
         if let Some(periodic) =
             periodic.filter(|periodic| few && periodic.usual_jitter().ns() < 3 * periodic.period_ns.ns())
         {
+            return Shape::Periodic(periodic);
+        }
+        if let Some(periodic) = periodic.filter(|periodic| mostly_in_time(periodic, stream)) {
             return Shape::Periodic(periodic);
         }
         if let Some(bursts) = stream.arrival.curve.as_ref().and_then(|curve| bursts(&curve.delta_min_ns)) {
@@ -62,6 +65,15 @@ fn wandering(periodic: &Periodic, stream: &Stream) -> Duration {
         (PeriodicOn::Arrival, Some(response)) => periodic.usual_jitter().saturating_sub(response.max_ns),
         _ => periodic.usual_jitter(),
     }
+}
+
+/// Whether nine of ten releases come within half a period of the grid, so that the others are the exception:
+/// after a stop, say. Releases that come at random, or several at once, lie anywhere.
+fn mostly_in_time(periodic: &Periodic, stream: &Stream) -> bool {
+    let lateness = stream.percentiles.and_then(|percentiles| percentiles.lateness);
+    // Lateness after known arrivals does not tell whether those keep to a grid.
+    periodic.on == PeriodicOn::Release
+        && lateness.is_some_and(|lateness| lateness.p90_ns.ns() < periodic.period_ns.ns() / 2)
 }
 
 /// Random gaps add up like a random walk, so their jitter grows with the square root of the number of
@@ -114,6 +126,25 @@ mod tests {
         // The same releases, not known when they were due.
         late.arrival.periodic.as_mut().expect("periodic").on = PeriodicOn::Release;
         assert!(matches!(Shape::new(&late), Shape::Bursts { jobs: 3, .. }));
+    }
+
+    /// A process that was stopped for 60 ms caught up with twelve releases at once.
+    #[test]
+    fn releases_that_are_nearly_all_in_time_are_periodic() {
+        let mut stopped = stream(60_000, &[0, 1, 2, 4_900, 9_900], 400);
+        assert!(matches!(Shape::new(&stopped), Shape::Bursts { .. }));
+        let mut percentiles = example::percentiles();
+        let lateness = percentiles.lateness.as_mut().expect("lateness");
+        (lateness.p50_ns, lateness.p90_ns) = (Duration::from_us(60), Duration::from_us(2_400));
+        (lateness.p99_ns, lateness.p999_ns) = (Duration::from_us(55_000), Duration::from_us(60_000));
+        stopped.percentiles = Some(percentiles);
+        let periodic = stopped.arrival.periodic.as_mut().expect("periodic");
+        periodic.on = PeriodicOn::Release;
+        assert!(matches!(Shape::new(&stopped), Shape::Periodic(_)));
+        // Three at once: two of three are late by most of a period or more.
+        let lateness = stopped.percentiles.as_mut().and_then(|it| it.lateness.as_mut()).expect("lateness");
+        lateness.p90_ns = Duration::from_us(9_000);
+        assert!(matches!(Shape::new(&stopped), Shape::Bursts { .. }));
     }
 
     /// Sleeps of random length until times that the thread asked for: known, but on no grid.

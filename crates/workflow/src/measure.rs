@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// made of, the section has measured latencies alone.
 pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     if let Err(reason) = punctual_observe::latency::supported() {
-        monitor.warn(&format!("no bound of the scheduling latency here, but what can be measured: {reason}"));
+        monitor.warn(&format!("measuring without a bound: {reason}"));
         if options.verify {
             monitor.warn("--verify is for the bound: it does nothing here");
         }

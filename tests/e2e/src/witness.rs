@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Nothing on the machine itself delays a thread of that priority for as long.
-const TELL_ABOVE_US: u64 = 2000;
+const PRINT_ABOVE_US: u64 = 2000;
 const TRIES: usize = 3;
 
 /// When a witness was late, and by how much.
@@ -38,7 +38,7 @@ impl Drop for Witnesses {
 
 fn witness(processor: usize) -> Option<Child> {
     let mut command = Command::new(workload("latency"));
-    command.args(["--tell-above-us", &TELL_ABOVE_US.to_string(), "--cpu", &processor.to_string()]);
+    command.args(["--print-above-us", &PRINT_ABOVE_US.to_string(), "--cpu", &processor.to_string()]);
     command.args(["--period-us", "2000", "--priority", "98"]);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
     let lines = BufReader::new(child.stdout.take()?).lines();

@@ -50,8 +50,7 @@ pub fn require_tracepoints() -> Result<(), Error> {
     for (tracepoint, option) in NEEDED {
         if !has_tracepoint(&btf, tracepoint) {
             return lacking(format!(
-                "this kernel has no tracepoint {tracepoint}, without which there is no bound of the scheduling \
-                 latency: it needs {option}"
+                "this kernel has no tracepoint {tracepoint}; a bound of the scheduling latency needs {option}"
             ));
         }
     }

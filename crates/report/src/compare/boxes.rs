@@ -14,6 +14,8 @@ const LABELS: f64 = 230.0;
 const RIGHT: f64 = 32.0;
 const HEAD: f64 = 20.0;
 const LINE: f64 = 16.0;
+/// Of the style sheet.
+const COLOURS: usize = 8;
 /// As many letters of a label fit.
 const LETTERS: usize = 34;
 
@@ -65,20 +67,19 @@ pub(super) fn plot(comparison: &Comparison, section: &Section) -> Option<Markup>
         .flat_map(|row| row.runs.iter().flatten().filter_map(|sample| sample.distribution.as_ref()));
     all.clone().next()?;
     let axis = Axis::new(all);
-    let lines: usize = comparison.names.len();
-    let group = HEAD + LINE * lines as f64 + 6.0;
-    let (top, height) = (HEAD, HEAD + group * section.rows.len() as f64 + 4.0);
+    let height = number(HEAD + HEAD + LINE * comparison.names.len() as f64 + 4.0);
     let title = section.kind.title();
     Some(html! {
         div.scroll {
-            svg.boxes viewBox={ "0 0 " (WIDTH) " " (number(height)) } role="img" aria-label={ "Box plots: " (title) } {
-                @for tick in axis.ticks() {
-                    @let x = number(axis.place(tick));
-                    line.grid x1=(x) x2=(x) y1=(top) y2=(number(height)) {}
-                    text.tick x=(x) y=(top - 6.0) text-anchor="middle" { (tick) }
-                }
-                @for (index, row) in section.rows.iter().enumerate() {
-                    (boxes(comparison, row, &axis, top + group * index as f64))
+            // A drawing for each, which a printed page does not have to break.
+            @for row in &section.rows {
+                svg.boxes viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label={ "Box plots: " (title) ", " (row.name) } {
+                    @for tick in axis.ticks() {
+                        @let x = number(axis.place(tick));
+                        line.grid-line x1=(x) x2=(x) y1=(HEAD) y2=(height) {}
+                        text.tick x=(x) y=(HEAD - 6.0) text-anchor="middle" { (tick) }
+                    }
+                    (boxes(comparison, row, &axis, HEAD))
                 }
             }
         }
@@ -120,7 +121,7 @@ fn drawn(distribution: &Distribution, axis: &Axis, y: f64, configuration: usize,
     let spoken =
         format!("{run}: min {least}, quartiles {first}, {median}, {third}, max {greatest}, of {count}");
     html! {
-        g class={ "c" (configuration % 5 + 1) } {
+        g class={ "c" (configuration % COLOURS + 1) } {
             title { (spoken) }
             line x1=(number(at(min_ns))) x2=(number(at(max_ns))) y1=(number(y)) y2=(number(y)) {}
             @for end in [at(min_ns), at(max_ns)] {

@@ -56,11 +56,11 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
         _ if common.len() == 1 => "of the one chain that all runs have".to_owned(),
         _ => format!("over the {} that all runs have", counted(common.len() as u64, "chain")),
     };
-    let label = |number: usize| comparison.configurations[number].label.as_str();
+    let label = |number: usize| comparison.configurations[number].label.clone();
     let mut text = vec![format!(
-        "The least worst-case end-to-end latency by {what}, {which}: {}.{}",
+        "Lowest worst-case {what} {which}: {}.{}",
         list(comparison, &ranked),
-        rivals(comparison, &ranked)
+        rivals(comparison, &ranked, label)
     )];
     if section.kind == Kind::Reaction {
         text.extend(each_decision(comparison, &ranked));
@@ -72,18 +72,13 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
         let difference = Difference::new(&least.worst, &here.worst).text();
         let values = [least, here].map(|candidate| candidate.worst_time());
         Some(
-            format!(
-                "{} with {} ({} there: {}, {difference})",
-                label(least.number),
-                values[0],
-                label(best.number),
-                values[1]
-            ) + &format!(" for {}", row.name),
+            format!("{} under {} ({}; ", row.name, label(least.number), values[0])
+                + &format!("{}: {}, {difference})", label(best.number), values[1]),
         )
     });
     let others: Vec<String> = others.collect();
     if !others.is_empty() {
-        text.push(format!("By {what}, another is better for single chains: {}.", others.join("; ")));
+        text.push(format!("By {what}, some chains do better elsewhere: {}.", others.join("; ")));
     } else if common.len() > 1 {
         text.push(format!("By {what}, it is also the best for every single chain."));
     }
@@ -105,31 +100,31 @@ fn rank(comparison: &Comparison, of: impl Fn(&Configuration) -> Option<Range>) -
     ranked
 }
 
-/// `fifo 12 ms, then priority 13 ms (+8.3 %)`.
+/// `fifo (12 ms); then priority (13 ms, +8.3 %)`.
 fn list(comparison: &Comparison, ranked: &[Candidate]) -> String {
     named(ranked, |candidate| comparison.configurations[candidate.number].label.clone())
 }
 
 fn named(ranked: &[Candidate], name: impl Fn(&Candidate) -> String) -> String {
     let Some((best, others)) = ranked.split_first() else { return String::new() };
-    let mut text = format!("{} with {}", name(best), best.worst_time());
+    let mut text = format!("{} ({})", name(best), best.worst_time());
     for (index, other) in others.iter().enumerate() {
         let difference = Difference::new(&best.worst, &other.worst).text();
         let between = if index == 0 { "; then " } else { ", " };
-        text += &format!("{between}{} with {} ({difference})", name(other), other.worst_time());
+        text += &format!("{between}{} ({}, {difference})", name(other), other.worst_time());
     }
     text
 }
 
 /// Configurations that may be as good.
-fn rivals(comparison: &Comparison, ranked: &[Candidate]) -> String {
+fn rivals(comparison: &Comparison, ranked: &[Candidate], name: impl Fn(usize) -> String) -> String {
     let Some((best, others)) = ranked.split_first().filter(|_| comparison.has_spreads()) else {
         return String::new();
     };
-    let near: Vec<&str> = others
+    let near: Vec<String> = others
         .iter()
         .filter(|other| !best.worst.is_apart(&other.worst))
-        .map(|other| comparison.configurations[other.number].label.as_str())
+        .map(|other| name(other.number))
         .collect();
     match near.is_empty() {
         true => " Distinguishable from all others.".to_owned(),
@@ -168,8 +163,10 @@ fn each_decision(comparison: &Comparison, ranked: &[Candidate]) -> Vec<String> {
         }
         for (circumstances, mut group) in groups.into_iter().filter(|(_, group)| group.len() > 1) {
             group.sort_by_key(|candidate| (candidate.worst.value, candidate.number));
-            let list = named(&group, |candidate| by.words(all[candidate.number].value(by)));
-            text.push(format!("{title} ({}): {list}.", circumstances.join(", ")));
+            let name = |number: usize| by.words(all[number].value(by));
+            let list = named(&group, |candidate| name(candidate.number));
+            let rivals = rivals(comparison, &group, name);
+            text.push(format!("{title} ({}): {list}.{rivals}", circumstances.join(", ")));
         }
     }
     text

@@ -75,8 +75,11 @@ pub(super) fn introduction(comparison: &Comparison) -> Vec<String> {
 
 /// Who is compared.
 pub(super) fn configurations(comparison: &Comparison) -> Table {
-    let mut table =
-        Table::new(&[words("Configuration", Fit::Keep), figures("Runs", Fit::Keep), words("Of", Fit::Fold)]);
+    let mut table = Table::new(&[
+        words("Configuration", Fit::Keep),
+        figures("Runs", Fit::Keep),
+        words("Inputs", Fit::Fold),
+    ]);
     for configuration in &comparison.configurations {
         let mut names: Vec<&str> =
             configuration.runs.iter().map(|run| comparison.names[*run].as_str()).collect();
@@ -173,7 +176,7 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
     if all.len() < 2 {
         return text;
     }
-    text.push(format!("(to first): the difference to {}.", all[0].label));
+    text.push(format!("(to first): difference from {}.", all[0].label));
     if comparison.has_spreads() {
         text.push(format!(
             "▲ ▼: more than the spread: the ranges over the runs do not overlap. {} \

@@ -128,13 +128,13 @@ fn differences_beyond_the_spread_are_marked() {
     let found = text(&compared(&five_of_each(), &[]));
     let expected = "\
 10 runs in 2 configurations. The same in all: nav, Linux x86_64, 1 executor.
-Configuration  Runs  Of
+Configuration  Runs  Inputs
 fifo              5  f1, f2, f3, f4, f5
 priority          5  p1, p2, p3, p4, p5
 
 Decisions
-The least worst-case end-to-end latency by reaction time, over all 2 chains: priority with 6.5 ms; then fifo with 8.2 ms (▲ +26.2 %). Distinguishable from all others.
-By reaction time, another is better for single chains: fifo with 4.1 ms (priority there: 6.1 ms, ▲ +48.8 %) for a → b.
+Lowest worst-case reaction time over all 2 chains: priority (6.5 ms); then fifo (8.2 ms, ▲ +26.2 %). Distinguishable from all others.
+By reaction time, some chains do better elsewhere: a → b under fifo (4.1 ms; priority: 6.1 ms, ▲ +48.8 %).
 By data age: no chain has one in all runs, so there is no decision.
 
 Execution times of tasks, from start to stop
@@ -171,13 +171,13 @@ fn each_decision_is_compared_with_the_others_fixed() {
     let two_by_priority = Run { executors: 2, chains: [2_000, 9_000], ..PRIORITY };
     let found = text(&compared(&[("1", &FIFO), ("2", &PRIORITY), ("3", &two), ("4", &two_by_priority)], &[]));
     for line in [
-        "over all 2 chains: priority, 1 executor with 6.5 ms; then fifo, 2 executors with 7 ms (+7.7 %), \
-         fifo, 1 executor with 8 ms (+23.1 %), priority, 2 executors with 9 ms (+38.5 %).\n",
-        "Policy (1 executor): priority with 6.5 ms; then fifo with 8 ms (+23.1 %).\n",
-        "Policy (2 executors): fifo with 7 ms; then priority with 9 ms (+28.6 %).\n",
-        "Number of executors (fifo): 2 executors with 7 ms; then 1 executor with 8 ms (+14.3 %).\n",
-        "Number of executors (priority): 1 executor with 6.5 ms; then 2 executors with 9 ms (+38.5 %).\n",
-        "priority, 2 executors with 2 ms (priority, 1 executor there: 6 ms, +200 %) for a → b.\n",
+        "over all 2 chains: priority, 1 executor (6.5 ms); then fifo, 2 executors (7 ms, +7.7 %), \
+         fifo, 1 executor (8 ms, +23.1 %), priority, 2 executors (9 ms, +38.5 %).\n",
+        "Policy (1 executor): priority (6.5 ms); then fifo (8 ms, +23.1 %).\n",
+        "Policy (2 executors): fifo (7 ms); then priority (9 ms, +28.6 %).\n",
+        "Number of executors (fifo): 2 executors (7 ms); then 1 executor (8 ms, +14.3 %).\n",
+        "Number of executors (priority): 1 executor (6.5 ms); then 2 executors (9 ms, +38.5 %).\n",
+        "a → b under priority, 2 executors (2 ms; priority, 1 executor: 6 ms, +200 %).\n",
     ] {
         assert!(found.contains(line), "no {line}in\n{found}");
     }
@@ -196,7 +196,7 @@ late  fifo                –                   –              missing
 ";
     assert!(found.contains(expected), "{found}");
     assert!(
-        found.contains("of the one chain that all runs have: fifo with 4 ms; then priority with 6 ms"),
+        found.contains("of the one chain that all runs have: fifo (4 ms); then priority (6 ms"),
         "{found}"
     );
 }
@@ -376,7 +376,7 @@ fn the_page_holds_boxes_and_escapes_names() {
     // A box of each run for a task's execution and queuing, and for two chains' reaction; no chain has a data
     // age.
     assert_eq!(html.matches("<rect").count(), 2 * (1 + 1 + 2));
-    assert_eq!(html.matches("<svg").count(), 3);
+    assert_eq!(html.matches("<svg").count(), 1 + 1 + 2);
     assert!(
         html.contains("&lt;script&gt;p: min 101 µs, quartiles 101 µs, 101 µs, 210 µs, max 210 µs, of 10"),
         "{html}"

@@ -187,9 +187,9 @@ pub const TIMES: &[Entry<DataflowTasks>] = &[
     task(
         "worst_at",
         "At",
-        Unit::Count,
+        Unit::Instant,
         Bound::Exact,
-        "When that time began, counted from the begin of the trace.",
+        "When that time began, counted from the beginning of the trace.",
         |row| Some(since(row.begin, row.times?.worst.at_ns)),
     )
     .table(Drop(9)),

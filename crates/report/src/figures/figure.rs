@@ -51,6 +51,8 @@ pub trait Section {
 pub enum Unit {
     /// A span of time.
     Time,
+    /// A point in time.
+    Instant,
     /// A number of things.
     Count,
     /// A share of a processor.
@@ -66,13 +68,14 @@ pub enum Unit {
 impl Unit {
     /// Whether values are aligned right.
     pub const fn is_number(self) -> bool {
-        matches!(self, Unit::Time | Unit::Count | Unit::Share)
+        matches!(self, Unit::Time | Unit::Instant | Unit::Count | Unit::Share)
     }
 
     /// For documents.
     pub const fn name(self) -> &'static str {
         match self {
             Unit::Time => "time",
+            Unit::Instant => "instant",
             Unit::Count => "count",
             Unit::Share => "%",
             Unit::Words | Unit::Ranked | Unit::Notes => "text",

@@ -206,8 +206,8 @@ pub const VARIABLES: &[Entry<Variables>] = &[
     of_variable(
         "at",
         "At",
-        Unit::Count,
-        "When it ended, counted from the begin of the observation.",
+        Unit::Instant,
+        "When it ended, counted from the beginning of the observation.",
         |row| Some(since(row.begin, row.variable.culprit.as_ref()?.at_ns)),
     )
     .table(Drop(1)),
@@ -280,8 +280,8 @@ pub const INTERRUPTS: &[Entry<Interrupts>] = &[
     of_interrupt(
         "longest_at",
         "Longest at",
-        Unit::Count,
-        "When the longest ended, counted from the begin of the observation.",
+        Unit::Instant,
+        "When the longest ended, counted from the beginning of the observation.",
         |row| Some(since(row.begin, row.interrupt.longest_at_ns?)),
     )
     .table(Drop(2)),
@@ -417,7 +417,7 @@ pub const MEASURED: &[Entry<MeasuredLatencies>] = &[
         |row| Some(Value::Time(row.measured.worst.first()?.split?.rest_ns)),
     )
     .table(Keep),
-    of_measured("worst_at", "At", Unit::Count, "When the thread of the greatest became ready.", |row| {
+    of_measured("worst_at", "At", Unit::Instant, "When the thread of the greatest became ready.", |row| {
         Some(since(row.begin, row.measured.worst.first()?.at_ns))
     })
     .table(Drop(4)),

@@ -4,7 +4,7 @@ use super::distribution::{greatest, since};
 use crate::figures::{LATENCY, LatencyRow};
 use crate::number::{count, counted};
 use crate::table;
-use crate::{Page, paragraph, visible};
+use crate::{Page, indented, paragraph, visible};
 use punctual_model::dataflow::{Chain, Channel, Dataflow, Latency, Stage, WorstPath};
 use punctual_model::{Duration, Instant};
 use std::fmt::Write;
@@ -72,7 +72,7 @@ pub fn details(flow: &Dataflow, page: &Page, begin: Instant) -> String {
             let (name, total) = (name(chain), greatest(distribution));
             let _ = match same {
                 true => writeln!(text, "Worst age of {name}: {total}, the same."),
-                false => write!(text, "Worst {kind} of {name}: {total}\n{}", steps(flow, worst, begin)),
+                false => write!(text, "Worst {kind} of {name}: {total}\n{}", steps(flow, worst, begin, page)),
             };
         }
         if chain.overwritten > 0 {
@@ -130,8 +130,8 @@ pub(crate) fn waited(flow: &Dataflow, stage: &Stage) -> String {
     text
 }
 
-fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
-    let mut lines: Vec<[String; 5]> = Vec::new();
+fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant, page: &Page) -> String {
+    let mut lines: Vec<[String; 4]> = Vec::new();
     let ahead = worst.stages().next().map_or(Duration::ZERO, |first| first.waiting());
     let mut before = String::new();
     if ahead > Duration::ZERO {
@@ -140,7 +140,6 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
             since(begin, worst.from_ns),
             first,
             format!("#{}", worst.source_instance),
-            String::new(),
             "a later datum was read as well, or instead".into(),
         ]);
         before = format!("waited {ahead} for that; ");
@@ -160,7 +159,6 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
             since(begin, step.activation_ns),
             visible(&step.task),
             format!("#{}", step.instance),
-            String::new(),
             what + &then,
         ]);
     }
@@ -168,6 +166,7 @@ fn steps(flow: &Dataflow, worst: &WorstPath, begin: Instant) -> String {
     let (at, task, number) = (width(0), width(1), width(2));
     lines
         .iter()
-        .map(|line| format!("  {:>at$}  {:task$}  {:>number$}  {}\n", line[0], line[1], line[2], line[4]))
+        .map(|line| format!("  {:>at$}  {:task$}  {:>number$}  {}", line[0], line[1], line[2], line[3]))
+        .map(|line| indented(&line, at + task + number + 8, page))
         .collect()
 }

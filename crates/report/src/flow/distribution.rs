@@ -5,7 +5,7 @@ use crate::text;
 use punctual_model::dataflow::Distribution;
 use punctual_model::{Duration, Instant};
 
-/// When something was, counted from the begin of the trace.
+/// When something was, counted from the beginning of the trace.
 pub(crate) fn since(begin: Instant, at: Instant) -> String {
     text::since(at.since(begin))
 }

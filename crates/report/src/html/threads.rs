@@ -43,14 +43,14 @@ pub(crate) fn sections(drawn: &Drawn<'_>) -> Markup {
     }
 }
 
-/// What is missing of the observation, and of the jobs; nothing without threads.
+/// Caveats of the observation and of the jobs; nothing without threads.
 pub(crate) fn notes(drawn: &Drawn<'_>) -> Markup {
     html! {
         @if let Some(seen) = &drawn.model.threads {
             @let warnings = incomplete(seen);
             @if !warnings.is_empty() {
                 div.note.warning role="note" {
-                    h2 { "Missing" }
+                    h2 { "Caveats" }
                     ul { @for warning in warnings { li { (warning) } } }
                 }
             }

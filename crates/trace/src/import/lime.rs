@@ -74,7 +74,7 @@ impl Folder {
         }
         if files.is_empty() {
             let why = match protobuf {
-                0 => "is no folder that LiME recorded: there is no <tid>-<version>.events.json in it",
+                0 => "is not a LiME recording: it has no <tid>-<version>.events.json",
                 _ => {
                     "holds LiME's events as protobuf (.events.pb), which is not read here; LiME writes \
                         JSON too"
