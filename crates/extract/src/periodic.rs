@@ -11,7 +11,9 @@
 //! - of the others the [`CUTS`] highest stay open, those whose neighbours agree on no shift before all
 //!   others; the rest are closed with the shift that their neighbours agree on,
 //! - of the segment between two open gaps ([`segment`]), the lowest and the highest points for every period
-//!   are kept ([`layers`]).
+//!   are kept ([`layers`]),
+//! - once a gap was closed with a shift that is only inferred, the same is kept of all releases without such
+//!   shifts: a query may find that they explained nothing.
 //!
 //! `docs/design/periods.md` gives the reasons; `tests/reference/periodic_inference.py` is the same algorithm
 //! in Python.
@@ -30,7 +32,7 @@ mod segment;
 mod tail;
 
 use crate::hull::LIMIT;
-use block::{BLOCK, Entry};
+use block::{BLOCK, Block, Entry};
 use lateness::Lateness;
 use punctual_model::{self as model, Disturbance, MAX_SLIPS, Release};
 use scan::Scan;
@@ -91,8 +93,10 @@ pub struct PeriodicSummary {
     /// The least score of the open gaps, if there are as many as can be and none has a shift that its
     /// neighbours agree on; else 0.
     least: i64,
-    /// The first places inside segments where activations were skipped: latest bound of the next release,
-    /// and how many.
+    /// Kept from the first inferred shift that is joined.
+    unshifted: Option<Box<Unshifted>>,
+    /// The first places inside segments where activations are known to be skipped: latest bound of the next
+    /// release, and how many.
     slips: Vec<(i64, i64)>,
     /// The last disturbed releases; without those of stalls, of which there may be many.
     disturbed: Vec<(i64, Disturbance)>,
@@ -109,6 +113,15 @@ pub struct PeriodicSummary {
     is_plain: bool,
     is_cut: bool,
     out_of_range: bool,
+}
+
+/// What it takes to undo shifts that are only inferred.
+#[derive(Clone, Debug)]
+struct Unshifted {
+    /// All releases in segments as one, without those shifts.
+    all: Segment,
+    /// The first of those shifts, like `slips`.
+    slips: Vec<(i64, i64)>,
 }
 
 impl PeriodicSummary {
@@ -218,9 +231,7 @@ impl PeriodicSummary {
             }
         }
         let block = self.tail.block();
-        if let Some(last) = self.segments.last_mut() {
-            last.extend(&block, self.least_late);
-        }
+        extend(&mut self.segments, &mut self.unshifted, &block, self.least_late);
         let taken = block.len();
         self.tail.take(taken);
         self.tail.forget();
@@ -239,9 +250,7 @@ impl PeriodicSummary {
     /// Moves the first releases of the block into the last segment; the one after those begins a segment.
     fn begin_segment(&mut self, at: usize, gap: Gap) {
         let (before, middle) = self.tail.split(at);
-        if let Some(last) = self.segments.last_mut() {
-            last.extend(&before, self.least_late);
-        }
+        extend(&mut self.segments, &mut self.unshifted, &before, self.least_late);
         let segment = Segment::of(gap, &middle, self.least_late);
         self.tail.take(at + 1);
         self.join(segment);
@@ -258,10 +267,18 @@ impl PeriodicSummary {
     /// Appends a segment, and closes a gap if too many are open.
     fn join(&mut self, segment: Segment) {
         let closed = segment.gap.is_closed || self.is_plain;
-        if let Some(last) = self.segments.last_mut().filter(|_| closed) {
-            keep_shift(&mut self.slips, &segment);
-            last.append(&segment, segment.gap.shift);
-            self.out_of_range |= last.span > MOST_INDEX;
+        if closed && segment.gap.infers_shift() {
+            self.begin_unshifted();
+        }
+        if let Some(unshifted) = &mut self.unshifted {
+            unshifted.all.append_unshifted(segment.clone());
+        }
+        if !self.segments.is_empty() && closed {
+            self.keep_shift(&segment);
+            if let Some(last) = self.segments.last_mut() {
+                last.append(&segment, segment.gap.shift);
+                self.out_of_range |= last.span > MOST_INDEX;
+            }
         } else {
             if let Some(last) = self.segments.last_mut() {
                 last.settle();
@@ -293,8 +310,11 @@ impl PeriodicSummary {
             if key(&self.segments[at]) <= key(&self.segments[least]) { at } else { least }
         });
         if let Some(at) = lowest {
+            if self.segments[at].gap.infers_shift() {
+                self.begin_unshifted();
+            }
             let later = self.segments.remove(at);
-            keep_shift(&mut self.slips, &later);
+            self.keep_shift(&later);
             self.segments[at - 1].append(&later, later.gap.shift);
             if at < self.segments.len() {
                 self.segments[at - 1].settle();
@@ -302,9 +322,29 @@ impl PeriodicSummary {
         }
     }
 
-    /// Counts the points kept.
+    /// Begins to keep all releases without inferred shifts, unless that has begun.
+    #[cold]
+    fn begin_unshifted(&mut self) {
+        if self.unshifted.is_none() {
+            self.unshifted = Unshifted::new(&self.segments);
+        }
+    }
+
+    /// Records the activations skipped before a segment that is joined to the one before.
+    fn keep_shift(&mut self, segment: &Segment) {
+        let slips = match &mut self.unshifted {
+            Some(unshifted) if segment.gap.infers_shift() => &mut unshifted.slips,
+            _ => &mut self.slips,
+        };
+        if segment.gap.shift > 0 {
+            keep_slip(slips, segment.from, segment.gap.shift);
+        }
+    }
+
+    /// Counts the points kept of either kind.
     fn count_points(&mut self) -> usize {
         let size: usize = self.segments.iter().map(Segment::size).sum();
+        let size = self.unshifted.as_ref().map_or(0, |unshifted| unshifted.all.size()).max(size);
         self.most = self.most.max(size);
         size
     }
@@ -318,14 +358,16 @@ impl PeriodicSummary {
         }
         self.give_up_late(late::MOST);
         self.segments.iter_mut().for_each(Segment::settle);
-        if self.segments.iter().map(Segment::corners).sum::<usize>() <= limit {
+        let corners: usize = self.segments.iter().map(Segment::corners).sum();
+        if self.unshifted.as_ref().map_or(0, |unshifted| unshifted.all.corners()).max(corners) <= limit {
             return;
         }
         self.is_plain = true;
         while self.segments.len() > 1 {
             self.close_one();
         }
-        for segment in &mut self.segments {
+        let unshifted = self.unshifted.as_mut().map(|unshifted| &mut unshifted.all);
+        for segment in self.segments.iter_mut().chain(unshifted) {
             self.is_cut |= segment.flatten(CAP);
         }
         self.least = 0;
@@ -385,11 +427,30 @@ impl PeriodicSummary {
             keep_slip(&mut self.slips, at + y, activations);
         }
         self.least_late = self.least_late.max(later.least_late);
+        let unshifted = later.unshifted.map(|mut later| {
+            later.lift(y);
+            match self.unshifted.take().or_else(|| Unshifted::new(&self.segments)) {
+                Some(mut unshifted) => {
+                    unshifted.append(*later);
+                    unshifted
+                }
+                None => later,
+            }
+        });
         for segment in &later.segments {
             let mut segment = segment.clone();
             segment.lift(y);
             self.join(segment);
         }
+        // The shifts joined here are in one begun meanwhile.
+        let begun = self.unshifted.take();
+        self.unshifted = match (unshifted, begun) {
+            (Some(mut unshifted), Some(begun)) => {
+                unshifted.keep_slips(&begun);
+                Some(unshifted)
+            }
+            (unshifted, begun) => unshifted.or(begun),
+        };
         self.tail = later.tail.clone();
         self.tail.lift(y);
         self.give_up_late(late::MOST + SPARE_LATE);
@@ -448,10 +509,40 @@ fn give_up(segments: &mut [Segment], most: usize) -> Option<u64> {
     Some(least.0)
 }
 
-/// Records the activations skipped before a segment that is joined to the one before.
-fn keep_shift(slips: &mut Vec<(i64, i64)>, segment: &Segment) {
-    if segment.gap.shift > 0 {
-        keep_slip(slips, segment.from, segment.gap.shift);
+/// Adds the releases of a block to the last segment, and to those without inferred shifts.
+#[inline]
+fn extend(segments: &mut [Segment], unshifted: &mut Option<Box<Unshifted>>, block: &Block, least_late: i64) {
+    if let Some(last) = segments.last_mut() {
+        last.extend(block, least_late);
+    }
+    if let Some(unshifted) = unshifted {
+        unshifted.all.extend(block, i64::MAX);
+    }
+}
+
+impl Unshifted {
+    /// Of segments before any inferred shift is joined. `None` if there are none.
+    fn new(segments: &[Segment]) -> Option<Box<Unshifted>> {
+        let (first, rest) = segments.split_first()?;
+        let mut all = first.clone();
+        all.give_up(|_| true);
+        rest.iter().for_each(|segment| all.append_unshifted(segment.clone()));
+        Some(Box::new(Unshifted { all, slips: Vec::new() }))
+    }
+
+    fn append(&mut self, later: Unshifted) {
+        self.keep_slips(&later);
+        self.all.append_unshifted(later.all);
+    }
+
+    fn keep_slips(&mut self, other: &Unshifted) {
+        other.slips.iter().for_each(|slip| keep_slip(&mut self.slips, slip.0, slip.1));
+    }
+
+    /// Moves all times up, relative to another first release.
+    fn lift(&mut self, y: i64) {
+        self.all.lift(y);
+        self.slips.iter_mut().for_each(|slip| slip.0 += y);
     }
 }
 

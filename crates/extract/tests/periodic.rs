@@ -262,6 +262,37 @@ fn typical_jitter_is_typical_in_long_runs() {
     }
 }
 
+/// The least lateness wobbles by a microsecond or two over minutes: that is no clock of its own.
+#[test]
+fn wobble_is_no_fraction_of_a_nanosecond() {
+    let mut random = Random(9);
+    let jobs = 72_000;
+    let late = |job: u64| 22_000 - job / 24 + (20_000.0 * random.exponential()) as u64;
+    let late: Vec<u64> = (0..jobs).map(late).collect();
+    let releases: Vec<u64> = (0..).zip(&late).map(|(job, late)| 10_000_000 * job + late).collect();
+    let found = model(&at(&releases)).unwrap();
+    assert_eq!((found.period_ns.ns(), found.period_exact), (10_000_000, None));
+}
+
+/// Windows reach lower than a release that is left out for being early.
+#[test]
+fn wide_windows_leave_a_typical_model() {
+    let mut random = Random(4);
+    let mut releases = at(&[]);
+    for job in 0..3_000_u64 {
+        let at = 1_000_000_000 + job * 10_000_000 + (20_000.0 * random.exponential()) as u64;
+        releases.push(match job {
+            1_234 => exact(at - 3_500_000),
+            _ if job % 300 == 7 => window(at - 9_000_000, at),
+            _ => exact(at),
+        });
+    }
+    let found = model(&releases).unwrap();
+    assert_eq!(found.period_ns.ns(), 10_000_000);
+    assert!(found.typical.is_some(), "{found:?}");
+    assert_eq!(check_typical(&found, &releases), []);
+}
+
 fn small_streams() -> impl Strategy<Value = Vec<Release>> {
     let release = (0_u64..60, prop_oneof![3 => Just(0_u64), 1 => 0_u64..50]);
     prop::collection::vec(release, 3..14).prop_map(|releases| {

@@ -65,15 +65,26 @@ impl PeriodicSummary {
         // The gaps of the block have not been looked at.
         let mut summary = self.clone();
         summary.take_block();
-        let (segments, slips) = summary.joined_segments();
         let not_releases: Vec<i64> = self
             .disturbed
             .iter()
             .filter(|(_, reason)| *reason == Disturbance::Ending)
             .map(|(at, _)| *at)
             .collect();
-        let found = resolve::resolve(&segments, self.known_arrivals == self.count, &not_releases);
-        let query = Query { summary: &summary, segments, slips };
+        let resolve = |query: &Query| {
+            resolve::resolve(&query.segments, self.known_arrivals == self.count, &not_releases)
+        };
+        let mut query = summary.query();
+        let mut found = resolve(&query);
+        if let Some(unshifted) = summary.unshifted_query() {
+            let other = resolve(&unshifted);
+            // Slips are inferred only if that gives the shorter description.
+            let is_shorter =
+                |other: &Evidence| found.as_ref().is_none_or(|found| other.length < found.length);
+            if found.is_none() || other.as_ref().is_some_and(is_shorter) {
+                (query, found) = (unshifted, other);
+            }
+        }
         match found {
             Some(evidence) => query.chosen(&evidence).map(|model| (model, query.starts(&evidence.shifts))),
             None => {
@@ -82,38 +93,53 @@ impl PeriodicSummary {
         }
     }
 
-    /// All segments, including those of the first and the last releases, joined where there is no slip; and
-    /// the slips inside them.
-    fn joined_segments(&self) -> (Vec<Segment>, Vec<(i64, i64)>) {
-        let tail: Vec<Entry> = self.tail.entries().collect();
-        let mut all = Vec::new();
-        if self.segments.is_empty() {
-            all.extend((0..tail.len()).map(|at| alone(&tail, at)));
-        } else {
-            all.extend((0..REACH).map(|at| alone(&self.head, at)));
-            let inside = all.len();
-            all.extend(self.segments.iter().cloned());
-            give_up(&mut all[inside..], late::MOST);
-            all.extend((REACH..tail.len()).map(|at| alone(&tail, at)));
-        }
+    /// All releases in segments that are joined where there is no slip.
+    fn query(&self) -> Query<'_> {
+        let mut inside = self.segments.clone();
+        give_up(&mut inside, late::MOST);
+        let all = self.with_ends(inside);
         let suspicious = SUSPICIOUS * resolve::mean_gap(&all);
+        let is_closed = |gap: &Gap| self.is_plain || (gap.score as f64) < suspicious;
         let mut slips = self.slips.clone();
-        let mut joined: Vec<Segment> = Vec::new();
-        for segment in all {
-            let is_closed = segment.gap.is_closed || self.is_plain || (segment.gap.score as f64) < suspicious;
-            let shift = if segment.gap.is_closed { segment.gap.shift } else { 0 };
-            match joined.last_mut().filter(|_| is_closed) {
-                Some(last) => {
-                    if shift > 0 {
-                        keep_slip(&mut slips, segment.from, shift);
-                    }
-                    last.append(&segment, shift);
-                }
-                None => joined.push(segment),
-            }
-        }
-        (joined, slips)
+        let inferred = self.unshifted.iter().flat_map(|unshifted| &unshifted.slips);
+        inferred.for_each(|slip| keep_slip(&mut slips, slip.0, slip.1));
+        Query { summary: self, segments: joined(all, &mut slips, is_closed), slips }
     }
+
+    /// The same with known slips alone. `None` if no others have been inferred.
+    fn unshifted_query(&self) -> Option<Query<'_>> {
+        let all = self.with_ends(vec![self.unshifted.as_ref()?.all.clone()]);
+        let mut slips = self.slips.clone();
+        Some(Query { summary: self, segments: joined(all, &mut slips, |_| true), slips })
+    }
+
+    /// These segments between those of the first and of the last releases.
+    fn with_ends(&self, inside: Vec<Segment>) -> Vec<Segment> {
+        let tail: Vec<Entry> = self.tail.entries().collect();
+        if inside.is_empty() {
+            return (0..tail.len()).map(|at| alone(&tail, at)).collect();
+        }
+        let first = (0..REACH).map(|at| alone(&self.head, at));
+        first.chain(inside).chain((REACH..tail.len()).map(|at| alone(&tail, at))).collect()
+    }
+}
+
+/// Joins segments where the gap between them is closed; keeps the slips there.
+fn joined(all: Vec<Segment>, slips: &mut Vec<(i64, i64)>, is_closed: impl Fn(&Gap) -> bool) -> Vec<Segment> {
+    let mut joined: Vec<Segment> = Vec::new();
+    for segment in all {
+        let shift = segment.gap.known_shift();
+        match joined.last_mut().filter(|_| segment.gap.is_closed || is_closed(&segment.gap)) {
+            Some(last) => {
+                if shift > 0 {
+                    keep_slip(slips, segment.from, shift);
+                }
+                last.append(&segment, shift);
+            }
+            None => joined.push(segment),
+        }
+    }
+    joined
 }
 
 /// A segment of one release; its gap is scored by the neighbours that there are.
@@ -148,12 +174,15 @@ impl Query<'_> {
         let mut best = *candidates.first()?;
         let mut typical = Strips::new(evidence, best.period, &self.summary.wide);
         if best.is_decimal {
-            let no_worse = |candidate: &&Candidate| {
+            // By less than releases are late on average, no clock can be told from another.
+            let slack = evidence.mean_lateness;
+            let most = typical.jitter() + slack as i128;
+            let fits = |candidate: &&Candidate| {
                 candidate.period.denominator() == 1
-                    && Strips::new(evidence, candidate.period, &self.summary.wide).jitter()
-                        <= typical.jitter()
+                    && evidence.drop(candidate.period) <= slack
+                    && Strips::new(evidence, candidate.period, &self.summary.wide).jitter() <= most
             };
-            if let Some(whole) = candidates.iter().find(no_worse) {
+            if let Some(whole) = candidates.iter().find(fits) {
                 best = *whole;
                 typical = Strips::new(evidence, best.period, &self.summary.wide);
             }
@@ -216,13 +245,13 @@ impl Query<'_> {
         };
         let mut left_out = Vec::new();
         for out in &evidence.left_out {
-            let (at, earliest) = self.bounds(evidence, out)?;
+            let (at, earliest) = self.bounds(evidence, out);
             let off = strips.off(out.point.x, earliest, at);
             // What is not a release may still lie within the jitter.
             left_out.extend((off != 0).then(|| (at, off, reason(at))));
         }
         for (floor, latest) in &strips.wide {
-            left_out.push((*latest, strips.off(floor.x, floor.y, *latest), reason(*latest)));
+            left_out.push((*latest, strips.off(floor.x, Some(floor.y), *latest), reason(*latest)));
         }
         for (out, off) in strips.late() {
             let at = -out.point.y;
@@ -240,15 +269,16 @@ impl Query<'_> {
     }
 
     /// The latest and the earliest bound of one of the lowest releases. If the latest was dropped, a known
-    /// arrival takes its place; `None` if the earliest was.
-    fn bounds(&self, evidence: &Evidence, out: &Located) -> Option<(i64, i64)> {
+    /// arrival takes its place. If the earliest was, it is `None`: windows reach lower then than all that is
+    /// left out.
+    fn bounds(&self, evidence: &Evidence, out: &Located) -> (i64, Option<i64>) {
         let find =
             |points: &[Located]| points.iter().find(|located| located.is(out)).map(|located| located.point.y);
-        let earliest = find(evidence.joined.floor())?;
+        let earliest = find(evidence.joined.floor());
         let latest = find(&evidence.joined.high)
             .or_else(|| find(&evidence.joined.late))
             .map_or(out.point.y, |mirrored| -mirrored);
-        Some((latest, earliest))
+        (latest, earliest)
     }
 
     /// Adds the numbers of skipped activations and extra releases, and the first places.
@@ -371,10 +401,10 @@ impl Strips {
     }
 
     /// How far a release is before its arrival (negative) or beyond the jitter (positive); else 0.
-    fn off(&self, x: i64, earliest: i64, latest: i64) -> i128 {
+    fn off(&self, x: i64, earliest: Option<i64>, latest: i64) -> i128 {
         let above =
             |y: i64| hull::above(Point { x, y }, self.period) - self.offset * self.period.denominator();
-        let down = above(earliest).div_euclid(self.period.denominator());
+        let down = earliest.map_or(0, |earliest| above(earliest).div_euclid(self.period.denominator()));
         if down < 0 {
             down
         } else {

@@ -24,8 +24,9 @@ const LEFT_OUT: f64 = 3.0;
 /// period it looks early, where activations were skipped.
 const DISTRUSTED: f64 = 1.0;
 
-/// With a greater mean lateness, in periods, slips are meaningless.
-const MOST_LATE: f64 = 0.6;
+/// With a greater mean lateness, in periods, slips would explain noise: a drifting stream always comes close
+/// to some grid of its own.
+const MOST_LATE: f64 = 0.25;
 
 /// A release is left out only if it is lower than the next ones by this many times their spacing.
 const CLEAR: f64 = 10.0;
@@ -88,7 +89,8 @@ pub(crate) struct Evidence {
     from_middle: Vec<f64>,
     above: Vec<f64>,
     least: f64,
-    length: f64,
+    /// Of the description.
+    pub length: f64,
     /// How far above the estimate the period is expected, if all releases tell more than the lowest.
     expected: Option<f64>,
     /// Possible error of the period because arrivals follow another clock.
@@ -98,24 +100,35 @@ pub(crate) struct Evidence {
 impl Evidence {
     /// n · D(T) / μ: by how much exponential latenesses become less likely with this period.
     pub fn cost(&self, period: Ratio) -> f64 {
-        let tilt = period.difference(self.estimate);
-        let tilt = tilt - tilt.clamp(-self.drift, self.drift);
         if let Some(expected) = self.expected {
             // The same as if the lowest releases had that period.
-            return self.count * (tilt - expected).abs() * self.count / (2.0 * self.mean_lateness);
+            return self.count * (self.tilt(period) - expected).abs() * self.count
+                / (2.0 * self.mean_lateness);
         }
+        let drop = self.drop(period);
+        match self.mean_lateness {
+            lateness if lateness > 0.0 => self.count * drop / lateness,
+            _ if drop <= 0.0 => 0.0,
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// D(T): how much lower a line of this slope has to lie in the middle to stay below all releases.
+    pub fn drop(&self, period: Ratio) -> f64 {
+        let tilt = self.tilt(period);
         let tilted = self
             .above
             .iter()
             .zip(&self.from_middle)
             .map(|(above, x)| above - tilt * x)
             .fold(f64::INFINITY, f64::min);
-        let drop = self.least - tilted;
-        match self.mean_lateness {
-            lateness if lateness > 0.0 => self.count * drop / lateness,
-            _ if drop <= 0.0 => 0.0,
-            _ => f64::INFINITY,
-        }
+        self.least - tilted
+    }
+
+    /// How much steeper than the estimate a period is, beyond what clocks may differ.
+    fn tilt(&self, period: Ratio) -> f64 {
+        let tilt = period.difference(self.estimate);
+        tilt - tilt.clamp(-self.drift, self.drift)
     }
 
     /// The expected period, in whole nanoseconds.
@@ -298,7 +311,8 @@ impl Resolver<'_> {
         };
         let mean_lateness = (mean - least).max(0.0);
         let period = estimate.as_f64();
-        let slips = shifts.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let inferred: i64 = self.segments.iter().map(|segment| segment.inferred).sum();
+        let slips = shifts.windows(2).filter(|pair| pair[0] != pair[1]).count() as i64 + inferred;
         if slips > 0 && mean_lateness > MOST_LATE * period {
             return None;
         }

@@ -33,6 +33,16 @@ impl Gap {
     pub fn known(advance: i64) -> Gap {
         Gap { score: 0, shift: advance - 1, is_closed: true }
     }
+
+    /// Whether its neighbours agree on a shift that is not known.
+    pub fn infers_shift(&self) -> bool {
+        !self.is_closed && self.shift > 0
+    }
+
+    /// The shift, as far as it is known.
+    pub fn known_shift(&self) -> i64 {
+        if self.is_closed { self.shift } else { 0 }
+    }
 }
 
 /// The gap before `releases[middle]`. The second lowest phase of one side is compared with the lowest of the

@@ -156,6 +156,8 @@ pub(crate) struct Segment {
     pub span: i64,
     /// Activations skipped inside.
     pub skipped: i64,
+    /// Places inside where that is only inferred.
+    pub inferred: i64,
     /// The evidence, lowest first.
     pub low: Layers,
     /// The floors, if they differ from the evidence.
@@ -190,6 +192,7 @@ impl Segment {
             sums: Sums::default(),
             span: 0,
             skipped: 0,
+            inferred: 0,
             low: Layers::new(LOWEST),
             floor: None,
             high: Layers::new(LATE + 1),
@@ -280,6 +283,7 @@ impl Segment {
         self.sums.append(&later.sums.moved(x, 0));
         self.span = x + later.span;
         self.skipped += later.skipped + shift;
+        self.inferred += later.inferred + i64::from(later.gap.infers_shift() && shift > 0);
         if self.floor.is_some() || later.floor.is_some() {
             let floor = self.floor.get_or_insert_with(|| self.low.clone());
             floor.append(later.floor.as_ref().unwrap_or(&later.low), x, 0);
@@ -288,6 +292,13 @@ impl Segment {
         self.high.append(&later.high, x, 0);
         self.late.reserve_exact(later.late.len());
         self.late.extend(later.late.iter().map(|late| late.moved(x)));
+    }
+
+    /// Appends a segment without the shift before it unless that is known, and without its late releases kept
+    /// one by one.
+    pub fn append_unshifted(&mut self, mut later: Segment) {
+        later.give_up(|_| true);
+        self.append(&later, later.gap.known_shift());
     }
 
     /// Moves all times up, relative to another first release.

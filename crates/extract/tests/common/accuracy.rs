@@ -51,6 +51,7 @@ pub const ROWS: &[Row] = &[
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
     row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
     row(19, "sporadic: slips claimed for none", 1_000, 985, sporadic),
+    row(22, "drifting sleeps with stalls: the same", 60, 60, drifting),
 ];
 
 /// The rows about periods in nanoseconds with noise of microseconds, and their joint goal: 97 %.
@@ -270,6 +271,23 @@ fn sporadic(case: u64, random: &mut Random) -> Simulated {
         now
     };
     Simulated::sporadic((0..count).map(&mut next).collect::<Vec<_>>())
+}
+
+/// Sleeps of a length, one after the other: what delays one delays all after it. Some delays happen to be as
+/// long as whole sleeps.
+fn drifting(_: u64, random: &mut Random) -> Simulated {
+    let (count, sleep) = (random.log_uniform(10_000.0, 50_000.0) as u64, random.log_uniform(2e6, 5e7) as u64);
+    let mut now = 0;
+    let mut next = || {
+        let delay = match random.below(2_000) {
+            0 => random.below(8 * sleep),
+            1..=5 => random.below(sleep),
+            _ => 0,
+        };
+        now += sleep + 230_000 + (20_000.0 * random.exponential()) as u64 + delay;
+        now
+    };
+    Simulated::sporadic((0..count).map(|_| next()).collect::<Vec<_>>())
 }
 
 /// Numbers of traces with some property.

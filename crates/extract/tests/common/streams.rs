@@ -13,7 +13,7 @@ pub struct Known {
     pub is_ending: bool,
 }
 
-/// A stream with some of: skips, extra releases, stalls, windows, known arrivals, counted expirations.
+/// A stream with some of: skips, extra releases, stalls, drift, windows, known arrivals, counted expirations.
 pub fn stream(seed: u64) -> Vec<Known> {
     let mut random = Random(seed);
     let period = 1_000_000 + random.below(20_000_000);
@@ -21,15 +21,15 @@ pub fn stream(seed: u64) -> Vec<Known> {
     let noise = [0, 20, 20_000, period / 20, period / 2, 2 * period][random.below(6) as usize];
     let [skips, extras, stalls, early] = [(); 4].map(|()| [0, 0, 1, 4, 60][random.below(5) as usize]);
     let [windows, arrivals, counts, ends] = [(); 4].map(|()| random.below(4) == 0);
-    let base = random.below(1 << 50);
+    let (base, drifts) = (random.below(1 << 50), random.below(5) == 0);
     let one_of = |random: &mut Random, many: u64| many > 0 && random.below(releases) < many;
-    let (mut k, mut before, mut busy) = (0, base, 0);
+    let (mut k, mut before, mut busy, mut drift) = (0, base, 0, 0);
     let mut known = Vec::new();
     for job in 0..releases {
         let advance =
             if job > 5 && one_of(&mut random, skips) { 2 + random.below(3) } else { u64::from(job > 0) };
         k += advance;
-        let due = base + k * period;
+        let due = base + drift + k * period;
         let late = if noise > 0 { random.below(noise).min(random.below(noise)) } else { 0 };
         if one_of(&mut random, stalls) {
             busy = due + random.below(9 * period);
@@ -37,6 +37,9 @@ pub fn stream(seed: u64) -> Vec<Known> {
         let mut latest = (due + late).max(busy).max(before + 1);
         if one_of(&mut random, early) && latest - before > period / 2 {
             latest -= period / 3;
+        }
+        if drifts {
+            drift += latest.saturating_sub(due);
         }
         let earliest = if windows && random.below(3) > 0 {
             before.max(latest - random.below(period / 4))

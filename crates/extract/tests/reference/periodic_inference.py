@@ -46,7 +46,7 @@ KAPPA = 50  # so many releases say as much as one independent release
 SLIP, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 3, 1, 4, 2  # in digits: a slip, a release left out, one distrusted; surcharges for fractions and frequencies
 MOST_DISTRUSTED, MOST_OF_SEGMENT, NEXT = 16, 2, 2  # releases that look early where activations were skipped: late by nearly a period, they
 # belong to the activation before; of each segment; and how many of the next lowest tell how far apart the lowest are
-SUSPICIOUS, MOST_LATE = 0.4, 0.6  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
+SUSPICIOUS, MOST_LATE = 0.4, 0.25  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
 CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
@@ -116,7 +116,7 @@ class Segment:
     def __init__(self, score, shift, closed, release):
         self.score, self.shift, self.closed = score, shift, closed  # of the gap before it
         self.n = self.span = 1  # releases, and indices that they take
-        self.sum_y, self.sum_x, self.slips, self.skipped = release[1], 0, 0, 0  # inside
+        self.sum_y, self.sum_x, self.slips, self.skipped, self.inferred = release[1], 0, 0, 0, 0  # inside; of the slips, those only inferred
         self.squares = 0, 0, release[1] ** 2  # sums of x*x, x*y, y*y
         self.points, self.room, self.late = [(0, *release)], 128, {}  # points kept one by one, and how late they are
 
@@ -130,11 +130,20 @@ class Segment:
         self.sum_x += later.sum_x + later.n * by
         self.sum_y += later.sum_y
         self.slips += later.slips + (shift > 0)
+        self.inferred += later.inferred + (shift > 0 and not later.closed)
         self.skipped += later.skipped + max(shift, 0)
         self.points.extend([(x + by, *rest) for x, *rest in later.points])
         self.late.update({(p[0] + by, *p[1:]): late for p, late in later.late.items()})
         if len(self.points) > self.room:
             self.compress()
+
+    def append_unshifted(self, later):
+        """Without the shift before it, unless that is known, and with no points kept one by one."""
+        self.append(later, later.known_shift())
+        self.late = {}
+
+    def known_shift(self):
+        return self.shift if self.closed else 0
 
     def compress(self):
         hulls = layers(self.points, EVIDENCE, EARLY + 1) + layers([p for p in self.points if p not in self.late], CEILING, LATE + 1)
@@ -196,6 +205,7 @@ class Summary:
     """Everything that models depend on, in bounded memory."""
     def __init__(self, releases=()):
         self.n, self.known, self.head, self.tail, self.segments, self.forced, self.wide = 0, 0, [], [], [], [], []
+        self.unshifted = None  # all segments joined without the shifts that are only inferred
         for release in releases:  # the head's first REACH releases are in no segment, and not yet the tail's from REACH on
             self.push(*release)
 
@@ -216,6 +226,10 @@ class Summary:
             self.head.append(release)
         if len(self.tail) == 2 * REACH:
             segment, late = self.gap_before(self.tail[REACH]), lateness(self.tail)
+            if self.unshifted:
+                self.unshifted.append_unshifted(segment)
+            else:
+                self.unshifted = copy.deepcopy(segment)
             segment.late = {p: late for p in segment.points if late > 0}
             self.join(segment)
             del self.tail[0]
@@ -246,11 +260,15 @@ class Summary:
             self.take(release)
         if later.segments:
             self.n, self.tail = self.n + later.n - len(later.head), list(later.tail)
+            if self.unshifted:
+                self.unshifted.append_unshifted(later.unshifted)
+            else:
+                self.unshifted = copy.deepcopy(later.unshifted)
             for segment in copy.deepcopy(later.segments):
                 self.join(segment)
         self.known, self.forced = known, forced
 
-    def all_segments(self):
+    def all_segments(self, inside):
         """Segments with the head and the tail, whose gaps are scored by as many releases as there are."""
         def scored(releases, start, end):
             for i in range(start, end):
@@ -258,9 +276,9 @@ class Summary:
                 near = [(r[1], r[3]) for r in releases[max(0, i - REACH) : i + REACH]]
                 enough = min(i, len(releases) - i) >= 3 and advance == 1
                 yield Segment(score(near, min(i, REACH))[0] if enough else 0, advance - 1, advance > 1, (floor, evidence, latest))
-        if not self.segments:
+        if not inside:
             return list(scored(self.tail, 0, len(self.tail)))
-        return [*scored(self.head, 0, REACH), *given_up(copy.deepcopy(self.segments)), *scored(self.tail, REACH, len(self.tail))]
+        return [*scored(self.head, 0, REACH), *given_up(copy.deepcopy(inside)), *scored(self.tail, REACH, len(self.tail))]
 
 def given_up(segments):
     """The segments with only the latest releases kept one by one, of equals the first."""
@@ -282,6 +300,7 @@ def joined(segments, shifts):
     for number, (segment, before, after) in enumerate(zip(segments[1:], shifts, shifts[1:]), 1):
         whole.of_segment.update({(p[0] + whole.span + after - before, *p[1:]): number for p in segment.points})
         whole.append(segment, after - before)
+    whole.inferred = sum(s.inferred for s in segments)
     whole.points.sort()  # after an extra release, indices are taken twice
     whole.has_slips = whole.skipped > 0 or any(shift != shifts[0] for shift in shifts)
     return whole
@@ -332,7 +351,7 @@ class Evidence:
         self.above = [float(p[2] - base - t * p[0]) for p in self.points]
         self.low = min(self.above)
         self.lateness = max(0.0, float(mean_y - t * mean_x) - self.low)
-        slips = sum(a != b for a, b in zip(shifts, shifts[1:]))
+        slips = sum(a != b for a, b in zip(shifts, shifts[1:])) + whole.inferred
         others = NEXT if distrusting else EARLY - len(lowest)
         apart = sorted(self.above)[: others + 1][-1] - self.low
         clear = max(CLEAR * apart, min(self.lateness, t / 20))
@@ -361,13 +380,21 @@ class Evidence:
         variance = (zz - xz * slope) / n / xx
         return (float(whole - self.estimate) + slope, variance) if variance > 0 else None
 
+    def tilt(self, period):
+        """How much steeper than the estimate a period is, beyond what clocks may differ."""
+        tilt = float(period - self.estimate)
+        return tilt - min(max(tilt, -self.drift), self.drift)
+
+    def drop(self, period):
+        """D(T): how much lower a line of this slope has to lie in the middle to stay below all releases."""
+        tilt = self.tilt(period)
+        return self.low - min(a - tilt * x for a, x in zip(self.above, self.from_middle))
+
     def cost(self, period):
         """n*D(T)/mu: how much less likely the latenesses become under this period, were they exponential."""
-        tilt = float(period - self.estimate)
-        tilt -= min(max(tilt, -self.drift), self.drift)
         if self.expected is not None:  # as much as if the lowest releases had that period
-            return self.n * abs(tilt - self.expected) * self.n / (2.0 * self.lateness)
-        drop = self.low - min(a - tilt * x for a, x in zip(self.above, self.from_middle))
+            return self.n * abs(self.tilt(period) - self.expected) * self.n / (2.0 * self.lateness)
+        drop = self.drop(period)
         return self.n * drop / self.lateness if self.lateness else 0 if drop <= 0 else math.inf
 
 def resolve(segments, on_grid, forced_at):
@@ -454,20 +481,32 @@ def typical(evidence, period, n, wide):
 
 def infer(summary):
     """The models. None for fewer than three releases, and where they do not rise."""
-    scored, segments = summary.all_segments(), []
-    for s in scored:
-        closed = s.closed or s.score < SUSPICIOUS * mean_gap(scored)
-        segments[-1].append(s, s.shift if s.closed else 0) if segments and closed else segments.append(s)
-    best = resolve(segments, summary.known == summary.n, set(summary.forced)) if summary.n >= 3 else None
+    if summary.n < 3:
+        return None
+    def joined_below(suspicious, scored):
+        segments = []
+        for s in scored:
+            closed = s.closed or s.score < suspicious
+            segments[-1].append(s, s.known_shift()) if segments and closed else segments.append(s)
+        return segments
+    scored = summary.all_segments(summary.segments)
+    segments = joined_below(SUSPICIOUS * mean_gap(scored), scored)
+    best = resolve(segments, summary.known == summary.n, set(summary.forced))
+    if any(s.inferred for s in summary.segments):  # slips are inferred only if that gives the shorter description
+        unshifted = joined_below(math.inf, summary.all_segments([summary.unshifted]))
+        other = resolve(unshifted, summary.known == summary.n, set(summary.forced))
+        if not best or other and other.length < best.length:
+            best, segments = other, unshifted
     if not best:
         return None
     wide = {floor for _, _, floor in summary.wide}
     cost = lambda t, length: (length * math.log(10) * KAPPA + best.cost(t), abs(t - best.estimate), t)
     ranked = sorted((*cost(t, length), is_decimal) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
     period = ranked[0][2]
-    if ranked[0][3]:
-        jitter = typical(best, period, summary.n, wide)[1]
-        period = next((t for *_, t, _ in ranked if t.denominator == 1 and typical(best, t, summary.n, wide)[1] <= jitter), period)
+    if ranked[0][3]:  # by less than releases are late on average, no clock can be told from another
+        most = typical(best, period, summary.n, wide)[1] + int(best.lateness)
+        fits = lambda t: t.denominator == 1 and best.drop(t) <= best.lateness and typical(best, t, summary.n, wide)[1] <= most
+        period = next((t for *_, t, _ in ranked if fits(t)), period)
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
     offset, jitter, early, late = typical(best, period, summary.n, wide)
