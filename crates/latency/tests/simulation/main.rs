@@ -197,10 +197,10 @@ fn what_the_observer_does_is_nobodys_time() {
     }
 }
 
-/// As above, and the interrupts that come while a culprit is noted make threads ready: the thread's time goes on
-/// where it stopped, never before.
+/// As above, and interrupts come in the middle of the parser's own work, too, and make threads ready: the thread's
+/// time goes on where it stopped, never before.
 #[test]
-fn no_duration_is_negative_when_noting_is_interrupted() {
+fn no_duration_is_negative_when_the_parser_is_interrupted() {
     let events: String = (0..1_000_u64).map(|seed| random_schedule(seed).events).collect();
     for (seed, found) in measure_with(events, &["10000", "wakes"]).iter().enumerate() {
         assert_eq!(found.negative, 0, "seed {seed}");

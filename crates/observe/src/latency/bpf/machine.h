@@ -156,9 +156,16 @@ static __always_inline void take_overhead(struct latency_cpu *cpu)
  */
 static __always_inline void latency_pause(struct latency_cpu *cpu)
 {
-	volatile __u64 *paused_at = &cpu->paused_at;
+	volatile __u64 *interference = &cpu->interference, *paused_at = &cpu->paused_at;
+	__u64 taken;
 
-	*paused_at = latency_now(cpu).time;
+	/* An interrupt in between has begun after this instant, and what it opened would, too. */
+	for (int attempt = 0; attempt < 3; attempt++) {
+		taken = *interference;
+		*paused_at = latency_read(cpu) - taken;
+		if (taken == *interference)
+			break;
+	}
 	*(volatile __u8 *)&cpu->observing = 1;
 }
 
@@ -388,9 +395,13 @@ static __always_inline void latency_preempt_off(struct latency_cpu *cpu, __u64 a
 /* The scheduler is called: preemption was disabled for it (EV1). */
 static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 address)
 {
-	struct latency_moment at = latency_now(cpu);
+	struct latency_moment at;
 	int greatest = 0;
 
+	/* First, so that an interrupt after the clock is read opens nothing that ends here. */
+	cpu->st_open = 0;
+	*(volatile __u8 *)&cpu->phase = PHASE_SCHEDULER;
+	at = latency_now(cpu);
 	/* The idle thread has had preemption off all along. */
 	cpu->psd = cpu->preempt_off && !latency_is_idle() ? cpu->preempt_off_at : at.time;
 	at.time = cpu->psd;
@@ -400,8 +411,6 @@ static __always_inline int latency_schedule(struct latency_cpu *cpu, __u64 addre
 		greatest |= 1 << LATENCY_PAIE;
 	cpu->poid_open = 0;
 	cpu->paie_open = 0;
-	cpu->st_open = 0;
-	cpu->phase = PHASE_SCHEDULER;
 	return greatest;
 }
 
