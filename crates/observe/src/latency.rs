@@ -61,8 +61,8 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Loads and attaches everything, then begins and starts the command, if there is one.
-    pub fn start(options: &Options) -> Result<Meter, Error> {
+    /// Loads and attaches everything, calls `attached`, then begins and starts the command, if there is one.
+    pub fn start<T>(options: &Options, attached: impl FnOnce() -> T) -> Result<(Meter, T), Error> {
         let symbols = Symbols::read()?;
         let loaded = Loaded::new(&symbols, options.threshold)?;
         let Options { processors, command, command_to_stderr, .. } = options;
@@ -73,10 +73,11 @@ impl Meter {
             .iter()
             .map(|&number| Shared::map(&loaded.skeleton.maps.processors, number))
             .collect::<Result<Vec<_>, Error>>()?;
+        let attached = attached();
         let from = crate::system::now();
         shared.iter_mut().for_each(|processor| processor.set_active(true));
         let command = waiting.map(Waiting::go).transpose()?;
-        Ok(Meter { loaded, shared, symbols, before, command, from })
+        Ok((Meter { loaded, shared, symbols, before, command, from }, attached))
     }
 
     /// Hands on all interrupts since the last call, each processor's in order. At least once in 100 ms, or

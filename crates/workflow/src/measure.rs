@@ -41,13 +41,15 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
     }
     let cpus = processors::choose(&options.cpus)?;
     let threads = options.measure.map(|period| MeasuringThreads::start(&cpus, period)).transpose()?;
-    let monitors = options.verify.then(Monitors::start).transpose()?;
-    let meter = Meter::start(&observe::Options {
+    let what = observe::Options {
         processors: cpus.clone(),
         threshold: options.threshold.map(ns),
         command: options.command.clone(),
         command_to_stderr: options.command_to_stderr,
-    })?;
+    };
+    // Behind our programs, or a monitor would take what they do in an event for what the kernel does after it.
+    let (meter, monitors) = Meter::start(&what, || options.verify.then(Monitors::start).transpose())?;
+    let monitors = monitors?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());
     let log = Log::start(meter.from, &cpus, true, options.record.as_ref(), monitor)?;
     let mut measurement = Measurement { meter, log, measuring, offline: BTreeMap::new() };
