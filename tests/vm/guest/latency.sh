@@ -23,12 +23,25 @@ traced() {
 	echo nop >$tracing/current_tracer
 }
 
+# observed NAME OPTION…: the same while Punctual observes, and how many interrupts it handed over, in how long.
+observed() {
+	name=$1
+	shift
+	rm -f model.json
+	punctual latency --quiet "$@" -o model.json -- bash -c "measure '$name'" || failed=1
+	interrupts=0
+	while read -r count; do
+		interrupts=$((interrupts + count))
+	done < <(sed -n 's/^ *"count": \([0-9]*\),*$/\1/p' model.json)
+	echo "data $interrupts $(sed -n 's/^ *"observed_ns": \([0-9]*\),*$/\1/p' model.json) $name"
+}
+
 # The shell's functions, for the command that Punctual starts.
 export -f measure
 measure 'nothing'
-punctual latency --quiet --measure off -o 1.json -- bash -c "measure 'punctual latency --measure off'" || failed=1
-punctual latency --quiet -o 2.json -- bash -c "measure 'punctual latency'" || failed=1
-punctual latency --quiet --verify -o 3.json -- bash -c "measure 'punctual latency --verify'" || failed=1
+observed 'punctual latency --measure off' --measure off
+observed 'punctual latency'
+observed 'punctual latency --verify' --verify
 traced 'ftrace, preemptirqsoff' preemptirqsoff
 traced 'ftrace, timerlat' timerlat
 measure 'nothing, again'

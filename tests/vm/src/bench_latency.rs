@@ -73,7 +73,24 @@ fn table(output: &str) -> std::result::Result<String, &'static str> {
             row.max - without.max,
         );
     }
+    let data: Vec<String> = output.lines().filter_map(data).collect();
+    if !data.is_empty() {
+        let _ = writeln!(
+            table,
+            "\nFrom the kernel to user space, eight bytes for an interrupt: {}.",
+            data.join("; ")
+        );
+    }
     Ok(table)
+}
+
+/// A line of how many interrupts were handed over, in how many nanoseconds.
+fn data(line: &str) -> Option<String> {
+    let mut words = line.strip_prefix("data ")?.splitn(3, ' ');
+    let mut number = || words.next()?.parse::<f64>().ok();
+    let (interrupts, ns) = (number()?, number()?);
+    let per_second = interrupts * 1e9 / ns;
+    Some(format!("{:.1} KB/s with `{}` ({per_second:.0}/s)", per_second * 8.0 / 1e3, words.next()?))
 }
 
 #[cfg(test)]
@@ -86,5 +103,9 @@ mod tests {
         assert!(table.contains("| nothing | 0.200 s, × 1.00 | 3 µs, +0 | 5 µs, +0 |"), "{table}");
         assert!(table.contains("| punctual latency | 0.500 s, × 2.50 | 7 µs, +4 | 12 µs, +7 |"), "{table}");
         assert!(super::table("row 1 2\n").is_err());
+        assert_eq!(
+            data("data 3000 1500000000 punctual latency").as_deref(),
+            Some("16.0 KB/s with `punctual latency` (2000/s)")
+        );
     }
 }
