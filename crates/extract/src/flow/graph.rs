@@ -217,92 +217,28 @@ impl GraphBuilder {
         for input in &about.inputs {
             armings.entry(input.connection).or_default().extend(input.arming);
         }
-        let is_connection = |connection: &Connection| !about.has_all_inputs || declared.contains(connection);
-        let mut activates: BTreeMap<u16, BTreeMap<u16, u64>> = BTreeMap::new();
-        for Connection { channel, task } in &declared {
-            activates.entry(*channel).or_default().insert(*task, 0);
-        }
-        for (connection, count) in self.activations.iter().filter(|(connection, _)| is_connection(connection))
-        {
-            activates.entry(connection.channel).or_default().insert(connection.task, *count);
-        }
-        let mut pushes: BTreeMap<u16, BTreeMap<Maker, u64>> = BTreeMap::new();
-        // Executors are numbered first. If their number is not declared, any producer may be one: its starts
-        // may be missing.
-        let may_execute = |number: u32| about.executors.is_none_or(|executors| number < executors.max(1));
-        let executing =
-            self.producers.iter().filter(|(number, producer)| producer.executes || may_execute(**number));
-        let executing: BTreeSet<u32> = executing.map(|(number, _)| *number).collect();
-        // A producer that never executes tasks is not a task, whatever is missing.
-        let maker =
-            |producer: &u32| if executing.contains(producer) { Maker::Unknown } else { Maker::Outside };
-        let unknown =
-            self.unknown.iter().map(|((producer, channel), count)| (maker(producer), *channel, *count));
-        let known = self.pushes.iter().map(|((maker, channel), count)| (*maker, *channel, *count));
-        for (maker, channel, count) in known.chain(unknown) {
-            *pushes.entry(channel).or_default().entry(maker).or_default() += count;
-        }
-        let mut successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>> = BTreeMap::new();
-        let mut stimulated: BTreeSet<u16> =
-            self.tasks.iter().filter(|(_, task)| task.alone > 0).map(|(number, _)| *number).collect();
-        for (channel, tasks) in &activates {
-            let makers = pushes.get(channel).into_iter().flat_map(BTreeMap::keys);
-            for maker in makers {
-                match maker {
-                    Maker::Task(from) => {
-                        let successors = successors.entry(*from).or_default();
-                        tasks.keys().for_each(|task| successors.entry(*task).or_default().push(*channel));
-                    }
-                    Maker::Outside => stimulated.extend(tasks.keys()),
-                    Maker::Unknown => {}
-                }
-            }
-        }
-        let known = |seen: &FxHashMap<u16, Numbered>,
-                     named: &BTreeMap<u16, String>,
-                     connected: &mut dyn Iterator<Item = u16>| {
-            let numbers: BTreeSet<u16> =
-                seen.keys().copied().chain(named.keys().copied()).chain(connected).collect();
-            numbers
-        };
-        let channels =
-            known(&self.channels, &about.channels, &mut declared.iter().map(|connection| connection.channel));
-        let tasks = known(&self.tasks, &about.tasks, &mut declared.iter().map(|connection| connection.task));
-        let missing = |seen: &FxHashMap<u16, Numbered>| {
-            seen.iter()
-                .map(|(number, seen)| (*number, seen.missing()))
-                .filter(|(_, missing)| *missing > 0)
-                .collect()
-        };
-        // A task whose inputs declare how they count is activated only after the instance before has ended;
-        // else that stop is missing.
-        let is_serial = |task: &u16| {
-            let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
-            about.has_all_inputs && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
-        };
-        let serial = self.tasks.iter().filter(|(task, _)| is_serial(task));
-        let unended = serial.filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).min());
-        let jumped = self
-            .channels
-            .values()
-            .chain(self.tasks.values())
-            .filter(|seen| seen.missing() > 0)
-            .filter_map(|seen| seen.jumped);
-        let missing_from = jumped.chain(unended).min().unwrap_or(u64::MAX);
+        let activates = self.activates(about, &declared);
+        let executing = self.executing(about);
+        let pushes = self.pushes(&executing);
+        let channels = declared.iter().map(|connection| connection.channel);
+        let channels = numbers(&self.channels, &about.channels, channels);
+        let tasks = declared.iter().map(|connection| connection.task);
+        let tasks = numbers(&self.tasks, &about.tasks, tasks);
+        let missing_from = self.missing_from(about);
         Graph {
             task_names: names::unique(&tasks, &about.tasks, "task"),
             channel_names: names::unique(&channels, &about.channels, "channel"),
-            pushes,
             missing_pushes: missing(&self.channels),
             last_pushes: self.channels.iter().map(|(number, seen)| (*number, seen.last)).collect(),
+            successors: successors(&activates, &pushes),
+            stimulated: self.stimulated(&activates, &pushes),
+            pushes,
             activates,
             declared,
             armings,
             barriers: about.barriers.clone(),
             is_declared_whole: about.has_all_inputs,
-            successors,
             executing,
-            stimulated,
             missing_activations: missing(&self.tasks),
             is_whole: self.gaps == 0 && missing_from == u64::MAX,
             missing_from,
@@ -311,6 +247,103 @@ impl GraphBuilder {
             events: self.events,
         }
     }
+
+    /// The tasks that each channel activates, and how often.
+    fn activates(&self, about: &About, declared: &BTreeSet<Connection>) -> Activates {
+        let mut activates = Activates::new();
+        for Connection { channel, task } in declared {
+            activates.entry(*channel).or_default().insert(*task, 0);
+        }
+        let is_connection = |connection: &Connection| !about.has_all_inputs || declared.contains(connection);
+        for (connection, count) in self.activations.iter().filter(|(connection, _)| is_connection(connection))
+        {
+            activates.entry(connection.channel).or_default().insert(connection.task, *count);
+        }
+        activates
+    }
+
+    /// The producers that execute tasks. Executors are numbered first. If their number is not declared, any
+    /// producer may be one: its starts may be missing.
+    fn executing(&self, about: &About) -> BTreeSet<u32> {
+        let may_execute = |number: u32| about.executors.is_none_or(|executors| number < executors.max(1));
+        let executing =
+            self.producers.iter().filter(|(number, producer)| producer.executes || may_execute(**number));
+        executing.map(|(number, _)| *number).collect()
+    }
+
+    /// Who pushes into each channel, and how often. A producer that never executes tasks is not a task,
+    /// whatever is missing.
+    fn pushes(&self, executing: &BTreeSet<u32>) -> Pushes {
+        let maker =
+            |producer: &u32| if executing.contains(producer) { Maker::Unknown } else { Maker::Outside };
+        let unknown =
+            self.unknown.iter().map(|((producer, channel), count)| (maker(producer), *channel, *count));
+        let known = self.pushes.iter().map(|((maker, channel), count)| (*maker, *channel, *count));
+        let mut pushes = Pushes::new();
+        for (maker, channel, count) in known.chain(unknown) {
+            *pushes.entry(channel).or_default().entry(maker).or_default() += count;
+        }
+        pushes
+    }
+
+    /// The tasks that something outside the program activates.
+    fn stimulated(&self, activates: &Activates, pushes: &Pushes) -> BTreeSet<u16> {
+        let alone = self.tasks.iter().filter(|(_, task)| task.alone > 0).map(|(number, _)| *number);
+        let has_outside =
+            |channel| pushes.get(channel).is_some_and(|makers| makers.contains_key(&Maker::Outside));
+        let outside = activates.iter().filter(|(channel, _)| has_outside(channel));
+        alone.chain(outside.flat_map(|(_, tasks)| tasks.keys().copied())).collect()
+    }
+
+    /// When the first event is missing; the greatest time if none is.
+    fn missing_from(&self, about: &About) -> u64 {
+        // A task whose inputs declare how they count is activated only after the instance before has ended;
+        // else that stop is missing.
+        let is_serial = |task: &u16| {
+            let mut inputs = about.inputs.iter().filter(|input| input.connection.task == *task).peekable();
+            about.has_all_inputs && inputs.peek().is_some() && inputs.all(|input| input.arming.is_some())
+        };
+        let serial = self.tasks.iter().filter(|(task, _)| is_serial(task));
+        let unended = serial.filter_map(|(_, seen)| seen.unended.iter().map(|(_, since)| *since).min());
+        let seen = self.channels.values().chain(self.tasks.values());
+        let jumped = seen.filter(|seen| seen.missing() > 0).filter_map(|seen| seen.jumped);
+        jumped.chain(unended).min().unwrap_or(u64::MAX)
+    }
+}
+
+/// By channel, the tasks that it activates, and how often.
+type Activates = BTreeMap<u16, BTreeMap<u16, u64>>;
+
+/// By channel, who pushes into it, and how often.
+type Pushes = BTreeMap<u16, BTreeMap<Maker, u64>>;
+
+/// By task and successor, the channels from one to the other.
+fn successors(activates: &Activates, pushes: &Pushes) -> BTreeMap<u16, BTreeMap<u16, Vec<u16>>> {
+    let mut successors: BTreeMap<u16, BTreeMap<u16, Vec<u16>>> = BTreeMap::new();
+    for (channel, tasks) in activates {
+        for maker in pushes.get(channel).into_iter().flat_map(BTreeMap::keys) {
+            if let Maker::Task(from) = maker {
+                let successors = successors.entry(*from).or_default();
+                tasks.keys().for_each(|task| successors.entry(*task).or_default().push(*channel));
+            }
+        }
+    }
+    successors
+}
+
+/// All numbers that were seen, named or connected.
+fn numbers(
+    seen: &FxHashMap<u16, Numbered>,
+    named: &BTreeMap<u16, String>,
+    connected: impl Iterator<Item = u16>,
+) -> BTreeSet<u16> {
+    seen.keys().copied().chain(named.keys().copied()).chain(connected).collect()
+}
+
+/// By number, how many events are missing.
+fn missing(seen: &FxHashMap<u16, Numbered>) -> BTreeMap<u16, u64> {
+    let missing = seen.iter().map(|(number, seen)| (*number, seen.missing()));
+    missing.filter(|(_, missing)| *missing > 0).collect()
 }
 
 impl Graph {
