@@ -115,24 +115,9 @@ impl Journal {
         // Anyone who could write here could make this daemon reschedule any thread.
         let about = fs::metadata(folder).map_err(failed("looking at the state folder", folder))?;
         trusted(&about).map_err(|why| failed("the state folder", folder)(io::Error::other(why)))?;
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(libc::O_NOFOLLOW);
-        let lock_path = folder.join("lock");
-        let lock = options.open(&lock_path).map_err(failed("opening", &lock_path))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
-            rustix::io::Errno::AGAIN => failed("the state folder", folder)(io::Error::other(
-                "another punctuald uses it; give this one another (--state)",
-            )),
-            _ => failed("locking", &lock_path)(error.into()),
-        })?;
+        let lock = lock(folder)?;
         let path = folder.join("journal");
-        let file = options.open(&path).map_err(failed("opening", &path))?;
+        let file = private().open(&path).map_err(failed("opening", &path))?;
         file.set_len((SLOT * (1 + SLOTS)) as u64).map_err(failed("sizing", &path))?;
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, SLOT as u64)
             .map_err(|error| failed("taking room for", &path)(error.into()))?;
@@ -141,27 +126,7 @@ impl Journal {
         let map = unsafe { MmapMut::map_mut(&file) }.map_err(failed("mapping", &path))?;
         let boot = boot_id()?;
         let mut left = Left::default();
-        let head = match read(&map[..SLOT]).map(Head::decode) {
-            Some(Some(head)) if head.boot == boot => head,
-            // The machine was rebooted: its threads are gone.
-            Some(Some(head)) => Head { boot, chunks: 0, numbers: head.numbers, rt_runtime: None },
-            Some(None) => {
-                left.warnings.push(format!(
-                    "{} belongs to another version of punctuald: what that did is not undone",
-                    path.display()
-                ));
-                Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
-            }
-            None => {
-                if map[..SLOT].iter().any(|&byte| byte != 0) {
-                    left.warnings.push(format!(
-                        "{} is damaged: what the earlier daemon did is not undone",
-                        path.display()
-                    ));
-                }
-                Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
-            }
-        };
+        let head = head(&map[..SLOT], boot, &path, &mut left);
         let mut journal = Self {
             map,
             file,
@@ -271,6 +236,51 @@ impl Journal {
     /// Notes it: call this before changing it, and after restoring it.
     pub fn set_rt_runtime(&mut self, before: Option<i64>) {
         self.set_head(Head { rt_runtime: before, ..self.head });
+    }
+}
+
+/// How files are opened that only this daemon may read.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    options
+}
+
+/// Takes the state folder for this process alone, as long as the file is open.
+fn lock(folder: &Path) -> Result<File, Error> {
+    let lock_path = folder.join("lock");
+    let lock = private().open(&lock_path).map_err(failed("opening", &lock_path))?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+        rustix::io::Errno::AGAIN => failed("the state folder", folder)(io::Error::other(
+            "another punctuald uses it; give this one another (--state)",
+        )),
+        _ => failed("locking", &lock_path)(error.into()),
+    })?;
+    Ok(lock)
+}
+
+/// The head of the journal in this slot; a new one if that is of an earlier boot, or cannot be read.
+fn head(slot: &[u8], boot: u128, path: &Path, left: &mut Left) -> Head {
+    match read(slot).map(Head::decode) {
+        Some(Some(head)) if head.boot == boot => head,
+        // The machine was rebooted: its threads are gone.
+        Some(Some(head)) => Head { boot, chunks: 0, numbers: head.numbers, rt_runtime: None },
+        Some(None) => {
+            left.warnings.push(format!(
+                "{} belongs to another version of punctuald: what that did is not undone",
+                path.display()
+            ));
+            Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
+        }
+        None => {
+            if slot.iter().any(|&byte| byte != 0) {
+                left.warnings.push(format!(
+                    "{} is damaged: what the earlier daemon did is not undone",
+                    path.display()
+                ));
+            }
+            Head { boot, chunks: 0, numbers: 1, rt_runtime: None }
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 mod message;
 mod service;
 
+use crate::access::Who;
 use crate::error::Error;
 use crate::registry::{AttachedThread, Caller, Loaded, Registry, Spec};
 use crate::thread;
@@ -117,8 +118,6 @@ fn scheduler(
     registry: &mut Registry,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let none = || message::none(parameters);
-    let who = &*caller.who;
     match method {
         "CreateSpec" => {
             let CreateSpec { parameters, name } = message::read(parameters)?;
@@ -145,6 +144,21 @@ fn scheduler(
             registry.detach(caller, SpecId(spec))?;
             reply(NoParameters {}, out)
         }
+        _ => query(method, parameters, &caller.who, about, registry, out),
+    }
+}
+
+/// Methods that change nothing.
+fn query(
+    method: &str,
+    parameters: Option<&RawValue>,
+    who: &Who,
+    about: &About,
+    registry: &mut Registry,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let none = || message::none(parameters);
+    match method {
         "Ping" => {
             none()?;
             reply(NoParameters {}, out)

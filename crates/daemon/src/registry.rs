@@ -111,6 +111,58 @@ struct Choice {
     parameters: Parameters,
 }
 
+/// Why no plugin admits a spec.
+#[derive(Default)]
+struct Refusals {
+    /// In words, by plugin.
+    reasons: Vec<String>,
+    /// Why access is denied, and by which rule.
+    denied: Option<(String, Option<String>)>,
+    /// The first bound that would be exceeded.
+    bound: Option<punctual_schedule::Bound>,
+    /// How many plugins considered it.
+    considered: usize,
+}
+
+impl Refusals {
+    fn denied(&mut self, plugin: &str, reason: String, rule: Option<String>) {
+        self.reasons.push(format!("{plugin}: not permitted: {reason}"));
+        // A denial by a rule says more than "no rule matches".
+        if self.denied.as_ref().is_none_or(|(_, other)| other.is_none() && rule.is_some()) {
+            self.denied = Some((reason, rule));
+        }
+    }
+
+    fn refused(&mut self, plugin: &str, refusal: Refusal) {
+        self.considered += 1;
+        self.reasons.push(format!("{plugin}: {}", reason(&refusal)));
+        if let Refusal::Bound(bound) = refusal {
+            self.bound.get_or_insert(bound);
+        }
+    }
+
+    /// What a client that asked for this plugin, or for any, is told.
+    fn error(self, asked: Option<&str>) -> Error {
+        let Refusals { reasons, denied, bound, considered } = self;
+        match (denied, bound) {
+            (Some((reason, rule)), _) if considered == 0 => {
+                // Only the caller knows which plugin they meant.
+                let reason = if reasons.len() == 1 {
+                    reason
+                } else {
+                    reasons.join("; ").replace(": not permitted: ", ": ")
+                };
+                Error::NotPermitted { reason, rule }
+            }
+            (None, Some(bound)) if considered == 1 => bound.into(),
+            _ => match asked {
+                Some(plugin) if reasons.is_empty() => Error::NoSuchPlugin { plugin: plugin.to_owned() },
+                _ => Error::NotAdmitted { reasons },
+            },
+        }
+    }
+}
+
 /// All specs, processes and plugins.
 #[derive(Debug)]
 pub struct Registry {
@@ -358,71 +410,39 @@ impl Registry {
         parameters.check(&self.limits)?;
         let asked =
             |loaded: &Loaded| parameters.plugin.as_deref().is_none_or(|name| name == loaded.plugin.name());
-        let mut partial = None;
-        let (mut reasons, mut denied, mut bound) = (Vec::new(), None, None);
-        let mut refused = 0;
+        let (mut partial, mut refusals) = (None, Refusals::default());
         for (at, loaded) in self.setup.plugins.iter().enumerate().filter(|(_, loaded)| asked(loaded)) {
             let name = loaded.plugin.name();
             let seen = match self.permitted(who, name, parameters, replacing) {
                 Ok(seen) => seen,
                 Err((reason, rule)) => {
-                    reasons.push(format!("{name}: not permitted: {reason}"));
-                    // A denial by a rule says more than "no rule matches".
-                    if denied
-                        .as_ref()
-                        .is_none_or(|(_, other): &(String, Option<String>)| other.is_none() && rule.is_some())
-                    {
-                        denied = Some((reason, rule));
-                    }
+                    refusals.denied(name, reason, rule);
                     continue;
                 }
             };
             if loaded.config.kind.is_edf() && !self.limit_can_be_lifted() {
-                reasons.push(format!("{name}: {}", attached::NOT_LIFTED));
+                refusals.reasons.push(format!("{name}: {}", attached::NOT_LIFTED));
                 continue;
             }
-            refused += 1;
             let admission = |offer: Offer, partial| Admission {
                 plugin: at,
                 offer,
                 partial,
                 share: Share::new(offer.accepted_runtime, parameters),
             };
-            match loaded
-                .plugin
-                .consider(&seen, replacing.filter(|spec| spec.admission.plugin == at).map(|spec| spec.id))
-            {
+            let replaced = replacing.filter(|spec| spec.admission.plugin == at).map(|spec| spec.id);
+            match loaded.plugin.consider(&seen, replaced) {
                 Answer::Ok(offer) => {
                     return Ok(Choice { admission: admission(offer, false), parameters: seen });
                 }
                 Answer::Partial(offer) => {
                     partial.get_or_insert(Choice { admission: admission(offer, true), parameters: seen });
+                    refusals.considered += 1;
                 }
-                Answer::No(refusal) => {
-                    reasons.push(format!("{name}: {}", reason(&refusal)));
-                    if let Refusal::Bound(it) = refusal {
-                        bound.get_or_insert(it);
-                    }
-                }
+                Answer::No(refusal) => refusals.refused(name, refusal),
             }
         }
-        match (partial, denied, bound) {
-            (Some(choice), _, _) => Ok(choice),
-            (None, Some((reason, rule)), _) if refused == 0 => {
-                // Only the caller knows which plugin they meant.
-                let reason = if reasons.len() == 1 {
-                    reason
-                } else {
-                    reasons.join("; ").replace(": not permitted: ", ": ")
-                };
-                Err(Error::NotPermitted { reason, rule })
-            }
-            (None, None, Some(bound)) if refused == 1 => Err(bound.into()),
-            _ => match &parameters.plugin {
-                Some(plugin) if reasons.is_empty() => Err(Error::NoSuchPlugin { plugin: plugin.clone() }),
-                _ => Err(Error::NotAdmitted { reasons }),
-            },
-        }
+        partial.ok_or_else(|| refusals.error(parameters.plugin.as_deref()))
     }
 
     /// Whether the rules permit a spec for a plugin, and with which parameters.

@@ -6,7 +6,7 @@ use crate::shape::Shape;
 use crate::visible;
 use crate::{percentiles, slips};
 use punctual_model::{
-    Call, Choice, Duration, Instant, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task,
+    Call, Choice, Curve, Duration, Instant, Object, Periodic, PeriodicOn, SegmentBound, Stream, Task,
 };
 use std::fmt::Write;
 
@@ -37,62 +37,71 @@ pub(crate) fn arrivals(task: &Task, stream: &Stream, begin: Instant) -> Vec<Stri
     }
     match (Shape::new(stream), &stream.arrival.periodic) {
         (Shape::Periodic(periodic), _) => text.extend(regular(periodic, stream, begin)),
-        (shape, periodic) => {
-            text.push(match shape {
-                Shape::Bursts { jobs, span } => {
-                    format!(
-                        "Released in bursts: at most {jobs} in any {} (δ⁻({}) = {}).",
-                        at_least(span),
-                        jobs + 1,
-                        ns(span)
-                    )
-                }
-                Shape::Sporadic(_) => "Released irregularly: no period fits.".into(),
-                Shape::Periodic(_) | Shape::Unknown => "Too few releases for an arrival model.".into(),
-            });
-            if let Some(periodic) = periodic {
-                text.push(format!(
-                    "A periodic model holds too, but says little: every {} (period T), up to {} late \
-                     (release jitter J = {}).",
-                    exact(periodic),
-                    at_most(periodic.jitter_ns),
-                    ns(periodic.jitter_ns)
-                ));
-            }
-        }
+        (shape, periodic) => text.extend(irregular(&shape, periodic.as_ref())),
     }
     let curve = stream.arrival.curve.as_ref();
-    if let Some(sporadic) = &stream.arrival.sporadic {
-        let least = sporadic.min_separation_ns;
-        let mut line = match least {
-            Duration::ZERO => "Two releases can coincide".to_string(),
-            _ => format!("Two releases are never closer than {}", at_least(least)),
-        };
-        let _ = write!(line, " (minimum separation, δ⁻(2) = {})", ns(least));
-        if let Some(most) = curve.and_then(|curve| curve.delta_max_ns.first()) {
-            let and = if least.is_zero() { "and are" } else { "and" };
-            let _ =
-                write!(line, ", {and} never further apart than {} (δ⁺(2) = {})", at_most(*most), ns(*most));
-        }
-        text.push(line + ".");
+    text.extend(
+        stream.arrival.sporadic.as_ref().map(|sporadic| separations(sporadic.min_separation_ns, curve)),
+    );
+    text.extend(curve.map(in_windows).unwrap_or_default());
+    text
+}
+
+/// How releases come that no period explains.
+fn irregular(shape: &Shape<'_>, periodic: Option<&Periodic>) -> Vec<String> {
+    let how = match shape {
+        Shape::Bursts { jobs, span } => format!(
+            "Released in bursts: at most {jobs} in any {} (δ⁻({}) = {}).",
+            at_least(*span),
+            jobs + 1,
+            ns(*span)
+        ),
+        Shape::Sporadic(_) => "Released irregularly: no period fits.".into(),
+        Shape::Periodic(_) | Shape::Unknown => "Too few releases for an arrival model.".into(),
+    };
+    let loose = periodic.map(|periodic| {
+        format!(
+            "A periodic model holds too, but says little: every {} (period T), up to {} late \
+             (release jitter J = {}).",
+            exact(periodic),
+            at_most(periodic.jitter_ns),
+            ns(periodic.jitter_ns)
+        )
+    });
+    [how].into_iter().chain(loose).collect()
+}
+
+/// How close and how far apart releases in a row are.
+fn separations(least: Duration, curve: Option<&Curve>) -> String {
+    let mut line = match least {
+        Duration::ZERO => "Two releases can coincide".to_string(),
+        _ => format!("Two releases are never closer than {}", at_least(least)),
+    };
+    let _ = write!(line, " (minimum separation, δ⁻(2) = {})", ns(least));
+    if let Some(most) = curve.and_then(|curve| curve.delta_max_ns.first()) {
+        let and = if least.is_zero() { "and are" } else { "and" };
+        let _ = write!(line, ", {and} never further apart than {} (δ⁺(2) = {})", at_most(*most), ns(*most));
     }
-    if let Some((curve, length)) = curve.and_then(|curve| Some((curve, window(&curve.delta_min_ns)?))) {
-        let (most, fewest) = (curve.eta_max(length), curve.eta_min(length));
-        text.extend(most.map(|most| match most == fewest {
+    line + "."
+}
+
+/// How many releases there are in windows, by the curves.
+fn in_windows(curve: &Curve) -> Vec<String> {
+    let example = window(&curve.delta_min_ns).and_then(|length| {
+        let (most, fewest) = (curve.eta_max(length)?, curve.eta_min(length));
+        Some(match most == fewest {
             true => format!("Exactly {} released in any {length} (arrival curves η⁻, η⁺).", are(most)),
             false => format!(
                 "Between {fewest} and {} released in any {length} (arrival curves η⁻, η⁺).",
                 are(most)
             ),
-        }));
-    }
-    if let Some(curve) = curve {
-        text.push(format!(
-            "The curves are exact for up to {} consecutive releases.",
-            count(curve.delta_min_ns.len() as u64 + 1)
-        ));
-    }
-    text
+        })
+    });
+    let exact_for = format!(
+        "The curves are exact for up to {} consecutive releases.",
+        count(curve.delta_min_ns.len() as u64 + 1)
+    );
+    example.into_iter().chain([exact_for]).collect()
 }
 
 fn are(number: u64) -> String {
@@ -137,13 +146,29 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
         PeriodicOn::Arrival => row.sentence("came", "releases", " after the time that the thread requested"),
         PeriodicOn::Release => row.sentence("were", "releases", " late"),
     }));
-    let releases = match derived::left_out(periodic) {
+    text.push(why_this_period(periodic, stream.releases));
+    text.push(match typical.filter(|typical| typical.offset_ns != periodic.offset_ns) {
+        None => format!("The first arrival was at {} (offset Φ).", relative(periodic.offset_ns, begin)),
+        Some(typical) => format!(
+            "The first arrival was at {} (offset Φ); over all releases, at {}.",
+            relative(typical.offset_ns, begin),
+            relative(periodic.offset_ns, begin)
+        ),
+    });
+    text
+}
+
+/// How the period was chosen.
+fn why_this_period(periodic: &Periodic, releases: u64) -> String {
+    let explained = match derived::left_out(periodic) {
         0 => "the releases".to_string(),
-        left_out => format!("the other {}", counted(stream.releases.saturating_sub(left_out), "release")),
+        left_out => format!("the other {}", counted(releases.saturating_sub(left_out), "release")),
     };
     let mut line = match periodic.choice {
-        Choice::Rounded => format!("This is the roundest period that explains {releases}"),
-        Choice::Estimated => format!("The period is an estimate: no rounder one explains {releases} as well"),
+        Choice::Rounded => format!("This is the roundest period that explains {explained}"),
+        Choice::Estimated => {
+            format!("The period is an estimate: no rounder one explains {explained} as well")
+        }
         Choice::LeastJitter => "This is the period with the least jitter".into(),
     };
     if periodic.choice != Choice::LeastJitter {
@@ -155,16 +180,7 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
             ns(periodic.least_jitter_ns)
         );
     }
-    text.push(line + ".");
-    text.push(match typical.filter(|typical| typical.offset_ns != periodic.offset_ns) {
-        None => format!("The first arrival was at {} (offset Φ).", relative(periodic.offset_ns, begin)),
-        Some(typical) => format!(
-            "The first arrival was at {} (offset Φ); over all releases, at {}.",
-            relative(typical.offset_ns, begin),
-            relative(periodic.offset_ns, begin)
-        ),
-    });
-    text
+    line + "."
 }
 
 /// A period, exactly.

@@ -12,8 +12,9 @@ use crate::monitor::{Monitor, Unit};
 use crate::recording::{Recording, TimeRange};
 use crate::replay::{Primaries, each_job};
 use punctual_extract::{Extractor, Options as ExtractOptions, StreamOptions};
+use punctual_model::TimingModel;
 use punctual_report::counted;
-use punctual_report::timeline::Timeline;
+use punctual_report::timeline::{Counts, Timeline};
 use punctual_trace::flow::Reader;
 use std::cell::RefCell;
 use std::io::Write;
@@ -128,22 +129,9 @@ fn write_threads(
 ) -> Result<(String, u64)> {
     let failed = |error: &dyn std::fmt::Display| Error::file(name.to_owned()).because(error.to_string());
 
-    // The primary separator of a task is known only after all records.
-    let mut extractor = Extractor::new(ExtractOptions {
-        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 },
-        merge_transitions: false,
-    });
-    let progress = monitor.begin("reading", recording.activations(), Unit::Activations);
-    recording.read_all(&mut |record| extractor.record(record))?;
-    drop(progress);
     let about = recording.about();
-    let (from, until, totals) = (recording.from(), recording.reader().until(), recording.reader().totals());
-    let (platform, clock) = (about.platform.clone(), about.clock.clone());
-    let observed = Observed { platform, clock, from, until, records: 0, totals };
-    let mut model = models::model(extractor, observed, monitor);
-    filter.select(&mut model, &recording.path().display().to_string())?;
+    let model = shown_tasks(recording, filter, monitor)?;
     let primaries = Primaries::new(model.tasks());
-
     let timeline = RefCell::new(Timeline::new(out, about, &model).map_err(|error| failed(&error))?);
     let progress = monitor.begin("drawing", recording.activations(), Unit::Activations);
     let broken = RefCell::new(None);
@@ -171,15 +159,35 @@ fn write_threads(
         return Err(failed(&error));
     }
     let (_, counts) = timeline.into_inner().finish().map_err(|error| failed(&error))?;
+    Ok((drawn(&counts, about.switches), counts.bystanders))
+}
+
+/// The tasks that the timeline shows. The primary separator of a task is known only after all records.
+fn shown_tasks(recording: &Recording, filter: &ThreadFilter, monitor: &dyn Monitor) -> Result<TimingModel> {
+    let mut extractor = Extractor::new(ExtractOptions {
+        stream: StreamOptions { curve_horizon: 1, wcet_horizon: 1 },
+        merge_transitions: false,
+    });
+    let progress = monitor.begin("reading", recording.activations(), Unit::Activations);
+    recording.read_all(&mut |record| extractor.record(record))?;
+    drop(progress);
+    let about = recording.about();
+    let (from, until, totals) = (recording.from(), recording.reader().until(), recording.reader().totals());
+    let (platform, clock) = (about.platform.clone(), about.clock.clone());
+    let observed = Observed { platform, clock, from, until, records: 0, totals };
+    let mut model = models::model(extractor, observed, monitor);
+    filter.select(&mut model, &recording.path().display().to_string())?;
+    Ok(model)
+}
+
+/// What was drawn, in words.
+fn drawn(counts: &Counts, has_switches: bool) -> String {
     let (threads, jobs) = (counted(counts.threads, "thread"), counted(counts.jobs, "job"));
-    let steps = if about.switches {
-        format!(", {}", counted(counts.steps, "scheduler event"))
-    } else {
-        String::new()
-    };
+    let steps =
+        if has_switches { format!(", {}", counted(counts.steps, "scheduler event")) } else { String::new() };
     let others = match counts.bystanders {
         0 => String::new(),
         others => format!(", {} not watched", counted(others, "thread")),
     };
-    Ok((format!("{threads}, {jobs}{steps}{others}"), counts.bystanders))
+    format!("{threads}, {jobs}{steps}{others}")
 }

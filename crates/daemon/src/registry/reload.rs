@@ -63,6 +63,12 @@ impl Registry {
                 }
             }
         }
+        self.apply_all(&ids);
+        self.restore_limit();
+    }
+
+    /// Books, records and applies the specs that remain.
+    fn apply_all(&mut self, ids: &[SpecId]) {
         self.books = Books::default();
         for spec in self.specs.values() {
             self.books.add(&spec.who, spec.admission.plugin, spec.admission.share);
@@ -70,13 +76,13 @@ impl Registry {
         for loaded in &mut self.setup.plugins {
             loaded.plugin.shifted();
         }
-        for id in ids.into_iter().filter(|id| self.specs.contains_key(id)).collect::<Vec<_>>() {
+        let remaining: Vec<SpecId> = ids.iter().copied().filter(|id| self.specs.contains_key(id)).collect();
+        for id in remaining {
             self.write_record(id);
             if let Err(error) = self.apply(id) {
                 log::error(&format!("spec {} is not scheduled as it should be: {error}", id.0));
             }
         }
-        self.restore_limit();
     }
 
     /// Restores the thread of a spec whose plugin is gone, and forgets the spec. The caller rebuilds the books.

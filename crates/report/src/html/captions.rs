@@ -1,5 +1,6 @@
 //! Captions: what each figure means, with the values of its task.
 
+use super::grid::Grid;
 use super::histogram::Histogram;
 use super::jobs::{Measure, StreamJobs};
 use crate::number::{agreeing, at_least, at_most, count, counted, period};
@@ -26,60 +27,8 @@ fn example(curve: &Curve) -> Option<Duration> {
 /// Release raster.
 pub(crate) fn raster(jobs: &StreamJobs) -> String {
     let mut text = match &jobs.measure {
-        Measure::Lateness(grid) => {
-            let whose = match grid.on {
-                PeriodicOn::Arrival => "the wake-up times that the thread requested",
-                PeriodicOn::Release => "the releases themselves",
-            };
-            let bound = match grid.greatest_ns {
-                None => {
-                    format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns)))
-                }
-                Some(greatest) => format!(
-                    "the jitter, {}; over all releases, one for each activation, it is J = {}",
-                    at_most(ns(grid.jitter_ns)),
-                    at_most(ns(greatest))
-                ),
-            };
-            let mut text = format!(
-                "Each point is a job: when it was released, and how much later than its place on a grid of \
-                 {}, fitted to {whose}. A level band means that the task keeps time, a slope that it drifts, \
-                 a point far up that a job came late. The dashed line is {bound}.",
-                period_of(grid.numerator, grid.denominator),
-            );
-            if !grid.slips.is_empty() {
-                text += " A vertical line marks skipped activations or extra releases.";
-            }
-            if !grid.left_out.is_empty() {
-                let rings = match grid.left_out.len() {
-                    1 => "release in a ring".to_string(),
-                    several => format!("{several} releases in rings"),
-                };
-                let _ = write!(text, " The jitter leaves out the {rings}.");
-            }
-            if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
-                let _ = write!(
-                    text,
-                    " Half of the jobs were at most {} late, 99 % at most {}.",
-                    at_most(ns(half)),
-                    at_most(ns(most))
-                );
-            }
-            text
-        }
-        &Measure::Separation { least_ns, most_ns } => {
-            let mut text = format!(
-                "Each point is a job: when it was released, and how long after the previous one. These jobs \
-                 follow no period, so there is no lateness. The lower dashed line is the least separation, \
-                 {}",
-                at_least(ns(least_ns))
-            );
-            text += &match most_ns {
-                u64::MAX => ".".to_string(),
-                most_ns => format!("; the upper one the greatest, {}.", at_most(ns(most_ns))),
-            };
-            text
-        }
+        Measure::Lateness(grid) => lateness_raster(grid, jobs),
+        &Measure::Separation { least_ns, most_ns } => separation_raster(least_ns, most_ns),
     };
     if jobs.windows > 0 {
         let _ = write!(
@@ -96,6 +45,62 @@ pub(crate) fn raster(jobs: &StreamJobs) -> String {
             count(together)
         );
     }
+    text
+}
+
+fn lateness_raster(grid: &Grid, jobs: &StreamJobs) -> String {
+    let whose = match grid.on {
+        PeriodicOn::Arrival => "the wake-up times that the thread requested",
+        PeriodicOn::Release => "the releases themselves",
+    };
+    let bound = match grid.greatest_ns {
+        None => {
+            format!("the greatest lateness, the release jitter J = {}", at_most(ns(grid.jitter_ns)))
+        }
+        Some(greatest) => format!(
+            "the jitter, {}; over all releases, one for each activation, it is J = {}",
+            at_most(ns(grid.jitter_ns)),
+            at_most(ns(greatest))
+        ),
+    };
+    let mut text = format!(
+        "Each point is a job: when it was released, and how much later than its place on a grid of \
+         {}, fitted to {whose}. A level band means that the task keeps time, a slope that it drifts, \
+         a point far up that a job came late. The dashed line is {bound}.",
+        period_of(grid.numerator, grid.denominator),
+    );
+    if !grid.slips.is_empty() {
+        text += " A vertical line marks skipped activations or extra releases.";
+    }
+    if !grid.left_out.is_empty() {
+        let rings = match grid.left_out.len() {
+            1 => "release in a ring".to_string(),
+            several => format!("{several} releases in rings"),
+        };
+        let _ = write!(text, " The jitter leaves out the {rings}.");
+    }
+    if let (Some(half), Some(most)) = (jobs.worst.quantile(500), jobs.worst.quantile(990)) {
+        let _ = write!(
+            text,
+            " Half of the jobs were at most {} late, 99 % at most {}.",
+            at_most(ns(half)),
+            at_most(ns(most))
+        );
+    }
+    text
+}
+
+fn separation_raster(least_ns: u64, most_ns: u64) -> String {
+    let mut text = format!(
+        "Each point is a job: when it was released, and how long after the previous one. These jobs \
+         follow no period, so there is no lateness. The lower dashed line is the least separation, \
+         {}",
+        at_least(ns(least_ns))
+    );
+    text += &match most_ns {
+        u64::MAX => ".".to_string(),
+        most_ns => format!("; the upper one the greatest, {}.", at_most(ns(most_ns))),
+    };
     text
 }
 
