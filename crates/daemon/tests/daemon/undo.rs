@@ -402,7 +402,7 @@ fn where_the_limit_must_stay_edf_is_refused() {
     assert!(details["reasons"][0].as_str().unwrap().contains("sched_rt_runtime_us"), "{details}");
     // Another plugin that can do it gets it.
     client.create(json!({ "priority": 30, "runtime_ns": 2_000_000, "period_ns": 20_000_000 }));
-    let spec = client.create(json!({ "priority": 30 }));
+    let spec = client.create(json!({ "priority": 20 }));
     assert_eq!(client.fail("ChangeSpec", json!({ "spec": spec, "parameters": deadline() })).0, "NotAdmitted");
     assert_eq!(client.ask("GetSpec", json!({ "spec": spec }))["spec"]["admission"]["plugin"], json!("FP"));
 }
