@@ -2,12 +2,7 @@
 
 pub mod args;
 pub mod declared;
-mod live;
-mod model;
-mod remarks;
 mod run;
-mod surplus;
-mod threads;
 
 use crate::failure::{Code, Failure};
 use crate::output::print;

@@ -30,6 +30,7 @@ pub mod platform;
 pub mod probes;
 pub mod record;
 pub mod replay;
+pub mod specs;
 pub mod timeline;
 
 pub use destination::{Destination, Pending, derived_path, is_standard_stream};

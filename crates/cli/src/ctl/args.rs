@@ -1,9 +1,9 @@
 //! The command line of `punctual ctl`.
 
 use super::declared::Declared;
-use super::model::Quantile;
 use clap::{Args, Subcommand, ValueHint};
 use punctual_protocol::parameter;
+use punctual_workflow::specs::Quantile;
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -1,13 +1,11 @@
 //! `punctual ctl run`: runs a command under admitted specs.
 
 use super::args::Run;
-use super::model::{self, Choice, Need, Needs, Reason};
-use super::remarks::{self, printable};
-use super::threads::Watcher;
 use crate::console;
 use crate::failure::{Code, Failure};
 use punctual_client::{Client, Error, Parameters, Refusal};
 use punctual_model::TimingModel;
+use punctual_workflow::specs::{self, Choice, Need, Needs, Reason, Watcher, printable};
 use punctual_workflow::{ThreadFilter, plain_reason as reason, read_model};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
 use signal_hook::iterator::SignalsInfo;
@@ -47,7 +45,7 @@ impl Plan {
                 let choice = Choice { margin, quantile, min_jobs, only, without, keep_priorities };
                 let needs = needs(&model, &choice, &declared)
                     .map_err(|(code, why)| Failure::new(code, format!("{} {why}", file.display())))?;
-                Specs::Model { remarks: remarks::on(&needs, &choice), needs: needs.needs, keep_priorities }
+                Specs::Model { remarks: specs::remarks(&needs, &choice), needs: needs.needs, keep_priorities }
             }
         };
         Ok(Plan { command, quiet, specs })
@@ -61,13 +59,13 @@ fn needs(model: &TimingModel, choice: &Choice, declared: &Parameters) -> Result<
                       --include-best-effort -o FILE -- COMMAND";
         return Err((Code::File, format!("has no threads; {advice}")));
     }
-    if let Some(pattern) = model::unmatched(model, choice) {
+    if let Some(pattern) = specs::unmatched(model, choice) {
         let why = format!("has no thread that matches '{}'", printable(pattern));
         return Err((Code::Target, format!("{why}; punctual show --all lists them")));
     }
-    let needs = model::needs(model, choice, declared);
+    let needs = specs::needs(model, choice, declared);
     if needs.needs.is_empty() {
-        let remarks = remarks::on(&needs, choice);
+        let remarks = specs::remarks(&needs, choice);
         let why = match remarks.is_empty() {
             true => "--thread and --without leave none".to_owned(),
             false => remarks.join("; "),
@@ -169,7 +167,7 @@ fn accompany(
         .args(&command[1..])
         .spawn()
         .map_err(|error| cannot_start(command, &error))?;
-    let watcher = Watcher::start(child.id(), specs, client, quiet);
+    let watcher = Watcher::start(child.id(), specs, client, !quiet, Box::new(console::message));
     let status = await_end(&mut child, &mut signals)?;
     for unmatched in watcher.stop() {
         console::message(&unmatched);

@@ -1,7 +1,7 @@
 //! Threads that share a name with the model but get no spec.
 
+use super::Need;
 use super::live::Live;
-use super::model::Need;
 use super::remarks::{counted, printable};
 use std::collections::{BTreeMap, BTreeSet};
 

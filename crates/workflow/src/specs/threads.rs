@@ -1,10 +1,9 @@
 //! Finds the threads of a command by name and attaches them to their specs.
 
+use super::Need;
 use super::live::{Live, threads_of};
-use super::model::Need;
 use super::remarks::printable;
 use super::surplus::Surplus;
-use crate::console;
 use punctual_client::{Admission, Client, Error, Refusal, SpecId};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -42,11 +41,25 @@ struct Assigner {
     last: BTreeMap<u32, Live>,
     surplus: Surplus,
     client: Client,
-    quiet: bool,
+    /// Takes messages for the user.
+    tell: Tell,
+    /// Whether to tell which threads got their specs.
+    announces: bool,
 }
 
+/// Takes messages for the user, from the watching thread.
+pub type Tell = Box<dyn Fn(&str) + Send>;
+
 impl Watcher {
-    pub fn start(process: u32, specs: Vec<(Need, SpecId)>, client: Client, quiet: bool) -> Watcher {
+    /// Watches the threads of `process` and its descendants. Calls `tell` for threads that share a name with
+    /// the model but get no spec, and, if it `announces`, for those that got theirs.
+    pub fn start(
+        process: u32,
+        specs: Vec<(Need, SpecId)>,
+        client: Client,
+        announces: bool,
+        tell: Tell,
+    ) -> Watcher {
         let slots = specs.into_iter().map(|(need, spec)| Slot {
             need,
             spec,
@@ -56,7 +69,7 @@ impl Watcher {
         });
         let slots = slots.collect();
         let mut assigner =
-            Assigner { slots, last: BTreeMap::new(), surplus: Surplus::default(), client, quiet };
+            Assigner { slots, last: BTreeMap::new(), surplus: Surplus::default(), client, tell, announces };
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             let mut unchanged = 0;
@@ -148,7 +161,7 @@ impl Assigner {
         }
         let needs: Vec<&Need> = self.slots.iter().map(|slot| &slot.need).collect();
         for message in self.surplus.update(&surplus, &needs) {
-            console::message(&message);
+            (self.tell)(&message);
         }
         self.last = threads;
         changed
@@ -194,8 +207,8 @@ impl Assigner {
         let slot = &mut self.slots[at];
         match self.client.attach_thread(slot.spec, tid) {
             Ok(admission) => {
-                if is_new && !self.quiet {
-                    announce(&slot.need, tid, &admission);
+                if is_new && self.announces {
+                    (self.tell)(&announcement(&slot.need, tid, &admission));
                 }
                 (slot.thread, slot.served) = (Some(tid), true);
                 true
@@ -210,11 +223,6 @@ impl Assigner {
     }
 }
 
-fn announce(need: &Need, tid: u32, admission: &Admission) {
-    console::message(&format!(
-        "thread {} ({tid}) runs under {}, {}",
-        printable(&need.name),
-        admission.plugin,
-        need.describe()
-    ));
+fn announcement(need: &Need, tid: u32, admission: &Admission) -> String {
+    format!("thread {} ({tid}) runs under {}, {}", printable(&need.name), admission.plugin, need.describe())
 }

@@ -1,8 +1,8 @@
 //! What users must know about the threads of a model before a command starts: which have no spec, and which
 //! cannot be distinguished. One line each.
 
-use super::model::{Choice, Need, Needs, Quantile, Reason, Unserved};
-use punctual_workflow::ThreadFilter;
+use super::{Choice, Need, Needs, Quantile, Reason, Unserved};
+use crate::ThreadFilter;
 
 /// This many items of a list are named, the rest are counted.
 const NAMED: usize = 6;
@@ -25,7 +25,7 @@ fn listed(items: &[String]) -> String {
 }
 
 /// Threads without a spec, by reason and name; then names that several threads share.
-pub fn on(Needs { needs, unserved, recordings }: &Needs, choice: &Choice) -> Vec<String> {
+pub fn remarks(Needs { needs, unserved, recordings }: &Needs, choice: &Choice) -> Vec<String> {
     let mut lines = Vec::new();
     let few: Vec<&Unserved> = unserved.iter().filter(|thread| thread.reason == Reason::FewJobs).collect();
     if !few.is_empty() {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn on_lists(needs: &[Need], unserved: &[Unserved], choice: &Choice) -> Vec<String> {
-        on(&Needs { needs: needs.to_vec(), unserved: unserved.to_vec(), recordings: 1 }, choice)
+        remarks(&Needs { needs: needs.to_vec(), unserved: unserved.to_vec(), recordings: 1 }, choice)
     }
 
     fn unserved(name: &str, tid: u32, reason: Reason) -> Unserved {

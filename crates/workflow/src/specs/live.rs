@@ -1,6 +1,6 @@
 //! The running threads of a command.
 
-use super::model::Need;
+use super::Need;
 use std::collections::BTreeMap;
 use std::fs;
 

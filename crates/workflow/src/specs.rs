@@ -1,8 +1,17 @@
-//! Specs from a timing model: one for each selected thread.
+//! Specs for `punctuald` from a timing model: one for each selected thread. [`remarks`] says what users must
+//! know before the threads start; a [`Watcher`] attaches them to their specs.
 
+mod live;
+mod remarks;
+mod surplus;
+mod threads;
+
+pub use remarks::{printable, remarks};
+pub use threads::Watcher;
+
+use crate::ThreadFilter;
 use punctual_client::Parameters;
 use punctual_model::{Duration, Execution, Periodic, Slip, Stream, Task, TimingModel};
-use punctual_workflow::ThreadFilter;
 use std::collections::BTreeSet;
 
 /// Which threads of a model get specs, and with how much margin.
@@ -71,6 +80,7 @@ pub struct Need {
     pub covered: Option<Covered>,
     /// Whether the model has percentiles of the jobs' costs.
     pub has_percentiles: bool,
+    /// What to declare.
     pub parameters: Parameters,
 }
 
@@ -90,9 +100,13 @@ impl Need {
 /// A thread of the model without a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unserved {
+    /// The thread's name.
     pub name: String,
+    /// Its TID in the model.
     pub tid: u32,
+    /// As [`Need::first`].
     pub first: bool,
+    /// Why it has none.
     pub reason: Reason,
 }
 
@@ -101,7 +115,9 @@ pub struct Unserved {
 pub enum Reason {
     /// Fewer jobs than required: it ended soon, or was not observed for long enough.
     FewJobs,
+    /// No execution time is known.
     NoRuntime,
+    /// No period is known.
     NoPeriod,
     /// Releases closer together than a job is long.
     Bursts,
@@ -307,7 +323,6 @@ fn with_margin(cost: u128, margin: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use super::super::remarks;
     use super::*;
     use punctual_model::Threads;
     use serde_json::{Value, json};
@@ -372,8 +387,8 @@ mod tests {
         chosen(model, &all())
     }
 
-    fn remarks(model: &TimingModel) -> Vec<String> {
-        remarks::on(&needs(model, &all(), &Parameters::default()), &all())
+    fn remarked(model: &TimingModel) -> Vec<String> {
+        remarks(&needs(model, &all(), &Parameters::default()), &all())
     }
 
     #[test]
@@ -407,7 +422,7 @@ mod tests {
             task("moved", 3, 2, "SCHED_FIFO", stream(90, json!({}), json!([1]))),
         ]);
         assert_eq!(declared(&model), [("moved".into(), 2_000, 2)]);
-        let remarks = remarks(&model);
+        let remarks = remarked(&model);
         assert!(remarks.len() == 1 && remarks[0].contains("thread bursts (TID 2"), "{remarks:?}");
     }
 
@@ -430,7 +445,7 @@ mod tests {
         let model = model(vec![recorded("monday"), recorded("tuesday")]);
         assert_eq!(declared(&model).len(), 2);
         assert_eq!(
-            remarks(&model),
+            remarked(&model),
             ["the model has 2 recordings: a thread that is in several of them gets a spec for each"]
         );
     }
@@ -488,7 +503,7 @@ mod tests {
             task("idle", 5, 0, "SCHED_OTHER", stream(1, json!({}), json!([1]))),
         ]);
         assert!(declared(&model).is_empty());
-        let remarks = remarks(&model);
+        let remarks = remarked(&model);
         let expected = [
             "than 10 jobs gets no spec (--min-jobs): idle",
             "often (TID 2 in",
@@ -526,7 +541,7 @@ mod tests {
         let apart = json!({"extra": 2, "slips": slips(&[(5_000, -1), (9_000, -1)])});
         let model = with_slips(apart, json!([100, 150, 170]));
         assert_eq!(
-            remarks(&model),
+            remarked(&model),
             ["thread a (TID 2 in the model) was released up to 2 times in a period: its runtime is that of \
                  2 jobs"]
         );
@@ -543,7 +558,7 @@ mod tests {
         );
         // More than fits in a period.
         let model = with_slips(close, json!([400]));
-        assert!(remarks(&model)[0].contains("its jobs come in bursts"), "{:?}", remarks(&model));
+        assert!(remarked(&model)[0].contains("its jobs come in bursts"), "{:?}", remarked(&model));
         assert!(declared(model).is_empty());
     }
 
@@ -565,21 +580,21 @@ mod tests {
         // The next percentile upwards, and a tenth.
         let asked = [1, 50_000, 50_001, 99_000, 99_001, 99_900, 99_901, 100_000];
         assert_eq!(asked.map(|quantile| runtime(&model, quantile)), [88, 88, 99, 109, 132, 132, 990, 990]);
-        let remarks = |model: &TimingModel, quantile| {
+        let remarked = |model: &TimingModel, quantile| {
             let choice = Choice { quantile: Quantile(quantile), ..all() };
-            remarks::on(&needs(model, &choice, &Parameters::default()), &choice)
+            remarks(&needs(model, &choice, &Parameters::default()), &choice)
         };
         assert_eq!(
-            remarks(&model, 99_500),
+            remarked(&model, 99_500),
             ["1 thread gets a runtime that some of its jobs exceed: a (99.9 % take at most 132 ns, the \
                  longest 990 ns); such jobs wait for the next period under SCHED_DEADLINE and delay less \
                  urgent threads under SCHED_FIFO and SCHED_RR; the guarantee does not cover them"]
         );
-        assert!(remarks(&model, 100_000).is_empty());
+        assert!(remarked(&model, 100_000).is_empty());
         let model = outlier(false);
         assert_eq!(runtime(&model, 99_900), 990);
         assert_eq!(
-            remarks(&model, 99_900),
+            remarked(&model, 99_900),
             ["1 thread has no percentiles in the model and gets its greatest runtime: a"]
         );
     }
