@@ -96,6 +96,8 @@ struct latency_event {
 struct latency_shared {
 	struct latency_cpu cpu;
 	__u8 is_active;
+	/* The scheduler was called since: what was under way at the beginning has ended. */
+	__u8 is_settled;
 	/* The threshold was exceeded: the flight recorder has stopped. */
 	__u8 is_frozen;
 	/* How often the processor went offline. */

@@ -329,6 +329,7 @@ int BPF_PROG(scheduler_entry, bool is_preemption)
 	if (!shared)
 		return 0;
 	log_event(shared, LATENCY_SCHEDULER_ENTRY, 0, 0);
+	shared->is_settled = 1;
 	if (shared->wakeup.is_remote && latency_is_idle()) {
 		/* It woke by itself, from whatever sleep it was in. */
 		shared->wakeup.is_remote = 0;
@@ -383,7 +384,8 @@ int BPF_PROG(woken, struct task_struct *task)
 	if (task->prio > LOWEST_REAL_TIME_PRIO)
 		return 0;
 	shared = bpf_map_lookup_elem(&processors, &number);
-	if (!shared || !shared->is_active)
+	/* A section of which the beginning was not seen is in latencies, but in no variable. */
+	if (!shared || !shared->is_active || !shared->is_settled)
 		return 0;
 	is_remote = number != bpf_get_smp_processor_id();
 	if (!is_remote)
@@ -478,6 +480,7 @@ int BPF_PROG(hotplug, __u32 number, int target, int step)
 		shared->offline++;
 	if (target > step && step <= bringup) {
 		latency_online(&shared->cpu);
+		shared->is_settled = 0;
 		shared->wakeup.is_pending = 0;
 		shared->wakeup.is_running = 0;
 	}
