@@ -293,6 +293,30 @@ fn wide_windows_leave_a_typical_model() {
     assert_eq!(check_typical(&found, &releases), []);
 }
 
+/// What was sent in a stall is received without waiting: several windows open at once. Each is listed once.
+#[test]
+fn windows_that_open_at_once_are_told_apart() {
+    let mut random = Random(8);
+    let (mut opened, mut before) = (0, 0);
+    let mut releases = at(&[]);
+    for job in 0..6_000_u64 {
+        let due = 1_000_000_000 + job * 10_000_000 + (20_000.0 * random.exponential()) as u64;
+        let held_up = 1_000_000_000 + 2_000 * 10_000_000 + 27_000_000;
+        if (2_000..2_003).contains(&job) {
+            opened = if job == 2_000 { before } else { opened };
+            before = held_up + (job - 2_000) * 400_000;
+            releases.push(window(opened, before));
+        } else {
+            before = due;
+            releases.push(exact(due));
+        }
+    }
+    let found = model(&releases).unwrap();
+    assert_eq!(check_typical(&found, &releases), []);
+    let typical = found.typical.unwrap();
+    assert!(!typical.left_out.is_empty() && typical.jitter_ns.ns() < 1_000_000, "{typical:?}");
+}
+
 fn small_streams() -> impl Strategy<Value = Vec<Release>> {
     let release = (0_u64..60, prop_oneof![3 => Just(0_u64), 1 => 0_u64..50]);
     prop::collection::vec(release, 3..14).prop_map(|releases| {

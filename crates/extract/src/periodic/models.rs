@@ -255,7 +255,9 @@ impl Query<'_> {
         }
         for (out, off) in strips.late() {
             let at = -out.point.y;
-            left_out.push((at, off, reason(at)));
+            // A window may reach out on both sides; it is one release all the same.
+            let is_wide = strips.wide.iter().any(|(floor, latest)| (floor.x, *latest) == (out.point.x, at));
+            left_out.extend((!is_wide).then(|| (at, off, reason(at))));
         }
         left_out.sort_unstable();
         let release = |(at, off, reason): (i64, i128, Option<Disturbance>)| {
@@ -360,8 +362,12 @@ impl Strips {
         let each = EACH * (FEW / allowed as f64).min(1.0);
         let allowed = allowed - evidence.left_out.len() as i64;
         let most = if joined.sums.count >= FEWEST_TYPICAL { allowed.max(0) as usize } else { 0 };
-        let widest =
-            |floor: &Point| wide.iter().find(|window| window.1 == floor.y).map(|window| (*floor, window.2));
+        let widest = |floor: &Point| {
+            // Of several windows that open at once, the last release has the widest.
+            let wider = |other: &&Located| other.point.y == floor.y && other.point.x > floor.x;
+            let place = joined.floor().iter().filter(wider).count();
+            wide.iter().filter(|window| window.1 == floor.y).nth(place).map(|window| (*floor, window.2))
+        };
         let outer: Vec<(Point, i64)> = floors.iter().map_while(|(_, floor)| widest(floor)).collect();
         let most_wide = outer
             .len()

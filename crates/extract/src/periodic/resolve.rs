@@ -38,6 +38,10 @@ const GRID: f64 = 10_000.0;
 /// ever comes close to zero. All releases together then tell more about the period than the lowest.
 const SPARSE: f64 = 4.0;
 
+/// If they are spaced so much closer, most releases are far less late than the mean: stalls make it. Lateness
+/// then counts as if the lowest were spaced as far as those of this many times fewer exponential ones.
+const DENSE: f64 = 4.0;
+
 /// Error of the period from the lowest releases, in units of their spacing over the number of releases.
 /// Measured on gamma lateness.
 const HULL_ERROR: f64 = 14.0;
@@ -86,6 +90,8 @@ pub(crate) struct Evidence {
     pub estimate: Ratio,
     pub count: f64,
     pub mean_lateness: f64,
+    /// The same without what stalls add to it.
+    usual_lateness: f64,
     from_middle: Vec<f64>,
     above: Vec<f64>,
     least: f64,
@@ -106,7 +112,7 @@ impl Evidence {
                 / (2.0 * self.mean_lateness);
         }
         let drop = self.drop(period);
-        match self.mean_lateness {
+        match self.usual_lateness {
             lateness if lateness > 0.0 => self.count * drop / lateness,
             _ if drop <= 0.0 => 0.0,
             _ => f64::INFINITY,
@@ -139,7 +145,7 @@ impl Evidence {
 
     /// Whether a period that is wrong by this many nanoseconds would cost anything.
     pub fn tells_apart(&self, error: f64) -> bool {
-        self.count * self.count * error > 0.01 * self.mean_lateness
+        self.count * self.count * error > 0.01 * self.usual_lateness
     }
 }
 
@@ -339,6 +345,10 @@ impl Resolver<'_> {
                 let of_lowest = HULL_ERROR * spacing / count as f64;
                 rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
             });
+        let usual_lateness = match spacing {
+            Some(spacing) if spacing > 0.0 => mean_lateness.min(DENSE * spacing * count as f64),
+            _ => mean_lateness,
+        };
         let drift = if self.knows_arrivals && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
         let digit = self.digit(mean_lateness, period);
         let length = count as f64 * mean_lateness.max(period / GRID).ln()
@@ -351,6 +361,7 @@ impl Resolver<'_> {
             estimate,
             count,
             mean_lateness,
+            usual_lateness,
             from_middle,
             above,
             least,

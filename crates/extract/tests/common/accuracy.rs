@@ -45,7 +45,7 @@ pub const ROWS: &[Row] = &[
     row(13, "known arrivals, twenty skipped anywhere", 60, 60, skipping_known),
     row(14, "up to 20 stalls of up to 12 periods", 144, 144, |_, random| stalling(&GRAINS[1..], 0, random)),
     row(15, "the same, two activations skipped", 144, 144, |_, random| stalling(&GRAINS[1..], 2, random)),
-    row(20, "the same two, ns periods", 72, 60, stalling_ns),
+    row(20, "the same two, ns periods", 72, 70, stalling_ns),
     row(21, "30 to 40 stalls in which activations merge", 60, 60, merging),
     row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 58, stopped),
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),

@@ -23,7 +23,7 @@ pub fn stream(seed: u64) -> Vec<Known> {
     let [windows, arrivals, counts, ends] = [(); 4].map(|()| random.below(4) == 0);
     let (base, drifts) = (random.below(1 << 50), random.below(5) == 0);
     let one_of = |random: &mut Random, many: u64| many > 0 && random.below(releases) < many;
-    let (mut k, mut before, mut busy, mut drift) = (0, base, 0, 0);
+    let (mut k, mut before, mut busy, mut drift, mut opened) = (0, base, 0, 0, base);
     let mut known = Vec::new();
     for job in 0..releases {
         let advance =
@@ -42,10 +42,12 @@ pub fn stream(seed: u64) -> Vec<Known> {
             drift += latest.saturating_sub(due);
         }
         let earliest = if windows && random.below(3) > 0 {
-            before.max(latest - random.below(period / 4))
+            let most = if random.below(40) == 0 { 9 * period } else { period / 4 };
+            opened.max(latest.saturating_sub(random.below(most)))
         } else {
             latest
         };
+        opened = earliest;
         let arrival = (arrivals && random.below(50) > 0).then_some(due);
         let advance = if counts { advance.max(1) } else { 1 };
         known.push(Known { earliest, latest, arrival, advance, is_ending: ends && job + 1 == releases });

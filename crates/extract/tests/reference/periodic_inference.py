@@ -50,6 +50,7 @@ SUSPICIOUS, MOST_LATE = 0.4, 0.25  # in periods: a gap that scores less is no sl
 CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
+DENSE = 4  # lowest releases spaced so much closer than exponential ones: stalls make the mean lateness
 SPARSE, HULL_ERROR = 4, 14  # lowest releases so much farther apart than exponential ones say less than all; how wrong they are then
 EXACT, DRIFT = 2, 1e-6  # known arrivals that are later, in ns, are told by another clock, which may be so much faster or slower
 MOST_ROUNDS, MOST_SHIFT = 8, 2**38  # how often a better period is looked for; greatest shift, so that indices stay in range
@@ -362,6 +363,7 @@ class Evidence:
         if others > 0 and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
             of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
             self.expected = rise * of_lowest * of_lowest / (of_lowest * of_lowest + variance)
+        self.usual = min(self.lateness, DENSE * spacing * self.n) if others > 0 and spacing > 0 else self.lateness  # without what stalls add
         self.drift = float(t) * DRIFT if on_grid and self.lateness > EXACT else 0.0
         digit = math.log(10) * (1 if on_grid and self.lateness * GRID <= t else KAPPA)
         self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * len(early) + DISTRUSTED * distrusted)
@@ -395,7 +397,7 @@ class Evidence:
         if self.expected is not None:  # as much as if the lowest releases had that period
             return self.n * abs(self.tilt(period) - self.expected) * self.n / (2.0 * self.lateness)
         drop = self.drop(period)
-        return self.n * drop / self.lateness if self.lateness else 0 if drop <= 0 else math.inf
+        return self.n * drop / self.usual if self.usual else 0 if drop <= 0 else math.inf
 
 def resolve(segments, on_grid, forced_at):
     """The evidence with the shortest description. None where nothing rises."""
@@ -436,7 +438,7 @@ def candidates(evidence):
     for w in {t // grain * grain + up for grain in grains for up in (0, grain)} | {round(t) + d for d in (-2, -1, 0, 1, 2)} | {near + d for d in (-2, -1, 0, 1, 2)}:
         yield Fraction(w), digits(w) if digits(w) <= MOST_ROUND else len(str(w)), False
     for parts in (10**i for i in range(1, 13)):  # nanoseconds with decimals, while one more makes a difference: another machine's clock
-        for m in (math.floor(t * parts), math.floor(t * parts) + 1) if evidence.n**2 * 100 > evidence.lateness * parts else ():
+        for m in (math.floor(t * parts), math.floor(t * parts) + 1) if evidence.n**2 * 100 > evidence.usual * parts else ():
             yield Fraction(m, parts), len(str(m)) + NOT_WHOLE, m % parts > 0
     for grain in (10**i for i in range(22)):  # hertz: 60 Hz; a long one is no better than decimals
         for m in (math.floor(grain / t), math.floor(grain / t) + 1):
@@ -463,7 +465,7 @@ def typical(evidence, period, n, wide):
     allowed, rest = max(1, n // 1000), list(accumulate(p not in evidence.whole.late for p in ((x, f, e, l) for _, x, f, e, l in latest)))
     most_late, each = sum(others <= LATE + 1 for others in rest) - 1, EACH * min(1, FEW / allowed)
     most_wide = 0
-    while most_wide < min(most, EARLY - len(evidence.left_out), len(floors) - 1) and floors[most_wide][2] in wide:
+    while most_wide < min(most, EARLY - len(evidence.left_out), len(floors) - 1) and floors[most_wide][2:] in wide:
         most_wide += 1
     def height(early, late):
         return latest[late][0] - floors[early][0] // scale
@@ -477,7 +479,8 @@ def typical(evidence, period, n, wide):
     def is_outside(p):
         return p[1] * scale - rise * p[0] < offset * scale or -((rise * p[0] - p[3] * scale) // scale) - offset > jitter
     early = sorted([p[3] for p in evidence.left_out if is_outside(p)] + [l for *_, l in floors[: best[0]]])
-    return offset, jitter, early, sorted(entry[-1] for entry in latest[: best[1]])
+    both = {(x, l) for _, x, _, l in floors[: best[0]]}  # windows that reach out on both sides
+    return offset, jitter, early, sorted(l for _, x, _, _, l in latest[: best[1]] if (x, l) not in both)
 
 def infer(summary):
     """The models. None for fewer than three releases, and where they do not rise."""
@@ -499,7 +502,7 @@ def infer(summary):
             best, segments = other, unshifted
     if not best:
         return None
-    wide = {floor for _, _, floor in summary.wide}
+    wide = {(floor, floor - minus_width) for minus_width, _, floor in summary.wide}
     cost = lambda t, length: (length * math.log(10) * KAPPA + best.cost(t), abs(t - best.estimate), t)
     ranked = sorted((*cost(t, length), is_decimal) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
     period = ranked[0][2]
