@@ -67,8 +67,8 @@ fn medians(plugin: &str, admission: &str, processors: &str) -> Result<Medians, E
         .arg("--state")
         .arg(of("state"));
     let mut daemon = Running(daemon.stderr(Stdio::piped()).spawn()?);
-    let said = BufReader::new(daemon.0.stderr.take().ok_or("no standard error")?);
-    let mut lines = said.lines();
+    let printed = BufReader::new(daemon.0.stderr.take().ok_or("no standard error")?);
+    let mut lines = printed.lines();
     if !lines.by_ref().map_while(Result::ok).any(|line| line.contains(" is ready at ")) {
         return Err("punctuald does not start".into());
     }

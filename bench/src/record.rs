@@ -44,7 +44,7 @@ fn run() -> Result<(), Error> {
 
 /// A watched run of a workload: what the workload said, what Punctual said on standard error.
 struct Watched {
-    said: Value,
+    printed: Value,
     stderr: String,
 }
 
@@ -67,9 +67,9 @@ fn watch(way: &[&str], arguments: &[&str]) -> Result<Watched, Error> {
         return Err(stderr.into());
     }
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said =
+    let printed =
         stdout.lines().find(|line| line.starts_with('{')).map_or(Ok(Value::Null), serde_json::from_str)?;
-    Ok(Watched { said, stderr })
+    Ok(Watched { printed, stderr })
 }
 
 fn clear(way: &[&str]) -> Result<(), Error> {
@@ -107,17 +107,19 @@ fn time_in_kernel() -> Result<[String; 4], Error> {
 
 /// Wake-up latency as the thread itself measures it.
 fn latency() -> Result<Vec<[String; 4]>, Error> {
-    let mut said = [const { Vec::new() }; WAYS.len()];
+    let mut printed = [const { Vec::new() }; WAYS.len()];
     for _ in 0..ROUNDS {
-        for (way, said) in WAYS.iter().zip(&mut said) {
-            said.push(watch(way, &["latency", "--for", "5"])?.said);
+        for (way, printed) in WAYS.iter().zip(&mut printed) {
+            printed.push(watch(way, &["latency", "--for", "5"])?.printed);
             clear(way)?;
         }
     }
     let row = |field: &str| {
-        let of = |said: &Vec<Value>| median(said.iter().filter_map(|said| said[field].as_f64()).collect());
+        let of = |printed: &Vec<Value>| {
+            median(printed.iter().filter_map(|printed| printed[field].as_f64()).collect())
+        };
         let name = field.trim_end_matches("_ns").replace('_', ".");
-        let [extract, record, switches] = [of(&said[0]), of(&said[1]), of(&said[2])];
+        let [extract, record, switches] = [of(&printed[0]), of(&printed[1]), of(&printed[2])];
         let beside = |figure: f64| format!("{:.1} µs ({:.2})", figure / 1e3, figure / extract);
         [
             format!("wake-up latency of a 1 kHz thread, {name}"),
@@ -137,9 +139,9 @@ fn throughput() -> Result<Vec<[String; 4]>, Error> {
     for _ in 0..ROUNDS {
         for (place, way) in WAYS.iter().enumerate() {
             let watched = watch(way, &["pingpong", "--for", "5"])?;
-            let rounds = watched.said["rounds"].as_f64().ok_or(watched.stderr)?;
-            let seconds = (watched.said["ended_ns"].as_f64().unwrap_or(0.0)
-                - watched.said["began_ns"].as_f64().unwrap_or(0.0))
+            let rounds = watched.printed["rounds"].as_f64().ok_or(watched.stderr)?;
+            let seconds = (watched.printed["ended_ns"].as_f64().unwrap_or(0.0)
+                - watched.printed["began_ns"].as_f64().unwrap_or(0.0))
                 / 1e9;
             rates[place].push(2.0 * rounds / seconds);
             if place > 0 {

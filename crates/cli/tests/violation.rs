@@ -109,8 +109,8 @@ fn a_latency_above_its_bound_is_reported_with_what_happened_meanwhile() {
     assert_eq!(within.status.code(), Some(0), "{within:?}");
     let above = bound(Duration::from_ns(40_001));
     assert_eq!(above.status.code(), Some(8), "{above:?}");
-    let (said, failed) = (String::from_utf8_lossy(&above.stdout), String::from_utf8_lossy(&above.stderr));
-    assert!(said.contains("MEASURED ABOVE THE BOUND"), "{said}");
+    let (printed, failed) = (String::from_utf8_lossy(&above.stdout), String::from_utf8_lossy(&above.stderr));
+    assert!(printed.contains("MEASURED ABOVE THE BOUND"), "{printed}");
     for happened in ["control (7) on CPU 0", "40.001 µs", "timer 5 µs", "php (9) 12 µs"] {
         assert!(failed.contains(happened), "{happened} is missing: {failed}");
     }

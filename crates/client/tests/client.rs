@@ -248,10 +248,10 @@ fn errors_keep_the_details_of_the_daemon() {
     });
     let daemon = Daemon::with(steps.collect());
     let mut client = daemon.client();
-    for (name, _, said) in cases {
+    for (name, _, expected) in cases {
         let error = client.create_spec(&parameters(), None).expect_err("refused");
         assert!(matches!(error, Error::Refused(_)), "{name}: {error:?}");
-        assert_eq!(error.to_string(), said);
+        assert_eq!(error.to_string(), expected);
     }
 }
 

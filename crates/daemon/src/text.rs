@@ -158,13 +158,13 @@ mod tests {
     #[test]
     fn missing_binary_and_oversized_files_are_refused_with_a_reason() {
         let folder = tempfile::tempdir().unwrap();
-        let said = |path: &Path| read(path).unwrap_err().to_string();
-        assert!(said(&folder.path().join("none")).ends_with("none: no such file or directory"));
-        assert!(said(folder.path()).ends_with("is not a regular file"));
+        let error = |path: &Path| read(path).unwrap_err().to_string();
+        assert!(error(&folder.path().join("none")).ends_with("none: no such file or directory"));
+        assert!(error(folder.path()).ends_with("is not a regular file"));
         let path = folder.path().join("much");
         std::fs::write(&path, vec![b'#'; (1 << 20) + 1]).unwrap();
-        assert!(said(&path).contains("longer than 1048576 bytes"));
+        assert!(error(&path).contains("longer than 1048576 bytes"));
         std::fs::write(&path, b"# \xff").unwrap();
-        assert!(said(&path).ends_with("much:1:3: is not UTF-8 from here on"), "{}", said(&path));
+        assert!(error(&path).ends_with("much:1:3: is not UTF-8 from here on"), "{}", error(&path));
     }
 }

@@ -177,18 +177,18 @@ fn errors_name_the_place() {
         ),
     ];
     for (text, expected) in cases {
-        let said = parse(&text).expect_err(&text);
+        let message = parse(&text).expect_err(&text);
         assert!(
-            said.contains(expected) && said.starts_with("/etc/p/p.toml:"),
-            "{text}\nsaid     {said}\nexpected {expected}"
+            message.contains(expected) && message.starts_with("/etc/p/p.toml:"),
+            "{text}\nmessage  {message}\nexpected {expected}"
         );
     }
 }
 
 #[test]
 fn all_errors_are_reported_at_once_and_in_order() {
-    let said = parse("[socket]\nmode = \"9\"\n[quotas]\nspecs = 0\n[[plugin]]\nname = \"X\"\nkind = \"Y\"\nutilization = 2\n").unwrap_err();
-    let places: Vec<&str> = said.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    let message = parse("[socket]\nmode = \"9\"\n[quotas]\nspecs = 0\n[[plugin]]\nname = \"X\"\nkind = \"Y\"\nutilization = 2\n").unwrap_err();
+    let places: Vec<&str> = message.lines().map(|line| line.split(": ").next().unwrap()).collect();
     assert_eq!(places, ["/etc/p/p.toml:2:8", "/etc/p/p.toml:4:9", "/etc/p/p.toml:7:8", "/etc/p/p.toml:8:15"]);
 }
 
@@ -208,22 +208,22 @@ fn shared_processors_are_warned_about_with_the_order_of_plugins() {
         ["/etc/p/p.toml:7:8: 'A' and 'B' share processors 1,3: whatever 'B' admits runs before what 'A' \
              admits, which 'A' does not count. What they promise holds only on processors of their own"]
     );
-    let said =
+    let warnings =
         two("kind = \"RM\"\npriorities = [50, 99]\nprocessors = [2]", "kind = \"FP\"\npriorities = [1, 49]");
     assert!(
-        said[0].contains(
+        warnings[0].contains(
             "share processor 2: whatever 'A' admits runs before what 'B' admits, which 'B' \
                               does not count; together they may give out 1.90 of each"
         ),
-        "{said:?}"
+        "{warnings:?}"
     );
-    let said = two("kind = \"RM\"\npriorities = [50, 99]", "kind = \"FP\"\npriorities = [1, 50]");
+    let warnings = two("kind = \"RM\"\npriorities = [50, 99]", "kind = \"FP\"\npriorities = [1, 50]");
     assert!(
-        said[0].contains(
+        warnings[0].contains(
             "share processors 0-3: threads of either may run before those of the other, and \
                           neither counts them"
         ),
-        "{said:?}"
+        "{warnings:?}"
     );
 }
 
@@ -231,8 +231,8 @@ fn shared_processors_are_warned_about_with_the_order_of_plugins() {
 fn unusable_edf_is_warned_about() {
     let text = "[kernel]\nlift_realtime_limit = false\n[[plugin]]\nname = \"EDF\"\nkind = \"EDF\"\npriorities = [1, 2]\n";
     let (_, warnings) = parse(text).unwrap();
-    let said = ":4:8: plugin 'EDF' refuses every spec as long as sched_rt_runtime_us is not -1";
-    assert!(warnings.iter().any(|warning| warning.contains(said)), "{warnings:?}");
+    let expected = ":4:8: plugin 'EDF' refuses every spec as long as sched_rt_runtime_us is not -1";
+    assert!(warnings.iter().any(|warning| warning.contains(expected)), "{warnings:?}");
     assert!(
         warnings.iter().any(|warning| warning.contains(":6:14: priorities mean nothing to 'EDF'")),
         "{warnings:?}"
@@ -247,8 +247,8 @@ fn plugins_are_made_in_their_order() {
         plugins.iter().map(|plugin| (plugin.name(), plugin.loads().len())).collect();
     assert_eq!(shown, [("b", 4), ("a", 1)]);
     let (config, _) = parse("[[plugin]]\nname = \"mine\"\nobject = \"/no/such.so\"\n").unwrap();
-    let said = config.plugins(Limits::default()).unwrap_err().to_string();
-    assert!(said.starts_with("/etc/p/p.toml: plugin 'mine' cannot be made: /no/such.so"), "{said}");
+    let message = config.plugins(Limits::default()).unwrap_err().to_string();
+    assert!(message.starts_with("/etc/p/p.toml: plugin 'mine' cannot be made: /no/such.so"), "{message}");
 }
 
 #[test]

@@ -282,10 +282,10 @@ fn errors_name_the_line() {
         ("@ - max_period 1", "'@' is not a group"),
     ];
     for (text, expected) in cases {
-        let said = parse(text).expect_err(text);
+        let message = parse(text).expect_err(text);
         assert!(
-            said.contains(expected) && said.starts_with("/r:"),
-            "{text}\nsaid     {said}\nexpected {expected}"
+            message.contains(expected) && message.starts_with("/r:"),
+            "{text}\nmessage  {message}\nexpected {expected}"
         );
     }
     assert_eq!(parse("a\nb\n").unwrap_err().lines().count(), 2, "all of them at once");

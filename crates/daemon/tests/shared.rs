@@ -101,13 +101,13 @@ fn the_example_admits_schedules_changes_and_releases() {
     // 0.1 are left there: the next goes on to processor 3.
     assert!(create(&mut plugin, 3, &needs(400, 2000)));
     assert_eq!(fifo(&plugin, 3), (3, 20));
-    let said = refused(plugin.consider(&needs(900, 2000), None));
+    let message = refused(plugin.consider(&needs(900, 2000), None));
     assert_eq!(
-        said,
+        message,
         "harmonic test: on processor 3 it would be overloaded (0.200000 are taken, 0.450000 are needed)"
     );
-    let said = refused(plugin.consider(&needs(1, 700), None));
-    assert!(said.contains("neither divides nor is a multiple"), "{said}");
+    let message = refused(plugin.consider(&needs(1, 700), None));
+    assert!(message.contains("neither divides nor is a multiple"), "{message}");
     assert_eq!(refused(plugin.consider(&Parameters::default(), None)), "it needs runtime_ns and period_ns");
     // For a change the old one counts as gone.
     let offer = offered(plugin.consider(&needs(1000, 2000), Some(SpecId(3))));
@@ -165,12 +165,12 @@ fn invalid_objects_are_refused_with_the_reason() {
         (odd("function", "-DCHANGE=0"), "function.so: has no function change"),
     ];
     for (path, expected) in cases {
-        let said = Shared::load(&path, settings("odd")).unwrap_err();
-        assert!(said.contains(expected), "{expected}: {said}");
+        let message = Shared::load(&path, settings("odd")).unwrap_err();
+        assert!(message.contains(expected), "{expected}: {message}");
     }
-    let said = |name| Shared::load(&ODD, settings(name)).unwrap_err();
-    assert!(said("failing-init").ends_with("odd.so: no luck: never"), "{}", said("failing-init"));
-    assert!(said("silent-init").ends_with("its init() failed and does not say why"));
+    let message = |name| Shared::load(&ODD, settings(name)).unwrap_err();
+    assert!(message("failing-init").ends_with("odd.so: no luck: never"), "{}", message("failing-init"));
+    assert!(message("silent-init").ends_with("its init() failed and does not say why"));
 }
 
 #[test]
@@ -180,8 +180,8 @@ fn an_object_of_another_user_is_not_loaded() {
         eprintln!("SKIPPED: to give a file away takes root");
         return;
     }
-    let said = Shared::load(&path, settings("odd")).unwrap_err();
-    assert!(said.contains("belongs to user 4711; it must belong to root"), "{said}");
+    let message = Shared::load(&path, settings("odd")).unwrap_err();
+    assert!(message.contains("belongs to user 4711; it must belong to root"), "{message}");
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn invalid_answers_of_a_plugin_are_refused() {
         ("unknown-answer", "17 is neither OK, PARTIAL nor NO"),
         ("refuses-silently", "it does not say why"),
     ] {
-        let said = refused(ask(name, &wish));
-        assert!(said.contains(expected), "{expected}: {said}");
+        let message = refused(ask(name, &wish));
+        assert!(message.contains(expected), "{expected}: {message}");
     }
     assert_eq!(refused(ask("refuses", &wish)), "x".repeat(512), "without a zero, as much as there is room");
     assert!(matches!(ask("partial", &wish), Answer::Partial(_)));

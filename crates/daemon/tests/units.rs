@@ -21,21 +21,26 @@ fn units() -> TempDir {
 
 /// What `systemd-analyze` says, or nothing where there is none.
 fn analyze(arguments: &[&str], unit: &Path) -> Option<(bool, String)> {
-    let Ok(said) = Command::new("systemd-analyze").args(arguments).arg(unit).output() else {
+    let Ok(printed) = Command::new("systemd-analyze").args(arguments).arg(unit).output() else {
         eprintln!("SKIPPED: there is no systemd-analyze here");
         return None;
     };
-    Some((said.status.success(), String::from_utf8_lossy(&[said.stdout, said.stderr].concat()).into_owned()))
+    Some((
+        printed.status.success(),
+        String::from_utf8_lossy(&[printed.stdout, printed.stderr].concat()).into_owned(),
+    ))
 }
 
 #[test]
 fn systemd_understands_the_units() {
     let folder = units();
     for unit in ["punctuald.service", "punctuald.socket"] {
-        let Some((fine, said)) = analyze(&["verify", "--man=no"], &folder.path().join(unit)) else { return };
+        let Some((fine, printed)) = analyze(&["verify", "--man=no"], &folder.path().join(unit)) else {
+            return;
+        };
         // Units of the machine may be wrong too, which is not ours.
-        let ours: Vec<&str> = said.lines().filter(|line| line.contains("punctuald")).collect();
-        assert!(fine && ours.is_empty(), "{said}");
+        let ours: Vec<&str> = printed.lines().filter(|line| line.contains("punctuald")).collect();
+        assert!(fine && ours.is_empty(), "{printed}");
     }
 }
 
@@ -44,12 +49,12 @@ fn systemd_rates_the_exposure_low() {
     let folder = units();
     // Of 10 (unsafe) to 0. What is left is what the daemon is for; see the unit's comments.
     let arguments = ["security", "--offline=true", "--no-pager", "--threshold=20"];
-    let Some((fine, said)) = analyze(&arguments, &folder.path().join("punctuald.service")) else { return };
-    if said.contains("unrecognized option") {
+    let Some((fine, printed)) = analyze(&arguments, &folder.path().join("punctuald.service")) else { return };
+    if printed.contains("unrecognized option") {
         eprintln!("SKIPPED: this systemd-analyze looks at running units only");
         return;
     }
-    assert!(fine, "{said}");
+    assert!(fine, "{printed}");
 }
 
 /// Ends with the test.
@@ -89,12 +94,12 @@ fn start(folder: &Path) -> Option<(Daemon, PathBuf)> {
         .stderr(Stdio::piped())
         .spawn()
         .ok()?;
-    let mut said = BufReader::new(daemon.stderr.take().unwrap()).lines();
+    let mut printed = BufReader::new(daemon.stderr.take().unwrap()).lines();
     let daemon = Daemon(daemon);
-    let ready = said.by_ref().map_while(Result::ok).find(|line| line.contains("is ready at"));
+    let ready = printed.by_ref().map_while(Result::ok).find(|line| line.contains("is ready at"));
     assert!(ready.is_some(), "the daemon ended");
     // Whoever writes needs a reader.
-    std::thread::spawn(move || said.for_each(drop));
+    std::thread::spawn(move || printed.for_each(drop));
     Some((daemon, socket))
 }
 

@@ -14,13 +14,13 @@ use punctual_trace::{Activation, Record};
 use rustc_hash::FxHashMap;
 
 /// Most events that a piece keeps of one thread; a run can take as much memory as a task.
-const MAX_THINGS_OF_THREAD: usize = 16;
+const MAX_EVENTS_OF_THREAD: usize = 16;
 /// Most events of all threads.
-const MAX_THINGS: usize = 2_000;
+const MAX_EVENTS: usize = 2_000;
 /// Most threads of a piece. With more, nothing is summed up.
 const MAX_THREADS: usize = 10_000;
 
-enum Thing {
+enum Event {
     Run(Box<Run>),
     Record(Record),
 }
@@ -29,7 +29,7 @@ enum Thing {
 #[derive(Default)]
 struct Events {
     /// Each with the number of records before it.
-    things: Vec<(u64, Thing)>,
+    list: Vec<(u64, Event)>,
     records: u64,
     /// The number that the next record must have.
     next: u32,
@@ -46,7 +46,8 @@ struct Events {
 pub(crate) struct Piece {
     options: Options,
     threads: FxHashMap<u32, Events>,
-    things: usize,
+    /// How many events there are, of all threads.
+    events: usize,
     /// Most tasks that can end by it.
     ends: usize,
     has_too_many_threads: bool,
@@ -60,7 +61,7 @@ impl Piece {
         Piece {
             options: *options,
             threads: FxHashMap::default(),
-            things: 0,
+            events: 0,
             ends: 0,
             has_too_many_threads: false,
         }
@@ -103,7 +104,7 @@ impl Piece {
         match record {
             Record::Known(_) if events.known == Some(true) => return,
             // Means nothing if the thread was known before, which is likely.
-            Record::Known(_) if events.known.is_none() && !events.things.is_empty() => {
+            Record::Known(_) if events.known.is_none() && !events.list.is_empty() => {
                 (events.known, events.must_be_known) = (Some(true), true);
                 return;
             }
@@ -114,20 +115,20 @@ impl Piece {
         if events.full_at.is_some() {
             return;
         }
-        if events.things.len() == MAX_THINGS_OF_THREAD || self.things == MAX_THINGS {
+        if events.list.len() == MAX_EVENTS_OF_THREAD || self.events == MAX_EVENTS {
             events.full_at = Some(events.records - 1);
             return;
         }
-        let thing = match record {
+        let event = match record {
             Record::Activation(activation) => {
                 let mut run = Box::new(Run::new(activation.sequence));
                 run.take(activation, &self.options);
-                Thing::Run(run)
+                Event::Run(run)
             }
-            other => Thing::Record(other.clone()),
+            other => Event::Record(other.clone()),
         };
-        events.things.push((events.records - 1, thing));
-        self.things += 1;
+        events.list.push((events.records - 1, event));
+        self.events += 1;
     }
 }
 
@@ -135,8 +136,8 @@ impl Events {
     /// Takes an activation that continues the current run; nothing is missing before it.
     #[inline]
     fn go_on(&mut self, activation: &Activation, options: &Options) -> bool {
-        match (self.full_at, self.things.last_mut()) {
-            (None, Some((_, Thing::Run(run)))) => run.take(activation, options),
+        match (self.full_at, self.list.last_mut()) {
+            (None, Some((_, Event::Run(run)))) => run.take(activation, options),
             (None, _) => return false,
             (Some(_), _) => {}
         }
@@ -182,11 +183,11 @@ impl Extractor {
         if events.must_be_known && !self.knows(tid) {
             return Some(0);
         }
-        for (before, thing) in events.things {
-            match thing {
-                Thing::Record(record) => self.record(&record),
-                Thing::Run(run) if self.run(tid, &run) => {}
-                Thing::Run(_) => return Some(before),
+        for (before, event) in events.list {
+            match event {
+                Event::Record(record) => self.record(&record),
+                Event::Run(run) if self.run(tid, &run) => {}
+                Event::Run(_) => return Some(before),
             }
         }
         events.full_at

@@ -89,14 +89,14 @@ fn model() -> Result<Outcome> {
     join(&trace, &file, &file, &[])?;
     // All readers of models show both.
     let shown = punctually([OsStr::new("show"), file.as_os_str()])?.stdout;
-    for said in [
+    for expected in [
         "Observed for 6.007 s on Linux",
         "sleep-abs",
         "Dataflow program rover",
         "650 events in 49.57 ms",
         "+0.049300 s",
     ] {
-        ensure!(shown.contains(said), "show does not say {said:?}: {shown}");
+        ensure!(shown.contains(expected), "show does not say {expected:?}: {shown}");
     }
     let html = directory.path().join("both.html");
     let mut pages = Vec::new();
@@ -108,14 +108,14 @@ fn model() -> Result<Outcome> {
     }
     let page = &pages[0];
     ensure!(*page == pages[1], "in another order it is another page");
-    for said in [
+    for expected in [
         "id=\"overview\"",
         "id=\"dataflow\"",
         "Release raster",
         "around the worst reaction time",
         "Observed</dt><dd>for 6.007 s",
     ] {
-        ensure!(page.contains(said), "the page lacks {said:?}");
+        ensure!(page.contains(expected), "the page lacks {expected:?}");
     }
     let compared = punctually([OsStr::new("compare"), file.as_os_str(), trace.as_os_str()])?.stdout;
     ensure!(compared.contains("cam → navi → moto"), "{compared}");
@@ -136,13 +136,13 @@ fn one_name() -> Result<Outcome> {
         run(show)
     };
     let navi = show("navi", &[])?.stdout;
-    for said in [
+    for expected in [
         "navi (thread ",
         "navi (task 1 of dataflow program rover)",
         "cam → navi → moto  reaction",
         "queued 20 µs, executed 150 µs",
     ] {
-        ensure!(navi.contains(said), "it does not say {said:?}: {navi}");
+        ensure!(navi.contains(expected), "it does not say {expected:?}: {navi}");
     }
     let cam = show("cam", &[])?.stdout;
     ensure!(
@@ -219,26 +219,26 @@ fn page() -> Result<Outcome> {
         Ok(ended.stdout)
     };
     let alone = page(&[&trace])?;
-    for said in [
+    for expected in [
         "Dataflow program rover",
         "End-to-end latency",
         "cam → navi → moto",
         "around the worst reaction time",
         "570 µs",
     ] {
-        ensure!(alone.contains(said), "the page lacks {said:?}");
+        ensure!(alone.contains(expected), "the page lacks {expected:?}");
     }
     ensure!(!alone.contains("id=\"overview\""), "a program alone has no threads");
     for folders in [[&*trace, &recording()], [&*recording(), &trace]] {
         let both = page(&folders)?;
-        for said in [
+        for expected in [
             "id=\"overview\"",
             "sleep-abs",
             "Release raster",
             "cam → navi → moto",
             "around the worst reaction time",
         ] {
-            ensure!(both.contains(said), "the page of {folders:?} lacks {said:?}");
+            ensure!(both.contains(expected), "the page of {folders:?} lacks {expected:?}");
         }
     }
     // By itself it stands beside what it is of.
@@ -295,8 +295,8 @@ pub fn of_one_time(directory: &Path, steps: &Path, trace: &Path) -> Result {
     report.arg(trace).arg(steps);
     let page = run(report)?;
     page.expect_code(0)?;
-    for said in ["id=\"overview\"", "id=\"flow-kernel\"", "Release raster"] {
-        ensure!(page.stdout.contains(said), "the page lacks {said:?}: {}", page.stderr);
+    for expected in ["id=\"overview\"", "id=\"flow-kernel\"", "Release raster"] {
+        ensure!(page.stdout.contains(expected), "the page lacks {expected:?}: {}", page.stderr);
     }
     let file = directory.join("both.perfetto-trace");
     for folders in [[steps, trace], [trace, steps]] {
@@ -304,8 +304,9 @@ pub fn of_one_time(directory: &Path, steps: &Path, trace: &Path) -> Result {
         timeline.arg(&file).args(folders);
         let ended = run(timeline)?;
         ended.expect_code(0)?;
-        let said = [" scheduler events; ", " executions, "].iter().all(|said| ended.stderr.contains(said));
-        ensure!(said, "it does not say that it shows both: {}", ended.all());
+        let names_both =
+            [" scheduler events; ", " executions, "].iter().all(|part| ended.stderr.contains(part));
+        ensure!(names_both, "it does not say that it shows both: {}", ended.all());
         let bytes = fs::read(&file)?;
         let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
         // What runs where no thread does, and a group of rows of the program.

@@ -106,12 +106,12 @@ fn found(folder: &Path, options: &[&str]) -> Result<Dataflow> {
     }
 }
 
-pub fn expect_error(ended: &Ended, code: i32, said: &[&str]) -> Result {
+pub fn expect_error(ended: &Ended, code: i32, expected: &[&str]) -> Result {
     ended.expect_code(code)?;
     ensure!(ended.stdout.is_empty(), "something was printed: {}", ended.all());
     ensure!(ended.stderr.lines().count() == 1, "more than a line: {}", ended.all());
-    for said in said {
-        ensure!(ended.stderr.contains(said), "it does not say {said:?}: {}", ended.all());
+    for expected in expected {
+        ensure!(ended.stderr.contains(expected), "it does not say {expected:?}: {}", ended.all());
     }
     Ok(())
 }
@@ -120,7 +120,7 @@ fn text() -> Result<Outcome> {
     let directory = directory()?;
     let ended = chains(&make_trace(directory.path())?, &[])?;
     ended.expect_code(0)?;
-    let said = [
+    let expected = [
         "Dataflow program rover (policy fifo, 2 executors): 650 events in",
         "cam        image        50  navi  never activates navi",
         "cam → navi → moto  reaction     50  500 µs",
@@ -129,9 +129,9 @@ fn text() -> Result<Outcome> {
          pushed on way",
     ];
     let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    for said in said {
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        ensure!(flat.contains(&said), "it does not say {said:?}: {}", ended.all());
+    for expected in expected {
+        let expected = expected.split_whitespace().collect::<Vec<_>>().join(" ");
+        ensure!(flat.contains(&expected), "it does not say {expected:?}: {}", ended.all());
     }
     Ok(Outcome::Completed)
 }

@@ -82,7 +82,7 @@ fn two_policies() -> Result<Outcome> {
     ended.expect_code(0)?;
     ensure!(ended.stderr.is_empty(), "it complains: {}", ended.all());
     let flat = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = [
+    let expected = [
         "10 runs in 2 configurations. The same in all: rover, Linux, 1 executor.",
         "cam fifo 100 µs 100 µs – 100 µs 100 µs 100 µs – 100 µs priority 100 µs 100 µs – 100 µs = 100 µs 100 \
          µs – 100 µs =",
@@ -92,8 +92,8 @@ fn two_policies() -> Result<Outcome> {
         "of the chain: priority with 162 µs; then fifo with 200 µs (▲ +23.5 %). Distinguishable from all \
          others.",
     ];
-    for said in said {
-        ensure!(flat.contains(said), "it does not say {said:?}: {}", ended.all());
+    for expected in expected {
+        ensure!(flat.contains(expected), "it does not say {expected:?}: {}", ended.all());
     }
     Ok(Outcome::Completed)
 }
@@ -179,7 +179,7 @@ fn refused() -> Result<Outcome> {
         (&[first, second], &["-o", "-", "--json"], 2, "both write to standard output"),
         (&[first, &empty], &[], 2, "has a dataflow program, and others have none"),
     ];
-    for (runs, options, code, said) in rows {
+    for (runs, options, code, expected) in rows {
         let ended = compare(runs, options)?;
         ended.expect_code(code)?;
         ensure!(
@@ -187,7 +187,7 @@ fn refused() -> Result<Outcome> {
             "more than a line: {}",
             ended.all()
         );
-        ensure!(ended.stderr.contains(said), "it does not say {said:?}: {}", ended.all());
+        ensure!(ended.stderr.contains(expected), "it does not say {expected:?}: {}", ended.all());
     }
     Ok(Outcome::Completed)
 }

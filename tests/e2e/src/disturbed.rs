@@ -25,7 +25,7 @@ struct Recorded {
     records: Vec<Record>,
     /// Each with the columns of its row.
     jobs: Vec<HashMap<String, String>>,
-    said: Value,
+    printed: Value,
 }
 
 impl Recorded {
@@ -43,13 +43,13 @@ impl Recorded {
         Ok(Recorded {
             records: records(&folder)?,
             jobs: rows(&std::fs::read_to_string(&list)?),
-            said: ended.report()?,
+            printed: ended.report()?,
         })
     }
 
     /// The numbers of a list that the workload printed.
     fn numbers(&self, name: &str) -> Vec<u64> {
-        self.said[name].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
+        self.printed[name].as_array().into_iter().flatten().filter_map(Value::as_u64).collect()
     }
 
     /// The jobs of thread `drv` at separators with this prefix, in order.

@@ -15,20 +15,20 @@ fn doctor() -> Result<(Ended, Value)> {
     let mut command = Command::new(binary());
     command.args(["doctor", "--json"]);
     let ended = run(command)?;
-    let said = ended.json()?;
-    Ok((ended, said))
+    let printed = ended.json()?;
+    Ok((ended, printed))
 }
 
-fn check<'a>(said: &'a Value, name: &str) -> Result<&'a Value> {
-    let mut checks = said["checks"].as_array().into_iter().flatten();
+fn check<'a>(printed: &'a Value, name: &str) -> Result<&'a Value> {
+    let mut checks = printed["checks"].as_array().into_iter().flatten();
     let found = checks.find(|check| check["name"].as_str().is_some_and(|found| found.starts_with(name)));
-    found.map_or_else(|| fail(format!("doctor does not say anything of {name}: {said}")), Ok)
+    found.map_or_else(|| fail(format!("doctor does not say anything of {name}: {printed}")), Ok)
 }
 
 /// Why function tracing does not work here according to `doctor`; `None` if it works.
 pub fn without_function_tracing() -> Result<Option<String>> {
-    let (_, said) = doctor()?;
-    let check = check(&said, "function tracing")?;
+    let (_, printed) = doctor()?;
+    let check = check(&printed, "function tracing")?;
     Ok((check["verdict"] != "works")
         .then(|| format!("no function tracing: {}", check["detail"].as_str().unwrap_or_default())))
 }
@@ -36,8 +36,9 @@ pub fn without_function_tracing() -> Result<Option<String>> {
 /// Whether, according to `doctor`, this kernel skips function tracing programs when it preempts threads in
 /// them. Punctual then uses tracepoints by default.
 pub fn skips_functions() -> bool {
-    let said = doctor().and_then(|(_, said)| Ok(check(&said, "function tracing")?["detail"].to_string()));
-    said.is_ok_and(|detail| detail.contains("skips it for others"))
+    let printed =
+        doctor().and_then(|(_, printed)| Ok(check(&printed, "function tracing")?["detail"].to_string()));
+    printed.is_ok_and(|detail| detail.contains("skips it for others"))
 }
 
 /// Whether a short observation with this way of attaching finds the workload.
@@ -53,14 +54,14 @@ fn works(attach: &str) -> Result<(bool, Ended)> {
 }
 
 fn tracepoints() -> Result<Outcome> {
-    let (doctor, said) = doctor()?;
+    let (doctor, printed) = doctor()?;
     let (works, ended) = works("tracepoint")?;
-    let claimed = check(&said, "tracepoints")?["verdict"] == "works"
-        && said["extraction"] == true
+    let claimed = check(&printed, "tracepoints")?["verdict"] == "works"
+        && printed["extraction"] == true
         && doctor.code == Some(0);
     ensure!(
         claimed == works,
-        "doctor says {said}, but observing through tracepoints came to: {}",
+        "doctor says {printed}, but observing through tracepoints came to: {}",
         ended.all()
     );
     Ok(Outcome::Completed)
@@ -79,8 +80,8 @@ fn function_tracing() -> Result<Outcome> {
 }
 
 fn latency() -> Result<Outcome> {
-    let (_, said) = doctor()?;
-    let check = check(&said, "scheduling latency")?;
+    let (_, printed) = doctor()?;
+    let check = check(&printed, "scheduling latency")?;
     let mut command = Command::new(binary());
     command.args(["latency", "--quiet", "--json", "--for", "1"]);
     let ended = run(command)?;

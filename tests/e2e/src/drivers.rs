@@ -182,12 +182,12 @@ fn every_driver_has_a_row() -> Result<Outcome> {
 
 /// A driver's report.
 struct Done {
-    said: Value,
+    printed: Value,
 }
 
 impl Done {
     fn number(&self, field: &str) -> Result<u64> {
-        self.said[field].as_u64().map_or_else(|| fail(format!("the driver does not say {field}")), Ok)
+        self.printed[field].as_u64().map_or_else(|| fail(format!("the driver does not say {field}")), Ok)
     }
 }
 
@@ -205,10 +205,10 @@ fn check_row(row: &Row) -> Result<Outcome> {
         let path = workload("drivers");
         let observed =
             observe(&[], &[&path, "run", row.driver, "--period-us", period_us(row.driver), "--jobs", "50"])?;
-        let done = Done { said: observed.ended.report()? };
+        let done = Done { printed: observed.ended.report()? };
         (observed, done)
     };
-    if let Some(reason) = done.said["skip"].as_str() {
+    if let Some(reason) = done.printed["skip"].as_str() {
         return skip(format!("{}: {reason}", row.driver));
     }
     observed.explain(observed.ended.expect_code(0))?;
@@ -241,7 +241,7 @@ fn check_task(row: &Row, done: &Done, task: &Task) -> Result {
     ensure!(covers, "the task does not cover all that the driver did");
     let same = task.streams.iter().filter(|stream| stream.separator.call.name() == row.call).count();
     ensure!(same == 1, "{same} streams of {}, expected one", row.call);
-    if let Some(forbidden) = done.said["forbidden"].as_str() {
+    if let Some(forbidden) = done.printed["forbidden"].as_str() {
         let found = task.streams.iter().find(|stream| stream.separator.call.name().starts_with(forbidden));
         ensure!(
             found.is_none(),
@@ -338,7 +338,7 @@ fn check_source(done: &Done, model: &TimingModel) -> Result {
         return fail("src has no stream of clock_nanosleep");
     };
     // It also sleeps in between, until `drv` has the lock.
-    if done.said["call"] == "futex_lock_pi" {
+    if done.printed["call"] == "futex_lock_pi" {
         return Ok(());
     }
     let period = stream.arrival.periodic.as_ref().map_or(0, |periodic| periodic.period_ns.ns());

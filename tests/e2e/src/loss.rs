@@ -45,8 +45,8 @@ fn stopped_reader() -> Result<Outcome> {
     let ended = reader.end()?;
     ensure!(matches!(ended.code, Some(0 | 1)), "{}", ended.all());
     ensure!(file.exists(), "no model was written: {}", ended.all());
-    let said = format!("{}{}", ended.stdout, ended.stderr).to_lowercase();
-    ensure!(said.contains("lost"), "records were lost and the output does not say so: {}", ended.all());
+    let printed = format!("{}{}", ended.stdout, ended.stderr).to_lowercase();
+    ensure!(printed.contains("lost"), "records were lost and the output does not say so: {}", ended.all());
     let rounds = ended.report()?["rounds"].as_u64().unwrap_or(0);
     check_gap(&read(&file)?, rounds)?;
     Ok(Outcome::Completed)

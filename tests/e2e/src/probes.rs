@@ -106,10 +106,10 @@ fn own_executor() -> Result<Outcome> {
     let Some(events) = events(&folder)? else { return skip("there is no babeltrace2 here") };
     // `instances: cam1 11 cam2 13 …`
     // On a busy machine, a line before it says that the timer was late.
-    let Some(said) = ended.stdout.lines().find_map(|line| line.strip_prefix("instances: ")) else {
+    let Some(printed) = ended.stdout.lines().find_map(|line| line.strip_prefix("instances: ")) else {
         return fail(ended.all());
     };
-    let words: Vec<&str> = said.split_whitespace().collect();
+    let words: Vec<&str> = printed.split_whitespace().collect();
     ensure!(words.len() == 14, "{}", ended.all());
     for pair in words.chunks(2) {
         for kind in ["activation", "start", "stop"] {
@@ -200,7 +200,7 @@ fn plausible_offsets() -> Result<Outcome> {
         ),
         (&ours, "u16 at arg0+2", "a channel is called \"map\" and \"image\""),
     ];
-    for (number, (text, id, said)) in rows.into_iter().enumerate() {
+    for (number, (text, id, expected)) in rows.into_iter().enumerate() {
         let folder = directory.path().join(number.to_string());
         std::fs::create_dir(&folder)?;
         ensure!(text.contains("id = \"arg0\""), "the file is another one now");
@@ -209,8 +209,8 @@ fn plausible_offsets() -> Result<Outcome> {
         ended.expect_code(4)?;
         ensure!(ended.stdout == "navi 100, moto 100\n", "{}", ended.all());
         ensure!(
-            ended.stderr.contains(said) && ended.stderr.contains("do not trust the trace"),
-            "it does not say {said:?}: {}",
+            ended.stderr.contains(expected) && ended.stderr.contains("do not trust the trace"),
+            "it does not say {expected:?}: {}",
             ended.all()
         );
     }
@@ -260,15 +260,15 @@ fn wrong_names() -> Result<Outcome> {
         // The number of the construction: nothing, 1, 2.
         ("string at arg0", "the name of 2 channels is not UTF-8 text"),
     ];
-    for (number, (place, said)) in rows.into_iter().enumerate() {
+    for (number, (place, expected)) in rows.into_iter().enumerate() {
         let folder = directory.path().join(number.to_string());
         std::fs::create_dir(&folder)?;
         let file = write(&folder, "wrong.toml", &ours.replace("string at arg0+8", place))?;
         let (_, ended) = record(&folder, &[&file], &[], &[&program, "100"])?;
         ended.expect_code(0)?;
         ensure!(
-            ended.stderr.contains(said) && ended.stderr.contains(": 900 events."),
-            "it does not say {said:?}: {}",
+            ended.stderr.contains(expected) && ended.stderr.contains(": 900 events."),
+            "it does not say {expected:?}: {}",
             ended.all()
         );
         ensure!(!ended.stderr.contains("the id could not"), "it is not the id: {}", ended.all());
@@ -298,9 +298,9 @@ fn join() -> Result<Outcome> {
     for (probes, expected) in [(&["punctual-flow"][..], false), (&["punctual-flow", &of_program][..], true)] {
         let (folder, ended) = record(directory.path(), probes, &["--force"], &[&program, "100"])?;
         ended.expect_code(0)?;
-        let said = "declared but not in the trace: imgae ─► navi (no such channel); channels seen: map, \
+        let phrase = "declared but not in the trace: imgae ─► navi (no such channel); channels seen: map, \
                     image, pose\n";
-        ensure!(ended.stderr.contains(said) == expected, "{}", ended.all());
+        ensure!(ended.stderr.contains(phrase) == expected, "{}", ended.all());
         let mut chains = punctual(["chains", "--json"]);
         chains.arg(&folder);
         let ended = run(chains)?;
@@ -381,12 +381,12 @@ fn files() -> Result<Outcome> {
         ),
         ([&of_program, &program], 5, "give the file of its framework too"),
     ];
-    for (words, code, said) in rows {
+    for (words, code, expected) in rows {
         let ended = check(&words)?;
         ended.expect_code(code)?;
         ensure!(
-            ended.stderr.contains(said) && ended.stderr.lines().count() == 1,
-            "it does not say {said:?}: {}",
+            ended.stderr.contains(expected) && ended.stderr.lines().count() == 1,
+            "it does not say {expected:?}: {}",
             ended.all()
         );
     }

@@ -569,14 +569,14 @@ fn disk_full() -> Result<Outcome> {
             replay.arg(&list).arg(&folder);
             let ended = run(replay)?;
             ended.expect_code(5)?;
-            let said = format!(
+            let beginning = format!(
                 "punctual: {}: cannot write the job list: no space left on device; make room",
                 list.display()
             );
             let last = ended.stderr.lines().last().unwrap_or_default();
             ensure!(
-                last.starts_with(&said) && !last.contains(".punctual-"),
-                "expected {said}: {}",
+                last.starts_with(&beginning) && !last.contains(".punctual-"),
+                "expected {beginning}: {}",
                 ended.all()
             );
         }

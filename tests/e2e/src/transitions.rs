@@ -162,11 +162,11 @@ fn rename() -> Result<Outcome> {
 
 fn fork() -> Result<Outcome> {
     let observed = watch(&[], "fork")?;
-    let said = observed.ended.long_report()?;
+    let printed = observed.ended.long_report()?;
     for (index, name) in ["parent", "child", "grandchild"].into_iter().enumerate() {
         let task = observed.explain(only_task(&observed.model, name))?;
         observed.explain(jobs(task, JOBS))?;
-        let ids = (said["phases"][index]["pid"].as_u64(), said["phases"][index]["tid"].as_u64());
+        let ids = (printed["phases"][index]["pid"].as_u64(), printed["phases"][index]["tid"].as_u64());
         ensure!(
             ids == (Some(task.pid.into()), Some(task.tid.into())),
             "{name} has pid and tid {ids:?}, not {} and {}",

@@ -203,7 +203,7 @@ mod tests {
         let flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", include, "-o"];
         let compiled = Command::new("cc").args(flags).arg(&program).arg(&source).output().unwrap();
         assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-        let said = Command::new(&program).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&said.stdout), here);
+        let printed = Command::new(&program).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&printed.stdout), here);
     }
 }

@@ -57,14 +57,14 @@ fn threads_are_scheduled_as_an_object_says() {
     // A shorter period comes: the other thread moves down, without being asked for.
     let short = client.schedule(every(20), fast.tid());
     assert_eq!((seen(fast.tid()).1, seen(slow.tid()).1), (9, 8));
-    let (error, said) = client.fail("CreateSpec", json!({ "parameters": every(30) }));
+    let (error, details) = client.fail("CreateSpec", json!({ "parameters": every(30) }));
     assert_eq!(error, "NotAdmitted");
     assert!(
-        said["reasons"][0]
+        details["reasons"][0]
             .as_str()
             .unwrap()
             .starts_with("harmonic: harmonic test: on processor 0 its period neither divides"),
-        "{said}"
+        "{details}"
     );
     client.ask("ReleaseSpec", json!({ "spec": short }));
     assert_eq!((seen(fast.tid()).0, seen(slow.tid()).1), (OTHER, 9));
@@ -100,12 +100,12 @@ fn an_object_that_cannot_be_loaded_changes_nothing() {
     client.schedule(every(40), sleeper.tid());
     fs::set_permissions(&object, Permissions::from_mode(0o666)).unwrap();
     daemon.reload(&config);
-    let said =
+    let printed =
         client.ask("GetStatus", json!({}))["last_reload_error"].as_str().unwrap_or_default().to_owned();
     assert!(
-        said.contains("plugin 'harmonic' cannot be made")
-            && said.contains("is writable by others (mode 666)"),
-        "{said}"
+        printed.contains("plugin 'harmonic' cannot be made")
+            && printed.contains("is writable by others (mode 666)"),
+        "{printed}"
     );
     assert_eq!(seen(sleeper.tid()).1, 9);
 }

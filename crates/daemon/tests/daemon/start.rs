@@ -17,15 +17,15 @@ pub const TESTS: &[(&str, fn())] = &[
 
 fn output(mut command: Command) -> (Output, String) {
     let output = command.stderr(Stdio::piped()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output, said)
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output, printed)
 }
 
 fn a_second_daemon_refuses() {
     let daemon = Daemon::start(PLUGINS);
-    let (refused, said) = output(daemon.command());
+    let (refused, printed) = output(daemon.command());
     assert_eq!(refused.status.code(), Some(1));
-    assert!(said.contains(": another punctuald uses it"), "{said}");
+    assert!(printed.contains(": another punctuald uses it"), "{printed}");
     let mut elsewhere = daemon.command();
     elsewhere.arg("--state").arg(daemon.path("other-state"));
     // The last one of two is what counts on other command lines; here, two are an error.
@@ -38,9 +38,9 @@ fn a_second_daemon_refuses() {
         .arg(daemon.socket())
         .arg("--state")
         .arg(daemon.path("other-state"));
-    let (refused, said) = output(elsewhere);
+    let (refused, printed) = output(elsewhere);
     assert_eq!(refused.status.code(), Some(1));
-    assert!(said.contains("answers at"), "{said}");
+    assert!(printed.contains("answers at"), "{printed}");
     daemon.connect().ask("Ping", json!({}));
 }
 
@@ -52,9 +52,9 @@ fn a_stale_socket_is_replaced_and_a_file_is_not() {
     daemon.connect().ask("Ping", json!({}));
     assert!(daemon.stop().success());
     std::fs::write(daemon.socket(), "mine").unwrap();
-    let (refused, said) = output(daemon.command());
+    let (refused, printed) = output(daemon.command());
     assert_eq!(refused.status.code(), Some(1));
-    assert!(said.contains("is not a socket; not replacing it"), "{said}");
+    assert!(printed.contains("is not a socket; not replacing it"), "{printed}");
     assert_eq!(std::fs::read_to_string(daemon.socket()).unwrap(), "mine");
 }
 
@@ -67,14 +67,14 @@ fn configurations_are_checked() {
     };
     assert_eq!(check(&daemon).0.status.code(), Some(0));
     daemon.write("punctuald.toml", "[[plugin]]\nname = \"A\"\nkind = \"XX\"\n");
-    let (wrong, said) = check(&daemon);
+    let (wrong, printed) = check(&daemon);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(said.contains("punctuald.toml:3"), "{said}");
+    assert!(printed.contains("punctuald.toml:3"), "{printed}");
     daemon.write("punctuald.toml", PLUGINS);
     daemon.write("rules.conf", "nonsense\n");
-    let (wrong, said) = check(&daemon);
+    let (wrong, printed) = check(&daemon);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(said.contains("rules.conf:1"), "{said}");
+    assert!(printed.contains("rules.conf:1"), "{printed}");
 }
 
 fn a_service_manager_may_hand_over_the_socket() {

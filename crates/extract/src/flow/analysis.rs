@@ -54,11 +54,11 @@ enum Running {
 impl<'a> Analysis<'a> {
     /// An analysis of a trace with this graph.
     pub fn new(graph: &'a Graph, chains: &'a Chains, options: &Options) -> Analysis<'a> {
-        let inputs = Inputs::of(graph);
+        let inputs = Inputs::by_task(graph);
         let mut tree = Tree::new(graph, chains, &inputs);
         let tasks = Tasks::new(graph, &mut tree, inputs, options.curve_horizon);
         let inbox = |node: &Node| {
-            let inputs = &tasks.of(node.task).inputs;
+            let inputs = &tasks.state(node.task).inputs;
             Inbox::new(inputs.registers, inputs.counters.len())
         };
         let inboxes = tree.nodes.iter().map(inbox).collect();
@@ -177,7 +177,7 @@ impl<'a> Analysis<'a> {
         );
         for way in ways.iter().filter(|way| way.channel == event.object) {
             let carry = &carries[way.from_slot];
-            let behind = self.tasks.of(self.paths.tree.nodes[way.node].task);
+            let behind = self.tasks.state(self.paths.tree.nodes[way.node].task);
             // The newest datum stays, for whatever reason.
             let busy = behind.busy.until(event.at).filter(|_| !matches!(way.place, Place::Newest(_)));
             let window = Window::of(carry, start, event.at, event.object, busy);
@@ -196,7 +196,8 @@ impl<'a> Analysis<'a> {
     #[cold]
     fn push_unknown(&mut self, event: &Event) {
         let tasks = &self.tasks;
-        let counted = |task: u16, counter: usize| tasks.of(task).inputs.counters[counter].place(event.number);
+        let counted =
+            |task: u16, counter: usize| tasks.state(task).inputs.counters[counter].place(event.number);
         self.paths.put_unknown(event.object, counted);
     }
 

@@ -51,7 +51,7 @@ pub struct Activated {
 
 impl Inputs {
     /// The inputs of each task with connections.
-    pub fn of(graph: &Graph) -> BTreeMap<u16, Inputs> {
+    pub fn by_task(graph: &Graph) -> BTreeMap<u16, Inputs> {
         let mut found: BTreeMap<u16, Inputs> = BTreeMap::new();
         for (channel, tasks) in &graph.activates {
             for task in tasks.keys() {

@@ -70,7 +70,7 @@ impl Tasks {
 
     /// The task with this number, which the graph has.
     #[inline]
-    pub fn of(&self, number: u16) -> &TaskState {
+    pub fn state(&self, number: u16) -> &TaskState {
         &self.states[self.indices[usize::from(number)] as usize]
     }
 

@@ -141,7 +141,7 @@ fn inconsistent_values_are_refused_with_their_place() {
         ("/dataflow/chains/0/age/worst/from_ns", json!(99), "age.worst"),
     ];
     assert!(file().pointer(worst).is_some());
-    for (place, value, said) in rows {
+    for (place, value, expected) in rows {
         let mut file = file();
         let (parent, name) = place.rsplit_once('/').expect(place);
         match file.pointer_mut(parent).expect(place) {
@@ -149,7 +149,7 @@ fn inconsistent_values_are_refused_with_their_place() {
             list => list[name.parse::<usize>().expect(place)] = value,
         }
         let error = TimingModel::from_json(&file.to_string()).expect_err(place).to_string();
-        assert!(error.contains(said), "{place}: {error}");
+        assert!(error.contains(expected), "{place}: {error}");
     }
 }
 

@@ -339,7 +339,7 @@ at = "return"
 
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
-        for (from, to, line, said) in [
+        for (from, to, line, expected) in [
             ("event = \"push\"", "event = \"shove\"", 4, "expected push, activation, start or stop"),
             ("u32 at arg0+8", "u32 at arg9+8", 6, "arg0 to arg5"),
             ("u32 at arg0+8", "i32 at arg0+8", 6, "u8, u16, u32 or u64"),
@@ -360,10 +360,10 @@ at = "return"
         ] {
             let text = FILE.replacen(from, to, 1);
             let (at, what) = parse(&text).expect_err(to);
-            assert!(what.contains(said), "{to}: {what}");
+            assert!(what.contains(expected), "{to}: {what}");
             assert_eq!(at, line, "{to}: {what}");
         }
-        for (connection, said) in [
+        for (connection, expected) in [
             ("channel = \"\"\ntask = \"t\"", "names none"),
             ("channel = \"c\"", "missing field `task`"),
             ("channel = \"c\"\ntask = \"t\"\nthreshold = 0", "one push at least"),
@@ -372,7 +372,7 @@ at = "return"
         ] {
             let (line, what) =
                 ProbeFile::parse(format!("[[connection]]\n{connection}\n").as_bytes()).expect_err(connection);
-            assert!(what.contains(said), "{connection}: {what}");
+            assert!(what.contains(expected), "{connection}: {what}");
             assert!(line <= 4, "{connection}: line {line}");
         }
     }

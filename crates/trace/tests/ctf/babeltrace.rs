@@ -17,10 +17,10 @@ pub fn babeltrace(folder: &Path, arguments: &[&str]) -> Option<Vec<String>> {
             return None;
         }
     };
-    let said = String::from_utf8_lossy(&output.stderr);
+    let printed = String::from_utf8_lossy(&output.stderr);
     // Of lost records it is to warn, and of nothing else.
-    let said: Vec<&str> = said.lines().filter(|line| !line.contains("Tracer discarded")).collect();
-    assert!(output.status.success() && said.is_empty(), "{said:?}");
+    let printed: Vec<&str> = printed.lines().filter(|line| !line.contains("Tracer discarded")).collect();
+    assert!(output.status.success() && printed.is_empty(), "{printed:?}");
     Some(String::from_utf8(output.stdout).expect("UTF-8").lines().map(str::to_owned).collect())
 }
 

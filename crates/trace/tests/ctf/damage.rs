@@ -124,10 +124,10 @@ fn missing_packets_and_files_are_counted() {
     let left = without_known(&read_all(&reader)).len();
     let [damage] = &reader.damage()[..] else { panic!("{:?}", reader.damage()) };
     assert_eq!((damage.file(), damage.offset()), ("stream_3", 0));
-    let said = damage.to_string();
+    let printed = damage.to_string();
     assert!(
-        said.contains(&format!("with {} activations", all - left)) && said.contains("no stream_2"),
-        "{said}"
+        printed.contains(&format!("with {} activations", all - left)) && printed.contains("no stream_2"),
+        "{printed}"
     );
     assert_eq!(reader.dropped().packets, 0);
 }

@@ -3,9 +3,9 @@
 /// Says that a test cannot run here: past the harness, which hides what passing tests print. `scripts/test`
 /// counts these lines.
 macro_rules! skipped {
-    ($($said:tt)*) => {{
+    ($($message:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "\nSKIPPED: {}", format_args!($($said)*));
+        let _ = writeln!(std::io::stderr(), "\nSKIPPED: {}", format_args!($($message)*));
     }};
 }
 

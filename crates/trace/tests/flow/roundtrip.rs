@@ -127,9 +127,9 @@ fn causes_come_before_what_they_cause() {
 #[test]
 fn folders_that_are_not_traces_are_identified() {
     let scratch = tempfile::tempdir().unwrap();
-    let refused = |path: &std::path::Path, said: &str| {
+    let refused = |path: &std::path::Path, expected: &str| {
         let error = Reader::open(path).map(|_| ()).unwrap_err();
-        assert!(error.to_string().contains(said), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
         error.kind()
     };
     assert_eq!(refused(&scratch.path().join("none"), "no such file"), ErrorKind::NotFound);
@@ -141,13 +141,13 @@ fn folders_that_are_not_traces_are_identified() {
         .find(|path| path.join("metadata").is_file());
     assert_eq!(refused(&recording.unwrap(), "it is a recording of threads"), ErrorKind::NotATrace);
     let file = scratch.path().join("file");
-    for (text, said) in [
+    for (text, expected) in [
         ("{\n}", "a file of JSON"),
         ("PERFILE2", "a file of perf"),
         ("abc", "a file, and a trace is a folder"),
     ] {
         std::fs::write(&file, text).unwrap();
-        assert_eq!(refused(&file, said), ErrorKind::NotATrace);
+        assert_eq!(refused(&file, expected), ErrorKind::NotATrace);
     }
     let folder = scratch.path().join("lttng");
     std::fs::create_dir(&folder).unwrap();

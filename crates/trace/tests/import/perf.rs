@@ -93,7 +93,7 @@ fn a_recording_with_a_known_truth() {
     assert_eq!(imported.until, at(201_310));
     for note in ["arrivals are not known", "perf's own clock", "sum of the stretches", "taken as FIFO"] {
         assert_eq!(
-            imported.notes.iter().filter(|said| said.contains(note)).count(),
+            imported.notes.iter().filter(|printed| printed.contains(note)).count(),
             1,
             "{note}: {:?}",
             imported.notes

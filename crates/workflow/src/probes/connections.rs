@@ -1,6 +1,6 @@
 //! Connections, which a probes file declares by name, in a trace, which numbers channels and tasks.
 
-use super::doubts::what;
+use super::doubts::noun;
 use punctual_observe::flow::Declared;
 use punctual_trace::flow::{About, Connection, Input};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub fn unseen(declared: &[Declared], about: &About) -> Option<String> {
         if is_meant && !names.is_empty() {
             let more = if names.len() > LISTED { ", …" } else { "" };
             let names: Vec<&str> = names.values().map(String::as_str).take(LISTED).collect();
-            text.push_str(&format!("; {}s seen: {}{more}", what(channel), names.join(", ")));
+            text.push_str(&format!("; {}s seen: {}{more}", noun(channel), names.join(", ")));
         }
     }
     (!unseen.is_empty()).then_some(text)
@@ -47,8 +47,8 @@ fn number(names: &BTreeMap<u16, String>, channel: bool, name: &str) -> Result<u1
     let mut numbers = names.iter().filter(|(_, known)| *known == name).map(|(number, _)| *number);
     match (numbers.next(), numbers.next()) {
         (Some(number), None) => Ok(number),
-        (None, _) => Err((channel, format!("no such {}", what(channel)))),
-        (Some(_), Some(_)) => Err((channel, format!("several {}s have this name", what(channel)))),
+        (None, _) => Err((channel, format!("no such {}", noun(channel)))),
+        (Some(_), Some(_)) => Err((channel, format!("several {}s have this name", noun(channel)))),
     }
 }
 

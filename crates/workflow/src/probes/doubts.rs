@@ -129,7 +129,7 @@ impl Doubts {
         self.no_text[which] += u64::from(is_first && !is_text(text));
         if let Some(before) = before.filter(|before| *before != text) {
             self.two_names
-                .get_or_insert_with(|| [what(channel).to_owned(), before.to_owned(), text.to_owned()]);
+                .get_or_insert_with(|| [noun(channel).to_owned(), before.to_owned(), text.to_owned()]);
         }
     }
 
@@ -192,7 +192,7 @@ impl Doubts {
             let text = format!(
                 "{} of {}s could not be read; ids are shown instead: is the name of these probes elsewhere?",
                 counted(count, "name"),
-                what(channel)
+                noun(channel)
             );
             say(false, text);
         }
@@ -200,7 +200,7 @@ impl Doubts {
             let text = format!(
                 "the name of {} is not UTF-8 text; ids are shown instead: is the name of these probes \
                  elsewhere?",
-                counted(count, what(channel))
+                counted(count, noun(channel))
             );
             say(false, text);
         }
@@ -214,7 +214,7 @@ impl Doubts {
                 let text = format!(
                     "no id of {} consists of characters, although the file has name = \"id\": is the id of \
                      these probes elsewhere?",
-                    counted(seen as u64, what(channel))
+                    counted(seen as u64, noun(channel))
                 );
                 say(false, text);
             }
@@ -234,7 +234,7 @@ impl Doubts {
 
     /// Whether all objects have one id, although it was read at several addresses.
     fn one_for_all(&self, channel: bool, file: &ProbeFile) -> Option<String> {
-        let (kind, what, objects) = (kind(channel), what(channel), &self.objects[usize::from(!channel)]);
+        let (kind, what, objects) = (kind(channel), noun(channel), &self.objects[usize::from(!channel)]);
         let seen = objects.iter().filter(|object| object.events > 0).count();
         let places = self.places(kind, file);
         (seen == 1 && places >= 2).then(|| {
@@ -249,7 +249,7 @@ impl Doubts {
 
     /// Whether what is read as ids may be ids. If not, further checks are pointless.
     fn identities(&self, channel: bool, file: &ProbeFile, say: &mut dyn FnMut(bool, String)) -> bool {
-        let (kind, what, which) = (kind(channel), what(channel), usize::from(!channel));
+        let (kind, what, which) = (kind(channel), noun(channel), usize::from(!channel));
         let objects = &self.objects[which];
         let seen = objects.iter().filter(|object| object.events > 0).count();
         let once = objects.iter().filter(|object| object.events == 1).count();
@@ -351,7 +351,7 @@ fn kind(channel: bool) -> Kind {
     if channel { Kind::Push } else { Kind::Activation }
 }
 
-pub fn what(channel: bool) -> &'static str {
+pub fn noun(channel: bool) -> &'static str {
     if channel { "channel" } else { "task" }
 }
 

@@ -1,7 +1,7 @@
 //! Writes events seen from outside a program to a trace: threads become producers, identities numbers.
 
 use super::connections;
-use super::doubts::{Doubts, Event, Finding, is_text, what};
+use super::doubts::{Doubts, Event, Finding, is_text, noun};
 use crate::error::{Error, Result};
 use crate::platform;
 use punctual_observe::flow::{Counted, Name, ProbeFile, Seen};
@@ -127,7 +127,7 @@ impl<'a> Recorder<'a> {
     }
 
     fn object(&mut self, channel: bool, id: u64) -> Result<u16> {
-        let (which, what) = (usize::from(!channel), what(channel));
+        let (which, what) = (usize::from(!channel), noun(channel));
         if let Some(&number) = self.objects[which].get(&id) {
             return Ok(number);
         }

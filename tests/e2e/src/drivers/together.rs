@@ -30,7 +30,7 @@ pub fn wanted() -> bool {
 /// The results of all drivers.
 struct All {
     observed: Observed,
-    said: BTreeMap<String, String>,
+    printed: BTreeMap<String, String>,
 }
 
 /// The part of the observation about one driver, and the driver's report.
@@ -39,10 +39,10 @@ pub fn observed(driver: &str) -> Result<(Observed, Done)> {
     let all = ALL.get_or_init(|| observe_all().map_err(|failure| failure.message));
     let all = all.as_ref().or_else(|message| fail(format!("the observation of all drivers: {message}")))?;
     let ended = &all.observed.ended;
-    let stdout = all.said.get(driver).cloned().unwrap_or_default();
+    let stdout = all.printed.get(driver).cloned().unwrap_or_default();
     let ended = Ended { code: ended.code, stdout, stderr: ended.stderr.clone() };
-    let done = Done { said: ended.report()? };
-    let pid = done.said["pid"].as_u64();
+    let done = Done { printed: ended.report()? };
+    let pid = done.printed["pid"].as_u64();
     let mut model = all.observed.model.clone();
     if let Some(threads) = &mut model.threads {
         threads.tasks.retain(|task| Some(u64::from(task.pid)) == pid);
@@ -57,9 +57,9 @@ fn observe_all() -> Result<All> {
     let mut command = vec!["sh", "-c", SCRIPT, "sh", &path, &folder, AT_A_TIME];
     command.extend(drivers.iter().flat_map(|driver| [driver.as_str(), period_us(driver)]));
     let observed = observe(&[], &command)?;
-    let mut said = BTreeMap::new();
+    let mut printed = BTreeMap::new();
     for driver in &drivers {
-        said.insert(driver.clone(), std::fs::read_to_string(directory.path().join(driver))?);
+        printed.insert(driver.clone(), std::fs::read_to_string(directory.path().join(driver))?);
     }
-    Ok(All { observed, said })
+    Ok(All { observed, printed })
 }

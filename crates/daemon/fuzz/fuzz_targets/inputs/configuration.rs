@@ -19,10 +19,10 @@ pub fn read(data: &[u8]) {
     match parse(text) {
         Err(error) => {
             assert!(!error.0.is_empty());
-            error.0.iter().for_each(|problem| said(problem, text));
+            error.0.iter().for_each(|problem| check(problem, text));
         }
         Ok((mut config, warnings)) => {
-            warnings.iter().for_each(|problem| said(problem, text));
+            warnings.iter().for_each(|problem| check(problem, text));
             makes_sense(&config, &machine);
             // Which group has a number is another question.
             config.socket.group = None;
@@ -34,7 +34,7 @@ pub fn read(data: &[u8]) {
 }
 
 /// A problem is one line that names a place in the text.
-fn said(problem: &Problem, text: &str) {
+fn check(problem: &Problem, text: &str) {
     assert!(!problem.message.is_empty() && problem.to_string().starts_with(PATH));
     assert!(!problem.message.contains('\n'), "{problem}");
     if let Some((line, column)) = problem.at {

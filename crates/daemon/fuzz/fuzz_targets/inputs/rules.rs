@@ -43,10 +43,10 @@ pub fn read(data: &[u8]) {
     match parse(text, None) {
         Err(problems) => {
             assert!(!problems.is_empty());
-            problems.iter().for_each(|problem| said(problem, lines));
+            problems.iter().for_each(|problem| check(problem, lines));
         }
         Ok((rules, warnings)) => {
-            warnings.iter().for_each(|problem| said(problem, lines));
+            warnings.iter().for_each(|problem| check(problem, lines));
             assert!(rules.rules().len() <= lines);
             means_what_it_shows(&rules);
             for who in [user(1, 101), user(2, 102), user(7, 100)] {
@@ -70,7 +70,7 @@ fn user(number: u32, group: u32) -> Who {
 }
 
 /// A problem is one line that names one of the text.
-fn said(problem: &Problem, lines: usize) {
+fn check(problem: &Problem, lines: usize) {
     assert!(!problem.message.is_empty() && problem.to_string().starts_with(PATH));
     assert!(!problem.message.contains('\n'), "{problem}");
     assert!(problem.at.is_some_and(|(line, column)| (1..=lines).contains(&line) && column == 0), "{problem}");

@@ -229,8 +229,9 @@ mod tests {
             "policy": "SCHED_OTHER", "affinity_mask": null, "last_event_time": null,
             "first_event_time": {"boottime_ns": 1_000, "iso8601": "1970-01-01T00:00:01.000000000Z"}}));
         let task = infos.task(41, Instant::from_ns(5), None);
-        let said = (task.pid, task.name.as_str(), task.command.as_str(), task.policy, task.affinity.as_str());
-        assert_eq!(said, (40, UNKNOWN, UNKNOWN, Policy::Other, ""));
+        let known =
+            (task.pid, task.name.as_str(), task.command.as_str(), task.policy, task.affinity.as_str());
+        assert_eq!(known, (40, UNKNOWN, UNKNOWN, Policy::Other, ""));
         assert_eq!(infos.clock_zero(), Some(999_999_000));
         let deadline = json!({"SCHED_DEADLINE": {"runtime": 1, "period": 3, "deadline": 2}});
         let later = Infos { policy: deadline, ..infos.clone() };
