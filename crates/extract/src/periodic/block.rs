@@ -1,4 +1,5 @@
-//! Releases in a row, and the set of some of their places: what gaps, late releases and layers are looked for in.
+//! Releases in a row, and the set of some of their places: what gaps, late releases and layers are looked for
+//! in.
 
 use crate::periodic::score::REACH;
 

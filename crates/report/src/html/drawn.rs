@@ -1,6 +1,6 @@
 //! What the sections of the page are drawn from, and what its head says.
 
-use super::flow::States;
+use super::flow::states::States;
 use super::jobs::Jobs;
 use punctual_model::TimingModel;
 

@@ -6,7 +6,7 @@ mod chains;
 mod graph;
 mod kernel;
 mod layout;
-mod states;
+pub(crate) mod states;
 mod tasks;
 
 pub use states::States;
