@@ -1,6 +1,7 @@
 //! A processor with its bounds: the rows of its figures, and what its parts are called.
 
 use crate::figures::{Note, some};
+use crate::number::agreeing;
 use crate::visible;
 use punctual_latency::{Bounds, InterruptModel, NoBound, Outcome};
 use punctual_model::latency::{
@@ -42,11 +43,12 @@ impl<'a> Analysed<'a> {
     /// What was missed on it.
     pub fn losses(&self) -> Vec<Note> {
         let cpu = self.processor;
+        let count = |number, one, several| (number, agreeing(number, one, several));
         some(&[
-            (cpu.skipped_events, "events missed"),
-            (cpu.lost_records, "records lost"),
-            (cpu.went_offline, "times offline"),
-            (cpu.negative_durations, "negative durations"),
+            count(cpu.skipped_events, "event missed", "events missed"),
+            count(cpu.lost_records, "record lost", "records lost"),
+            count(cpu.went_offline, "time offline", "times offline"),
+            count(cpu.negative_durations, "negative duration", "negative durations"),
         ])
     }
 
