@@ -1,8 +1,8 @@
 //! Measures how often the inference finds the periods and slips of simulated tasks, beside the published
 //! algorithm.
 //!
-//! `bench-accuracy` prints the table and writes it to the documentation; `bench-accuracy --dump FOLDER` writes
-//! the traces as CSV (earliest and latest bound of each release) with the truth of each, for other
+//! `bench-accuracy` prints the table and writes it to the documentation; `bench-accuracy --dump FOLDER`
+//! writes the traces as CSV (earliest and latest bound of each release) with the truth of each, for other
 //! implementations.
 
 #[path = "../../crates/extract/tests/common/accuracy.rs"]

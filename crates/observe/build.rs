@@ -1,5 +1,5 @@
-//! Compiles the eBPF programs and generates their skeletons; writes the header that declares separators to them,
-//! from the model's tables.
+//! Compiles the eBPF programs and generates their skeletons; writes the header that declares separators to
+//! them, from the model's tables.
 
 use libbpf_cargo::SkeletonBuilder;
 use std::fmt::Write as _;
@@ -12,8 +12,8 @@ mod calls;
 #[path = "../model/src/separator/files.rs"]
 mod files;
 
-/// The eBPF objects, and the oldest instruction set that each gets by with: `flow` needs atomic instructions that
-/// return the old value, which kernels have since 5.12.
+/// The eBPF objects, and the oldest instruction set that each gets by with: `flow` needs atomic instructions
+/// that return the old value, which kernels have since 5.12.
 const OBJECTS: [(&str, &str); 4] = [("jobs", "v2"), ("flow", "v3"), ("latency", "v3"), ("wakeups", "v3")];
 
 fn main() {

@@ -1,5 +1,5 @@
-//! ReTiF's interface (`include/retif.h`) on top of the daemon's: one connection per process, microseconds, its
-//! codes. It has the names of the paper and those of the published code, which differ.
+//! ReTiF's interface (`include/retif.h`) on top of the daemon's: one connection per process, microseconds,
+//! its codes. It has the names of the paper and those of the published code, which differ.
 
 mod info;
 mod parameters;

@@ -1,8 +1,8 @@
-//! The journal survives the daemon: each spec, its thread and the thread's earlier scheduling, in a mapped file
-//! of fixed slots. A record survives a kill at any instruction, and costs no system call.
+//! The journal survives the daemon: each spec, its thread and the thread's earlier scheduling, in a mapped
+//! file of fixed slots. A record survives a kill at any instruction, and costs no system call.
 //!
-//! A slot has two cells, written in turn, each with a sequence number and a checksum. So one of them is always
-//! intact.
+//! A slot has two cells, written in turn, each with a sequence number and a checksum. So one of them is
+//! always intact.
 
 use crate::record::{ENCODED, Record};
 use crate::text::trusted;

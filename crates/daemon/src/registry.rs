@@ -1,5 +1,5 @@
-//! Specs: their owners, their plugins, their ends. `attachment.rs` has their threads, `clients.rs` the processes
-//! that they live with.
+//! Specs: their owners, their plugins, their ends. `attachment.rs` has their threads, `clients.rs` the
+//! processes that they live with.
 
 mod attached;
 mod attachment;
@@ -105,7 +105,8 @@ pub struct Admission {
     pub share: Share,
 }
 
-/// An offer that can be taken, with the parameters that the plugin sees: rules may have cut the desired runtime.
+/// An offer that can be taken, with the parameters that the plugin sees: rules may have cut the desired
+/// runtime.
 struct Choice {
     admission: Admission,
     parameters: Parameters,

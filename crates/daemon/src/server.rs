@@ -1,4 +1,5 @@
-//! The server loop: accepts connections and answers one request of each per round. It never blocks on a client.
+//! The server loop: accepts connections and answers one request of each per round. It never blocks on a
+//! client.
 
 pub mod connection;
 pub mod peer;
@@ -28,8 +29,8 @@ const ACCEPTED_AT_ONCE: usize = 32;
 /// How often to check threads whose end the kernel does not report.
 const SWEEP: Duration = Duration::from_secs(1);
 
-/// Refused connections stay open until this many later ones were refused: otherwise a client that has not sent
-/// its request yet would find the connection broken, and not read the reason.
+/// Refused connections stay open until this many later ones were refused: otherwise a client that has not
+/// sent its request yet would find the connection broken, and not read the reason.
 const REFUSED: usize = 64;
 
 /// A user's share of the server.

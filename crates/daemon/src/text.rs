@@ -18,8 +18,8 @@ pub struct Problem {
     /// Line and column, both from 1; the column in characters, 0 if the whole line is meant. `None` if the
     /// whole file is.
     pub at: Option<(usize, usize)>,
-    /// What is wrong, and what would be right: one line, whatever it quotes. Names the file if it is about the
-    /// whole file.
+    /// What is wrong, and what would be right: one line, whatever it quotes. Names the file if it is about
+    /// the whole file.
     pub message: String,
 }
 

@@ -1,6 +1,6 @@
-//! A bound of the scheduling latency, from measured variables and interrupt curves (paper: scheduling-latency,
-//! "rtsl"): the time from the instant at which a thread becomes the ready thread of highest priority on its
-//! processor to the instant at which the scheduler lets it run.
+//! A bound of the scheduling latency, from measured variables and interrupt curves (paper:
+//! scheduling-latency, "rtsl"): the time from the instant at which a thread becomes the ready thread of
+//! highest priority on its processor to the instant at which the scheduler lets it run.
 //!
 //! Pure: no I/O, no clock, no kernel. What the variables are is measured elsewhere; that the kernel obeys the
 //! rules R1 to R14 (Section 3) is an assumption of every bound made here.

@@ -1,9 +1,9 @@
 //! Request-bound functions: how much processor time the jobs that a task releases in any interval of length Δ
 //! can demand. (papers: LiME, Section VI-A.)
 //!
-//! Each is an upper bound, from a scalar or a curve for arrivals and for costs; later ones are tighter. `None`
-//! if the demand is unbounded (jobs may coincide without limit), no cost is known, or the bound exceeds
-//! `u64::MAX` ns.
+//! Each is an upper bound, from a scalar or a curve for arrivals and for costs; later ones are tighter.
+//! `None` if the demand is unbounded (jobs may coincide without limit), no cost is known, or the bound
+//! exceeds `u64::MAX` ns.
 
 use crate::arrival::{Curve, Sporadic};
 use crate::threads::Execution;

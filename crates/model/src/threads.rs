@@ -79,8 +79,8 @@ pub struct Task {
     /// Whether the list of separators was full, so that some share a stream (object `others`).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub separators_capped: bool,
-    /// Changes of policy, priority or affinity that did not end the task (on request); its parameters are those
-    /// after the last change.
+    /// Changes of policy, priority or affinity that did not end the task (on request); its parameters are
+    /// those after the last change.
     #[serde(skip_serializing_if = "is_zero", default)]
     pub merged_transitions: u64,
     /// The recording it is from, if the file has several.

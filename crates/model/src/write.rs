@@ -1,5 +1,5 @@
-//! Writing `*.timing.json`: indented, with numbers in rows, so that a curve of a thousand values does not take
-//! a thousand lines.
+//! Writing `*.timing.json`: indented, with numbers in rows, so that a curve of a thousand values does not
+//! take a thousand lines.
 
 use crate::file::TimingModel;
 use serde::Serialize;

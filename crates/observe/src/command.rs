@@ -68,7 +68,8 @@ impl Waiting {
 /// observation has failed, and the command must not run.
 fn wait_at_gate(gate: &UnixStream) -> std::io::Result<()> {
     let mut byte = 0u8;
-    // SAFETY: calls that are allowed between fork and exec, on an open descriptor and buffers of the size given.
+    // SAFETY: calls that are allowed between fork and exec, on an open descriptor and buffers of the size
+    // given.
     let answered = unsafe {
         let pid = libc::getpid().to_ne_bytes();
         libc::write(gate.as_raw_fd(), pid.as_ptr().cast(), pid.len());

@@ -1,5 +1,5 @@
-//! The four events of dataflow programs that cannot be rebuilt, at functions of their framework that a probe file
-//! names.
+//! The four events of dataflow programs that cannot be rebuilt, at functions of their framework that a probe
+//! file names.
 //!
 //! Breakpoints (uprobes) are set in the pages of one process, before it runs; no other process is touched.
 
@@ -44,7 +44,8 @@ unsafe impl Plain for flow_name {}
 /// What the eBPF program sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The name of an object: before its first event, and again where its identity is found at another address.
+    /// The name of an object: before its first event, and again where its identity is found at another
+    /// address.
     Named {
         /// Whether it is a channel, not a task.
         channel: bool,
@@ -148,8 +149,8 @@ pub fn program_of(command: &[OsString]) -> Result<std::path::PathBuf, Error> {
 }
 
 impl Tracer {
-    /// Starts a command, with probes in it before its first instruction. `located` is from [`locate`] and has all
-    /// events.
+    /// Starts a command, with probes in it before its first instruction. `located` is from [`locate`] and has
+    /// all events.
     pub fn start(file: &ProbeFile, located: &[Located], command: &[OsString]) -> Result<Self, Error> {
         silence_libbpf();
         system::require_privileges()?;

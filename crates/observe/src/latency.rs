@@ -133,8 +133,8 @@ impl Meter {
         self.command.as_mut().and_then(Running::status)
     }
 
-    /// Ends the measurement, for good, and asks the command to end. Returns the command's process if it goes on
-    /// nevertheless.
+    /// Ends the measurement, for good, and asks the command to end. Returns the command's process if it goes
+    /// on nevertheless.
     pub fn stop(&mut self) -> Result<Option<u32>, Error> {
         self.set_inactive();
         let Some(command) = &mut self.command else { return Ok(None) };

@@ -9,8 +9,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// Where to look further; left out in `doctor` itself.
 pub const ADVICE: &str = "; `punctual doctor` says what is missing";
 
-/// Silences libbpf, which reports on standard error by default: its errors end up in ours. `PUNCTUAL_LIBBPF_LOG`
-/// shows everything, the verifier's log included.
+/// Silences libbpf, which reports on standard error by default: its errors end up in ours.
+/// `PUNCTUAL_LIBBPF_LOG` shows everything, the verifier's log included.
 pub fn silence_libbpf() {
     let show = std::env::var_os("PUNCTUAL_LIBBPF_LOG").is_some();
     libbpf_rs::set_print(show.then_some((PrintLevel::Debug, |_, text| eprint!("{text}"))));

@@ -42,7 +42,8 @@ fn has(version: &str, word: &str) -> bool {
     version.split_whitespace().any(|it| it == word)
 }
 
-/// What the version tells. `None` if the model is chosen at boot, or is one of the two that have no word there.
+/// What the version tells. `None` if the model is chosen at boot, or is one of the two that have no word
+/// there.
 fn built_in(version: &str) -> Option<Preemption> {
     let words = [
         ("PREEMPT_RT", Some(Preemption::Rt)),
@@ -74,7 +75,8 @@ fn parameter(parameters: &str) -> Option<Preemption> {
     parameters.split_whitespace().filter_map(|word| word.strip_prefix("preempt=")).next_back().and_then(named)
 }
 
-/// From the kernel's configuration: the model that is built in, or that holds unless another is chosen at boot.
+/// From the kernel's configuration: the model that is built in, or that holds unless another is chosen at
+/// boot.
 fn configured(configuration: &str) -> Option<Preemption> {
     configuration.lines().find_map(|line| match line {
         "CONFIG_PREEMPT_NONE=y" => Some(Preemption::None),

@@ -1,4 +1,5 @@
-//! What must be known of the machine before anything is loaded: privileges, types, namespaces, cgroups, processes.
+//! What must be known of the machine before anything is loaded: privileges, types, namespaces, cgroups,
+//! processes.
 
 use crate::error::{Error, ErrorKind};
 use libbpf_rs::Btf;
@@ -199,8 +200,8 @@ pub fn now() -> punctual_model::Instant {
     punctual_model::Instant::from_ns(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Whether a program can read if an interrupt is being served. On x86-64 that needs a symbol which kernels without
-/// `CONFIG_KALLSYMS_ALL` lack.
+/// Whether a program can read if an interrupt is being served. On x86-64 that needs a symbol which kernels
+/// without `CONFIG_KALLSYMS_ALL` lack.
 pub fn shows_interrupts() -> bool {
     if cfg!(target_arch = "aarch64") {
         return true;

@@ -1,6 +1,6 @@
 //! How late real-time threads run after they were woken, and what ran instead, on kernels without the
-//! tracepoints of [`crate::latency`]: every interrupt, softirq and NMI, how late timers expire, and the latency
-//! of every wake-up, split into interrupts, threads that the scheduler preferred, and all else.
+//! tracepoints of [`crate::latency`]: every interrupt, softirq and NMI, how late timers expire, and the
+//! latency of every wake-up, split into interrupts, threads that the scheduler preferred, and all else.
 //!
 //! No bound follows from this.
 
@@ -69,8 +69,8 @@ impl Meter {
         Ok((meter, at_begin))
     }
 
-    /// Hands on what came since the last call, in the order of each processor: everything once the measurement
-    /// has ended, before that at most what fits into the buffer.
+    /// Hands on what came since the last call, in the order of each processor: everything once the
+    /// measurement has ended, before that at most what fits into the buffer.
     pub fn drain(&mut self, each: &mut dyn FnMut(Event)) -> Result<(), Error> {
         let most = if self.has_ended { usize::MAX } else { BUFFERED };
         self.ring.drain_at_most(most, each).map(drop)
@@ -101,8 +101,8 @@ impl Meter {
         self.command.as_mut().and_then(Running::status)
     }
 
-    /// Ends the measurement, for good, and asks the command to end. Returns the command's process if it goes on
-    /// nevertheless.
+    /// Ends the measurement, for good, and asks the command to end. Returns the command's process if it goes
+    /// on nevertheless.
     pub fn stop(&mut self) -> Result<Option<u32>, Error> {
         self.loaded.set_active(false)?;
         self.has_ended = true;

@@ -250,8 +250,8 @@ impl Parameters {
         Ok(())
     }
 
-    /// Checks what SCHED_DEADLINE requires beyond [`check`](Self::check): the kernel's `__checkparam_dl`, with
-    /// the period as the deadline if none is declared.
+    /// Checks what SCHED_DEADLINE requires beyond [`check`](Self::check): the kernel's `__checkparam_dl`,
+    /// with the period as the deadline if none is declared.
     pub fn check_deadline_class(&self, limits: &Limits) -> Result<(), Bound> {
         if let Some(runtime) = self.runtime {
             at_least("runtime_ns", runtime, limits.least_runtime, "SCHED_DEADLINE's least runtime")?;

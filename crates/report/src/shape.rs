@@ -27,8 +27,8 @@ const GAP: f64 = 4.0;
 
 impl<'a> Shape<'a> {
     /// The shape of a stream's arrivals: periodic where releases, or known arrivals, stay within a period of
-    /// it, or nearly all do; else bursts, if there are any; else periodic where the lateness does not wander off as it does
-    /// when releases come at random; else sporadic.
+    /// it, or nearly all do; else bursts, if there are any; else periodic where the lateness does not wander
+    /// off as it does when releases come at random; else sporadic.
     pub(crate) fn new(stream: &'a Stream) -> Self {
         let periodic = stream.arrival.periodic.as_ref();
         if let Some(periodic) = periodic.filter(|periodic| wandering(periodic, stream) < periodic.period_ns) {

@@ -2,8 +2,8 @@
 //! punctual-schedule --example timing`.
 //!
 //! For each plugin and test: how many specs were refused while it was filled, how many of them because it was
-//! too complex to test, and then the median and the 99th percentile of consider, admit and release of one more
-//! spec, on one processor.
+//! too complex to test, and then the median and the 99th percentile of consider, admit and release of one
+//! more spec, on one processor.
 
 use punctual_model::Duration;
 use punctual_schedule::{Answer, Kind, Limits, Parameters, Plugin, Refusal, Settings, SpecId, Test, plugin};

@@ -93,9 +93,9 @@ pub trait Plugin: std::fmt::Debug {
     /// Admits a spec as offered. If the plugin does not (or no longer) manage the offer's processor, the spec
     /// is not admitted and has no assignment.
     fn admit(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer);
-    /// Like [`admit`](Plugin::admit), for a spec that an earlier daemon admitted and scheduled as `was`. Keeps
-    /// that assignment if possible: the old guarantees then hold even where priorities are shared, and no
-    /// thread has to be changed.
+    /// Like [`admit`](Plugin::admit), for a spec that an earlier daemon admitted and scheduled as `was`.
+    /// Keeps that assignment if possible: the old guarantees then hold even where priorities are shared, and
+    /// no thread has to be changed.
     fn restore(&mut self, spec: SpecId, parameters: &Parameters, offer: Offer, was: Assignment) {
         let _ = was;
         self.admit(spec, parameters, offer);

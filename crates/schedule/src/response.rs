@@ -70,8 +70,8 @@ impl FixedPriorities {
         Ok(())
     }
 
-    /// [`prove`](Self::prove) for guaranteed tasks of the level that ends at `end`. `busy` is a lower bound of
-    /// this level's busy period; returns a tighter one.
+    /// [`prove`](Self::prove) for guaranteed tasks of the level that ends at `end`. `busy` is a lower bound
+    /// of this level's busy period; returns a tighter one.
     fn prove_level(
         &self,
         members: impl Iterator<Item = usize> + Clone,

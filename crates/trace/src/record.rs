@@ -53,8 +53,9 @@ pub enum Record {
     /// understood without what came before. Its `sequence` is that of the thread's next record. Says nothing
     /// new where the thread is known.
     Known(Box<TaskRecord>),
-    /// A thread that is not watched, seen for the first time or changed: of it, only steps of the scheduler are
-    /// recorded. For timelines only. A number can be that of a watched thread later, and the other way round.
+    /// A thread that is not watched, seen for the first time or changed: of it, only steps of the scheduler
+    /// are recorded. For timelines only. A number can be that of a watched thread later, and the other way
+    /// round.
     Bystander(Box<TaskRecord>),
     /// A thread that is not watched ended.
     BystanderExit {

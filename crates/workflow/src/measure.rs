@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Measures until the limit, the end of the command, or `stop`. Where the kernel does not show what a bound is
-/// made of, the section has measured latencies alone.
+/// Measures until the limit, the end of the command, or `stop`. Where the kernel does not show what a bound
+/// is made of, the section has measured latencies alone.
 pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> Result<Outcome> {
     if let Err(reason) = punctual_observe::latency::supported() {
         monitor.warn(&format!("measuring without a bound: {reason}"));
@@ -47,7 +47,8 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
         command: options.command.clone(),
         command_to_stderr: options.command_to_stderr,
     };
-    // Behind our programs, or a monitor would take what they do in an event for what the kernel does after it.
+    // Behind our programs, or a monitor would take what they do in an event for what the kernel does after
+    // it.
     let (meter, monitors) = Meter::start(&what, || options.verify.then(Monitors::start).transpose())?;
     let monitors = monitors?;
     let measuring = threads.as_ref().map_or_else(Vec::new, |threads| threads.tids().to_vec());

@@ -232,9 +232,9 @@ fn threads(model: &TimingModel) -> Vec<Vec<&Task>> {
     threads
 }
 
-/// The most informative task of a thread, and its period and runtime. Prefers real-time tasks, then those that
-/// can be declared, then those with more jobs, then later ones: a thread often starts under another name and
-/// policy.
+/// The most informative task of a thread, and its period and runtime. Prefers real-time tasks, then those
+/// that can be declared, then those with more jobs, then later ones: a thread often starts under another name
+/// and policy.
 fn most_informative<'a>(phases: &[&'a Task], choice: &Choice) -> Option<(&'a Task, Result<Timing, Reason>)> {
     let real_time = phases.iter().any(|task| task.policy.is_real_time());
     let candidates = phases.iter().filter(|task| task.policy.is_real_time() == real_time);
@@ -252,9 +252,9 @@ fn stream(task: &Task) -> Option<&Stream> {
     task.streams.get(task.primary?)
 }
 
-/// The period, rounded down, or the least separation of releases; and the runtime that covers the chosen share
-/// of jobs, with the margin, rounded up. Releases closer together than a job is long are bursts, which have no
-/// period.
+/// The period, rounded down, or the least separation of releases; and the runtime that covers the chosen
+/// share of jobs, with the margin, rounded up. Releases closer together than a job is long are bursts, which
+/// have no period.
 ///
 /// Skipped activations need no more than others. With extra releases, the runtime covers all the jobs that a
 /// period may have.

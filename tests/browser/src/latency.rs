@@ -1,4 +1,5 @@
-//! The page of scheduling latency, all of which is there without a script: the numbers of the paper's Figure 24.
+//! The page of scheduling latency, all of which is there without a script: the numbers of the paper's Figure
+//! 24.
 
 use crate::browser::Opened;
 use crate::{Result, Row, ensure, fail, look};

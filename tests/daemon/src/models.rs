@@ -37,8 +37,8 @@ fn program(server: &Server) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A model with threads of these names, periods (in ms) and numbers of jobs. None is the first of its process;
-/// otherwise all are like one in the repository's recording.
+/// A model with threads of these names, periods (in ms) and numbers of jobs. None is the first of its
+/// process; otherwise all are like one in the repository's recording.
 fn model(server: &Server, threads: &[(&str, u64, u64)]) -> Result<String> {
     let file = server.folder().join("named.timing.json");
     let mut replay = server.program(&built().punctual);

@@ -136,8 +136,8 @@ fn variables(cpu: &Processor) -> Result<&Variables> {
     cpu.variables.as_ref().map_or_else(|| fail(format!("processor {} has no variables", cpu.cpu)), Ok)
 }
 
-/// Processes come and go, and messages, and whatever tools of load there are; exit code 0 says that no measured
-/// latency is above its bound.
+/// Processes come and go, and messages, and whatever tools of load there are; exit code 0 says that no
+/// measured latency is above its bound.
 fn bound_holds_under_load() -> Result<Outcome> {
     if let Some(reason) = unsupported() {
         return skip(reason);

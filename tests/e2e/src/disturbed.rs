@@ -93,8 +93,8 @@ fn number(row: &HashMap<String, String>, column: &str) -> Result<u64> {
     row[column].parse().or_else(|_| fail(format!("{column} is not a number: {row:?}")))
 }
 
-/// Whether or not the process was stopped in a sleep, before or past its end: there is one job for each sleep,
-/// with a known arrival, and not before it.
+/// Whether or not the process was stopped in a sleep, before or past its end: there is one job for each
+/// sleep, with a known arrival, and not before it.
 fn stopped() -> Result<Outcome> {
     let recorded = Recorded::record("stopped", 60)?;
     let arrivals = recorded.numbers("arrivals_ns");
@@ -130,8 +130,8 @@ fn stopped() -> Result<Outcome> {
 /// Of the workload's timer.
 const TIMER_PERIOD_NS: u64 = 5_000_000;
 
-/// Whether each arrival is the first or the last of its expirations. `origin` is the timer's first expiration,
-/// `taken` the number that each call took.
+/// Whether each arrival is the first or the last of its expirations. `origin` is the timer's first
+/// expiration, `taken` the number that each call took.
 fn are_expirations(arrivals: &[u64], origin: u64, taken: &[u64]) -> bool {
     let mut first = origin;
     arrivals.iter().zip(taken).all(|(arrival, taken)| {
@@ -209,8 +209,8 @@ fn shut() -> Result<Outcome> {
     Ok(Outcome::Completed)
 }
 
-/// Each job costs at least the processor time that the thread itself measured within it, and all together cost
-/// no more than the elapsed time.
+/// Each job costs at least the processor time that the thread itself measured within it, and all together
+/// cost no more than the elapsed time.
 fn costs() -> Result<Outcome> {
     let recorded = Recorded::record("costs", 5_000)?;
     let told = recorded.numbers("costs_ns");

@@ -1,4 +1,5 @@
-//! Runs the built command, `punctual`, against workloads with known timing, on the real kernel of this machine.
+//! Runs the built command, `punctual`, against workloads with known timing, on the real kernel of this
+//! machine.
 //!
 //! Every row of a table is a test. A test that the machine cannot run says so and is counted as ignored. No
 //! test asserts how long something takes.

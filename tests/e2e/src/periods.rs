@@ -21,8 +21,8 @@ pub const ALL: &[(&str, Test)] = &[
 
 const MS: u64 = 1_000_000;
 
-/// Linux's own latency test skips activations that are over when it wakes up: it adds intervals to the time of
-/// the next one until that is in the future.
+/// Linux's own latency test skips activations that are over when it wakes up: it adds intervals to the time
+/// of the next one until that is in the future.
 fn cyclictest() -> Result<Outcome> {
     if Command::new("cyclictest").arg("--help").output().is_err() {
         return skip("there is no cyclictest here (Debian: rt-tests)");

@@ -70,9 +70,9 @@ pub fn observe(options: &[&str], command: &[&str]) -> Result<Observed> {
     let model = crate::model::read(&file)?;
     let skipped = crate::model::threads(&model).skipped_events;
     if let (Some(attach), true) = (attach(), skipped > 0) {
-        // If the way of attaching is under test, no eBPF program may be skipped. That is not a failure of this
-        // test, whose models allow for it, but of the run, whose caller looks for this line. Functions on
-        // preemptible kernels are known for it, and used only on request.
+        // If the way of attaching is under test, no eBPF program may be skipped. That is not a failure of
+        // this test, whose models allow for it, but of the run, whose caller looks for this line. Functions
+        // on preemptible kernels are known for it, and used only on request.
         let known = attach == "fentry" && crate::doctor::skips_functions();
         let what = if known { "SKIPS" } else { "MISSES" };
         eprintln!(

@@ -1,5 +1,5 @@
-//! What observing the scheduling latency costs: runs `guest/latency.sh` where instructions count and puts a table
-//! into `docs/benchmarks.md`.
+//! What observing the scheduling latency costs: runs `guest/latency.sh` where instructions count and puts a
+//! table into `docs/benchmarks.md`.
 
 use crate::error::{Error, Result};
 use crate::machine::Machine;
@@ -53,8 +53,8 @@ fn row(line: &str) -> Option<Row<'_>> {
     Some(Row { name: words.next()?, hackbench, mean, max })
 }
 
-/// Each beside the mean of the first and the last row, which are without an observer: hackbench differs by more than
-/// a tenth from run to run.
+/// Each beside the mean of the first and the last row, which are without an observer: hackbench differs by
+/// more than a tenth from run to run.
 fn table(output: &str) -> std::result::Result<String, &'static str> {
     let rows: Vec<Row<'_>> = output.lines().filter_map(row).collect();
     let [first, .., last] = rows.as_slice() else { return Err("there are no rows") };

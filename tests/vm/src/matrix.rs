@@ -1,6 +1,6 @@
 //! The kernels that the lab knows by name: those that people have, which come as packages of distributions
-//! (`scripts/debian`), and one that no distribution has (`scripts/kernel`). Any other kernel is an image file.
-//! [`crate::machine`] boots them.
+//! (`scripts/debian`), and one that no distribution has (`scripts/kernel`). Any other kernel is an image
+//! file. [`crate::machine`] boots them.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -213,8 +213,8 @@ fn unpacked(source: &Source, pattern: &str) -> Result<PathBuf, Missing> {
     path_from("scripts/debian", &["unpack", source.release, source.arch.debian(), pattern])
 }
 
-/// The image named in the environment, else the one that `scripts/kernel` has built or found. Its configuration
-/// and modules may lie beside it: `bzImage-7.2`, `config-7.2`.
+/// The image named in the environment, else the one that `scripts/kernel` has built or found. Its
+/// configuration and modules may lie beside it: `bzImage-7.2`, `config-7.2`.
 fn traced() -> Result<Kernel, Missing> {
     let image = match std::env::var_os(TRACED_IMAGE) {
         Some(path) => PathBuf::from(path),

@@ -9,8 +9,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Third-party programs that the tests use, and those that one wants in a shell. If this machine lacks one, so
-/// does the virtual one.
+/// Third-party programs that the tests use, and those that one wants in a shell. If this machine lacks one,
+/// so does the virtual one.
 const OTHERS: &[&str] = &[
     "babeltrace2",
     "bash",

@@ -93,8 +93,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether everything that could be run was good. Where no kernel could be had, everything was skipped; but
-    /// runs without any test are a mistake.
+    /// Whether everything that could be run was good. Where no kernel could be had, everything was skipped;
+    /// but runs without any test are a mistake.
     pub fn is_good(&self) -> bool {
         let has_tests = self.runs.iter().any(|run| !run.results.tests.is_empty());
         (has_tests || self.runs.is_empty()) && self.runs.iter().all(Run::is_good)

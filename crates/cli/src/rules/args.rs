@@ -42,8 +42,8 @@ pub struct Check {
 /// Show what a user may ask for, and which rule decides
 ///
 /// For each plugin: whether a spec with these parameters would be permitted, the rule that decides, and the
-/// limits that apply. Sums of utilization are as if nothing else were admitted. Does not test whether the spec
-/// could also be scheduled.
+/// limits that apply. Sums of utilization are as if nothing else were admitted. Does not test whether the
+/// spec could also be scheduled.
 #[derive(Args, Debug)]
 pub struct Explain {
     /// The user, by name or number, with all its groups [default: you]

@@ -167,9 +167,9 @@ impl Registry {
         self.restore_limit();
     }
 
-    /// A thread that calls `exec` and is not its process's first takes over the first one's TID, and keeps its
-    /// own scheduling. So the first TID may now have a scheduling that this daemon gave to another thread:
-    /// restores it, or applies what the first thread's own spec says.
+    /// A thread that calls `exec` and is not its process's first takes over the first one's TID, and keeps
+    /// its own scheduling. So the first TID may now have a scheduling that this daemon gave to another
+    /// thread: restores it, or applies what the first thread's own spec says.
     fn repair_after_exec(&mut self, process: u32, before: &State, made: &[State]) {
         let Ok(now) = State::read(process) else { return };
         if !made

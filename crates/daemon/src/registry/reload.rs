@@ -6,9 +6,9 @@ use crate::log;
 use punctual_schedule::SpecId;
 
 impl Registry {
-    /// Replaces the setup. Plugins with unchanged settings continue; specs of changed plugins keep their places
-    /// or are admitted anew, else they end, as do those of removed plugins. Rules and quotas apply to later
-    /// requests.
+    /// Replaces the setup. Plugins with unchanged settings continue; specs of changed plugins keep their
+    /// places or are admitted anew, else they end, as do those of removed plugins. Rules and quotas apply to
+    /// later requests.
     pub fn reload(&mut self, setup: Setup) {
         let mut old = std::mem::replace(&mut self.setup, setup);
         let mut ids: Vec<SpecId> = self.specs.keys().copied().collect();
@@ -85,7 +85,8 @@ impl Registry {
         }
     }
 
-    /// Restores the thread of a spec whose plugin is gone, and forgets the spec. The caller rebuilds the books.
+    /// Restores the thread of a spec whose plugin is gone, and forgets the spec. The caller rebuilds the
+    /// books.
     fn end_without_plugin(&mut self, id: SpecId) {
         self.specs.get_mut(&id).expect("it was listed").admission.plugin = usize::MAX;
         self.restore_thread(id);

@@ -71,8 +71,8 @@ impl Connection {
         !self.output.is_empty()
     }
 
-    /// Receives once, and hands over the first complete message, if there is one. `buffer` is scratch space for
-    /// a message and its NUL.
+    /// Receives once, and hands over the first complete message, if there is one. `buffer` is scratch space
+    /// for a message and its NUL.
     pub fn receive(&mut self, buffer: &mut [u8], mut message: impl FnMut(&mut Self, &[u8])) -> Outcome {
         let received = match recv(&self.socket, &mut *buffer, RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Outcome::Closed,

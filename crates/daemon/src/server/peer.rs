@@ -84,8 +84,8 @@ fn pidfd(connection: BorrowedFd<'_>, number: u32, who: &Who) -> io::Result<Optio
             _ => return Err(error),
         },
     }
-    // Before 6.5: assume that the process that has the PID now is the one that connected, if it belongs to the
-    // same user. More cannot be known.
+    // Before 6.5: assume that the process that has the PID now is the one that connected, if it belongs to
+    // the same user. More cannot be known.
     let Ok((pidfd, _)) = thread::pin_process(number) else { return Ok(None) };
     Ok((thread::process_user(number).ok() == Some(who.user)).then_some(pidfd))
 }

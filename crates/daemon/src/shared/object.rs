@@ -1,5 +1,5 @@
-//! Opening a shared object, if no one but root or the daemon's user can have changed it, and it has this version
-//! of the interface.
+//! Opening a shared object, if no one but root or the daemon's user can have changed it, and it has this
+//! version of the interface.
 
 use super::abi::{CPlugin, Functions, VERSION};
 use crate::text;

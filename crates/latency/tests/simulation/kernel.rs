@@ -1,6 +1,6 @@
-//! One processor of a kernel that obeys the rules R1 to R14 (paper, Section 3): a thread of high priority that
-//! is woken now and then, threads of low priority that disable preemption and interrupts, interrupts and NMIs.
-//! Notes every event that the latency parser sees, and every latency of the thread.
+//! One processor of a kernel that obeys the rules R1 to R14 (paper, Section 3): a thread of high priority
+//! that is woken now and then, threads of low priority that disable preemption and interrupts, interrupts and
+//! NMIs. Notes every event that the latency parser sees, and every latency of the thread.
 
 pub use punctual_test_support::Random;
 use std::collections::VecDeque;
@@ -340,8 +340,8 @@ impl Kernel {
         self.run(scheduler.stretches[2]);
     }
 
-    /// From EV4 to EV7, into the thread of highest priority that is ready; on, until there is none but that of
-    /// low priority.
+    /// From EV4 to EV7, into the thread of highest priority that is ready; on, until there is none but that
+    /// of low priority.
     fn leave(&mut self, scheduler: &Scheduler) {
         self.need_resched = false;
         let chosen = if self.high_is_ready { Running::High } else { Running::Low };

@@ -182,8 +182,8 @@ fn no_latency_is_above_the_bound() {
     println!("{bounded} runs with a bound, {cases:?}, at most {closest:.3} of the bound");
 }
 
-/// Noting a culprit takes long and is interrupted, and a clock such as HPET masks interrupts, which is told like any
-/// other masking: nothing of that may show in a variable.
+/// Noting a culprit takes long and is interrupted, and a clock such as HPET masks interrupts, which is told
+/// like any other masking: nothing of that may show in a variable.
 #[test]
 fn what_the_observer_does_is_nobodys_time() {
     let seeds = 0..1_000_u64;
@@ -197,8 +197,8 @@ fn what_the_observer_does_is_nobodys_time() {
     }
 }
 
-/// As above, and interrupts come in the middle of the parser's own work, too, and make threads ready: the thread's
-/// time goes on where it stopped, never before.
+/// As above, and interrupts come in the middle of the parser's own work, too, and make threads ready: the
+/// thread's time goes on where it stopped, never before.
 #[test]
 fn no_duration_is_negative_when_the_parser_is_interrupted() {
     let events: String = (0..1_000_u64).map(|seed| random_schedule(seed).events).collect();

@@ -140,8 +140,8 @@ impl Reading<'_> {
         found
     }
 
-    /// The activation of a release; an error if the release is outside of it. `expected` is the one after that
-    /// of the previous release.
+    /// The activation of a release; an error if the release is outside of it. `expected` is the one after
+    /// that of the previous release.
     ///
     /// Several releases may have the same latest bound. A slip precedes the first of them that does not fit
     /// without it.

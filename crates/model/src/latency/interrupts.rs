@@ -83,8 +83,8 @@ impl InterruptCurves {
         }
     }
 
-    /// Takes in that `others` + 1 consecutive interrupts, `span` apart from the exit of the first to the entry
-    /// of the last, had `sum` of execution time.
+    /// Takes in that `others` + 1 consecutive interrupts, `span` apart from the exit of the first to the
+    /// entry of the last, had `sum` of execution time.
     pub fn insert(&mut self, others: usize, span: Duration, sum: Duration) {
         if let Some(gap) = others.checked_sub(1) {
             least(&mut self.delta_min_ns, gap, span);

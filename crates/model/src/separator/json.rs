@@ -1,7 +1,7 @@
 //! Separators in the file: one flat object, `{"call": "read", "object": "pipe:[1234]", "fd": 5}`.
 //!
-//! `call` and the one of `clock`, `object`, `address` and `id` that the call waits on identify it. Writing and
-//! reading back loses nothing.
+//! `call` and the one of `clock`, `object`, `address` and `id` that the call waits on identify it. Writing
+//! and reading back loses nothing.
 
 use super::{Call, FileClass, Object, Separator, clock_name};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};

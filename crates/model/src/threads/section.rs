@@ -21,8 +21,8 @@ impl Section for Threads {
         validate::threads(path, self)
     }
 
-    /// The tasks of both observations, from the beginning of the first to the end of the last. The caller sets
-    /// [`Task::recording`] to distinguish them.
+    /// The tasks of both observations, from the beginning of the first to the end of the last. The caller
+    /// sets [`Task::recording`] to distinguish them.
     fn merge(mut self, other: Threads) -> Result<Threads, MergeError> {
         self.from_ns = self.from_ns.min(other.from_ns);
         self.until_ns = self.until_ns.max(other.until_ns);

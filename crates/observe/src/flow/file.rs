@@ -1,5 +1,5 @@
-//! Probe files: which function of a framework is which event, where identities and names lie, and what cannot be
-//! seen of a program from outside. Several files add up: the framework's, then the program's.
+//! Probe files: which function of a framework is which event, where identities and names lie, and what cannot
+//! be seen of a program from outside. Several files add up: the framework's, then the program's.
 
 use super::place::{Number, Place, Text};
 use super::skeleton::types::flow_limits;

@@ -79,8 +79,8 @@ fn offset(elf: &Elf<'_>, symbol: &Sym) -> Option<usize> {
     usize::try_from(symbol.st_value - header.p_vaddr + header.p_offset).ok()
 }
 
-/// The libraries that the dynamic loader would load, by its own account; it runs nothing of the program. Empty for
-/// static programs.
+/// The libraries that the dynamic loader would load, by its own account; it runs nothing of the program.
+/// Empty for static programs.
 fn libraries(program: &Path) -> Vec<PathBuf> {
     let Ok(bytes) = std::fs::read(program) else { return Vec::new() };
     let Some(loader) = Elf::parse(&bytes).ok().and_then(|elf| elf.interpreter.map(str::to_owned)) else {

@@ -1,5 +1,5 @@
-//! Which system calls the programs watch on this machine, and as what: those of the model's table, and some that
-//! separate nothing.
+//! Which system calls the programs watch on this machine, and as what: those of the model's table, and some
+//! that separate nothing.
 
 use super::skeleton::types::{limits, other_call};
 use punctual_model::Call;

@@ -117,7 +117,8 @@ enum Hooks {
     Functions,
     /// At the tracepoints of all.
     Tracepoint,
-    /// At the same, by way of perf: slower, but the kernel never skips a run because a thread was preempted in one.
+    /// At the same, by way of perf: slower, but the kernel never skips a run because a thread was preempted
+    /// in one.
     Unpreempted,
 }
 
@@ -234,7 +235,8 @@ fn function_of(btf: &Btf<'_>, call: &str) -> Option<String> {
     Some(calls::function(call)).filter(|function| btf.type_by_name::<Func<'_>>(function).is_some())
 }
 
-/// Marks the programs to load: those that are `wanted` and whose function this kernel has. Returns their number.
+/// Marks the programs to load: those that are `wanted` and whose function this kernel has. Returns their
+/// number.
 fn choose(
     open: &mut OpenJobsSkel<'static>,
     btf: &Btf<'_>,

@@ -1,5 +1,5 @@
-//! Translates records from thread numbers of the initial PID namespace to the observer's, and completes command
-//! lines.
+//! Translates records from thread numbers of the initial PID namespace to the observer's, and completes
+//! command lines.
 
 use super::records::{CommandEntry, Entry, TaskEntry};
 use crate::system;

@@ -17,8 +17,8 @@ use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-/// How long the reader sleeps between two looks at the buffer. The programs never wake it: that would cost the
-/// observed threads. Long, since each look begins with cold caches; short when there was much.
+/// How long the reader sleeps between two looks at the buffer. The programs never wake it: that would cost
+/// the observed threads. Long, since each look begins with cold caches; short when there was much.
 const NAP: Duration = Duration::from_millis(200);
 const SHORT_NAP: Duration = Duration::from_millis(10);
 /// What is much, in entries.

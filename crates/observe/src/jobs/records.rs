@@ -1,5 +1,5 @@
-//! Decodes what the programs send, and what they remember of each thread, into records. The types are those of
-//! `bpf/interface.h`.
+//! Decodes what the programs send, and what they remember of each thread, into records. The types are those
+//! of `bpf/interface.h`.
 
 use super::skeleton::types::{
     activation as RawActivation, activation_flags, begin, command_record, counter, disturbance, exit_record,
@@ -128,8 +128,8 @@ fn switch(raw: &switch_record) -> Option<Switch> {
     Some(Switch { tid: raw.header.tid, at: Instant::from_ns(raw.at), cpu: raw.cpu, step: kind })
 }
 
-/// The last records of a thread, from what the programs remember of it at the end of the observation: the end of
-/// its job, if it is stopped, and how many records there were.
+/// The last records of a thread, from what the programs remember of it at the end of the observation: the end
+/// of its job, if it is stopped, and how many records there were.
 pub fn last_records(bytes: &[u8], at: Instant) -> Option<(Option<Record>, Record)> {
     let thread: thread = read_plain(bytes)?;
     let in_call = u32::from(thread.call) != other_call::CALL_NONE.0;

@@ -240,7 +240,8 @@ impl Shared {
         let page = 4096;
         let begin = at / page * page;
         let length = at - begin + size_of::<latency_shared>();
-        // SAFETY: the map is memory of the kernel's that only its programs and we write; nothing can shorten it.
+        // SAFETY: the map is memory of the kernel's that only its programs and we write; nothing can shorten
+        // it.
         let mapped =
             unsafe { MmapOptions::new().offset(begin as u64).len(length).map_mut(map.as_fd().as_raw_fd()) };
         let memory = mapped.map_err(|error| {

@@ -65,7 +65,8 @@ pub struct Wakeup {
     pub ready: Instant,
     /// Until it ran.
     pub latency: Duration,
-    /// Of that, interrupts, and threads that the scheduler preferred; `None` where something may have been missed.
+    /// Of that, interrupts, and threads that the scheduler preferred; `None` where something may have been
+    /// missed.
     pub split: Option<(Duration, Duration)>,
     /// What ran meanwhile, in order.
     pub ran: Vec<Ran>,

@@ -1,6 +1,6 @@
 //! Timelines of measurements of scheduling latency. Each processor has tracks of its interrupts, of the
-//! longest sections with preemption or interrupts disabled, and of the greatest latencies; and what the flight
-//! recorder kept: who disabled what for how long, and when the scheduler ran.
+//! longest sections with preemption or interrupts disabled, and of the greatest latencies; and what the
+//! flight recorder kept: who disabled what for how long, and when the scheduler ran.
 
 use super::Error;
 use super::packets::{Argument, Packets};

@@ -1,5 +1,5 @@
-//! The fuzz target on its corpus and on seeded mutations of it: what `cargo fuzz` does, in short and without a
-//! fuzzer. Also writes the corpus.
+//! The fuzz target on its corpus and on seeded mutations of it: what `cargo fuzz` does, in short and without
+//! a fuzzer. Also writes the corpus.
 
 use crate::generate::*;
 use crate::latency::one_of_each_latency;

@@ -66,8 +66,8 @@ impl Drop for MeasuringThreads {
 /// Binds the calling thread to a processor, under SCHED_FIFO; returns its number.
 fn become_measuring(cpu: u32) -> io::Result<u32> {
     let checked = |result: i32| if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) };
-    // SAFETY: all are calls on the calling thread, with structs of the size given; CPU_SET stays within the set
-    // for numbers below its size, which is checked.
+    // SAFETY: all are calls on the calling thread, with structs of the size given; CPU_SET stays within the
+    // set for numbers below its size, which is checked.
     unsafe {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         if cpu as usize >= libc::CPU_SETSIZE as usize {

@@ -1,5 +1,5 @@
-//! The kernel's runtime-verification monitors, which watch the rules that the bound rests on. What is switched
-//! on here is switched off at the end. (kernel: Documentation/trace/rv)
+//! The kernel's runtime-verification monitors, which watch the rules that the bound rests on. What is
+//! switched on here is switched off at the end. (kernel: Documentation/trace/rv)
 
 use crate::error::{Error, ErrorKind, Result};
 use punctual_model::Instant;
@@ -68,8 +68,8 @@ impl Monitors {
             }
             monitors.watching.push((name, rules));
         }
-        // From off to on, they begin anew: a monitor that watches while it is attached to one event after another
-        // has missed some.
+        // From off to on, they begin anew: a monitor that watches while it is attached to one event after
+        // another has missed some.
         write(&monitors.tracing.join("rv/monitoring_on"), "1")?;
         monitors.from = crate::platform::now();
         Ok(monitors)

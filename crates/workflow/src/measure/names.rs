@@ -37,8 +37,8 @@ impl Names {
         Names::parse(&fs::read_to_string("/proc/interrupts").unwrap_or_default())
     }
 
-    /// Rows are a label, a count for each processor, and a description; rows of numbered interrupts end in the
-    /// handlers' names.
+    /// Rows are a label, a count for each processor, and a description; rows of numbered interrupts end in
+    /// the handlers' names.
     fn parse(text: &str) -> Names {
         let mut lines = text.lines();
         let columns = lines.next().map_or(0, |head| head.split_whitespace().count());
