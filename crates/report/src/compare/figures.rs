@@ -177,7 +177,9 @@ impl Section {
                 kind,
                 rows: rows(inputs.iter().map(|input| threads(input.model.tasks(), kind))),
             };
-            sections.push(of(Kind::Threads));
+            let mut threads = of(Kind::Threads);
+            threads.complete_max_jitter();
+            sections.push(threads);
             // Where there is something to say.
             let more = [Kind::Slips, Kind::Lateness, Kind::Cost, Kind::Response].map(of);
             sections.extend(more.into_iter().filter(Section::says_something));
@@ -191,6 +193,20 @@ impl Section {
 }
 
 impl Section {
+    /// The greatest jitter is a figure only where it exceeds the usual one. Beside a run where it does, it is
+    /// to be compared in the others too.
+    fn complete_max_jitter(&mut self) {
+        let place = |field| self.kind.figures().iter().position(|figure| figure.field == field);
+        let (Some(usual), Some(max)) = (place("jitter_ns"), place("max_jitter_ns")) else { return };
+        for row in &mut self.rows {
+            if row.runs.iter().flatten().any(|sample| sample.values[max].is_some()) {
+                for sample in row.runs.iter_mut().flatten() {
+                    sample.values[max] = sample.values[max].or(sample.values[usual]);
+                }
+            }
+        }
+    }
+
     /// Whether any run has a figure that is not zero.
     fn says_something(&self) -> bool {
         let mut samples = self.rows.iter().flat_map(|row| row.runs.iter().flatten());
