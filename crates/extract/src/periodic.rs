@@ -158,7 +158,10 @@ impl PeriodicSummary {
         let relative = |ns: u64| ns.wrapping_sub(self.base) as i64;
         let (floor, evidence, latest) =
             (relative(floor), relative(arrival.unwrap_or(latest)), relative(latest));
-        self.lateness.push(latest, arrival.map(relative));
+        match disturbance {
+            Some(Disturbance::Ending) => self.lateness.push_other(latest),
+            _ => self.lateness.push(latest, arrival.map(relative)),
+        }
         if floor < evidence {
             keep_wide(&mut self.wide, (latest.wrapping_sub(floor), floor, latest));
         }

@@ -11,6 +11,7 @@ use punctual_model::check::{periodic as check, typical as check_typical};
 use punctual_model::{
     Choice, Disturbance, Duration, Fraction, Instant, Periodic, PeriodicOn, Release, Separator, Window,
 };
+use std::collections::HashSet;
 
 fn summary(releases: &[Release]) -> PeriodicSummary {
     let mut summary = PeriodicSummary::new();
@@ -315,6 +316,139 @@ fn windows_that_open_at_once_are_told_apart() {
     assert_eq!(check_typical(&found, &releases), []);
     let typical = found.typical.unwrap();
     assert!(!typical.left_out.is_empty() && typical.jitter_ns.ns() < 1_000_000, "{typical:?}");
+}
+
+/// Releases of a period with exponential lateness of 5 µs.
+fn prompt(period: u64, count: u64, random: &mut Random) -> Vec<u64> {
+    (0..count).map(|job| 1_000_000_000 + job * period + (5_000.0 * random.exponential()) as u64).collect()
+}
+
+/// More early releases than may be left out tilt the hull. A period that follows them has more jitter than
+/// the true one.
+#[test]
+fn a_few_early_releases_do_not_tilt_the_period() {
+    for (period, jobs, early) in [
+        (10_000_000, 2_000, 3),
+        (10_000_000, 2_000, 4),
+        (10_000_000, 5_000, 5),
+        (10_000_000, 5_000, 6),
+        (10_000_000, 5_000, 8),
+        (3_141_592, 2_000, 4),
+        (3_141_592, 5_000, 5),
+    ] {
+        for seed in 0..10 {
+            let mut random = Random(seed);
+            let mut releases = prompt(period, jobs, &mut random);
+            let mut moved = HashSet::new();
+            while moved.len() < early {
+                moved.insert(20 + random.below(jobs - 40) as usize);
+            }
+            moved.iter().for_each(|job| releases[*job] -= period * 3 / 10);
+            let releases = at(&releases);
+            let found = model(&releases).unwrap();
+            assert_eq!(
+                (found.period_ns.ns(), found.period_exact),
+                (period, None),
+                "{early} of {jobs}: {seed}"
+            );
+            let tight = jitter(&releases, i128::from(period), 1);
+            assert_eq!(i128::from(found.jitter_ns.ns()), tight, "{early} of {jobs}: {seed}");
+            assert_eq!(check_typical(&found, &releases), []);
+        }
+    }
+}
+
+/// A signal tells why a release is early, so few others have to show that it is.
+#[test]
+fn a_signal_excuses_an_early_release_of_a_short_run() {
+    for (jobs, phase) in (20..150).step_by(13).flat_map(|jobs| [(jobs, 3), (jobs, 9)]) {
+        let mut random = Random(jobs);
+        let mut releases = prompt(10_000_000, jobs, &mut random);
+        releases.push(1_000_000_000 + (jobs - 1) * 10_000_000 + phase * 1_000_000);
+        let releases = at(&releases);
+        let mut summary = summary(&releases[..jobs as usize]);
+        summary.push_with(&releases[jobs as usize], 1, Some(Disturbance::Signal));
+        let found = summary.model().unwrap();
+        assert_eq!((check(&found, &releases), check_typical(&found, &releases)), (vec![], vec![]));
+        let typical = found.typical.unwrap();
+        let reasons: Vec<_> = typical.left_out.iter().map(|out| out.reason).collect();
+        assert_eq!(reasons, [Some(Disturbance::Signal)], "{jobs} jobs, phase {phase}");
+        assert!(typical.jitter_ns < Duration::from_us(100), "{typical:?}");
+    }
+}
+
+/// Where arrivals are exact nothing is early, and leaving out an early one must not pay.
+#[test]
+fn one_late_release_after_known_arrivals_is_left_out() {
+    for jobs in (20..400).chain([585, 592, 3_000]) {
+        let mut random = Random(jobs);
+        let releases: Vec<Release> = (0..jobs)
+            .map(|job| {
+                let arrival = 1_000_000_000 + (job + u64::from(job > jobs / 2)) * 10_000_000;
+                let late =
+                    if job == jobs / 2 { 15_000_000 } else { (15_000.0 * random.exponential()) as u64 };
+                Release { arrival: Some(Instant::from_ns(arrival)), ..exact(arrival + late) }
+            })
+            .collect();
+        let found = model(&releases).unwrap();
+        let typical = found.typical.unwrap();
+        assert_eq!(typical.left_out.len(), 1, "{jobs} jobs: {typical:?}");
+        assert!(typical.jitter_ns < Duration::from_us(300), "{jobs} jobs: {typical:?}");
+    }
+}
+
+/// Windows that open a period before lower the offset, but no one is late because of them.
+#[test]
+fn wide_windows_do_not_make_releases_late() {
+    for jobs in [72_u64, 300, 1_000] {
+        let mut random = Random(jobs);
+        let times = prompt(10_000_000, jobs, &mut random);
+        let mut releases = at(&times);
+        for job in [jobs / 3, jobs / 2].map(|job| job as usize) {
+            releases[job] = window(times[job - 1] + 1_000, times[job]);
+        }
+        let (found, lateness) = summary(&releases).models();
+        assert_eq!(found.unwrap().period_ns.ns(), 10_000_000);
+        let lateness = lateness.unwrap();
+        assert!(lateness.p50_ns < Duration::from_us(10), "{jobs} jobs: {lateness:?}");
+        assert!(lateness.p999_ns < Duration::from_us(100), "{jobs} jobs: {lateness:?}");
+    }
+}
+
+/// What woke the thread to end it is no release, so it is not late either.
+#[test]
+fn the_end_of_a_thread_is_in_no_percentile() {
+    for is_known in [false, true] {
+        let mut random = Random(3);
+        let times = prompt(10_000_000, 200, &mut random);
+        let release = |at: u64, arrival: u64| Release {
+            arrival: is_known.then_some(Instant::from_ns(arrival)),
+            ..exact(at)
+        };
+        let mut pieces = [PeriodicSummary::new(), PeriodicSummary::new()];
+        for (job, at) in (0..).zip(&times) {
+            pieces[usize::from(job > 120)].push(&release(*at, 1_000_000_000 + job * 10_000_000));
+        }
+        let end = 1_000_000_000 + 200 * 10_000_000;
+        pieces[1].push_with(&release(end + 6_000_000, end), 1, Some(Disturbance::Ending));
+        let [mut merged, later] = pieces;
+        merged.merge(&later);
+        let lateness = merged.models().1.unwrap();
+        assert!(lateness.p999_ns < Duration::from_us(100), "{lateness:?}");
+    }
+}
+
+/// Clocks count whole nanoseconds: half of one is nothing that a few releases could tell.
+#[test]
+fn few_releases_have_no_fractions_of_nanoseconds() {
+    for seed in 0..1_000 {
+        let mut random = Random(seed);
+        let (count, period) = (3 + random.below(18), 1_000_000 + random.below(50_000_000));
+        let releases: Vec<u64> =
+            (0..count).map(|job| 1_000_000_000 + job * period + random.below(2)).collect();
+        let found = model(&at(&releases)).unwrap();
+        assert_eq!(found.period_exact, None, "{count} releases, {period} ns");
+    }
 }
 
 fn small_streams() -> impl Strategy<Value = Vec<Release>> {

@@ -5,7 +5,7 @@ mod common;
 use common::streams::{Known, stream, summary};
 use proptest::prelude::*;
 use punctual_extract::periodic::PeriodicSummary;
-use punctual_model::{Choice, check};
+use punctual_model::{Choice, Disturbance, check};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::process::Command;
@@ -39,12 +39,17 @@ fn the_reference_agrees() {
     let streams: Vec<Vec<Known>> = (0..STREAMS).map(stream).collect();
     let mut text = String::new();
     for known in streams.iter().flat_map(|stream| stream.iter().map(Some).chain([None])) {
-        let Some(Known { earliest, latest, arrival, advance, is_ending }) = known else {
+        let Some(Known { earliest, latest, arrival, advance, disturbance }) = known else {
             text.push('\n');
             continue;
         };
         let arrival = arrival.map_or_else(String::new, |arrival| arrival.to_string());
-        writeln!(text, "{earliest},{latest},{arrival},{advance},{}", u8::from(*is_ending)).unwrap();
+        let disturbed = match disturbance {
+            Some(Disturbance::Ending) => 1,
+            Some(Disturbance::Signal) => 2,
+            _ => 0,
+        };
+        writeln!(text, "{earliest},{latest},{arrival},{advance},{disturbed}").unwrap();
     }
     let file = std::env::temp_dir().join(format!("punctual-streams-{}.csv", std::process::id()));
     std::fs::write(&file, text).unwrap();

@@ -25,7 +25,8 @@
 //!   more than [`MOST_ROUND_FREQUENCY`] digits, or a fraction of a hertz, [`LONG_FREQUENCY`] on top.
 //! - as a frequency over a power of two: a sampling rate over the length of a buffer, 44.1 kHz / 128.
 //!
-//! A period with decimals gives way to a whole one without more jitter ([`Candidate::is_decimal`]).
+//! A period with decimals gives way to a whole one without more jitter ([`Candidate::is_decimal`]), and any
+//! period to one with fewer digits and clearly less jitter.
 
 use crate::periodic::resolve::{Evidence, KAPPA};
 use crate::ratio::Ratio;
@@ -62,6 +63,8 @@ pub(crate) struct Candidate {
     pub choice: Choice,
     /// Neither whole nanoseconds nor a frequency.
     pub is_decimal: bool,
+    /// It takes so many to write the period down, with all that is charged for its notation.
+    pub digits: u32,
     cost: f64,
 }
 
@@ -101,7 +104,7 @@ impl Found<'_> {
     fn add(&mut self, period: Ratio, digits: u32, choice: Choice, is_decimal: bool) {
         if period.is_positive() && period.numerator() <= i128::from(i64::MAX) {
             let cost = f64::from(digits) * LN_10 * KAPPA + self.evidence.cost(period);
-            self.all.push(Candidate { period, choice, is_decimal, cost });
+            self.all.push(Candidate { period, choice, is_decimal, digits, cost });
         }
     }
 

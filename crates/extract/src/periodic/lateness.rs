@@ -18,8 +18,8 @@ const PARTS: u64 = 1 << 16;
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     latest: i64,
-    /// Whether its arrival is known.
-    is_known: bool,
+    /// Whether it is not sampled: its arrival is known, or it is no release.
+    is_counted: bool,
 }
 
 /// The releases of one stratum with the least hashes.
@@ -142,7 +142,7 @@ pub(crate) struct Lateness {
     /// Lateness after known arrivals.
     known: Times,
     strata: Strata,
-    /// Number of releases.
+    /// Number of releases, with those that turned out to be none.
     count: u64,
     /// The first two and the last two releases (fewer if there are fewer), some of whose neighbours are not
     /// known.
@@ -169,14 +169,20 @@ impl Lateness {
         if let Some(arrival) = arrival {
             self.known.add(Duration::from_ns(latest.abs_diff(arrival)));
         }
-        self.follow(Place { latest, is_known: arrival.is_some() });
+        self.follow(Place { latest, is_counted: arrival.is_some() });
+    }
+
+    /// Adds what is no release: it counts only as a neighbour.
+    #[cold]
+    pub fn push_other(&mut self, latest: i64) {
+        self.follow(Place { latest, is_counted: true });
     }
 
     #[inline]
     fn follow(&mut self, place: Place) {
         if self.count >= 2 {
             let [before, middle] = self.last;
-            if !middle.is_known {
+            if !middle.is_counted {
                 self.sample(before.latest, middle.latest, place.latest);
             }
         } else {
@@ -213,8 +219,9 @@ impl Lateness {
     /// The percentiles; releases without a known arrival count from that of the model. `None` if there are
     /// such releases and no model, or if its activations overlap and are not known.
     pub fn quantiles(&self, grid: Option<&Grid>) -> Option<Quantiles> {
-        let all_known = self.known.count() == self.count;
-        if all_known {
+        let ends = [(0, self.first[0]), (self.count.saturating_sub(1), self.last[1])];
+        let ends = &ends[..self.count.min(2) as usize];
+        if self.strata.all.is_empty() && ends.iter().all(|(_, place)| place.is_counted) {
             return self.known.quantiles();
         }
         let grid = grid?;
@@ -226,10 +233,9 @@ impl Lateness {
                 values.push((grid.lateness(key.number(), *latest)?, weight as u64));
             }
         }
-        let ends = [(0, self.first[0]), (self.count - 1, self.last[1])];
-        for (number, place) in ends.into_iter().take(self.count.min(2) as usize) {
-            if !place.is_known {
-                values.push((grid.lateness(number, place.latest)?, PARTS));
+        for (number, place) in ends {
+            if !place.is_counted {
+                values.push((grid.lateness(*number, place.latest)?, PARTS));
             }
         }
         values.sort_unstable();

@@ -27,6 +27,13 @@ const EACH: f64 = 0.25;
 /// If more than so many releases may be left out, each costs less: as much as these, if all are left out.
 const FEW: f64 = 8.0;
 
+/// A rounder period has clearly less jitter if it is less by one part in so many.
+const CLEARLY: i128 = 8;
+
+/// By how many times the mean lateness a rounder period may lie lower in the middle: windows that open early
+/// say nothing about the period.
+const MOST_DROP: f64 = 2.0;
+
 /// Fewest releases of which some may be left out.
 const FEWEST_TYPICAL: i64 = 20;
 
@@ -34,7 +41,7 @@ impl PeriodicSummary {
     /// The periodic model, sound for every release. `None` for fewer than three releases, and if no period
     /// above zero explains them (all at once, or bounds that run backwards).
     pub fn model(&self) -> Option<model::Periodic> {
-        self.inferred().map(|(model, _)| model)
+        self.inferred().map(|(model, ..)| model)
     }
 
     /// The periodic model, and percentiles of lateness: after known arrivals, else after those of the typical
@@ -43,37 +50,38 @@ impl PeriodicSummary {
         if self.out_of_range {
             return (None, None);
         }
-        let Some((model, starts)) = self.inferred() else { return (None, self.lateness.quantiles(None)) };
+        let Some((model, starts, base)) = self.inferred() else {
+            return (None, self.lateness.quantiles(None));
+        };
         let (offset, jitter) = model
             .typical
             .as_ref()
             .map_or((model.offset_ns, model.jitter_ns), |typical| (typical.offset_ns, typical.jitter_ns));
         let exact =
             model.period_exact.unwrap_or(Fraction { numerator: model.period_ns.ns(), denominator: 1 });
-        let grid =
-            Grid { base: i128::from(offset) - i128::from(self.base), exact, jitter: jitter.ns(), starts };
+        let base = base.unwrap_or(i128::from(offset) - i128::from(self.base));
+        let grid = Grid { base, exact, jitter: jitter.ns(), starts };
         let lateness = self.lateness.quantiles(Some(&grid));
         (Some(model), lateness)
     }
 
-    /// The model, and the first release and activation of each segment, unless activations were skipped
-    /// inside one.
-    fn inferred(&self) -> Option<(model::Periodic, Option<Starts>)> {
+    /// The model; the first release and activation of each segment, unless activations were skipped inside
+    /// one; and from where the typical latest bounds are late, if that is known.
+    fn inferred(&self) -> Option<(model::Periodic, Option<Starts>, Option<i128>)> {
         if self.out_of_range || self.count < FEWEST {
             return None;
         }
         // The gaps of the block have not been looked at.
         let mut summary = self.clone();
         summary.take_block();
-        let not_releases: Vec<i64> = self
-            .disturbed
-            .iter()
-            .filter(|(_, reason)| *reason == Disturbance::Ending)
-            .map(|(at, _)| *at)
-            .collect();
-        let resolve = |query: &Query| {
-            resolve::resolve(&query.segments, self.known_arrivals == self.count, &not_releases)
+        let disturbed_by = |disturbance: Disturbance| -> Vec<i64> {
+            self.disturbed.iter().filter(|(_, reason)| *reason == disturbance).map(|(at, _)| *at).collect()
         };
+        let (not_releases, signalled) =
+            (disturbed_by(Disturbance::Ending), disturbed_by(Disturbance::Signal));
+        let knows_arrivals = self.known_arrivals == self.count;
+        let resolve =
+            |query: &Query| resolve::resolve(&query.segments, knows_arrivals, &not_releases, &signalled);
         let mut query = summary.query();
         let mut found = resolve(&query);
         if let Some(unshifted) = summary.unshifted_query() {
@@ -86,9 +94,13 @@ impl PeriodicSummary {
             }
         }
         match found {
-            Some(evidence) => query.chosen(&evidence).map(|model| (model, query.starts(&evidence.shifts))),
+            Some(evidence) => query.chosen(&evidence).map(|model| {
+                let lowest = lowest(&evidence, &model);
+                (model, query.starts(&evidence.shifts), lowest)
+            }),
             None => {
-                query.with_least_jitter().map(|model| (model, query.starts(&vec![0; query.segments.len()])))
+                let starts = query.starts(&vec![0; query.segments.len()]);
+                query.with_least_jitter().map(|model| (model, starts, None))
             }
         }
     }
@@ -122,6 +134,16 @@ impl PeriodicSummary {
         let first = (0..REACH).map(|at| alone(&self.head, at));
         first.chain(inside).chain((REACH..tail.len()).map(|at| alone(&tail, at))).collect()
     }
+}
+
+/// Where the lowest latest bound, or known arrival, that is not left out crosses index 0. Windows may open a
+/// period before; as an offset, that would make every other release late by as much.
+fn lowest(evidence: &Evidence, model: &model::Periodic) -> Option<i128> {
+    let exact = model.period_exact.unwrap_or(Fraction { numerator: model.period_ns.ns(), denominator: 1 });
+    let period = Ratio::new(exact.numerator.into(), exact.denominator.into())?;
+    let is_inside = |located: &&Located| !evidence.left_out.iter().any(|out| out.is(located));
+    let inside = evidence.joined.low.iter().filter(is_inside);
+    inside.map(|located| hull::above(located.point, period).div_euclid(period.denominator())).min()
 }
 
 /// Joins segments where the gap between them is closed; keeps the slips there.
@@ -172,10 +194,13 @@ impl Query<'_> {
     fn chosen(&self, evidence: &Evidence) -> Option<model::Periodic> {
         let candidates = choice::candidates(evidence);
         let mut best = *candidates.first()?;
+        if let Some(rounder) = self.rounder_with_less_jitter(evidence, &candidates, &best) {
+            best = rounder;
+        }
         let mut typical = Strips::new(evidence, best.period, &self.summary.wide);
         if best.is_decimal {
-            // By less than releases are late on average, no clock can be told from another.
-            let slack = evidence.mean_lateness;
+            // By less than releases are late on average, or a clock counts, none can be told from another.
+            let slack = evidence.mean_lateness.max(1.0);
             let most = typical.jitter() + slack as i128;
             let fits = |candidate: &&Candidate| {
                 candidate.period.denominator() == 1
@@ -196,6 +221,33 @@ impl Query<'_> {
         Some(model)
     }
 
+    /// A period that takes fewer digits and has clearly less jitter over all releases. Early ones that may
+    /// not be left out tilt the hull: a period that follows them is later on average, and in all, than the
+    /// true one.
+    fn rounder_with_less_jitter(
+        &self,
+        evidence: &Evidence,
+        candidates: &[Candidate],
+        best: &Candidate,
+    ) -> Option<Candidate> {
+        let sides = Sides::new(&self.segments, &never_falling(&evidence.shifts));
+        let jitter = |period: Ratio| sides.strip(period).map(|strip| strip.height());
+        let most = jitter(best.period)?;
+        let typical = |period: Ratio| Strips::new(evidence, period, &self.summary.wide).jitter();
+        let rounder = candidates.iter().filter(|candidate| {
+            candidate.digits < best.digits
+                && evidence.drop(candidate.period) <= MOST_DROP * evidence.mean_lateness
+        });
+        let mut less: Vec<(i128, &Candidate)> = rounder
+            .filter_map(|candidate| Some((jitter(candidate.period)?, candidate)))
+            .filter(|(jitter, _)| jitter * CLEARLY <= most * (CLEARLY - 1))
+            .collect();
+        let least = less.iter().map(|(jitter, _)| *jitter).min()?;
+        less.retain(|(jitter, _)| jitter * (CLEARLY - 1) <= least * CLEARLY);
+        let (_, rounder) = less.into_iter().min_by_key(|(jitter, found)| (found.digits, *jitter))?;
+        (typical(rounder.period) <= typical(best.period)).then_some(*rounder)
+    }
+
     /// If the lowest releases do not rise: the model with the period of least jitter.
     fn with_least_jitter(&self) -> Option<model::Periodic> {
         let shifts = vec![0; self.segments.len()];
@@ -208,11 +260,7 @@ impl Query<'_> {
     /// The model that covers every release: shifts before an extra release are lowered, so that k_j
     /// increases.
     fn conservative(&self, period: Ratio, choice: Choice, shifts: &[i64]) -> Option<model::Periodic> {
-        let mut never_falling = shifts.to_vec();
-        for at in (1..never_falling.len()).rev() {
-            never_falling[at - 1] = never_falling[at - 1].min(never_falling[at]);
-        }
-        let sides = Sides::new(&self.segments, &never_falling);
+        let sides = Sides::new(&self.segments, &never_falling(shifts));
         let (_, least_jitter) = sides.least_jitter()?;
         let strip = sides.strip(period)?;
         let offset = strip.bottom.div_euclid(strip.scale);
@@ -320,6 +368,15 @@ impl Query<'_> {
     fn instant(&self, relative: i64) -> Option<Instant> {
         u64::try_from(i128::from(relative) + i128::from(self.summary.base)).ok().map(Instant::from_ns)
     }
+}
+
+/// Each shift lowered to the least of those after it.
+fn never_falling(shifts: &[i64]) -> Vec<i64> {
+    let mut lowered = shifts.to_vec();
+    for at in (1..lowered.len()).rev() {
+        lowered[at - 1] = lowered[at - 1].min(lowered[at]);
+    }
+    lowered
 }
 
 /// The strip of a given slope that contains all releases but those left out.

@@ -8,7 +8,7 @@
 
 use crate::hull::{self, Point};
 use crate::periodic::joined::{Joined, Located, NEXT, estimates_of, middle_edge, slope};
-use crate::periodic::segment::{EARLY, Segment, Squares};
+use crate::periodic::segment::{EARLY, LOWEST, Segment, Squares};
 use crate::ratio::Ratio;
 use std::f64::consts::LN_10;
 use std::rc::Rc;
@@ -50,6 +50,9 @@ const HULL_ERROR: f64 = 14.0;
 /// scheduler's timers, whose clock may run faster or slower than ours by [`DRIFT`].
 const EXACT: f64 = 2.0;
 const DRIFT: f64 = 1e-6;
+
+/// Fewest releases of which more early ones are distrusted than may be left out.
+const FEWEST_EARLY: i64 = 100;
 
 /// No sums of squares are used from this many releases on.
 const MOST_SQUARED: i128 = 1 << 20;
@@ -191,22 +194,33 @@ struct Resolver<'a> {
     knows_arrivals: bool,
     /// Latest bounds of what is known not to be releases.
     not_releases: &'a [i64],
+    /// Latest bounds of releases during which a signal came: it explains why they are early.
+    signalled: &'a [i64],
     best: Option<Evidence>,
     /// Whether releases may be distrusted.
     is_distrusting: bool,
+    /// Most early releases that the choice of the period does not look at.
+    most_early: usize,
     seen: Vec<Vec<i64>>,
 }
 
 /// The evidence with the shortest description. `None` if nothing rises.
-pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, not_releases: &[i64]) -> Option<Evidence> {
+pub(crate) fn resolve(
+    segments: &[Segment],
+    knows_arrivals: bool,
+    not_releases: &[i64],
+    signalled: &[i64],
+) -> Option<Evidence> {
     let count = segments.iter().map(|segment| segment.sums.count).sum();
     let mut resolver = Resolver {
         segments,
         count,
         knows_arrivals,
         not_releases,
+        signalled,
         best: None,
         is_distrusting: false,
+        most_early: spare(count),
         seen: Vec::new(),
     };
     resolver.consider(vec![0; segments.len()]);
@@ -226,6 +240,7 @@ pub(crate) fn resolve(segments: &[Segment], knows_arrivals: bool, not_releases: 
         }
     }
     resolver.distrust();
+    resolver.distrust_early();
     resolver.best
 }
 
@@ -262,6 +277,26 @@ impl Resolver<'_> {
         for gone in joined.lowering(&not_releases) {
             lowest.extend(gone);
             self.add(self.evidence(&joined, &shifts, estimate, &lowest, &not_releases));
+        }
+    }
+
+    /// Distrusts more early releases than may be left out, if nothing was skipped: they would tilt the hull.
+    fn distrust_early(&mut self) {
+        let Some(best) = self.best.as_ref().filter(|best| !best.joined.has_slips) else { return };
+        let fewest = spare(self.count) + 1;
+        if self.count < FEWEST_EARLY || fewest >= LOWEST {
+            return;
+        }
+        let (joined, shifts) = (Rc::clone(&best.joined), best.shifts.clone());
+        let not_releases = self.not_releases_of(&joined);
+        // Of the lowest, so many are known, whatever is left out.
+        self.most_early = LOWEST.saturating_sub(self.not_releases.len() + 1);
+        for period in joined.estimates(LOWEST) {
+            let mut order = joined.lowest(period.as_f64());
+            order.retain(|low| !not_releases.iter().any(|other| other.is(low)));
+            for out in fewest..=self.most_early.min(order.len()) {
+                self.add(self.evidence(&joined, &shifts, period, &order[..out], &not_releases));
+            }
         }
     }
 
@@ -327,14 +362,18 @@ impl Resolver<'_> {
         // The spacing of so many next ones tells how much the lowest say.
         let others = if self.is_distrusting { NEXT } else { EARLY.saturating_sub(lowest.len()) };
         let apart = sorted[others.min(sorted.len() - 1)] - least;
-        let clear = (CLEAR * apart).max(mean_lateness.min(period / 20.0));
+        // Less than a nanosecond is not early: where all arrivals are exact it would pay to leave one out.
+        let clear = (CLEAR * apart).max(mean_lateness.min(period / 20.0)).max(1.0);
         let is_clear = |low: &&Located| least - above_line(&low.point) >= clear;
         let mut left_out: Vec<Located> = lowest.iter().filter(is_clear).copied().collect();
         let (early, distrusted) = (left_out.len(), lowest.len() - left_out.len());
-        if early > spare(self.count) || distrusted > 0 && !self.is_distrusting {
+        if early > self.most_early || distrusted > 0 && !self.is_distrusting {
             return None;
         }
-        left_out.extend(not_releases);
+        // Among releases that are late by any amount, none is early.
+        if early > spare(self.count) && mean_lateness > MOST_LATE * period {
+            return None;
+        }
         let spacing = (others > 0).then(|| apart / others as f64);
         let expected = spacing
             .filter(|spacing| spacing * count as f64 > SPARSE * mean_lateness)
@@ -351,8 +390,17 @@ impl Resolver<'_> {
         };
         let drift = if self.knows_arrivals && mean_lateness > EXACT { period * DRIFT } else { 0.0 };
         let digit = self.digit(mean_lateness, period);
+        let by_reason = left_out.iter().filter(|out| self.signalled.contains(&out.point.y)).count();
         let length = count as f64 * mean_lateness.max(period / GRID).ln()
-            + digit * (SLIP * slips as f64 + LEFT_OUT * early as f64 + DISTRUSTED * distrusted as f64);
+            + digit
+                * (SLIP * slips as f64
+                    + LEFT_OUT * (early - by_reason) as f64
+                    + DISTRUSTED * distrusted as f64);
+        if early > spare(self.count) {
+            // Some would have to stay, and move the offset as much as all of them.
+            left_out.clear();
+        }
+        left_out.extend(not_releases);
         let (joined, shifts, count) = (Rc::clone(joined), shifts.to_vec(), count as f64);
         Some(Evidence {
             joined,

@@ -10,7 +10,7 @@ pub struct Known {
     pub latest: u64,
     pub arrival: Option<u64>,
     pub advance: u64,
-    pub is_ending: bool,
+    pub disturbance: Option<Disturbance>,
 }
 
 /// A stream with some of: skips, extra releases, stalls, drift, windows, known arrivals, counted expirations.
@@ -35,7 +35,8 @@ pub fn stream(seed: u64) -> Vec<Known> {
             busy = due + random.below(9 * period);
         }
         let mut latest = (due + late).max(busy).max(before + 1);
-        if one_of(&mut random, early) && latest - before > period / 2 {
+        let is_early = one_of(&mut random, early) && latest - before > period / 2;
+        if is_early {
             latest -= period / 3;
         }
         if drifts {
@@ -50,7 +51,12 @@ pub fn stream(seed: u64) -> Vec<Known> {
         opened = earliest;
         let arrival = (arrivals && random.below(50) > 0).then_some(due);
         let advance = if counts { advance.max(1) } else { 1 };
-        known.push(Known { earliest, latest, arrival, advance, is_ending: ends && job + 1 == releases });
+        let disturbance = if ends && job + 1 == releases {
+            Some(Disturbance::Ending)
+        } else {
+            (is_early && job % 2 == 0).then_some(Disturbance::Signal)
+        };
+        known.push(Known { earliest, latest, arrival, advance, disturbance });
         before = latest;
         if one_of(&mut random, extras) {
             before += period / 3;
@@ -59,7 +65,7 @@ pub fn stream(seed: u64) -> Vec<Known> {
                 latest: before,
                 arrival: None,
                 advance: 1,
-                is_ending: false,
+                disturbance: None,
             });
         }
     }
@@ -76,7 +82,7 @@ impl Known {
 pub fn summary(stream: &[Known]) -> PeriodicSummary {
     let mut summary = PeriodicSummary::new();
     for known in stream {
-        summary.push_with(&known.release(), known.advance, known.is_ending.then_some(Disturbance::Ending));
+        summary.push_with(&known.release(), known.advance, known.disturbance);
     }
     summary
 }

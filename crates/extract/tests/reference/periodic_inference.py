@@ -9,7 +9,7 @@ Algorithm. Online, per release (`Summary.push`):
 1. A gap is scored once REACH releases on both sides are known: by how much the lowest phases rise there. A late release scores nothing,
    a slip about a period. A gap that scores less than LOCAL of its neighbours' median is closed at once. The CUTS highest of the others stay
    open, first of all those whose 2*REACH releases agree on no shift; the rest are closed with theirs. Between open gaps lie segments.
-2. A segment keeps its count, sums, and layers of hulls: EARLY + 1 lower ones of the evidence (the known arrival, else the latest bound) and of
+2. A segment keeps its count, sums, and layers of hulls: LOWEST lower ones of the evidence (the known arrival, else the latest bound) and of
    the floor (the lesser of arrival and earliest bound), LATE + 1 upper ones of the latest bounds. The k extreme points for any T are in
    the first k layers, so a few releases can be left out later; joining with any shift moves points: exact.
    The ONE_BY_ONE releases that are later than their neighbours by most (`lateness`) are in no upper hull, but kept one by one, so that many
@@ -41,6 +41,8 @@ from itertools import accumulate, islice
 
 MOST_WIDE = 16  # windows that are remembered for being wide
 EARLY, LATE, CUTS, REACH = 4, 4, 32, 8  # most releases left out low and high; most open gaps; releases on each side that score one
+LOWEST, FEWEST_EARLY = EARLY + 2, 100  # lower hulls; fewest releases of which more early ones are distrusted than may be left out
+CLEARLY, MOST_DROP = 8, 2.0  # a rounder period has less jitter by one part in so many; and is lower by so many times the mean lateness
 ONE_BY_ONE = 512  # most releases that are kept for being later than their neighbours
 KAPPA = 50  # so many releases say as much as one independent release
 SLIP, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 3, 1, 4, 2  # in digits: a slip, a release left out, one distrusted; surcharges for fractions and frequencies
@@ -147,8 +149,8 @@ class Segment:
         return self.shift if self.closed else 0
 
     def compress(self):
-        hulls = layers(self.points, EVIDENCE, EARLY + 1) + layers([p for p in self.points if p not in self.late], CEILING, LATE + 1)
-        hulls += layers(self.points, FLOOR, EARLY + 1) if any(f != e for _, f, e, _ in self.points) else []
+        hulls = layers(self.points, EVIDENCE, LOWEST) + layers([p for p in self.points if p not in self.late], CEILING, LATE + 1)
+        hulls += layers(self.points, FLOOR, LOWEST) if any(f != e for _, f, e, _ in self.points) else []
         self.points = sorted({p for hull in hulls for p in hull} | set(self.late))
         self.room = max(128, 2 * len(self.points))
 
@@ -205,16 +207,16 @@ def whole_lateness(releases):
 class Summary:
     """Everything that models depend on, in bounded memory."""
     def __init__(self, releases=()):
-        self.n, self.known, self.head, self.tail, self.segments, self.forced, self.wide = 0, 0, [], [], [], [], []
+        self.n, self.known, self.head, self.tail, self.segments, self.forced, self.signalled, self.wide = 0, 0, [], [], [], [], [], []
         self.unshifted = None  # all segments joined without the shifts that are only inferred
         for release in releases:  # the head's first REACH releases are in no segment, and not yet the tail's from REACH on
             self.push(*release)
 
-    def push(self, earliest, latest, arrival=None, advance=1, ending=False):
+    def push(self, earliest, latest, arrival=None, advance=1, disturbed=0):
         arrival = arrival if arrival is not None and arrival <= latest else None
         self.known += arrival is not None
-        if ending:
-            self.forced.append(latest)
+        if disturbed:
+            (self.forced if disturbed == 1 else self.signalled).append(latest)
         evidence = latest if arrival is None else arrival
         if earliest < evidence:
             self.wide = sorted(self.wide + [(-(latest - earliest), self.n, earliest)])[:MOST_WIDE]
@@ -255,7 +257,7 @@ class Summary:
             opened[i - 1].append(later, later.shift)
 
     def merge(self, later):
-        known, forced = self.known + later.known, self.forced + later.forced
+        known, forced, signalled = self.known + later.known, self.forced + later.forced, self.signalled + later.signalled
         self.wide = sorted(self.wide + [(width, self.n + number, floor) for width, number, floor in later.wide])[:MOST_WIDE]
         for release in later.head:
             self.take(release)
@@ -267,7 +269,7 @@ class Summary:
                 self.unshifted = copy.deepcopy(later.unshifted)
             for segment in copy.deepcopy(later.segments):
                 self.join(segment)
-        self.known, self.forced = known, forced
+        self.known, self.forced, self.signalled = known, forced, signalled
 
     def all_segments(self, inside):
         """Segments with the head and the tail, whose gaps are scored by as many releases as there are."""
@@ -335,8 +337,8 @@ def assign(segments, period, n, on_grid):
 
 class Evidence:
     """The releases joined by some shifts, without those set aside: what the choice of a period rests on."""
-    def __init__(self, whole, shifts, estimate, lowest, distrusting, on_grid, forced):
-        out, most_clear = lowest | forced, spare(whole.n)
+    def __init__(self, whole, shifts, estimate, lowest, distrusting, on_grid, forced, signalled, most_early=None):
+        out, most_clear = lowest | forced, spare(whole.n) if most_early is None else most_early
         self.shifts, self.set_aside, self.n, self.whole = shifts, out, whole.n - len(out), whole
         self.points, base = [p for p in whole.points if p not in out], whole.points[0][2]
         self.credible = self.n >= 3
@@ -353,12 +355,12 @@ class Evidence:
         self.low = min(self.above)
         self.lateness = max(0.0, float(mean_y - t * mean_x) - self.low)
         slips = sum(a != b for a, b in zip(shifts, shifts[1:])) + whole.inferred
-        others = NEXT if distrusting else EARLY - len(lowest)
+        others = NEXT if distrusting else max(0, EARLY - len(lowest))
         apart = sorted(self.above)[: others + 1][-1] - self.low
-        clear = max(CLEAR * apart, min(self.lateness, t / 20))
+        clear = max(CLEAR * apart, min(self.lateness, t / 20), 1)
         early = {p for p in lowest if self.low - float(p[2] - base - t * p[0]) >= clear}
-        self.left_out, distrusted = early | forced, len(lowest) - len(early)
-        self.credible = (not slips or self.lateness <= MOST_LATE * t) and len(early) <= most_clear and (not distrusted or distrusting)
+        self.left_out, distrusted = early | forced if len(early) <= spare(whole.n) else forced, len(lowest) - len(early)
+        self.credible = (not slips and len(early) <= spare(whole.n) or self.lateness <= MOST_LATE * t) and len(early) <= most_clear and (not distrusted or distrusting)
         spacing, self.expected = apart / max(1, others), None
         if others > 0 and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
             of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
@@ -366,7 +368,7 @@ class Evidence:
         self.usual = min(self.lateness, DENSE * spacing * self.n) if others > 0 and spacing > 0 else self.lateness  # without what stalls add
         self.drift = float(t) * DRIFT if on_grid and self.lateness > EXACT else 0.0
         digit = math.log(10) * (1 if on_grid and self.lateness * GRID <= t else KAPPA)
-        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * len(early) + DISTRUSTED * distrusted)
+        self.length = self.n * math.log(max(self.lateness, float(t) / GRID)) + digit * (SLIP * slips + LEFT_OUT * sum(p[2] not in signalled for p in early) + DISTRUSTED * distrusted)
 
     def rise_of_all(self, base):
         """How much more than the estimate, by the line of least squares through all releases, the period is, and the variance of that."""
@@ -399,7 +401,7 @@ class Evidence:
         drop = self.drop(period)
         return self.n * drop / self.usual if self.usual else 0 if drop <= 0 else math.inf
 
-def resolve(segments, on_grid, forced_at):
+def resolve(segments, on_grid, forced_at, signalled):
     """The evidence with the shortest description. None where nothing rises."""
     n, found, seen = sum(s.n for s in segments), [], set()
     def consider(shifts):
@@ -409,7 +411,7 @@ def resolve(segments, on_grid, forced_at):
         periods = whole.estimates(spare(n) + 1)
         for period in periods:
             order = [p for _, p in phases(whole.points, float(period), whole.points[0][2]) if p not in forced]
-            found.extend(Evidence(whole, shifts, period, set(order[:out]), False, on_grid, forced) for out in range(spare(n) + 1))
+            found.extend(Evidence(whole, shifts, period, set(order[:out]), False, on_grid, forced, signalled) for out in range(spare(n) + 1))
         return next(iter(periods), 0)
     consider([0] * len(segments))
     if len(segments) > 1:
@@ -419,13 +421,24 @@ def resolve(segments, on_grid, forced_at):
                     break
                 period = consider(shifts)
     best = min((e for e in found if e.credible), key=lambda e: e.length, default=None)
-    if not best or not best.whole.has_slips:
-        return best
+    if not best:
+        return None
+    if not best.whole.has_slips:
+        found = [best, *with_more_early(best, on_grid, forced_at, signalled)]
+        return min((e for e in found if e.credible), key=lambda e: e.length)
     forced, lowest, found = {p for p in best.whole.points if p[2] in forced_at}, set(), [best]
     for gone in best.whole.lowering(forced):  # only after the shifts are known, or any sporadic stream would have slips
         lowest.update(gone)
-        found.append(Evidence(best.whole, best.shifts, best.estimate, set(lowest), True, on_grid, forced))
+        found.append(Evidence(best.whole, best.shifts, best.estimate, set(lowest), True, on_grid, forced, signalled))
     return min((e for e in found if e.credible), key=lambda e: e.length)
+
+def with_more_early(best, on_grid, forced_at, signalled):
+    """The evidence without more early releases than may be left out: they would tilt the hull."""
+    whole, forced = best.whole, {p for p in best.whole.points if p[2] in forced_at}
+    for period in whole.estimates(LOWEST) if whole.n >= FEWEST_EARLY else ():
+        order = [p for _, p in phases(whole.points, float(period), whole.points[0][2]) if p not in forced]
+        for out in range(spare(whole.n) + 1, LOWEST - len(forced_at)):
+            yield Evidence(whole, best.shifts, period, set(order[:out]), False, on_grid, forced, signalled, LOWEST - 1)
 
 def digits(number):
     return len(str(number).rstrip("0"))
@@ -453,6 +466,22 @@ def strip(points, period):
     rise, scale = period.numerator, period.denominator
     offset = min(f * scale - rise * x for x, f, _, _ in points) // scale
     return offset, max(-((rise * x - l * scale) // scale) for x, _, _, l in points) - offset
+
+def height(points, period):
+    """The least jitter for this period."""
+    rise, scale = period.numerator, period.denominator
+    return -((min(f * scale - rise * x for x, f, _, _ in points) - max(l * scale - rise * x for x, _, _, l in points)) // scale)
+
+def rounder(evidence, ranked, points, typical_jitter):
+    """The first of the candidates, or one that takes fewer digits and has clearly less jitter: early releases that may not be left out tilt the hull."""
+    first, most = ranked[0], height(points, ranked[0][2])
+    fewer = [r for r in ranked if r[4] < first[4] and evidence.drop(r[2]) <= MOST_DROP * evidence.lateness]
+    less = [(height(points, r[2]), r) for r in fewer]
+    less = [(jitter, r) for jitter, r in less if jitter * CLEARLY <= most * (CLEARLY - 1)]
+    least = min((jitter for jitter, _ in less), default=None)
+    less = [(jitter, r) for jitter, r in less if jitter * (CLEARLY - 1) <= least * CLEARLY]
+    found = min(less, key=lambda entry: (entry[1][4], entry[0]), default=(0, first))[1]
+    return found if found == first or typical_jitter(found[2]) <= typical_jitter(first[2]) else first
 
 def typical(evidence, period, n, wide):
     """Offset and jitter without the early releases left out, nor the wide windows and late releases that are worth it; and the latest bounds of early
@@ -494,26 +523,28 @@ def infer(summary):
         return segments
     scored = summary.all_segments(summary.segments)
     segments = joined_below(SUSPICIOUS * mean_gap(scored), scored)
-    best = resolve(segments, summary.known == summary.n, set(summary.forced))
+    best = resolve(segments, summary.known == summary.n, set(summary.forced), set(summary.signalled))
     if any(s.inferred for s in summary.segments):  # slips are inferred only if that gives the shorter description
         unshifted = joined_below(math.inf, summary.all_segments([summary.unshifted]))
-        other = resolve(unshifted, summary.known == summary.n, set(summary.forced))
+        other = resolve(unshifted, summary.known == summary.n, set(summary.forced), set(summary.signalled))
         if not best or other and other.length < best.length:
             best, segments = other, unshifted
     if not best:
         return None
     wide = {(floor, floor - minus_width) for minus_width, _, floor in summary.wide}
     cost = lambda t, length: (length * math.log(10) * KAPPA + best.cost(t), abs(t - best.estimate), t)
-    ranked = sorted((*cost(t, length), is_decimal) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
-    period = ranked[0][2]
-    if ranked[0][3]:  # by less than releases are late on average, no clock can be told from another
-        most = typical(best, period, summary.n, wide)[1] + int(best.lateness)
-        fits = lambda t: t.denominator == 1 and best.drop(t) <= best.lateness and typical(best, t, summary.n, wide)[1] <= most
-        period = next((t for *_, t, _ in ranked if fits(t)), period)
-    rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
+    ranked = sorted((*cost(t, length), is_decimal, length) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
     never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
+    all_points = joined(segments, never_falling).points
+    _, _, period, is_decimal, _ = rounder(best, ranked, all_points, lambda t: typical(best, t, summary.n, wide)[1])
+    if is_decimal:  # by less than releases are late on average, no clock can be told from another
+        slack = max(best.lateness, 1.0)
+        most = typical(best, period, summary.n, wide)[1] + int(slack)
+        fits = lambda t: t.denominator == 1 and best.drop(t) <= slack and typical(best, t, summary.n, wide)[1] <= most
+        period = next((t for _, _, t, *_ in ranked if fits(t)), period)
+    rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
     offset, jitter, early, late = typical(best, period, summary.n, wide)
-    conservative = strip(joined(segments, never_falling).points, period)
+    conservative = strip(all_points, period)
     # Extra releases count differently in the two models. A typical jitter above the greatest one would say nothing.
     is_useful = jitter <= conservative[1]
     return {
@@ -562,7 +593,7 @@ def self_test():
 
 def main(names):
     """Prints the models of each stream in each file, in JSON. A stream is lines of earliest, latest, and where they are known arrival (or nothing), how
-    many activations after the one before, and 1 where it is none, with commas between; it ends with an empty line."""
+    many activations after the one before, and 1 where it is none, 2 where a signal came, with commas between; it ends with an empty line."""
     for name in names:
         with open(name, encoding="utf-8") as file:
             for stream in file.read().split("\n\n"):
