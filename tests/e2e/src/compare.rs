@@ -89,7 +89,7 @@ fn two_policies() -> Result<Outcome> {
         "cam fifo 40 µs 40 µs – 50 µs 50 µs 40 µs – 50 µs priority 10 µs 10 µs – 12 µs ▼ −75.0 % 12 µs 10 µs \
          – 12 µs ▼ −76.0 %",
         // 190 µs and 200 µs against 160 µs and 162 µs.
-        "of the chain: priority with 162 µs; then fifo with 200 µs (▲ +23.5 %). Distinguishable from all \
+        "of the chain: priority (162 µs); then fifo (200 µs, ▲ +23.5 %). Distinguishable from all \
          others.",
     ];
     for expected in expected {
