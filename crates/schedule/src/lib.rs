@@ -7,7 +7,7 @@
 //! |---|---|---|---|---|
 //! | EDF | SCHED_DEADLINE | least utilization | Σ Q / min(T, D) ≤ U^thr: sufficient | Σ Q / T ≤ U^thr, and processor demand |
 //! | RM | SCHED_FIFO | least utilization | Σ Q / min(T, D) ≤ U^thr: necessary only | Σ Q / T ≤ U^thr, and response times |
-//! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | none | the same |
+//! | FP, RR | SCHED_FIFO, SCHED_RR | fewest specs | as RM (the paper: none) | as RM |
 //!
 //! With an exact test, a spec that does not fit the least loaded processor is tested on the others.
 //!
@@ -16,7 +16,7 @@
 //! thresholds. The kernel's share (latency, interrupts, migration, the 5 % it withholds from real-time
 //! threads by default) must fit in what a threshold below 1 leaves.
 //!
-//! With the exact test, a spec that declares no runtime (FP, RR: or no period) runs below all specs on its
+//! With either test, a spec that declares no runtime (FP, RR: or no period) runs below all specs on its
 //! processor that declare both: RM places it there, FP and RR refuse it if the declared priorities say
 //! otherwise. Specs whose admission test was ignored are a risk to themselves and to others, as in the paper;
 //! a spec that declares its needs is not admitted below one whose needs are unknown.
