@@ -1,5 +1,5 @@
 //! Decides whether declared timing needs can be met, and how: admission tests, partitioning among processors,
-//! the plugins `EDF`, `RM`, `FP` and `RR`.
+//! the plugins `EDF`, `RM`, `FP` and `RR`; guarantees in the slack of a table ([`slot_shifting`]).
 //!
 //! Pure: no I/O, no clock, no kernel. The daemon carries out what a plugin decides.
 //!
@@ -32,6 +32,7 @@ mod plugin;
 mod response;
 mod rm;
 mod settings;
+pub mod slot_shifting;
 mod task;
 mod utilization;
 mod work;

@@ -1,0 +1,231 @@
+//! Slots of one processor at run time.
+
+use super::intervals::Intervals;
+use super::{Interval, Plan, PlanError};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::num::NonZeroU64;
+
+/// How many slots ahead an aperiodic job's deadline may be: what is planned until then is kept.
+const FARTHEST: u64 = 1 << 16;
+
+/// A guaranteed job, in the order in which jobs were first known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId(u64);
+
+/// Whose job it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A task of the plan.
+    Task(usize),
+    /// A job that was accepted at run time.
+    Aperiodic,
+}
+
+/// A slot that is given to a guaranteed job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Granted {
+    /// The job.
+    pub job: JobId,
+    /// Whose job it is.
+    pub owner: Owner,
+    /// The first slot after its deadline.
+    pub deadline: u64,
+    /// The slots that it may still get after this one.
+    pub left: u64,
+}
+
+/// Why an aperiodic job is not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Slots that are free until its deadline.
+    pub free: u64,
+    /// Slots that it needs.
+    pub needed: u64,
+    /// The earliest deadline with which it would be accepted now, if there is any within sight.
+    pub earliest_deadline: Option<u64>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { free, needed, earliest_deadline } = self;
+        write!(to, "needs {needed} slots until its deadline, and {free} are free; ")?;
+        match earliest_deadline {
+            Some(slot) => {
+                write!(to, "the earliest deadline that would be accepted is the start of slot {slot}")
+            }
+            None => to.write_str("no deadline would be accepted"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A job that is known, and not over.
+#[derive(Clone, Copy, Debug)]
+struct Job {
+    id: JobId,
+    owner: Owner,
+    release: u64,
+    deadline: u64,
+    left: u64,
+}
+
+/// Gives out the slots of a processor: to jobs of a plan that is repeated for ever, and to aperiodic jobs
+/// that are accepted if all guarantees still hold with them.
+#[derive(Clone, Debug)]
+pub struct Processor {
+    plan: Plan,
+    /// The plan's own intervals, from its beginning.
+    cycle: Intervals,
+    now: u64,
+    /// From now to the horizon.
+    intervals: Intervals,
+    /// Jobs that may run, by deadline; of equal ones the first known.
+    ready: BTreeMap<(u64, JobId), Job>,
+    /// Later jobs, by release.
+    coming: VecDeque<Job>,
+    /// Where the plan is repeated next: jobs and intervals are known until there.
+    horizon: u64,
+    known: u64,
+}
+
+impl Processor {
+    /// A processor whose plan begins with slot 0.
+    pub fn new(plan: Plan) -> Self {
+        let mut processor = Self {
+            cycle: Intervals::from(&plan),
+            plan,
+            now: 0,
+            intervals: Intervals::default(),
+            ready: BTreeMap::new(),
+            coming: VecDeque::new(),
+            horizon: 0,
+            known: 0,
+        };
+        processor.repeat_plan();
+        processor
+    }
+
+    /// The slot that is given out next.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// The known intervals, the current one first.
+    pub fn intervals(&self) -> impl Iterator<Item = &Interval> {
+        self.intervals.iter()
+    }
+
+    /// The slots until `deadline` that no guaranteed job needs, for a job that is ready now.
+    pub fn slack(&self, deadline: u64) -> u64 {
+        let Some(beyond) = deadline.checked_sub(self.horizon) else { return self.intervals.slack(deadline) };
+        let length = self.plan.length();
+        self.intervals.slack(self.horizon)
+            + beyond / length * self.cycle.slack(length)
+            + self.cycle.slack(beyond % length)
+    }
+
+    /// Accepts an aperiodic job that is ready now and needs at most `wcet` slots until `deadline`; or says why
+    /// not. Exact: what is refused for want of slots cannot be guaranteed by any schedule of this processor.
+    pub fn accept(&mut self, wcet: NonZeroU64, deadline: u64) -> Result<JobId, Refused> {
+        let free = self.slack(deadline);
+        if wcet.get() > free || deadline > self.now + FARTHEST {
+            let earliest_deadline = self.earliest_deadline(wcet);
+            return Err(Refused { free, needed: wcet.get(), earliest_deadline });
+        }
+        self.know_until(deadline);
+        self.intervals.reserve(deadline, wcet.get());
+        let job = Job {
+            id: self.next_id(),
+            owner: Owner::Aperiodic,
+            release: self.now,
+            deadline,
+            left: wcet.get(),
+        };
+        self.ready.insert((deadline, job.id), job);
+        Ok(job.id)
+    }
+
+    /// The earliest deadline until which `wcet` slots are free, if there is one within sight.
+    pub fn earliest_deadline(&self, wcet: NonZeroU64) -> Option<u64> {
+        let (mut impossible, mut possible) = (self.now, self.now + FARTHEST);
+        if self.slack(possible) < wcet.get() {
+            return None;
+        }
+        while possible - impossible > 1 {
+            let between = impossible.midpoint(possible);
+            if self.slack(between) >= wcet.get() { possible = between } else { impossible = between }
+        }
+        Some(possible)
+    }
+
+    /// Adds a periodic task to the plan, for good. Its first job is released in the slot that is returned,
+    /// where the plan would have been repeated next; all that is guaranteed before stays as it is.
+    pub fn add_periodic(
+        &mut self,
+        task: usize,
+        wcet: u64,
+        period: u64,
+        deadline: u64,
+    ) -> Result<u64, PlanError> {
+        self.plan = self.plan.with_periodic(task, wcet, period, deadline)?;
+        self.cycle = Intervals::from(&self.plan);
+        Ok(self.horizon)
+    }
+
+    /// A job is over although it might have got more slots: gives them back. Whether there was such a job.
+    pub fn complete(&mut self, job: JobId) -> bool {
+        let Some(key) = self.ready.keys().find(|(_, id)| *id == job).copied() else { return false };
+        if let Some(job) = self.ready.remove(&key) {
+            self.intervals.give_back(job.deadline, job.left);
+        }
+        true
+    }
+
+    /// Gives out a slot: to the ready job with the earliest deadline, or to no guaranteed job.
+    pub fn next_slot(&mut self) -> Option<Granted> {
+        self.know_until(self.now + 1);
+        let released = self.coming.partition_point(|job| job.release <= self.now);
+        self.ready.extend(self.coming.drain(..released).map(|job| ((job.deadline, job.id), job)));
+        let granted = self.ready.first_entry().map(|mut entry| {
+            let job = entry.get_mut();
+            job.left -= 1;
+            let granted = Granted { job: job.id, owner: job.owner, deadline: job.deadline, left: job.left };
+            if granted.left == 0 {
+                entry.remove();
+            }
+            granted
+        });
+        self.intervals.advance(granted.map(|granted| granted.deadline));
+        self.now += 1;
+        granted
+    }
+
+    fn know_until(&mut self, slot: u64) {
+        while self.horizon < slot {
+            self.repeat_plan();
+        }
+    }
+
+    /// The plan alone meets all deadlines, so it borrows nothing from what is before it.
+    fn repeat_plan(&mut self) {
+        let start = self.horizon;
+        let shifted = |interval: &Interval| Interval { end: interval.end + start, ..*interval };
+        self.intervals.append(self.cycle.iter().map(shifted));
+        let mut jobs: Vec<_> = self.plan.jobs().iter().map(|job| job.repeated(start)).collect();
+        jobs.sort_by_key(|job| job.earliest);
+        for job in jobs {
+            let id = self.next_id();
+            let owner = Owner::Task(job.task);
+            let (release, deadline, left) = (job.earliest, job.deadline, job.wcet);
+            self.coming.push_back(Job { id, owner, release, deadline, left });
+        }
+        self.horizon += self.plan.length();
+    }
+
+    fn next_id(&mut self) -> JobId {
+        self.known += 1;
+        JobId(self.known)
+    }
+}
