@@ -70,9 +70,6 @@ const MOST_DISTURBED: usize = 32;
 /// Most stalls kept: those of the latest releases.
 const MOST_STALLS: usize = 128;
 
-/// Most wide windows kept: the widest ones.
-const MOST_WIDE: usize = 16;
-
 /// Everything that the periodic models of a stream of releases depend on, in bounded memory. Pieces merge
 /// exactly.
 #[derive(Clone, Debug, Default)]
@@ -102,8 +99,6 @@ pub struct PeriodicSummary {
     disturbed: Vec<(i64, Disturbance)>,
     /// The latest releases of those that a stall made late: lateness, latest bound.
     stalls: Vec<(i64, i64)>,
-    /// The widest windows: width, floor, latest bound.
-    wide: Vec<(i64, i64, i64)>,
     lateness: Lateness,
     /// How late a release has to be to be kept one by one.
     least_late: i64,
@@ -161,9 +156,6 @@ impl PeriodicSummary {
         match disturbance {
             Some(Disturbance::Ending) => self.lateness.push_other(latest),
             _ => self.lateness.push(latest, arrival.map(relative)),
-        }
-        if floor < evidence {
-            keep_wide(&mut self.wide, (latest.wrapping_sub(floor), floor, latest));
         }
         if let Some(disturbance) = disturbance {
             self.excused += u64::from(!is_known && disturbance != Disturbance::Stall);
@@ -407,9 +399,6 @@ impl PeriodicSummary {
         let mut later = later.clone();
         later.take_block();
         self.lateness.merge(&later.lateness, y);
-        for &(width, floor, latest) in &later.wide {
-            keep_wide(&mut self.wide, (width, floor + y, latest + y));
-        }
         later.disturbed.iter().for_each(|&(at, disturbance)| self.disturb((at + y, disturbance)));
         later.stalls.iter().for_each(|&(late, at)| keep_stall(&mut self.stalls, (late, at + y)));
         for (at, entry) in later.head.iter().enumerate() {
@@ -547,17 +536,6 @@ impl Unshifted {
         self.all.lift(y);
         self.slips.iter_mut().for_each(|slip| slip.0 += y);
     }
-}
-
-/// Keeps the widest windows; of equals the first.
-#[inline]
-fn keep_wide(wide: &mut Vec<(i64, i64, i64)>, window: (i64, i64, i64)) {
-    if wide.len() == MOST_WIDE && wide.last().is_some_and(|last| last.0 >= window.0) {
-        return;
-    }
-    let place = wide.partition_point(|other| other.0 >= window.0);
-    wide.insert(place, window);
-    wide.truncate(MOST_WIDE);
 }
 
 /// Keeps the stalls of the latest releases; of equals the first.

@@ -82,7 +82,7 @@ pub struct Periodic {
 }
 
 impl Periodic {
-    /// The jitter of all releases but the outliers of the typical model, if it has any.
+    /// The typical jitter, or that of all releases if there is no typical model.
     pub fn usual_jitter(&self) -> Duration {
         self.typical.as_ref().map_or(self.jitter_ns, |typical| typical.jitter_ns)
     }
@@ -90,6 +90,9 @@ impl Periodic {
 
 /// Greatest number of slips that a model lists.
 pub const MAX_SLIPS: usize = 10;
+
+/// Fewest releases of which a typical model leaves any out.
+pub const FEWEST_TYPICAL: u64 = 20;
 
 /// Greatest number of releases that a typical model leaves out because they are early.
 pub const MAX_EARLY: usize = 4;
@@ -107,13 +110,13 @@ pub struct Slip {
 }
 
 /// The periodic model of all releases except those listed, with the period and slips of the conservative
-/// model.
+/// model. A release whose time is not known counts at its latest bound, and from its known arrival on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Typical {
     /// Arrival of the first job, even if it is left out. Here k_j is one more than k_{j−1} except at slips;
     /// extra releases share an activation.
     pub offset_ns: i64,
-    /// Longest time from arrival to release, of the releases that are not left out. With more than
+    /// Longest time from arrival to latest bound, of the releases that are not left out. With more than
     /// [`MAX_LATE`] late ones this is not typical; `percentiles.lateness` has the value that 99.9 % of the
     /// releases do not exceed.
     pub jitter_ns: Duration,
@@ -127,8 +130,8 @@ pub struct Typical {
 pub struct LeftOut {
     /// Its latest bound, or its known arrival if that is early.
     pub at_ns: Instant,
-    /// How far it is outside: negative, from the first allowed nanosecond back to its earliest bound;
-    /// positive, from the last allowed one to its latest bound.
+    /// How far it is outside: negative, from the first allowed nanosecond back to its known arrival, or else
+    /// its latest bound; positive, from the last allowed one to its latest bound.
     pub off_ns: i64,
     /// The reason, if known.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -8,12 +8,12 @@ use crate::periodic::late::LATE;
 use crate::periodic::lateness::{Grid, Starts};
 use crate::periodic::resolve::{self, Evidence};
 use crate::periodic::score::{self, Gap, REACH};
-use crate::periodic::segment::{EARLY, Segment};
+use crate::periodic::segment::Segment;
 use crate::periodic::{FEWEST, PeriodicSummary, give_up, keep_slip, late};
 use crate::ratio::Ratio;
 use punctual_model::{
-    self as model, Choice, Disturbance, Duration, Fraction, Instant, LeftOut, PeriodicOn, Quantiles, Slip,
-    Typical,
+    self as model, Choice, Disturbance, Duration, FEWEST_TYPICAL, Fraction, Instant, LeftOut, PeriodicOn,
+    Quantiles, Slip, Typical,
 };
 use std::collections::HashSet;
 
@@ -33,9 +33,6 @@ const CLEARLY: i128 = 8;
 /// By how many times the mean lateness a rounder period may lie lower in the middle: windows that open early
 /// say nothing about the period.
 const MOST_DROP: f64 = 2.0;
-
-/// Fewest releases of which some may be left out.
-const FEWEST_TYPICAL: i64 = 20;
 
 impl PeriodicSummary {
     /// The periodic model, sound for every release. `None` for fewer than three releases, and if no period
@@ -94,10 +91,9 @@ impl PeriodicSummary {
             }
         }
         match found {
-            Some(evidence) => query.chosen(&evidence).map(|model| {
-                let lowest = lowest(&evidence, &model);
-                (model, query.starts(&evidence.shifts), lowest)
-            }),
+            Some(evidence) => query
+                .chosen(&evidence)
+                .map(|(model, lowest)| (model, query.starts(&evidence.shifts), Some(lowest))),
             None => {
                 let starts = query.starts(&vec![0; query.segments.len()]);
                 query.with_least_jitter().map(|model| (model, starts, None))
@@ -134,16 +130,6 @@ impl PeriodicSummary {
         let first = (0..REACH).map(|at| alone(&self.head, at));
         first.chain(inside).chain((REACH..tail.len()).map(|at| alone(&tail, at))).collect()
     }
-}
-
-/// Where the lowest latest bound, or known arrival, that is not left out crosses index 0. Windows may open a
-/// period before; as an offset, that would make every other release late by as much.
-fn lowest(evidence: &Evidence, model: &model::Periodic) -> Option<i128> {
-    let exact = model.period_exact.unwrap_or(Fraction { numerator: model.period_ns.ns(), denominator: 1 });
-    let period = Ratio::new(exact.numerator.into(), exact.denominator.into())?;
-    let is_inside = |located: &&Located| !evidence.left_out.iter().any(|out| out.is(located));
-    let inside = evidence.joined.low.iter().filter(is_inside);
-    inside.map(|located| hull::above(located.point, period).div_euclid(period.denominator())).min()
 }
 
 /// Joins segments where the gap between them is closed; keeps the slips there.
@@ -190,14 +176,15 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// The models with the period that has the shortest description.
-    fn chosen(&self, evidence: &Evidence) -> Option<model::Periodic> {
+    /// The models with the period that has the shortest description, and from where the typical latest bounds
+    /// are late.
+    fn chosen(&self, evidence: &Evidence) -> Option<(model::Periodic, i128)> {
         let candidates = choice::candidates(evidence);
         let mut best = *candidates.first()?;
         if let Some(rounder) = self.rounder_with_less_jitter(evidence, &candidates, &best) {
             best = rounder;
         }
-        let mut typical = Strips::new(evidence, best.period, &self.summary.wide);
+        let mut typical = Strips::new(evidence, best.period);
         if best.is_decimal {
             // By less than releases are late on average, or a clock counts, none can be told from another.
             let slack = evidence.mean_lateness.max(1.0);
@@ -205,11 +192,11 @@ impl Query<'_> {
             let fits = |candidate: &&Candidate| {
                 candidate.period.denominator() == 1
                     && evidence.drop(candidate.period) <= slack
-                    && Strips::new(evidence, candidate.period, &self.summary.wide).jitter() <= most
+                    && Strips::new(evidence, candidate.period).jitter() <= most
             };
             if let Some(whole) = candidates.iter().find(fits) {
                 best = *whole;
-                typical = Strips::new(evidence, best.period, &self.summary.wide);
+                typical = Strips::new(evidence, best.period);
             }
         }
         let mut model = self.conservative(best.period, best.choice, &evidence.shifts)?;
@@ -218,7 +205,7 @@ impl Query<'_> {
         model.typical =
             self.typical(&typical, evidence).filter(|typical| typical.jitter_ns <= model.jitter_ns);
         self.add_slips(&mut model, &evidence.shifts);
-        Some(model)
+        Some((model, typical.offset))
     }
 
     /// A period that takes fewer digits and has clearly less jitter over all releases. Early ones that may
@@ -233,7 +220,7 @@ impl Query<'_> {
         let sides = Sides::new(&self.segments, &never_falling(&evidence.shifts));
         let jitter = |period: Ratio| sides.strip(period).map(|strip| strip.height());
         let most = jitter(best.period)?;
-        let typical = |period: Ratio| Strips::new(evidence, period, &self.summary.wide).jitter();
+        let typical = |period: Ratio| Strips::new(evidence, period).jitter();
         let rounder = candidates.iter().filter(|candidate| {
             candidate.digits < best.digits
                 && evidence.drop(candidate.period) <= MOST_DROP * evidence.mean_lateness
@@ -293,20 +280,12 @@ impl Query<'_> {
         };
         let mut left_out = Vec::new();
         for out in &evidence.left_out {
-            let (at, earliest) = self.bounds(evidence, out);
-            let off = strips.off(out.point.x, earliest, at);
+            let at = latest(evidence, out);
+            let off = strips.off(out.point, at);
             // What is not a release may still lie within the jitter.
             left_out.extend((off != 0).then(|| (at, off, reason(at))));
         }
-        for (floor, latest) in &strips.wide {
-            left_out.push((*latest, strips.off(floor.x, Some(floor.y), *latest), reason(*latest)));
-        }
-        for (out, off) in strips.late() {
-            let at = -out.point.y;
-            // A window may reach out on both sides; it is one release all the same.
-            let is_wide = strips.wide.iter().any(|(floor, latest)| (floor.x, *latest) == (out.point.x, at));
-            left_out.extend((!is_wide).then(|| (at, off, reason(at))));
-        }
+        left_out.extend(strips.late().map(|(out, off)| (-out.point.y, off, reason(-out.point.y))));
         left_out.sort_unstable();
         let release = |(at, off, reason): (i64, i128, Option<Disturbance>)| {
             Some(LeftOut { at_ns: self.instant(at)?, off_ns: i64::try_from(off).ok()?, reason })
@@ -316,19 +295,6 @@ impl Query<'_> {
             jitter_ns: Duration::from_ns(u64::try_from(strips.jitter()).ok()?),
             left_out: left_out.into_iter().map(release).collect::<Option<_>>()?,
         })
-    }
-
-    /// The latest and the earliest bound of one of the lowest releases. If the latest was dropped, a known
-    /// arrival takes its place. If the earliest was, it is `None`: windows reach lower then than all that is
-    /// left out.
-    fn bounds(&self, evidence: &Evidence, out: &Located) -> (i64, Option<i64>) {
-        let find =
-            |points: &[Located]| points.iter().find(|located| located.is(out)).map(|located| located.point.y);
-        let earliest = find(evidence.joined.floor());
-        let latest = find(&evidence.joined.high)
-            .or_else(|| find(&evidence.joined.late))
-            .map_or(out.point.y, |mirrored| -mirrored);
-        (latest, earliest)
     }
 
     /// Adds the numbers of skipped activations and extra releases, and the first places.
@@ -370,6 +336,14 @@ impl Query<'_> {
     }
 }
 
+/// The latest bound of one of the lowest releases. If it was dropped, a known arrival takes its place.
+fn latest(evidence: &Evidence, out: &Located) -> i64 {
+    let find = |points: &[Located]| points.iter().find(|located| located.is(out)).map(|found| found.point.y);
+    find(&evidence.joined.high)
+        .or_else(|| find(&evidence.joined.late))
+        .map_or(out.point.y, |mirrored| -mirrored)
+}
+
 /// Each shift lowered to the least of those after it.
 fn never_falling(shifts: &[i64]) -> Vec<i64> {
     let mut lowered = shifts.to_vec();
@@ -379,29 +353,24 @@ fn never_falling(shifts: &[i64]) -> Vec<i64> {
     lowered
 }
 
-/// The strip of a given slope that contains all releases but those left out.
+/// The strip of a given slope that contains all releases but those left out: each from its known arrival, or
+/// else its latest bound, to its latest bound. Windows may open a period before; an offset that followed them
+/// would make every other release late by as much.
 struct Strips {
     period: Ratio,
     offset: i128,
     jitter: i128,
-    /// Windows left out because they begin too early: floor and latest bound.
-    wide: Vec<(Point, i64)>,
     /// Late releases left out, and their heights above the offset.
     late: Vec<(i128, Located)>,
 }
 
 impl Strips {
-    fn new(evidence: &Evidence, period: Ratio, wide: &[(i64, i64, i64)]) -> Strips {
+    fn new(evidence: &Evidence, period: Ratio) -> Strips {
         let joined = &evidence.joined;
         let is_inside = |located: &&Located| !evidence.left_out.iter().any(|out| out.is(located));
         let scale = period.denominator();
-        let mut floors: Vec<(i128, Point)> = joined
-            .floor()
-            .iter()
-            .filter(is_inside)
-            .map(|located| (hull::above(located.point, period), located.point))
-            .collect();
-        floors.sort_by_key(|(above, point)| (*above, point.x));
+        let lowest = joined.low.iter().filter(is_inside).map(|low| hull::above(low.point, period)).min();
+        let offset = lowest.map_or(0, |above| above.div_euclid(scale));
         let above = |located: &Located| {
             let mirrored =
                 i128::from(located.point.y) * scale + i128::from(located.point.x) * period.numerator();
@@ -414,43 +383,25 @@ impl Strips {
             .map(|high| (above(high), *high))
             .collect();
         latest.sort_by_key(|(above, located)| (-above, -located.point.x));
-        let most_late = most_late(&latest, &joined.late);
         let allowed = (joined.sums.count / 1_000).max(1);
         let each = EACH * (FEW / allowed as f64).min(1.0);
         let allowed = allowed - evidence.left_out.len() as i64;
-        let most = if joined.sums.count >= FEWEST_TYPICAL { allowed.max(0) as usize } else { 0 };
-        let widest = |floor: &Point| {
-            // Of several windows that open at once, the last release has the widest.
-            let wider = |other: &&Located| other.point.y == floor.y && other.point.x > floor.x;
-            let place = joined.floor().iter().filter(wider).count();
-            wide.iter().filter(|window| window.1 == floor.y).nth(place).map(|window| (*floor, window.2))
-        };
-        let outer: Vec<(Point, i64)> = floors.iter().map_while(|(_, floor)| widest(floor)).collect();
-        let most_wide = outer
-            .len()
-            .min(EARLY.saturating_sub(evidence.left_out.len()))
-            .min(floors.len().saturating_sub(1))
-            .min(most);
-        let offset = |out: usize| floors.get(out).map_or(0, |(above, _)| above.div_euclid(scale));
-        let height =
-            |(early, late): (usize, usize)| latest.get(late).map_or(0, |(above, _)| *above) - offset(early);
-        let cost = |out: (usize, usize)| (height(out).max(1) as f64).ln() + each * (out.0 + out.1) as f64;
-        let mut best = (0, 0);
-        for early in 0..=most_wide {
-            for late in 0..=(most - early).min(most_late) {
-                if cost((early, late)) < cost(best) {
-                    best = (early, late);
-                }
+        let most = if joined.sums.count >= FEWEST_TYPICAL as i64 { allowed.max(0) as usize } else { 0 };
+        let height = |late: usize| latest.get(late).map_or(0, |(above, _)| *above) - offset;
+        let cost = |late: usize| (height(late).max(1) as f64).ln() + each * late as f64;
+        let mut best = 0;
+        for late in 1..=most.min(most_late(&latest, &joined.late)) {
+            if cost(late) < cost(best) {
+                best = late;
             }
         }
-        if 2 * height(best) > height((0, 0)) {
-            best = (0, 0);
+        if 2 * height(best) > height(0) {
+            best = 0;
         }
         let jitter = height(best);
-        let offset = offset(best.0);
-        latest.truncate(best.1);
+        latest.truncate(best);
         let late = latest.iter().map(|(above, located)| (above - offset, *located)).collect();
-        Strips { period, offset, jitter, wide: outer[..best.0].to_vec(), late }
+        Strips { period, offset, jitter, late }
     }
 
     /// The jitter without the releases left out.
@@ -464,10 +415,10 @@ impl Strips {
     }
 
     /// How far a release is before its arrival (negative) or beyond the jitter (positive); else 0.
-    fn off(&self, x: i64, earliest: Option<i64>, latest: i64) -> i128 {
+    fn off(&self, low: Point, latest: i64) -> i128 {
         let above =
-            |y: i64| hull::above(Point { x, y }, self.period) - self.offset * self.period.denominator();
-        let down = earliest.map_or(0, |earliest| above(earliest).div_euclid(self.period.denominator()));
+            |y: i64| hull::above(Point { y, ..low }, self.period) - self.offset * self.period.denominator();
+        let down = above(low.y).div_euclid(self.period.denominator());
         if down < 0 {
             down
         } else {

@@ -19,7 +19,8 @@ At a query (`infer`):
    being late by d costs n*ln(1 + d/mu), a slip SLIP digits, a low point LEFT_OUT digits. The joined hull gives a better period, until
    nothing changes. The shortest description wins, the one without slips included: n*ln(mean lateness) + digits for slips and low points.
    Then releases that look early where activations were skipped are distrusted, if that makes the description shorter: late by nearly a period
-   they may belong to the activation before. The choice of the period does not look at them; models cover them.
+   they may belong to the activation before. The choice of the period does not look at them; models cover them. Slips need a mean lateness
+   of at most MOST_LATE periods; before releases are distrusted it may be TENTATIVE, if it is FAR_LESS then.
    Known arrivals on a grid are no noisy evidence: there a digit costs ln 10, else KAPPA times as much.
 4. The period printed minimises digits(T)*KAPPA*ln 10 + n*D(T)/mu (see `candidates`); one that is no whole number of nanoseconds gives way
    to a whole one with no more jitter. Offset and jitter for T follow from the hulls, exactly. Typical jitter leaves out the latest releases
@@ -39,7 +40,6 @@ import sys
 from fractions import Fraction
 from itertools import accumulate, islice
 
-MOST_WIDE = 16  # windows that are remembered for being wide
 EARLY, LATE, CUTS, REACH = 4, 4, 32, 8  # most releases left out low and high; most open gaps; releases on each side that score one
 LOWEST, FEWEST_EARLY = EARLY + 2, 100  # lower hulls; fewest releases of which more early ones are distrusted than may be left out
 CLEARLY, MOST_DROP = 8, 2.0  # a rounder period has less jitter by one part in so many; and is lower by so many times the mean lateness
@@ -49,6 +49,7 @@ SLIP, LEFT_OUT, DISTRUSTED, NOT_WHOLE, FREQUENCY = 0.5, 3, 1, 4, 2  # in digits:
 MOST_DISTRUSTED, MOST_OF_SEGMENT, NEXT = 16, 2, 2  # releases that look early where activations were skipped: late by nearly a period, they
 # belong to the activation before; of each segment; and how many of the next lowest tell how far apart the lowest are
 SUSPICIOUS, MOST_LATE = 0.4, 0.25  # in periods: a gap that scores less is no slip; with a greater mean lateness, slips mean nothing
+TENTATIVE, FAR_LESS = 0.6, 0.5  # in periods: mean lateness that early releases may cause; without those it is at most so many times MOST_LATE
 CLEAR, MOST_ROUND, MOST_ROUND_FREQUENCY = 10, 6, 4  # a release left out is lower than the next ones are apart, this many times; more digits nobody rounds
 CERTAIN = 8  # neighbours of a gap that are spread less than a period over this, and shifted by as little from a whole number, agree
 GRID = 10_000  # known arrivals whose mean lateness is less than a period over this are on a grid
@@ -207,7 +208,7 @@ def whole_lateness(releases):
 class Summary:
     """Everything that models depend on, in bounded memory."""
     def __init__(self, releases=()):
-        self.n, self.known, self.head, self.tail, self.segments, self.forced, self.signalled, self.wide = 0, 0, [], [], [], [], [], []
+        self.n, self.known, self.head, self.tail, self.segments, self.forced, self.signalled = 0, 0, [], [], [], [], []
         self.unshifted = None  # all segments joined without the shifts that are only inferred
         for release in releases:  # the head's first REACH releases are in no segment, and not yet the tail's from REACH on
             self.push(*release)
@@ -218,8 +219,6 @@ class Summary:
         if disturbed:
             (self.forced if disturbed == 1 else self.signalled).append(latest)
         evidence = latest if arrival is None else arrival
-        if earliest < evidence:
-            self.wide = sorted(self.wide + [(-(latest - earliest), self.n, earliest)])[:MOST_WIDE]
         self.take((min(earliest, evidence), evidence, latest, max(1, advance)))
 
     def take(self, release):
@@ -258,7 +257,6 @@ class Summary:
 
     def merge(self, later):
         known, forced, signalled = self.known + later.known, self.forced + later.forced, self.signalled + later.signalled
-        self.wide = sorted(self.wide + [(width, self.n + number, floor) for width, number, floor in later.wide])[:MOST_WIDE]
         for release in later.head:
             self.take(release)
         if later.segments:
@@ -337,7 +335,7 @@ def assign(segments, period, n, on_grid):
 
 class Evidence:
     """The releases joined by some shifts, without those set aside: what the choice of a period rests on."""
-    def __init__(self, whole, shifts, estimate, lowest, distrusting, on_grid, forced, signalled, most_early=None):
+    def __init__(self, whole, shifts, estimate, lowest, distrusting, on_grid, forced, signalled, most_early=None, most_late=TENTATIVE):
         out, most_clear = lowest | forced, spare(whole.n) if most_early is None else most_early
         self.shifts, self.set_aside, self.n, self.whole = shifts, out, whole.n - len(out), whole
         self.points, base = [p for p in whole.points if p not in out], whole.points[0][2]
@@ -360,7 +358,9 @@ class Evidence:
         clear = max(CLEAR * apart, min(self.lateness, t / 20), 1)
         early = {p for p in lowest if self.low - float(p[2] - base - t * p[0]) >= clear}
         self.left_out, distrusted = early | forced if len(early) <= spare(whole.n) else forced, len(lowest) - len(early)
-        self.credible = (not slips and len(early) <= spare(whole.n) or self.lateness <= MOST_LATE * t) and len(early) <= most_clear and (not distrusted or distrusting)
+        is_late = slips and self.lateness > most_late * t or len(early) > spare(whole.n) and self.lateness > MOST_LATE * t
+        self.credible = not is_late and len(early) <= most_clear and (not distrusted or distrusting)
+        self.tentative = slips and self.lateness > MOST_LATE * t
         spacing, self.expected = apart / max(1, others), None
         if others > 0 and spacing * self.n > SPARSE * self.lateness and (found := self.rise_of_all(base)):
             of_lowest, (rise, variance) = HULL_ERROR * spacing / self.n, found
@@ -420,17 +420,26 @@ def resolve(segments, on_grid, forced_at, signalled):
                 if period <= 0 or tuple(shifts := assign(segments, float(period), n, on_grid)) in seen:
                     break
                 period = consider(shifts)
-    best = min((e for e in found if e.credible), key=lambda e: e.length, default=None)
-    if not best:
-        return None
-    if not best.whole.has_slips:
-        found = [best, *with_more_early(best, on_grid, forced_at, signalled)]
-        return min((e for e in found if e.credible), key=lambda e: e.length)
-    forced, lowest, found = {p for p in best.whole.points if p[2] in forced_at}, set(), [best]
-    for gone in best.whole.lowering(forced):  # only after the shifts are known, or any sporadic stream would have slips
-        lowest.update(gone)
-        found.append(Evidence(best.whole, best.shifts, best.estimate, set(lowest), True, on_grid, forced, signalled))
+    best = min((e for e in found if e.credible and not e.tentative), key=lambda e: e.length, default=None)
+    tentative = min((e for e in found if e.credible and e.tentative), key=lambda e: e.length, default=None)
+    if best and best.whole.has_slips:
+        best = without_distrusted(best, best, MOST_LATE, on_grid, forced_at, signalled)
+    if tentative and (not best or tentative.length < best.length):
+        best = without_distrusted(tentative, best, MOST_LATE * FAR_LESS, on_grid, forced_at, signalled)
+    if not best or best.whole.has_slips:
+        return best
+    found = [best, *with_more_early(best, on_grid, forced_at, signalled)]
     return min((e for e in found if e.credible), key=lambda e: e.length)
+
+def without_distrusted(evidence, best, most_late, on_grid, forced_at, signalled):
+    """The shortest description: the best so far, or that without the lowest releases. Only after the shifts are known, or any sporadic stream would
+    have slips."""
+    whole, lowest, found = evidence.whole, set(), [best] if best else []
+    forced = {p for p in whole.points if p[2] in forced_at}
+    for gone in whole.lowering(forced):
+        lowest.update(gone)
+        found.append(Evidence(whole, evidence.shifts, evidence.estimate, set(lowest), True, on_grid, forced, signalled, MOST_DISTRUSTED, most_late))
+    return min((e for e in found if e.credible), key=lambda e: e.length, default=None)
 
 def with_more_early(best, on_grid, forced_at, signalled):
     """The evidence without more early releases than may be left out: they would tilt the hull."""
@@ -483,33 +492,29 @@ def rounder(evidence, ranked, points, typical_jitter):
     found = min(less, key=lambda entry: (entry[1][4], entry[0]), default=(0, first))[1]
     return found if found == first or typical_jitter(found[2]) <= typical_jitter(first[2]) else first
 
-def typical(evidence, period, n, wide):
-    """Offset and jitter without the early releases left out, nor the wide windows and late releases that are worth it; and the latest bounds of early
-    and late ones."""
+def typical(evidence, period, n):
+    """Offset and jitter without the early releases left out, nor the late ones that are worth it; and the latest bounds of early and late ones. A
+    release counts at its latest bound, and from its known arrival on: a window that opens early would make all others late."""
     inside = [p for p in evidence.whole.points if p not in evidence.left_out]
     rise, scale = period.numerator, period.denominator
-    floors = sorted((f * scale - rise * x, x, f, l) for x, f, _, l in inside)
+    offset = min(e * scale - rise * x for x, _, e, _ in inside) // scale
     latest = sorted(((-((rise * x - l * scale) // scale), x, f, e, l) for x, f, e, l in inside), reverse=True)
     most = max(0, max(1, n // 1000) - len(evidence.left_out)) if n >= 20 else 0
     allowed, rest = max(1, n // 1000), list(accumulate(p not in evidence.whole.late for p in ((x, f, e, l) for _, x, f, e, l in latest)))
     most_late, each = sum(others <= LATE + 1 for others in rest) - 1, EACH * min(1, FEW / allowed)
-    most_wide = 0
-    while most_wide < min(most, EARLY - len(evidence.left_out), len(floors) - 1) and floors[most_wide][2:] in wide:
-        most_wide += 1
-    def height(early, late):
-        return latest[late][0] - floors[early][0] // scale
-    def cost(early, late):
-        return math.log(max(1, height(early, late))) + each * (early + late)
-    best = 0, 0
-    for out in ((early, late) for early in range(most_wide + 1) for late in range(min(most - early, most_late) + 1)):
-        best = out if cost(*out) < cost(*best) else best
-    best = best if 2 * height(*best) <= height(0, 0) else (0, 0)
-    offset, jitter = floors[best[0]][0] // scale, height(*best)
+    def height(late):
+        return latest[late][0] - offset
+    def cost(late):
+        return math.log(max(1, height(late))) + each * late
+    best = 0
+    for late in range(min(most, most_late) + 1):
+        best = late if cost(late) < cost(best) else best
+    best = best if 2 * height(best) <= height(0) else 0
+    jitter = height(best)
     def is_outside(p):
-        return p[1] * scale - rise * p[0] < offset * scale or -((rise * p[0] - p[3] * scale) // scale) - offset > jitter
-    early = sorted([p[3] for p in evidence.left_out if is_outside(p)] + [l for *_, l in floors[: best[0]]])
-    both = {(x, l) for _, x, _, l in floors[: best[0]]}  # windows that reach out on both sides
-    return offset, jitter, early, sorted(l for _, x, _, _, l in latest[: best[1]] if (x, l) not in both)
+        return p[2] * scale - rise * p[0] < offset * scale or -((rise * p[0] - p[3] * scale) // scale) - offset > jitter
+    early = sorted(p[3] for p in evidence.left_out if is_outside(p))
+    return offset, jitter, early, sorted(l for *_, l in latest[:best])
 
 def infer(summary):
     """The models. None for fewer than three releases, and where they do not rise."""
@@ -531,19 +536,18 @@ def infer(summary):
             best, segments = other, unshifted
     if not best:
         return None
-    wide = {(floor, floor - minus_width) for minus_width, _, floor in summary.wide}
     cost = lambda t, length: (length * math.log(10) * KAPPA + best.cost(t), abs(t - best.estimate), t)
     ranked = sorted((*cost(t, length), is_decimal, length) for t, length, is_decimal in candidates(best) if 0 < t.numerator < 2**63)
     never_falling = [min(best.shifts[i:]) for i in range(len(segments))]
     all_points = joined(segments, never_falling).points
-    _, _, period, is_decimal, _ = rounder(best, ranked, all_points, lambda t: typical(best, t, summary.n, wide)[1])
+    _, _, period, is_decimal, _ = rounder(best, ranked, all_points, lambda t: typical(best, t, summary.n)[1])
     if is_decimal:  # by less than releases are late on average, no clock can be told from another
         slack = max(best.lateness, 1.0)
-        most = typical(best, period, summary.n, wide)[1] + int(slack)
-        fits = lambda t: t.denominator == 1 and best.drop(t) <= slack and typical(best, t, summary.n, wide)[1] <= most
+        most = typical(best, period, summary.n)[1] + int(slack)
+        fits = lambda t: t.denominator == 1 and best.drop(t) <= slack and typical(best, t, summary.n)[1] <= most
         period = next((t for _, _, t, *_ in ranked if fits(t)), period)
     rises = [b - a for a, b in zip(best.shifts, best.shifts[1:])]
-    offset, jitter, early, late = typical(best, period, summary.n, wide)
+    offset, jitter, early, late = typical(best, period, summary.n)
     conservative = strip(all_points, period)
     # Extra releases count differently in the two models. A typical jitter above the greatest one would say nothing.
     is_useful = jitter <= conservative[1]

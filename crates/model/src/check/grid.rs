@@ -35,6 +35,16 @@ impl Extent {
     }
 }
 
+impl Extent {
+    /// The latest bound of a release, extended to its known arrival. One that is later than the release means
+    /// nothing.
+    pub(super) fn latest(release: &Release) -> Extent {
+        let latest = release.window.latest();
+        let first = release.arrival.filter(|arrival| *arrival <= latest).unwrap_or(latest);
+        Extent { first: first.ns().into(), last: latest.ns().into() }
+    }
+}
+
 impl Grid {
     /// The period of `model` (the exact one, if it has a valid one) with this offset and jitter.
     pub(super) fn new(model: &Periodic, offset_ns: i64, jitter: Duration) -> Grid {

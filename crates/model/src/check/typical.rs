@@ -1,5 +1,7 @@
 //! Checks the typical periodic model and the slips. Meaningful only for the releases they were made from.
 //!
+//! A release whose time is not known counts at its latest bound, and from its known arrival on.
+//!
 //! Every release has the activation that the inference chose: the next after that of the previous release,
 //! except at the listed slips. Past the end of an incomplete list, it has the nearest activation that allows
 //! it.
@@ -12,21 +14,22 @@ use crate::job::Release;
 /// Checks that every release lies within the jitter of its activation, or is listed as left out with the
 /// right distance; that no more are left out than allowed; and that the slips are as listed and counted.
 ///
-/// Without a typical model (nothing was left out), the slips are those of the conservative model. Extra
+/// Without a typical model, the slips are those of the conservative model, which covers whole windows. Extra
 /// releases of such a model, which shift the releases before them, are only counted.
 pub fn typical(model: &Periodic, releases: &[Release]) -> Vec<Violation> {
     let mut found = slips(model);
-    let (grid, left_out) = match &model.typical {
+    let (grid, left_out, covers_windows) = match &model.typical {
         Some(typical) => {
-            (Grid::new(model, typical.offset_ns, typical.jitter_ns), typical.left_out.as_slice())
+            (Grid::new(model, typical.offset_ns, typical.jitter_ns), typical.left_out.as_slice(), false)
         }
         None if model.skipped > 0 && model.extra == 0 => {
-            (Grid::new(model, model.offset_ns, model.jitter_ns), [].as_slice())
+            (Grid::new(model, model.offset_ns, model.jitter_ns), [].as_slice(), true)
         }
         None => return found,
     };
     found.extend(too_many_left_out(left_out, releases.len()));
-    found.extend(Reading { model, grid, slips: &model.slips, left_out }.violations(releases));
+    let reading = Reading { model, grid, covers_windows, slips: &model.slips, left_out };
+    found.extend(reading.violations(releases));
     found
 }
 
@@ -96,6 +99,8 @@ fn is_about(left_out: &LeftOut, release: &Release) -> bool {
 struct Reading<'a> {
     model: &'a Periodic,
     grid: Grid,
+    /// Whether releases count wherever they may have been.
+    covers_windows: bool,
     /// The slips still ahead.
     slips: &'a [Slip],
     /// The left-out releases still ahead.
@@ -113,7 +118,7 @@ impl Reading<'_> {
             let k = match self.activation(expected, release, is_last_then) {
                 Ok(k) => k,
                 Err(k) => {
-                    found.extend(self.outside(job, k, Extent::new(release, self.model.on)));
+                    found.extend(self.outside(job, k, self.extent(release)));
                     k
                 }
             };
@@ -140,13 +145,17 @@ impl Reading<'_> {
         found
     }
 
+    fn extent(&self, release: &Release) -> Extent {
+        if self.covers_windows { Extent::new(release, self.model.on) } else { Extent::latest(release) }
+    }
+
     /// The activation of a release; an error if the release is outside of it. `expected` is the one after
     /// that of the previous release.
     ///
     /// Several releases may have the same latest bound. A slip precedes the first of them that does not fit
     /// without it.
     fn activation(&mut self, expected: i64, release: &Release, is_last_then: bool) -> Result<i64, i64> {
-        let (extent, at) = (Extent::new(release, self.model.on), release.window.latest());
+        let (extent, at) = (self.extent(release), release.window.latest());
         if let Some(slip) = self.slips.first().filter(|slip| slip.at_ns == at) {
             if !is_last_then && self.explains(expected, extent, release) {
                 return Ok(expected);

@@ -113,6 +113,25 @@ fn releases_before_an_extra_release_count_as_late() {
     assert_eq!(found[0], "count of extra releases, job 0: observed 1, allowed 2");
 }
 
+/// A release that was not seen counts at its latest bound; one whose arrival is known, from then on, unless
+/// something else released it before.
+#[test]
+fn typical_models_count_latest_bounds_and_known_arrivals() {
+    let window = |earliest, latest| Window::new(Instant::from_ns(earliest), Instant::from_ns(latest));
+    let mut observed = exactly(&[100, 112, 121, 132]);
+    observed[2].window = window(103, 121).expect("not empty");
+    let model = Periodic { typical: typical_of(100, 2, vec![]), ..grid(83, 10, 19) };
+    assert_eq!(lines(&both(&model, &observed)), [""; 0]);
+    observed[2].arrival = Some(Instant::from_ns(125));
+    assert_eq!(lines(&both(&model, &observed)), [""; 0]);
+    observed[2].arrival = Some(Instant::from_ns(119));
+    let expected = "typical arrival, job 2: observed 119 ns, allowed at least 120 ns";
+    assert_eq!(lines(&both(&model, &observed)), [expected]);
+    let late = exactly(&[100, 112, 123, 132]);
+    let expected = "typical jitter, job 2: observed 123 ns, allowed at most 122 ns";
+    assert_eq!(lines(&typical(&model, &late)), [expected]);
+}
+
 #[test]
 fn left_out_releases_have_the_listed_distance() {
     let observed = exactly(&[100, 112, 117, 133]);
@@ -259,18 +278,19 @@ fn tight(drawn: &[Drawn], period: Fraction, with_extra: bool) -> Truth {
     }
     let first = increasing[0];
     increasing.iter_mut().for_each(|k| *k -= first);
-    let strip = |ks: &[i128], without: Option<usize>| {
-        let all = || {
-            ks.iter().zip(&spans).enumerate().filter(move |(job, _)| Some(*job) != without).map(|(_, of)| of)
-        };
-        let offset = all().map(|(k, (earliest, _))| earliest - up(*k)).min().expect("there are some");
-        (offset, all().map(|(k, (_, latest))| latest - down(*k) - offset).max().expect("there are some"))
+    let strip = |placed: &[(i128, (i128, i128))]| {
+        let lowest = placed.iter().map(|(k, (first, _))| first - up(*k)).min();
+        let highest = placed.iter().map(|(k, (_, last))| last - down(*k)).max();
+        lowest.zip(highest).map(|(lowest, highest)| (lowest, highest - lowest)).expect("there are some")
     };
-    let ((offset, jitter), (typical_offset, typical_jitter)) =
-        (strip(&increasing, None), strip(&activations, Some(odd)));
-    let (k, (earliest, latest)) = (activations[odd], spans[odd]);
-    let off = match earliest - up(k) < typical_offset {
-        true => earliest - up(k) - typical_offset,
+    let whole: Vec<_> = increasing.iter().copied().zip(spans.iter().copied()).collect();
+    // A typical model has each release at its latest bound.
+    let mut at_latest: Vec<_> =
+        activations.iter().zip(&spans).map(|(k, (_, latest))| (*k, (*latest, *latest))).collect();
+    let (k, (latest, _)) = at_latest.remove(odd);
+    let ((offset, jitter), (typical_offset, typical_jitter)) = (strip(&whole), strip(&at_latest));
+    let off = match latest - up(k) < typical_offset {
+        true => latest - up(k) - typical_offset,
         false => latest - down(k) - typical_offset - typical_jitter,
     };
     let instant = |ns: i128| Instant::from_ns(ns.try_into().expect("fits"));
