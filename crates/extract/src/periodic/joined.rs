@@ -8,7 +8,7 @@ use crate::ratio::Ratio;
 use std::collections::HashMap;
 
 /// Most releases distrusted, in all and of one segment: of each segment, the next lowest ones are known.
-const MOST_DISTRUSTED: usize = 16;
+pub(crate) const MOST_DISTRUSTED: usize = 16;
 const MOST_OF_SEGMENT: usize = 2;
 
 /// How many of the next lowest are known at least, but for the lowest one.

@@ -7,9 +7,10 @@
 //! description wins; the one without slips takes part.
 
 use crate::hull::{self, Point};
-use crate::periodic::joined::{Joined, Located, NEXT, estimates_of, middle_edge, slope};
+use crate::periodic::joined::{Joined, Located, MOST_DISTRUSTED, NEXT, estimates_of, middle_edge, slope};
 use crate::periodic::segment::{EARLY, LOWEST, Segment, Squares};
 use crate::ratio::Ratio;
+use punctual_model::FEWEST_TYPICAL;
 use std::f64::consts::LN_10;
 use std::rc::Rc;
 
@@ -25,8 +26,11 @@ const LEFT_OUT: f64 = 3.0;
 const DISTRUSTED: f64 = 1.0;
 
 /// With a greater mean lateness, in periods, slips would explain noise: a drifting stream always comes close
-/// to some grid of its own.
+/// to some grid of its own. Early releases may add to it, which are distrusted only later: until then it may
+/// be greater, if it is far less in the end.
 const MOST_LATE: f64 = 0.25;
+const TENTATIVE: f64 = 0.6;
+const FAR_LESS: f64 = 0.5;
 
 /// A release is left out only if it is lower than the next ones by this many times their spacing.
 const CLEAR: f64 = 10.0;
@@ -65,7 +69,7 @@ const MOST_SHIFT: i64 = 1 << 38;
 
 /// Most releases left out because they are early.
 pub(crate) fn spare(releases: i64) -> usize {
-    if releases < 20 { 0 } else { (releases / 1_000).clamp(1, EARLY as i64) as usize }
+    if releases < FEWEST_TYPICAL as i64 { 0 } else { (releases / 1_000).clamp(1, EARLY as i64) as usize }
 }
 
 /// Mean distance of releases in the longest segment: long silences and slips lie between segments.
@@ -100,6 +104,8 @@ pub(crate) struct Evidence {
     least: f64,
     /// Of the description.
     pub length: f64,
+    /// Slips with too great a mean lateness, but for releases that may turn out to be early.
+    is_tentative: bool,
     /// How far above the estimate the period is expected, if all releases tell more than the lowest.
     expected: Option<f64>,
     /// Possible error of the period because arrivals follow another clock.
@@ -107,6 +113,11 @@ pub(crate) struct Evidence {
 }
 
 impl Evidence {
+    /// The releases, their shifts, and the estimate of the period.
+    fn joined_by(&self) -> (Rc<Joined>, Vec<i64>, Ratio) {
+        (Rc::clone(&self.joined), self.shifts.clone(), self.estimate)
+    }
+
     /// n · D(T) / μ: by how much exponential latenesses become less likely with this period.
     pub fn cost(&self, period: Ratio) -> f64 {
         if let Some(expected) = self.expected {
@@ -197,8 +208,13 @@ struct Resolver<'a> {
     /// Latest bounds of releases during which a signal came: it explains why they are early.
     signalled: &'a [i64],
     best: Option<Evidence>,
+    /// The shortest description with slips and too great a mean lateness, unless it is less without early
+    /// releases.
+    tentative: Option<Evidence>,
     /// Whether releases may be distrusted.
     is_distrusting: bool,
+    /// Greatest mean lateness with slips, in periods.
+    most_late: f64,
     /// Most early releases that the choice of the period does not look at.
     most_early: usize,
     seen: Vec<Vec<i64>>,
@@ -219,7 +235,9 @@ pub(crate) fn resolve(
         not_releases,
         signalled,
         best: None,
+        tentative: None,
         is_distrusting: false,
+        most_late: TENTATIVE,
         most_early: spare(count),
         seen: Vec::new(),
     };
@@ -269,14 +287,31 @@ impl Resolver<'_> {
     /// Distrusts the lowest releases of the best evidence, as far as that shortens the description. Only
     /// after the shifts are known, or any sporadic stream would have slips.
     fn distrust(&mut self) {
-        let Some(best) = self.best.as_ref().filter(|best| best.joined.has_slips) else { return };
-        let (joined, shifts, estimate) = (Rc::clone(&best.joined), best.shifts.clone(), best.estimate);
-        let not_releases = self.not_releases_of(&joined);
         self.is_distrusting = true;
+        // More early ones than may be left out are covered, but do not tilt the hull.
+        self.most_early = MOST_DISTRUSTED;
+        let tentative = self.tentative.take();
+        if let Some(best) = self.best.as_ref().filter(|best| best.joined.has_slips) {
+            let (joined, shifts, estimate) = best.joined_by();
+            self.most_late = MOST_LATE;
+            self.distrust_lowest(&joined, &shifts, estimate);
+        }
+        let is_shorter = |found: &&Evidence| self.best.as_ref().is_none_or(|best| found.length < best.length);
+        if let Some(found) = tentative.as_ref().filter(is_shorter) {
+            let (joined, shifts, estimate) = found.joined_by();
+            self.most_late = MOST_LATE * FAR_LESS;
+            self.distrust_lowest(&joined, &shifts, estimate);
+        }
+        self.is_distrusting = false;
+        self.most_late = MOST_LATE;
+    }
+
+    fn distrust_lowest(&mut self, joined: &Rc<Joined>, shifts: &[i64], estimate: Ratio) {
+        let not_releases = self.not_releases_of(joined);
         let mut lowest = Vec::new();
         for gone in joined.lowering(&not_releases) {
             lowest.extend(gone);
-            self.add(self.evidence(&joined, &shifts, estimate, &lowest, &not_releases));
+            self.add(self.evidence(joined, shifts, estimate, &lowest, &not_releases));
         }
     }
 
@@ -287,7 +322,7 @@ impl Resolver<'_> {
         if self.count < FEWEST_EARLY || fewest >= LOWEST {
             return;
         }
-        let (joined, shifts) = (Rc::clone(&best.joined), best.shifts.clone());
+        let (joined, shifts, _) = best.joined_by();
         let not_releases = self.not_releases_of(&joined);
         // Of the lowest, so many are known, whatever is left out.
         self.most_early = LOWEST.saturating_sub(self.not_releases.len() + 1);
@@ -302,8 +337,9 @@ impl Resolver<'_> {
 
     fn add(&mut self, evidence: Option<Evidence>) {
         if let Some(evidence) = evidence {
-            if self.best.as_ref().is_none_or(|best| evidence.length < best.length) {
-                self.best = Some(evidence);
+            let shortest = if evidence.is_tentative { &mut self.tentative } else { &mut self.best };
+            if shortest.as_ref().is_none_or(|shortest| evidence.length < shortest.length) {
+                *shortest = Some(evidence);
             }
         }
     }
@@ -354,7 +390,7 @@ impl Resolver<'_> {
         let period = estimate.as_f64();
         let inferred: i64 = self.segments.iter().map(|segment| segment.inferred).sum();
         let slips = shifts.windows(2).filter(|pair| pair[0] != pair[1]).count() as i64 + inferred;
-        if slips > 0 && mean_lateness > MOST_LATE * period {
+        if slips > 0 && mean_lateness > self.most_late * period {
             return None;
         }
         let mut sorted = above.clone();
@@ -414,6 +450,7 @@ impl Resolver<'_> {
             above,
             least,
             length,
+            is_tentative: slips > 0 && mean_lateness > MOST_LATE * period,
             expected,
             drift,
         })

@@ -47,6 +47,7 @@ pub const ROWS: &[Row] = &[
     row(15, "the same, two activations skipped", 144, 144, |_, random| stalling(&GRAINS[1..], 2, random)),
     row(20, "the same two, ns periods", 72, 70, stalling_ns),
     row(21, "30 to 40 stalls in which activations merge", 60, 60, merging),
+    row(23, "15 to 20 such stalls among 1,000 releases", 60, 60, merging_often),
     row(16, "SIGSTOP: one early, 150 ms to catch up", 60, 58, stopped),
     row(17, "60 Hz, 30 Hz, 144 Hz", 60, 60, frequencies),
     row(18, "44.1 kHz / 128, 3,000 to 60,000 releases", 20, 20, sampling_rate),
@@ -206,17 +207,26 @@ fn stalling_ns(case: u64, random: &mut Random) -> Simulated {
 
 /// What waits for an event that keeps no count: a semaphore, a condition variable, a signal.
 fn merging(_: u64, random: &mut Random) -> Simulated {
+    let (count, stalls) = (4_000 + random.below(5_000), 30 + random.below(11));
+    merging_in(count, stalls, random)
+}
+
+/// Several of the few releases are late by nearly a period, and look early.
+fn merging_often(_: u64, random: &mut Random) -> Simulated {
+    let (count, stalls) = (900 + random.below(300), 15 + random.below(6));
+    merging_in(count, stalls, random)
+}
+
+fn merging_in(count: u64, stalls: u64, random: &mut Random) -> Simulated {
     let period = random.log_uniform(1e6, 50e6) as u64 / 10_000 * 10_000;
     let late = |random: &mut Random| {
         let preempted = if random.below(10) == 0 { random.below(period * 2 / 5) } else { 0 };
         30_000 + Lateness::Exponential.ns(random) + preempted
     };
-    let count = 4_000 + random.below(5_000);
     let late: Vec<u64> = (0..count).map(|_| late(random)).collect();
     let mut trace = Simulated::periodic(whole(period), late);
-    let stalls = 30 + random.below(11) as usize;
     // From the end, so that earlier places stay valid.
-    for (number, place) in trace.places(stalls, APART, random).into_iter().enumerate().rev() {
+    for (number, place) in trace.places(stalls as usize, APART, random).into_iter().enumerate().rev() {
         // Some end shortly before the next activation: does the release belong to that one?
         let ns = if number % 4 == 0 {
             period * (1 + random.below(3)) - random.below(period / 10)
