@@ -125,6 +125,7 @@ fn regular(periodic: &Periodic, stream: &Stream, begin: Instant) -> Vec<String> 
         ),
     }];
     text.extend(slips::exceptions(periodic, stream.releases, begin));
+    text.extend(slips::why_not_typical(periodic, stream.releases));
     let lateness = stream.percentiles.and_then(|percentiles| percentiles.lateness);
     // Of fewer, one in a thousand says nothing.
     let lateness = lateness.filter(|_| stream.releases >= percentiles::MANY);

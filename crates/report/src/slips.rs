@@ -4,7 +4,7 @@
 use crate::derived::typical;
 use crate::number::{agreeing, at_most, count, counted, period};
 use crate::text::since;
-use punctual_model::{Disturbance, Duration, Instant, LeftOut, MAX_SLIPS, Periodic, Slip};
+use punctual_model::{Disturbance, Duration, FEWEST_TYPICAL, Instant, LeftOut, MAX_SLIPS, Periodic, Slip};
 
 /// Places and releases that are named one by one.
 const SHOWN: usize = 4;
@@ -50,12 +50,28 @@ pub(crate) fn exceptions(periodic: &Periodic, releases: u64, begin: Instant) -> 
             named.join("; ")
         ));
     }
+    let covered = match left_out.is_empty() && periodic.extra == 0 {
+        true => "Wherever in their windows unseen releases were",
+        false => "Over all releases, one for each activation",
+    };
     text.push(format!(
-        "Over all releases, one for each activation, the release jitter is {} (J = {} ns).",
+        "{covered}, the release jitter is {} (J = {} ns).",
         at_most(periodic.jitter_ns),
         count(periodic.jitter_ns.ns())
     ));
     text
+}
+
+/// Why there is no typical jitter, where a reader would expect one.
+pub(crate) fn why_not_typical(periodic: &Periodic, releases: u64) -> Option<String> {
+    if typical(periodic).is_some() {
+        None
+    } else if releases < FEWEST_TYPICAL {
+        Some(format!("Of fewer than {FEWEST_TYPICAL} releases, none is left out as an outlier."))
+    } else {
+        (periodic.typical.is_none() && periodic.extra > 0)
+            .then(|| "Without outliers, the jitter would not be less.".into())
+    }
 }
 
 /// The 99.9th percentile, where the typical jitter is far above it: a typical model can leave out only a few
