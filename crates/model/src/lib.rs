@@ -32,6 +32,6 @@ pub use latency::SchedulingLatency;
 pub use percentiles::{Percentiles, QUANTILE_ERROR_PARTS, Quantiles};
 pub use policy::{Policy, Reservation};
 pub use section::{Loss, MergeError, Section, Span};
-pub use separator::{Call, FileClass, Object, Separator};
+pub use separator::{Call, FileClass, Object, Separator, wait};
 pub use threads::{EndedBy, Execution, Response, SegmentBound, Stream, Suspension, Task, Threads};
 pub use time::{Duration, Instant, Window};

@@ -5,6 +5,7 @@ use std::fmt;
 mod calls;
 mod files;
 mod json;
+pub mod wait;
 
 pub use calls::Call;
 pub use files::FileClass;

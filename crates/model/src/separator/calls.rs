@@ -1,9 +1,13 @@
-//! The table of separators: the general facts about each call. The eBPF program's `enum call`, its hooks, the
-//! tables of system call numbers and the recordings' metadata are generated from it. A build script includes
-//! this file, so it uses nothing else of this crate.
+//! The table of separators: what is known of each call. The eBPF program's `enum call`, its hooks, its
+//! reading of arguments, the tables of system call numbers and the recordings' metadata are generated from
+//! it, and importers of traces read it. A build script includes this file, so it uses nothing else of this
+//! crate but the files beside it.
 //!
-//! A new call needs a line here, its object in `observe/src/jobs/bpf/calls.h` (`classify`), a driver in
-//! `tests/workloads/drivers` and a row in `tests/e2e/src/drivers.rs`.
+//! A new call needs a line here, a driver in `tests/workloads/drivers` and a row in
+//! `tests/e2e/src/drivers.rs`; one that waits on a new kind of object, a variant of [`On`], too.
+
+use super::files::FileClass;
+use super::wait::{Argument, On, Timeout, Wait};
 
 /// A number or, for `_`, none.
 macro_rules! number {
@@ -16,7 +20,10 @@ macro_rules! number {
 }
 
 macro_rules! calls {
-    ($($variant:ident = $number:literal, $name:literal, ($x86_64:tt, $aarch64:tt), $meaning:literal;)*) => {
+    ($(
+        $variant:ident = $number:literal, $name:literal, ($x86_64:tt, $aarch64:tt), $wait:expr,
+        $meaning:literal;
+    )*) => {
         /// A kind of call (or other way to stop) that separates jobs. Recordings store its number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -41,6 +48,11 @@ macro_rules! calls {
                 match self { $(Call::$variant => number!($aarch64)),* }
             }
 
+            /// How it waits, as its arguments say.
+            pub const fn wait(self) -> Wait {
+                match self { $(Call::$variant => $wait),* }
+            }
+
             /// The call with this number in recordings.
             pub fn from_number(number: u8) -> Option<Call> {
                 Self::ALL.get(usize::from(number)).copied()
@@ -54,48 +66,107 @@ macro_rules! calls {
     };
 }
 
-// Variant = number in recordings, name, (system call number on x86-64, on aarch64), meaning.
+use Argument::{A, B, C, D, E, F};
+use Timeout::{Milliseconds, Timespec, Timeval};
+
+const NOTHING: Wait = Wait::on(On::Nothing);
+const HANDLER: Wait = Wait::on(On::Handler);
+const POLLED: Wait = Wait::on(On::Polled(A, B)).for_one_of(B);
+const EPOLL: Wait = Wait::on(On::Descriptor(FileClass::Epoll, A));
+const FILE: Wait = Wait::on(On::File(FileClass::Other, A));
+const SOCKET: Wait = Wait::on(On::File(FileClass::Socket, A));
+const FUTEX: Wait = Wait::on(On::Futex(A));
+const SEMAPHORES: Wait = Wait::on(On::Semaphores(A, B, C));
+const CONTEXT: Wait = Wait::on(On::Context(A));
+const IO_URING: Wait = Wait::on(On::Descriptor(FileClass::IoUring, A));
+
+const RWF_NOWAIT: u32 = 0x08;
+const MSG_DONTWAIT: u32 = 0x40;
+const IPC_NOWAIT: u32 = 0o4000;
+const WNOHANG: u32 = 1;
+const IORING_ENTER_GETEVENTS: u32 = 1;
+
+// Variant = number in recordings, name, (system call number on x86-64, on aarch64), how it waits, meaning.
 calls! {
-    Suspension = 0, "suspension", (_, _), "Any sleep, in whatever call or fault.";
-    ClockNanosleep = 1, "clock_nanosleep", (230, 115), "Sleep until a time or for a duration, on a clock.";
-    Nanosleep = 2, "nanosleep", (35, 101), "Sleep for a time on CLOCK_MONOTONIC.";
-    Select = 3, "select", (23, _), "Wait for one of a set of descriptors.";
-    Pselect6 = 4, "pselect6", (270, 72), "Wait for one of a set of descriptors, with a signal mask.";
-    Poll = 5, "poll", (7, _), "Wait for one of an array of descriptors.";
-    Ppoll = 6, "ppoll", (271, 73), "Wait for one of an array of descriptors, with a signal mask.";
-    EpollWait = 7, "epoll_wait", (232, _), "Wait for an epoll descriptor.";
-    EpollPwait = 8, "epoll_pwait", (281, 22), "Wait for an epoll descriptor, with a signal mask.";
-    EpollPwait2 = 9, "epoll_pwait2", (441, 441),
+    Suspension = 0, "suspension", (_, _), NOTHING, "Any sleep, in whatever call or fault.";
+    ClockNanosleep = 1, "clock_nanosleep", (230, 115), Wait::on(On::Clock(A, B, C)),
+        "Sleep until a time or for a duration, on a clock.";
+    Nanosleep = 2, "nanosleep", (35, 101), Wait::on(On::Monotonic(A)), "Sleep for a time on CLOCK_MONOTONIC.";
+    Select = 3, "select", (23, _), NOTHING.for_one_of(A).for_at_most(Timeval(E)),
+        "Wait for one of a set of descriptors.";
+    Pselect6 = 4, "pselect6", (270, 72), NOTHING.for_one_of(A).for_at_most(Timespec(E)),
+        "Wait for one of a set of descriptors, with a signal mask.";
+    Poll = 5, "poll", (7, _), POLLED.for_at_most(Milliseconds(C)), "Wait for one of an array of descriptors.";
+    Ppoll = 6, "ppoll", (271, 73), POLLED.for_at_most(Timespec(C)),
+        "Wait for one of an array of descriptors, with a signal mask.";
+    EpollWait = 7, "epoll_wait", (232, _), EPOLL.for_at_most(Milliseconds(D)),
+        "Wait for an epoll descriptor.";
+    EpollPwait = 8, "epoll_pwait", (281, 22), EPOLL.for_at_most(Milliseconds(D)),
+        "Wait for an epoll descriptor, with a signal mask.";
+    EpollPwait2 = 9, "epoll_pwait2", (441, 441), EPOLL.for_at_most(Timespec(D)),
         "Wait for an epoll descriptor, with a timeout in nanoseconds.";
-    Read = 10, "read", (0, 63), "Read from a descriptor that can block.";
-    Readv = 11, "readv", (19, 65), "Read into several buffers.";
-    Preadv = 12, "preadv", (295, 69), "Read into several buffers at an offset.";
-    Preadv2 = 13, "preadv2", (327, 286), "Read into several buffers at an offset, with flags.";
-    Accept = 14, "accept", (43, 202), "Wait for a connection.";
-    Accept4 = 15, "accept4", (288, 242), "Wait for a connection, with flags.";
-    Recvfrom = 16, "recvfrom", (45, 207), "Wait for a message on a socket (`recv` is this call).";
-    Recvmsg = 17, "recvmsg", (47, 212), "Wait for a message on a socket, with control data.";
-    Recvmmsg = 18, "recvmmsg", (299, 243), "Wait for several messages on a socket.";
-    FutexWait = 19, "futex_wait", (455, 455), "Wait on a futex word (FUTEX_WAIT, or the call futex_wait).";
-    FutexWaitBitset = 20, "futex_wait_bitset", (_, _),
+    Read = 10, "read", (0, 63), FILE, "Read from a descriptor that can block.";
+    Readv = 11, "readv", (19, 65), FILE, "Read into several buffers.";
+    Preadv = 12, "preadv", (295, 69), FILE, "Read into several buffers at an offset.";
+    Preadv2 = 13, "preadv2", (327, 286), FILE.without(F, RWF_NOWAIT),
+        "Read into several buffers at an offset, with flags.";
+    Accept = 14, "accept", (43, 202), SOCKET, "Wait for a connection.";
+    Accept4 = 15, "accept4", (288, 242), SOCKET, "Wait for a connection, with flags.";
+    Recvfrom = 16, "recvfrom", (45, 207), SOCKET.without(D, MSG_DONTWAIT),
+        "Wait for a message on a socket (`recv` is this call).";
+    Recvmsg = 17, "recvmsg", (47, 212), SOCKET.without(C, MSG_DONTWAIT),
+        "Wait for a message on a socket, with control data.";
+    Recvmmsg = 18, "recvmmsg", (299, 243), SOCKET.without(D, MSG_DONTWAIT),
+        "Wait for several messages on a socket.";
+    FutexWait = 19, "futex_wait", (455, 455), FUTEX,
+        "Wait on a futex word (FUTEX_WAIT, or the call futex_wait).";
+    FutexWaitBitset = 20, "futex_wait_bitset", (_, _), FUTEX,
         "Wait on a futex word with a bit set (what glibc's condition variables and semaphores do).";
-    FutexLockPi = 21, "futex_lock_pi", (_, _),
+    FutexLockPi = 21, "futex_lock_pi", (_, _), FUTEX,
         "Wait for a priority-inheritance lock (FUTEX_LOCK_PI, FUTEX_LOCK_PI2).";
-    FutexWaitRequeuePi = 22, "futex_wait_requeue_pi", (_, _),
+    FutexWaitRequeuePi = 22, "futex_wait_requeue_pi", (_, _), FUTEX,
         "Wait on a condition variable with a priority-inheritance lock.";
-    FutexWaitv = 23, "futex_waitv", (449, 449), "Wait on several futex words.";
-    RtSigtimedwait = 24, "rt_sigtimedwait", (128, 137),
+    FutexWaitv = 23, "futex_waitv", (449, 449), Wait::on(On::Futexes(A, B)), "Wait on several futex words.";
+    RtSigtimedwait = 24, "rt_sigtimedwait", (128, 137), NOTHING.for_at_most(Timespec(C)),
         "Wait for a signal (`sigwait`, `sigwaitinfo`, `sigtimedwait`).";
-    RtSigsuspend = 25, "rt_sigsuspend", (130, 133), "Wait for a signal handler to run, with a mask.";
-    Pause = 26, "pause", (34, _), "Wait for a signal handler to run.";
-    MqTimedreceive = 27, "mq_timedreceive", (243, 183), "Wait for a message of a POSIX queue.";
-    Msgrcv = 28, "msgrcv", (70, 188), "Wait for a message of a System V queue.";
-    Semop = 29, "semop", (65, 193), "Wait for a System V semaphore.";
-    Semtimedop = 30, "semtimedop", (220, 192), "Wait for a System V semaphore, with a timeout.";
-    Wait4 = 31, "wait4", (61, 260), "Wait for a child (`wait`, `waitpid`).";
-    Waitid = 32, "waitid", (247, 95), "Wait for a child.";
-    IoGetevents = 33, "io_getevents", (208, 4), "Wait for asynchronous I/O.";
-    IoPgetevents = 34, "io_pgetevents", (333, 292), "Wait for asynchronous I/O, with a signal mask.";
-    IoUringEnter = 35, "io_uring_enter", (426, 426), "Wait for completions of an io_uring.";
-    SchedYield = 36, "sched_yield", (24, 124), "A SCHED_DEADLINE thread gives up the rest of its budget.";
+    RtSigsuspend = 25, "rt_sigsuspend", (130, 133), HANDLER, "Wait for a signal handler to run, with a mask.";
+    Pause = 26, "pause", (34, _), HANDLER, "Wait for a signal handler to run.";
+    MqTimedreceive = 27, "mq_timedreceive", (243, 183), Wait::on(On::MessageQueue(A)),
+        "Wait for a message of a POSIX queue.";
+    Msgrcv = 28, "msgrcv", (70, 188), Wait::on(On::Id(A)).without(E, IPC_NOWAIT),
+        "Wait for a message of a System V queue.";
+    Semop = 29, "semop", (65, 193), SEMAPHORES, "Wait for a System V semaphore.";
+    Semtimedop = 30, "semtimedop", (220, 192), SEMAPHORES.for_at_most(Timespec(D)),
+        "Wait for a System V semaphore, with a timeout.";
+    Wait4 = 31, "wait4", (61, 260), NOTHING.without(C, WNOHANG), "Wait for a child (`wait`, `waitpid`).";
+    Waitid = 32, "waitid", (247, 95), NOTHING.without(D, WNOHANG), "Wait for a child.";
+    IoGetevents = 33, "io_getevents", (208, 4), CONTEXT.for_events(B).for_at_most(Timespec(E)),
+        "Wait for asynchronous I/O.";
+    IoPgetevents = 34, "io_pgetevents", (333, 292), CONTEXT.for_events(B).for_at_most(Timespec(E)),
+        "Wait for asynchronous I/O, with a signal mask.";
+    IoUringEnter = 35, "io_uring_enter", (426, 426), IO_URING.with(D, IORING_ENTER_GETEVENTS).for_events(C),
+        "Wait for completions of an io_uring.";
+    SchedYield = 36, "sched_yield", (24, 124), Wait::on(On::Budget),
+        "A SCHED_DEADLINE thread gives up the rest of its budget.";
+}
+
+impl Call {
+    /// Which calls the operations of futex(2) are: operation (its second argument, without
+    /// `FUTEX_PRIVATE_FLAG` and `FUTEX_CLOCK_REALTIME`), and call. The others do not wait.
+    pub const FUTEX_OPERATIONS: [(u32, Call); 5] = [
+        (0, Call::FutexWait),
+        (6, Call::FutexLockPi),
+        (9, Call::FutexWaitBitset),
+        (11, Call::FutexWaitRequeuePi),
+        (13, Call::FutexLockPi), // FUTEX_LOCK_PI2
+    ];
+
+    /// The bits of futex(2)'s second argument that hold the operation.
+    pub const FUTEX_COMMAND: u32 = 0x7f;
+
+    /// The call that futex(2) is with this second argument; `None` if it does not wait.
+    pub fn from_futex_operation(operation: u32) -> Option<Call> {
+        let command = operation & Self::FUTEX_COMMAND;
+        Self::FUTEX_OPERATIONS.iter().find(|(known, _)| *known == command).map(|(_, call)| *call)
+    }
 }

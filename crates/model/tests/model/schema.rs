@@ -51,12 +51,25 @@ fn the_example_of_the_format_is_valid() {
     assert_eq!(refusals(&serde_json::from_str(EXAMPLE).expect("JSON")), [""; 0]);
 }
 
+/// `PUNCTUAL_BLESS=1 cargo test -p punctual-model names_every_call` writes the names anew.
 #[test]
 fn the_schema_names_every_call() {
-    let named = SCHEMA["$defs"]["separator"]["properties"]["call"]["enum"].as_array().expect("an array");
-    assert!(
-        named.iter().map(|name| name.as_str().expect("a name")).eq(Call::ALL.iter().map(|call| call.name()))
-    );
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/timing-model.schema.json");
+    let schema = std::fs::read_to_string(path).expect("the schema");
+    let (before, rest) = schema
+        .split_once(
+            r#""enum": [
+            "suspension","#,
+        )
+        .expect("the names of calls");
+    let (_, after) = rest.split_once(']').expect("their end");
+    let names: Vec<String> = Call::ALL.iter().map(|call| format!("            \"{call}\"")).collect();
+    let expected = format!("{before}\"enum\": [\n{}\n          ]{after}", names.join(",\n"));
+    if std::env::var_os("PUNCTUAL_BLESS").is_some() {
+        std::fs::write(path, expected).expect("the schema can be written");
+    } else {
+        assert!(schema == expected, "the schema does not name every call: run this with PUNCTUAL_BLESS=1");
+    }
 }
 
 #[test]

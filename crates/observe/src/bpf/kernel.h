@@ -324,22 +324,12 @@ struct task_struct {
 #define SI_TIMER	 -2
 #define RCV_SHUTDOWN	 1
 
-#define CLOCK_REALTIME	       0
-#define CLOCK_MONOTONIC	       1
-#define CLOCK_BOOTTIME	       7
-#define CLOCK_TAI	       11
-#define TIMER_ABSTIME	       1
-#define MSG_DONTWAIT	       0x40
-#define IPC_NOWAIT	       04000
-#define RWF_NOWAIT	       0x08
-#define WNOHANG		       1
-#define IORING_ENTER_GETEVENTS 1
-#define FUTEX_COMMAND	       0x7f
-#define FUTEX_WAIT	       0
-#define FUTEX_LOCK_PI	       6
-#define FUTEX_WAIT_BITSET      9
-#define FUTEX_WAIT_REQUEUE_PI  11
-#define FUTEX_LOCK_PI2	       13
+#define CLOCK_REALTIME	0
+#define CLOCK_MONOTONIC 1
+#define CLOCK_BOOTTIME	7
+#define CLOCK_TAI	11
+#define TIMER_ABSTIME	1
+#define IPC_NOWAIT	04000
 
 #define EINTR		      4
 #define EAGAIN		      11

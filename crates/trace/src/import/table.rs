@@ -2,6 +2,7 @@
 //! point to.
 
 use super::thread::Entry;
+use punctual_model::wait::{Argument, On, Timeout, Wait};
 use punctual_model::{Call, Duration, FileClass, Instant, Object, Separator};
 
 /// A machine whose numbers of system calls are known.
@@ -50,65 +51,61 @@ pub fn entry(
     deadline: bool,
     at: Instant,
 ) -> Option<Entry> {
-    const TIMER_ABSTIME: u64 = 1;
-    const MSG_DONTWAIT: u64 = 0x40;
-    const IPC_NOWAIT: u64 = 0o4000;
-    const WNOHANG: u64 = 1;
-    const GETEVENTS: u64 = 1;
-    let [a, b, c, d, e, _] = arguments;
-    let int = |argument: u64| argument as u32 as i32;
-    let file = |class, fd| Object::File { class, fd: int(fd), identity: 0 };
-    let call = if number == machine.futex_number() { futex(b)? } else { machine.call(number)? };
-    // Of a call that waits for a file it is not known whether it was opened so that it never blocks: only its
-    // sleeps tell.
-    let (call, object, always) = match call {
-        Call::ClockNanosleep => (call, Object::Clock { id: int(a), absolute: b & TIMER_ABSTIME != 0 }, true),
-        Call::Nanosleep => (call, Object::Clock { id: 1, absolute: false }, true),
-        Call::Select | Call::Pselect6 => (call, Object::None, e == 0),
-        Call::Poll if int(c) == 0 => return None,
-        Call::Poll => (call, Object::None, true),
-        Call::Ppoll => (call, Object::None, c == 0),
-        Call::EpollWait | Call::EpollPwait if int(d) == 0 => return None,
-        Call::EpollWait | Call::EpollPwait => (call, file(FileClass::Epoll, a), true),
-        Call::EpollPwait2 => (call, file(FileClass::Epoll, a), d == 0),
-        Call::Read | Call::Readv | Call::Preadv | Call::Preadv2 => (call, file(FileClass::Other, a), false),
-        Call::Accept | Call::Accept4 => (call, file(FileClass::Socket, a), false),
-        Call::Recvfrom | Call::Recvmmsg if d & MSG_DONTWAIT != 0 => return None,
-        Call::Recvmsg if c & MSG_DONTWAIT != 0 => return None,
-        Call::Recvfrom | Call::Recvmmsg | Call::Recvmsg => (call, file(FileClass::Socket, a), false),
-        Call::FutexWait | Call::FutexWaitBitset | Call::FutexLockPi | Call::FutexWaitRequeuePi => {
-            (call, Object::Address(a & !7), true)
-        }
-        Call::FutexWaitv | Call::RtSigsuspend | Call::Pause => (call, Object::None, true),
-        Call::RtSigtimedwait => (call, Object::None, c == 0),
-        Call::MqTimedreceive => (call, file(FileClass::MessageQueue, a), false),
-        Call::Msgrcv if e & IPC_NOWAIT != 0 => return None,
-        Call::Msgrcv => (call, Object::Id(int(a)), true),
-        Call::Semop | Call::Semtimedop => (call, Object::Id(int(a)), false),
-        Call::Wait4 if c & WNOHANG != 0 => return None,
-        Call::Waitid if d & WNOHANG != 0 => return None,
-        Call::Wait4 | Call::Waitid => (call, Object::None, true),
-        Call::IoGetevents | Call::IoPgetevents => (call, Object::Address(a), e == 0 && (b as i64) > 0),
-        Call::IoUringEnter if d & GETEVENTS == 0 || c as u32 == 0 => return None,
-        Call::IoUringEnter => (call, file(FileClass::IoUring, a), true),
-        Call::SchedYield if !deadline => return None,
-        _ => (call, Object::None, true),
-    };
+    let futex = number == machine.futex_number();
+    let call = if futex { Call::from_futex_operation(arguments[1] as u32)? } else { machine.call(number)? };
+    let wait = call.wait();
+    let value = |argument: Argument| arguments[argument as usize];
+    let has = |(argument, bits): (Argument, u32)| value(argument) & u64::from(bits) != 0;
+    let is_none = |events: Argument| value(events) as i32 <= 0;
+    let milliseconds = wait.timeout.and_then(|timeout| match timeout {
+        Timeout::Milliseconds(argument) => Some(value(argument) as i32),
+        _ => None,
+    });
+    let never = wait.without.is_some_and(has)
+        || !wait.with.is_none_or(has)
+        || wait.events.is_some_and(is_none)
+        || milliseconds == Some(0)
+        || (wait.on == On::Budget && !deadline);
+    if never {
+        return None;
+    }
+    let object = object(wait.on, value);
+    let always = can_block_for_certain(wait, value);
     // A wait for nothing at all is a sleep, whose end is no secret.
-    let sleeps = call == Call::Poll && b == 0 && int(c) > 0;
-    let arrival = sleeps.then(|| at + Duration::from_ms(c & 0x7fff_ffff));
+    let sleep = milliseconds.filter(|_| wait.descriptors.is_some_and(|count| value(count) == 0));
+    let sleep = sleep.and_then(|milliseconds| u64::try_from(milliseconds).ok());
+    let arrival = sleep.map(|milliseconds| at + Duration::from_ms(milliseconds));
     Some(Entry { separator: Separator { call, object }, arrival, always })
 }
 
-/// Of futex operations, those that wait.
-fn futex(operation: u64) -> Option<Call> {
-    match operation & 0x7f {
-        0 => Some(Call::FutexWait),
-        6 | 13 => Some(Call::FutexLockPi),
-        9 => Some(Call::FutexWaitBitset),
-        11 => Some(Call::FutexWaitRequeuePi),
-        _ => None,
+/// The object, as far as the arguments themselves name it.
+fn object(on: On, value: impl Fn(Argument) -> u64) -> Object {
+    const TIMER_ABSTIME: u64 = 1;
+    const CLOCK_MONOTONIC: i32 = 1;
+    let int = |argument| value(argument) as i32;
+    let file = |class, fd| Object::File { class, fd: int(fd), identity: 0 };
+    match on {
+        On::Nothing | On::Handler | On::Budget | On::Polled(..) | On::Futexes(..) => Object::None,
+        On::Monotonic(_) => Object::Clock { id: CLOCK_MONOTONIC, absolute: false },
+        On::Clock(clock, flags, _) => {
+            Object::Clock { id: int(clock), absolute: value(flags) & TIMER_ABSTIME != 0 }
+        }
+        On::File(class, fd) | On::Descriptor(class, fd) => file(class, fd),
+        On::MessageQueue(fd) => file(FileClass::MessageQueue, fd),
+        On::Futex(address) => Object::Address(value(address) & !7),
+        On::Context(address) => Object::Address(value(address)),
+        On::Id(id) | On::Semaphores(id, ..) => Object::Id(int(id)),
     }
+}
+
+/// Whether nothing that the arguments point to can keep the call from blocking. Of one that waits for a file
+/// it is not known whether it was opened so that it never blocks: only its sleeps tell.
+fn can_block_for_certain(wait: Wait, value: impl Fn(Argument) -> u64) -> bool {
+    let is_of_unknown_length = match wait.timeout {
+        Some(Timeout::Timespec(address) | Timeout::Timeval(address)) => value(address) != 0,
+        Some(Timeout::Milliseconds(_)) | None => false,
+    };
+    !is_of_unknown_length && !matches!(wait.on, On::File(..) | On::MessageQueue(_) | On::Semaphores(..))
 }
 
 #[cfg(test)]

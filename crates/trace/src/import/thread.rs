@@ -5,6 +5,7 @@
 //! that was not seen becomes a window.
 
 use crate::{Activation, Begin, Record, Resumed, Step, Switch, TaskRecord};
+use punctual_model::wait::On;
 use punctual_model::{Call, Duration, Instant, Separator, Window};
 
 /// A call that may separate jobs.
@@ -181,7 +182,7 @@ impl Thread {
             return;
         }
         // Calls that wait for a handler to run always end so: for them it is the end.
-        let waits_for_handler = matches!(within.entry.separator.call, Call::Pause | Call::RtSigsuspend);
+        let waits_for_handler = within.entry.separator.call.wait().on == On::Handler;
         let left_for_signal = |result| {
             result::RESTARTS.contains(&result) && !(waits_for_handler && result == result::ERESTARTNOHAND)
         };
@@ -440,13 +441,11 @@ fn unseen(stop: Instant, arrival: Option<Instant>, at: Instant) -> Window {
 /// wait had not been asked to: a wait for descriptors without a time, a read that does not block. A futex may
 /// have changed just before.
 fn separates_at_once(call: Call, result: i64) -> bool {
-    use Call::{EpollPwait, EpollPwait2, EpollWait, Poll, Ppoll, Pselect6, Select};
+    let wait = call.wait();
     match result {
-        0 => !matches!(call, Select | Pselect6 | Poll | Ppoll | EpollWait | EpollPwait | EpollPwait2),
-        result::EAGAIN => matches!(
-            call,
-            Call::FutexWait | Call::FutexWaitBitset | Call::FutexWaitRequeuePi | Call::FutexWaitv
-        ),
+        0 => !wait.returns_ready(),
+        // Of a lock it means that the owner is ending.
+        result::EAGAIN => matches!(wait.on, On::Futex(_) | On::Futexes(..)) && call != Call::FutexLockPi,
         result => result > 0 || result == result::ETIMEDOUT,
     }
 }

@@ -39,10 +39,20 @@ static __always_inline __s64 read_timeval(const void *user)
 	return read_time(user, 1000);
 }
 
-/* Whether a timeout is given and zero: the call does not wait. */
-static __always_inline bool does_not_wait(const void *timeout)
+/* Timeouts in nanoseconds; negative: without end. */
+static __always_inline __s64 timespec_at(__u64 address)
 {
-	return timeout && read_timespec(timeout) == 0;
+	return address ? read_timespec((void *)address) : -1;
+}
+
+static __always_inline __s64 timeval_at(__u64 address)
+{
+	return address ? read_timeval((void *)address) : -1;
+}
+
+static __always_inline __s64 milliseconds(int timeout)
+{
+	return timeout < 0 ? -1 : timeout * 1000000LL;
 }
 
 static __always_inline __u8 class_of_anonymous(struct file *file)
@@ -122,45 +132,65 @@ static __always_inline __s64 look(struct thread *thread, struct call_info *info,
 	return BPF_CORE_READ(file, f_flags);
 }
 
-/* A call that reads from `fd`: not a separator where that cannot block. */
-static __always_inline void reads(struct thread *thread, struct call_info *info, int fd)
+/* Whether a call on this file can block. */
+static __always_inline bool wait_on_file(struct thread *thread, struct call_info *info, int fd)
 {
 	__s64 flags = look(thread, info, fd);
 
-	if (flags < 0 || flags & O_NONBLOCK || info->object_class == OBJECT_NEVER_BLOCKS)
-		info->call = CALL_NONE;
+	return flags >= 0 && !(flags & O_NONBLOCK) && info->object_class != OBJECT_NEVER_BLOCKS;
 }
 
-static __always_inline void futex(struct call_info *info, __u64 address, __u32 operation)
+static __always_inline bool wait_on_message_queue(
+	struct thread *thread, struct call_info *info, int fd)
 {
-	switch (operation & FUTEX_COMMAND) {
-	case FUTEX_WAIT:
-		info->call = CALL_FUTEX_WAIT;
-		break;
-	case FUTEX_WAIT_BITSET:
-		info->call = CALL_FUTEX_WAIT_BITSET;
-		break;
-	case FUTEX_LOCK_PI:
-	case FUTEX_LOCK_PI2:
-		info->call = CALL_FUTEX_LOCK_PI;
-		break;
-	case FUTEX_WAIT_REQUEUE_PI:
-		info->call = CALL_FUTEX_WAIT_REQUEUE_PI;
-		break;
-	default:
-		info->call = CALL_NONE;
-		return;
-	}
-	info->object_class = OBJECT_ADDRESS;
-	/* A glibc condition variable waits on two adjacent words in turn. */
-	info->object = address & ~7ULL;
+	__s64 flags = look(thread, info, fd);
+
+	info->object_class = OBJECT_MESSAGE_QUEUE;
+	return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
-/* A descriptor by number only: its class follows from the call. */
-static __always_inline void numbered(struct call_info *info, __u8 class, int fd)
+/* A descriptor or identifier by its number only: its class follows from the call. */
+static __always_inline bool wait_on_number(struct call_info *info, __u8 class, int number)
 {
 	info->object_class = class;
-	info->number = fd;
+	info->number = number;
+	return true;
+}
+
+/* Of a futex, the address without its last bits: a glibc condition variable waits on two adjacent
+ * words in turn. */
+static __always_inline bool wait_on_address(struct call_info *info, __u64 address)
+{
+	info->object_class = OBJECT_ADDRESS;
+	info->object = address;
+	return true;
+}
+
+/* Several futexes do not distinguish one wait from another. */
+static __always_inline bool wait_on_futexes(struct call_info *info, __u64 array, __u64 length)
+{
+	struct futex_waitv first;
+
+	if (length == 1 && !bpf_probe_read_user(&first, sizeof(first), (void *)array))
+		wait_on_address(info, first.uaddr & ~7ULL);
+	return true;
+}
+
+/* Whether the only operation can block; of several, one may. */
+static __always_inline bool wait_on_semaphores(
+	struct call_info *info, int set, __u64 array, __u64 length)
+{
+	struct sembuf first;
+
+	wait_on_number(info, OBJECT_ID, set);
+	return length != 1 || bpf_probe_read_user(&first, sizeof(first), (void *)array) ||
+	       (first.sem_op <= 0 && !(first.sem_flg & IPC_NOWAIT));
+}
+
+/* Only a SCHED_DEADLINE thread that yields waits: for its next budget. */
+static __always_inline bool wait_for_budget(void)
+{
+	return bpf_get_current_task_btf()->policy == SCHED_DEADLINE;
 }
 
 /*
@@ -202,19 +232,17 @@ static __always_inline __u64 end_of_sleep(int clock, __s64 until)
 	return is_ahead(clock, &ahead) && until > ahead ? until - ahead : 0;
 }
 
-static __always_inline void sleep_on_clock(
-	struct call_info *info, __u64 now, int clock, bool absolute, const void *time)
+static __always_inline bool wait_on_clock(
+	struct call_info *info, __u64 now, int clock, bool absolute, __u64 time)
 {
-	__s64 when = read_timespec(time);
+	__s64 when = read_timespec((void *)time);
 
 	info->object_class = absolute ? OBJECT_CLOCK_ABSOLUTE : OBJECT_CLOCK;
 	info->number = clock;
 	/* A sleep until a time that has passed is a separator all the same: late threads ask for
 	 * it, and may sleep until the timer has gone off. */
-	if (when < 0) {
-		info->call = CALL_NONE;
-		return;
-	}
+	if (when < 0)
+		return false;
 	if (absolute) {
 		info->until = when;
 		info->arrival = end_of_sleep(clock, when);
@@ -222,175 +250,44 @@ static __always_inline void sleep_on_clock(
 	/* A relative sleep on CLOCK_REALTIME is timed on CLOCK_MONOTONIC. */
 	if (!absolute && (clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME))
 		info->arrival = now + when;
+	return true;
 }
 
-/* A wait for one of several descriptors, or for none of them: a sleep. `when` < 0: without end. */
-static __always_inline void wait_for_any(
-	struct call_info *info, __u64 now, __u64 descriptors, __s64 when)
+/* A wait for one of several descriptors, or for none of them: a sleep. */
+static __always_inline bool wait_for_one_of(
+	struct call_info *info, __u64 now, __u64 descriptors, __s64 timeout)
 {
-	if (when == 0)
-		info->call = CALL_NONE;
-	else if (descriptors == 0 && when > 0)
-		info->arrival = now + when;
+	if (descriptors == 0 && timeout > 0)
+		info->arrival = now + timeout;
+	return timeout != 0;
 }
 
 /* A poll of one descriptor has that as its object. An array of several does not distinguish one
  * wait from another. */
-static __always_inline void poll_object(
+static __always_inline bool wait_on_polled(
 	struct thread *thread, struct call_info *info, __u64 array, __u64 length)
 {
 	int fd;
 
 	if (length != 1 || bpf_probe_read_user(&fd, sizeof(fd), (void *)array))
-		return;
+		return true;
 	/* O_NONBLOCK does not matter: descriptors that are polled mostly have it. */
 	if (look(thread, info, fd) >= 0 && info->object_class == OBJECT_NEVER_BLOCKS)
 		info->object_class = OBJECT_OTHER;
+	return true;
 }
 
-static __always_inline __s64 milliseconds(int timeout)
-{
-	return timeout < 0 ? -1 : timeout * 1000000LL;
-}
+/* waits(): the table of calls. */
+#include "waits.gen.h"
 
+/* Completes what is known of the call by its arguments; CALL_NONE if it does not wait. */
 static __always_inline void classify(
 	struct thread *thread, struct call_info *info, struct pt_regs *regs, __u64 now)
 {
-	__u64 a = ARGUMENT_1(regs);
-	__u64 b = ARGUMENT_2(regs);
-	__u64 c = ARGUMENT_3(regs);
-	__u64 d = ARGUMENT_4(regs);
-	__u64 e = ARGUMENT_5(regs);
-	__s64 flags;
-
-	switch (info->call) {
-	case CALL_CLOCK_NANOSLEEP:
-		sleep_on_clock(info, now, a, b & TIMER_ABSTIME, (void *)c);
-		break;
-	case CALL_NANOSLEEP:
-		sleep_on_clock(info, now, CLOCK_MONOTONIC, false, (void *)a);
-		break;
-	case CALL_SELECT:
-		wait_for_any(info, now, a, e ? read_timeval((void *)e) : -1);
-		break;
-	case CALL_PSELECT6:
-		wait_for_any(info, now, a, e ? read_timespec((void *)e) : -1);
-		break;
-	case CALL_POLL:
-		wait_for_any(info, now, b, milliseconds(c));
-		poll_object(thread, info, a, b);
-		break;
-	case CALL_PPOLL:
-		wait_for_any(info, now, b, c ? read_timespec((void *)c) : -1);
-		poll_object(thread, info, a, b);
-		break;
-	case CALL_EPOLL_WAIT:
-	case CALL_EPOLL_PWAIT:
-		numbered(info, OBJECT_EPOLL, a);
-		if ((int)d == 0)
-			info->call = CALL_NONE;
-		break;
-	case CALL_EPOLL_PWAIT2:
-		numbered(info, OBJECT_EPOLL, a);
-		if (does_not_wait((void *)d))
-			info->call = CALL_NONE;
-		break;
-	case CALL_READ:
-	case CALL_READV:
-	case CALL_PREADV:
-	case CALL_ACCEPT:
-	case CALL_ACCEPT4:
-		reads(thread, info, a);
-		break;
-	case CALL_PREADV2:
-		reads(thread, info, a);
-		if (ARGUMENT_6(regs) & RWF_NOWAIT)
-			info->call = CALL_NONE;
-		break;
-	case CALL_RECVFROM:
-	case CALL_RECVMMSG:
-		reads(thread, info, a);
-		if (d & MSG_DONTWAIT)
-			info->call = CALL_NONE;
-		break;
-	case CALL_RECVMSG:
-		reads(thread, info, a);
-		if (c & MSG_DONTWAIT)
-			info->call = CALL_NONE;
-		break;
-	case CALL_FUTEX:
-		futex(info, a, b);
-		break;
-	case CALL_FUTEX_WAIT: /* the call futex_wait(2) */
-		info->object_class = OBJECT_ADDRESS;
-		info->object = a & ~7ULL;
-		break;
-	case CALL_FUTEX_WAITV: {
-		struct futex_waitv first;
-
-		if (b == 1 && !bpf_probe_read_user(&first, sizeof(first), (void *)a)) {
-			info->object_class = OBJECT_ADDRESS;
-			info->object = first.uaddr & ~7ULL;
-		}
-		break;
-	}
-	case CALL_RT_SIGTIMEDWAIT:
-		if (does_not_wait((void *)c))
-			info->call = CALL_NONE;
-		break;
-	case CALL_MQ_TIMEDRECEIVE:
-		flags = look(thread, info, a);
-		info->object_class = OBJECT_MESSAGE_QUEUE;
-		if (flags < 0 || flags & O_NONBLOCK)
-			info->call = CALL_NONE;
-		break;
-	case CALL_MSGRCV:
-		numbered(info, OBJECT_ID, a);
-		if (e & IPC_NOWAIT)
-			info->call = CALL_NONE;
-		break;
-	case CALL_SEMOP:
-	case CALL_SEMTIMEDOP: {
-		struct sembuf first;
-
-		numbered(info, OBJECT_ID, a);
-		if (c == 1 && !bpf_probe_read_user(&first, sizeof(first), (void *)b) &&
-			(first.sem_op > 0 || first.sem_flg & IPC_NOWAIT))
-			info->call = CALL_NONE;
-		if (info->call == CALL_SEMTIMEDOP && does_not_wait((void *)d))
-			info->call = CALL_NONE;
-		break;
-	}
-	case CALL_WAIT4:
-		if (c & WNOHANG)
-			info->call = CALL_NONE;
-		break;
-	case CALL_WAITID:
-		if (d & WNOHANG)
-			info->call = CALL_NONE;
-		break;
-	case CALL_IO_GETEVENTS:
-	case CALL_IO_PGETEVENTS:
-		info->object_class = OBJECT_ADDRESS;
-		info->object = a;
-		if ((long)b <= 0 || does_not_wait((void *)e))
-			info->call = CALL_NONE;
-		break;
-	case CALL_IO_URING_ENTER:
-		numbered(info, OBJECT_IO_URING, a);
-		if (!(d & IORING_ENTER_GETEVENTS) || (__u32)c == 0)
-			info->call = CALL_NONE;
-		break;
-	case CALL_SCHED_YIELD:
-		if (bpf_get_current_task_btf()->policy != SCHED_DEADLINE)
-			info->call = CALL_NONE;
-		break;
-	case CALL_RT_SIGSUSPEND:
-	case CALL_PAUSE:
-		break;
-	default:
+	if (info->call == CALL_FUTEX)
+		info->call = call_of_futex(ARGUMENT_2(regs));
+	if (!waits(thread, info, regs, now))
 		info->call = CALL_NONE;
-	}
 }
 
 #endif

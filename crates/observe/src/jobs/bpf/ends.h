@@ -30,8 +30,7 @@ static __always_inline bool is_shut_down(int fd)
 static __always_inline __u8 disturbance_of(
 	struct thread *thread, struct task_struct *task, long result)
 {
-	if (result > 0 && thread->object_class == OBJECT_SOCKET &&
-		(thread->call == CALL_POLL || thread->call == CALL_PPOLL))
+	if (result > 0 && thread->object_class == OBJECT_SOCKET && polls(thread->call))
 		return is_shut_down(thread->number) ? DISTURBANCE_ENDING : thread->disturbance;
 	switch (result) {
 	case -EINTR:
@@ -51,8 +50,8 @@ static __always_inline __u8 disturbance_of(
 		if (thread->object_class == OBJECT_PIPE &&
 			(thread->call == CALL_READ || thread->call == CALL_READV))
 			return DISTURBANCE_ENDING;
-		if (thread->object_class == OBJECT_SOCKET && thread->call >= CALL_READ &&
-			thread->call <= CALL_RECVMMSG && is_shut_down(thread->number))
+		if (thread->object_class == OBJECT_SOCKET && reads_file(thread->call) &&
+			is_shut_down(thread->number))
 			return DISTURBANCE_ENDING;
 	}
 	return thread->disturbance;

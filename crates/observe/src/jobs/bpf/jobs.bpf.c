@@ -281,7 +281,7 @@ static __always_inline void switched_out(struct thread *thread, struct task_stru
 static __always_inline void end_unhooked_call(
 	struct thread *thread, struct task_struct *task, __u64 now)
 {
-	if (!waits_for_handler(thread))
+	if (!waits_for_handler(thread->call))
 		finish_call(thread, task, task->nvcsw, RESULT_UNKNOWN, now);
 	else if (!thread->interrupted)
 		leave_for_signal(thread, INTERRUPTED_BY_HANDLER, now);
@@ -374,7 +374,7 @@ int BPF_PROG(signalled, int signal, struct kernel_siginfo *info, struct k_sigact
 		thread->interrupted = INTERRUPTED_FOR_GOOD;
 		return 0;
 	}
-	if (waits_for_handler(thread)) {
+	if (waits_for_handler(thread->call)) {
 		struct timer_report timer = {};
 		struct timer_siginfo as_taken;
 

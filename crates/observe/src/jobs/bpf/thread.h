@@ -238,12 +238,6 @@ static __always_inline void resume_call(struct thread *thread, __u64 now)
 		release(thread, thread->arrival, now >= thread->arrival ? now : 0, now);
 }
 
-/* Calls that wait for a handler to run have no other end. */
-static __always_inline bool waits_for_handler(struct thread *thread)
-{
-	return thread->call == CALL_PAUSE || thread->call == CALL_RT_SIGSUSPEND;
-}
-
 /*
  * The call slept, or was about to, and the switch was not seen. Its entry was read by the clock,
  * and how much that was ahead is not known: at most everything since the last exact reading.
@@ -278,18 +272,7 @@ static __always_inline void make_up_for_sleep(
  */
 static __always_inline bool timed_out(struct thread *thread, long result, __u64 now)
 {
-	if (result || thread->arrival > now)
-		return false;
-	switch (thread->call) {
-	case CALL_CLOCK_NANOSLEEP:
-	case CALL_NANOSLEEP:
-	case CALL_SELECT:
-	case CALL_PSELECT6:
-	case CALL_POLL:
-	case CALL_PPOLL:
-		return true;
-	}
-	return false;
+	return !result && thread->arrival <= now && may_sleep(thread->call);
 }
 
 /* The timer went off when the thread had been woken already, before it had a processor or after. */
@@ -378,7 +361,7 @@ static __always_inline void finish_call(struct thread *thread, struct task_struc
 			thread->disturbance = DISTURBANCE_STALL;
 		emit_call(thread, ACTIVATION_SLEPT | ACTIVATION_RESUMED);
 	} else if (result >= 0 || result == -EAGAIN || result == -ETIMEDOUT ||
-		   waits_for_handler(thread)) {
+		   waits_for_handler(thread->call)) {
 		if (thread->arrival > now)
 			thread->arrival = 0;
 		emit_call(thread, ACTIVATION_RESUMED);

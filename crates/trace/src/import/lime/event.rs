@@ -332,14 +332,7 @@ impl Raw<'_> {
 
     /// Of futex operations, those that wait.
     fn futex(&self) -> Event {
-        const FLAGS: u32 = 128 | 256;
-        let call = match self.op.map(|operation| operation & !FLAGS) {
-            Some(0) => Call::FutexWait,
-            Some(6 | 13) => Call::FutexLockPi,
-            Some(9) => Call::FutexWaitBitset,
-            Some(11) => Call::FutexWaitRequeuePi,
-            _ => return Event::Pass,
-        };
+        let Some(call) = self.op.and_then(Call::from_futex_operation) else { return Event::Pass };
         let address = self.uaddr.as_ref().map_or(0, Word::address);
         Event::Enter { call, object: Object::Address(address & !7), sleep: None }
     }
