@@ -26,6 +26,7 @@ pub struct Histogram<const BITS: u32> {
     count: u64,
     min: u64,
     max: u64,
+    sum: u128,
 }
 
 /// Times of jobs, with the error stated by [`punctual_model::QUANTILE_ERROR_PARTS`].
@@ -40,6 +41,7 @@ impl<const BITS: u32> Histogram<BITS> {
         let is_first = self.count == 0;
         let is_greatest = is_first || ns > self.max;
         self.count += 1;
+        self.sum += u128::from(ns);
         self.max = self.max.max(ns);
         self.min = if is_first { ns } else { self.min.min(ns) };
         is_greatest
@@ -71,6 +73,7 @@ impl<const BITS: u32> Histogram<BITS> {
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
         self.max = self.max.max(other.max);
         self.count += other.count;
+        self.sum += other.sum;
     }
 
     /// Counts of buckets, in no order; a bucket may come twice.
@@ -93,7 +96,15 @@ impl<const BITS: u32> Histogram<BITS> {
             median_ns: quantile(500),
             quartile_3_ns: quantile(750),
             max_ns: Duration::from_ns(self.max),
+            mean_ns: self.mean(),
+            p99_ns: Some(quantile(990)),
         })
+    }
+
+    /// Rounded down; `None` of nothing.
+    pub fn mean(&self) -> Option<Duration> {
+        let mean = self.sum.checked_div(u128::from(self.count))?;
+        u64::try_from(mean).ok().map(Duration::from_ns)
     }
 
     /// `None` of nothing.
@@ -181,6 +192,8 @@ mod tests {
         let ns = [found.min_ns, found.quartile_1_ns, found.median_ns, found.quartile_3_ns, found.max_ns]
             .map(Duration::ns);
         assert_eq!((found.count, ns), (5, [1, 4, 5, 9, 9]));
+        let beside = [found.mean_ns, found.p99_ns].map(|time| time.map(Duration::ns));
+        assert_eq!(beside, [Some(28 / 5), Some(9)]);
     }
 
     fn values() -> impl Strategy<Value = Vec<u64>> {
@@ -194,10 +207,16 @@ mod tests {
             let mut sorted = values.clone();
             sorted.sort_unstable();
             prop_assert_eq!((found.min_ns.ns(), found.max_ns.ns()), (sorted[0], sorted[sorted.len() - 1]));
-            for (quarter, found) in [(1, found.quartile_1_ns), (2, found.median_ns), (3, found.quartile_3_ns)] {
-                let exact = sorted[(values.len() * quarter).div_ceil(4) - 1];
-                prop_assert!(found.ns() >= exact && found.ns() - exact <= exact / 1_000, "{} for {}", found.ns(), exact);
+            let p99_ns = found.p99_ns.unwrap();
+            let ranks =
+                [(250, found.quartile_1_ns), (500, found.median_ns), (750, found.quartile_3_ns), (990, p99_ns)];
+            for (per_mille, found) in ranks {
+                let exact = sorted[(values.len() * per_mille).div_ceil(1_000) - 1];
+                let is_near = found.ns() >= exact && found.ns() - exact <= exact / 1_000;
+                prop_assert!(is_near, "{} for {}", found.ns(), exact);
             }
+            let mean = values.iter().map(|ns| u128::from(*ns)).sum::<u128>() / values.len() as u128;
+            prop_assert_eq!(found.mean_ns.map(|mean| u128::from(mean.ns())), Some(mean));
         }
 
         #[test]
@@ -207,11 +226,13 @@ mod tests {
             let mut merged = histogram::<7>(&values[..cut]);
             merged.merge(&histogram(&values[cut..]));
             prop_assert_eq!(merged.quantiles(), whole.quantiles());
+            prop_assert_eq!(merged.mean(), whole.mean());
             prop_assert_eq!(merged.values(), whole.values());
             let found = whole.quantiles().unwrap();
             let mut sorted = values.clone();
             sorted.sort_unstable();
-            for (per_mille, found) in [(500, found.p50_ns), (900, found.p90_ns), (990, found.p99_ns), (999, found.p999_ns)] {
+            for (per_mille, found) in found.each() {
+                let per_mille = per_mille as usize;
                 let exact = sorted[(values.len() * per_mille).div_ceil(1_000) - 1];
                 let error = exact / punctual_model::QUANTILE_ERROR_PARTS;
                 prop_assert!(found.ns() >= exact && found.ns() - exact <= error, "{} for {}", found.ns(), exact);

@@ -224,7 +224,7 @@ pub struct Count {
     pub extrapolated: bool,
 }
 
-/// How times are distributed. Ends are exact, quartiles have three significant digits.
+/// How times are distributed. Ends are exact, quartiles and percentiles have three significant digits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// How many there are; at least one.
@@ -239,6 +239,12 @@ pub struct Distribution {
     pub quartile_3_ns: Duration,
     /// The greatest.
     pub max_ns: Duration,
+    /// The mean, rounded down; absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub mean_ns: Option<Duration>,
+    /// 99 % of them are at most this; absent in older files.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub p99_ns: Option<Duration>,
 }
 
 /// Times of a task's instances.

@@ -116,6 +116,8 @@ fn split(whole: &Distribution) -> ByKernel {
             median_ns: time,
             quartile_3_ns: time,
             max_ns: time,
+            mean_ns: Some(time),
+            p99_ns: Some(time),
         }
     };
     let part = |time: Duration| time.saturating_sub(Duration::from_ns(100 * US));

@@ -49,10 +49,15 @@ pub fn same(found: Option<&Distribution>, mut values: Vec<u64>, what: &str) {
     let Some(found) = found else { return assert!(values.is_empty(), "{what}: nothing found of {values:?}") };
     assert_eq!(found.count, values.len() as u64, "{what}: {values:?}");
     assert_eq!((found.min_ns.ns(), found.max_ns.ns()), (values[0], values[values.len() - 1]), "{what}");
-    for (quarter, found) in [(1, found.quartile_1_ns), (2, found.median_ns), (3, found.quartile_3_ns)] {
-        let exact = values[(values.len() * quarter).div_ceil(4) - 1];
+    let p99_ns = found.p99_ns.expect("a percentile");
+    let ranks =
+        [(250, found.quartile_1_ns), (500, found.median_ns), (750, found.quartile_3_ns), (990, p99_ns)];
+    for (per_mille, found) in ranks {
+        let exact = values[(values.len() * per_mille).div_ceil(1_000) - 1];
         assert!(found.ns().abs_diff(exact) <= exact / 1_000, "{what}: {found} for {exact}");
     }
+    let mean = values.iter().sum::<u64>() / values.len() as u64;
+    assert_eq!(found.mean_ns, Some(Duration::from_ns(mean)), "{what}");
 }
 
 /// The tasks of a chain by number.

@@ -123,7 +123,11 @@ fn distribution(path: &str, value: &Distribution) -> Valid {
         ("quartile_3_ns", value.quartile_3_ns),
         ("max_ns", value.max_ns),
     ];
-    rising(path, &ends)
+    rising(path, &ends)?;
+    let p99_ns = value.p99_ns.unwrap_or(value.max_ns);
+    rising(path, &[ends[3], ("p99_ns", p99_ns), ends[4]])?;
+    let mean_ns = value.mean_ns.unwrap_or(value.max_ns);
+    rising(path, &[ends[0], ("mean_ns", mean_ns), ends[4]])
 }
 
 fn chain(path: &str, chain: &Chain, tasks: &HashSet<&str>, channels: &HashSet<&str>) -> Valid {

@@ -7,13 +7,23 @@ use serde_json::{Value, json};
 
 /// A file with one chain of two tasks: 5 ns queued, 40 executed, 10 waited, 5 queued, 40 executed.
 fn file() -> Value {
-    let times = json!({"count": 2, "min_ns": 1, "quartile_1_ns": 1, "median_ns": 1, "quartile_3_ns": 2, "max_ns": 2, "worst": {"instance": 1, "at_ns": 7}});
+    let times = json!({
+        "count": 2, "min_ns": 1, "quartile_1_ns": 1, "median_ns": 1, "quartile_3_ns": 2, "max_ns": 2,
+        "mean_ns": 1, "p99_ns": 2, "worst": {"instance": 1, "at_ns": 7},
+    });
     let task = |name: &str, id: u32| {
         json!({
-            "name": name, "id": id, "activations": 3, "executions": 2, "in_flight": 1, "execution": times, "queuing": times,
+            "name": name, "id": id, "activations": 3, "executions": 2, "in_flight": 1,
+            "execution": times, "queuing": times,
             "arrival": {"curve": {"delta_min_ns": [10, 30], "delta_max_ns": [20, 30]}},
-            "distances": [{"n": 2, "min_ns": 10, "max_ns": 20, "extrapolated": false}, {"n": 5, "min_ns": 50, "extrapolated": true}],
-            "counts": [{"span_ns": 10, "min": 0, "max": 1, "extrapolated": false}, {"span_ns": 100, "max": 9, "extrapolated": true}],
+            "distances": [
+                {"n": 2, "min_ns": 10, "max_ns": 20, "extrapolated": false},
+                {"n": 5, "min_ns": 50, "extrapolated": true},
+            ],
+            "counts": [
+                {"span_ns": 10, "min": 0, "max": 1, "extrapolated": false},
+                {"span_ns": 100, "max": 9, "extrapolated": true},
+            ],
         })
     };
     let path = json!([
@@ -21,10 +31,12 @@ fn file() -> Value {
         {"task": "navi", "instance": 0, "activation_ns": 155, "start_ns": 160, "until_ns": 200},
     ]);
     let worst = json!({
-        "source_instance": 0, "from_ns": 100, "until_ns": 200, "queuing_ns": 10, "execution_ns": 80, "waiting_ns": 10, "path": path,
+        "source_instance": 0, "from_ns": 100, "until_ns": 200,
+        "queuing_ns": 10, "execution_ns": 80, "waiting_ns": 10, "path": path,
     });
     let latency = json!({
-        "count": 2, "min_ns": 90, "quartile_1_ns": 90, "median_ns": 90, "quartile_3_ns": 100, "max_ns": 100, "worst": worst,
+        "count": 2, "min_ns": 90, "quartile_1_ns": 90, "median_ns": 90, "quartile_3_ns": 100, "max_ns": 100,
+        "worst": worst,
     });
     json!({
         "format": "punctual.timing-model", "version": 2, "clock": "CLOCK_MONOTONIC",
@@ -35,7 +47,10 @@ fn file() -> Value {
                 "activates": [{"task": "navi", "activations": 2, "declared": true}],
             }],
             "tasks": [task("cam", 0), task("navi", 1)],
-            "chains": [{"tasks": ["cam", "navi"], "sources": 3, "in_flight": 1, "sinks": 2, "reaction": latency, "age": latency}],
+            "chains": [{
+                "tasks": ["cam", "navi"], "sources": 3, "in_flight": 1, "sinks": 2,
+                "reaction": latency, "age": latency,
+            }],
         },
     })
 }
@@ -49,7 +64,7 @@ fn a_dataflow_program_is_read_and_written() {
 #[test]
 fn inconsistent_values_are_refused_with_their_place() {
     let worst = "/dataflow/chains/0/age/worst";
-    let rows: [(&str, Value, &str); 21] = [
+    let rows: [(&str, Value, &str); 23] = [
         ("/dataflow/from_ns", json!(10), "dataflow.until_ns: expected no less than `from_ns` (10), found 9"),
         ("/dataflow/tasks/1/name", json!("cam"), "dataflow.tasks[1].name: expected a unique name"),
         (
@@ -71,6 +86,16 @@ fn inconsistent_values_are_refused_with_their_place() {
             "/dataflow/tasks/0/queuing/min_ns",
             json!(3),
             "dataflow.tasks[0].queuing.quartile_1_ns: expected no less than `min_ns` (3)",
+        ),
+        (
+            "/dataflow/tasks/0/execution/p99_ns",
+            json!(1),
+            "dataflow.tasks[0].execution.p99_ns: expected no less than `quartile_3_ns` (2), found 1",
+        ),
+        (
+            "/dataflow/tasks/0/execution/mean_ns",
+            json!(3),
+            "dataflow.tasks[0].execution.max_ns: expected no less than `mean_ns` (3), found 2",
         ),
         (
             "/dataflow/tasks/0/arrival/curve/delta_min_ns/1",

@@ -313,15 +313,17 @@ pub fn model() -> impl Strategy<Value = TimingModel> {
         .prop_filter("a section", |model| !model.spans().is_empty())
 }
 
-/// Five numbers that never decrease, as a distribution.
+/// Six numbers that never decrease, as a distribution, with a mean or without one.
 fn distribution() -> impl Strategy<Value = Distribution> {
-    (1..u64::MAX, rising(5)).prop_map(|(count, ends)| Distribution {
+    (1..u64::MAX, rising(6), option::of(0..6_usize)).prop_map(|(count, ends, mean)| Distribution {
         count,
         min_ns: ends[0],
         quartile_1_ns: ends[1],
         median_ns: ends[2],
         quartile_3_ns: ends[3],
-        max_ns: ends[4],
+        p99_ns: mean.map(|_| ends[4]),
+        max_ns: ends[5],
+        mean_ns: mean.map(|index| ends[index]),
     })
 }
 
@@ -396,6 +398,7 @@ fn latency() -> impl Strategy<Value = Latency> {
             let max_ns = worst.total();
             let least = |end: Duration| end.min(max_ns);
             let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, .. } = distribution;
+            let Distribution { mean_ns, p99_ns, .. } = distribution;
             let distribution = Distribution {
                 count: count % (1 << 60) + 1,
                 min_ns: least(min_ns),
@@ -403,6 +406,8 @@ fn latency() -> impl Strategy<Value = Latency> {
                 median_ns: least(median_ns),
                 quartile_3_ns: least(quartile_3_ns),
                 max_ns,
+                mean_ns: mean_ns.map(least),
+                p99_ns: p99_ns.map(least),
             };
             Latency { distribution, worst }
         },

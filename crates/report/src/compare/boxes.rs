@@ -114,7 +114,7 @@ fn boxes(comparison: &Comparison, row: &Row, axis: &Axis, top: f64) -> Markup {
 }
 
 fn drawn(distribution: &Distribution, axis: &Axis, y: f64, configuration: usize, run: &str) -> Markup {
-    let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns } = distribution;
+    let Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, .. } = distribution;
     let at = |value: &Duration| axis.place(*value);
     let (low, high) = (at(quartile_1_ns), at(quartile_3_ns));
     let [least, first, median, third, greatest] = cells(distribution);
@@ -129,7 +129,8 @@ fn drawn(distribution: &Distribution, axis: &Axis, y: f64, configuration: usize,
             }
             // A box without any width would not be seen.
             rect x=(number(low)) y=(number(y - 5.0)) width=(number((high - low).max(1.0))) height="10" {}
-            line.median x1=(number(at(median_ns))) x2=(number(at(median_ns))) y1=(number(y - 5.0)) y2=(number(y + 5.0)) {}
+            @let x = number(at(median_ns));
+            line.median x1=(x) x2=(x) y1=(number(y - 5.0)) y2=(number(y + 5.0)) {}
         }
     }
 }
@@ -152,7 +153,8 @@ mod tests {
 
     fn distribution(ends: [u64; 5]) -> Distribution {
         let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = ends.map(Duration::from_ns);
-        Distribution { count: 5, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns }
+        let (mean_ns, p99_ns) = (None, None);
+        Distribution { count: 5, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns, mean_ns, p99_ns }
     }
 
     #[test]

@@ -20,7 +20,16 @@ struct Run {
 
 fn distribution(min: u64, median: u64, max: u64) -> Distribution {
     let [min_ns, median_ns, max_ns] = [min, median, max].map(Duration::from_us);
-    Distribution { count: 10, min_ns, quartile_1_ns: min_ns, median_ns, quartile_3_ns: max_ns, max_ns }
+    Distribution {
+        count: 10,
+        min_ns,
+        quartile_1_ns: min_ns,
+        median_ns,
+        quartile_3_ns: max_ns,
+        max_ns,
+        mean_ns: Some(median_ns),
+        p99_ns: Some(max_ns),
+    }
 }
 
 fn times([median, max]: [u64; 2]) -> Option<Times> {

@@ -77,8 +77,8 @@ fn end(distribution: &Distribution, value: Duration) -> Value {
     }
 }
 
-/// A quartile: never beyond the ends as they are displayed.
-fn quartile(distribution: &Distribution, value: Duration) -> Value {
+/// A value between the ends: never beyond them as they are displayed.
+fn inner(distribution: &Distribution, value: Duration) -> Value {
     let Distribution { min_ns, max_ns, .. } = *distribution;
     if min_ns == max_ns { Value::Exactly(min_ns) } else { Value::Between(min_ns, value, max_ns) }
 }
@@ -159,18 +159,29 @@ pub const TIMES: &[Entry<DataflowTasks>] = &[
     .table(Keep),
     of_times!("min_ns", "Min", Unit::Time, Bound::Lower, "The least."; |of| end(of, of.min_ns)).table(Keep),
     of_times!("quartile_1_ns", "Quartile 1", Unit::Time, Bound::Estimate, "A quarter takes at most this.";
-        |of| quartile(of, of.quartile_1_ns))
+        |of| inner(of, of.quartile_1_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(7)),
     of_times!("median_ns", "Median", Unit::Time, Bound::Estimate, "Half of them take at most this.";
-        |of| quartile(of, of.median_ns))
+        |of| inner(of, of.median_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Keep)
     .compared(Group::Distribution),
     of_times!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate, "Three quarters take at most this.";
-        |of| quartile(of, of.quartile_3_ns))
+        |of| inner(of, of.quartile_3_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(6)),
+    task("mean_ns", "Mean", Unit::Time, Bound::Estimate, "The mean.", |row| {
+        let distribution = &row.times?.distribution;
+        Some(inner(distribution, distribution.mean_ns?))
+    })
+    .table(Drop(4)),
+    task("p99_ns", "p99", Unit::Time, Bound::Estimate, "99 % of them take at most this.", |row| {
+        let distribution = &row.times?.distribution;
+        Some(inner(distribution, distribution.p99_ns?))
+    })
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(3)),
     of_times!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
         |of| end(of, of.max_ns))
     .table(Keep)
@@ -225,18 +236,29 @@ pub const LATENCY: &[Entry<Chains>] = &[
     .table(Drop(2))
     .compared(Group::Chains),
     of_latency!("quartile_1_ns", "Quartile 1", Unit::Time, Bound::Estimate, "A quarter takes at most this.";
-        |of| quartile(&of.distribution, of.distribution.quartile_1_ns))
+        |of| inner(&of.distribution, of.distribution.quartile_1_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(8)),
     of_latency!("median_ns", "Median", Unit::Time, Bound::Estimate, "Half of them take at most this.";
-        |of| quartile(&of.distribution, of.distribution.median_ns))
+        |of| inner(&of.distribution, of.distribution.median_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Keep)
     .compared(Group::Chains),
     of_latency!("quartile_3_ns", "Quartile 3", Unit::Time, Bound::Estimate, "Three quarters take at most this.";
-        |of| quartile(&of.distribution, of.distribution.quartile_3_ns))
+        |of| inner(&of.distribution, of.distribution.quartile_3_ns))
     .rounded(Rounding::ThreeDigits)
     .table(Drop(7)),
+    chain("mean_ns", "Mean", Unit::Time, Bound::Estimate, "The mean.", |row| {
+        let distribution = &row.latency()?.distribution;
+        Some(inner(distribution, distribution.mean_ns?))
+    })
+    .table(Drop(3)),
+    chain("p99_ns", "p99", Unit::Time, Bound::Estimate, "99 % of them take at most this.", |row| {
+        let distribution = &row.latency()?.distribution;
+        Some(inner(distribution, distribution.p99_ns?))
+    })
+    .rounded(Rounding::ThreeDigits)
+    .table(Drop(1)),
     of_latency!("max_ns", "Max", Unit::Time, Bound::Upper, "The greatest.";
         |of| end(&of.distribution, of.distribution.max_ns))
     .table(Keep)
@@ -276,10 +298,29 @@ macro_rules! of_part {
                 Unit::Time,
                 Bound::Estimate,
                 concat!("Time ", $meaning, ": half of the executions have at most this."),
-                |row| Some(quartile(&row.parts.$part, row.parts.$part.median_ns)),
+                |row| Some(inner(&row.parts.$part, row.parts.$part.median_ns)),
             )
             .rounded(Rounding::ThreeDigits)
             .table(Keep),
+            part(
+                concat!($name, "_mean_ns"),
+                concat!("Mean ", $name),
+                Unit::Time,
+                Bound::Estimate,
+                concat!("Time ", $meaning, ": the mean."),
+                |row| Some(inner(&row.parts.$part, row.parts.$part.mean_ns?)),
+            )
+            .table(Drop(3)),
+            part(
+                concat!($name, "_p99_ns"),
+                concat!("p99 ", $name),
+                Unit::Time,
+                Bound::Estimate,
+                concat!("Time ", $meaning, ": 99 % of the executions have at most this."),
+                |row| Some(inner(&row.parts.$part, row.parts.$part.p99_ns?)),
+            )
+            .rounded(Rounding::ThreeDigits)
+            .table(Drop(2)),
             part(
                 concat!($name, "_max_ns"),
                 concat!("Max ", $name),
@@ -293,9 +334,9 @@ macro_rules! of_part {
     };
 }
 
-const RUNNING: [Entry<Kernel>; 2] = of_part!(running, "running", "on a processor");
-const PREEMPTED: [Entry<Kernel>; 2] = of_part!(preempted, "preempted", "ready, without a processor");
-const SUSPENDED: [Entry<Kernel>; 2] = of_part!(suspended, "suspended", "waiting for something");
+const RUNNING: [Entry<Kernel>; 4] = of_part!(running, "running", "on a processor");
+const PREEMPTED: [Entry<Kernel>; 4] = of_part!(preempted, "preempted", "ready, without a processor");
+const SUSPENDED: [Entry<Kernel>; 4] = of_part!(suspended, "suspended", "waiting for something");
 
 /// Every figure of executions by what the kernel did; the parts of an execution sum up to it.
 pub const SPLIT: &[Entry<Kernel>] = &[
@@ -323,10 +364,16 @@ pub const SPLIT: &[Entry<Kernel>] = &[
     .table(Drop(1)),
     RUNNING[0],
     RUNNING[1],
+    RUNNING[2],
+    RUNNING[3],
     PREEMPTED[0],
     PREEMPTED[1],
+    PREEMPTED[2],
+    PREEMPTED[3],
     SUSPENDED[0],
     SUSPENDED[1],
+    SUSPENDED[2],
+    SUSPENDED[3],
 ];
 
 /// What is not in the figures. Numbers are known modulo 2¹⁴ alone: of a long gap, more may be missing.

@@ -16,7 +16,17 @@ fn at(us: u64) -> Instant {
 
 fn distribution(count: u64, values: [u64; 5]) -> Distribution {
     let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = values.map(us);
-    Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns }
+    let mean_ns = Some(us(values.iter().sum::<u64>() / 5));
+    Distribution {
+        count,
+        min_ns,
+        quartile_1_ns,
+        median_ns,
+        quartile_3_ns,
+        max_ns,
+        mean_ns,
+        p99_ns: Some(max_ns),
+    }
 }
 
 fn task(name: &str, id: u32) -> FlowTask {
@@ -122,14 +132,14 @@ From            Channel  Pushes  To    Notes
 cam, (outside)  image     1,234  navi  at least 1 push missing; never activates navi
 
 Execution times of tasks, from start to stop
-Task  Instances    Min  Quartile 1  Median  Quartile 3    Max  Worst instance           At  Notes
-cam           4  10 µs       20 µs   30 µs       40 µs  50 µs              #3  +0.003010 s  1 not ended
-navi          4  10 µs       20 µs   30 µs       40 µs  50 µs              #3  +0.003010 s  1 not ended
+Task  Instances    Min  Quartile 1  Median  Quartile 3   Mean    p99    Max  Worst instance           At  Notes
+cam           4  10 µs       20 µs   30 µs       40 µs  30 µs  50 µs  50 µs              #3  +0.003010 s  1 not ended
+navi          4  10 µs       20 µs   30 µs       40 µs  30 µs  50 µs  50 µs              #3  +0.003010 s  1 not ended
 
 Queuing times of tasks, from activation to start
-Task  Instances   Min  Quartile 1  Median  Quartile 3   Max  Worst instance           At  Notes
-cam           4  1 µs        2 µs    3 µs        4 µs  5 µs              #3  +0.003010 s  1 not ended
-navi          4  1 µs        2 µs    3 µs        4 µs  5 µs              #3  +0.003010 s  1 not ended
+Task  Instances   Min  Quartile 1  Median  Quartile 3  Mean   p99   Max  Worst instance           At  Notes
+cam           4  1 µs        2 µs    3 µs        4 µs  3 µs  5 µs  5 µs              #3  +0.003010 s  1 not ended
+navi          4  1 µs        2 µs    3 µs        4 µs  3 µs  5 µs  5 µs              #3  +0.003010 s  1 not ended
 
 Activations of tasks: distance functions δ⁻(n) – δ⁺(n)
 Task  Activations            n = 2       n = 5      n = 10      n = 100   n = 10,000
@@ -145,9 +155,9 @@ navi            4     0 – 2     ≤ 11 *     ≤ 111 *  ≤ 1,111 *  ≤ 11,11
 not ended: instances still active at the end of the trace.
 
 Chains: end-to-end latency
-Chain       Latency   Count     Min  Quartile 1  Median  Quartile 3       Max  = queuing  + execution  + waiting  Not followed
-cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  1.145 ms      10 µs        80 µs   1.055 ms  1 on the way, 1 lost, of cam itself 1 not ended
-            age           0       –           –       –           –         –          –            –          –
+Chain       Latency   Count     Min  Quartile 1  Median  Quartile 3    Mean       p99       Max  = queuing  + execution  + waiting  Not followed
+cam → navi  reaction      3  100 µs      100 µs  145 µs      145 µs  327 µs  1.145 ms  1.145 ms      10 µs        80 µs   1.055 ms  1 on the way, 1 lost, of cam itself 1 not ended
+            age           0       –           –       –           –       –         –         –          –            –          –
 ";
     assert!(text.starts_with(expected), "{text}");
     let worst = "
@@ -176,6 +186,14 @@ fn no_line_of_a_table_is_wider_than_the_page() {
             text.lines().filter(|line| line.chars().count() > usize::from(width) && !steps(line)).collect();
         assert!(long.is_empty(), "{width}: {long:#?}");
     }
+}
+
+#[test]
+fn eighty_columns_keep_mean_and_p99_beside_the_greatest() {
+    let text = program(&model(), &Page { width: Some(80), colour: false });
+    let heads: Vec<&str> = text.lines().filter(|line| line.contains("  Max")).collect();
+    let have_both = heads.iter().all(|head| head.contains("Mean") && head.contains("p99"));
+    assert!(heads.len() == 3 && have_both, "{text}");
 }
 
 #[test]
@@ -231,7 +249,17 @@ fn a_single_value_is_not_shown_as_a_range() {
     let ns = Duration::from_ns;
     let of = |count, values: [u64; 5]| {
         let [min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns] = values.map(ns);
-        cells(&Distribution { count, min_ns, quartile_1_ns, median_ns, quartile_3_ns, max_ns })
+        let (mean_ns, p99_ns) = (None, None);
+        cells(&Distribution {
+            count,
+            min_ns,
+            quartile_1_ns,
+            median_ns,
+            quartile_3_ns,
+            max_ns,
+            mean_ns,
+            p99_ns,
+        })
     };
     assert_eq!(of(1, [4_961_237; 5]), ["4.961237 ms"; 5]);
     // Bounds to the safe side, quartiles to three digits and never beyond them.

@@ -101,6 +101,8 @@ mod tests {
             median_ns: us(300),
             quartile_3_ns: us(500),
             max_ns: us(1_000),
+            mean_ns: None,
+            p99_ns: None,
         };
         let rows = [Row { name: "a<b".into(), boxes: [Some(&found), None] }];
         let page = figure(

@@ -26,6 +26,8 @@ fn distribution(max: u64) -> Distribution {
         median_ns: parts[2],
         quartile_3_ns: parts[3],
         max_ns: parts[4],
+        mean_ns: Some(parts[3]),
+        p99_ns: Some(parts[4]),
     }
 }
 
@@ -250,7 +252,10 @@ fn the_kernels_part_is_a_table_if_known() {
         .skip(1)
         .filter_map(|cell| Some(cell.split_once('>')?.1.split_once('<')?.0))
         .collect();
-    assert_eq!(cells, ["90", "10", "250 µs", "1 ms", "100 µs", "400 µs", "5 µs", "20 µs"]);
+    let running = ["250 µs", "500 µs", "1 ms", "1 ms"];
+    let preempted = ["100 µs", "200 µs", "400 µs", "400 µs"];
+    let suspended = ["5 µs", "10 µs", "20 µs", "20 µs"];
+    assert_eq!(cells, [&["90", "10"], &running[..], &preempted, &suspended].concat());
     assert_eq!(table.matches("<th scope=\"row\">").count(), 1);
 }
 
