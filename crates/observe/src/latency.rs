@@ -4,14 +4,14 @@
 //!
 //! Needs a kernel with the `preemptirq` tracepoints. Not for the bound itself: that is `punctual-latency`.
 
+mod interrupts;
 mod load;
 mod processor;
 pub(crate) mod symbols;
 
+pub use interrupts::{Event, Interrupt};
 pub use load::Losses;
-pub use processor::{
-    Counts, Culprit, Event, Flight, Frame, Grown, Interrupt, Thread, Variable, Witnessed, WitnessedKind,
-};
+pub use processor::{Counts, Culprit, Flight, Frame, Grown, Thread, Variable, Witnessed, WitnessedKind};
 
 use crate::command::{Running, Waiting};
 use crate::error::Error;

@@ -16,12 +16,13 @@ pub use options::{Options, Outcome};
 use crate::error::Result;
 use crate::monitor::Monitor;
 use crate::{platform, watch};
+use bytesize::ByteSize;
 use log::Log;
 use measuring::MeasuringThreads;
 use monitors::Monitors;
 use options::{TICK, TICKS_UNTIL_DUE, ns};
 use punctual_model::latency::{self, Culprit, RealTimeThread, ThreadId, Wakeup};
-use punctual_model::{Policy, SchedulingLatency};
+use punctual_model::{Instant, Policy, SchedulingLatency};
 use punctual_observe::latency::{self as observe, Event, Frame, Meter};
 use punctual_report::counted;
 use punctual_trace::latency::{Latency, Maximum, Processor, Thread, Variable, Witnessed, WitnessedKind};
@@ -63,6 +64,7 @@ pub fn measure(options: &Options, stop: &AtomicBool, monitor: &dyn Monitor) -> R
         watch::warn_command_failed(status, monitor);
     }
     measurement.end()?;
+    monitor.hint(&measurement.handed_over(until));
     let Measurement { mut log, .. } = measurement;
     drop(threads);
     for found in monitors.map_or_else(|| Ok(Vec::new()), |it| it.result(until, |what| monitor.warn(what)))? {
@@ -157,6 +159,17 @@ impl Measurement<'_> {
             }
         }
         Ok(())
+    }
+}
+
+impl Measurement<'_> {
+    /// How much data came from the kernel.
+    fn handed_over(&self, until: Instant) -> String {
+        let counts = self.meter.counts();
+        let bytes: u64 = counts.iter().map(|processor| processor.bytes).sum();
+        let seconds = until.since(self.meter.from).ns() as f64 / 1e9;
+        let rate = bytes as f64 / seconds / counts.len() as f64 / 1e3;
+        format!("from the kernel: {} of interrupts, {rate:.1} KB/s for each processor", ByteSize(bytes))
     }
 }
 

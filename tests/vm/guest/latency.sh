@@ -23,17 +23,20 @@ traced() {
 	echo nop >$tracing/current_tracer
 }
 
-# observed NAME OPTION…: the same while Punctual observes, and how many interrupts it handed over, in how long.
+# observed NAME OPTION…: the same while Punctual observes, how many interrupts the kernel handed over, and how much
+# data that was.
 observed() {
 	name=$1
 	shift
 	rm -f model.json
-	punctual latency --quiet "$@" -o model.json -- bash -c "measure '$name'" || failed=1
+	punctual latency "$@" -o model.json -- bash -c "measure '$name'" 2>messages || failed=1
+	cat messages >&2
 	interrupts=0
 	while read -r count; do
 		interrupts=$((interrupts + count))
 	done < <(sed -n 's/^ *"count": \([0-9]*\),*$/\1/p' model.json)
-	echo "data $interrupts $(sed -n 's/^ *"observed_ns": \([0-9]*\),*$/\1/p' model.json) $name"
+	ns=$(sed -n 's/^ *"observed_ns": \([0-9]*\),*$/\1/p' model.json)
+	echo "data $interrupts $ns $(sed -n 's/.*of interrupts, \([0-9.]*\) KB.*/\1/p' messages) $name"
 }
 
 # The shell's functions, for the command that Punctual starts.

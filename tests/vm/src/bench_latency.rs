@@ -79,20 +79,23 @@ fn table(output: &str) -> std::result::Result<String, &'static str> {
     }
     let mut data = output.lines().filter_map(data).peekable();
     if data.peek().is_some() {
-        table.push_str("\nFrom the kernel to user space, eight bytes for an interrupt:\n\n");
+        table.push_str("\nFrom the kernel to user space:\n\n");
     }
     data.for_each(|line| table.push_str(&line));
     Ok(table)
 }
 
-/// A line of how many interrupts were handed over, in how many nanoseconds.
+/// A line of how many interrupts were handed over, in how many nanoseconds, and at how many KB/s.
 fn data(line: &str) -> Option<String> {
-    let mut words = line.strip_prefix("data ")?.splitn(3, ' ');
+    let mut words = line.strip_prefix("data ")?.splitn(4, ' ');
     let mut number = || words.next()?.parse::<f64>().ok();
-    let (interrupts, ns) = (number()?, number()?);
+    let (interrupts, ns, kilobytes) = (number()?, number()?, number()?);
     let per_second = interrupts * 1e9 / ns;
-    let kilobytes = per_second * 8.0 / 1e3;
-    Some(format!("- {}: {kilobytes:.1} KB/s, {per_second:.0} interrupts/s\n", words.next()?))
+    let bytes = kilobytes * 1e3 / per_second;
+    Some(format!(
+        "- {}: {kilobytes:.1} KB/s, {per_second:.0} interrupts/s, {bytes:.1} bytes for each\n",
+        words.next()?
+    ))
 }
 
 #[cfg(test)]
@@ -109,8 +112,8 @@ mod tests {
         assert!(table.contains("| punctual latency | 0.500 s, × 2.50 | 7 µs, +4 | 12 µs, +7 |"), "{table}");
         assert!(super::table("row 1 2\n").is_err());
         assert_eq!(
-            data("data 3000 1500000000 punctual latency").as_deref(),
-            Some("- punctual latency: 16.0 KB/s, 2000 interrupts/s\n")
+            data("data 3000 1500000000 11.2 punctual latency").as_deref(),
+            Some("- punctual latency: 11.2 KB/s, 2000 interrupts/s, 5.6 bytes for each\n")
         );
     }
 }

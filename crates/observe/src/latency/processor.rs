@@ -1,5 +1,6 @@
 //! The memory that the programs share with user space, one piece for each processor.
 
+use super::interrupts::{Event, Interrupt, Reader};
 use super::skeleton::types::{
     latency_culprit, latency_event, latency_maximum, latency_nmi_entry, latency_shared, latency_thread,
 };
@@ -11,32 +12,7 @@ use punctual_model::{Duration, Instant};
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::addr_of;
 
-/// As in interface.h.
-const SOURCE_BITS: u32 = 12;
-const EXECUTION_BITS: u32 = 22;
 const NMI: u32 = 1;
-
-/// One run of an interrupt's handler, or of the NMI's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interrupt {
-    /// 1 is the NMI, up to 255 a vector of the processor, from 256 on a number of the kernel's.
-    pub source: u32,
-    /// When the processor entered it.
-    pub entry: Instant,
-    /// When the processor left it.
-    pub exit: Instant,
-    /// Its execution time, without NMIs inside.
-    pub execution: Duration,
-}
-
-/// What happens on a processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// An interrupt.
-    Interrupt(Interrupt),
-    /// Interrupts were not read in time: so many words of the buffer were overwritten.
-    Lost(u64),
-}
 
 /// The variables, in the order of the state machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +144,8 @@ pub struct Counts {
     pub unseen: u64,
     /// The observer's own time for noting culprits, which no duration contains.
     pub overhead: Duration,
+    /// What the programs have handed over of interrupts and NMIs.
+    pub bytes: u64,
 }
 
 /// A variable that is greater than before.
@@ -186,51 +164,10 @@ pub struct Shared {
     pub number: u32,
     memory: MmapMut,
     offset: usize,
-    read_interrupts: u64,
+    interrupts: Reader,
     read_nmis: u64,
-    decoder: Decoder,
     /// Of each variable the greatest duration and the number of its culprit, as they were handed on last.
     known: [(u64, u32); 4],
-}
-
-/// Turns words of the buffer into interrupts.
-#[derive(Default)]
-struct Decoder {
-    previous_exit: u64,
-    /// The previous exit is not known: it was lost.
-    is_adrift: bool,
-}
-
-impl Decoder {
-    fn decode(&mut self, words: &[u64], events: &mut Vec<Event>) {
-        let mut words = words.iter().copied();
-        let mut dropped = 0;
-        while let Some(word) = words.next() {
-            let (source, entry, exit, execution) = if word == 0 {
-                let mut next = || words.next().unwrap_or(0);
-                self.is_adrift = false;
-                (next() as u32, next(), next(), next())
-            } else {
-                let execution = word >> SOURCE_BITS & ((1 << EXECUTION_BITS) - 1);
-                let entry = self.previous_exit.wrapping_add(word >> (SOURCE_BITS + EXECUTION_BITS));
-                ((word & ((1 << SOURCE_BITS) - 1)) as u32, entry, entry.wrapping_add(execution), execution)
-            };
-            if self.is_adrift {
-                dropped += 1;
-                continue;
-            }
-            self.previous_exit = exit;
-            events.push(Event::Interrupt(Interrupt {
-                source,
-                entry: Instant::from_ns(entry),
-                exit: Instant::from_ns(exit),
-                execution: Duration::from_ns(execution),
-            }));
-        }
-        if dropped > 0 {
-            events.push(Event::Lost(dropped));
-        }
-    }
 }
 
 impl Shared {
@@ -248,15 +185,7 @@ impl Shared {
             Error::new(ErrorKind::Kernel, format!("cannot map the memory of processor {number}: {error}"))
         })?;
         let offset = at - begin;
-        Ok(Shared {
-            number,
-            memory,
-            offset,
-            read_interrupts: 0,
-            read_nmis: 0,
-            decoder: Decoder::default(),
-            known: [(0, 0); 4],
-        })
+        Ok(Shared { number, memory, offset, interrupts: Reader::default(), read_nmis: 0, known: [(0, 0); 4] })
     }
 
     fn shared(&self) -> *const latency_shared {
@@ -276,40 +205,14 @@ impl Shared {
     /// Hands on what has come since the last call, in the order of exits.
     pub fn drain(&mut self, each: &mut dyn FnMut(Event)) {
         let mut events = Vec::new();
-        self.drain_interrupts(&mut events);
+        // SAFETY: within the mapping, which only the programs write to.
+        unsafe { self.interrupts.drain(&raw const (*self.shared()).interrupts, &mut events) };
         self.drain_nmis(&mut events);
         events.sort_by_key(|event| match event {
             Event::Interrupt(interrupt) => interrupt.exit,
             Event::Lost(_) => Instant::default(),
         });
         events.into_iter().for_each(each);
-    }
-
-    fn drain_interrupts(&mut self, events: &mut Vec<Event>) {
-        let shared = self.shared();
-        // SAFETY: within the mapping; the programs write whole words.
-        let end = unsafe { addr_of!((*shared).interrupts_end).read_volatile() };
-        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
-        // SAFETY: as above.
-        let words = unsafe { &raw const (*shared).interrupts };
-        let room = length(words);
-        let from = self.read_interrupts.max(end.saturating_sub(room));
-        let copied: Vec<u64> = (from..end)
-            // SAFETY: as above; the index is below the length.
-            .map(|at| unsafe { words.cast::<u64>().add((at % room) as usize).read_volatile() })
-            .collect();
-        std::sync::atomic::fence(std::sync::atomic::Ordering::Acquire);
-        // SAFETY: as above.
-        let after = unsafe { addr_of!((*shared).interrupts_end).read_volatile() };
-        // What was overwritten while it was copied is no good either; one entry may be half written.
-        let good = after.saturating_sub(room - 8).max(from);
-        if good > self.read_interrupts && good > from || from > self.read_interrupts {
-            events.push(Event::Lost(good - self.read_interrupts));
-            self.decoder.is_adrift = true;
-        }
-        let skipped = usize::try_from(good - from).unwrap_or(usize::MAX).min(copied.len());
-        self.decoder.decode(&copied[skipped..], events);
-        self.read_interrupts = end.max(good);
     }
 
     fn drain_nmis(&mut self, events: &mut Vec<Event>) {
@@ -408,6 +311,8 @@ impl Shared {
                 negative: addr_of!((*shared).cpu.negative).read_volatile(),
                 unseen: addr_of!((*shared).cpu.unseen).read_volatile(),
                 overhead: Duration::from_ns(addr_of!((*shared).cpu.overhead).read_volatile()),
+                bytes: addr_of!((*shared).interrupts.end).read_volatile()
+                    + addr_of!((*shared).nmis_end).read_volatile() * size_of::<latency_nmi_entry>() as u64,
             }
         }
     }
@@ -449,7 +354,7 @@ fn threads(slots: impl IntoIterator<Item = latency_thread>) -> Vec<Thread> {
 }
 
 /// The length of an array that is not read.
-fn length<T, const N: usize>(_: *const [T; N]) -> u64 {
+pub(super) fn length<T, const N: usize>(_: *const [T; N]) -> u64 {
     N as u64
 }
 
@@ -515,37 +420,4 @@ fn is_own(frame: &Frame) -> bool {
         "trace_hardirqs_",
     ];
     OWN.iter().any(|prefix| frame.function.starts_with(prefix))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn short(source: u64, execution: u64, gap: u64) -> u64 {
-        source | execution << SOURCE_BITS | gap << (SOURCE_BITS + EXECUTION_BITS)
-    }
-
-    fn interrupt(source: u32, entry: u64, exit: u64) -> Event {
-        let (entry, exit) = (Instant::from_ns(entry), Instant::from_ns(exit));
-        Event::Interrupt(Interrupt { source, entry, exit, execution: exit.since(entry) })
-    }
-
-    #[test]
-    fn interrupts_follow_one_another() {
-        let mut events = Vec::new();
-        let words = [0, 236, 1_000, 1_700, 700, short(246, 50, 300), short(236, 600, 10)];
-        Decoder::default().decode(&words, &mut events);
-        let expected =
-            [interrupt(236, 1_000, 1_700), interrupt(246, 2_000, 2_050), interrupt(236, 2_060, 2_660)];
-        assert_eq!(events, expected);
-    }
-
-    #[test]
-    fn after_a_loss_the_next_with_its_times_counts() {
-        let mut decoder = Decoder { previous_exit: 5, is_adrift: true };
-        let mut events = Vec::new();
-        decoder.decode(&[short(236, 10, 10), 0, 246, 900, 950, 50, short(236, 20, 50)], &mut events);
-        let expected = [interrupt(246, 900, 950), interrupt(236, 1_000, 1_020), Event::Lost(1)];
-        assert_eq!(events, expected);
-    }
 }

@@ -8,11 +8,11 @@
 
 #include "machine.h"
 
-#define LATENCY_STACK	   32
-#define LATENCY_INTERRUPTS 16384 /* a power of two */
-#define LATENCY_NMIS	   256	 /* a power of two */
-#define LATENCY_THREADS	   128	 /* a power of two */
-#define LATENCY_EVENTS	   512	 /* a power of two */
+#define LATENCY_STACK	32
+#define LATENCY_BUFFER	131072 /* bytes, a power of two */
+#define LATENCY_NMIS	256    /* a power of two */
+#define LATENCY_THREADS 128    /* a power of two */
+#define LATENCY_EVENTS	512    /* a power of two */
 
 /* Sources of interrupts: x86 vectors as they are, numbered interrupts from here on. */
 #define LATENCY_SOURCE_NMI   1
@@ -31,15 +31,39 @@ struct latency_culprit {
 };
 
 /*
- * An interrupt in eight bytes: its source in the lowest 12 bits, its execution time in the next 22,
- * and in the rest the time since the one before it ended. Where something does not fit, source 0
- * says so, and the next four words have it all: source, entry, exit, execution. So it is at least
- * once in LATENCY_RELATIVE words, for a reader that has lost some.
+ * Interrupts follow one another in a buffer of bytes, each in the shortest form that holds it. From
+ * the lowest bit on, a form has its number in two bits, then the source (as a place among the
+ * frequent `sources`, or as it is), the execution time, and the time since the one before ended:
+ *
+ *   form  bytes  source  execution  gap
+ *   0     5      place   14 bits    20 bits
+ *   1     6      place   17 bits    25 bits
+ *   2     8      itself  20 bits    30 bits
+ *   3     40     itself
+ *
+ * The last one has four words more: how many interrupts there were before, entry, exit and
+ * execution. It is the form of what does not fit, and of at least one interrupt in
+ * LATENCY_RELATIVE bytes, for a reader that has lost some.
  */
-#define LATENCY_RELATIVE       256
-#define LATENCY_SOURCE_BITS    12
-#define LATENCY_EXECUTION_BITS 22
-#define LATENCY_GAP_BITS       30
+#define LATENCY_RELATIVE    2048
+#define LATENCY_FORM_BITS   2
+#define LATENCY_PLACE_BITS  4
+#define LATENCY_SOURCE_BITS 12
+#define LATENCY_PLACES	    (1 << LATENCY_PLACE_BITS) /* place 0: none */
+#define LATENCY_WORD	    8 /* what is written at a time: as much lies behind the last byte */
+
+struct latency_buffer {
+	/* How many bytes have been written; they lie at this number modulo the size. */
+	__u64 end;
+	__u64 absolute_at; /* of these, where the last interrupt in the longest form begins */
+	__u64 count;	   /* of interrupts */
+	__u64 previous_exit;
+	/* What the places stand for, in order of appearance, and the place of each source. */
+	__u32 places_end;
+	__u32 sources[LATENCY_PLACES];
+	__u8 places[LATENCY_SOURCE_LIMIT];
+	__u8 bytes[LATENCY_BUFFER + LATENCY_WORD];
+};
 
 struct latency_nmi_entry {
 	__u64 exit;
@@ -102,20 +126,16 @@ struct latency_shared {
 	__u8 is_frozen;
 	/* How often the processor went offline. */
 	__u64 offline;
-	__u64 previous_exit;
 	struct latency_culprit culprits[LATENCY_VARIABLES];
 	struct latency_wakeup wakeup;
 	struct latency_thread threads[LATENCY_THREADS];
 	/* Latencies of threads for which there was no room. */
 	__u64 unmeasured;
-	/* How many words have been written; they lie at this number modulo the size. */
-	__u64 interrupts_end;
-	__u64 absolute_at; /* of these, the last interrupt with its times */
+	struct latency_buffer interrupts;
 	__u64 nmis_end;
 	__u64 events_end;
 	struct latency_event events[LATENCY_EVENTS];
 	struct latency_nmi_entry nmis[LATENCY_NMIS];
-	__u64 interrupts[LATENCY_INTERRUPTS];
 };
 
 #endif

@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
-#include "interface.h"
+#include "interrupts.h"
 #include "vectors.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -65,6 +65,12 @@ static __always_inline int latency_need_resched(void)
 		return 1;
 	count = bpf_this_cpu_ptr(&__preempt_count);
 	return !(*count & PREEMPT_NEED_RESCHED);
+}
+
+/* In assembly, as the compiler would split it into bytes. */
+static __always_inline void latency_store(__u8 *place, __u64 word)
+{
+	asm volatile("*(u64 *)(%0 + 0) = %1" ::"r"(place), "r"(word) : "memory");
 }
 
 static __always_inline struct latency_shared *here(void)
@@ -149,37 +155,6 @@ static __always_inline void keep(void *context, struct latency_shared *shared, i
 		note_culprits(context, shared, greatest);
 }
 
-static __always_inline void put(struct latency_shared *shared, __u64 *end, __u64 word)
-{
-	shared->interrupts[*end & (LATENCY_INTERRUPTS - 1)] = word;
-	*end += 1;
-}
-
-static __always_inline void record(
-	struct latency_shared *shared, const struct latency_interrupt *ended)
-{
-	__u64 gap = ended->entry - shared->previous_exit;
-	__u64 end = shared->interrupts_end;
-
-	if (gap >> LATENCY_GAP_BITS || ended->execution >> LATENCY_EXECUTION_BITS ||
-		ended->execution != ended->exit - ended->entry ||
-		end - shared->absolute_at >= LATENCY_RELATIVE) {
-		shared->absolute_at = end;
-		put(shared, &end, 0);
-		put(shared, &end, ended->source);
-		put(shared, &end, ended->entry);
-		put(shared, &end, ended->exit);
-		put(shared, &end, ended->execution);
-	} else {
-		put(shared, &end,
-			ended->source | ended->execution << LATENCY_SOURCE_BITS |
-				gap << (LATENCY_SOURCE_BITS + LATENCY_EXECUTION_BITS));
-	}
-	shared->previous_exit = ended->exit;
-	barrier();
-	shared->interrupts_end = end;
-}
-
 /* As the tracepoint's format in tracefs has it: addresses relative to the kernel's text. */
 struct irqs_context {
 	__u64 common;
@@ -227,7 +202,7 @@ int irqs_on(struct irqs_context *context)
 	if (shared->cpu.serving) {
 		greatest = latency_exit(&shared->cpu, text + context->caller, &ended);
 		if (ended.source)
-			record(shared, &ended);
+			latency_hand_over(&shared->interrupts, &ended);
 	} else {
 		greatest = latency_irqs_on(&shared->cpu, text + context->caller);
 	}
