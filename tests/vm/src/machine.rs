@@ -2,9 +2,10 @@
 
 use crate::channel::{self, Packet};
 use crate::error::{Error, Result, cannot};
-use crate::log;
+use crate::lock::Building;
 use crate::matrix::{Arch, Kernel};
 use crate::root::Root;
+use crate::{log, programs};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -163,7 +164,7 @@ impl Machine<'_> {
         for module in &self.kernel.modules {
             root.file(&Path::new("/lab/modules").join(module.file_name().unwrap_or_default()), module)?;
         }
-        root.pack(&initramfs)?;
+        pack(root, &initramfs)?;
         // A pipe that is full makes the machine wait, and what happens in it then depends on its reader; a
         // file never is.
         let channel = if self.counting {
@@ -240,13 +241,19 @@ impl Machine<'_> {
     pub fn shell(&self, root: &mut Root, command: &[String], folder: &Path) -> Result {
         let (console, initramfs) = (folder.join("console.log"), folder.join("root.cpio"));
         root.text("/lab/job", words("shell", command), 0o600);
-        root.pack(&initramfs)?;
+        pack(root, &initramfs)?;
         let status = start(&mut self.command(&initramfs, &console, TERMINAL, None))?
             .wait()
             .map_err(|error| Error(format!("cannot wait for QEMU: {error}")))?;
         let _ = std::fs::remove_file(&initramfs);
         if status.success() { Ok(()) } else { Err(Error(format!("QEMU failed ({status})"))) }
     }
+}
+
+/// Copies the programs, which another lab may be about to build again.
+fn pack(root: &Root, initramfs: &Path) -> Result {
+    let _building = Building::wait(&programs::folder())?;
+    root.pack(initramfs)
 }
 
 /// A disk that machines may have where instructions do not count: when it answers depends on this machine.

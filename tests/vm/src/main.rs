@@ -5,6 +5,7 @@ mod bench_latency;
 mod channel;
 mod elf;
 mod error;
+mod lock;
 mod log;
 mod machine;
 mod matrix;
@@ -16,7 +17,8 @@ mod suite;
 mod table;
 
 use clap::{Parser, Subcommand};
-use error::{Error, Result, cannot};
+use error::{Error, Result};
+use lock::RunFolder;
 use machine::Machine;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -169,12 +171,8 @@ enum Action {
 }
 
 /// An empty folder for a run.
-fn folder(name: &str) -> Result<PathBuf> {
-    let folder = programs::folder().join("runs").join(name);
-    let made = std::fs::remove_dir_all(&folder)
-        .or_else(|error| if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) });
-    made.and_then(|()| std::fs::create_dir_all(&folder)).map_err(|error| cannot("create", &folder, error))?;
-    Ok(folder)
+fn folder(name: &str) -> Result<RunFolder> {
+    RunFolder::take(&programs::folder().join("runs"), name)
 }
 
 fn machine<'a>(kernel: &'a matrix::Kernel, at: &'a Where, limit: u64) -> Machine<'a> {

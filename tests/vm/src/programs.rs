@@ -2,6 +2,7 @@
 
 use crate::elf::Libraries;
 use crate::error::{Error, Result, cannot};
+use crate::lock::Building;
 use crate::matrix::Arch;
 use crate::root::Root;
 use serde_json::Value;
@@ -335,7 +336,7 @@ pub fn system(release: &str, installed: &Path) -> Result<Root> {
     let arch = Arch::Amd64;
     let others = Others::of_release(release, SYSTEM, arch)?;
     let mut root = Root::new(others.libraries(arch), arch.triplet());
-    std::fs::create_dir_all(folder()).map_err(|error| cannot("create", &folder(), error))?;
+    let _building = Building::wait(&folder())?;
     for from in others.roots.iter().map(PathBuf::as_path).chain([installed]) {
         root.all_of(from)?;
     }
@@ -366,12 +367,11 @@ pub fn system(release: &str, installed: &Path) -> Result<Root> {
 
 /// The root for machines of an architecture, without a job.
 pub fn root(arch: Arch) -> Result<Root> {
+    let _building = Building::wait(&folder())?;
     let built = build(arch)?;
     let others = Others::new(arch)?;
     let mut root = Root::new(others.libraries(arch), arch.triplet());
     let folder = folder();
-    std::fs::create_dir_all(&folder).map_err(|error| cannot("create", &folder, error))?;
-
     add_init(&mut root, arch)?;
 
     // Without debug information, which is most of their size and would take the machine's memory.

@@ -186,7 +186,7 @@ impl Suite {
         if run.is_good() {
             let _ = std::fs::remove_dir_all(&folder);
         } else {
-            run.folder = Some(folder);
+            run.folder = Some(folder.to_path_buf());
         }
         let (good, release) =
             (if run.is_good() { "good" } else { "NOT GOOD" }, run.release.as_deref().unwrap_or("?"));
