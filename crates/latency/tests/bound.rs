@@ -120,10 +120,14 @@ fn brute_force(occurrences: &[Occurrence], length: u64) -> (u64, u64) {
 
 proptest! {
     #[test]
-    fn windows_are_those_of_brute_force(occurrences in occurrences(), lengths in prop::collection::vec(1..10_000_000_u64, 20)) {
+    fn windows_are_those_of_brute_force(
+        occurrences in occurrences(),
+        lengths in prop::collection::vec(1..10_000_000_u64, 20),
+    ) {
         let interrupts = tracked(&occurrences);
         let ends = occurrences.iter().flat_map(|it| {
-            occurrences.iter().map(|other| other.entry.since(it.exit).ns()).filter(|&span| span < HORIZON.ns())
+            let spans = occurrences.iter().map(|other| other.entry.since(it.exit).ns());
+            spans.filter(|&span| span < HORIZON.ns())
         });
         for length in ends.flat_map(|span| [span, span + 1]).filter(|&length| length > 0).chain(lengths) {
             let (sum, count) = brute_force(&occurrences, length);
@@ -186,7 +190,8 @@ proptest! {
         let found = |model| bound_of(&variables, &sources, model).outcome;
         if let Outcome::Converged(length) = found(InterruptModel::SlidingWindow) {
             let right = |window: u64| {
-                variables.interference_free().ns() + sources.iter().map(|source| source.execution.sum(ns(window)).ns()).sum::<u64>()
+                let interference = sources.iter().map(|source| source.execution.sum(ns(window)).ns());
+                variables.interference_free().ns() + interference.sum::<u64>()
             };
             prop_assert_eq!(right(length.ns()).max(1), length.ns());
             let lesser = (1..length.ns()).step_by(97).find(|&window| right(window) <= window);

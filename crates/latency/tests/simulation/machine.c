@@ -108,9 +108,67 @@ static int latency_need_resched(void)
 	return need_resched;
 }
 
+/* Hands on what the parser has measured since the last time, and forgets it. */
+static void print_and_forget(void)
+{
+	for (int variable = 0; variable < LATENCY_VARIABLES; variable++)
+		printf("%s%llu", variable ? " " : ". ", cpu.greatest[variable].duration);
+	printf(" %llu\n", cpu.negative);
+	memset(&cpu, 0, sizeof cpu);
+}
+
+static void end_interrupt(void)
+{
+	static struct latency_interrupt ended;
+
+	keep(latency_exit(&cpu, 0, &ended));
+	if (ended.source)
+		printf("i %u %llu %llu %llu\n", ended.source, ended.entry, ended.exit,
+			ended.execution);
+}
+
+/* Whether the event is known. */
+static bool take(char what, unsigned long long extra)
+{
+	switch (what) {
+	case 'd':
+		latency_irqs_off(&cpu, 0);
+		return true;
+	case 'e':
+		keep(latency_irqs_on(&cpu, 0));
+		return true;
+	case 'D':
+		latency_preempt_off(&cpu, 0);
+		return true;
+	case 'E':
+		keep(latency_preempt_on(&cpu, 0));
+		return true;
+	case 's':
+		keep(latency_schedule(&cpu, 0));
+		return true;
+	case 'x':
+		keep(latency_scheduled(&cpu, 0));
+		return true;
+	case 'i':
+		latency_entry(&cpu, 0);
+		latency_source(&cpu, extra);
+		return true;
+	case 'o':
+		end_interrupt();
+		return true;
+	case 'n':
+		latency_nmi(&cpu, extra);
+		printf("i 1 %llu %llu %llu\n", now - extra, now, extra);
+		return true;
+	case '.':
+		print_and_forget();
+		return true;
+	}
+	return false;
+}
+
 int main(int count, char **words)
 {
-	struct latency_interrupt ended = {0};
 	unsigned long long extra;
 	char what;
 
@@ -118,49 +176,8 @@ int main(int count, char **words)
 	wakes = count > 2;
 	while (scanf(" %c %llu %u %u %llu", &what, &now, &idle, &need_resched, &extra) == 5) {
 		is_masked = what == 'd' || what == 'e' || what == 'o' || cpu.irqs_off;
-		switch (what) {
-		case 'd':
-			latency_irqs_off(&cpu, 0);
-			break;
-		case 'e':
-			keep(latency_irqs_on(&cpu, 0));
-			break;
-		case 'D':
-			latency_preempt_off(&cpu, 0);
-			break;
-		case 'E':
-			keep(latency_preempt_on(&cpu, 0));
-			break;
-		case 's':
-			keep(latency_schedule(&cpu, 0));
-			break;
-		case 'x':
-			keep(latency_scheduled(&cpu, 0));
-			break;
-		case 'i':
-			latency_entry(&cpu, 0);
-			latency_source(&cpu, extra);
-			break;
-		case 'o':
-			keep(latency_exit(&cpu, 0, &ended));
-			if (ended.source)
-				printf("i %u %llu %llu %llu\n", ended.source, ended.entry,
-					ended.exit, ended.execution);
-			break;
-		case 'n':
-			latency_nmi(&cpu, extra);
-			printf("i 1 %llu %llu %llu\n", now - extra, now, extra);
-			break;
-		case '.':
-			printf(". %llu %llu %llu %llu %llu\n", cpu.greatest[LATENCY_POID].duration,
-				cpu.greatest[LATENCY_PSD].duration,
-				cpu.greatest[LATENCY_ST].duration,
-				cpu.greatest[LATENCY_PAIE].duration, cpu.negative);
-			memset(&cpu, 0, sizeof cpu);
-			break;
-		default:
+		if (!take(what, extra))
 			return 1;
-		}
 	}
 	return 0;
 }

@@ -73,11 +73,8 @@ fn bound_of(measured: &Measured, model: InterruptModel) -> Outcome {
     bound(&measured.variables, &sources, model, HORIZON).outcome
 }
 
-/// A random schedule: how busy with interrupts, how long sections and the scheduler are, differs from run to
-/// run.
-fn random_schedule(seed: u64) -> Kernel {
-    let mut random = Random(seed);
-    let end = 400_000 + random.below(400_000);
+/// Interrupts of one to five sources, in bursts or apart; source 1 is the NMI.
+fn random_arrivals(random: &mut Random, end: u64) -> Vec<Arrival> {
     let mut arrivals = Vec::new();
     for source in 1..=1 + random.below(5) as u32 {
         let greatest = 1 + random.below(if source == 1 { 800 } else { 4_000 });
@@ -99,6 +96,52 @@ fn random_schedule(seed: u64) -> Kernel {
             };
         }
     }
+    arrivals
+}
+
+/// What a thread does next: sections with preemption or interrupts disabled in every order, a wake-up, sleep.
+fn run_section(kernel: &mut Kernel, kind: u64, [first, second, third]: [u64; 3]) {
+    match kind {
+        0 => {
+            kernel.disable_preemption();
+            kernel.run(first);
+            kernel.enable_preemption();
+        }
+        1 => {
+            kernel.disable_interrupts();
+            kernel.run(first);
+            kernel.enable_interrupts();
+        }
+        2 => {
+            kernel.disable_interrupts();
+            kernel.run(first);
+            kernel.disable_preemption();
+            kernel.run(second);
+            kernel.enable_interrupts();
+            kernel.run(third);
+            kernel.enable_preemption();
+        }
+        3 => {
+            kernel.disable_preemption();
+            kernel.run(first);
+            kernel.disable_interrupts();
+            kernel.run(second);
+            kernel.enable_preemption();
+            kernel.run(third);
+            kernel.enable_interrupts();
+        }
+        4 => kernel.wake_from_thread(first / 2, second / 2),
+        5 => kernel.sleep(first * 4),
+        _ => kernel.run(first * 2),
+    }
+}
+
+/// A random schedule: how busy with interrupts, how long sections and the scheduler are, differs from run to
+/// run.
+fn random_schedule(seed: u64) -> Kernel {
+    let mut random = Random(seed);
+    let end = 400_000 + random.below(400_000);
+    let arrivals = random_arrivals(&mut random, end);
     let stretch = 1 + random.below(4_000);
     let enabled = 1 + random.below(1_000);
     let mut timing = Random(random.next());
@@ -110,39 +153,8 @@ fn random_schedule(seed: u64) -> Kernel {
     let section = 1 + random.below(15_000);
     while kernel.now < end {
         let (first, second, third) = (random.span(section), random.span(section), random.span(section));
-        match random.below(8) {
-            0 => {
-                kernel.disable_preemption();
-                kernel.run(first);
-                kernel.enable_preemption();
-            }
-            1 => {
-                kernel.disable_interrupts();
-                kernel.run(first);
-                kernel.enable_interrupts();
-            }
-            2 => {
-                kernel.disable_interrupts();
-                kernel.run(first);
-                kernel.disable_preemption();
-                kernel.run(second);
-                kernel.enable_interrupts();
-                kernel.run(third);
-                kernel.enable_preemption();
-            }
-            3 => {
-                kernel.disable_preemption();
-                kernel.run(first);
-                kernel.disable_interrupts();
-                kernel.run(second);
-                kernel.enable_preemption();
-                kernel.run(third);
-                kernel.enable_interrupts();
-            }
-            4 => kernel.wake_from_thread(first / 2, second / 2),
-            5 => kernel.sleep(first * 4),
-            _ => kernel.run(first * 2),
-        }
+        let kind = random.below(8);
+        run_section(&mut kernel, kind, [first, second, third]);
     }
     kernel.events.push_str(". 0 0 0 0\n");
     kernel
