@@ -433,6 +433,7 @@ pub struct Latency {
 
     /// How often a thread on each processor wakes up under SCHED_FIFO to be measured; off: there is none
     #[arg(long, value_name = "TIME|off", default_value = "1ms", value_parser = values::period)]
+    #[arg(conflicts_with = "files")]
     pub measure: values::Period,
 
     /// Stop at the first variable or latency of TIME or longer, and print what happened before

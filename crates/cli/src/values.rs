@@ -68,11 +68,17 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period(pub Option<Duration>);
 
-/// A span longer than zero, or `off`.
+/// Measuring threads have a real-time priority: more often than this, they would leave no time for others.
+const SHORTEST_PERIOD: Duration = Duration::from_micros(50);
+
+/// A span that is long enough, or `off`.
 pub fn period(text: &str) -> Result<Period, String> {
     match text {
         "off" => Ok(Period(None)),
-        text => time(text).map(|period| Period(Some(period))),
+        text => match time(text)? {
+            period if period < SHORTEST_PERIOD => Err("must be 50us or longer".into()),
+            period => Ok(Period(Some(period))),
+        },
     }
 }
 
@@ -107,7 +113,8 @@ mod tests {
     fn periods_may_be_off() {
         assert_eq!(period("off"), Ok(Period(None)));
         assert_eq!(period("1ms"), Ok(Period(Some(Duration::from_millis(1)))));
-        assert!(period("0").is_err());
+        assert_eq!(period("50us"), Ok(Period(Some(SHORTEST_PERIOD))));
+        assert!(period("0").is_err() && period("49us").is_err());
     }
 
     #[test]

@@ -261,6 +261,7 @@ fn a_bound_is_computed_from_a_timing_model() {
     for (arguments, code, words) in [
         (vec!["latency", &model, "--cpus", "2"], 4, "no latency of processor 2"),
         (vec!["latency", &model, &model], 2, "is given twice"),
+        (vec!["latency", &model, "--measure", "off"], 2, "cannot be used with"),
         (vec!["latency", &model, "--json", "-o", "-"], 2, "both write to standard output"),
         (vec!["latency", "--cpus", "1-0", &model], 2, "expected processors such as 0-1,4"),
     ] {
