@@ -14,6 +14,7 @@ mod figures;
 mod input;
 mod json;
 mod range;
+mod subjects;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -93,15 +93,12 @@ pub(crate) fn refuse_duplicates(paths: &[PathBuf], advice: &str) -> Result<()> {
 
 fn incomparable(inputs: &[Input], nothing: NothingInCommon) -> Error {
     let name = |number: usize| inputs[number].name.as_str();
-    let kinds = [
-        (nothing.flow, "a dataflow program"),
-        (nothing.threads, "threads"),
-        (nothing.latency, "scheduling latencies"),
-    ];
+    let NothingInCommon(kinds) = nothing;
     let found: Vec<String> =
-        kinds.iter().filter_map(|(input, what)| Some(format!("{} has {what}", name((*input)?)))).collect();
+        kinds.iter().filter_map(|(what, input)| Some(format!("{} has {what}", name((*input)?)))).collect();
+    let all: Vec<&str> = kinds.iter().map(|(what, _)| *what).collect();
     let why = match &found[..] {
-        [] => "none has a dataflow program, threads or scheduling latencies".into(),
+        [] => format!("none has {}", all.join(" or ")),
         [one] => format!("{one}, and others have none"),
         several => format!("{}, and no kind is in all", several.join(", ")),
     };

@@ -68,7 +68,7 @@ pub(super) fn plot(comparison: &Comparison, section: &Section) -> Option<Markup>
     all.clone().next()?;
     let axis = Axis::new(all);
     let height = number(HEAD + HEAD + LINE * comparison.names.len() as f64 + 4.0);
-    let title = section.kind.title();
+    let title = section.table.title;
     Some(html! {
         div.scroll {
             // A drawing for each, which a printed page does not have to break.

@@ -4,6 +4,7 @@ use super::configuration::{self, By, Configuration, Grouping};
 use super::figures::Section;
 use super::input::{Input, NothingInCommon};
 use super::range::RUNS_FOR_SPREAD;
+use super::subjects::{SUBJECTS, Subject};
 
 /// Runs by configuration, and their figures side by side.
 #[derive(Clone, Debug)]
@@ -28,11 +29,9 @@ impl Comparison {
     pub fn new(inputs: &[Input], by: &[By]) -> Result<Comparison, NothingInCommon> {
         let sections = Section::all(inputs);
         if sections.is_empty() {
-            return Err(NothingInCommon {
-                flow: inputs.iter().position(|input| input.model.dataflow.is_some()),
-                threads: inputs.iter().position(|input| !input.model.tasks().is_empty()),
-                latency: inputs.iter().position(|input| input.model.latency.is_some()),
-            });
+            let first = |subject: &Subject| inputs.iter().position(|input| (subject.is_in)(&input.model));
+            let found = SUBJECTS.iter().map(|subject| (subject.what, first(subject)));
+            return Err(NothingInCommon(found.collect()));
         }
         let grouping = Grouping::new(inputs, by);
         Ok(Comparison {

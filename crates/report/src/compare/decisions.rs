@@ -2,8 +2,9 @@
 
 use super::comparison::Comparison;
 use super::configuration::{By, Configuration, varies};
-use super::figures::{Kind, Row, Section};
+use super::figures::{Row, Section};
 use super::range::{Difference, Range, Unit, Whole};
+use super::subjects::Decision;
 use crate::number::{at_most, counted};
 use punctual_model::Duration;
 
@@ -14,10 +15,8 @@ pub(super) fn all(comparison: &Comparison) -> Vec<String> {
     }
     let mut text = Vec::new();
     for section in &comparison.sections {
-        match section.kind {
-            Kind::Reaction => text.extend(latency(comparison, section, "reaction time")),
-            Kind::Age => text.extend(latency(comparison, section, "data age")),
-            _ => {}
+        if let Some(decision) = section.table.decision {
+            text.extend(latency(comparison, section, decision));
         }
     }
     text
@@ -36,8 +35,9 @@ impl Candidate {
     }
 }
 
-fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String> {
-    let max = section.kind.figures().len() - 1;
+fn latency(comparison: &Comparison, section: &Section, decision: Decision) -> Vec<String> {
+    let Decision { what, has_properties } = decision;
+    let max = section.table.figures().len() - 1;
     let runs = comparison.names.len();
     let common: Vec<&Row> =
         section.rows.iter().filter(|row| (0..runs).all(|run| row.value(run, max).is_some())).collect();
@@ -62,7 +62,7 @@ fn latency(comparison: &Comparison, section: &Section, what: &str) -> Vec<String
         list(comparison, &ranked),
         rivals(comparison, &ranked, label)
     )];
-    if section.kind == Kind::Reaction {
+    if has_properties {
         text.extend(each_decision(comparison, &ranked));
     }
     let others = common.iter().filter_map(|row| {

@@ -35,8 +35,8 @@ pub(super) fn page(comparison: &Comparison) -> String {
                         }
                     }
                     @for section in &comparison.sections {
-                        section id=(section.kind.field()) {
-                            h2 { (section.kind.title()) }
+                        section id=(section.table.field) {
+                            h2 { (section.table.title) }
                             @if section.rows.is_empty() {
                                 p { "None." }
                             } @else {
@@ -70,7 +70,9 @@ fn contents(comparison: &Comparison, has_decisions: bool) -> Markup {
             ol {
                 li { a href="#compared" { "What is compared" } }
                 @if has_decisions { li { a href="#decisions" { "Decisions" } } }
-                @for section in &comparison.sections { li { a href={ "#" (section.kind.field()) } { (section.kind.title()) } } }
+                @for section in &comparison.sections {
+                    li { a href={ "#" (section.table.field) } { (section.table.title) } }
+                }
             }
         }
     }

@@ -11,13 +11,6 @@ pub struct Input {
     pub model: TimingModel,
 }
 
-/// Why inputs cannot be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NothingInCommon {
-    /// The first input with a dataflow program, by number.
-    pub flow: Option<usize>,
-    /// The first input with threads.
-    pub threads: Option<usize>,
-    /// The first input with scheduling latencies.
-    pub latency: Option<usize>,
-}
+/// Why inputs cannot be compared: of everything that can be, the number of the first input that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NothingInCommon(pub Vec<(&'static str, Option<usize>)>);

@@ -90,7 +90,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
     let mut figures = Vec::new();
     for section in &comparison.sections {
         for row in &section.rows {
-            for (index, figure) in section.kind.figures().iter().enumerate() {
+            for (index, figure) in section.table.figures().iter().enumerate() {
                 let ranges: Vec<_> =
                     all.iter().map(|configuration| row.range(configuration, index, figure)).collect();
                 let first = ranges[0];
@@ -107,7 +107,7 @@ pub(super) fn json(comparison: &Comparison) -> String {
                     Some(Found { values: Values::from(&range), runs: range.runs, difference })
                 });
                 figures.push(Figure {
-                    of: section.kind.field(),
+                    of: section.table.field,
                     name: &row.name,
                     figure: figure.field,
                     configurations: found.collect(),

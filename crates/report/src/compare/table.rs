@@ -2,7 +2,7 @@
 
 use super::comparison::Comparison;
 use super::configuration::{By, Value, varies};
-use super::figures::{self as compared, Kind, Row, Section};
+use super::figures::{self as compared, Row, Section};
 use super::range::{Difference, RUNS_FOR_SPREAD, Whole, one_chance_in};
 use crate::figures::Fit;
 use crate::number::{count, counted};
@@ -18,7 +18,7 @@ pub(super) fn text(comparison: &Comparison, page: &Page) -> String {
         text += &paragraphs(&decisions, page);
     }
     for section in &comparison.sections {
-        text += &format!("\n{}\n", section.kind.title());
+        text += &format!("\n{}\n", section.table.title);
         if section.rows.is_empty() {
             text += "None.\n";
             continue;
@@ -93,16 +93,13 @@ pub(super) fn configurations(comparison: &Comparison) -> Table {
 
 /// A row for each configuration of each task, chain or thread.
 pub(super) fn section_table(comparison: &Comparison, section: &Section) -> Table {
-    let subject = if matches!(section.kind, Kind::Reaction | Kind::Age) { Fit::Fold } else { Fit::Keep };
-    let mut columns: Vec<Column> =
-        vec![words(section.kind.subject(), subject), words("Configuration", Fit::Fold)];
-    for figure in section.kind.figures() {
-        // Of three, the least matters least; of threads, values matter more than differences.
-        let (fit, fit_of_difference) = match section.kind {
-            _ if compared::whole(figure) == Whole::Least => (Fit::Drop(1), Fit::Drop(2)),
-            Kind::Execution | Kind::Queuing | Kind::Reaction | Kind::Age => (Fit::Keep, Fit::Keep),
-            _ if figure.sparse => (Fit::Drop(1), Fit::Drop(2)),
-            _ => (Fit::Keep, Fit::Drop(2)),
+    let of = section.table;
+    let mut columns: Vec<Column> = vec![words(of.row, of.row_fit), words("Configuration", Fit::Fold)];
+    for figure in of.figures() {
+        // Of three, the least matters least.
+        let (fit, fit_of_difference) = match compared::whole(figure) == Whole::Least || figure.sparse {
+            true => (Fit::Drop(1), Fit::Drop(2)),
+            false => (Fit::Keep, of.difference_fit),
         };
         columns.extend([
             figures(figure.title, fit),
@@ -114,18 +111,18 @@ pub(super) fn section_table(comparison: &Comparison, section: &Section) -> Table
     let mut table = Table::new(&columns);
     for row in &section.rows {
         for number in 0..comparison.configurations.len() {
-            table.rows.push(line(comparison, section.kind, row, number));
+            table.rows.push(line(comparison, section, row, number));
         }
     }
     table
 }
 
-fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(String, Tone)> {
+fn line(comparison: &Comparison, section: &Section, row: &Row, number: usize) -> Vec<(String, Tone)> {
     let (first, configuration) = (&comparison.configurations[0], &comparison.configurations[number]);
     let name = if number == 0 { row.name.clone() } else { String::new() };
     let mut cells = vec![(name, Tone::Plain), (configuration.label.clone(), Tone::Plain)];
     let present = row.present(configuration);
-    for (index, figure) in kind.figures().iter().enumerate() {
+    for (index, figure) in section.table.figures().iter().enumerate() {
         let (Some(range), before) =
             (row.range(configuration, index, figure), row.range(first, index, figure).filter(|_| number > 0))
         else {
@@ -136,7 +133,7 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
         cells.push((compared::value(figure, &range), Tone::Plain));
         cells.push((compared::spread(figure, &range), Tone::Plain));
         cells.push(before.map_or((String::new(), Tone::Plain), |before| {
-            difference_cell(kind, &Difference::new(&before, &range))
+            difference_cell(section, &Difference::new(&before, &range))
         }));
     }
     let note = match present {
@@ -151,12 +148,12 @@ fn line(comparison: &Comparison, kind: Kind, row: &Row, number: usize) -> Vec<(S
 }
 
 /// Shorter times are better; a period is neither.
-fn difference_cell(kind: Kind, difference: &Difference) -> (String, Tone) {
+fn difference_cell(section: &Section, difference: &Difference) -> (String, Tone) {
     let text = difference.text();
-    let tone = match (kind, difference.is_marked) {
-        (Kind::Threads | Kind::Slips, _) | (_, false) => Tone::Plain,
-        _ if text.starts_with('▼') => Tone::Good,
-        _ => Tone::Bad,
+    let tone = match section.table.less_is_better && difference.is_marked {
+        false => Tone::Plain,
+        true if text.starts_with('▼') => Tone::Good,
+        true => Tone::Bad,
     };
     (text, tone)
 }
@@ -189,13 +186,7 @@ pub(super) fn legend(comparison: &Comparison) -> Vec<String> {
              a mark takes at least {RUNS_FOR_SPREAD} runs of both configurations."
         ));
     }
-    if comparison.sections.iter().any(|section| section.kind == Kind::Threads) {
-        text.push(
-            "Threads are compared by name; of several with one name, the one with the most jobs. All \
-                   figures are of its primary separator."
-                .into(),
-        );
-    }
+    text.extend(comparison.sections.iter().filter_map(|section| section.table.remark).map(str::to_owned));
     text
 }
 

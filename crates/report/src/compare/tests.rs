@@ -363,7 +363,7 @@ fn runs_with_nothing_in_common_are_refused() {
     let threads = Input { name: "t".into(), model: example::model(vec![example::task("ctl", 1, 80)]) };
     let refused =
         Comparison::new(&[threads, FIFO.input("f")], &[]).map(|_| ()).expect_err("nothing in common");
-    assert_eq!((refused.flow, refused.threads), (Some(1), Some(0)));
+    assert_eq!(refused.0.iter().map(|(_, input)| *input).collect::<Vec<_>>(), [Some(1), Some(0), None]);
 }
 
 #[test]
@@ -474,5 +474,5 @@ fn bounds_of_processors_are_compared() {
     assert!(one.contains("115.532 µs") && one.contains("98.042 µs – 115.532 µs"), "{one}");
     let other = Input { name: "other".into(), model: punctual_model::TimingModel::new("CLOCK_MONOTONIC") };
     let nothing = Comparison::new(&[inputs[0].clone(), other], &[]).expect_err("nothing in common");
-    assert_eq!((nothing.flow, nothing.threads, nothing.latency), (None, None, Some(0)));
+    assert_eq!(nothing.0.iter().map(|(_, input)| *input).collect::<Vec<_>>(), [None, None, Some(0)]);
 }
