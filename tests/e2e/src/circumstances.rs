@@ -1,6 +1,6 @@
 //! Bad input and bad circumstances: one line of advice, the documented exit code, and no half-written files.
 
-use crate::run::{Ended, directory, punctual, run, workload};
+use crate::run::{Ended, binary, directory, punctual, run, workload};
 use crate::tool::tool;
 use crate::{Outcome, Result, Test, ensure, skip};
 use std::fs;
@@ -27,6 +27,7 @@ pub const ALL: &[(&str, Test)] = &[
     ("circumstances::show_wrong_value", show_wrong_value),
     ("circumstances::show_unknown_task", show_unknown_task),
     ("circumstances::usage", usage),
+    ("circumstances::symbols_are_in_a_file_of_their_own", symbols),
 ];
 
 const USAGE: i32 = 2;
@@ -373,5 +374,24 @@ fn usage() -> Result<Outcome> {
     for right in [&["--help"][..], &["--version"], &["help"], &["help", "show"]] {
         run(punctual(right))?.expect_code(0)?;
     }
+    Ok(Outcome::Completed)
+}
+
+/// The release build is stripped, and says which file has the symbols.
+fn symbols() -> Result<Outcome> {
+    let program = binary();
+    if !program.ends_with("release/punctual") {
+        return skip(format!("{} is not where `make build` puts it", program.display()));
+    }
+    let Some(mut readelf) = tool("readelf", &["-SW"]) else { return skip("there is no readelf here") };
+    readelf.arg(&program);
+    let sections = run(readelf)?;
+    sections.expect_code(0)?;
+    for unwanted in [".symtab", ".debug_info"] {
+        ensure!(!sections.stdout.contains(unwanted), "the program still has {unwanted}: {}", sections.all());
+    }
+    ensure!(sections.stdout.contains(".gnu_debuglink"), "no link to the symbols: {}", sections.all());
+    let symbols = program.with_extension("debug");
+    ensure!(symbols.is_file(), "{} is missing", symbols.display());
     Ok(Outcome::Completed)
 }
