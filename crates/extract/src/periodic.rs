@@ -246,7 +246,7 @@ impl PeriodicSummary {
     fn begin_segment(&mut self, at: usize, gap: Gap) {
         let (before, middle) = self.tail.split(at);
         extend(&mut self.segments, &mut self.unshifted, &before, self.least_late);
-        let segment = Segment::of(gap, &middle, self.least_late);
+        let segment = Segment::of_block(gap, &middle, self.least_late);
         self.tail.take(at + 1);
         self.join(segment);
         self.give_up_late(late::MOST + SPARE_LATE);

@@ -111,7 +111,7 @@ fn a_thread_that_sleeps_until_absolute_times_is_periodic_on_arrivals() {
 #[test]
 fn a_stop_signal_suspends_the_job_and_releases_none() {
     let ns = Instant::from_ns;
-    let of = |sequence: u32, disturbance: Option<Disturbance>| {
+    let stopped_sleep = |sequence: u32, disturbance: Option<Disturbance>| {
         let resumed = Resumed { disturbance, ..Resumed::new(Some(Window::at(ns(2_700))), ns(2_710)) };
         let stop = sleep_until(sequence, 2_250, 230, 0, 0);
         Record::Activation(Activation {
@@ -124,7 +124,7 @@ fn a_stop_signal_suspends_the_job_and_releases_none() {
     let run = |disturbance| {
         let mut records = vec![begins(0, 0, Begin::Seen, Policy::Fifo)];
         records.extend(periodic(1, 0, 2));
-        records.push(of(3, disturbance));
+        records.push(stopped_sleep(3, disturbance));
         records.extend(periodic(4, 2_000, 2));
         extract(&records)
     };

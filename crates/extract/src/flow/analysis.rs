@@ -180,7 +180,7 @@ impl<'a> Analysis<'a> {
             let behind = self.tasks.state(self.paths.tree.nodes[way.node].task);
             // The newest datum stays, for whatever reason.
             let busy = behind.busy.until(event.at).filter(|_| !matches!(way.place, Place::Newest(_)));
-            let window = Window::of(carry, start, event.at, event.object, busy);
+            let window = Window::of_push(carry, start, event.at, event.object, busy);
             let counted = |counter: usize| behind.inputs.counters[counter].place(event.number);
             self.paths.inbox_mut(way.node).put(way.place, window, counted);
             self.paths.enter_chains(way.node, carry, &mut entered);

@@ -258,8 +258,8 @@ mod tests {
                 for end in &runs[place..] {
                     let truth = parts(&whole, *begin, *end);
                     prop_assert!(truth.is_some() || end == begin);
-                    let said = parts(&mended, *begin, *end);
-                    prop_assert!(said.is_none() || said == truth, "{} to {}: {:?}, but {:?}", begin, end, said, truth);
+                    let found = parts(&mended, *begin, *end);
+                    prop_assert!(found.is_none() || found == truth, "{} to {}: {:?}, but {:?}", begin, end, found, truth);
                 }
             }
         }

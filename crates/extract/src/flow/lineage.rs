@@ -55,7 +55,7 @@ pub enum Window {
 impl Window {
     /// A push of what an instance carries.
     #[inline]
-    pub fn of(
+    pub fn of_push(
         carry: &Carry,
         start: Instant,
         pushed_at: Instant,

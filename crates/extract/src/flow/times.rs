@@ -79,11 +79,13 @@ impl Activations {
 fn both(one: Option<Curve>, other: Option<Curve>) -> Option<Curve> {
     let (Some(one), Some(other)) = (&one, &other) else { return one.or(other) };
     let entries = one.delta_min_ns.len().max(other.delta_min_ns.len());
-    let of = |table: &[Duration], index: usize| table.get(index).copied();
-    let least =
-        |index| [of(&one.delta_min_ns, index), of(&other.delta_min_ns, index)].into_iter().flatten().min();
-    let greatest =
-        |index| [of(&one.delta_max_ns, index), of(&other.delta_max_ns, index)].into_iter().flatten().max();
+    let entry = |table: &[Duration], index: usize| table.get(index).copied();
+    let least = |index| {
+        [entry(&one.delta_min_ns, index), entry(&other.delta_min_ns, index)].into_iter().flatten().min()
+    };
+    let greatest = |index| {
+        [entry(&one.delta_max_ns, index), entry(&other.delta_max_ns, index)].into_iter().flatten().max()
+    };
     let mut curve = Curve {
         delta_min_ns: (0..entries).filter_map(least).collect(),
         delta_max_ns: (0..entries).filter_map(greatest).collect(),

@@ -173,8 +173,8 @@ fn rise_of_all(joined: &Joined, set_aside: &[Located], estimate: Ratio) -> Optio
     for Located { point, .. } in set_aside {
         x -= i128::from(point.x);
         y -= i128::from(point.y);
-        let of_point = Squares::of(point.x, point.y);
-        squares.append(Squares { xx: -of_point.xx, xy: -of_point.xy, yy: -of_point.yy });
+        let squared = Squares::of_point(point.x, point.y);
+        squares.append(Squares { xx: -squared.xx, xy: -squared.xy, yy: -squared.yy });
     }
     if count >= MOST_SQUARED || x >= 1 << 60 {
         return None;

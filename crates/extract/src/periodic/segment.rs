@@ -34,7 +34,7 @@ pub(crate) struct Squares {
 
 impl Squares {
     #[inline]
-    pub fn of(x: i64, y: i64) -> Squares {
+    pub fn of_point(x: i64, y: i64) -> Squares {
         let (x, y) = (i128::from(x), i128::from(y));
         Squares { xx: x * x, xy: x * y, yy: y * y }
     }
@@ -64,7 +64,7 @@ pub(crate) struct Sums {
 impl Sums {
     /// Of times in a row, from index 0 on.
     #[inline(always)]
-    fn of(ys: &[i64]) -> Sums {
+    fn of_row(ys: &[i64]) -> Sums {
         let (first, last) = (ys.first().copied().unwrap_or(0), ys.last().copied().unwrap_or(0));
         let slope = (last - first) / (ys.len() as i64 - 1).max(1);
         let (mut least, mut greatest) = (0, 0);
@@ -180,7 +180,7 @@ impl Segment {
     }
 
     /// The segment of a block; those later than `least` are kept one by one.
-    pub fn of(gap: Gap, block: &Block, least: i64) -> Segment {
+    pub fn of_block(gap: Gap, block: &Block, least: i64) -> Segment {
         let mut segment = Segment::empty(gap, block.latest().first().copied().unwrap_or(0));
         segment.extend(block, least);
         segment
@@ -254,7 +254,7 @@ impl Segment {
     #[inline(always)]
     fn take(&mut self, row: &Row, late: &Places) {
         let x = self.span;
-        self.sums.append(&Sums::of(row.evidence).moved(x, 0));
+        self.sums.append(&Sums::of_row(row.evidence).moved(x, 0));
         self.span = x + row.latest.len() as i64;
         if self.floor.is_none() && row.floor.is_some_and(|floor| floor != row.evidence) {
             self.floor = Some(self.low.clone());

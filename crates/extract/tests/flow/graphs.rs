@@ -87,8 +87,8 @@ fn a_chain_that_is_none_says_why() {
     assert_eq!(given(&["task 0", "task 1", "task 2"]), Ok(1));
     let refused = |chain: &[&str]| given(chain).map_err(|error| error.to_string()).expect_err("no chain");
     assert_eq!(refused(&["task 0", "task 7"]), "there is no task task 7; there are task 0, task 1, task 2");
-    let said = "task 0 and task 2 are not connected: task 0 pushes on no channel that activates task 2; \
+    let message = "task 0 and task 2 are not connected: task 0 pushes on no channel that activates task 2; \
         after task 0 can come task 1";
-    assert_eq!(refused(&["task 0", "task 2"]), said);
+    assert_eq!(refused(&["task 0", "task 2"]), message);
     assert_eq!(given(&["task 0"]), Err(ChainError::Length(1)));
 }

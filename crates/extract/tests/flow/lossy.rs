@@ -61,17 +61,17 @@ fn is_true(seed: u64, events: usize) {
         );
     };
     for task in &flow.tasks {
-        let of = || history.instances.iter().filter(|instance| instance.task == task.id as usize);
+        let instances = || history.instances.iter().filter(|instance| instance.task == task.id as usize);
         if let Some(times) = &task.execution {
             within(
                 &times.distribution,
-                of().filter_map(|instance| Some(instance.stop? - instance.start?)).collect(),
+                instances().filter_map(|instance| Some(instance.stop? - instance.start?)).collect(),
             );
         }
         if let Some(times) = &task.queuing {
             within(
                 &times.distribution,
-                of().filter_map(|instance| Some(instance.start? - instance.activation)).collect(),
+                instances().filter_map(|instance| Some(instance.start? - instance.activation)).collect(),
             );
         }
     }

@@ -114,9 +114,9 @@ pub fn aton(executors: usize, policy: Policy) -> (Program, About) {
 /// What a trace of it would say: names and connections.
 pub fn about(program: &Program) -> About {
     let mut inputs: Vec<flow::Input> = Vec::new();
-    for (task, of) in program.tasks.iter().enumerate() {
-        for input in &of.inputs {
-            let connection = Connection { channel: input.channel as u16, task: task as u16 };
+    for (number, task) in program.tasks.iter().enumerate() {
+        for input in &task.inputs {
+            let connection = Connection { channel: input.channel as u16, task: number as u16 };
             let optional = input.threshold == 0;
             let arming = match input.keeps {
                 Keeps::Since => None,
